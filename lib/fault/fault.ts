@@ -1,0 +1,67 @@
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import {
+  type ErrorDetail,
+  ErrorDetailSchema,
+  ErrorReason,
+  ErrorReasonSchema,
+} from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { codeOf } from "./codes.ts";
+
+/** What a fault carries besides its reason. */
+export interface FaultOptions {
+  /** For a person or a model; safe to show. Default: the reason's name in words. */
+  message?: string;
+  /** What broke the schema, a field each. */
+  violations?: { field: string; message: string }[];
+  /** Kept for the log; never sent. */
+  cause?: unknown;
+}
+
+/**
+ * An error that a caller can act on: a reason of the one enum, its metadata, and the Connect code that the one table
+ * gives it. Handlers throw these; anything else that is thrown becomes ERROR_REASON_INTERNAL.
+ */
+export function fault(
+  reason: ErrorReason,
+  metadata: Record<string, string> = {},
+  options: FaultOptions = {},
+): ConnectError {
+  const detail = create(ErrorDetailSchema, {
+    reason,
+    metadata,
+    violations: options.violations ?? [],
+  });
+  return new ConnectError(
+    options.message ?? reasonName(reason).replaceAll("_", " "),
+    codeOf(reason),
+    undefined,
+    [{ desc: ErrorDetailSchema, value: detail }],
+    options.cause,
+  );
+}
+
+/** The typed detail of an error, whether it was made here or came over the wire. */
+export function faultDetail(error: unknown): ErrorDetail | undefined {
+  if (!(error instanceof ConnectError)) return undefined;
+  return error.findDetails(ErrorDetailSchema)[0];
+}
+
+/** The reason of an error; ERROR_REASON_INTERNAL for anything that is no fault. */
+export function reasonOf(error: unknown): ErrorReason {
+  const reason = faultDetail(error)?.reason;
+  if (reason !== undefined && reason !== ErrorReason.UNSPECIFIED) return reason;
+  return ErrorReason.INTERNAL;
+}
+
+/** The short name of a reason, such as "policy_denied". */
+export function reasonName(reason: ErrorReason): string {
+  const name = ErrorReasonSchema.value[reason]?.name ?? "ERROR_REASON_INTERNAL";
+  return name.replace("ERROR_REASON_", "").toLowerCase();
+}
+
+/** True where trying the same request again may help: the request was not acted on. */
+export function isRetryable(error: unknown): boolean {
+  const code = ConnectError.from(error).code;
+  return code === Code.Unavailable || code === Code.Aborted || code === Code.Canceled;
+}

@@ -1,0 +1,76 @@
+import { createRegistry, type DescFile, type DescService } from "@bufbuild/protobuf";
+import { createValidator } from "@bufbuild/protovalidate";
+import type { JsonSchema } from "./json-schema.ts";
+import { describeTool, type ToolOptionSet } from "./tool.ts";
+
+/** The set of a device's tools that a tool belongs to, as reeve.tool.v1.Scope. */
+export type ToolScope = "user" | "sudo" | "any";
+
+/** A tool as its RPC defines it, before any device offers it. The names are those of reeve.tool.v1.Tool. */
+export interface CatalogueTool {
+  /** The name that callers use, such as "fs.read". */
+  name: string;
+  /** What it does, for a model that sees nothing else. */
+  description: string;
+  /** The capability it needs on the device, such as "docker.container.list". */
+  capability: string;
+  /** The set of tools it belongs to. */
+  scope: ToolScope;
+  /** The RPC that defines it, such as "reeve.tools.v1.FileSystem/Read". */
+  method: string;
+  /** Hints about its behaviour, with the meanings of MCP tool annotations. */
+  annotations: { readOnly: boolean; destructive: boolean; idempotent: boolean; openWorld: boolean };
+  /** The longest a call may take when the caller names no deadline, in milliseconds. */
+  defaultTimeoutMs: number;
+  /** Programs of which a device must have one to offer the tool. Empty: it needs none. */
+  anyProgram: string[];
+  /** The schema of the input. */
+  inputSchema: JsonSchema;
+  /** The schema of the output. */
+  outputSchema: JsonSchema;
+  /** SHA-256 in hex of the input schema's canonical bytes. */
+  schemaDigest: string;
+}
+
+/** All tools that a set of .proto files defines, sorted by name. */
+export interface Catalogue {
+  tools: CatalogueTool[];
+}
+
+/** A catalogue, and what keeps some RPCs out of it: one sentence each, which starts with the RPC's name. */
+export interface CatalogueResult {
+  catalogue: Catalogue;
+  problems: string[];
+}
+
+/**
+ * The tools that the services of the files define: each RPC with the option `reeve.tool.v1.tool`. The options are
+ * found through the files' own descriptors, so that this works on files that were loaded at run time.
+ *
+ * @param allFiles every file that the files need, with source information: descriptions are comments.
+ */
+export function describeTools(files: Iterable<DescFile>, allFiles: Iterable<DescFile>): CatalogueResult {
+  const registry = createRegistry(...allFiles);
+  const tool = registry.getExtension("reeve.tool.v1.tool");
+  if (!tool) return { catalogue: { tools: [] }, problems: [] };
+  const options: ToolOptionSet = {
+    tool,
+    secret: registry.getExtension("reeve.tool.v1.secret"),
+    validator: createValidator({ registry }),
+  };
+  const found = [...files].flatMap((file) => file.services).flatMap((service) => toolsOf(service, options));
+  const tools = found.flatMap((result) => (result.kind === "tool" ? [result.tool] : []));
+  const problems = found.flatMap((result) => (result.kind === "problem" ? result.problems : []));
+  tools.sort((a, b) => (a.name < b.name ? -1 : 1));
+  return { catalogue: { tools }, problems: [...problems, ...repeatedNames(tools)] };
+}
+
+function toolsOf(service: DescService, options: ToolOptionSet): ReturnType<typeof describeTool>[] {
+  return service.methods.map((method) => describeTool(method, options));
+}
+
+function repeatedNames(tools: readonly CatalogueTool[]): string[] {
+  return [...Map.groupBy(tools, (tool) => tool.name)]
+    .filter(([, group]) => group.length > 1)
+    .map(([name, group]) => `${group.map((tool) => tool.method).join(" and ")}: the tool name "${name}" is used twice`);
+}

@@ -1,0 +1,28 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+
+/** A JSON Schema of the dialect below. Plain JSON: it can be sent as a google.protobuf.Struct as it is. */
+export type JsonSchema = JsonObject;
+
+/** The dialect of every schema here: https://json-schema.org/draft/2020-12 */
+export const DIALECT = "https://json-schema.org/draft/2020-12/schema";
+
+/** The schema with one more thing said that its keywords cannot say. */
+export function withComment(schema: JsonSchema, text: string): JsonSchema {
+  const before = schema.$comment;
+  return { ...schema, $comment: typeof before === "string" ? `${before}; ${text}` : text };
+}
+
+/** The schema, and these as well. Keeps to one keyword each where it can, and uses allOf for the rest. */
+export function withAll(schema: JsonSchema, more: readonly JsonSchema[]): JsonSchema {
+  let merged = schema;
+  for (const one of more) {
+    const clash = Object.keys(one).some((keyword) => keyword in merged);
+    if (clash) merged = { ...merged, allOf: [...listOf(merged.allOf), one] };
+    else merged = { ...merged, ...one };
+  }
+  return merged;
+}
+
+function listOf(value: JsonObject[string] | undefined): JsonObject[string][] {
+  return Array.isArray(value) ? value : [];
+}

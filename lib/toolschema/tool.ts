@@ -1,0 +1,109 @@
+import { type DescExtension, type DescMethod, getOption, hasOption } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel as IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import type { Validator } from "@bufbuild/protovalidate";
+import type { ToolOptions } from "../../gen/ts/reeve/tool/v1/options_pb.ts";
+import type { CatalogueTool, ToolScope } from "./catalogue.ts";
+import { leadingComment } from "./comments.ts";
+import { schemaDigest } from "./digest.ts";
+import { isToolName, jsonNames, withJsonNames } from "./names.ts";
+import { reachableMessages } from "./reach.ts";
+import { messageSchema } from "./schema.ts";
+
+/** The longest a call may take where the RPC states nothing, in milliseconds: what options.proto promises. */
+const DEFAULT_TIMEOUT_MS = 60_000;
+
+const SCOPES: Readonly<Record<string, ToolScope>> = {
+  SCOPE_USER: "user",
+  SCOPE_SUDO: "sudo",
+  SCOPE_ANY: "any",
+};
+
+/** What describing a tool needs, found once for all tools. */
+export interface ToolOptionSet {
+  /** The option reeve.tool.v1.tool. */
+  tool: DescExtension;
+  /** The option reeve.tool.v1.secret, where the files have it. */
+  secret: DescExtension | undefined;
+  /** Knows the files' rules. */
+  validator: Validator;
+}
+
+/** What an RPC is. */
+export type ToolResult =
+  | { kind: "tool"; tool: CatalogueTool }
+  | { kind: "problem"; problems: string[] }
+  | { kind: "none" };
+
+/** The tool that an RPC defines: none where it lacks the option, and problems where the definition is not whole. */
+export function describeTool(method: DescMethod, options: ToolOptionSet): ToolResult {
+  if (!hasOption(method, options.tool)) return { kind: "none" };
+  const stated = getOption(method, options.tool) as ToolOptions;
+  const scope = scopeOf(stated, options.tool);
+  const problems = [...optionProblems(method, stated), ...commentProblems(method)];
+  if (!scope) problems.push("the scope is not stated or not known");
+  if (!scope || problems.length > 0) return rejected(method, problems);
+  try {
+    return { kind: "tool", tool: wholeTool(method, stated, scope, options) };
+  } catch (error: unknown) {
+    return rejected(method, [error instanceof Error ? error.message : String(error)]);
+  }
+}
+
+function rejected(method: DescMethod, problems: readonly string[]): ToolResult {
+  return { kind: "problem", problems: problems.map((problem) => `${methodName(method)}: ${problem}`) };
+}
+
+function wholeTool(method: DescMethod, stated: ToolOptions, scope: ToolScope, options: ToolOptionSet): CatalogueTool {
+  const names = jsonNames([...reachableMessages(method.output).keys(), ...reachableMessages(method.input).keys()]);
+  const shared = { names, validator: options.validator, secret: options.secret };
+  const inputSchema = messageSchema(method.input, { ...shared, direction: "input" });
+  return {
+    name: stated.name,
+    description: withJsonNames(leadingComment(method) ?? "", names),
+    capability: stated.capability,
+    scope,
+    method: methodName(method),
+    annotations: {
+      readOnly: isReadOnly(method),
+      destructive: stated.destructive,
+      idempotent: isReadOnly(method) || method.idempotency === IdempotencyLevel.IDEMPOTENT,
+      openWorld: stated.openWorld,
+    },
+    defaultTimeoutMs: stated.defaultTimeoutMs || DEFAULT_TIMEOUT_MS,
+    anyProgram: stated.anyProgram,
+    inputSchema,
+    outputSchema: messageSchema(method.output, { ...shared, direction: "output" }),
+    schemaDigest: schemaDigest(inputSchema),
+  };
+}
+
+function optionProblems(method: DescMethod, stated: ToolOptions): string[] {
+  const problems: string[] = [];
+  if (!isToolName(stated.name)) problems.push(`"${stated.name}" is no tool name`);
+  if (!stated.capability) problems.push("the capability is not stated");
+  if (method.methodKind !== "unary") problems.push("a tool takes one request and gives one response, not a stream");
+  if (stated.destructive && isReadOnly(method)) problems.push("a tool without side effects cannot be destructive");
+  return problems;
+}
+
+function commentProblems(method: DescMethod): string[] {
+  const problems = leadingComment(method) ? [] : ["the RPC has no comment"];
+  const messages = new Set([...reachableMessages(method.input).keys(), ...reachableMessages(method.output).keys()]);
+  for (const field of [...messages].flatMap((message) => message.fields)) {
+    if (!leadingComment(field)) problems.push(`${field.parent.typeName}.${field.name} has no comment`);
+  }
+  return problems;
+}
+
+function scopeOf(stated: ToolOptions, tool: DescExtension): ToolScope | undefined {
+  const value = tool.message?.field.scope?.enum?.value[stated.scope];
+  return value && SCOPES[value.name];
+}
+
+function isReadOnly(method: DescMethod): boolean {
+  return method.idempotency === IdempotencyLevel.NO_SIDE_EFFECTS;
+}
+
+function methodName(method: DescMethod): string {
+  return `${method.parent.typeName}/${method.name}`;
+}

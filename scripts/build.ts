@@ -1,0 +1,32 @@
+import { cp, rm } from "node:fs/promises";
+import { extname, join } from "node:path";
+import { repositoryRoot } from "./repository-root.ts";
+import { runTool } from "./run-tool.ts";
+
+/** What the package needs besides the compiled code: the tool catalogue, and files such as the default policy. */
+const ASSETS = ["gen/schema", "lib", "services", "cli"];
+
+/**
+ * Compiles the product to plain JavaScript in dist/: Node strips no types inside node_modules. Returns what the
+ * compiler found wrong; empty where all is well.
+ */
+async function build(): Promise<string> {
+  const target = join(repositoryRoot, "dist");
+  await rm(target, { recursive: true, force: true });
+  const { code, output } = await runTool("tsc", ["-p", "tsconfig.build.json"]);
+  if (code !== 0) return output;
+  for (const path of ASSETS) {
+    await cp(join(repositoryRoot, path), join(target, path), { recursive: true, filter: isAsset });
+  }
+  return "";
+}
+
+function isAsset(path: string): boolean {
+  return ![".ts", ".md"].includes(extname(path)) && !path.endsWith("/testdata");
+}
+
+const problems = await build();
+if (problems) {
+  console.error(problems);
+  process.exitCode = 1;
+}

@@ -1,0 +1,26 @@
+import { glob, readFile } from "node:fs/promises";
+import { join, sep } from "node:path";
+import { findViolations } from "./import-directions/rules.ts";
+import { repositoryRoot } from "./repository-root.ts";
+
+const SOURCES = "{gen,lib,services,cli,test,bench,scripts}/**/*.ts";
+
+/**
+ * Checks who imports what: `gen → lib → services, cli`, no service imports another, one folder starts programs, one
+ * file knows node:sqlite, and only main.ts and config.ts read the environment. Returns one line for each violation.
+ */
+export async function checkImportDirections(root: string = repositoryRoot): Promise<string[]> {
+  const manifest: unknown = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
+  const { dependencies } = manifest as { dependencies: Record<string, string> };
+  const paths = (await Array.fromAsync(glob(SOURCES, { cwd: root }))).map((path) => path.replaceAll(sep, "/")).sort();
+  const files = await Promise.all(
+    paths.map(async (path) => ({ path, text: await readFile(join(root, path), "utf8") })),
+  );
+  return findViolations(files, { dependencies: new Set(Object.keys(dependencies)) });
+}
+
+if (import.meta.main) {
+  const violations = await checkImportDirections();
+  for (const violation of violations) console.error(violation);
+  if (violations.length > 0) process.exitCode = 1;
+}

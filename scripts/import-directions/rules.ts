@@ -1,0 +1,114 @@
+import { posix } from "node:path";
+import { blankComments, type Import, importsOf, lineAt } from "./imports.ts";
+
+/** A file to look at: its path from the repository's root, with slashes, and its text. */
+export interface SourceFile {
+  path: string;
+  text: string;
+}
+
+/** What the published package may load. */
+export interface RuleOptions {
+  /** The names under "dependencies" in package.json. */
+  dependencies: ReadonlySet<string>;
+}
+
+/** What each layer may import. `own` is the part itself: gen, lib, cli, or one service. */
+const LAYERS: Readonly<Record<string, readonly string[]>> = {
+  gen: ["own"],
+  lib: ["gen", "own"],
+  services: ["gen", "lib", "own"],
+  cli: ["gen", "lib", "services", "own"],
+};
+
+const STARTS_PROGRAMS = ["services/device-agent/executor/", "scripts/", "test/", "bench/"];
+const READS_ENVIRONMENT = ["cli/", "scripts/", "test/", "bench/"];
+const ENVIRONMENT_FILES = new Set(["config.ts", "main.ts"]);
+const ENVIRONMENT =
+  /\bprocess\s*(?:\??\.\s*env\b|\[\s*["']env["'])|\{[^}]*\benv\b[^}]*\}\s*(?:=\s*process\b|from\s*["'](?:node:)?process["'])/g;
+
+/** Everything that breaks a rule about who may import or read what: one line each, `path:line: what is wrong`. */
+export function findViolations(files: readonly SourceFile[], options: RuleOptions): string[] {
+  return [...files.flatMap((file) => violationsOf(file, options)), ...secondSqliteFiles(files)];
+}
+
+function violationsOf(file: SourceFile, options: RuleOptions): string[] {
+  const found = importsOf(file.text).flatMap((entry) => {
+    const problem = importProblem(file.path, entry, options);
+    return problem ? [`${file.path}:${entry.line}: ${problem}`] : [];
+  });
+  return [...found, ...environmentReads(file)];
+}
+
+function importProblem(path: string, entry: Import, { dependencies }: RuleOptions): string | undefined {
+  if (entry.specifier.startsWith(".")) return directionProblem(path, entry.specifier);
+  if (/^(?:node:)?child_process$/.test(entry.specifier)) return programProblem(path);
+  if (entry.specifier.startsWith("node:") || entry.typeOnly || !isProduct(path)) return undefined;
+  const name = packageName(entry.specifier);
+  return dependencies.has(name) ? undefined : `imports ${name}, which is no dependency of the published package`;
+}
+
+function directionProblem(path: string, specifier: string): string | undefined {
+  const target = posix.join(posix.dirname(path), specifier);
+  const [from, to] = [layerOf(path), layerOf(target)];
+  const allowed = LAYERS[from];
+  if (!allowed || partOf(path) === partOf(target) || allowed.includes(to)) return undefined;
+  // A test beside the code is not published, so it may use helpers and files from anywhere outside the layers.
+  if (isTest(path) && !(to in LAYERS)) return undefined;
+  if (from === "services" && to === "services") return `imports ${target}: services meet in gen, not in each other`;
+  return `imports ${target}: ${from} must not import ${to in LAYERS ? to : "what is outside the package"}`;
+}
+
+function programProblem(path: string): string | undefined {
+  if (isTest(path) || startsWithAny(path, STARTS_PROGRAMS)) return undefined;
+  return "imports node:child_process: only services/device-agent/executor starts programs";
+}
+
+function environmentReads(file: SourceFile): string[] {
+  const name = posix.basename(file.path);
+  if (isTest(file.path) || ENVIRONMENT_FILES.has(name) || startsWithAny(file.path, READS_ENVIRONMENT)) return [];
+  const code = blankComments(file.text);
+  return [...code.matchAll(ENVIRONMENT)].map(
+    (match) => `${file.path}:${lineAt(code, match.index)}: reads the environment: only main.ts and config.ts do`,
+  );
+}
+
+/** node:sqlite changes its names between minor versions of Node, so one file in lib/store knows it. */
+function secondSqliteFiles(files: readonly SourceFile[]): string[] {
+  const users = files.flatMap(({ path, text }) => {
+    const entry = importsOf(text).find(({ specifier }) => specifier === "node:sqlite");
+    return entry ? [{ path, line: entry.line }] : [];
+  });
+  const [keeper] = users.filter(({ path }) => path.startsWith("lib/store/") && !isTest(path));
+  return users
+    .filter((user) => user !== keeper)
+    .map(
+      ({ path, line }) => `${path}:${line}: imports node:sqlite: only ${keeper?.path ?? "one file in lib/store"} does`,
+    );
+}
+
+function isProduct(path: string): boolean {
+  return layerOf(path) in LAYERS && !isTest(path);
+}
+
+function isTest(path: string): boolean {
+  return /\.(?:test|testdata)\.ts$|\/testdata\//.test(path);
+}
+
+function layerOf(path: string): string {
+  return path.split("/")[0] ?? "";
+}
+
+/** The smallest part that may import itself freely: a service, or a whole layer. */
+function partOf(path: string): string {
+  const [layer = "", name = ""] = path.split("/");
+  return layer === "services" ? `${layer}/${name}` : layer;
+}
+
+function packageName(specifier: string): string {
+  return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+}
+
+function startsWithAny(path: string, prefixes: readonly string[]): boolean {
+  return prefixes.some((prefix) => path.startsWith(prefix));
+}
