@@ -1,0 +1,61 @@
+import { create, type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { type Envelope, EnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
+import { fault } from "../fault/fault.ts";
+import { isSubject, subjectOf } from "./subject.ts";
+
+/** What an event says besides its payload. */
+export interface EnvelopeHead {
+  /** The event's id, from 1 to 128 characters: the same id is the same event, and is delivered once. */
+  id: string;
+  /** When the fact was stored. */
+  time: Date;
+  /** The principal that caused it, or the service's own name. */
+  actor: string;
+  /** The key of what the event is about, such as a call's id; the last part of the subject. */
+  key: string;
+  /** The request's trace id. Default: none. */
+  traceId?: string;
+}
+
+/** The largest payload, in bytes: an envelope fits into a NATS message of the default size. */
+export const MAX_PAYLOAD_BYTES = 512 * 1024;
+
+const ID = /^[\x21-\x7e]{1,128}$/;
+
+/** Wraps an event's message, ready to be enqueued or published. */
+export function envelopeOf<Desc extends DescMessage>(
+  schema: Desc,
+  message: MessageShape<Desc>,
+  head: EnvelopeHead,
+): Envelope {
+  return create(EnvelopeSchema, {
+    id: head.id,
+    time: timestampFromDate(head.time),
+    actor: head.actor,
+    traceId: head.traceId ?? "",
+    subject: subjectOf(schema.typeName, head.key),
+    type: schema.typeName,
+    payload: toBinary(schema, message),
+  });
+}
+
+/** The message inside an envelope; undefined when the envelope holds another type. Throws when the bytes are damaged. */
+export function payloadOf<Desc extends DescMessage>(schema: Desc, envelope: Envelope): MessageShape<Desc> | undefined {
+  return envelope.type === schema.typeName ? fromBinary(schema, envelope.payload) : undefined;
+}
+
+/** Throws ERROR_REASON_INVALID_INPUT or ERROR_REASON_INPUT_TOO_LARGE for an envelope that no bus would carry. */
+export function checkEnvelope(envelope: Envelope): void {
+  if (!ID.test(envelope.id)) throw invalid("id", "1 to 128 printable characters without spaces");
+  if (envelope.type === "") throw invalid("type", "a full message name");
+  if (!isSubject(envelope.subject)) throw invalid("subject", "plain tokens under the root");
+  if (envelope.payload.length > MAX_PAYLOAD_BYTES) {
+    throw fault(ErrorReason.INPUT_TOO_LARGE, { limit: String(MAX_PAYLOAD_BYTES), field: "payload" });
+  }
+}
+
+function invalid(field: string, rule: string): Error {
+  return fault(ErrorReason.INVALID_INPUT, { field, rule }, { message: `an event's ${field} must be ${rule}` });
+}

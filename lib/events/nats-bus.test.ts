@@ -1,0 +1,154 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { create } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { type Envelope, EnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
+import { type NatsServer, startNatsServer } from "../../test/helpers/nats-server.ts";
+import { reasonOf } from "../fault/fault.ts";
+import type { EventBus } from "./bus.ts";
+import { createNatsBus } from "./nats-bus.ts";
+import { openNatsLink } from "./nats-link.ts";
+import { eventBusConformance } from "./testdata/conformance.ts";
+import { createInbox } from "./testdata/inbox.ts";
+
+let server: NatsServer;
+
+beforeAll(async () => {
+  server = await startNatsServer();
+}, 120_000);
+
+afterAll(() => server.close());
+
+eventBusConformance("NATS bus", (logger) => createNatsBus({ servers: [server.url], ...(logger ? { logger } : {}) }));
+
+let counter = 0;
+
+function event(corner: string, key: string): Envelope {
+  const id = `${corner}-${key}-${counter++}`;
+  return create(EnvelopeSchema, {
+    id,
+    subject: `reeve.test.v1.${corner}.${key}`,
+    type: "reeve.test.v1.Noted",
+    actor: key,
+  });
+}
+
+/** As the outbox relay does: the same again until the bus has it. */
+async function publishUntilTaken(bus: EventBus, envelope: Envelope): Promise<void> {
+  for (;;) {
+    const taken = await bus
+      .publish([envelope])
+      .then(() => true)
+      .catch(() => false);
+    if (taken) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+describe("NATS bus and its server", () => {
+  test("says what the server lacks", async () => {
+    const bus = await createNatsBus({ servers: [server.url] });
+    const status = bus.status();
+    expect(status).toMatchObject({ kind: "nats", connected: true, server: expect.stringMatching(/^\d+\.\d+\.\d+/) });
+    if (status.server.startsWith("2.9.")) expect(status.degraded[0]).toMatch(/a power cut loses some/);
+    await bus.close();
+  });
+
+  test("rejects with the address when no server is there", async () => {
+    const unused = createServer().listen(0, "127.0.0.1");
+    await once(unused, "listening");
+    const address = unused.address();
+    const port = typeof address === "object" ? address?.port : 0;
+    unused.close();
+    await expect(createNatsBus({ servers: [`127.0.0.1:${port}`] })).rejects.toThrow(
+      `cannot connect to NATS at 127.0.0.1:${port}`,
+    );
+  });
+
+  test("logs in with a user and a password, and rejects a wrong one", async () => {
+    const guarded = await startNatsServer({ args: ["--user", "reeve", "--pass", "s3cret"] });
+    const login = { servers: [guarded.url], user: "reeve" };
+    const bus = await createNatsBus({ ...login, pass: "s3cret" });
+    expect(bus.status().connected).toBe(true);
+    await bus.close();
+    await expect(createNatsBus({ ...login, pass: "wrong" })).rejects.toThrow(/Authorization Violation/i);
+    await guarded.close();
+  });
+
+  test("loses nothing acknowledged when the server is killed and started again", { timeout: 60_000 }, async () => {
+    const own = await startNatsServer();
+    const bus = await createNatsBus({ servers: [own.url] });
+    const [durable, ephemeral] = [createInbox(), createInbox()];
+    await bus.subscribe({ subject: "reeve.test.v1.crash.>", durable: "crash", handler: durable.take });
+    await bus.subscribe({ subject: "reeve.test.v1.crash.>", handler: ephemeral.take });
+    const keys = Array.from({ length: 300 }, (_, n) => `k${n}`);
+    let restarts: Promise<void> = Promise.resolve();
+    for (const key of keys) {
+      if (key === "k100" || key === "k200") restarts = restarts.then(() => own.restart());
+      await publishUntilTaken(bus, event("crash", key));
+    }
+    await restarts;
+    for (const inbox of [durable, ephemeral]) {
+      await inbox.until(300);
+      // An event whose acknowledgement the crash took comes again; none is missing and none overtakes.
+      while (!inbox.keys.includes("k299")) await inbox.until(inbox.keys.length + 1);
+      expect([...new Set(inbox.keys)]).toEqual(keys);
+    }
+    await bus.close();
+    await own.close();
+  });
+
+  test("refuses to publish while the server is away, and closes all the same", async () => {
+    const own = await startNatsServer();
+    const bus = await createNatsBus({ servers: [own.url] });
+    await bus.subscribe({ subject: "reeve.>", handler: async () => {} });
+    await own.kill();
+    await expect.poll(() => bus.status().connected).toBe(false);
+    expect(await bus.publish([event("away", "a")]).catch(reasonOf)).toBe(ErrorReason.NOT_READY);
+    await bus.close();
+    await own.close();
+  });
+
+  test("makes its stream again, and goes on, when the server lost its disk", { timeout: 60_000 }, async () => {
+    const own = await startNatsServer();
+    const bus = await createNatsBus({ servers: [own.url] });
+    const inbox = createInbox();
+    await bus.subscribe({ subject: "reeve.test.v1.disk.>", durable: "disk", handler: inbox.take });
+    await bus.publish([event("disk", "before")]);
+    await inbox.until(1);
+    await own.close();
+    const replacement = await startNatsServer({ args: ["-p", String(own.port)] });
+    await publishUntilTaken(bus, event("disk", "after"));
+    expect(await inbox.until(2)).toEqual(["before", "after"]);
+    await bus.close();
+    await replacement.close();
+  });
+
+  test("makes a consumer again that somebody deleted, and misses nothing", { timeout: 60_000 }, async () => {
+    const bus = await createNatsBus({ servers: [server.url] });
+    const operator = await openNatsLink({ servers: [server.url] });
+    const inbox = createInbox();
+    await bus.subscribe({ subject: "reeve.test.v1.deleted.>", durable: "deleted", handler: inbox.take });
+    await bus.publish([event("deleted", "one")]);
+    await inbox.until(1);
+    await operator.removeConsumer("deleted");
+    await bus.publish([event("deleted", "two")]);
+    expect(await inbox.until(2)).toEqual(["one", "two"]);
+    await operator.close();
+    await bus.close();
+  });
+
+  test("gives up what is no envelope and goes on", async () => {
+    const bus = await createNatsBus({ servers: [server.url] });
+    const stranger = await openNatsLink({ servers: [server.url] });
+    const inbox = createInbox();
+    await bus.subscribe({ subject: "reeve.test.v1.strange.>", handler: inbox.take });
+    await stranger.publish("reeve.test.v1.strange.x", new Uint8Array([255, 255, 255]), "strange");
+    await bus.publish([event("strange", "fine")]);
+    expect(await inbox.until(1)).toEqual(["fine"]);
+    expect(bus.status().dropped).toBe(1);
+    await stranger.close();
+    await bus.close();
+  });
+});

@@ -1,0 +1,119 @@
+import type { Database } from "../store/database.ts";
+import type { GroupCommit } from "../store/group-commit.ts";
+import { type EventBus, type EventLogger, SILENT_LOGGER } from "./bus.ts";
+import { createOutbox, type Outbox, type OutboxEntry, type OutboxTables } from "./outbox.ts";
+
+/** What a relay needs. */
+export interface OutboxRelayOptions<T extends OutboxTables> {
+  db: Database<T>;
+  writes: GroupCommit<T>;
+  bus: EventBus;
+  logger?: EventLogger;
+  /** How often to look for entries that nobody nudged about, in milliseconds. Default 1000. */
+  pollMs?: number;
+}
+
+/** Publishes what is in an outbox. */
+export interface OutboxRelay {
+  /** Says that there is something to publish; called after the transaction has committed. Never waits. */
+  nudge(): void;
+  /** How many events wait. */
+  pending(): Promise<number>;
+  /** Resolves when the relay has stopped; what was not published stays in the outbox. */
+  close(): Promise<void>;
+}
+
+const BATCH_ENTRIES = 256;
+
+/** One batch is in memory twice and is one write to the bus's socket. */
+const BATCH_BYTES = 4 * 1024 * 1024;
+
+const LONGEST_RETRY_MS = 5_000;
+
+/**
+ * Starts to publish a database's outbox in order, batch by batch. An entry is deleted after the bus has it; a crash
+ * between the two repeats it, and the bus drops the repeated id. While the bus is away the relay tries again, after 100
+ * ms at first and up to 5 s later. One relay for one database.
+ */
+export function createOutboxRelay<T extends OutboxTables>(options: OutboxRelayOptions<T>): OutboxRelay {
+  const { writes, bus, logger = SILENT_LOGGER, pollMs = 1_000 } = options;
+  const outbox = createOutbox(options.db);
+  const nudges = createBell();
+  const closing = createBell();
+  let closed = false;
+  let failures = 0;
+
+  async function publishOldest(): Promise<number> {
+    const entries = await nextBatch(outbox);
+    if (entries.length === 0) return 0;
+    await bus.publish(entries.map((entry) => entry.envelope));
+    await writes.write((trx) => outbox.remove(trx, entries));
+    return entries.length;
+  }
+
+  async function relay(): Promise<void> {
+    while (!closed) {
+      try {
+        const published = await publishOldest();
+        failures = 0;
+        if (published === 0) await nudges.wait(pollMs);
+      } catch (error: unknown) {
+        failures += 1;
+        if (failures === 1) logger.warn({ err: error }, "cannot publish events; they wait in the outbox");
+        // Nudges do not shorten this pause: a bus that is away must not be asked for every event.
+        await closing.wait(Math.min(LONGEST_RETRY_MS, 50 * 2 ** failures));
+      }
+    }
+  }
+
+  const stopped = relay();
+  return {
+    nudge: () => nudges.ring(),
+    pending: () => outbox.count(),
+    async close() {
+      closed = true;
+      nudges.ring();
+      closing.ring();
+      await stopped;
+    },
+  };
+}
+
+async function nextBatch(outbox: Outbox): Promise<OutboxEntry[]> {
+  const entries = await outbox.oldest(BATCH_ENTRIES);
+  let bytes = 0;
+  return entries.filter(({ envelope }, i) => {
+    bytes += envelope.payload.length;
+    return i === 0 || bytes <= BATCH_BYTES;
+  });
+}
+
+interface Bell {
+  /** Ends the present wait or, when there is none, the next one. */
+  ring(): void;
+  /** Resolves on a ring or after so many milliseconds. */
+  wait(milliseconds: number): Promise<void>;
+}
+
+function createBell(): Bell {
+  let rung = false;
+  let wake = () => {};
+  const sleep = (milliseconds: number) =>
+    new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, milliseconds);
+      wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  return {
+    ring() {
+      rung = true;
+      wake();
+    },
+    async wait(milliseconds) {
+      if (!rung) await sleep(milliseconds);
+      rung = false;
+    },
+  };
+}

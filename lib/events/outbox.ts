@@ -1,0 +1,69 @@
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import type { Generated } from "kysely";
+import { type Envelope, EnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
+import type { Database, Migration } from "../store/database.ts";
+import { prepared, type QueryRunner } from "../store/prepared.ts";
+import { checkEnvelope } from "./envelope.ts";
+
+/** The table of events that are stored and not yet published; part of the publisher's own database. */
+export interface OutboxTables {
+  outbox: { seq: Generated<number>; envelope: Uint8Array };
+}
+
+/** Makes the outbox table. */
+export const outboxMigration: Migration = {
+  name: "outbox_0001",
+  async up(db) {
+    await db.schema
+      .createTable("outbox")
+      .addColumn("seq", "bigserial", (column) => column.primaryKey())
+      .addColumn("envelope", "bytea", (column) => column.notNull())
+      .execute();
+  },
+};
+
+/** An event that waits to be published. */
+export interface OutboxEntry {
+  seq: number;
+  envelope: Envelope;
+}
+
+/** The events that a database's own transactions have left for publication, in the order they were enqueued. */
+export interface Outbox {
+  /**
+   * Stores events in the caller's transaction: they are published if, and only if, it commits. Throws for an envelope
+   * that no bus would carry, so that one bad event cannot hold up those behind it.
+   */
+  enqueue(trx: QueryRunner, envelopes: readonly Envelope[]): Promise<void>;
+  /** The oldest entries, at most so many. */
+  oldest(limit: number): Promise<OutboxEntry[]>;
+  /** Forgets entries that were published. */
+  remove(trx: QueryRunner, entries: readonly OutboxEntry[]): Promise<void>;
+  /** How many entries wait. */
+  count(): Promise<number>;
+}
+
+/** The outbox of a database that holds the table of `outboxMigration`. */
+export function createOutbox<T extends OutboxTables>(database: Database<T>): Outbox {
+  // The other tables do not matter here, and Kysely's types cannot say so.
+  const db = database as unknown as Database<OutboxTables>;
+  const insert = prepared((p: { envelope: Uint8Array }) => db.insertInto("outbox").values({ envelope: p.envelope }));
+  const select = prepared((p: { limit: number }) => db.selectFrom("outbox").selectAll().orderBy("seq").limit(p.limit));
+  const drop = prepared((p: { seq: number }) => db.deleteFrom("outbox").where("seq", "=", p.seq));
+  const size = prepared(() => db.selectFrom("outbox").select((eb) => eb.fn.countAll<number>().as("waiting")));
+  return {
+    async enqueue(trx, envelopes) {
+      envelopes.forEach(checkEnvelope);
+      for (const envelope of envelopes) await insert.run(trx, { envelope: toBinary(EnvelopeSchema, envelope) });
+    },
+    async oldest(limit) {
+      const rows = await select.all(db, { limit });
+      return rows.map(({ seq, envelope }) => ({ seq, envelope: fromBinary(EnvelopeSchema, envelope) }));
+    },
+    async remove(trx, entries) {
+      // One by one: entries committed meanwhile may lie between the first and the last.
+      for (const { seq } of entries) await drop.run(trx, { seq });
+    },
+    count: async () => (await size.first(db, {}))?.waiting ?? 0,
+  };
+}

@@ -1,0 +1,155 @@
+import { CompiledQuery, type Transaction } from "kysely";
+import type { Database } from "./database.ts";
+
+/** Writers of one database that share commits, so that one sync to disk serves all who wait. */
+export interface GroupCommit<T> {
+  /**
+   * Runs a job inside a transaction and resolves with its value after COMMIT: what resolved is on disk. Jobs run one
+   * after another, in the order of the calls. A job that throws is rolled back alone and its promise rejects with what
+   * it threw. When the commit fails (disk full, I/O error) every job of the batch rejects and none has happened, so
+   * change memory after the promise resolves, not in the job. Inside a job use `trx` for everything: awaiting another
+   * `write`, or writing through the database itself, waits for the job's own end.
+   */
+  write<R>(job: (trx: Transaction<T>) => Promise<R>): Promise<R>;
+  /**
+   * Like write, for a state that nobody needs to wait for: rides along with the next batch, in order, or is written 10
+   * ms later. What a crash takes with it must be harmless.
+   */
+  writeLazily(job: (trx: Transaction<T>) => Promise<unknown>): void;
+  /** Refuses new jobs and resolves when all earlier ones are settled. Leaves the database open. */
+  close(): Promise<void>;
+}
+
+/** What can be chosen. */
+export interface GroupCommitOptions {
+  /** Hears why a lazy job failed. Default: a process warning. */
+  onLazyError?: (error: Error) => void;
+}
+
+/** Jobs in one transaction at most; bounds how long a batch holds the writer. */
+const MAX_BATCH = 512;
+
+/** How long a lazy job waits for company, in milliseconds. */
+const LAZY_DELAY_MS = 10;
+
+// Plain SQL, because Kysely would compile its savepoint calls anew for every job.
+const SAVEPOINT = CompiledQuery.raw("savepoint job");
+const RELEASE = CompiledQuery.raw("release savepoint job");
+const ROLL_BACK_TO = CompiledQuery.raw("rollback to savepoint job");
+
+/** Tells the caller of a job how it ended. */
+type Settle = () => void;
+
+interface Job<T> {
+  run(trx: Transaction<T>): Promise<Settle>;
+  fail(error: unknown): void;
+}
+
+/**
+ * Gathers the jobs of one turn of the event loop into one transaction. Each job has its savepoint, so a job runs once
+ * and never has to be repeated for a neighbour's failure.
+ */
+export function createGroupCommit<T>(db: Database<T>, options: GroupCommitOptions = {}): GroupCommit<T> {
+  const onLazyError = options.onLazyError ?? ((error: Error) => process.emitWarning(error));
+  const queue = createQueue<T>((jobs) => commit(db, jobs));
+  return {
+    write: (job) =>
+      new Promise((resolve, reject) => {
+        const run = async (trx: Transaction<T>) => {
+          const value = await job(trx);
+          return () => resolve(value);
+        };
+        queue.push({ run, fail: reject }, "now");
+      }),
+    writeLazily(job) {
+      const run = async (trx: Transaction<T>) => {
+        await job(trx);
+        return () => {};
+      };
+      // In a turn of its own, so that a listener that throws cannot stop the queue.
+      const fail = (e: unknown) => queueMicrotask(() => onLazyError(e instanceof Error ? e : new Error(String(e))));
+      queue.push({ run, fail }, "soon");
+    },
+    close: () => queue.close(),
+  };
+}
+
+interface Queue<T> {
+  push(job: Job<T>, when: "now" | "soon"): void;
+  close(): Promise<void>;
+}
+
+function createQueue<T>(commitBatch: (jobs: readonly Job<T>[]) => Promise<Settle[]>): Queue<T> {
+  const jobs: Job<T>[] = [];
+  let draining: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let closed = false;
+
+  function startDraining(): void {
+    draining ??= drain();
+  }
+
+  async function drain(): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
+    while (jobs.length > 0) {
+      // A turn of the event loop lets everybody who was just answered, or has just arrived, join the batch.
+      await new Promise(setImmediate);
+      for (const settle of await commitBatch(jobs.splice(0, MAX_BATCH))) settle();
+    }
+    draining = undefined;
+  }
+
+  return {
+    push(job, when) {
+      if (closed) return job.fail(new Error("the group commit is closed"));
+      jobs.push(job);
+      if (when === "now") startDraining();
+      else if (!draining) timer ??= setTimeout(startDraining, LAZY_DELAY_MS);
+    },
+    async close() {
+      closed = true;
+      await (draining ?? drain());
+    },
+  };
+}
+
+/** Runs the jobs in one transaction. Never rejects: each job's outcome is in what it resolves with. */
+async function commit<T>(db: Database<T>, jobs: readonly Job<T>[]): Promise<Settle[]> {
+  try {
+    return await db.transaction().execute((trx) => runAll(trx, jobs));
+  } catch (e: unknown) {
+    return jobs.map((job) => () => job.fail(e));
+  }
+}
+
+async function runAll<T>(trx: Transaction<T>, jobs: readonly Job<T>[]): Promise<Settle[]> {
+  const [only, another] = jobs;
+  // The transaction itself is the savepoint of a job that is alone.
+  if (only && !another) return [await only.run(trx)];
+  const outcomes: Settle[] = [];
+  for (const job of jobs) outcomes.push(await runInSavepoint(trx, job));
+  return outcomes;
+}
+
+async function runInSavepoint<T>(trx: Transaction<T>, job: Job<T>): Promise<Settle> {
+  await trx.executeQuery(SAVEPOINT);
+  try {
+    const settle = await job.run(trx);
+    await trx.executeQuery(RELEASE);
+    return settle;
+  } catch (e: unknown) {
+    await undo(trx, e);
+    return () => job.fail(e);
+  }
+}
+
+/** Rejects with what went wrong first when the savepoint is gone: a full disk rolls the whole transaction back. */
+async function undo<T>(trx: Transaction<T>, reason: unknown): Promise<void> {
+  try {
+    await trx.executeQuery(ROLL_BACK_TO);
+    await trx.executeQuery(RELEASE);
+  } catch {
+    throw reason;
+  }
+}

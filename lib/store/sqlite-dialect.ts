@@ -1,0 +1,170 @@
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  type Kysely,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+} from "kysely";
+import { PortableSqliteCompiler } from "./sqlite-compiler.ts";
+import { openSqlite, type SqliteHandle } from "./sqlite-handle.ts";
+import { createWriteLock, type WriteLock } from "./write-lock.ts";
+
+/** In WAL mode, synchronous=FULL syncs the log at every commit: what was acknowledged survives a power cut. */
+const WRITER_PRAGMAS = `
+  pragma busy_timeout = 5000;
+  pragma journal_mode = wal;
+  pragma synchronous = full;
+  pragma foreign_keys = on;
+  pragma journal_size_limit = 67108864;
+`;
+
+const READER_PRAGMAS = `
+  pragma busy_timeout = 5000;
+  pragma query_only = on;
+`;
+
+/**
+ * A Kysely dialect on node:sqlite. One connection writes, under a lock, and every transaction begins IMMEDIATE, so that
+ * none fails halfway for want of the lock. A second connection serves selects outside transactions: they see what is
+ * committed and never wait. A database in memory has one connection only, so there selects wait as well.
+ */
+export function sqliteDialect(path: string): Dialect {
+  return {
+    createDriver: () => sqliteDriver(path),
+    createQueryCompiler: () => new PortableSqliteCompiler(),
+    createAdapter: () => new TransactionalAdapter(),
+    createIntrospector: (db: Kysely<unknown>) => new SqliteIntrospector(db),
+  };
+}
+
+/** SQLite can roll back schema changes, so all migrations of a start are one transaction. */
+class TransactionalAdapter extends SqliteAdapter {
+  override get supportsMultipleConnections(): boolean {
+    return true;
+  }
+
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
+}
+
+interface Handles {
+  writer: SqliteHandle;
+  reader: SqliteHandle | undefined;
+  lock: WriteLock;
+}
+
+function sqliteDriver(path: string): Driver {
+  let handles: Handles | undefined;
+  return {
+    async init() {
+      handles = openHandles(path);
+    },
+    async acquireConnection() {
+      if (!handles) throw new Error("the database is not open");
+      return new SqliteConnection(handles);
+    },
+    async beginTransaction(connection) {
+      await connectionOf(connection).begin();
+    },
+    async commitTransaction(connection) {
+      connectionOf(connection).commit();
+    },
+    async rollbackTransaction(connection) {
+      connectionOf(connection).rollback();
+    },
+    async releaseConnection() {},
+    async destroy() {
+      handles?.reader?.close();
+      handles?.writer.close();
+      handles = undefined;
+    },
+  };
+}
+
+function openHandles(path: string): Handles {
+  const writer = openSqlite(path);
+  writer.exec(WRITER_PRAGMAS);
+  if (path === ":memory:") return { writer, reader: undefined, lock: createWriteLock() };
+  const reader = openSqlite(path);
+  reader.exec(READER_PRAGMAS);
+  return { writer, reader, lock: createWriteLock() };
+}
+
+function connectionOf(connection: DatabaseConnection): SqliteConnection {
+  if (connection instanceof SqliteConnection) return connection;
+  throw new TypeError("not a connection of this dialect");
+}
+
+/** What Kysely sees as a connection: the writer while in a transaction, else whichever fits the query. */
+class SqliteConnection implements DatabaseConnection {
+  readonly #handles: Handles;
+  #inTransaction = false;
+
+  constructor(handles: Handles) {
+    this.#handles = handles;
+  }
+
+  async begin(): Promise<void> {
+    await this.#handles.lock.acquire();
+    try {
+      this.#handles.writer.run("begin immediate", []);
+      this.#inTransaction = true;
+    } catch (e: unknown) {
+      this.#handles.lock.release();
+      throw e;
+    }
+  }
+
+  /** When the commit fails the lock is kept: Kysely rolls back next. */
+  commit(): void {
+    this.#transactionHandle().run("commit", []);
+    this.#leave();
+  }
+
+  rollback(): void {
+    const { writer } = this.#handles;
+    try {
+      if (writer.inTransaction) writer.run("rollback", []);
+    } finally {
+      this.#leave();
+    }
+  }
+
+  #leave(): void {
+    this.#inTransaction = false;
+    this.#handles.lock.release();
+  }
+
+  /** A full disk makes SQLite end a transaction by itself; what came after would be committed statement by statement. */
+  #transactionHandle(): SqliteHandle {
+    const { writer } = this.#handles;
+    if (!writer.inTransaction) throw new Error("SQLite has rolled the transaction back");
+    return writer;
+  }
+
+  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    if (this.#inTransaction) return this.#run<R>(this.#transactionHandle(), query);
+    const { reader, writer, lock } = this.#handles;
+    if (reader && query.query.kind === "SelectQueryNode") return this.#run<R>(reader, query);
+    await lock.acquire();
+    try {
+      return this.#run<R>(writer, query);
+    } finally {
+      lock.release();
+    }
+  }
+
+  async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
+    const handle = this.#inTransaction ? this.#handles.writer : (this.#handles.reader ?? this.#handles.writer);
+    for (const row of handle.iterate(query.sql, query.parameters)) yield { rows: [row as R] };
+  }
+
+  #run<R>(handle: SqliteHandle, { sql, parameters }: CompiledQuery): QueryResult<R> {
+    const { rows, changes, insertId } = handle.run(sql, parameters);
+    return { rows: rows as R[], numAffectedRows: changes, insertId };
+  }
+}
