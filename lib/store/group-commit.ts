@@ -1,5 +1,6 @@
 import { CompiledQuery, type Transaction } from "kysely";
 import type { Database } from "./database.ts";
+import { SYNC_LATER } from "./sync-later.ts";
 
 /** Writers of one database that share commits, so that one sync to disk serves all who wait. */
 export interface GroupCommit<T> {
@@ -11,6 +12,11 @@ export interface GroupCommit<T> {
    * `write`, or writing through the database itself, waits for the job's own end.
    */
   write<R>(job: (trx: Transaction<T>) => Promise<R>): Promise<R>;
+  /**
+   * Like write, but may resolve after COMMIT and before the sync that follows at once: the change survives a crash of
+   * the process, and a power cut in the next few milliseconds may take it. For a state whose loss leaves a true one.
+   */
+  writeThenSync<R>(job: (trx: Transaction<T>) => Promise<R>): Promise<R>;
   /**
    * Like write, for a state that nobody needs to wait for: rides along with the next batch, in order, or is written 10
    * ms later. What a crash takes with it must be harmless.
@@ -41,6 +47,8 @@ const ROLL_BACK_TO = CompiledQuery.raw("rollback to savepoint job");
 type Settle = () => void;
 
 interface Job<T> {
+  /** Whether whoever waits for the job waits for the disk. */
+  waitsForSync: boolean;
   run(trx: Transaction<T>): Promise<Settle>;
   fail(error: unknown): void;
 }
@@ -52,15 +60,17 @@ interface Job<T> {
 export function createGroupCommit<T>(db: Database<T>, options: GroupCommitOptions = {}): GroupCommit<T> {
   const onLazyError = options.onLazyError ?? ((error: Error) => process.emitWarning(error));
   const queue = createQueue<T>((jobs) => commit(db, jobs));
+  const write = <R>(job: (trx: Transaction<T>) => Promise<R>, waitsForSync: boolean) =>
+    new Promise<R>((resolve, reject) => {
+      const run = async (trx: Transaction<T>) => {
+        const value = await job(trx);
+        return () => resolve(value);
+      };
+      queue.push({ run, fail: reject, waitsForSync }, "now");
+    });
   return {
-    write: (job) =>
-      new Promise((resolve, reject) => {
-        const run = async (trx: Transaction<T>) => {
-          const value = await job(trx);
-          return () => resolve(value);
-        };
-        queue.push({ run, fail: reject }, "now");
-      }),
+    write: (job) => write(job, true),
+    writeThenSync: (job) => write(job, false),
     writeLazily(job) {
       const run = async (trx: Transaction<T>) => {
         await job(trx);
@@ -68,7 +78,7 @@ export function createGroupCommit<T>(db: Database<T>, options: GroupCommitOption
       };
       // In a turn of its own, so that a listener that throws cannot stop the queue.
       const fail = (e: unknown) => queueMicrotask(() => onLazyError(e instanceof Error ? e : new Error(String(e))));
-      queue.push({ run, fail }, "soon");
+      queue.push({ run, fail, waitsForSync: false }, "soon");
     },
     close: () => queue.close(),
   };
@@ -117,7 +127,10 @@ function createQueue<T>(commitBatch: (jobs: readonly Job<T>[]) => Promise<Settle
 /** Runs the jobs in one transaction. Never rejects: each job's outcome is in what it resolves with. */
 async function commit<T>(db: Database<T>, jobs: readonly Job<T>[]): Promise<Settle[]> {
   try {
-    return await db.transaction().execute((trx) => runAll(trx, jobs));
+    return await db.transaction().execute(async (trx) => {
+      if (!jobs.some((job) => job.waitsForSync)) await trx.executeQuery(SYNC_LATER);
+      return runAll(trx, jobs);
+    });
   } catch (e: unknown) {
     return jobs.map((job) => () => job.fail(e));
   }

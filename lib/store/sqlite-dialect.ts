@@ -10,13 +10,15 @@ import {
 } from "kysely";
 import { PortableSqliteCompiler } from "./sqlite-compiler.ts";
 import { openSqlite, type SqliteHandle } from "./sqlite-handle.ts";
+import { SYNC_LATER } from "./sync-later.ts";
+import { createWalSync, type WalSync } from "./wal-sync.ts";
 import { createWriteLock, type WriteLock } from "./write-lock.ts";
 
-/** In WAL mode, synchronous=FULL syncs the log at every commit: what was acknowledged survives a power cut. */
+/** NORMAL, because the dialect itself syncs the log before it acknowledges a commit: see wal-sync.ts. */
 const WRITER_PRAGMAS = `
   pragma busy_timeout = 5000;
   pragma journal_mode = wal;
-  pragma synchronous = full;
+  pragma synchronous = normal;
   pragma foreign_keys = on;
   pragma journal_size_limit = 67108864;
 `;
@@ -55,6 +57,8 @@ interface Handles {
   writer: SqliteHandle;
   reader: SqliteHandle | undefined;
   lock: WriteLock;
+  /** Undefined for a database in memory. */
+  wal: WalSync | undefined;
 }
 
 function sqliteDriver(path: string): Driver {
@@ -71,13 +75,14 @@ function sqliteDriver(path: string): Driver {
       await connectionOf(connection).begin();
     },
     async commitTransaction(connection) {
-      connectionOf(connection).commit();
+      await connectionOf(connection).commit();
     },
     async rollbackTransaction(connection) {
       connectionOf(connection).rollback();
     },
     async releaseConnection() {},
     async destroy() {
+      await handles?.wal?.close();
       handles?.reader?.close();
       handles?.writer.close();
       handles = undefined;
@@ -88,10 +93,10 @@ function sqliteDriver(path: string): Driver {
 function openHandles(path: string): Handles {
   const writer = openSqlite(path);
   writer.exec(WRITER_PRAGMAS);
-  if (path === ":memory:") return { writer, reader: undefined, lock: createWriteLock() };
+  if (path === ":memory:") return { writer, reader: undefined, lock: createWriteLock(), wal: undefined };
   const reader = openSqlite(path);
   reader.exec(READER_PRAGMAS);
-  return { writer, reader, lock: createWriteLock() };
+  return { writer, reader, lock: createWriteLock(), wal: createWalSync(`${path}-wal`) };
 }
 
 function connectionOf(connection: DatabaseConnection): SqliteConnection {
@@ -103,6 +108,7 @@ function connectionOf(connection: DatabaseConnection): SqliteConnection {
 class SqliteConnection implements DatabaseConnection {
   readonly #handles: Handles;
   #inTransaction = false;
+  #syncLater = false;
 
   constructor(handles: Handles) {
     this.#handles = handles;
@@ -119,23 +125,33 @@ class SqliteConnection implements DatabaseConnection {
     }
   }
 
-  /** When the commit fails the lock is kept: Kysely rolls back next. */
-  commit(): void {
+  /**
+   * Resolves when the transaction is on disk. The next writer need not wait for that: the log keeps the order. When the
+   * commit itself fails the lock is kept: Kysely rolls back next.
+   */
+  async commit(): Promise<void> {
     this.#transactionHandle().run("commit", []);
+    const syncLater = this.#syncLater;
     this.#leave();
+    const synced = this.#handles.wal?.sync();
+    // One that fails is kept by the log's sync: the next commit that waits for the disk hears of it.
+    if (syncLater) synced?.catch(() => undefined);
+    else await synced;
   }
 
+  /** Nothing to do where the commit went through and only its sync failed. */
   rollback(): void {
     const { writer } = this.#handles;
     try {
-      if (writer.inTransaction) writer.run("rollback", []);
+      if (this.#inTransaction && writer.inTransaction) writer.run("rollback", []);
     } finally {
-      this.#leave();
+      if (this.#inTransaction) this.#leave();
     }
   }
 
   #leave(): void {
     this.#inTransaction = false;
+    this.#syncLater = false;
     this.#handles.lock.release();
   }
 
@@ -147,9 +163,21 @@ class SqliteConnection implements DatabaseConnection {
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    if (this.#inTransaction && query.sql === SYNC_LATER.sql) {
+      this.#syncLater = true;
+      return { rows: [] };
+    }
     if (this.#inTransaction) return this.#run<R>(this.#transactionHandle(), query);
-    const { reader, writer, lock } = this.#handles;
+    const { reader, wal } = this.#handles;
     if (reader && query.query.kind === "SelectQueryNode") return this.#run<R>(reader, query);
+    const result = await this.#runLocked<R>(query);
+    await wal?.sync();
+    return result;
+  }
+
+  /** A statement outside of a transaction is one by itself. */
+  async #runLocked<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    const { writer, lock } = this.#handles;
     await lock.acquire();
     try {
       return this.#run<R>(writer, query);

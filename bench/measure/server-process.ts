@@ -1,0 +1,45 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+
+/** What a server has used since it started. */
+export interface Usage {
+  cpuUs: number;
+  rssBytes: number;
+}
+
+/** A server in a process of its own. */
+export interface ServerProcess {
+  url: string;
+  token: string;
+  usage(): Promise<Usage>;
+  stop(): Promise<void>;
+}
+
+/** Starts bench/servers/<name>.ts and waits until it says where it listens. */
+export async function startServer(name: string): Promise<ServerProcess> {
+  const child = fork(join(import.meta.dirname, "..", "servers", `${name}.ts`), { stdio: "inherit" });
+  const ready = await Promise.race([nextMessage(child), once(child, "exit").then(() => undefined)]);
+  if (ready === undefined) throw new Error(`the ${name} server ended before it listened`);
+  const { url, token = "" } = ready as { url: string; token?: string };
+  return {
+    url,
+    token,
+    async usage() {
+      child.send("usage");
+      return (await nextMessage(child)) as Usage;
+    },
+    async stop() {
+      const gone = once(child, "exit");
+      child.disconnect();
+      const timer = setTimeout(() => child.kill("SIGKILL"), name === "governed" ? 8000 : 200);
+      await gone;
+      clearTimeout(timer);
+    },
+  };
+}
+
+async function nextMessage(child: ChildProcess): Promise<unknown> {
+  const [message] = (await once(child, "message")) as unknown[];
+  return message;
+}

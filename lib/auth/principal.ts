@@ -1,0 +1,42 @@
+import type { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../fault/fault.ts";
+import { type PrincipalKind, roleName } from "./roles.ts";
+
+export type { PrincipalKind } from "./roles.ts";
+
+/** Who asks. */
+export interface Principal {
+  /** Stable and unique; the audit log's actor. Never a secret. */
+  readonly id: string;
+  /** What it is: its first role. */
+  readonly kind: PrincipalKind;
+  /** What it may be. One role or more. */
+  readonly roles: readonly Role[];
+  /** For people; not unique. */
+  readonly name: string;
+}
+
+/**
+ * Finds out who sent an Authorization header. Undefined: nobody we know, and the caller is told no more than that.
+ * Throws only where the question could not be answered; the caller then gets an internal error.
+ */
+export type Authenticate = (
+  authorization: string | undefined,
+) => Principal | undefined | Promise<Principal | undefined>;
+
+/**
+ * The principal, where it has one of the roles.
+ * Throws UNAUTHENTICATED where there is no principal and ROLE_REQUIRED, with the roles that would do, where it has none.
+ */
+export function requireRole(principal: Principal | undefined, roles: readonly Role[]): Principal {
+  if (principal === undefined) {
+    throw fault(ErrorReason.UNAUTHENTICATED, {}, { message: "a valid bearer token is needed" });
+  }
+  for (const role of roles) {
+    if (principal.roles.includes(role)) return principal;
+  }
+  const names = roles.map((role) => roleName(role) ?? `role ${role}`).join(", ");
+  const message = names === "" ? "no role may do this" : `one of these roles is needed: ${names}`;
+  throw fault(ErrorReason.ROLE_REQUIRED, { roles: names }, { message });
+}

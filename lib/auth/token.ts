@@ -1,0 +1,103 @@
+import { hash, randomBytes, timingSafeEqual } from "node:crypto";
+import type { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import type { Principal } from "./principal.ts";
+import { roleFromName, roleName } from "./roles.ts";
+
+/** What is kept of a token: never the token itself. */
+export interface TokenEntry {
+  /** 12 hexadecimal digits; the principal's id. */
+  readonly id: string;
+  /** For people. */
+  readonly name: string;
+  /** Names of roles, one or more. */
+  readonly roles: readonly string[];
+  /** SHA-256 of the whole token text, in hexadecimal. */
+  readonly hash: string;
+  /** When it was issued, ISO 8601. */
+  readonly created: string;
+  /** From when it is refused, ISO 8601. Left out: never. */
+  readonly expires?: string;
+}
+
+/** What a new token is to be. */
+export interface TokenRequest {
+  name: string;
+  roles: readonly Role[];
+  expires?: Date;
+}
+
+/** A new token and what is kept of it. The token is to be shown once. */
+export interface IssuedToken {
+  token: string;
+  entry: TokenEntry;
+}
+
+/** An entry made ready for the hot path. */
+export interface KnownToken {
+  readonly hash: Buffer;
+  /** Milliseconds since the epoch; Infinity for never. */
+  readonly expires: number;
+  readonly principal: Principal;
+}
+
+// 32 random bytes need no slow hash: there is nothing to guess, so SHA-256 is right here.
+const FORM = /^[Bb]earer rv_([0-9a-f]{12})_([A-Za-z0-9_-]{43})$/;
+const MAX_HEADER = 80;
+
+/** Makes a token of the form `rv_<id>_<43 base64url characters of 32 random bytes>`. Throws on an unknown or no role. */
+export function mintToken(
+  request: TokenRequest,
+  now: number,
+  random: (size: number) => Buffer = randomBytes,
+): IssuedToken {
+  const roles = request.roles.map((role) => {
+    const name = roleName(role);
+    if (name === undefined) throw new TypeError(`role ${role} cannot be given to a token`);
+    return name;
+  });
+  if (roles.length === 0) throw new TypeError("a token needs at least one role");
+  const id = random(6).toString("hex");
+  const token = `rv_${id}_${random(32).toString("base64url")}`;
+  const entry: TokenEntry = {
+    id,
+    name: request.name,
+    roles,
+    hash: hash("sha256", token, "hex"),
+    created: new Date(now).toISOString(),
+    ...(request.expires && { expires: request.expires.toISOString() }),
+  };
+  return { token, entry };
+}
+
+/** Makes an entry ready for `matchToken`. Throws where the entry is not what `mintToken` writes. */
+export function knownToken(entry: TokenEntry): KnownToken {
+  const roles = entry.roles.map((name) => {
+    const role = roleFromName(name);
+    if (role === undefined) throw new TypeError(`token ${entry.id} has the unknown role "${name}"`);
+    return role;
+  });
+  const kind = roles[0] === undefined ? undefined : roleName(roles[0]);
+  if (kind === undefined) throw new TypeError(`token ${entry.id} has no role`);
+  if (!/^[0-9a-f]{64}$/.test(entry.hash)) throw new TypeError(`token ${entry.id} has no valid hash`);
+  const expires = entry.expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(entry.expires);
+  if (Number.isNaN(expires)) throw new TypeError(`token ${entry.id} has no valid time in "expires"`);
+  const principal = Object.freeze({ id: entry.id, kind, roles: Object.freeze(roles), name: entry.name });
+  return { hash: Buffer.from(entry.hash, "hex"), expires, principal };
+}
+
+/**
+ * The principal of an Authorization header. The id finds the entry, which tells an attacker only what is no secret; the
+ * hashes are compared in constant time.
+ */
+export function matchToken(
+  known: ReadonlyMap<string, KnownToken>,
+  authorization: string | undefined,
+  now: number,
+): Principal | undefined {
+  if (authorization === undefined || authorization.length > MAX_HEADER) return undefined;
+  const parts = FORM.exec(authorization);
+  const entry = parts?.[1] === undefined ? undefined : known.get(parts[1]);
+  if (entry === undefined) return undefined;
+  const given = hash("sha256", authorization.slice("Bearer ".length), "buffer");
+  return timingSafeEqual(given, entry.hash) && now < entry.expires ? entry.principal : undefined;
+}

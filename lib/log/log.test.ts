@@ -1,0 +1,64 @@
+import { expect, test } from "vitest";
+import { createLogger, type Level } from "./log.ts";
+import { REDACTED, redactSecrets } from "./redact.ts";
+
+function record(level?: Level): { lines: Record<string, unknown>[]; log: ReturnType<typeof createLogger> } {
+  const lines: Record<string, unknown>[] = [];
+  const destination = { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) };
+  return { lines, log: createLogger({ service: "registry", destination, ...(level && { level }) }) };
+}
+
+test("writes one JSON object a line with time, level, service and message", () => {
+  const { lines, log } = record();
+  log.info({ device: "laptop" }, "hello");
+  expect(lines).toEqual([
+    {
+      level: "info",
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+      service: "registry",
+      device: "laptop",
+      msg: "hello",
+    },
+  ]);
+});
+
+test("writes nothing below its level, and nothing at all when silent", () => {
+  const { lines, log } = record("warn");
+  log.info("no");
+  log.warn("yes");
+  expect(lines.map((line) => line.msg)).toEqual(["yes"]);
+  const silent = record("silent");
+  silent.log.error("no");
+  expect(silent.lines).toEqual([]);
+});
+
+test("never writes the value of a field that is named like a secret", () => {
+  const { lines, log } = record();
+  log.info(
+    {
+      authorization: "Bearer x1",
+      headers: { Authorization: "Bearer x2", accept: "*/*" },
+      deep: { a: { token: "x3" } },
+    },
+    "in",
+  );
+  log.child({ token: "x4" }).info("child");
+  expect(JSON.stringify(lines)).not.toMatch(/x[1-4]/);
+  expect(lines[0]).toMatchObject({ headers: { Authorization: REDACTED, accept: "*/*" } });
+});
+
+test("writes an error with its cause", () => {
+  const { lines, log } = record();
+  log.error({ err: new Error("outer", { cause: new Error("inner") }) }, "failed");
+  expect(lines[0]).toMatchObject({
+    err: { type: "Error", message: "outer: inner", stack: expect.stringContaining("inner") },
+  });
+});
+
+test("redaction leaves what it is given as it was, and gives it back where there is nothing to hide", () => {
+  const plain = { a: 1, b: { c: 2 } };
+  expect(redactSecrets(plain)).toBe(plain);
+  const secret = { b: { token: "t" } };
+  expect(redactSecrets(secret)).toEqual({ b: { token: REDACTED } });
+  expect(secret.b.token).toBe("t");
+});

@@ -1,0 +1,33 @@
+import { type DescMethod, getOption, hasOption } from "@bufbuild/protobuf";
+import { Health } from "../../gen/ts/grpc/health/v1/health_pb.ts";
+import { ServerReflection } from "../../gen/ts/grpc/reflection/v1/reflection_pb.ts";
+import { ServerReflection as ServerReflectionAlpha } from "../../gen/ts/grpc/reflection/v1alpha/reflection_pb.ts";
+import { access, type Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+
+/** Who may call an RPC: anyone, or a principal with one of the roles. No roles: nobody. */
+export type Access = { readonly public: boolean; readonly roles: readonly Role[] };
+
+/** Finds who may call an RPC. Undefined: nobody. */
+export type AccessLookup = (method: DescMethod) => Access | undefined;
+
+/** The services of the server itself, which cannot carry our option and tell nothing that is secret. */
+const PUBLIC = new Set([Health.typeName, ServerReflection.typeName, ServerReflectionAlpha.typeName]);
+const ANYONE: Access = { public: true, roles: [] };
+const NOBODY: Access = { public: false, roles: [] };
+
+/** What an RPC's own option (reeve.common.v1.access) says. */
+export const accessFromOption: AccessLookup = (method) =>
+  hasOption(method, access) ? getOption(method, access) : undefined;
+
+/** Asks the lookup once for each RPC. Health and reflection are open to anyone, whatever it says. */
+export function rememberAccess(lookup: AccessLookup): (method: DescMethod) => Access {
+  const known = new Map<DescMethod, Access>();
+  return (method) => {
+    let found = known.get(method);
+    if (found === undefined) {
+      found = PUBLIC.has(method.parent.typeName) ? ANYONE : (lookup(method) ?? NOBODY);
+      known.set(method, found);
+    }
+    return found;
+  };
+}

@@ -1,0 +1,90 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import { createContextValues } from "@connectrpc/connect";
+import type { UniversalHandler } from "@connectrpc/connect/protocol";
+import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
+import { keepBody } from "./call.ts";
+
+/** A request of either HTTP version. */
+export type NodeRequest = IncomingMessage | Http2ServerRequest;
+/** A response of either HTTP version. */
+export type NodeResponse = ServerResponse | Http2ServerResponse;
+/** A listener that both of node's HTTP servers take. */
+export type NodeHandler = (request: NodeRequest, response: NodeResponse) => void;
+
+/** How an adapter is made. */
+export interface AdapterOptions {
+  handlers: readonly UniversalHandler[];
+  /** Gets each request whose path is no RPC. */
+  fallback: NodeHandler;
+  /** Told of an answer that could not be written; most often the caller is gone. */
+  onLost: (path: string, cause: unknown) => void;
+}
+
+/**
+ * Connects RPC handlers to node. In place of connect-node's own adapter, because that writes to the console when a caller
+ * hangs up, and because the body of a JSON request is kept here to name the field that does not parse.
+ */
+export function createAdapter({ handlers, fallback, onLost }: AdapterOptions): NodeHandler {
+  const byPath = new Map(handlers.map((handler) => [handler.requestPath, handler]));
+  return (request, response) => {
+    const path = pathOf(request.url);
+    const handler = byPath.get(path);
+    if (handler === undefined) return fallback(request, response);
+    serve(handler, request, response).catch((cause: unknown) => {
+      onLost(path, cause);
+      response.destroy();
+    });
+  };
+}
+
+async function serve(handler: UniversalHandler, request: NodeRequest, response: NodeResponse): Promise<void> {
+  const values = createContextValues();
+  const universal = universalRequestFromNodeRequest(request, response, undefined, values);
+  if (request.httpVersionMajor === 1) universal.body = bodyOf(request, response);
+  if (isUnaryJson(request)) {
+    const pieces: Uint8Array[] = [];
+    keepBody(values, pieces);
+    universal.body = keeping(universal.body as AsyncIterable<Uint8Array>, pieces);
+  }
+  await universalResponseToNodeResponse(await handler(universal), response);
+}
+
+/**
+ * The pieces of a body. One that is refused half-way is still read to its end, and forgotten, or the next request on an
+ * HTTP/1.1 connection would hang.
+ */
+export function bodyOf(request: NodeRequest, response: NodeResponse): AsyncIterable<Uint8Array> {
+  on(response, "finish", () => {
+    if (!request.complete) request.resume();
+  });
+  return request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
+}
+
+/** Calls back when the answer is out or the caller is gone. */
+export function onClose(response: NodeResponse, listener: () => void): void {
+  on(response, "close", listener);
+}
+
+function on(emitter: NodeJS.EventEmitter, event: string, listener: () => void): void {
+  emitter.once(event, listener);
+}
+
+/** The path of a request target, without the query. */
+export function pathOf(target: string | undefined): string {
+  if (target === undefined) return "";
+  const query = target.indexOf("?");
+  return query < 0 ? target : target.slice(0, query);
+}
+
+function isUnaryJson(request: NodeRequest): boolean {
+  return request.headers["content-type"]?.startsWith("application/json") === true;
+}
+
+/** Keeps references, not copies; connect stops reading at its own limit. */
+async function* keeping(body: AsyncIterable<Uint8Array>, pieces: Uint8Array[]): AsyncGenerator<Uint8Array> {
+  for await (const piece of body) {
+    pieces.push(piece);
+    yield piece;
+  }
+}

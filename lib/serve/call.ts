@@ -1,0 +1,65 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import { type ConnectError, type ContextValues, createContextKey } from "@connectrpc/connect";
+import type { Principal } from "../auth/principal.ts";
+
+/** One RPC on its way through the server. */
+export interface Call {
+  readonly requestId: string;
+  readonly method: DescMethod;
+  /** "connect", "grpc" or "grpc-web". */
+  readonly protocol: string;
+  /** Aborted at the end of the call, and before where the deadline passes, the caller leaves or the server drains. */
+  readonly signal: AbortSignal;
+  /** Milliseconds of a monotonic clock. */
+  readonly started: number;
+  /** Undefined until the gate let it in, and for a public RPC. */
+  principal: Principal | undefined;
+  /** The interceptors have it; until then an error is the gate's or the codec's. */
+  isReached: boolean;
+  /** The handler is done; what is left is to write the answer. */
+  isSettled: boolean;
+  /** What the caller is told, once settled. */
+  error: ConnectError | undefined;
+  /** The end was reported. */
+  isEnded: boolean;
+  /** Pieces of a JSON body of the Connect protocol, kept to name a field that does not parse. */
+  readonly body: Uint8Array[];
+}
+
+/** Sees each RPC begin and end; must be quick and must not throw. */
+export interface CallObserver {
+  begin(call: Call): void;
+  /** Once a call, after all of the answer but its last bytes. `call.error` is what the caller was told. */
+  end(call: Call, ms: number): void;
+  /** Something that is not the caller's fault; the caller got only the request id. */
+  unexpected(call: Call, cause: unknown): void;
+}
+
+const callKey = createContextKey<Call | undefined>(undefined, { description: "reeve call" });
+const bodyKey = createContextKey<Uint8Array[] | undefined>(undefined, { description: "reeve request body" });
+
+/** The RPC that these context values belong to. Throws outside of this package's gate. */
+export function callOf(values: ContextValues): Call {
+  const call = values.get(callKey);
+  if (call === undefined) throw new Error("the RPC did not come through the gate");
+  return call;
+}
+
+/** Binds a call to its context values, with the body that the adapter keeps, if any. */
+export function bindCall(values: ContextValues, call: Omit<Call, "body">): Call {
+  const bound: Call = { ...call, body: values.get(bodyKey) ?? [] };
+  values.set(callKey, bound);
+  return bound;
+}
+
+/** Says where the adapter keeps the pieces of the body. */
+export function keepBody(values: ContextValues, pieces: Uint8Array[]): void {
+  values.set(bodyKey, pieces);
+}
+
+/** Reports the end of a call, once. */
+export function endCall(call: Call, observer: CallObserver): void {
+  if (call.isEnded) return;
+  call.isEnded = true;
+  observer.end(call, performance.now() - call.started);
+}

@@ -1,0 +1,97 @@
+import { randomUUID } from "node:crypto";
+import { type ConnectRouter, createRouterTransport, type Interceptor, type Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import type { Principal } from "../auth/principal.ts";
+import { createLogger, type Logger } from "../log/log.ts";
+import { type AccessLookup, accessFromOption } from "./access.ts";
+import { defaultLimits, H2_SESSION_MEGABYTES, type Limits } from "./limits.ts";
+import { createObserver } from "./observe.ts";
+import { prepareRoutes } from "./rpc.ts";
+
+/** How a transport to another service is made. */
+export interface ServiceTransportOptions {
+  /** Such as "http://127.0.0.1:7400". */
+  baseUrl: string;
+  /** Sent as a bearer token. Default: none. */
+  token?: string;
+  /** Default "connect". */
+  protocol?: "connect" | "grpc";
+  /** Default "2": cleartext HTTP/2 with prior knowledge, many calls on one connection. "1.1" is for Connect only. */
+  httpVersion?: "1.1" | "2";
+  /** Bytes of one answer. Default 4 MiB. */
+  readMaxBytes?: number;
+  /** For calls that set none. Default: no deadline. */
+  defaultTimeoutMs?: number;
+  /** A connection with open calls is asked for a sign of life this often. Default 10 s. */
+  pingIntervalMs?: number;
+  /** And given up after so long without an answer. Default 5 s. */
+  pingTimeoutMs?: number;
+}
+
+/** A transport that can be closed. It reconnects by itself and does not keep the process alive while idle. */
+export interface ServiceTransport extends Transport {
+  /** Ends the connection and all calls on it. */
+  close(): void;
+}
+
+/** A transport to a server of `createServer`, without compression. */
+export function createServiceTransport(options: ServiceTransportOptions): ServiceTransport {
+  const { baseUrl, token, protocol = "connect", httpVersion = "2" } = options;
+  if (protocol === "grpc" && httpVersion === "1.1") throw new TypeError("gRPC needs HTTP/2");
+  const common = {
+    baseUrl,
+    interceptors: token === undefined ? [] : [bearerInterceptor(token)],
+    acceptCompression: [],
+    readMaxBytes: options.readMaxBytes ?? defaultLimits.readMaxBytes,
+    ...(options.defaultTimeoutMs !== undefined && { defaultTimeoutMs: options.defaultTimeoutMs }),
+  };
+  if (httpVersion === "1.1") return closable(createConnectTransport({ ...common, httpVersion }), () => undefined);
+  const sessionManager = new Http2SessionManager(
+    baseUrl,
+    { pingIntervalMs: options.pingIntervalMs ?? 10_000, pingTimeoutMs: options.pingTimeoutMs ?? 5_000 },
+    { maxSessionMemory: H2_SESSION_MEGABYTES, settings: { initialWindowSize: 1024 * 1024 } },
+  );
+  const create = protocol === "grpc" ? createGrpcTransport : createConnectTransport;
+  return closable(create({ ...common, httpVersion, sessionManager }), () => sessionManager.abort());
+}
+
+function closable(transport: Transport, close: () => void): ServiceTransport {
+  return { unary: transport.unary.bind(transport), stream: transport.stream.bind(transport), close };
+}
+
+function bearerInterceptor(token: string): Interceptor {
+  const value = `Bearer ${token}`;
+  return (next) => (request) => {
+    request.header.set("authorization", value);
+    return next(request);
+  };
+}
+
+/** How a transport inside one process is made. */
+export interface InMemoryOptions {
+  /** Who calls. Default: nobody, so only public RPCs can be called. */
+  principal?: Principal;
+  /** Default: silent. */
+  logger?: Logger;
+  /** Default: the RPC's own option. */
+  access?: AccessLookup;
+  /** Default: always true. */
+  ready?: () => boolean;
+  limits?: Partial<Limits>;
+  newRequestId?: () => string;
+}
+
+/** Calls services of the same process without a socket, through the same gate, codec and interceptors as over one. */
+export function inMemoryTransport(routes: (router: ConnectRouter) => void, options: InMemoryOptions = {}): Transport {
+  const logger = options.logger ?? createLogger({ service: "in-memory", level: "silent" });
+  const prepared = prepareRoutes(routes, {
+    authenticate: () => options.principal,
+    access: options.access ?? accessFromOption,
+    ready: options.ready ?? (() => true),
+    observer: createObserver(logger, undefined),
+    newRequestId: options.newRequestId ?? randomUUID,
+    limits: { ...defaultLimits, ...options.limits },
+    shutdownSignal: new AbortController().signal,
+  });
+  return createRouterTransport(prepared.routes, { router: prepared.router });
+}

@@ -1,0 +1,34 @@
+import type { ConnectRouter } from "@connectrpc/connect";
+import { Health, HealthCheckResponse_ServingStatus as Status } from "../../gen/ts/grpc/health/v1/health_pb.ts";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../fault/fault.ts";
+import type { HealthState, ServingStatus } from "./health-state.ts";
+
+/** Readiness is asked for, not told, so a watcher looks again this often. Milliseconds. */
+const LOOK_AGAIN_MS = 1000;
+
+/** Serves grpc.health.v1 (https://github.com/grpc/grpc/blob/master/doc/health-checking.md): Check, Watch and List. */
+export function serveHealth(router: ConnectRouter, state: HealthState): void {
+  router.service(Health, {
+    check({ service }) {
+      const status = state.get(service);
+      if (status === undefined)
+        throw fault(ErrorReason.NOT_FOUND, { resource: service }, { message: "no such service" });
+      return { status };
+    },
+    async *watch({ service }, { signal }) {
+      let last: ServingStatus | undefined;
+      while (!signal.aborted) {
+        const status = state.get(service) ?? Status.SERVICE_UNKNOWN;
+        if (status !== last) yield { status };
+        last = status;
+        if (state.isDraining) return; // there is no more to tell, and a drain waits for open streams
+        await state.changed(signal, LOOK_AGAIN_MS);
+      }
+    },
+    list() {
+      const entries = state.names().map((name) => [name, { status: state.get(name) ?? Status.UNKNOWN }] as const);
+      return { statuses: Object.fromEntries(entries) };
+    },
+  });
+}

@@ -1,0 +1,65 @@
+import type { Interceptor, StreamResponse, UnaryResponse } from "@connectrpc/connect";
+import { type Call, type CallObserver, callOf, endCall } from "../call.ts";
+import { toFault } from "../to-fault.ts";
+
+/** The outermost interceptor: turns whatever is thrown into what the caller is told, and sees the end of each RPC. */
+export function outcomeInterceptor(observer: CallObserver): Interceptor {
+  return (next) => async (request) => {
+    const call = callOf(request.contextValues);
+    call.isReached = true;
+    const { signal } = request;
+    let response: UnaryResponse | StreamResponse;
+    try {
+      response = await next(request);
+    } catch (error) {
+      throw settle(call, observer, signal, error ?? new Error("undefined was thrown"));
+    }
+    if (response.stream) return { ...response, message: watchStream(response.message, call, observer, signal) };
+    settle(call, observer, signal);
+    return response;
+  };
+}
+
+function settle(call: Call, observer: CallObserver, signal: AbortSignal, thrown?: unknown): unknown {
+  if (!call.isSettled) {
+    call.isSettled = true;
+    if (thrown !== undefined) call.error = toFault(thrown, call, observer);
+    // The signal's listener reports the end, but where the caller left early it has come and gone.
+    if (signal.aborted) endCall(call, observer);
+  }
+  return call.error;
+}
+
+/** Adds no generator to a stream: that would cost every message several turns of the microtask queue. */
+function watchStream<T>(
+  messages: AsyncIterable<T>,
+  call: Call,
+  observer: CallObserver,
+  signal: AbortSignal,
+): AsyncIterable<T> {
+  return {
+    [Symbol.asyncIterator]() {
+      const it = messages[Symbol.asyncIterator]();
+      const watch = (step: Promise<IteratorResult<T>>): Promise<IteratorResult<T>> =>
+        step.then(
+          (result) => {
+            if (result.done === true) settle(call, observer, signal, left(signal));
+            return result;
+          },
+          (error: unknown) => {
+            throw settle(call, observer, signal, error);
+          },
+        );
+      return {
+        next: () => watch(it.next()),
+        throw: (error: unknown) => watch(it.throw === undefined ? Promise.reject(error) : it.throw(error)),
+        return: (value?: unknown) => watch(it.return?.(value) ?? Promise.resolve({ done: true, value })),
+      };
+    },
+  };
+}
+
+/** A stream that ends because its caller left, its deadline passed or the server drains did not end well. */
+function left(signal: AbortSignal): unknown {
+  return signal.aborted ? signal.reason : undefined;
+}

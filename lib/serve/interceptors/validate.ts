@@ -1,0 +1,81 @@
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import type { Path } from "@bufbuild/protobuf/reflect";
+import type { Validator } from "@bufbuild/protovalidate";
+import type { Interceptor } from "@connectrpc/connect";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../../fault/fault.ts";
+
+/** Validates each request message by the rules of its schema (https://protovalidate.com), also each of a stream. */
+export function validateInterceptor(current: () => Validator): Interceptor {
+  return (next) => (request) => {
+    const validator = current();
+    if (request.stream) {
+      return next({ ...request, message: validateStream(validator, request.method.input, request.message) });
+    }
+    assertValid(validator, request.method.input, request.message);
+    return next(request);
+  };
+}
+
+/**
+ * Throws INVALID_INPUT with one violation a field, named as in JSON; `field` and `rule` of the metadata are the first's.
+ * A rule that cannot be evaluated is our mistake and throws as it is.
+ */
+export function assertValid<Desc extends DescMessage>(
+  validator: Validator,
+  desc: Desc,
+  message: MessageShape<Desc>,
+): void {
+  const result = validator.validate(desc, message);
+  if (result.kind === "valid") return;
+  if (result.kind === "error") throw result.error;
+  const violations = result.violations.map((violation) => ({
+    field: jsonPath(violation.field),
+    message: violation.message,
+  }));
+  const text = violations.map(({ field, message: said }) => (field === "" ? said : `${field}: ${said}`)).join("; ");
+  const metadata = { field: violations[0]?.field ?? "", rule: result.violations[0]?.ruleId ?? "" };
+  throw fault(ErrorReason.INVALID_INPUT, metadata, { message: text, violations });
+}
+
+/** A path in JSON names: "params.argv[2]", "env["A B"]". */
+export function jsonPath(path: Path): string {
+  let text = "";
+  for (const step of path) {
+    switch (step.kind) {
+      case "list_sub":
+        text += `[${step.index}]`;
+        break;
+      case "map_sub":
+        text += `[${typeof step.key === "string" ? JSON.stringify(step.key) : step.key}]`;
+        break;
+      case "extension":
+        text += `[${step.typeName}]`;
+        break;
+      default:
+        text += (text === "" ? "" : ".") + (step.kind === "field" ? step.jsonName : step.name);
+    }
+  }
+  return text;
+}
+
+function validateStream<Desc extends DescMessage>(
+  validator: Validator,
+  desc: Desc,
+  messages: AsyncIterable<MessageShape<Desc>>,
+): AsyncIterable<MessageShape<Desc>> {
+  return {
+    [Symbol.asyncIterator]() {
+      const it = messages[Symbol.asyncIterator]();
+      const check = (result: IteratorResult<MessageShape<Desc>>): IteratorResult<MessageShape<Desc>> => {
+        if (result.done !== true) assertValid(validator, desc, result.value);
+        return result;
+      };
+      return {
+        next: () => it.next().then(check),
+        throw: (error: unknown) => it.throw?.(error) ?? Promise.reject(error),
+        return: (value?: unknown) => it.return?.(value) ?? Promise.resolve({ done: true, value: undefined }),
+      };
+    },
+  };
+}

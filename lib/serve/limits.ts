@@ -1,0 +1,55 @@
+/** What a server takes from callers before it says no. Times are milliseconds. */
+export interface Limits {
+  /** Bytes of one request message. Default 4 MiB. */
+  readMaxBytes: number;
+  /** The longest deadline a caller may ask for; a longer one is refused. Default one hour. */
+  maxTimeoutMs: number;
+  /** From a connection's first byte to its protocol being clear. Default 10 s. */
+  sniffTimeoutMs: number;
+  /** From an HTTP/1.1 request's first byte to the end of its headers. Default 10 s. */
+  headersTimeoutMs: number;
+  /** From an HTTP/1.1 request's first byte to the end of its body. Default 60 s. */
+  requestTimeoutMs: number;
+  /** How long an HTTP/1.1 connection may wait for its next request. Default 65 s. */
+  keepAliveTimeoutMs: number;
+  /** Bytes of one request's headers. Default 16 KiB. */
+  maxHeaderBytes: number;
+  /** Connections at a time; more are closed at once. Default 1024. */
+  maxConnections: number;
+  /** HTTP/2 streams at a time on one connection. Default 512. */
+  maxConcurrentStreams: number;
+  /** An HTTP/2 connection is asked for a sign of life this often. Default 20 s. */
+  pingIntervalMs: number;
+  /** An HTTP/2 connection that does not answer for so long is closed. Default 10 s. */
+  pingTimeoutMs: number;
+  /** An HTTP/2 connection without a stream for so long is told to go. Default 20 minutes. */
+  idleSessionMs: number;
+  /** Objects and arrays within each other in a JSON request. Default 32. */
+  maxJsonDepth: number;
+  /** Keys in a JSON request. Default 1000. */
+  maxJsonKeys: number;
+}
+
+/** The limits where none are given. */
+export const defaultLimits: Readonly<Limits> = Object.freeze({
+  readMaxBytes: 4 * 1024 * 1024,
+  maxTimeoutMs: 3_600_000,
+  sniffTimeoutMs: 10_000,
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 60_000,
+  keepAliveTimeoutMs: 65_000,
+  maxHeaderBytes: 16 * 1024,
+  maxConnections: 1024,
+  maxConcurrentStreams: 512,
+  pingIntervalMs: 20_000,
+  pingTimeoutMs: 10_000,
+  idleSessionMs: 20 * 60_000,
+  maxJsonDepth: 32,
+  maxJsonKeys: 1000,
+});
+
+/**
+ * Megabytes that one HTTP/2 connection may buffer, on either side. With node's default of 10, three large answers under
+ * way make it refuse every other stream of the connection with ENHANCE_YOUR_CALM.
+ */
+export const H2_SESSION_MEGABYTES = 128;

@@ -1,0 +1,140 @@
+import type { ServerResponse } from "node:http";
+import { HealthCheckResponse_ServingStatus as Status } from "../../gen/ts/grpc/health/v1/health_pb.ts";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { Authenticate, Principal } from "../auth/principal.ts";
+import { fault } from "../fault/fault.ts";
+import type { Logger } from "../log/log.ts";
+import { type NodeHandler, type NodeRequest, type NodeResponse, onClose, pathOf } from "./adapter.ts";
+import { faultToJson, plainFault } from "./fault-json.ts";
+import type { HealthState } from "./health-state.ts";
+import type { Metrics } from "./metrics.ts";
+import { type Fallback, readBody, sendJson } from "./plain-http.ts";
+import { chooseRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
+
+/** What the plain HTTP side of a server needs. */
+export interface PlainOptions {
+  authenticate: Authenticate;
+  fallback: Fallback | undefined;
+  health: HealthState;
+  metrics: Metrics;
+  logger: Logger;
+  newRequestId: () => string;
+  /** Aborted when the server is done waiting for a drain. */
+  shutdownSignal: AbortSignal;
+}
+
+/** Serves /healthz and /metrics to anyone, and everything else through the fallback, logged like an RPC. */
+export function createPlainHandler(options: PlainOptions): NodeHandler {
+  return (request, response) => {
+    const path = pathOf(request.url);
+    if (path === "/healthz") return sendHealth(response, options.health);
+    if (path === "/metrics") return void sendMetrics(response, options.metrics.registry);
+    void serve(request, response, path, options);
+  };
+}
+
+function sendHealth(response: NodeResponse, health: HealthState): void {
+  const isServing = health.get("") === Status.SERVING;
+  sendJson(response, isServing ? 200 : 503, { status: isServing ? "SERVING" : "NOT_SERVING" });
+}
+
+async function sendMetrics(response: NodeResponse, registry: Metrics["registry"]): Promise<void> {
+  try {
+    const text = await registry.metrics();
+    response.setHeader("content-type", registry.contentType);
+    response.end(text);
+  } catch {
+    response.statusCode = 500;
+    response.end();
+  }
+}
+
+async function serve(request: NodeRequest, response: NodeResponse, path: string, options: PlainOptions): Promise<void> {
+  const started = performance.now();
+  const requestId = chooseRequestId(singleHeader(request, REQUEST_ID_HEADER), options.newRequestId);
+  response.setHeader(REQUEST_ID_HEADER, requestId);
+  const { logger } = options;
+  let actor: string | undefined;
+  const sendFault = (error: unknown): void => {
+    const told = plainFault(error, requestId, (err) =>
+      logger.error({ request_id: requestId, path, err }, "unexpected error"),
+    );
+    if (response.headersSent) return void response.destroy();
+    const { status, body } = faultToJson(told);
+    sendJson(response, status, body);
+  };
+  try {
+    const principal = await whoAsks(request, options);
+    actor = principal?.id;
+    await callFallback({ request, response, path, principal, requestId, sendFault }, options);
+  } catch (error) {
+    sendFault(error);
+  }
+  onClose(response, () => {
+    if (!logger.isLevelEnabled("info")) return;
+    const ms = Math.round((performance.now() - started) * 100) / 100;
+    logger.info(
+      {
+        request_id: requestId,
+        method: request.method,
+        path: path.slice(0, 200),
+        actor,
+        status: response.statusCode,
+        ms,
+      },
+      "http",
+    );
+  });
+}
+
+interface Exchange {
+  request: NodeRequest;
+  response: NodeResponse;
+  path: string;
+  principal: Principal | undefined;
+  requestId: string;
+  sendFault: (error: unknown) => void;
+}
+
+async function callFallback(exchange: Exchange, { fallback, health, shutdownSignal }: PlainOptions): Promise<void> {
+  const { request, response, path, principal, requestId, sendFault } = exchange;
+  if (health.get("") !== Status.SERVING) {
+    throw fault(ErrorReason.NOT_READY, {}, { message: "the service is starting or draining" });
+  }
+  const isServed = await fallback?.(
+    {
+      method: request.method ?? "",
+      path,
+      query: new URL(request.url ?? "/", "http://localhost").searchParams,
+      headers: request.headers,
+      principal,
+      requestId,
+      signal: AbortSignal.any([closeSignal(response), shutdownSignal]),
+      readBody: (maxBytes) => readBody(request, response, maxBytes),
+    },
+    { json: (status, value) => sendJson(response, status, value), fault: sendFault, raw: response as ServerResponse },
+  );
+  if (isServed !== true)
+    throw fault(ErrorReason.NOT_FOUND, { resource: path.slice(0, 200) }, { message: "no such path" });
+}
+
+/** No header: nobody. A header that is not valid: UNAUTHENTICATED, so that a typing mistake does not look like a guest. */
+async function whoAsks(request: NodeRequest, { authenticate }: PlainOptions): Promise<Principal | undefined> {
+  const { authorization } = request.headers;
+  if (authorization === undefined) return undefined;
+  const principal = await authenticate(authorization);
+  if (principal === undefined)
+    throw fault(ErrorReason.UNAUTHENTICATED, {}, { message: "the bearer token is not valid" });
+  return principal;
+}
+
+function closeSignal(response: NodeResponse): AbortSignal {
+  const controller = new AbortController();
+  onClose(response, () => controller.abort());
+  return controller.signal;
+}
+
+function singleHeader(request: NodeRequest, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}

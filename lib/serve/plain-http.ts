@@ -1,0 +1,68 @@
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { Principal } from "../auth/principal.ts";
+import { fault } from "../fault/fault.ts";
+import { bodyOf, type NodeRequest, type NodeResponse } from "./adapter.ts";
+
+/**
+ * Serves a plain HTTP path. False: the path is not its own, and the caller gets 404. What it throws is written as a fault.
+ */
+export type Fallback = (request: PlainRequest, response: PlainResponse) => boolean | Promise<boolean>;
+
+/** A request that is no RPC. */
+export interface PlainRequest {
+  readonly method: string;
+  /** Without the query, as it was sent. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: IncomingHttpHeaders;
+  /** Undefined: no Authorization header was sent. One that is not valid never comes this far. */
+  readonly principal: Principal | undefined;
+  readonly requestId: string;
+  /** Aborted when the caller goes away, and when the server is done waiting for a drain. */
+  readonly signal: AbortSignal;
+  /** The whole body. Throws INPUT_TOO_LARGE beyond `maxBytes`, default 1 MiB. */
+  readBody(maxBytes?: number): Promise<Uint8Array>;
+}
+
+/** The answer to a request that is no RPC. One of `json` and `fault`, or the raw response. */
+export interface PlainResponse {
+  json(status: number, value: unknown): void;
+  /** Writes {"code","reason","message","metadata","violations"} with the HTTP status of the Connect code. */
+  fault(error: unknown): void;
+  /** Node's own response, for streams and pages; over HTTP/2 its look-alike (https://nodejs.org/api/http2.html#compatibility-api). */
+  readonly raw: ServerResponse;
+}
+
+/** Writes a JSON answer. */
+export function sendJson(response: NodeResponse, status: number, value: unknown): void {
+  const body = Buffer.from(JSON.stringify(value));
+  response.statusCode = status;
+  response.setHeader("content-type", "application/json");
+  response.setHeader("content-length", body.length);
+  response.end(body);
+}
+
+const DEFAULT_BODY = 1024 * 1024;
+
+/** Reads a whole body. Throws INPUT_TOO_LARGE as soon as it is clear that there is more than `maxBytes`. */
+export async function readBody(
+  request: NodeRequest,
+  response: NodeResponse,
+  maxBytes = DEFAULT_BODY,
+): Promise<Uint8Array> {
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of bodyOf(request, response)) {
+    length += piece.length;
+    if (length > maxBytes) throw tooLarge(maxBytes);
+    pieces.push(piece);
+  }
+  return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces);
+}
+
+function tooLarge(maxBytes: number): Error {
+  const metadata = { limit: String(maxBytes), rule: "max_bytes", field: "" };
+  return fault(ErrorReason.INPUT_TOO_LARGE, metadata, { message: `the body is larger than ${maxBytes} bytes` });
+}

@@ -1,0 +1,64 @@
+import { create, createRegistry, type DescService } from "@bufbuild/protobuf";
+import { createValidator, type Validator } from "@bufbuild/protovalidate";
+import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
+import { createGate, type GateOptions } from "./gate.ts";
+import { outcomeInterceptor } from "./interceptors/outcome.ts";
+import { validateInterceptor } from "./interceptors/validate.ts";
+import type { Limits } from "./limits.ts";
+import { decodeStrictJson } from "./strict-json.ts";
+
+/** What every RPC goes through, whether it came over a socket or from the same process. */
+export interface RpcOptions extends GateOptions {
+  limits: Limits;
+  /** Aborted with the error that running handlers are to end with. */
+  shutdownSignal: AbortSignal;
+}
+
+/** Routes and the options of the router that they must be registered with. */
+export interface PreparedRoutes {
+  routes: (router: ConnectRouter) => void;
+  router: ConnectRouterOptions;
+}
+
+/**
+ * Puts the one order around routes, outermost first: request id, log, authentication and access (the gate, before the body
+ * is read), codec with the strict JSON check, error, validation, handler. Registering the prepared routes compiles the
+ * rules of all requests, because the first use of a rule is slow.
+ */
+export function prepareRoutes(routes: (router: ConnectRouter) => void, options: RpcOptions): PreparedRoutes {
+  const { limits, observer, shutdownSignal } = options;
+  let validator = createValidator();
+  const json = { maxBytes: limits.readMaxBytes, maxDepth: limits.maxJsonDepth, maxKeys: limits.maxJsonKeys };
+  // connect decodes the bytes of every JSON message, unary or streamed, in each protocol, with this decoder.
+  const textDecoder = { decode: (bytes?: Uint8Array) => decodeStrictJson(bytes ?? new Uint8Array(), json) };
+  const jsonOptions = { ignoreUnknownFields: false, textDecoder };
+  const router: ConnectRouterOptions = {
+    // Messages are small or already compressed, and inside one host or cluster compression costs more than it saves.
+    acceptCompression: [],
+    readMaxBytes: limits.readMaxBytes,
+    maxTimeoutMs: limits.maxTimeoutMs,
+    requestGate: createGate(options),
+    interceptors: [outcomeInterceptor(observer), validateInterceptor(() => validator)],
+    jsonOptions,
+    shutdownSignal,
+  };
+  return {
+    router,
+    routes(target) {
+      routes(target);
+      validator = warmValidator(servicesOf(target));
+    },
+  };
+}
+
+/** Each service of a router once, in the order of registration. */
+export function servicesOf(router: ConnectRouter): DescService[] {
+  return [...new Set(router.handlers.map((handler) => handler.service))];
+}
+
+function warmValidator(services: readonly DescService[]): Validator {
+  const validator = createValidator({ registry: createRegistry(...services.map((service) => service.file)) });
+  const inputs = new Set(services.flatMap((service) => service.methods.map((method) => method.input)));
+  for (const input of inputs) validator.validate(input, create(input));
+  return validator;
+}

@@ -1,0 +1,65 @@
+import type { Server as Http1Server } from "node:http";
+import type { Http2Server } from "node:http2";
+import type { Socket } from "node:net";
+
+/** What an HTTP/2 client with prior knowledge sends first (RFC 9113 §3.4). No HTTP/1 method is "PRI". */
+const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+
+type Accept = (socket: Socket) => void;
+
+/**
+ * Lets one cleartext port speak HTTP/1.1 and HTTP/2 by prior knowledge. `h1` must be the server that listens: node runs
+ * its header and request timeouts only for connections of a listening server.
+ *
+ * @param timeoutMs A connection whose protocol is not clear by then is closed.
+ * @returns The connections whose protocol is not clear yet.
+ */
+export function serveBoth(h1: Http1Server, h2: Http2Server, timeoutMs: number): ReadonlySet<Socket> {
+  const undecided = new Set<Socket>();
+  const acceptH1 = h1.listeners("connection") as Accept[];
+  h1.removeAllListeners("connection");
+  const toH1: Accept = (socket) => {
+    for (const accept of acceptH1) accept.call(h1, socket);
+    socket.resume(); // what was put back reaches the parser
+  };
+  const toH2: Accept = (socket) => void h2.emit("connection", socket);
+  h1.on("connection", (socket: Socket) => {
+    socket.setNoDelay(true);
+    undecided.add(socket);
+    sniff(socket, timeoutMs, (isH2) => {
+      undecided.delete(socket);
+      if (isH2 !== undefined) (isH2 ? toH2 : toH1)(socket);
+    });
+  });
+  return undecided;
+}
+
+/** Calls back once: with the answer, and what was read put back, or with undefined where the connection ended first. */
+function sniff(socket: Socket, timeoutMs: number, decided: (isH2: boolean | undefined) => void): void {
+  let seen: Buffer = Buffer.alloc(0);
+  const finish = (isH2: boolean | undefined): void => {
+    clearTimeout(timer);
+    socket.off("readable", onReadable).off("error", onError).off("close", onClose);
+    decided(isH2);
+  };
+  const onReadable = (): void => {
+    for (let chunk: Buffer | null = socket.read(); chunk !== null; chunk = socket.read())
+      seen = Buffer.concat([seen, chunk]);
+    const isH2 = startsHttp2(seen);
+    if (isH2 === undefined) return;
+    socket.unshift(seen);
+    finish(isH2);
+  };
+  const onError = (): void => void socket.destroy();
+  const onClose = (): void => finish(undefined);
+  const timer = setTimeout(onError, timeoutMs);
+  socket.on("readable", onReadable).on("error", onError).on("close", onClose);
+}
+
+/** Undefined: it could still be either. */
+export function startsHttp2(bytes: Buffer): boolean | undefined {
+  const length = Math.min(bytes.length, PREFACE.length);
+  const matches = bytes.subarray(0, length).equals(PREFACE.subarray(0, length));
+  if (matches && length < PREFACE.length) return undefined;
+  return matches;
+}

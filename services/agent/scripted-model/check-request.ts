@@ -1,0 +1,50 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { PROVIDER_NAME } from "../tools/names.ts";
+import { invalid, objectAt } from "./api-error.ts";
+import { checkMessages } from "./check-messages.ts";
+import type { MessagesRequest } from "./script.ts";
+
+/**
+ * Refuses what the real Messages API refuses, as far as an agent's loop can get it wrong: missing fields, tool names
+ * and schemas, empty content, tool uses without results and results without uses, too many cache marks. Throws ApiError.
+ */
+export function checkRequest(body: unknown): MessagesRequest {
+  const request = objectAt(body, "body");
+  if (typeof request.model !== "string" || request.model === "") throw invalid("model: Field required");
+  if (request.max_tokens === undefined) throw invalid("max_tokens: Field required");
+  if (!Number.isInteger(request.max_tokens) || Number(request.max_tokens) < 1) {
+    throw invalid("max_tokens: Input should be an integer greater than or equal to 1");
+  }
+  checkTools(request.tools);
+  checkMessages(request.messages);
+  checkCacheMarks(request);
+  return request as unknown as MessagesRequest;
+}
+
+function checkTools(tools: JsonValue | undefined): void {
+  if (tools === undefined) return;
+  if (!Array.isArray(tools)) throw invalid("tools: Input should be a valid list");
+  const names = new Set<string>();
+  for (const [index, value] of tools.entries()) {
+    const path = `tools.${index}.custom`;
+    const tool = objectAt(value, path);
+    if (typeof tool.name !== "string" || !PROVIDER_NAME.test(tool.name)) {
+      throw invalid(`${path}.name: String should match pattern '${PROVIDER_NAME.source}'`);
+    }
+    if (names.has(tool.name)) throw invalid("tools: Tool names must be unique.");
+    names.add(tool.name);
+    checkSchema(objectAt(tool.input_schema, `${path}.input_schema`), `${path}.input_schema`);
+  }
+}
+
+function checkSchema(schema: JsonObject, path: string): void {
+  if (schema.type !== "object") throw invalid(`${path}.type: Input should be 'object'`);
+  if (["oneOf", "allOf", "anyOf"].some((keyword) => keyword in schema)) {
+    throw invalid(`${path}: input_schema does not support oneOf, allOf, or anyOf at the top level`);
+  }
+}
+
+function checkCacheMarks(request: JsonObject): void {
+  const marks = JSON.stringify(request).split('"cache_control":{"type":"ephemeral"').length - 1;
+  if (marks > 4) throw invalid(`A maximum of 4 blocks with cache_control may be provided. Found ${marks}.`);
+}

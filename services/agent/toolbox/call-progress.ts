@@ -1,0 +1,95 @@
+import { type Output, OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { CallEvent, Refusal } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import type { CallReport } from "./toolbox.ts";
+
+/** How following a call ended. */
+export type CallEnd =
+  /** The call reached an end state. */
+  | { kind: "ended"; call: Call }
+  /** It was still held when the wait was over. It goes on without us. */
+  | { kind: "held"; call: Call }
+  /** It never became a call: nothing ran. */
+  | { kind: "refused"; refusal: Refusal }
+  /** The link is gone for good, or a cancelled call did not end in time: what became of the call is not known. */
+  | { kind: "lost"; cause: unknown };
+
+/** What is known of a call, across the streams it was followed on. */
+export interface CallProgress {
+  /** Takes in an event; the result is the end, where it is one. */
+  take(event: CallEvent): CallEnd | undefined;
+  /** How many events were taken in. */
+  told(): number;
+  /** Stops the clock. */
+  close(): void;
+}
+
+/** The short name of a state, such as "dispatched". */
+export function stateName(state: CallState): string {
+  return (STATE_NAMES.get(state) ?? `state_${state}`).toLowerCase();
+}
+
+const STATE_NAMES: ReadonlyMap<number, string> = new Map(
+  Object.entries(CallState).map(([name, value]) => [value, name]),
+);
+
+/**
+ * Reports what happens to a call, each thing once however often a stream tells it.
+ *
+ * @param onWaitOver called when nothing was told of a held call for `approvalWaitMs` milliseconds.
+ */
+export function createCallProgress(
+  onEvent: (report: CallReport) => void,
+  approvalWaitMs: number,
+  onWaitOver: () => void,
+): CallProgress {
+  const print = createPrinter(onEvent);
+  let told = 0;
+  let state: CallState = CallState.UNSPECIFIED;
+  let clock: NodeJS.Timeout | undefined;
+
+  const enter = (call: Call): void => {
+    if (call.state === state) return;
+    state = call.state;
+    onEvent({ kind: "state", callId: call.id, state: stateName(state) });
+    clearTimeout(clock);
+    if (state !== CallState.HELD) return;
+    onEvent({ kind: "held", callId: call.id, approvalId: call.approvalId });
+    clock = setTimeout(onWaitOver, approvalWaitMs);
+  };
+
+  return {
+    take({ event }) {
+      told++;
+      if (event.case === "refusal") return { kind: "refused", refusal: event.value };
+      if (event.case === "output") {
+        // What prints is not held any more, whether or not the stream says so.
+        clearTimeout(clock);
+        print(event.value);
+      }
+      if (event.case !== "call") return undefined;
+      enter(event.value);
+      return isEnd(event.value.state) ? { kind: "ended", call: event.value } : undefined;
+    },
+    told: () => told,
+    close: () => clearTimeout(clock),
+  };
+}
+
+/** Whether a call in this state has ended. A state of a newer registry has not: an end is never guessed. */
+export function isEnd(state: CallState): boolean {
+  return state >= CallState.SUCCEEDED && state <= CallState.UNKNOWN;
+}
+
+function createPrinter(onEvent: (report: CallReport) => void): (output: Output) => void {
+  // One decoder a stream: a character may be split between two chunks.
+  const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
+  let next = 0;
+  return ({ callId, sequence, stream: from, data }) => {
+    if (sequence < next) return;
+    next = sequence + 1;
+    const stream = from === OutputStream.STDERR ? "stderr" : "stdout";
+    const text = decoders[stream].decode(data, { stream: true });
+    if (text !== "") onEvent({ kind: "output", callId, stream, text });
+  };
+}

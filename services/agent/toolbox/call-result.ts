@@ -1,0 +1,113 @@
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { Refusal } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { faultDetail } from "../../../lib/fault/fault.ts";
+import { type CallEnd, stateName } from "./call-progress.ts";
+import { wrapUntrusted } from "./envelope.ts";
+import { type ErrorFacts, errorText, thrownFacts } from "./error-text.ts";
+import { shortenJson } from "./shorten.ts";
+import type { ToolResult } from "./toolbox.ts";
+
+/** What a result is made with besides the call's end. */
+export interface ResultFacts {
+  callId: string;
+  /** Whose data it is, such as `device "laptop"`. */
+  from: string;
+  /** The most characters of output that a model is given. */
+  maxChars: number;
+  /** The call was cancelled by the run. */
+  cancelled: boolean;
+}
+
+/** What a model is told about a call's end. */
+export function resultOf(end: CallEnd, facts: ResultFacts): ToolResult {
+  switch (end.kind) {
+    case "ended":
+      return end.call.state === CallState.SUCCEEDED
+        ? success(end.call, facts)
+        : failure(end.call, endFacts(end.call), facts);
+    case "held":
+      return failure(end.call, heldFacts(end.call), facts);
+    case "refused":
+      return { content: errorText(refusalFacts(end.refusal), facts.from), isError: true, callId: facts.callId };
+    case "lost":
+      return { content: errorText(lostFacts(end.cause, facts), facts.from), isError: true, callId: facts.callId };
+  }
+}
+
+function success(call: Call, facts: ResultFacts): ToolResult {
+  const output = call.output ?? {};
+  const note = call.outputCleaned ? "\nControl characters or what looked like secrets were taken out of it." : "";
+  return {
+    content: wrapUntrusted(shortenJson(output, facts.maxChars), facts.from) + note,
+    isError: false,
+    output,
+    ...identity(call),
+  };
+}
+
+function failure(call: Call, error: ErrorFacts, facts: ResultFacts): ToolResult {
+  return { content: errorText(error, facts.from), isError: true, ...identity(call) };
+}
+
+function identity(call: Call): Pick<ToolResult, "callId" | "state" | "approvalId"> {
+  const approval = call.approvalId === "" ? {} : { approvalId: call.approvalId };
+  return { callId: call.id, state: stateName(call.state), ...approval };
+}
+
+function endFacts(call: Call): ErrorFacts {
+  const reason = call.error?.reason ?? REASONS[call.state] ?? ErrorReason.TOOL_FAILED;
+  const unknown = call.state === CallState.UNKNOWN;
+  return {
+    reason,
+    message: call.errorMessage === "" ? `the call ended as ${stateName(call.state)}` : call.errorMessage,
+    metadata: {
+      ...call.error?.metadata,
+      approval_id: call.approvalId,
+      ...(unknown ? { call_id: call.id } : {}),
+    },
+    violations: call.error?.violations ?? [],
+    ...(unknown ? { advice: "What it did is not known. Look before doing it again." } : {}),
+  };
+}
+
+const REASONS: Partial<Record<number, ErrorReason>> = {
+  [CallState.DENIED]: ErrorReason.POLICY_DENIED,
+  [CallState.REJECTED]: ErrorReason.APPROVAL_REJECTED,
+  [CallState.EXPIRED]: ErrorReason.APPROVAL_EXPIRED,
+  [CallState.TIMED_OUT]: ErrorReason.TIMED_OUT,
+  [CallState.CANCELLED]: ErrorReason.CANCELLED,
+  [CallState.UNKNOWN]: ErrorReason.INTERRUPTED,
+};
+
+function heldFacts(call: Call): ErrorFacts {
+  return {
+    reason: ErrorReason.APPROVAL_REQUIRED,
+    message: "a person must approve this call and has not decided yet",
+    metadata: { call_id: call.id, approval_id: call.approvalId },
+    advice:
+      "It has not run. It runs once it is approved, without being asked for again: do not send it again. " +
+      "Go on with what does not need it, or tell the user which approval it waits for.",
+  };
+}
+
+function refusalFacts(refusal: Refusal): ErrorFacts {
+  return {
+    reason: refusal.error?.reason ?? ErrorReason.INTERNAL,
+    message: refusal.message,
+    metadata: refusal.error?.metadata ?? {},
+    violations: refusal.error?.violations ?? [],
+  };
+}
+
+function lostFacts(cause: unknown, { callId, cancelled }: ResultFacts): ErrorFacts {
+  if (faultDetail(cause) !== undefined && !cancelled) return thrownFacts(cause);
+  return {
+    reason: ErrorReason.INTERRUPTED,
+    message: cancelled
+      ? "it was asked to stop, and its end has not been reported"
+      : "the link to the registry broke and did not come back",
+    metadata: { call_id: callId },
+    advice: "What became of the call is not known. Look before doing it again.",
+  };
+}

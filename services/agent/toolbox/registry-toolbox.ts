@@ -1,0 +1,111 @@
+import type { Client } from "@connectrpc/connect";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import type { RegistryService } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { type DeviceName, type RoutedInput, takeDevice } from "../tools/device-parameter.ts";
+import { callIdOf } from "./call-id.ts";
+import { resultOf } from "./call-result.ts";
+import { type ErrorFacts, errorText, thrownFacts } from "./error-text.ts";
+import { followCall } from "./follow-call.ts";
+import type { Toolbox, ToolCall, ToolResult } from "./toolbox.ts";
+import type { Toolset, ToolsetTool } from "./toolset.ts";
+
+/** What a toolbox over a registry rests on. */
+export interface RegistryToolboxOptions {
+  /** Over HTTP/2 or in memory: calls go over the CallTools stream. */
+  client: Client<typeof RegistryService>;
+  toolset: Toolset;
+  /** Unique to the run. With the model's own id of a use it makes the call's id. */
+  runId: string;
+  /** How long a call that a human must decide on is waited for, in milliseconds. Default 60000, at most 3600000. */
+  approvalWaitMs?: number;
+  /** How long the end of a cancelled call is waited for, in milliseconds. Default 15000. */
+  cancelGraceMs?: number;
+  /** The most characters of a call's output that the model is given. Default 60000. */
+  maxResultChars?: number;
+  /** Why the calls are wanted: shown to the human who decides. At most 1000 characters. Default empty. */
+  purpose?: string;
+  /** The pauses before each new try after the stream broke, in milliseconds. Default 16 seconds in all. */
+  retryDelaysMs?: readonly number[];
+}
+
+const RETRY_DELAYS_MS = [100, 200, 400, 800, 1600, 3200, 5000, 5000];
+
+/**
+ * The tools of a toolset, called through the registry's gate. Every call goes out as SOURCE_LLM under an id that is the
+ * same whenever the same use is sent again. Errors of the gate and of the device are results, as they were given.
+ */
+export function createRegistryToolbox(options: RegistryToolboxOptions): Toolbox {
+  const byName = new Map(options.toolset.tools.map((tool) => [tool.name, tool]));
+  const running = new Set<string>();
+  return {
+    tools: () => options.toolset.tools,
+    async call(request) {
+      const tool = byName.get(request.name);
+      if (tool === undefined) return refused(unknownTool(request.name, [...byName.keys()]));
+      if (request.signal.aborted) return refused({ reason: ErrorReason.CANCELLED, message: "it was not sent" });
+      const callId = callIdOf(options.runId, request.id);
+      if (running.has(callId)) return refused(idInUse(request.id));
+      running.add(callId);
+      try {
+        return await callTool(options, tool, request, callId);
+      } catch (thrown: unknown) {
+        return refused(thrownFacts(thrown));
+      } finally {
+        running.delete(callId);
+      }
+    },
+  };
+}
+
+async function callTool(
+  options: RegistryToolboxOptions,
+  tool: ToolsetTool,
+  request: ToolCall,
+  callId: string,
+): Promise<ToolResult> {
+  const { deviceId, input } = route(options.toolset.devices, tool, request);
+  const onEvent = request.onEvent ?? (() => undefined);
+  const approvalWaitMs = Math.min(options.approvalWaitMs ?? 60_000, 3_600_000);
+  onEvent({ kind: "sent", callId });
+  const end = await followCall({
+    client: options.client,
+    request: {
+      device: deviceId,
+      tool: tool.name,
+      params: input,
+      callId,
+      waitMs: Math.max(approvalWaitMs, 1),
+      purpose: (options.purpose ?? "").slice(0, 1000),
+      source: Source.LLM,
+    },
+    approvalWaitMs,
+    cancelGraceMs: options.cancelGraceMs ?? 15_000,
+    retryDelaysMs: options.retryDelaysMs ?? RETRY_DELAYS_MS,
+    signal: request.signal,
+    onEvent,
+  });
+  const device = tool.devices.find((one) => one.id === deviceId)?.name ?? deviceId;
+  const maxChars = options.maxResultChars ?? 60_000;
+  const from = `device ${JSON.stringify(device)}`;
+  return resultOf(end, { callId, from, maxChars, cancelled: request.signal.aborted });
+}
+
+function route(devices: readonly DeviceName[], tool: ToolsetTool, request: ToolCall): RoutedInput {
+  const [only] = tool.devices;
+  if (devices.length === 1 && only !== undefined) return { deviceId: only.id, input: request.input };
+  return takeDevice(tool.ownSchema, tool.devices, request.input);
+}
+
+function refused(error: ErrorFacts): ToolResult {
+  return { content: errorText(error, "the registry"), isError: true };
+}
+
+function unknownTool(tool: string, available: readonly string[]): ErrorFacts {
+  const message = `no tool ${JSON.stringify(tool)}`;
+  return { reason: ErrorReason.UNKNOWN_TOOL, message, metadata: { available: available.join(", ") } };
+}
+
+function idInUse(id: string): ErrorFacts {
+  return { reason: ErrorReason.CALL_ID_REUSED, message: `a call with the id ${JSON.stringify(id)} is still running` };
+}

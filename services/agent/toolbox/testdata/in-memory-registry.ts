@@ -1,0 +1,79 @@
+import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
+import { type ConnectRouter, createClient, createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
+import { OutputStream } from "../../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { CallState } from "../../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import {
+  type CallEventSchema,
+  type CallToolRequest,
+  RegistryService,
+} from "../../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { createBatchQueue } from "../../../../lib/link/batch-queue.ts";
+
+type Event = MessageInitShape<typeof CallEventSchema>;
+
+/** One stream of a caller, as the registry of a test sees it. */
+export interface Stream {
+  /** How many streams there were before. */
+  index: number;
+  emit(state: CallState, more?: JsonObject | object): void;
+  print(sequence: number, data: Uint8Array, stream?: OutputStream): void;
+  send(event: Event): void;
+  /** Breaks the stream at once: what was sent last may be lost. */
+  fail(error: Error): void;
+  /** Ends the stream after what was sent. */
+  end(): void;
+}
+
+/** What a registry of a test does. */
+export interface Behaviour {
+  onCall(stream: Stream, call: CallToolRequest): void;
+  onCancel?(stream: Stream): void;
+  cancelCall?: ServiceImpl<typeof RegistryService>["cancelCall"];
+  getCall?: ServiceImpl<typeof RegistryService>["getCall"];
+}
+
+/** An in-memory registry that does what a test says. */
+export function inMemoryRegistry(behaviour: Behaviour) {
+  const calls: CallToolRequest[] = [];
+  let streams = 0;
+  const routes = ({ service }: ConnectRouter) => {
+    service(RegistryService, {
+      ...(behaviour.getCall === undefined ? {} : { getCall: behaviour.getCall }),
+      ...(behaviour.cancelCall === undefined ? {} : { cancelCall: behaviour.cancelCall }),
+      async *callTools(requests) {
+        const queue = createBatchQueue<Event>();
+        const index = streams++;
+        void read(requests, index, queue).catch(() => undefined);
+        for await (const events of queue.batches()) yield { events };
+      },
+    });
+  };
+
+  async function read(
+    requests: Parameters<ServiceImpl<typeof RegistryService>["callTools"]>[0],
+    index: number,
+    queue: ReturnType<typeof createBatchQueue<Event>>,
+  ) {
+    let callId = "";
+    const stream: Stream = {
+      index,
+      emit: (state, more = {}) =>
+        queue.push({ callId, event: { case: "call", value: { id: callId, state, ...more } } }),
+      print: (sequence, data, from = OutputStream.STDOUT) =>
+        queue.push({ callId, event: { case: "output", value: { callId, sequence, stream: from, data } } }),
+      send: (event) => queue.push(event),
+      fail: (error) => queue.end(error),
+      end: () => queue.end(),
+    };
+    for await (const { messages } of requests) {
+      for (const { message } of messages) {
+        if (message.case === "call") {
+          callId = message.value.callId;
+          calls.push(message.value);
+          behaviour.onCall(stream, message.value);
+        } else if (message.case === "cancelCallId") behaviour.onCancel?.(stream);
+      }
+    }
+  }
+  return { client: createClient(RegistryService, createRouterTransport(routes)), routes, calls };
+}

@@ -1,0 +1,144 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { Client } from "@connectrpc/connect";
+import { type Device, LinkState } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
+import type { RegistryService } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import type { Tool } from "../../../gen/ts/reeve/tool/v1/tool_pb.ts";
+import { narrowTools } from "../tools/allowed.ts";
+import { describeTool } from "../tools/describe.ts";
+import { type DeviceName, withDeviceParameter } from "../tools/device-parameter.ts";
+import type { ToolDefinition } from "./toolbox.ts";
+
+/** A tool of a toolset. */
+export interface ToolsetTool extends ToolDefinition {
+  /** The schema without the device parameter. The same as `inputSchema` where there is one device. */
+  ownSchema: JsonObject;
+  /** The devices that offer it, with this schema. At least one. */
+  devices: readonly DeviceName[];
+}
+
+/**
+ * What a model may use during a run: plain JSON, read once and not looked up again, so that a run that goes on for days
+ * keeps the tools it started with.
+ */
+export interface Toolset {
+  devices: readonly DeviceName[];
+  tools: readonly ToolsetTool[];
+  /** Worth showing to whoever configured it. */
+  warnings: readonly string[];
+}
+
+/** What to put into a toolset. */
+export interface ToolsetOptions {
+  /** Devices, by id or name. Default: every device that is online. */
+  devices?: readonly string[];
+  /** Names of tools. Default and empty: all. Unknown ones are dropped with a warning. */
+  toolsAllowed?: readonly string[];
+  signal?: AbortSignal;
+}
+
+/**
+ * Reads devices and tools from the registry. Where there is more than one device, each tool gets a required parameter
+ * that names the device. Throws what the registry throws: UNKNOWN_DEVICE for a device that is not there.
+ */
+export async function loadToolset(
+  client: Client<typeof RegistryService>,
+  options: ToolsetOptions = {},
+): Promise<Toolset> {
+  const devices = await readDevices(client, options);
+  const offers: Offer[] = [];
+  for (const device of devices) {
+    for (const tool of await readTools(client, device.id, options.signal)) offers.push({ device, tool });
+  }
+  return toolsetOf(devices, offers, options.toolsAllowed ?? []);
+}
+
+/** One tool on one device. */
+export interface Offer {
+  device: DeviceName;
+  tool: Tool;
+}
+
+/**
+ * The toolset of what devices offer. Devices may offer a tool of one name with different schemas: the model can be told
+ * one of them, so the first device's counts and the others are left out with a warning.
+ */
+export function toolsetOf(
+  devices: readonly DeviceName[],
+  offers: readonly Offer[],
+  toolsAllowed: readonly string[],
+): Toolset {
+  const byName = Map.groupBy(offers, (offer) => offer.tool.name);
+  const warnings: string[] = [];
+  const all = [...byName.values()].map((same) => mergeOffers(same, devices.length > 1, warnings));
+  const { tools, warnings: unknown } = narrowTools(all, toolsAllowed);
+  warnings.push(...unknown);
+  if (devices.length === 0) warnings.push("no device is online: there are no tools");
+  else if (tools.length === 0) warnings.push("no tool is left: the model can only talk");
+  return { devices, tools, warnings };
+}
+
+function mergeOffers(offers: readonly Offer[], choose: boolean, warnings: string[]): ToolsetTool {
+  const [first] = offers;
+  if (first === undefined) throw new TypeError("no offer to merge");
+  const { tool } = first;
+  const same = offers.filter((offer) => offer.tool.schemaDigest === tool.schemaDigest);
+  for (const { device } of offers.filter((offer) => !same.includes(offer))) {
+    warnings.push(`${tool.name} on ${device.name} differs from the one on ${first.device.name}: left out there`);
+  }
+  const devices = same.map((offer) => offer.device);
+  const requiresApproval = same.some((offer) => offer.tool.requiresApproval);
+  const ownSchema = tool.inputSchema ?? { type: "object" };
+  return {
+    name: tool.name,
+    capability: tool.capability,
+    requiresApproval,
+    description: describeTool({ description: tool.description, capability: tool.capability, requiresApproval }),
+    ownSchema,
+    inputSchema: choose ? withDeviceParameter(ownSchema, devices) : ownSchema,
+    devices,
+  };
+}
+
+async function readDevices(client: Client<typeof RegistryService>, options: ToolsetOptions): Promise<DeviceName[]> {
+  const call = callOptions(options.signal);
+  const found: Device[] = [];
+  if (options.devices !== undefined && options.devices.length > 0) {
+    for (const device of options.devices) found.push(...present((await client.getDevice({ device }, call)).device));
+  } else {
+    for await (const page of pages((pageToken) => client.listDevices({ pageToken }, call))) {
+      found.push(...page.devices.filter((device) => device.link === LinkState.ONLINE));
+    }
+  }
+  const byId = new Map(found.map(({ id, name }) => [id, { id, name: name === "" ? id : name }]));
+  return [...byId.values()];
+}
+
+async function readTools(
+  client: Client<typeof RegistryService>,
+  device: string,
+  signal: AbortSignal | undefined,
+): Promise<Tool[]> {
+  const tools: Tool[] = [];
+  for await (const page of pages((pageToken) => client.listTools({ device, pageToken }, callOptions(signal)))) {
+    tools.push(...page.tools);
+  }
+  return tools;
+}
+
+/** Reads page after page. */
+async function* pages<P extends { nextPageToken: string }>(read: (pageToken: string) => Promise<P>): AsyncGenerator<P> {
+  for (let token: string | undefined = ""; token !== undefined; ) {
+    const page: P = await read(token);
+    yield page;
+    // A token that repeats would go round for ever.
+    token = page.nextPageToken === "" || page.nextPageToken === token ? undefined : page.nextPageToken;
+  }
+}
+
+function callOptions(signal: AbortSignal | undefined): { signal?: AbortSignal } {
+  return signal === undefined ? {} : { signal };
+}
+
+function present<T>(value: T | undefined): T[] {
+  return value === undefined ? [] : [value];
+}

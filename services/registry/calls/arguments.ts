@@ -1,0 +1,76 @@
+import { type DescMessage, fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { createValidator } from "@bufbuild/protovalidate";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../../../lib/fault/fault.ts";
+import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
+import { decodeFault, violationFault } from "./violations.ts";
+
+/** Arguments that hold to a tool's input schema, as they are decided on, signed for and run. */
+export interface CanonicalArguments {
+  /** RFC 8785 JSON of the input's ProtoJSON, in UTF-8. */
+  bytes: Uint8Array;
+  /** SHA-256 of the bytes, in hex. */
+  digest: string;
+  /** The longest the caller lets the call run, in milliseconds; 0 where the input does not say. */
+  timeoutMs: number;
+}
+
+/** Limits that hold before the schema is looked at. */
+const MAX_DEPTH = 32;
+const MAX_KEYS = 1000;
+const MAX_BYTES = 3 * 1024 * 1024;
+
+const validator = createValidator();
+const encoder = new TextEncoder();
+
+/**
+ * Checks arguments against a tool's input message and brings them into their one canonical form. Unknown fields are
+ * refused, not dropped: what is on record and what runs are the same bytes. INVALID_INPUT names every field that is
+ * wrong; INPUT_TOO_LARGE names the limit.
+ */
+export function canonicalArguments(input: DescMessage, params: JsonObject): CanonicalArguments {
+  checkSize(params);
+  const message = decode(input, params);
+  const result = validator.validate(input, message);
+  if (result.kind !== "valid") throw violationFault("params", result);
+  const json = toJson(input, message);
+  const bytes = encoder.encode(canonicalJson(json));
+  if (bytes.length > MAX_BYTES) throw tooLarge("bytes", "params");
+  return { bytes, digest: sha256Hex(bytes), timeoutMs: timeoutOf(json) };
+}
+
+function decode(input: DescMessage, params: JsonObject) {
+  try {
+    return fromJson(input, params, { ignoreUnknownFields: false });
+  } catch (error: unknown) {
+    throw decodeFault(input, params, "params", error);
+  }
+}
+
+/** Walks without recursion: the value comes from a caller and may be as deep as the message limit lets it be. */
+function checkSize(params: JsonObject): void {
+  let keys = 0;
+  let level: JsonValue[] = [params];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > MAX_DEPTH) throw tooLarge("depth", "params");
+    const next: JsonValue[] = [];
+    for (const value of level) {
+      if (typeof value !== "object" || value === null) continue;
+      const children = Object.values(value);
+      if (!Array.isArray(value)) keys += children.length;
+      if (keys > MAX_KEYS) throw tooLarge("keys", "params");
+      for (const child of children) if (typeof child === "object" && child !== null) next.push(child);
+    }
+    level = next;
+  }
+}
+
+function timeoutOf(json: JsonValue): number {
+  if (typeof json !== "object" || json === null || Array.isArray(json)) return 0;
+  const { timeoutMs } = json;
+  return typeof timeoutMs === "number" ? timeoutMs : 0;
+}
+
+function tooLarge(limit: string, field: string) {
+  return fault(ErrorReason.INPUT_TOO_LARGE, { limit, field }, { message: `${field}: over the limit of ${limit}` });
+}

@@ -1,0 +1,160 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { fromBinary } from "@bufbuild/protobuf";
+import { OutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { Principal } from "../../../lib/auth/principal.ts";
+import { fault } from "../../../lib/fault/fault.ts";
+import type { Logger } from "../../../lib/log/log.ts";
+import { createFinisher, type FinishPorts } from "./finish.ts";
+import { createLiveCall, type LiveCall } from "./live-call.ts";
+import { type CallWish, type ReceiveFacts, receiveCall } from "./receive.ts";
+import { recoverCall } from "./recover.ts";
+import { decide, followDecision, type RunPorts } from "./run.ts";
+import type { CallStore } from "./store.ts";
+
+/** All calls: the live ones in memory, the rest in the store. Every way to run a tool comes through `begin`. */
+export interface Calls {
+  /**
+   * The gate. Receives a wish and starts its life; resolves when the call is on disk or is known to be an old one.
+   * Throws a fault where it never became a call.
+   */
+  begin(wish: CallWish): Promise<LiveCall | EndedCall>;
+  /** A call that the principal may see; NOT_FOUND otherwise. */
+  find(callId: string, principal: Principal): Promise<LiveCall | EndedCall>;
+  /** Takes up again what an earlier process left open, and sends outcomes that the audit log does not have yet. */
+  recover(): Promise<void>;
+  /** Waits until no call is running, at most `ms`. Held calls are no reason to wait: they go on after a restart. */
+  drain(ms: number): Promise<void>;
+  readonly store: CallStore;
+}
+
+/** A call that has ended. */
+export interface EndedCall {
+  readonly call: Call;
+  readonly ended: Promise<Call>;
+}
+
+/** What the calls rest on. */
+export interface CallsOptions extends Omit<RunPorts, "finisher">, ReceiveFacts, Omit<FinishPorts, "onFinished"> {
+  logger: Logger;
+  /** An event is in the outbox. */
+  onEvent(): void;
+}
+
+export function createCalls(options: CallsOptions): Calls {
+  const live = new Map<string, LiveCall>();
+  const finisher = createFinisher({
+    ...options,
+    onFinished(call, outcome) {
+      live.delete(call.id);
+      options.onEvent();
+      if (outcome !== undefined) void record(call.id, outcome);
+    },
+  });
+  const ports: RunPorts = { ...options, finisher };
+
+  /** The outcome's bytes are in the store; this try may fail, and the next start tries again. */
+  const record = async (callId: string, outcome: Uint8Array): Promise<void> => {
+    try {
+      const index = await options.policy.recordOutcome(fromBinary(OutcomeSchema, outcome));
+      options.store.outcomeRecorded(callId, index);
+    } catch (error: unknown) {
+      options.logger.error({ err: error, call_id: callId }, "the audit log refused an outcome");
+    }
+  };
+  const follow = (one: LiveCall, life: Promise<void>): void => {
+    live.set(one.call.id, one);
+    life.catch((error: unknown) => {
+      live.delete(one.call.id);
+      one.breakOff(error);
+      options.logger.error({ err: error, call_id: one.call.id }, "a call's life broke off; the next start takes it up");
+    });
+  };
+  const known = async (callId: string): Promise<LiveCall | EndedCall | undefined> => {
+    const running = live.get(callId);
+    if (running !== undefined) return running;
+    const stored = await options.store.get(callId);
+    return stored && { call: stored.call, ended: Promise.resolve(stored.call) };
+  };
+
+  /** Calls on their way into the store, so that the same id sent twice at the same time is one call. */
+  const arriving = new Map<string, LiveCall>();
+  const arrive = async (one: LiveCall, question: DecisionRequest): Promise<boolean> => {
+    arriving.set(one.call.id, one);
+    try {
+      // Written down and decided on at the same time; nothing is sent to the device before both are on disk.
+      const deciding = decide(question, ports);
+      if (!(await options.store.insert(one.call, one.args))) return false;
+      follow(one, deciding.then((answer) => followDecision(one, answer, ports)));
+      return true;
+    } finally {
+      arriving.delete(one.call.id);
+    }
+  };
+
+  return {
+    store: options.store,
+    async begin(wish) {
+      const { call, args, tool, question } = receiveCall(wish, options);
+      const twin = live.get(call.id) ?? arriving.get(call.id);
+      if (twin !== undefined) return same(twin, call);
+      const one = createLiveCall(call, args, tool);
+      if (await arrive(one, question)) {
+        await one.decided;
+        return one;
+      }
+      const old = await known(call.id);
+      if (old === undefined) throw fault(ErrorReason.CALL_ID_REUSED, { call_id: call.id });
+      return same(old, call);
+    },
+    async find(callId, principal) {
+      // A cancel may come while the call that it is for is still being written down.
+      const found = arriving.get(callId) ?? (await known(callId));
+      if (found !== undefined && maySee(principal, found.call)) return found;
+      throw fault(ErrorReason.NOT_FOUND, { resource: `calls/${callId}` }, { message: `no call ${callId}` });
+    },
+    async recover() {
+      for (const { call, args } of await options.store.open()) {
+        const one = createLiveCall(call, args, undefined);
+        follow(one, recoverCall(one, ports));
+      }
+      for (const { callId, outcome } of await options.store.pendingOutcomes(100_000)) void record(callId, outcome);
+    },
+    async drain(ms) {
+      const running = [...live.values()].filter(({ call }) => call.state !== CallState.HELD);
+      const given = new AbortController();
+      const timeout = sleep(ms, undefined, { signal: given.signal }).catch(() => undefined);
+      await Promise.race([Promise.allSettled(running.map(({ ended }) => ended)), timeout]);
+      given.abort();
+    },
+  };
+}
+
+/** Operators and auditors see every call, an agent its own. */
+export function maySee(principal: Principal, call: Call): boolean {
+  return seesAll(principal) || call.principalId === principal.id;
+}
+
+/** Whether a principal sees the calls of others. */
+export function seesAll(principal: Principal): boolean {
+  return principal.roles.includes(Role.OPERATOR) || principal.roles.includes(Role.AUDITOR);
+}
+
+/** The call that has this id already, if it is the same; trying again is safe only for the same. */
+function same<C extends LiveCall | EndedCall>(old: C, wanted: Call): C {
+  const { call } = old;
+  const equal =
+    call.deviceId === wanted.deviceId &&
+    call.tool === wanted.tool &&
+    call.argsDigest === wanted.argsDigest &&
+    call.principalId === wanted.principalId;
+  if (equal) return old;
+  throw fault(
+    ErrorReason.CALL_ID_REUSED,
+    { call_id: wanted.id },
+    { message: `the call id ${wanted.id} was used for another call` },
+  );
+}

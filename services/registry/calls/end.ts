@@ -1,0 +1,115 @@
+import { createHash } from "node:crypto";
+import { fromBinary, type JsonObject } from "@bufbuild/protobuf";
+import { ConnectError } from "@connectrpc/connect";
+import { type ErrorDetail, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { Signed } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import type { Finished } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
+import { Outcome, type Receipt, ReceiptSchema } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { fault, faultDetail } from "../../../lib/fault/fault.ts";
+import { parseStrictJson } from "../../../lib/serve/strict-json.ts";
+import type { KnownDevice } from "../devices/linked-device.ts";
+import { endOf } from "./state.ts";
+
+/** How a call ended, before its output is cleaned. */
+export interface CallEnd {
+  state: CallState;
+  /** What the tool returned. Untrusted. */
+  output: JsonObject | undefined;
+  /** SHA-256 of the output as the device sent it, in hex. */
+  outputDigest: string;
+  outputBytes: number;
+  error: ErrorDetail | undefined;
+  message: string;
+  receipt: Signed | undefined;
+  sandbox: SandboxLevel;
+}
+
+/** The end of a call that did not come from a device. */
+export function failedEnd(error: unknown): CallEnd {
+  const detail = faultDetail(error) ?? faultDetail(fault(ErrorReason.INTERNAL));
+  return {
+    state: CallState.FAILED,
+    output: undefined,
+    outputDigest: "",
+    outputBytes: 0,
+    error: detail,
+    message: faultDetail(error) === undefined ? "internal error" : ConnectError.from(error).rawMessage,
+    receipt: undefined,
+    sandbox: SandboxLevel.UNSPECIFIED,
+  };
+}
+
+/**
+ * The end that a device tells. It counts only with a receipt that the device's pinned key signed for this very call
+ * and this very output; without one nobody knows what was done, and the call is UNKNOWN.
+ */
+export function acceptFinished(finished: Finished, call: Call, device: KnownDevice | undefined): CallEnd {
+  const checked = checkReceipt(finished, call, device);
+  if (!checked.ok) return untrustedEnd(checked.problem);
+  const { receipt } = checked;
+  const output = outputOf(finished);
+  if (finished.outcome === Outcome.SUCCEEDED && output === undefined)
+    return untrustedEnd("the output is no JSON object");
+  return {
+    state: endOf(finished.outcome),
+    output,
+    outputDigest: receipt.outputDigest,
+    outputBytes: finished.output.length,
+    error: finished.outcome === Outcome.SUCCEEDED ? undefined : finished.error,
+    message: finished.message,
+    receipt: finished.receipt,
+    sandbox: receipt.sandbox,
+  };
+}
+
+type ReceiptCheck = { ok: true; receipt: Receipt } | { ok: false; problem: string };
+
+function checkReceipt(finished: Finished, call: Call, device: KnownDevice | undefined): ReceiptCheck {
+  if (device === undefined) return { ok: false, problem: "the device is not known" };
+  const verified = device.receipts.verify(finished.receipt);
+  if (!verified.ok) return { ok: false, problem: `the receipt's signature: ${verified.kind}` };
+  const receipt = decode(verified.statement);
+  if (receipt === undefined) return { ok: false, problem: "no receipt in it" };
+  const outputDigest = finished.output.length === 0 ? "" : sha256(finished.output);
+  const holds =
+    receipt.callId === call.id &&
+    receipt.deviceId === call.deviceId &&
+    receipt.tool === call.tool &&
+    receipt.argsDigest === call.argsDigest &&
+    receipt.outcome === finished.outcome &&
+    receipt.outputDigest === outputDigest;
+  return holds ? { ok: true, receipt } : { ok: false, problem: "the receipt is for something else" };
+}
+
+function untrustedEnd(problem: string): CallEnd {
+  const error = fault(
+    ErrorReason.RECEIPT_INVALID,
+    { what: problem },
+    { message: `what the device sent cannot be trusted: ${problem}` },
+  );
+  return { ...failedEnd(error), state: CallState.UNKNOWN };
+}
+
+function outputOf(finished: Finished): JsonObject | undefined {
+  if (finished.output.length === 0) return undefined;
+  try {
+    const value = parseStrictJson(finished.output, { maxBytes: 4 * 1024 * 1024, maxKeys: 500_000 });
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function decode(statement: Uint8Array): Receipt | undefined {
+  try {
+    return fromBinary(ReceiptSchema, statement);
+  } catch {
+    return undefined;
+  }
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}

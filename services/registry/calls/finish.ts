@@ -1,0 +1,120 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { OutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import {
+  type Output,
+  OutputSchema,
+  type OutputStream,
+} from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { cleanJson, cleanOutput, createStreamCleaner, type StreamCleaner } from "../../../lib/sanitise/sanitise.ts";
+import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
+import { callEndedEvent } from "../events.ts";
+import type { CallEnd } from "./end.ts";
+import type { LiveCall } from "./live-call.ts";
+import { stateName } from "./state.ts";
+import type { CallStore } from "./store.ts";
+
+/** Ends calls: cleans what came back, keeps it, and tells whoever waits. */
+export interface Finisher {
+  /** Ends a call. Resolves when the end is on disk and the watchers know. */
+  finish(live: LiveCall, end: CallEnd): Promise<void>;
+  /** A cleaner for one call's live output: what a secret or an escape sequence is split over is still caught. */
+  outputCleaner(): OutputCleaner;
+}
+
+/** Cleans the live output of one call. */
+export interface OutputCleaner {
+  /** The next chunk, without what cannot be judged before more has come: it may be empty. */
+  clean(output: Output): Output;
+  /** What is left when no more comes, a chunk for each stream that has something. */
+  rest(): Output[];
+}
+
+/** What ending a call rests on. */
+export interface FinishPorts {
+  store: CallStore;
+  now(): number;
+  /** The end is on disk: its outcome can go to the audit log, its event to the bus. */
+  onFinished(call: Call, outcome: Uint8Array | undefined): void;
+}
+
+const encoder = new TextEncoder();
+
+/** Denials and refusals by humans are on record already: policy wrote them when it decided. */
+const RECORDED_BY_POLICY = new Set<CallState>([CallState.DENIED, CallState.REJECTED, CallState.EXPIRED]);
+
+export function createFinisher(ports: FinishPorts): Finisher {
+  return {
+    async finish(live, end) {
+      const { call } = live;
+      const now = ports.now();
+      const deliveredDigest = deliver(call, end);
+      call.endTime = timestampFromMs(now);
+      const outcome = RECORDED_BY_POLICY.has(end.state) ? undefined : outcomeOf(call, end, deliveredDigest, now);
+      await ports.store.finish({ ...call, state: end.state }, outcome, [callEndedEvent(call, end.state, now)]);
+      live.enter(end.state);
+      ports.onFinished(call, outcome);
+    },
+    outputCleaner,
+  };
+}
+
+function outputCleaner(): OutputCleaner {
+  const cleaners = new Map<OutputStream, StreamCleaner>();
+  let last: Output | undefined;
+  return {
+    clean(output) {
+      last = output;
+      const cleaner = cleaners.get(output.stream) ?? createStreamCleaner();
+      cleaners.set(output.stream, cleaner);
+      return { ...output, data: encoder.encode(cleaner.push(output.data)) };
+    },
+    rest() {
+      if (last === undefined) return [];
+      const { callId, sequence } = last;
+      return [...cleaners]
+        .map(([stream, cleaner]) => ({ stream, data: encoder.encode(cleaner.end()) }))
+        .filter(({ data }) => data.length > 0)
+        .map((chunk, at) => create(OutputSchema, { callId, sequence: sequence + 1 + at, ...chunk }));
+    },
+  };
+}
+
+/** Puts the cleaned output and error into the call; returns the digest of what the caller gets. */
+function deliver(call: Call, end: CallEnd): string {
+  if (end.error !== undefined) {
+    call.error = end.error;
+    call.errorMessage = cleanOutput(end.message).text;
+  }
+  if (end.receipt !== undefined) call.receipt = end.receipt;
+  call.sandbox = end.sandbox;
+  if (end.output === undefined) return "";
+  const cleaned = cleanJson(end.output);
+  call.output = cleaned.value;
+  call.outputCleaned = cleaned.changed;
+  return cleaned.changed ? sha256Hex(canonicalJson(cleaned.value)) : end.outputDigest;
+}
+
+function outcomeOf(call: Call, end: CallEnd, deliveredDigest: string, now: number): Uint8Array {
+  const received = call.createTime === undefined ? now : timestampMs(call.createTime);
+  return toBinary(
+    OutcomeSchema,
+    create(OutcomeSchema, {
+      callId: call.id,
+      state: stateName(end.state),
+      reason: end.error?.reason ?? ErrorReason.UNSPECIFIED,
+      grantId: call.grantId,
+      deviceId: call.deviceId,
+      tool: call.tool,
+      argsDigest: call.argsDigest,
+      outputDigest: end.outputDigest,
+      deliveredDigest,
+      outputBytes: end.outputBytes,
+      receiptDigest: end.receipt === undefined ? "" : sha256Hex(end.receipt.statement),
+      durationMs: Math.max(0, now - received),
+      endTime: timestampFromMs(now),
+    }),
+  );
+}

@@ -1,0 +1,43 @@
+import { create } from "@bufbuild/protobuf";
+import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import {
+  type ListCallsRequest,
+  type ListCallsResponse,
+  ListCallsResponseSchema,
+} from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import type { Principal } from "../../../lib/auth/principal.ts";
+import type { Directory } from "../devices/directory.ts";
+import { readPageToken, writePageToken } from "../pages.ts";
+import { seesAll } from "./calls.ts";
+import type { CallStore } from "./store.ts";
+
+/** How many calls a page holds by default. */
+const DEFAULT_PAGE = 50;
+
+/** Calls, newest first, a page at a time and without their output. */
+export async function listCalls(
+  store: CallStore,
+  directory: Directory,
+  request: ListCallsRequest,
+  principal: Principal,
+): Promise<ListCallsResponse> {
+  const pageSize = request.pageSize === 0 ? DEFAULT_PAGE : request.pageSize;
+  const before = readPageToken(request.pageToken);
+  const rows = await store.list({
+    limit: pageSize + 1,
+    ...(before === undefined ? {} : { before }),
+    ...(request.state === CallState.UNSPECIFIED ? {} : { state: request.state }),
+    ...(request.device === "" ? {} : { deviceId: directory.resolve(request.device).id }),
+    ...(request.tool === "" ? {} : { tool: request.tool }),
+    ...(seesAll(principal) ? {} : { principalId: principal.id }),
+  });
+  const page = rows.slice(0, pageSize);
+  const last = rows.length > pageSize ? page.at(-1) : undefined;
+  return create(ListCallsResponseSchema, {
+    calls: page.map(({ call }) => {
+      const { output: _left, ...rest } = call;
+      return create(CallSchema, rest);
+    }),
+    nextPageToken: last === undefined ? "" : writePageToken(last.row),
+  });
+}

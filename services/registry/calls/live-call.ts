@@ -1,0 +1,80 @@
+import { create } from "@bufbuild/protobuf";
+import type { Output } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import type { OfferedTool } from "../tools/offered.ts";
+import { isEnd } from "./state.ts";
+
+/** Gets what happens to a call. Must not throw. */
+export type Watcher = (event: CallEvent) => void;
+
+/** A call that has not ended: the call as it stands, and whoever waits for it. */
+export interface LiveCall {
+  readonly call: Call;
+  /** The tool as it was when the call was received. Undefined for a call taken up again after a restart whose tool is gone. */
+  readonly tool: OfferedTool | undefined;
+  /** The canonical arguments. */
+  readonly args: Uint8Array;
+  /** Aborted when somebody cancels the call. */
+  readonly cancelled: AbortController;
+  /** Puts the call into a new state and tells the watchers. */
+  enter(state: CallState): void;
+  /** Passes on what the tool printed. */
+  print(output: Output): void;
+  /** Adds a watcher; the result removes it. The present state is not sent. */
+  watch(watcher: Watcher): () => void;
+  /** Resolves when the call has ended and its end is on disk. */
+  readonly ended: Promise<Call>;
+  /** Says that the call's life broke off, as when the disk is full: `ended` rejects. */
+  breakOff(cause: unknown): void;
+  /** Resolves when policy has decided, whatever it decided. */
+  readonly decided: Promise<void>;
+  /** Says that policy has decided. */
+  markDecided(): void;
+}
+
+/** A live call around a call message, which it changes in place from here on. */
+export function createLiveCall(call: Call, args: Uint8Array, tool: OfferedTool | undefined): LiveCall {
+  const watchers = new Set<Watcher>();
+  const ended = Promise.withResolvers<Call>();
+  const decided = Promise.withResolvers<void>();
+  // Nobody may be waiting when it breaks off.
+  ended.promise.catch(() => undefined);
+  const tell = (event: CallEvent) => {
+    for (const watcher of watchers) watcher(event);
+  };
+  return {
+    call,
+    tool,
+    args,
+    cancelled: new AbortController(),
+    enter(state) {
+      call.state = state;
+      if (watchers.size > 0) tell(callEvent(call));
+      if (!isEnd(state)) return;
+      decided.resolve();
+      ended.resolve(call);
+      watchers.clear();
+    },
+    print(output) {
+      if (watchers.size === 0) return;
+      tell(create(CallEventSchema, { callId: call.id, event: { case: "output", value: output } }));
+    },
+    watch(watcher) {
+      watchers.add(watcher);
+      return () => watchers.delete(watcher);
+    },
+    breakOff(cause) {
+      watchers.clear();
+      ended.reject(cause);
+    },
+    ended: ended.promise,
+    decided: decided.promise,
+    markDecided: () => decided.resolve(),
+  };
+}
+
+/** The event that says how a call stands now. A copy, so that a later change does not show in it. */
+export function callEvent(call: Call): CallEvent {
+  return create(CallEventSchema, { callId: call.id, event: { case: "call", value: { ...call } } });
+}

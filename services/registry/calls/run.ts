@@ -1,0 +1,153 @@
+import { create } from "@bufbuild/protobuf";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { StartSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { Decision, DecisionRequest, Denial, Hold, Permit } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { CallState, DecisionSummarySchema } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { fault } from "../../../lib/fault/fault.ts";
+import type { DeviceEnd, DeviceLink } from "../devices/device-link.ts";
+import type { KnownDevice } from "../devices/linked-device.ts";
+import type { PolicyLink } from "../policy/policy-link.ts";
+import { acceptFinished, type CallEnd, failedEnd } from "./end.ts";
+import type { Finisher } from "./finish.ts";
+import type { LiveCall } from "./live-call.ts";
+import type { CallStore } from "./store.ts";
+
+/** What the life of a call rests on. */
+export interface RunPorts {
+  store: CallStore;
+  policy: PolicyLink;
+  finisher: Finisher;
+  device(id: string): KnownDevice | undefined;
+  link(deviceId: string): DeviceLink | undefined;
+}
+
+/**
+ * The life of a call from policy's answer to its end: on to the device, to a human, or nowhere. Both the call and the
+ * decision are on disk by now.
+ */
+export async function followDecision(live: LiveCall, answer: PolicyAnswer, ports: RunPorts): Promise<void> {
+  if (answer.kind === "failed") return ports.finisher.finish(live, failedEnd(answer.error));
+  const { decision } = answer;
+  summarise(live, decision);
+  switch (decision.outcome.case) {
+    case "permit":
+      return dispatch(live, decision.outcome.value, ports);
+    case "hold":
+      return hold(live, decision.outcome.value, ports);
+    case "denial":
+      return ports.finisher.finish(live, deniedEnd(decision.outcome.value));
+    case undefined:
+      return ports.finisher.finish(
+        live,
+        failedEnd(fault(ErrorReason.POLICY_UNAVAILABLE, {}, { message: "policy sent no decision" })),
+      );
+  }
+}
+
+/** What came back from policy: a decision, or why there is none. Without one nothing runs. */
+export type PolicyAnswer = { kind: "decided"; decision: Decision } | { kind: "failed"; error: unknown };
+
+/** Asks policy; an error becomes an answer, so that the call can end truthfully. */
+export async function decide(question: DecisionRequest, ports: Pick<RunPorts, "policy">): Promise<PolicyAnswer> {
+  try {
+    return { kind: "decided", decision: await ports.policy.authorize(question) };
+  } catch (error: unknown) {
+    return { kind: "failed", error };
+  }
+}
+
+async function hold(live: LiveCall, held: Hold, ports: RunPorts): Promise<void> {
+  live.call.approvalId = held.approvalId;
+  live.enter(CallState.HELD);
+  await ports.store.save(live.call);
+  live.markDecided();
+  await awaitApproval(live, ports);
+}
+
+/** Waits until a human has decided about a held call, whoever has left meanwhile. */
+export async function awaitApproval(live: LiveCall, ports: RunPorts): Promise<void> {
+  try {
+    const decision = await ports.policy.awaitApproval(live.call.approvalId, live.cancelled.signal);
+    await followDecision(live, { kind: "decided", decision }, ports);
+  } catch (error: unknown) {
+    await ports.finisher.finish(live, live.cancelled.signal.aborted ? cancelledEnd() : failedEnd(error));
+  }
+}
+
+async function dispatch(live: LiveCall, permit: Permit, ports: RunPorts): Promise<void> {
+  live.call.grantId = permit.grantId;
+  live.enter(CallState.PERMITTED);
+  live.markDecided();
+  if (live.cancelled.signal.aborted) return ports.finisher.finish(live, cancelledEnd());
+  const link = ports.link(live.call.deviceId);
+  if (link === undefined) return ports.finisher.finish(live, endOfLink({ kind: "offline" }, live, ports));
+  live.enter(CallState.DISPATCHED);
+  ports.store.saveLazily(live.call);
+  const onCancel = () => link.cancel(live.call.id);
+  live.cancelled.signal.addEventListener("abort", onCancel, { once: true });
+  const start = create(StartSchema, {
+    callId: live.call.id,
+    tool: live.call.tool,
+    arguments: live.args,
+    ...(permit.grant === undefined ? {} : { grant: permit.grant }),
+  });
+  const cleaner = ports.finisher.outputCleaner();
+  const end = await link.start(start, (output) => live.print(cleaner.clean(output)));
+  for (const output of cleaner.rest()) live.print(output);
+  live.cancelled.signal.removeEventListener("abort", onCancel);
+  await ports.finisher.finish(live, endOfLink(end, live, ports));
+}
+
+/** What a device link's end means for the call. */
+export function endOfLink(end: DeviceEnd, live: LiveCall, ports: Pick<RunPorts, "device">): CallEnd {
+  const device = ports.device(live.call.deviceId);
+  switch (end.kind) {
+    case "finished":
+      return acceptFinished(end.finished, live.call, device);
+    case "offline":
+      return failedEnd(
+        fault(
+          ErrorReason.DEVICE_OFFLINE,
+          { device: device?.name ?? live.call.deviceId },
+          { message: `${device?.name ?? live.call.deviceId} is not linked; nothing ran` },
+        ),
+      );
+    case "lost":
+      return {
+        ...failedEnd(
+          fault(
+            ErrorReason.INTERRUPTED,
+            { device: device?.name ?? live.call.deviceId },
+            { message: "the device went away after the call was sent; what it did is not known" },
+          ),
+        ),
+        state: CallState.UNKNOWN,
+      };
+  }
+}
+
+function summarise(live: LiveCall, decision: Decision): void {
+  live.call.decision = create(DecisionSummarySchema, {
+    outcome: decision.outcome.case ?? "",
+    ruleIds: decision.ruleIds,
+    policyVersion: decision.policyVersion,
+    auditIndex: decision.auditIndex,
+  });
+}
+
+/** A denial's end: what a rule said, what a human said, or that nobody said anything. */
+function deniedEnd(denial: Denial): CallEnd {
+  const metadata = denial.approvalId === "" ? {} : { approval_id: denial.approvalId };
+  const error = fault(denial.reason, metadata, { message: denial.userMessage });
+  return { ...failedEnd(error), state: DENIED_STATES.get(denial.reason) ?? CallState.DENIED };
+}
+
+const DENIED_STATES = new Map<ErrorReason, CallState>([
+  [ErrorReason.APPROVAL_REJECTED, CallState.REJECTED],
+  [ErrorReason.APPROVAL_EXPIRED, CallState.EXPIRED],
+]);
+
+function cancelledEnd(): CallEnd {
+  const error = fault(ErrorReason.CANCELLED, { by: "caller" }, { message: "cancelled before it was started" });
+  return { ...failedEnd(error), state: CallState.CANCELLED };
+}

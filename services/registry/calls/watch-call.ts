@@ -1,0 +1,37 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type CallEvent,
+  type WatchCallResponse,
+  WatchCallResponseSchema,
+} from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import type { Principal } from "../../../lib/auth/principal.ts";
+import { createBatchQueue } from "../../../lib/link/batch-queue.ts";
+import type { Calls } from "./calls.ts";
+import { callEvent } from "./live-call.ts";
+
+/** Sends how a call stands, then what happens to it until it ends. */
+export async function* watchCall(
+  calls: Calls,
+  callId: string,
+  principal: Principal,
+  signal: AbortSignal,
+): AsyncGenerator<WatchCallResponse> {
+  const found = await calls.find(callId, principal);
+  const events = createBatchQueue<CallEvent>();
+  events.push(callEvent(found.call));
+  if ("watch" in found) {
+    const unwatch = found.watch((event) => events.push(event));
+    const stop = () => {
+      unwatch();
+      events.end();
+    };
+    signal.addEventListener("abort", stop, { once: true });
+    // A life that breaks off has no end to show; whoever asks again is told how the call stands.
+    void found.ended.then(stop, stop);
+  } else {
+    events.end();
+  }
+  for await (const batch of events.batches()) {
+    for (const event of batch) yield create(WatchCallResponseSchema, { event });
+  }
+}

@@ -1,0 +1,74 @@
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
+import { builtInTools } from "../tools/built-in-tools.ts";
+import { offeredTools } from "../tools/offered.ts";
+import { createDirectory, resolveTool } from "./directory.ts";
+import type { KnownDevice } from "./linked-device.ts";
+
+function device(name: string, unavailable: { tool: string; why: string }[] = []): KnownDevice {
+  const capabilities = ["fs.read", "shell.exec", "docker.container.list"];
+  const manifest = create(ManifestSchema, { name, deviceId: `dev-${name}`, capabilities, unavailable });
+  const { tools } = offeredTools(manifest, builtInTools(), []);
+  const receipts = { verify: () => ({ ok: false, kind: "malformed" }) as const };
+  return {
+    id: manifest.deviceId,
+    name,
+    manifest,
+    manifestDigest: "",
+    tools,
+    labels: {},
+    receipts,
+    online: true,
+    lastSeenMs: 0,
+  };
+}
+
+function refused(run: () => unknown) {
+  try {
+    run();
+  } catch (error: unknown) {
+    return { reason: reasonOf(error), ...faultDetail(error)?.metadata };
+  }
+  return undefined;
+}
+
+test("finds a device by name, by id, as this one, and as the only one", () => {
+  const directory = createDirectory("laptop");
+  directory.put(device("laptop"));
+  for (const wanted of ["laptop", "dev-laptop", "this", ""]) expect(directory.resolve(wanted).name).toBe("laptop");
+});
+
+test("asks which device where there are several", () => {
+  const directory = createDirectory(undefined);
+  directory.put(device("nas"));
+  directory.put(device("laptop"));
+  expect(refused(() => directory.resolve(""))).toMatchObject({
+    reason: ErrorReason.DEVICE_REQUIRED,
+    available: "laptop, nas",
+  });
+});
+
+test("says which devices there are when the wanted one is not", () => {
+  const directory = createDirectory(undefined);
+  directory.put(device("nas"));
+  expect(refused(() => directory.resolve("\u001b[31mx"))).toMatchObject({
+    reason: ErrorReason.UNKNOWN_DEVICE,
+    available: "nas",
+  });
+});
+
+test("tells a tool that nobody knows from one that this device cannot offer", () => {
+  const nas = device("nas", [{ tool: "docker.list", why: "docker: no engine answers" }]);
+  expect(refused(() => resolveTool(nas, "fs.erase"))).toMatchObject({
+    reason: ErrorReason.UNKNOWN_TOOL,
+    available: "exec, fs.read",
+  });
+  expect(refused(() => resolveTool(nas, "docker.list"))).toMatchObject({
+    reason: ErrorReason.NOT_AVAILABLE,
+    tool: "docker.list",
+  });
+  expect(resolveTool(nas, "fs.read").entry.name).toBe("fs.read");
+});

@@ -1,0 +1,40 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Device, DeviceSchema, LinkState } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
+import type { Manifest } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import type { BatchVerifier } from "../../../lib/sign/batch-verifier.ts";
+import type { OfferedTool } from "../tools/offered.ts";
+
+/** A device that has shown its manifest, now or before. */
+export interface KnownDevice {
+  id: string;
+  name: string;
+  manifest: Manifest;
+  /** SHA-256 of the manifest's signed bytes, in hex. */
+  manifestDigest: string;
+  tools: ReadonlyMap<string, OfferedTool>;
+  labels: Record<string, string>;
+  /** Checks receipts against the device's pinned key. */
+  receipts: BatchVerifier;
+  online: boolean;
+  lastSeenMs: number;
+}
+
+/** A device as callers see it. */
+export function toDevice(known: KnownDevice): Device {
+  const { manifest } = known;
+  return create(DeviceSchema, {
+    id: known.id,
+    name: known.name,
+    labels: known.labels,
+    link: known.online ? LinkState.ONLINE : LinkState.OFFLINE,
+    mode: manifest.mode,
+    manifestDigest: known.manifestDigest,
+    platform: manifest.platform,
+    agentVersion: manifest.agentVersion,
+    sandbox: manifest.sandbox,
+    tools: [...known.tools.keys()].sort(),
+    unavailable: manifest.unavailable,
+    lastSeenTime: timestampFromMs(known.lastSeenMs),
+  });
+}

@@ -1,0 +1,36 @@
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { signEnvelope } from "../../../lib/sign/dsse.ts";
+import { generateSigningKey, type SigningKey } from "../../../lib/sign/keys.ts";
+import { checkManifest, MANIFEST_TYPE } from "./pin.ts";
+
+const key = generateSigningKey();
+
+function manifest(signer: SigningKey, change: MessageInitShape<typeof ManifestSchema> = {}) {
+  const message = create(ManifestSchema, {
+    version: 1,
+    deviceId: `dev-${signer.keyId}`,
+    name: "nas",
+    publicKey: signer.raw,
+    ...change,
+  });
+  return signEnvelope(signer, MANIFEST_TYPE, toBinary(ManifestSchema, message));
+}
+
+test("takes a manifest that is signed by the key it names", () => {
+  expect(checkManifest(manifest(key), "nas", undefined)).toMatchObject({ ok: true });
+  expect(checkManifest(manifest(key), "nas", key.raw)).toMatchObject({ ok: true });
+});
+
+test.each([
+  ["no manifest", undefined, "no manifest"],
+  ["another key than before", manifest(generateSigningKey()), "not the one it showed first"],
+  ["another name", manifest(key, { name: "laptop" }), 'not "nas"'],
+  ["an id of another key", manifest(key, { deviceId: "dev-0000000000000000" }), "id is not that of its key"],
+  ["a key it does not hold", manifest(key, { publicKey: generateSigningKey().raw }), "signature"],
+])("refuses %s", (_, envelope, problem) => {
+  const result = checkManifest(envelope, "nas", key.raw);
+  expect(result.ok).toBe(false);
+  expect(!result.ok && result.problem).toContain(problem);
+});

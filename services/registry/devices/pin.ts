@@ -1,0 +1,47 @@
+import { createHash } from "node:crypto";
+import { fromBinary } from "@bufbuild/protobuf";
+import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import { type Manifest, ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { verifyEnvelope } from "../../../lib/sign/dsse.ts";
+import { createKeyring, verifyKeyFromRaw } from "../../../lib/sign/keys.ts";
+
+/** What a manifest is signed as. */
+export const MANIFEST_TYPE = "application/vnd.reeve.manifest.v1";
+
+/** What became of a manifest that a device showed. */
+export type PinResult = { ok: true; manifest: Manifest; digest: string } | { ok: false; problem: string };
+
+/**
+ * Checks a manifest that a device shows about itself: signed by the key it names, the key behind its id, the name
+ * that was expected, and the same key as before.
+ *
+ * @param pinned the key that this name showed first; undefined the first time.
+ */
+export function checkManifest(envelope: Envelope | undefined, name: string, pinned: Uint8Array | undefined): PinResult {
+  if (envelope === undefined) return { ok: false, problem: "the device sent no manifest" };
+  const claimed = decode(envelope.payload);
+  if (claimed === undefined || claimed.publicKey.length !== 32) return { ok: false, problem: "no manifest in it" };
+  const key = verifyKeyFromRaw(claimed.publicKey);
+  const verified = verifyEnvelope(envelope, createKeyring([key]), MANIFEST_TYPE);
+  if (!verified.ok) return { ok: false, problem: `the manifest's signature: ${verified.kind}` };
+  if (claimed.deviceId !== `dev-${sha256(claimed.publicKey).slice(0, 16)}`) {
+    return { ok: false, problem: "the device's id is not that of its key" };
+  }
+  if (claimed.name !== name) return { ok: false, problem: `it calls itself "${claimed.name}", not "${name}"` };
+  if (pinned !== undefined && !Buffer.from(pinned).equals(claimed.publicKey)) {
+    return { ok: false, problem: "its key is not the one it showed first" };
+  }
+  return { ok: true, manifest: claimed, digest: sha256(envelope.payload) };
+}
+
+function decode(payload: Uint8Array): Manifest | undefined {
+  try {
+    return fromBinary(ManifestSchema, payload);
+  } catch {
+    return undefined;
+  }
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}

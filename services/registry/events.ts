@@ -1,0 +1,35 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { Envelope } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
+import type { Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { CallEndedSchema } from "../../gen/ts/reeve/registry/v1/registry_events_pb.ts";
+import { envelopeOf } from "../../lib/events/envelope.ts";
+import { timeOrderedId } from "../../lib/ids/time-ordered-id.ts";
+
+/** The event that a call ended. */
+export function callEndedEvent(call: Call, state: CallState, now: number): Envelope {
+  const received = call.createTime === undefined ? now : timestampMs(call.createTime);
+  const event = create(CallEndedSchema, {
+    callId: call.id,
+    state,
+    deviceId: call.deviceId,
+    tool: call.tool,
+    principalId: call.principalId,
+    reason: call.error?.reason ?? ErrorReason.UNSPECIFIED,
+    durationMs: Math.max(0, now - received),
+    functionId: functionId(call.capability),
+  });
+  return envelopeOf(CallEndedSchema, event, {
+    id: timeOrderedId("evt", now),
+    time: new Date(now),
+    actor: call.principalId,
+    key: call.id,
+  });
+}
+
+/** capability_<name>_ts_<domain>: "fs.read" is capability_fs_read_ts_fs. */
+export function functionId(capability: string): string {
+  const [domain = ""] = capability.split(".");
+  return `capability_${capability.replaceAll(".", "_")}_ts_${domain}`;
+}

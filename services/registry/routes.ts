@@ -1,0 +1,30 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { principalOf } from "../../lib/serve/context.ts";
+import { callTool } from "./calls/call-tool.ts";
+import { callTools } from "./calls/call-tools.ts";
+import type { Calls } from "./calls/calls.ts";
+import { cancelCall } from "./calls/cancel-call.ts";
+import { listCalls } from "./calls/list-calls.ts";
+import { watchCall } from "./calls/watch-call.ts";
+import type { Directory } from "./devices/directory.ts";
+import { toDevice } from "./devices/linked-device.ts";
+import { listDevices } from "./devices/list-devices.ts";
+import { listTools } from "./tools/list-tools.ts";
+
+/** The registry's RPCs. */
+export function registryRoutes(calls: Calls, directory: Directory): ServiceImpl<typeof RegistryService> {
+  return {
+    getDevice: ({ device }) => ({ device: toDevice(directory.resolve(device)) }),
+    listDevices: (request) => listDevices(directory, request),
+    listTools: (request) => listTools(directory, request),
+    callTool: async (request, context) => ({
+      call: await callTool(calls, request, principalOf(context), context.signal),
+    }),
+    callTools: (requests, context) => callTools(calls, requests, principalOf(context), context.signal),
+    getCall: async ({ callId }, context) => ({ call: (await calls.find(callId, principalOf(context))).call }),
+    listCalls: (request, context) => listCalls(calls.store, directory, request, principalOf(context)),
+    watchCall: ({ callId }, context) => watchCall(calls, callId, principalOf(context), context.signal),
+    cancelCall: async ({ callId }, context) => ({ call: await cancelCall(calls, callId, principalOf(context)) }),
+  };
+}
