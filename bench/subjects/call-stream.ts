@@ -36,13 +36,18 @@ export function openCallStream(client: Client<typeof RegistryService>): CallStre
       }
     }
   };
-  let reading: Promise<void> | undefined;
+  let isReading = false;
+  const readOnce = () => {
+    if (isReading) return;
+    isReading = true;
+    read().catch((error: unknown) => {
+      for (const one of waiting.values()) one.reject(error);
+    });
+  };
 
   return {
     call(request) {
-      reading ??= read().catch((error: unknown) => {
-        for (const one of waiting.values()) one.reject(error);
-      });
+      readOnce();
       const callId = `${prefix}-${next++}`;
       const one = Promise.withResolvers<Call>();
       waiting.set(callId, one);

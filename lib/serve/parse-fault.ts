@@ -41,7 +41,7 @@ function sizeFault(text: string): ConnectError | undefined {
 }
 
 function jsonFault(text: string, call: Call): ConnectError {
-  const found = /^cannot decode (?:\S+ )+?from JSON: (.*)$/s.exec(text);
+  const found = /^cannot decode (?:\S+ )+?from JSON:? (.*)$/s.exec(text);
   if (found?.[1] === undefined) return invalid("", "request", text);
   const message = found[1].startsWith("key ") ? "no such field" : found[1];
   const field = short(locateJsonError(call.method.input, call.body) ?? namedField(text));

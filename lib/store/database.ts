@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { Kysely } from "kysely";
 import { type Migration as KyselyMigration, Migrator } from "kysely/migration";
 import { sqliteDialect } from "./sqlite-dialect.ts";
+import type { WalSync } from "./wal-sync.ts";
 
 /** A database with the tables of T. Close it with `destroy()`. */
 export type Database<T> = Kysely<T>;
@@ -24,6 +25,14 @@ export interface DatabaseOptions {
   migrations: readonly Migration[];
 }
 
+/** Kysely has no room for what is not SQL. */
+const walSyncs = new WeakMap<object, WalSync>();
+
+/** Syncs the log of a database of `openDatabase`; undefined where each commit sees to that, or where there is no disk. */
+export function walSyncOf<T>(db: Database<T>): WalSync | undefined {
+  return walSyncs.get(db);
+}
+
 const MIGRATION_TABLE = "kysely_migration";
 
 /**
@@ -32,7 +41,9 @@ const MIGRATION_TABLE = "kysely_migration";
  */
 export async function openDatabase<T>(options: DatabaseOptions): Promise<Database<T>> {
   if (options.path !== ":memory:") await createPrivateFile(options.path);
-  const db = new Kysely<T>({ dialect: sqliteDialect(options.path) });
+  const dialect = sqliteDialect(options.path);
+  const db = new Kysely<T>({ dialect });
+  if (dialect.wal !== undefined) walSyncs.set(db, dialect.wal);
   try {
     await refuseNewer(db, options);
     await migrate(db, options.migrations);

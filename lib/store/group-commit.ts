@@ -1,5 +1,5 @@
 import { CompiledQuery, type Transaction } from "kysely";
-import type { Database } from "./database.ts";
+import { type Database, walSyncOf } from "./database.ts";
 import { SYNC_LATER } from "./sync-later.ts";
 
 /** Writers of one database that share commits, so that one sync to disk serves all who wait. */
@@ -126,11 +126,17 @@ function createQueue<T>(commitBatch: (jobs: readonly Job<T>[]) => Promise<Settle
 
 /** Runs the jobs in one transaction. Never rejects: each job's outcome is in what it resolves with. */
 async function commit<T>(db: Database<T>, jobs: readonly Job<T>[]): Promise<Settle[]> {
+  const wal = walSyncOf(db);
+  const isWaitedFor = jobs.some((job) => job.waitsForSync);
   try {
-    return await db.transaction().execute(async (trx) => {
-      if (!jobs.some((job) => job.waitsForSync)) await trx.executeQuery(SYNC_LATER);
+    const settles = await db.transaction().execute(async (trx) => {
+      if (wal !== undefined || !isWaitedFor) await trx.executeQuery(SYNC_LATER);
       return runAll(trx, jobs);
     });
+    // A job that is alone has nobody who would use the time.
+    if (isWaitedFor && jobs.length === 1) wal?.syncInPlace();
+    else if (isWaitedFor) await wal?.sync();
+    return settles;
   } catch (e: unknown) {
     return jobs.map((job) => () => job.fail(e));
   }

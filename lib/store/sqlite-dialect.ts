@@ -33,13 +33,21 @@ const READER_PRAGMAS = `
  * none fails halfway for want of the lock. A second connection serves selects outside transactions: they see what is
  * committed and never wait. A database in memory has one connection only, so there selects wait as well.
  */
-export function sqliteDialect(path: string): Dialect {
+export function sqliteDialect(path: string): SqliteDialect {
+  const wal = path === ":memory:" ? undefined : createWalSync(`${path}-wal`);
   return {
-    createDriver: () => sqliteDriver(path),
+    wal,
+    createDriver: () => sqliteDriver(path, wal),
     createQueryCompiler: () => new PortableSqliteCompiler(),
     createAdapter: () => new TransactionalAdapter(),
     createIntrospector: (db: Kysely<unknown>) => new SqliteIntrospector(db),
   };
+}
+
+/** The dialect of one database. */
+export interface SqliteDialect extends Dialect {
+  /** Syncs its log. Undefined for a database in memory. */
+  readonly wal: WalSync | undefined;
 }
 
 /** SQLite can roll back schema changes, so all migrations of a start are one transaction. */
@@ -57,15 +65,14 @@ interface Handles {
   writer: SqliteHandle;
   reader: SqliteHandle | undefined;
   lock: WriteLock;
-  /** Undefined for a database in memory. */
   wal: WalSync | undefined;
 }
 
-function sqliteDriver(path: string): Driver {
+function sqliteDriver(path: string, wal: WalSync | undefined): Driver {
   let handles: Handles | undefined;
   return {
     async init() {
-      handles = openHandles(path);
+      handles = openHandles(path, wal);
     },
     async acquireConnection() {
       if (!handles) throw new Error("the database is not open");
@@ -90,13 +97,13 @@ function sqliteDriver(path: string): Driver {
   };
 }
 
-function openHandles(path: string): Handles {
+function openHandles(path: string, wal: WalSync | undefined): Handles {
   const writer = openSqlite(path);
   writer.exec(WRITER_PRAGMAS);
-  if (path === ":memory:") return { writer, reader: undefined, lock: createWriteLock(), wal: undefined };
+  if (wal === undefined) return { writer, reader: undefined, lock: createWriteLock(), wal };
   const reader = openSqlite(path);
   reader.exec(READER_PRAGMAS);
-  return { writer, reader, lock: createWriteLock(), wal: createWalSync(`${path}-wal`) };
+  return { writer, reader, lock: createWriteLock(), wal };
 }
 
 function connectionOf(connection: DatabaseConnection): SqliteConnection {
@@ -133,10 +140,8 @@ class SqliteConnection implements DatabaseConnection {
     this.#transactionHandle().run("commit", []);
     const syncLater = this.#syncLater;
     this.#leave();
-    const synced = this.#handles.wal?.sync();
-    // One that fails is kept by the log's sync: the next commit that waits for the disk hears of it.
-    if (syncLater) synced?.catch(() => undefined);
-    else await synced;
+    if (syncLater) this.#handles.wal?.syncSoon();
+    else await this.#handles.wal?.sync();
   }
 
   /** Nothing to do where the commit went through and only its sync failed. */

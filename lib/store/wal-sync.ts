@@ -1,61 +1,95 @@
-import { type FileHandle, open } from "node:fs/promises";
+import { closeSync, fdatasync, fdatasyncSync, openSync } from "node:fs";
+import { promisify } from "node:util";
 
 /** Brings what was committed to the disk. */
 export interface WalSync {
-  /** Resolves when everything that was committed before the call is on disk. Calls that come during a sync share the next. */
+  /**
+   * Resolves when everything that was committed before the call is on disk, and lets the process go on meanwhile. Calls
+   * that come during a sync share the next one.
+   */
   sync(): Promise<void>;
+  /** The same, at once, in the caller's own turn: for one who is alone, waking another thread costs more than the disk. */
+  syncInPlace(): void;
+  /** Syncs within 10 ms, unless another sync comes first. Its failure is told to the next who waits. */
+  syncSoon(): void;
   close(): Promise<void>;
 }
 
+/** How long `syncSoon` waits for a sync that comes anyway, in milliseconds. */
+const SOON_MS = 10;
+
+const datasync = promisify(fdatasync);
+
 /**
- * Syncs a database's write-ahead log off the event loop. SQLite's own synchronous=FULL does the same fsync inside
- * COMMIT, where it stops the whole process for 0.1 to 5 ms; with synchronous=NORMAL and this sync before anybody is
- * told, as much survives a power cut, the process goes on working meanwhile, and what it does meanwhile shares the next
- * sync. A sync that fails is final: what is on disk is not known any more (see fsyncgate), so every later one rejects.
+ * Syncs a database's write-ahead log. SQLite's own synchronous=FULL does the same fsync inside COMMIT, where it stops
+ * the whole process for 0.1 to 5 ms each time; with synchronous=NORMAL and this sync before anybody is told, as much
+ * survives a power cut, the process goes on working meanwhile, and what it does meanwhile shares the next sync. A sync
+ * that fails is final: what is on disk is not known any more (see "fsyncgate", 2018), so every later one fails too.
  *
  * @param walPath the log's path: the database's with "-wal". It exists from the first commit until the last connection
  *   closes, and is never replaced in between.
  */
 export function createWalSync(walPath: string): WalSync {
-  let file: FileHandle | undefined;
+  let descriptor: number | undefined;
   let running: Promise<void> | undefined;
   let next: Promise<void> | undefined;
+  let soon: NodeJS.Timeout | undefined;
   let failure: Error | undefined;
 
-  const syncOnce = async (): Promise<void> => {
+  /** Of our own: closing a descriptor drops a process's locks on the file, but SQLite keeps none on its log. */
+  const opened = (): number => {
+    clearTimeout(soon);
+    soon = undefined;
     if (failure !== undefined) throw failure;
+    descriptor ??= openSync(walPath, "r");
+    return descriptor;
+  };
+  const failed = (cause: unknown): Error => {
+    failure ??= new Error(`${walPath} cannot be synced; what is on disk is not known`, { cause });
+    return failure;
+  };
+  const syncAside = async (): Promise<void> => {
     try {
-      // Closing a descriptor drops a process's locks on a file; SQLite keeps none on its log, so one of our own is safe.
-      file ??= await open(walPath, "r");
-      await file.datasync();
+      await datasync(opened());
     } catch (cause: unknown) {
-      failure = new Error(`${walPath} cannot be synced; what is on disk is not known`, { cause });
-      throw failure;
+      throw failed(cause);
     }
   };
   const start = (): Promise<void> => {
-    running = syncOnce().finally(() => {
+    running = syncAside().finally(() => {
       running = undefined;
     });
     return running;
   };
+  const sync = (): Promise<void> => {
+    if (running === undefined) return start();
+    // The running one may have begun before the caller's commit: only the one after it counts.
+    next ??= running
+      .catch(() => undefined)
+      .then(() => {
+        next = undefined;
+        return start();
+      });
+    return next;
+  };
 
   return {
-    sync() {
-      if (running === undefined) return start();
-      // The running one may have begun before the caller's commit: only the one after it counts.
-      next ??= running
-        .catch(() => undefined)
-        .then(() => {
-          next = undefined;
-          return start();
-        });
-      return next;
+    sync,
+    syncInPlace() {
+      try {
+        fdatasyncSync(opened());
+      } catch (cause: unknown) {
+        throw failed(cause);
+      }
+    },
+    syncSoon() {
+      soon ??= setTimeout(() => void sync().catch(() => undefined), SOON_MS);
     },
     async close() {
-      await running?.catch(() => undefined);
-      await file?.close();
-      file = undefined;
+      await (next ?? running)?.catch(() => undefined);
+      if (soon !== undefined && failure === undefined) fdatasyncSync(opened());
+      if (descriptor !== undefined) closeSync(descriptor);
+      descriptor = undefined;
     },
   };
 }

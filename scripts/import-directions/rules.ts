@@ -92,7 +92,7 @@ function isProduct(path: string): boolean {
 }
 
 function isTest(path: string): boolean {
-  return /\.(?:test|testdata)\.ts$|\/testdata\//.test(path);
+  return /\.(?:test|testdata)\.ts$|\/(?:testdata|testing)\//.test(path);
 }
 
 function layerOf(path: string): string {

@@ -3,6 +3,7 @@ import { type RunningService, runService } from "../../lib/run/run-service.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
 import { registryEnvironment } from "./config.ts";
 import { parseDevices } from "./devices/device-list.ts";
+import { deviceOver, policyOver } from "./openers.ts";
 import { createRegistry } from "./service.ts";
 
 /** Runs the registry in a process of its own, as the environment says. */
@@ -27,8 +28,8 @@ export function runRegistry(env: Record<string, string | undefined>): Promise<Ru
           toolsAllowed: config.toolsAllowed.split(",").filter((name) => name !== ""),
           ...(config.localDevice === undefined ? {} : { localDevice: config.localDevice }),
         },
-        policy: transportTo(config.policyUrl.href.replace(/\/$/, "")),
-        devices: new Map([...devices].map(([name, url]) => [name, transportTo(url)])),
+        policy: policyOver(transportTo(config.policyUrl.href.replace(/\/$/, ""))),
+        devices: new Map([...devices].map(([name, url]) => [name, deviceOver(transportTo(url))])),
         bus,
         logger,
       }),

@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { DescService } from "@bufbuild/protobuf";
-import type { ConnectRouter, Transport } from "@connectrpc/connect";
+import type { ConnectRouter } from "@connectrpc/connect";
 import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import type { EventBus } from "../../lib/events/bus.ts";
 import { createOutbox } from "../../lib/events/outbox.ts";
@@ -14,10 +14,11 @@ import { createGroupCommit } from "../../lib/store/group-commit.ts";
 import { createCalls } from "./calls/calls.ts";
 import { createCallStore } from "./calls/store.ts";
 import type { RegistryConfig } from "./config.ts";
+import type { DeviceOpener } from "./devices/device-link.ts";
 import { createDirectory } from "./devices/directory.ts";
 import { createFleet } from "./devices/fleet.ts";
 import { httpFaces } from "./http/faces.ts";
-import { createPolicyLink } from "./policy/policy-link.ts";
+import { createPolicyLink, type PolicyOpener } from "./policy/policy-link.ts";
 import { registryRoutes } from "./routes.ts";
 import { type RegistryTables, registryMigrations } from "./tables.ts";
 import { builtInTools } from "./tools/built-in-tools.ts";
@@ -26,9 +27,9 @@ import { builtInTools } from "./tools/built-in-tools.ts";
 export interface RegistryOptions {
   config: RegistryConfig;
   /** The way to policy. */
-  policy: Transport;
+  policy: PolicyOpener;
   /** The way to each device, by its name. */
-  devices: ReadonlyMap<string, Transport>;
+  devices: ReadonlyMap<string, DeviceOpener>;
   bus: EventBus;
   logger: Logger;
   /** Milliseconds since 1970. Default the system's clock. */
@@ -62,7 +63,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const directory = createDirectory(config.localDevice);
   const policy = createPolicyLink(options.policy);
   const fleet = await createFleet({
-    transports: options.devices,
+    openers: options.devices,
     directory,
     catalogue: builtInTools(),
     toolsAllowed: config.toolsAllowed ?? [],

@@ -13,7 +13,7 @@ function violation(run: () => unknown) {
     run();
   } catch (error: unknown) {
     const detail = faultDetail(error);
-    return { reason: detail?.reason, field: detail?.metadata["field"], limit: detail?.metadata["limit"] };
+    return { reason: detail?.reason, field: detail?.metadata.field, limit: detail?.metadata.limit };
   }
   return undefined;
 }

@@ -13,10 +13,11 @@ import {
 } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault, faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
-import { type BatchQueue, createBatchQueue } from "../../../lib/link/batch-queue.ts";
+import type { BatchQueue } from "../../../lib/link/batch-queue.ts";
 import { wishOf } from "./call-tool.ts";
 import type { Calls } from "./calls.ts";
 import { cancelCall } from "./cancel-call.ts";
+import { createEventQueue } from "./event-queue.ts";
 import { callEvent } from "./live-call.ts";
 import { isEnd } from "./state.ts";
 
@@ -30,7 +31,7 @@ export async function* callTools(
   principal: Principal,
   signal: AbortSignal,
 ): AsyncGenerator<CallToolsResponse> {
-  const events = createBatchQueue<CallEvent>();
+  const events = createEventQueue();
   const stop = () => events.end();
   signal.addEventListener("abort", stop, { once: true });
   void serve(calls, requests, principal, events);

@@ -1,6 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { fromBinary } from "@bufbuild/protobuf";
-import { OutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
@@ -10,6 +8,7 @@ import { fault } from "../../../lib/fault/fault.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { createFinisher, type FinishPorts } from "./finish.ts";
 import { createLiveCall, type LiveCall } from "./live-call.ts";
+import { createOutcomeRelay } from "./outcome-relay.ts";
 import { type CallWish, type ReceiveFacts, receiveCall } from "./receive.ts";
 import { recoverCall } from "./recover.ts";
 import { decide, followDecision, type RunPorts } from "./run.ts";
@@ -51,20 +50,12 @@ export function createCalls(options: CallsOptions): Calls {
     onFinished(call, outcome) {
       live.delete(call.id);
       options.onEvent();
-      if (outcome !== undefined) void record(call.id, outcome);
+      if (outcome !== undefined) outcomes.send(call.id, outcome);
     },
   });
   const ports: RunPorts = { ...options, finisher };
 
-  /** The outcome's bytes are in the store; this try may fail, and the next start tries again. */
-  const record = async (callId: string, outcome: Uint8Array): Promise<void> => {
-    try {
-      const index = await options.policy.recordOutcome(fromBinary(OutcomeSchema, outcome));
-      options.store.outcomeRecorded(callId, index);
-    } catch (error: unknown) {
-      options.logger.error({ err: error, call_id: callId }, "the audit log refused an outcome");
-    }
-  };
+  const outcomes = createOutcomeRelay(options);
   const follow = (one: LiveCall, life: Promise<void>): void => {
     live.set(one.call.id, one);
     life.catch((error: unknown) => {
@@ -88,7 +79,10 @@ export function createCalls(options: CallsOptions): Calls {
       // Written down and decided on at the same time; nothing is sent to the device before both are on disk.
       const deciding = decide(question, ports);
       if (!(await options.store.insert(one.call, one.args))) return false;
-      follow(one, deciding.then((answer) => followDecision(one, answer, ports)));
+      follow(
+        one,
+        deciding.then((answer) => followDecision(one, answer, ports)),
+      );
       return true;
     } finally {
       arriving.delete(one.call.id);
@@ -121,7 +115,7 @@ export function createCalls(options: CallsOptions): Calls {
         const one = createLiveCall(call, args, undefined);
         follow(one, recoverCall(one, ports));
       }
-      for (const { callId, outcome } of await options.store.pendingOutcomes(100_000)) void record(callId, outcome);
+      for (const { callId, outcome } of await options.store.pendingOutcomes(100_000)) outcomes.send(callId, outcome);
     },
     async drain(ms) {
       const running = [...live.values()].filter(({ call }) => call.state !== CallState.HELD);

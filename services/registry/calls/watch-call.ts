@@ -1,12 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import {
-  type CallEvent,
   type WatchCallResponse,
   WatchCallResponseSchema,
 } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
-import { createBatchQueue } from "../../../lib/link/batch-queue.ts";
 import type { Calls } from "./calls.ts";
+import { createEventQueue } from "./event-queue.ts";
 import { callEvent } from "./live-call.ts";
 
 /** Sends how a call stands, then what happens to it until it ends. */
@@ -17,7 +16,7 @@ export async function* watchCall(
   signal: AbortSignal,
 ): AsyncGenerator<WatchCallResponse> {
   const found = await calls.find(callId, principal);
-  const events = createBatchQueue<CallEvent>();
+  const events = createEventQueue();
   events.push(callEvent(found.call));
   if ("watch" in found) {
     const unwatch = found.watch((event) => events.push(event));

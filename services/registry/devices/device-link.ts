@@ -1,18 +1,22 @@
 import { create } from "@bufbuild/protobuf";
-import { createClient, type Transport } from "@connectrpc/connect";
 import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import {
   type Command,
   CommandSchema,
-  DeviceAgentService,
   type Event,
   type Finished,
+  type LinkRequest,
   LinkRequestSchema,
+  type LinkResponse,
   type Output,
   type Settle,
   type Start,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { keepLinked } from "../../../lib/link/keep-linked.ts";
+import type { LinkOpener } from "../../../lib/link/opener.ts";
+
+/** The way to a device's end of a link. */
+export type DeviceOpener = LinkOpener<LinkRequest, LinkResponse>;
 
 /** How a call that was sent to a device came back. */
 export type DeviceEnd =
@@ -35,7 +39,7 @@ export interface DeviceLink {
 
 /** What a link needs to know. */
 export interface DeviceLinkOptions {
-  transport: Transport;
+  opener: DeviceOpener;
   /** Gets the manifest that the device shows at the start of each link. False: it is not to be trusted; nothing is sent. */
   onHello(manifest: Envelope | undefined): boolean;
   onDown(): void;
@@ -59,13 +63,13 @@ interface Waiting {
 /** Holds a stream to a device open. */
 export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   const { offlineMs = 5000, lostMs = 60_000 } = options;
-  const client = createClient(DeviceAgentService, options.transport);
   const waiting = new Map<string, Waiting>();
   let trusted = false;
+  let closed = false;
 
   const link = keepLinked<Command, Event>({
     async *open(outgoing, signal) {
-      for await (const response of client.link(requests(outgoing), { signal })) yield response.events;
+      for await (const response of options.opener(requests(outgoing), signal)) yield response.events;
     },
     sizeOf: ({ command }) => (command.case === "start" ? command.value.arguments.length + 2048 : 256),
     onDown() {
@@ -95,7 +99,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     one.resolve(end);
   };
   const giveUpLater = (callId: string, one: Waiting) => {
-    if (one.patient || one.timer !== undefined) return;
+    if (closed || one.patient || one.timer !== undefined) return;
     const end: DeviceEnd = { kind: one.sent ? "lost" : "offline" };
     one.timer = setTimeout(() => settleWith(callId, end), one.sent ? lostMs : offlineMs);
   };
@@ -136,7 +140,10 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     },
     async close() {
       // What waits is left open: its end is not known here, and the next start takes it up again.
+      closed = true;
+      trusted = false;
       for (const one of waiting.values()) clearTimeout(one.timer);
+      waiting.clear();
       await link.close();
     },
   };

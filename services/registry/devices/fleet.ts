@@ -1,5 +1,4 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import type { Transport } from "@connectrpc/connect";
 import { type Envelope, EnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import type { Manifest } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import type { Logger } from "../../../lib/log/log.ts";
@@ -9,7 +8,7 @@ import type { Database } from "../../../lib/store/database.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
 import type { RegistryTables } from "../tables.ts";
 import { type BuiltInTool, offeredTools } from "../tools/offered.ts";
-import { createDeviceLink, type DeviceLink } from "./device-link.ts";
+import { createDeviceLink, type DeviceLink, type DeviceOpener } from "./device-link.ts";
 import type { Directory } from "./directory.ts";
 import type { KnownDevice } from "./linked-device.ts";
 import { checkManifest } from "./pin.ts";
@@ -29,7 +28,7 @@ export interface Fleet {
 /** What the fleet rests on. */
 export interface FleetOptions {
   /** The way to each device, by its name. */
-  transports: ReadonlyMap<string, Transport>;
+  openers: ReadonlyMap<string, DeviceOpener>;
   directory: Directory;
   catalogue: ReadonlyMap<string, BuiltInTool>;
   /** Names of tools that callers may use; empty keeps everything. */
@@ -76,7 +75,7 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
 
   const links = new Map<string, DeviceLink>();
   const firsts: Promise<void>[] = [];
-  for (const [name, transport] of options.transports) {
+  for (const [name, opener] of options.openers) {
     const first = Promise.withResolvers<void>();
     firsts.push(first.promise);
     let current: KnownDevice | undefined;
@@ -106,7 +105,7 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
       if (current !== undefined) Object.assign(current, { online: false, lastSeenMs: now() });
       logger.warn({ device: name }, "device unlinked");
     };
-    links.set(name, createDeviceLink({ transport, onHello, onDown }));
+    links.set(name, createDeviceLink({ opener, onHello, onDown }));
   }
 
   return {

@@ -1,5 +1,4 @@
 import { create } from "@bufbuild/protobuf";
-import { createClient, type Transport } from "@connectrpc/connect";
 import { type Outcome, OutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
@@ -11,13 +10,18 @@ import {
   type Answer,
   AwaitApprovalSchema,
   ForgetSchema,
+  type LinkRequest,
   LinkRequestSchema,
-  PolicyService,
+  type LinkResponse,
   type Question,
   QuestionSchema,
 } from "../../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { keepLinked } from "../../../lib/link/keep-linked.ts";
+import type { LinkOpener } from "../../../lib/link/opener.ts";
+
+/** The way to policy's end of a link. */
+export type PolicyOpener = LinkOpener<LinkRequest, LinkResponse>;
 
 /** The registry's way to policy: many questions on one stream, each asked again after a break until it is answered. */
 export interface PolicyLink {
@@ -40,15 +44,14 @@ interface Pending {
 /**
  * @param options.timeoutMs how long `authorize` waits for an answer, breaks included. Default 10000.
  */
-export function createPolicyLink(transport: Transport, options: { timeoutMs?: number } = {}): PolicyLink {
-  const client = createClient(PolicyService, transport);
+export function createPolicyLink(opener: PolicyOpener, options: { timeoutMs?: number } = {}): PolicyLink {
   const pending = new Map<bigint, Pending>();
   let up = false;
   let lastId = 0n;
 
   const link = keepLinked<Question, Answer>({
     async *open(outgoing, signal) {
-      for await (const response of client.link(requests(outgoing), { signal })) yield response.answers;
+      for await (const response of opener(requests(outgoing), signal)) yield response.answers;
     },
     sizeOf: ({ question }) => (question.case === "authorize" ? question.value.arguments.length + 2048 : 512),
     onUp() {

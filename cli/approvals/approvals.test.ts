@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runCli } from "../run-cli.ts";
+import { createFakeWorld, type FakeWorld, runInFake } from "../testing/fake-world.ts";
+import { startTestStack, type TestStack } from "../testing/test-stack.ts";
+
+let stack: TestStack;
+beforeAll(async () => {
+  stack = await startTestStack();
+});
+afterAll(() => stack.close());
+
+const ASK = "Approve? [y/N/d(etails)] ";
+const held = (command: string, ...more: string[]) => ["call", "this", "shell.eval", "--command", command, ...more];
+
+function reeve(...argv: string[]) {
+  return runInFake(argv, { env: stack.operator });
+}
+
+function atTerminal(): FakeWorld {
+  return createFakeWorld({ env: { ...stack.operator, NO_COLOR: "1" }, terminal: true });
+}
+
+async function idIn(world: FakeWorld): Promise<string> {
+  await world.shown("stderr", "reeve approvals approve apr-");
+  return /approve (apr-[0-9a-f]+)/.exec(world.stderrText())?.[1] ?? "";
+}
+
+describe("a held call at a terminal", () => {
+  it("shows the card and runs when the person says yes", async () => {
+    const world = atTerminal();
+    const ended = runCli(held("echo yes", "--purpose", "to see"), world);
+    await world.typeAfter(ASK, "y\n");
+    expect(await ended).toBe(0);
+    expect(world.stdoutText()).toBe("yes\n");
+    expect(world.stderrText()).toContain('command: "echo yes"');
+    expect(world.stderrText()).toContain("to see");
+  });
+
+  it.each(["\n", "n\n", "what\n"])("never runs when the answer is %j", async (answer) => {
+    const world = atTerminal();
+    const ended = runCli(held("echo no"), world);
+    await world.typeAfter(ASK, answer);
+    expect(await ended).toBe(3);
+    expect(world.stdoutText()).toBe("");
+    expect(world.stderrText()).toContain("rejected");
+  });
+
+  it("shows more on d, and asks again", async () => {
+    const world = atTerminal();
+    const ended = runCli(held("echo more"), world);
+    await world.typeAfter(ASK, "d\n");
+    await world.typeAfter("card digest:", "yes\n");
+    expect(await ended).toBe(0);
+    expect(world.stdoutText()).toBe("more\n");
+  });
+
+  it("goes on when somebody else says yes, and takes the question back", async () => {
+    const world = atTerminal();
+    const ended = runCli(held("echo else"), world);
+    await world.shown("stderr", ASK);
+    const id = /Approval (apr-[0-9a-f]+)/.exec(world.stderrText())?.[1] ?? "";
+    expect((await reeve("approvals", "approve", id, "--yes")).code).toBe(0);
+    expect(await ended).toBe(0);
+    expect(world.stdoutText()).toBe("else\n");
+  });
+
+  it("never starts after Ctrl-C", async () => {
+    const world = atTerminal();
+    const ended = runCli(held("echo never"), world);
+    await world.shown("stderr", ASK);
+    world.interrupt();
+    expect(await ended).toBe(7);
+    expect(world.stdoutText()).toBe("");
+  });
+
+  it("tells an agent that an operator must decide", async () => {
+    const world = createFakeWorld({ env: { ...stack.agent, NO_COLOR: "1" }, terminal: true });
+    const ended = runCli(held("echo agent"), world);
+    expect((await reeve("approvals", "approve", await idIn(world), "--yes")).code).toBe(0);
+    expect(await ended).toBe(0);
+    expect(world.stderrText()).not.toContain(ASK);
+    expect(world.stdoutText()).toBe("agent\n");
+  });
+});
+
+describe("a held call without a terminal", () => {
+  it("says how to approve it, and runs when that is done", async () => {
+    const world = createFakeWorld({ env: stack.operator });
+    const ended = runCli(held("echo later; exit 5"), world);
+    const approved = await reeve("approvals", "approve", await idIn(world), "--yes", "--comment", "go on");
+    expect(approved.stdout).toMatch(/^apr-[0-9a-f]+ approved\n$/);
+    expect(await ended).toBe(5);
+    expect(world.stdoutText()).toBe("later\n");
+  });
+
+  it("ends with 4 when nobody has decided in time, and with --no-wait at once", async () => {
+    for (const more of [["--wait", "1ms"], ["--no-wait"]]) {
+      const result = await reeve(...held("echo 4", ...more));
+      expect(result).toMatchObject({ code: 4, stdout: "" });
+      expect(result.stderr).toContain("is held, and runs once an operator approves it");
+    }
+  });
+});
+
+describe("reeve approvals", () => {
+  async function holdOne(command: string): Promise<string> {
+    const { stdout } = await reeve(...held(command, "--no-wait", "--json"));
+    return JSON.parse(stdout).approvalId;
+  }
+
+  it("lists and shows what waits", async () => {
+    const id = await holdOne("echo shown");
+    const list = await reeve("approvals", "list", "--state", "pending", "--json");
+    expect(JSON.parse(list.stdout).approvals).toContainEqual(expect.objectContaining({ id }));
+    expect((await reeve("approvals")).stdout).toMatch(new RegExp(`^${id} +pending +shell.eval +this `, "m"));
+    const shown = await reeve("approvals", "show", id);
+    expect(shown.stdout).toContain('command: "echo shown"');
+    expect(JSON.parse((await reeve("approvals", "show", id, "--json")).stdout).spec.cardDigest).toMatch(
+      /^[0-9a-f]{64}$/,
+    );
+  });
+
+  it("approves nothing unseen: without a terminal it wants --yes", async () => {
+    const result = await reeve("approvals", "approve", await holdOne("echo unseen"));
+    expect(result).toMatchObject({ code: 2, stderr: expect.stringContaining("there is no terminal to ask on") });
+  });
+
+  it("shows the card before it asks", async () => {
+    const id = await holdOne("echo card");
+    const world = atTerminal();
+    const ended = runCli(["approvals", "approve", id, "--comment", "fine"], world);
+    await world.typeAfter(ASK, "y\n");
+    expect(await ended).toBe(0);
+    expect(world.stderrText()).toContain('command: "echo card"');
+    expect(JSON.parse((await reeve("approvals", "show", id, "--json")).stdout).status).toMatchObject({
+      state: "APPROVAL_STATE_APPROVED",
+      channel: "cli",
+      comment: "fine",
+    });
+  });
+
+  it("denies with a comment, and lets the first decision stand", async () => {
+    const id = await holdOne("echo denied");
+    expect((await reeve("approvals", "deny", id, "--comment", "not today")).stdout).toBe(`${id} denied\n`);
+    const again = await reeve("approvals", "approve", id, "--yes");
+    expect(again.code).toBe(2);
+    expect(again.stderr).toContain("denied already");
+  });
+
+  it("watch asks about each, and shows what became of it", async () => {
+    const pending = JSON.parse((await reeve("approvals", "list", "--state", "pending", "--json")).stdout);
+    for (const { id } of pending.approvals) await reeve("approvals", "deny", id);
+    const world = atTerminal();
+    void runCli(["approvals", "watch"], world);
+    for (const [answer, state] of [
+      ["y\n", "approved"],
+      ["n\n", "denied"],
+    ] as const) {
+      const id = await holdOne(`echo ${state}`);
+      await world.typeAfter(`Approval ${id} (pending`, answer);
+      await world.shown("stdout", `${id} ${state} by `);
+    }
+  });
+
+  it("names an approval that is not there", async () => {
+    for (const verb of ["show", "deny"]) {
+      expect(await reeve("approvals", verb, "apr-0")).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("apr-0"),
+      });
+    }
+  });
+});

@@ -1,0 +1,41 @@
+import { visibleLine } from "../print/escape.ts";
+import type { Session } from "../session.ts";
+import type { World } from "../world.ts";
+import { type Answer, askForApproval } from "./ask.ts";
+
+/** Questions about held calls, asked one after the other: a terminal has room for one. */
+export interface AskQueue {
+  /** Asks when it is this one's turn. Does nothing for one that waits already. */
+  ask(approvalId: string): Promise<Answer>;
+  /** Takes a question back: somebody else has answered, or the call has gone on. */
+  withdraw(approvalId: string): void;
+}
+
+/** A queue for this terminal. What goes wrong with a question is told on standard error, and it stays undecided. */
+export function createAskQueue(session: Session, world: World): AskQueue {
+  const open = new Map<string, AbortController>();
+  let last: Promise<unknown> = Promise.resolve();
+  const askNow = async (approvalId: string, moot: AbortSignal): Promise<Answer> => {
+    if (moot.aborted) return "undecided";
+    try {
+      return await askForApproval({ session, world, approvalId, signal: moot });
+    } catch (error: unknown) {
+      world.stderr.write(`reeve: ${visibleLine(error instanceof Error ? error.message : String(error))}\n`);
+      return "undecided";
+    }
+  };
+  return {
+    ask(approvalId) {
+      if (open.has(approvalId)) return Promise.resolve("undecided");
+      const moot = new AbortController();
+      open.set(approvalId, moot);
+      const asked = last.then(() => askNow(approvalId, moot.signal));
+      last = asked;
+      return asked;
+    },
+    withdraw(approvalId) {
+      open.get(approvalId)?.abort();
+      open.delete(approvalId);
+    },
+  };
+}

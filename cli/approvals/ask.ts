@@ -1,0 +1,79 @@
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { type Approval, ApprovalState, ApprovalStateSchema } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import { reasonOf } from "../../lib/fault/fault.ts";
+import { enumName } from "../print/enum-name.ts";
+import { askLine } from "../print/prompt.ts";
+import { styleFor } from "../print/style.ts";
+import type { Session } from "../session.ts";
+import type { World } from "../world.ts";
+import { renderCard, renderDetails } from "./card.ts";
+import { approve, deny, isPending, readApproval } from "./decide.ts";
+
+/** What asking needs. */
+export interface AskOptions {
+  session: Session;
+  world: World;
+  approvalId: string;
+  /** What the decider wants to say, for the record. */
+  comment?: string;
+  /** Ends the question when it has become moot. */
+  signal?: AbortSignal;
+}
+
+/** What came of asking. "undecided": nobody answered, or this caller may not decide. */
+export type Answer = "approved" | "denied" | "undecided";
+
+/**
+ * Shows a held call's card on the terminal and asks for a decision. An empty line is a no; the end of the input is no
+ * decision. Where somebody else was faster, that decision is the answer.
+ *
+ * Throws what reading the approval throws, such as ROLE_REQUIRED.
+ */
+export async function askForApproval({ session, world, approvalId, comment, signal }: AskOptions): Promise<Answer> {
+  const approval = await readApproval(session, approvalId);
+  const style = styleFor(world, world.stderr);
+  const say = (text: string) => world.stderr.write(`${text}\n`);
+  say(renderCard(approval, style));
+  if (!isPending(approval)) return answerOf(approval);
+  for (;;) {
+    const line = await askLine(world, `${style.bold("Approve?")} [y/N/d(etails)] `, signal);
+    const answer = meaningOf(line);
+    if (answer === "details") say(renderDetails(approval, style));
+    else if (answer === "undecided") return answer;
+    else return settle({ session, approval, comment, say }, answer);
+  }
+}
+
+function meaningOf(line: string | undefined): Answer | "details" {
+  if (line === undefined) return "undecided";
+  const word = line.trim().toLowerCase();
+  if (word === "y" || word === "yes") return "approved";
+  return word === "d" || word === "details" ? "details" : "denied";
+}
+
+interface Question {
+  session: Session;
+  approval: Approval;
+  comment: string | undefined;
+  say(text: string): void;
+}
+
+async function settle({ session, approval, comment, say }: Question, answer: "approved" | "denied"): Promise<Answer> {
+  try {
+    if (answer === "approved") await approve(session, approval, comment);
+    else await deny(session, approval.id, comment);
+    return answer;
+  } catch (error: unknown) {
+    if (!SETTLED.has(reasonOf(error))) throw error;
+    const now = await readApproval(session, approval.id);
+    say(`It was decided already: ${enumName(ApprovalStateSchema, now.status?.state)}.`);
+    return answerOf(now);
+  }
+}
+
+const SETTLED: ReadonlySet<ErrorReason> = new Set([ErrorReason.APPROVAL_DECIDED, ErrorReason.APPROVAL_EXPIRED]);
+
+function answerOf({ status }: Approval): Answer {
+  if (status?.state === ApprovalState.APPROVED) return "approved";
+  return status?.state === ApprovalState.DENIED ? "denied" : "undecided";
+}

@@ -1,0 +1,48 @@
+import { type Approval, ApprovalState, ApprovalStateSchema } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import { enumName } from "../print/enum-name.ts";
+import { visible, visibleLine } from "../print/escape.ts";
+import type { Style } from "../print/style.ts";
+import { timeText } from "../print/time.ts";
+
+/** What a human decides on: the card exactly as policy made it, under a line that says where the approval stands. */
+export function renderCard(approval: Approval, style: Style): string {
+  const { id, spec, status } = approval;
+  const state = enumName(ApprovalStateSchema, status?.state);
+  const expires = status?.state === ApprovalState.PENDING ? `, until ${timeText(approval.expireTime)}` : "";
+  const bar = style.yellow("│");
+  const card = visible(spec?.card ?? "").trimEnd();
+  return [
+    `${style.bold(`Approval ${visibleLine(id)}`)} (${state}${expires})`,
+    ...card.split("\n").map((line) => `${bar} ${line}`),
+    ...decidedLines(approval),
+  ].join("\n");
+}
+
+/** All that is known besides the card, a line each. */
+export function renderDetails({ spec, createTime, expireTime }: Approval, style: Style): string {
+  if (spec === undefined) return "";
+  const facts = {
+    call: spec.callId,
+    device: `${spec.deviceName} (${spec.deviceId})`,
+    tool: spec.tool,
+    "asked by": spec.principalId,
+    purpose: spec.purpose,
+    "held by": spec.ruleIds.join(", "),
+    why: spec.message,
+    arguments: JSON.stringify(spec.arguments ?? {}),
+    "arguments digest": spec.argsDigest,
+    "card digest": spec.cardDigest,
+    asked: timeText(createTime),
+    expires: timeText(expireTime),
+  };
+  return Object.entries(facts)
+    .filter(([, text]) => text !== "")
+    .map(([name, text]) => `${style.dim(`${name}:`)} ${visibleLine(text)}`)
+    .join("\n");
+}
+
+function decidedLines({ status }: Approval): string[] {
+  if (status === undefined || status.decidedBy === "") return [];
+  const who = `${enumName(ApprovalStateSchema, status.state)} by ${status.decidedBy} at ${timeText(status.decideTime)}, from ${status.channel}`;
+  return [visibleLine(who), ...(status.comment === "" ? [] : [`comment: ${visibleLine(status.comment)}`])];
+}

@@ -1,0 +1,33 @@
+import { ApprovalSchema, ApprovalStateSchema } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import { enumName } from "../print/enum-name.ts";
+import { visibleLine } from "../print/escape.ts";
+import { jsonLine, wholeJson } from "../print/json.ts";
+import { canAsk } from "../print/prompt.ts";
+import { styleFor } from "../print/style.ts";
+import type { Session } from "../session.ts";
+import type { World } from "../world.ts";
+import { createAskQueue } from "./ask-queue.ts";
+import { isPending } from "./decide.ts";
+
+/**
+ * Shows approvals as they change, the pending ones first, until the stream ends: as JSON a line each, otherwise in
+ * words. On a terminal each pending one is asked about, one at a time, and a question that somebody else has answered
+ * is taken back.
+ */
+export async function watchApprovals(session: Session, json: boolean, world: World): Promise<void> {
+  const asking = canAsk(world) && !json ? createAskQueue(session, world) : undefined;
+  const style = styleFor(world, world.stdout);
+  for await (const { approval } of session.approvals.watchApprovals({})) {
+    if (approval === undefined) continue;
+    if (json) {
+      world.stdout.write(jsonLine(wholeJson(ApprovalSchema, approval)));
+      continue;
+    }
+    const state = enumName(ApprovalStateSchema, approval.status?.state);
+    const by = approval.status?.decidedBy ? ` by ${approval.status.decidedBy}` : "";
+    const line = visibleLine(`${approval.id} ${state}${by}: ${approval.spec?.tool} on ${approval.spec?.deviceName}`);
+    world.stdout.write(`${isPending(approval) ? style.yellow(line) : line}\n`);
+    if (isPending(approval)) void asking?.ask(approval.id);
+    else asking?.withdraw(approval.id);
+  }
+}

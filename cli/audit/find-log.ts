@@ -1,0 +1,102 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../../lib/fault/fault.ts";
+import { type LogSource, openLogFile, rpcLogSource } from "../../services/policy/audit/log-source.ts";
+import { UsageError } from "../errors/usage-error.ts";
+import { dataDir, readProfile } from "../profile.ts";
+import { openSession } from "../session.ts";
+import type { TargetFlags } from "../target.ts";
+import type { World } from "../world.ts";
+
+/** What the command line said about the log. */
+export interface LogFlags extends TargetFlags {
+  /** Policy's database file. */
+  db?: string;
+  /** The verifier key: its text, or a file that holds it. */
+  key?: string;
+  /** Ask the service even where the file is at hand. */
+  remote?: true;
+}
+
+/** A log to verify, and the key to verify it with. */
+export interface FoundLog {
+  source: LogSource;
+  key: string;
+  /** Where both are from, for people. */
+  from: string;
+  close(): void;
+}
+
+/**
+ * The log to verify: the database file that was named, else the one of this machine's control plane, else what a
+ * service tells. Throws a UsageError where there is none, or no key for it.
+ */
+export async function findLog(flags: LogFlags, world: World): Promise<FoundLog> {
+  const path = flags.db ?? (flags.remote ? undefined : await localLog(flags, world));
+  return path === undefined ? remoteLog(flags, world) : logFile(path, flags.key);
+}
+
+/** The verifier key that a flag names: the text itself, or the content of a file. */
+export async function readKey(named: string): Promise<string> {
+  const text = existsSync(named) ? await readFile(named, "utf8") : named;
+  if (/^\S+\+[0-9a-f]{8}\+\S+\s*$/.test(text)) return text.trim();
+  throw new UsageError(`--key: ${named} is neither a verifier key nor a file that holds one`);
+}
+
+/** The file of the verifier key beside a log's database. */
+export function keyPathBeside(databaseFile: string): string {
+  return join(dirname(databaseFile), "checkpoint.vkey");
+}
+
+/** Policy's database in a control plane's state folder. */
+export function databasePath(stateDir: string): string {
+  return join(stateDir, "policy", "policy.db");
+}
+
+async function localLog(flags: LogFlags, { env }: World): Promise<string | undefined> {
+  // Somebody who names an address wants the log that is there.
+  if (flags.registry || flags.policy || env.REEVE_REGISTRY_URL || env.REEVE_POLICY_URL) return undefined;
+  const stateDir = (await readProfile(dataDir(env)))?.stateDir || dataDir(env);
+  const path = databasePath(stateDir);
+  return existsSync(path) ? path : undefined;
+}
+
+async function logFile(path: string, key: string | undefined): Promise<FoundLog> {
+  if (!existsSync(path)) throw new UsageError(`there is no file ${path}`);
+  const beside = keyPathBeside(path);
+  if (key === undefined && !existsSync(beside)) {
+    throw new UsageError(`the verifier key of ${path} is not beside it`, ["name it with --key"]);
+  }
+  const verifierKey = await readKey(key ?? beside);
+  const source = openLog(path);
+  return { source, key: verifierKey, from: `${path}, key ${key ?? beside}`, close: () => source.close() };
+}
+
+function openLog(path: string): ReturnType<typeof openLogFile> {
+  try {
+    return openLogFile(path);
+  } catch (cause: unknown) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw fault(
+      ErrorReason.TAMPERED,
+      { what: path },
+      { message: `${path} cannot be read as policy's database: ${why}`, cause },
+    );
+  }
+}
+
+async function remoteLog(flags: LogFlags, world: World): Promise<FoundLog> {
+  const session = await openSession(world, flags);
+  try {
+    const told =
+      flags.key === undefined ? (await session.audit.getCheckpoint({})).verifierKey : await readKey(flags.key);
+    const from =
+      flags.key === undefined ? "the service, key as the service tells it: pin it with --key" : "the service";
+    return { source: rpcLogSource(session.audit), key: told, from, close: () => session.close() };
+  } catch (error: unknown) {
+    session.close();
+    throw error;
+  }
+}

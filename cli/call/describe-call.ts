@@ -1,0 +1,82 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { SandboxLevelSchema } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { OutcomeSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { SourceSchema } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { type Call, CallStateSchema } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { reasonName } from "../../lib/fault/fault.ts";
+import { enumName } from "../print/enum-name.ts";
+import { readable } from "../print/readable.ts";
+import type { Style } from "../print/style.ts";
+import { table } from "../print/table.ts";
+import { durationText, timeText } from "../print/time.ts";
+import { receiptOf } from "./show-receipt.ts";
+
+/** Calls as a table. */
+export function callsTable(calls: readonly Call[], style: Style): string {
+  const columns = ["CALL", "STATE", "TOOL", "DEVICE", "BY", "ASKED", "TOOK", "WHY"];
+  const rows = calls.map((call) => [
+    call.id,
+    enumName(CallStateSchema, call.state),
+    call.tool,
+    call.deviceId,
+    call.principalId,
+    timeText(call.createTime),
+    tookText(call),
+    call.error === undefined ? "" : reasonName(call.error.reason),
+  ]);
+  return table(columns, rows, { style, paint: (text, column) => (column === 1 ? paintState(text, style) : text) });
+}
+
+/** One call in full. */
+export function describeCall(call: Call, style: Style): string {
+  const facts: JsonObject = {
+    call: call.id,
+    state: enumName(CallStateSchema, call.state),
+    tool: call.tool,
+    device: call.deviceId,
+    "asked by": `${call.principalId} (${enumName(SourceSchema, call.source)})`,
+    asked: timeText(call.createTime),
+    ended: timeText(call.endTime),
+    took: tookText(call),
+    purpose: call.purpose,
+    decision: decisionText(call),
+    grant: call.grantId,
+    approval: call.approvalId,
+    "arguments digest": call.argsDigest,
+    error: errorLine(call),
+    receipt: receiptText(call),
+    "end in the log at": call.outcomeAuditIndex === undefined ? "" : String(call.outcomeAuditIndex),
+    ...(call.output === undefined ? {} : { output: call.output }),
+  };
+  return readable(Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== "")), style);
+}
+
+function decisionText({ decision }: Call): string {
+  if (decision === undefined) return "";
+  const rules = decision.ruleIds.length > 0 ? ` by ${decision.ruleIds.join(", ")}` : "";
+  return `${decision.outcome}${rules}, policy ${decision.policyVersion}, in the log at ${decision.auditIndex}`;
+}
+
+function errorLine({ error, errorMessage }: Call): string {
+  return error === undefined ? errorMessage : `${reasonName(error.reason)}: ${errorMessage}`;
+}
+
+function receiptText({ receipt }: Call): string {
+  const said = receiptOf(receipt);
+  if (said === undefined) return receipt === undefined ? "" : "cannot be read";
+  const sandbox = enumName(SandboxLevelSchema, said.sandbox);
+  return `${enumName(OutcomeSchema, said.outcome)} at ${timeText(said.endTime)}, sandbox ${sandbox}, signed by ${said.deviceId}`;
+}
+
+function tookText({ createTime, endTime }: Call): string {
+  if (createTime === undefined || endTime === undefined) return "";
+  return durationText(timestampMs(endTime) - timestampMs(createTime));
+}
+
+/** Green for what went well, yellow for what waits, red for the rest. */
+function paintState(state: string, style: Style): string {
+  if (state === "succeeded") return style.green(state);
+  const ended = !["received", "held", "permitted", "dispatched"].includes(state);
+  return ended ? style.red(state) : style.yellow(state);
+}

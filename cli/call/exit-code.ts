@@ -1,0 +1,29 @@
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { ExitCode, exitCodeOfReason } from "../exit-codes.ts";
+
+const BY_STATE: Readonly<Partial<Record<number, number>>> = {
+  [CallState.HELD]: ExitCode.HELD,
+  [CallState.DENIED]: ExitCode.DENIED,
+  [CallState.REJECTED]: ExitCode.DENIED,
+  [CallState.EXPIRED]: ExitCode.HELD,
+  [CallState.TIMED_OUT]: ExitCode.TIMED_OUT,
+  [CallState.CANCELLED]: ExitCode.CANCELLED,
+  [CallState.UNKNOWN]: ExitCode.UNKNOWN,
+};
+
+/**
+ * The exit code of a call as it stands. One that succeeded ends with the exit code of the program that it ran, where
+ * its output has one: 1 to 255 as they are. One that still runs, because nobody wanted to wait, is a 0.
+ */
+export function exitCodeOfCall(call: Call): number {
+  if (call.state === CallState.SUCCEEDED) return programCode(call);
+  if (call.state === CallState.FAILED) return exitCodeOfReason(call.error?.reason ?? ErrorReason.TOOL_FAILED);
+  return BY_STATE[call.state] ?? ExitCode.OK;
+}
+
+function programCode(call: Call): number {
+  const code = call.output?.exitCode;
+  if (typeof code !== "number" || code === 0) return ExitCode.OK;
+  return Number.isInteger(code) && code > 0 && code <= 255 ? code : ExitCode.TOOL_FAILED;
+}

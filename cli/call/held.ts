@@ -1,0 +1,38 @@
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { reasonOf } from "../../lib/fault/fault.ts";
+import { askForApproval } from "../approvals/ask.ts";
+import { canAsk } from "../print/prompt.ts";
+import type { Session } from "../session.ts";
+import type { World } from "../world.ts";
+import { heldText } from "./show-call.ts";
+
+/** A call that waits for a human. */
+export interface HeldCall {
+  id: string;
+  approvalId: string;
+}
+
+/** What helping a held call on rests on. */
+export interface HeldOptions {
+  session: Session;
+  world: World;
+  /** Ends the question when the call has gone on. */
+  signal: AbortSignal;
+}
+
+/**
+ * Asks the person at the terminal about a call of their own that is held, where there is a terminal and the person may
+ * decide; otherwise says how it can be approved.
+ */
+export async function helpHeldCall(held: HeldCall, { session, world, signal }: HeldOptions): Promise<void> {
+  const say = (text: string) => world.stderr.write(`reeve: ${text}\n`);
+  if (!canAsk(world) || !session.hasPolicy) return void say(heldText(held));
+  try {
+    const answer = await askForApproval({ session, world, approvalId: held.approvalId, signal });
+    if (answer === "undecided" && !signal.aborted) say(heldText(held));
+  } catch (error: unknown) {
+    if (signal.aborted) return;
+    if (reasonOf(error) === ErrorReason.FOUR_EYES) say("somebody else than you must decide about this call");
+    say(heldText(held));
+  }
+}

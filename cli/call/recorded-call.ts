@@ -1,0 +1,20 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { Session } from "../session.ts";
+
+/** How long to wait before each new look, in milliseconds: 2 seconds in all. */
+const LOOKS_MS = [10, 20, 40, 80, 150, 200, 300, 400, 400, 400];
+
+/**
+ * The call with the place of its end in the audit log: it gets there through an outbox, a moment after the caller is
+ * told. After 2 seconds the call is returned without it.
+ */
+export async function recordedCall({ registry }: Pick<Session, "registry">, call: Call): Promise<Call> {
+  let latest = call;
+  for (const ms of LOOKS_MS) {
+    if (latest.outcomeAuditIndex !== undefined || latest.state < CallState.SUCCEEDED) break;
+    await sleep(ms);
+    latest = (await registry.getCall({ callId: call.id })).call ?? latest;
+  }
+  return latest;
+}

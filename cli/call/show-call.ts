@@ -1,0 +1,56 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import { type Call, CallState, CallStateSchema } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
+import { describeDetail, errorText } from "../errors/describe-error.ts";
+import { enumName } from "../print/enum-name.ts";
+import { visibleLine } from "../print/escape.ts";
+import { readable } from "../print/readable.ts";
+import { styleFor } from "../print/style.ts";
+import type { World } from "../world.ts";
+import type { LiveOutput } from "./live-output.ts";
+
+/** Shows a call as it stands to a person: its output on standard output, and anything else on standard error. */
+export function showCall(call: Call, tool: Tool, live: LiveOutput, world: World): void {
+  const note = (text: string) => world.stderr.write(`reeve: ${text}\n`);
+  if (call.state === CallState.SUCCEEDED) showOutput(call, tool, live, world, note);
+  else if (call.state > CallState.SUCCEEDED) world.stderr.write(failureText(call));
+  else if (call.state === CallState.HELD) note(heldText(call));
+  else note(`${call.id} goes on: \`reeve calls watch ${call.id}\` shows how`);
+}
+
+/** What to do about a call that a human must decide on. */
+export function heldText(call: Pick<Call, "id" | "approvalId">): string {
+  const id = visibleLine(call.approvalId);
+  return `${visibleLine(call.id)} is held, and runs once an operator approves it: reeve approvals approve ${id}`;
+}
+
+/** A tool that runs a program: its output has what the program printed. */
+export function runsProgram({ outputSchema }: Tool): boolean {
+  const properties = outputSchema?.properties;
+  return typeof properties === "object" && properties !== null && "stdout" in properties && "exitCode" in properties;
+}
+
+function showOutput(call: Call, tool: Tool, live: LiveOutput, world: World, note: (text: string) => void): void {
+  const output: JsonObject = call.output ?? {};
+  if (runsProgram(tool)) {
+    for (const name of ["stdout", "stderr"] as const) {
+      const text = output[name];
+      if (!live.printed(name) && typeof text === "string") live.print(name, text);
+    }
+  } else {
+    world.stdout.write(readable(output, styleFor(world, world.stdout)));
+  }
+  if (output.truncated === true) note("there was more: part of it was left out");
+  if (call.outputCleaned) note("control characters or what looked like secrets were taken out");
+}
+
+function failureText(call: Call): string {
+  const state = enumName(CallStateSchema, call.state).replaceAll("_", " ");
+  const message = call.errorMessage === "" ? `the call ended as ${state}` : call.errorMessage;
+  const report =
+    call.error === undefined
+      ? { reason: "", message, hints: [], metadata: {}, violations: [], exitCode: 0 }
+      : describeDetail(call.error, message);
+  const named = { ...report, message: `${state}: ${report.message}`, hints: [...report.hints, `call: ${call.id}`] };
+  return errorText(named);
+}

@@ -1,0 +1,109 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { ScriptedTurn } from "../../services/agent/scripted-model/script.ts";
+import { type ScriptedModel, startScriptedModel } from "../../services/agent/scripted-model/server.ts";
+import { runCli } from "../run-cli.ts";
+import { createFakeWorld, runInFake } from "../testing/fake-world.ts";
+import { startTestStack, type TestStack } from "../testing/test-stack.ts";
+
+let stack: TestStack;
+let model: ScriptedModel | undefined;
+beforeAll(async () => {
+  stack = await startTestStack();
+});
+afterAll(() => stack.close());
+afterEach(() => model?.close());
+
+async function envWith(turns: readonly ScriptedTurn[]): Promise<Record<string, string>> {
+  model = await startScriptedModel({ turns });
+  return { ...stack.operator, NO_COLOR: "1", ANTHROPIC_API_KEY: "test", ANTHROPIC_BASE_URL: model.url };
+}
+
+const uname: ScriptedTurn = { text: "Let me look.", toolUses: [{ name: "exec", input: { argv: ["uname"] } }] };
+const evaluate: ScriptedTurn = { toolUses: [{ name: "shell_eval", input: { command: "echo held" } }] };
+
+describe("reeve chat", () => {
+  it("answers one prompt: the text on standard output, what the model does on standard error", async () => {
+    const env = await envWith([uname, { text: "It is Linux." }]);
+    const result = await runInFake(["chat", "what", "is", "this?"], { env });
+    expect(result).toMatchObject({ code: 0, stdout: "Let me look.\nIt is Linux.\n" });
+    expect(result.stderr).toContain('exec {"argv":["uname"]}');
+    expect(result.stderr).toContain("exec succeeded");
+    expect(JSON.stringify(model?.requests[0]?.messages)).toContain("what is this?");
+  });
+
+  it("takes the prompt from standard input, and prints one document with --json", async () => {
+    const env = await envWith([uname, { text: "Linux" }]);
+    const { code, stdout } = await runInFake(["chat", "--json"], { env, input: "what is this?\n" });
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      kind: "done",
+      text: "Linux",
+      turns: 2,
+      calls: [{ tool: "exec", isError: false }],
+    });
+  });
+
+  it("gives the model only the tools that are allowed, and warns of unknown ones", async () => {
+    const env = await envWith([{ text: "none" }]);
+    const { stderr } = await runInFake(["chat", "--tools", "fs.read,nope", "hello"], { env });
+    expect(stderr).toContain("nope");
+    expect(model?.requests[0]?.tools?.map((tool) => "name" in tool && tool.name)).toEqual(["fs_read"]);
+  });
+
+  it("goes on with the conversation at a terminal, until an empty line", async () => {
+    const env = await envWith([{ text: "Hello." }, { text: "Still here." }]);
+    const world = createFakeWorld({ env, terminal: true });
+    const ended = runCli(["chat"], world);
+    await world.typeAfter("> ", "hi\n");
+    await world.shown("stdout", "Hello.");
+    world.stdin.write("again\n");
+    await world.shown("stdout", "Still here.");
+    world.stdin.write("\n");
+    expect(await ended).toBe(0);
+    expect(model?.requests[1]?.messages).toHaveLength(3);
+  });
+
+  it("asks the person at the terminal about a held call", async () => {
+    const world = createFakeWorld({ env: await envWith([evaluate, { text: "Done." }]), terminal: true });
+    const ended = runCli(["chat", "run it"], world);
+    await world.typeAfter("Approve? [y/N/d(etails)] ", "y\n");
+    expect(await ended).toBe(0);
+    expect(world.stderrText()).toContain('command: "echo held"');
+    expect(world.stderrText()).toContain("shell.eval succeeded");
+  });
+
+  it("says how to approve a held call where there is no terminal", async () => {
+    const env = await envWith([evaluate, { text: "It waits." }]);
+    const { code, stderr } = await runInFake(["chat", "--wait", "50ms", "run it"], { env });
+    expect(code).toBe(0);
+    expect(stderr).toContain("reeve approvals approve apr-");
+  });
+
+  it("cancels what runs on Ctrl-C", async () => {
+    const sleep: ScriptedTurn = { toolUses: [{ name: "exec", input: { argv: ["sleep", "60"] } }] };
+    const world = createFakeWorld({ env: await envWith([sleep, { text: "never" }]) });
+    const ended = runCli(["chat", "sleep"], world);
+    await world.shown("stderr", "exec {");
+    world.interrupt();
+    expect(await ended).toBe(7);
+    expect(world.stdoutText()).toBe("");
+  });
+
+  it.each([
+    [{ status: 401, type: "authentication_error" }, 3],
+    [{ status: 400, type: "invalid_request_error" }, 1],
+  ])("ends with a code of its own when the model cannot be used: %j", async (failure, code) => {
+    const env = await envWith([{ text: "never", failures: [failure] }]);
+    expect(await runInFake(["chat", "hello"], { env })).toMatchObject({ code, stdout: "" });
+  });
+
+  it("stops after --max-turns", async () => {
+    const result = await runInFake(["chat", "--max-turns", "1", "go"], { env: await envWith([uname, uname]) });
+    expect(result).toMatchObject({ code: 1, stderr: expect.stringContaining("stopped after 1 turn") });
+  });
+
+  it("needs a key", async () => {
+    const result = await runInFake(["chat", "hello"], { env: stack.operator });
+    expect(result).toMatchObject({ code: 2, stderr: expect.stringContaining("ANTHROPIC_API_KEY is not set") });
+  });
+});

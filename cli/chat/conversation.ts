@@ -1,0 +1,85 @@
+import { randomBytes } from "node:crypto";
+import { type AgentResult, type RunLimits, runAgent } from "../../services/agent/loop/run.ts";
+import { defaultSystemPrompt } from "../../services/agent/loop/system-prompt.ts";
+import type { Message, Model } from "../../services/agent/providers/model.ts";
+import { createRegistryToolbox } from "../../services/agent/toolbox/registry-toolbox.ts";
+import type { Toolset } from "../../services/agent/toolbox/toolset.ts";
+import { createAskQueue } from "../approvals/ask-queue.ts";
+import { watchInterrupts } from "../call/interrupts.ts";
+import { heldText } from "../call/show-call.ts";
+import { canAsk } from "../print/prompt.ts";
+import { styleFor } from "../print/style.ts";
+import type { Session } from "../session.ts";
+import type { Output, World } from "../world.ts";
+import { createNarrator } from "./narrate.ts";
+
+/** What a conversation rests on. */
+export interface ConversationOptions {
+  session: Session;
+  world: World;
+  model: Model;
+  toolset: Toolset;
+  limits: Partial<RunLimits>;
+  /** How long a held call is waited for, in milliseconds. */
+  approvalWaitMs: number;
+  /** Where the model's text goes as it comes. */
+  text: Output;
+}
+
+/** A conversation between a person and a model that uses tools. */
+export interface Conversation {
+  /** Asks, tells what happens, and resolves with the end of the run. Ctrl-C cancels what runs; again, it leaves. */
+  ask(prompt: string): Promise<AgentResult>;
+}
+
+/** Held calls are asked about on the terminal where there is one; elsewhere it is said how they can be approved. */
+export function createConversation(options: ConversationOptions): Conversation {
+  const { session, world, model, toolset, approvalWaitMs } = options;
+  const runId = `chat-${randomBytes(9).toString("hex")}`;
+  const toolbox = createRegistryToolbox({ client: session.registry, toolset, runId, approvalWaitMs });
+  const system = defaultSystemPrompt({ devices: toolset.devices.map((device) => device.name) });
+  const onEvent = createNarrator({
+    text: options.text,
+    activity: world.stderr,
+    style: styleFor(world, world.stderr),
+    ...approver(session, world),
+  });
+  let messages: readonly Message[] = [];
+  return {
+    async ask(prompt) {
+      const interrupts = watchInterrupts(world, "stopping; Ctrl-C again leaves at once");
+      try {
+        const { limits } = options;
+        const result = await runAgent({
+          model,
+          toolbox,
+          system,
+          messages,
+          prompt,
+          limits,
+          signal: interrupts.signal,
+          onEvent,
+        });
+        messages = result.messages;
+        return result;
+      } finally {
+        interrupts.close();
+      }
+    },
+  };
+}
+
+function approver(session: Session, world: World) {
+  const queue = canAsk(world) && session.hasPolicy ? createAskQueue(session, world) : undefined;
+  const approvals = new Map<string, string>();
+  return {
+    onHeld({ callId, approvalId }: { callId: string; approvalId: string }): void {
+      approvals.set(callId, approvalId);
+      if (queue === undefined) world.stderr.write(`  ${heldText({ id: callId, approvalId })}\n`);
+      else void queue.ask(approvalId);
+    },
+    onReleased(callId: string): void {
+      queue?.withdraw(approvals.get(callId) ?? "");
+    },
+  };
+}

@@ -1,0 +1,86 @@
+import type { Command } from "commander";
+import type { World } from "./world.ts";
+
+/** Adds a command to the program. */
+export type Register = (program: Command, world: World) => void;
+
+/** A command: what `reeve --help` says of it, and the way to the rest. */
+export interface CommandEntry {
+  name: string;
+  summary: string;
+  load(): Promise<Register>;
+}
+
+/** Every command, in the order of `reeve --help`. */
+export const commandList: readonly CommandEntry[] = [
+  {
+    name: "up",
+    summary: "run everything on this machine",
+    load: async () => (await import("./commands/up.ts")).registerUp,
+  },
+  {
+    name: "demo",
+    summary: "watch an agent do a small job through the gate, from start to proof",
+    load: async () => (await import("./commands/demo.ts")).registerDemo,
+  },
+  {
+    name: "tools",
+    summary: "list the tools that can be called on a device",
+    load: async () => (await import("./commands/tools.ts")).registerTools,
+  },
+  {
+    name: "call",
+    summary: "call a tool on a device",
+    load: async () => (await import("./commands/call.ts")).registerCall,
+  },
+  {
+    name: "chat",
+    summary: "let a model use the tools",
+    load: async () => (await import("./commands/chat.ts")).registerChat,
+  },
+  {
+    name: "devices",
+    summary: "list the devices",
+    load: async () => (await import("./commands/devices.ts")).registerDevices,
+  },
+  {
+    name: "calls",
+    summary: "list, show, watch and cancel calls",
+    load: async () => (await import("./commands/calls.ts")).registerCalls,
+  },
+  {
+    name: "approvals",
+    summary: "list, show and decide held calls",
+    load: async () => (await import("./commands/approvals.ts")).registerApprovals,
+  },
+  {
+    name: "audit",
+    summary: "list, verify and prove the record",
+    load: async () => (await import("./commands/audit.ts")).registerAudit,
+  },
+  {
+    name: "policy",
+    summary: "check, explain and show policy; without a subcommand: run the policy service",
+    load: async () => (await import("./commands/policy.ts")).registerPolicy,
+  },
+  {
+    name: "registry",
+    summary: "run the registry service",
+    load: async () => (await import("./commands/services.ts")).registerServices,
+  },
+  {
+    name: "device-agent",
+    summary: "run the device agent",
+    load: async () => (await import("./commands/services.ts")).registerServices,
+  },
+  {
+    name: "tokens",
+    summary: "create, list and revoke the tokens of this machine's control plane",
+    load: async () => (await import("./commands/tokens.ts")).registerTokens,
+  },
+  {
+    name: "doctor",
+    summary: "check that everything works, and say what to do",
+    load: async () => (await import("./commands/doctor.ts")).registerDoctor,
+  },
+];

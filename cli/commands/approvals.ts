@@ -1,0 +1,128 @@
+import { type Command, Option } from "commander";
+import {
+  type Approval,
+  ApprovalSchema,
+  ApprovalState,
+  ApprovalStateSchema,
+} from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import { askForApproval } from "../approvals/ask.ts";
+import { renderCard, renderDetails } from "../approvals/card.ts";
+import { approve, deny, isPending, readApproval } from "../approvals/decide.ts";
+import { watchApprovals } from "../approvals/watch.ts";
+import { withConnection, withSession } from "../connection-options.ts";
+import { UsageError } from "../errors/usage-error.ts";
+import { type ListFlags, pageSize, withJson, withList } from "../list-options.ts";
+import { enumName, enumNames, enumValue } from "../print/enum-name.ts";
+import { jsonDocument, wholeJson } from "../print/json.ts";
+import { readAll } from "../print/pages.ts";
+import { canAsk } from "../print/prompt.ts";
+import { styleFor } from "../print/style.ts";
+import { table } from "../print/table.ts";
+import { timeText } from "../print/time.ts";
+import type { Session } from "../session.ts";
+import type { TargetFlags } from "../target.ts";
+import type { World } from "../world.ts";
+
+interface OneFlags extends TargetFlags {
+  json?: true;
+  comment?: string;
+  yes?: true;
+}
+
+/** Registers `reeve approvals` with list, show, approve, deny and watch. */
+export function registerApprovals(program: Command, world: World): void {
+  const approvals = program.command("approvals").description("List, show and decide held calls.");
+  const list = approvals.command("list", { isDefault: true }).description("List approvals, newest first. The default.");
+  withList(withConnection(list))
+    .addOption(new Option("--state <state>", "only approvals in this state").choices(enumNames(ApprovalStateSchema)))
+    .action((flags: TargetFlags & ListFlags & { state?: string }) => listApprovals(flags, world));
+  const one = (name: string, description: string) =>
+    withJson(
+      withConnection(approvals.command(name).description(description).argument("<approval>", "the approval's id")),
+    );
+  const run = (verb: (session: Session, id: string, flags: OneFlags, world: World) => Promise<void>) => {
+    return (id: string, flags: OneFlags) => withSession(world, flags, (session) => verb(session, id, flags, world));
+  };
+  one("show", "Show what exactly would run, and where the approval stands.").action(run(show));
+  one("approve", "Say yes: the call runs. Shows what would run, and asks before it is approved.")
+    .option("--comment <text>", "what you want to say, for the record")
+    .option("-y, --yes", "do not ask again")
+    .action(run(sayYes));
+  one("deny", "Say no: the call never runs.")
+    .option("--comment <text>", "what you want to say, for the record and the caller")
+    .action(run(sayNo));
+  const watching = approvals.command("watch").description("Show approvals as they come; on a terminal, decide each.");
+  withJson(withConnection(watching)).action((flags: OneFlags) =>
+    withSession(world, flags, (session) => watchApprovals(session, flags.json === true, world)),
+  );
+}
+
+async function listApprovals(flags: TargetFlags & ListFlags & { state?: string }, world: World): Promise<void> {
+  const state = enumValue<ApprovalState>(ApprovalStateSchema, flags.state ?? "") ?? ApprovalState.UNSPECIFIED;
+  const found = await withSession(world, flags, ({ approvals }) =>
+    readAll(async (pageToken, room) => {
+      const page = await approvals.listApprovals({ state, pageToken, pageSize: pageSize(room, 250) });
+      return { items: page.approvals, nextPageToken: page.nextPageToken };
+    }, flags.limit),
+  );
+  if (flags.json) {
+    world.stdout.write(jsonDocument({ approvals: found.map((approval) => wholeJson(ApprovalSchema, approval)) }));
+    return;
+  }
+  const style = styleFor(world, world.stdout);
+  const paint = (text: string, column: number) => (column === 1 && text === "pending" ? style.yellow(text) : text);
+  const columns = ["APPROVAL", "STATE", "TOOL", "DEVICE", "ASKED BY", "ASKED", "EXPIRES", "DECIDED BY"];
+  world.stdout.write(table(columns, found.map(rowOf), { style, paint }));
+}
+
+function rowOf({ id, spec, status, createTime, expireTime }: Approval): string[] {
+  return [
+    id,
+    enumName(ApprovalStateSchema, status?.state),
+    spec?.tool ?? "",
+    spec?.deviceName ?? "",
+    spec?.principalId ?? "",
+    timeText(createTime),
+    timeText(expireTime),
+    status?.decidedBy ?? "",
+  ];
+}
+
+async function show(session: Session, id: string, flags: OneFlags, world: World): Promise<void> {
+  const approval = await readApproval(session, id);
+  if (flags.json) return printJson(approval, world);
+  const style = styleFor(world, world.stdout);
+  world.stdout.write(`${renderCard(approval, style)}\n\n${renderDetails(approval, style)}\n`);
+}
+
+async function sayYes(session: Session, id: string, flags: OneFlags, world: World): Promise<void> {
+  if (flags.yes !== true && !canAsk(world)) {
+    throw new UsageError("there is no terminal to ask on", [
+      `to approve what \`reeve approvals show ${id}\` shows, add --yes`,
+    ]);
+  }
+  if (flags.yes !== true) {
+    const comment = flags.comment ?? "";
+    const answer = await askForApproval({ session, world, approvalId: id, comment });
+    world.stderr.write(answer === "undecided" ? "Not decided.\n" : "");
+    return finish(await readApproval(session, id), flags, world);
+  }
+  const shown = await readApproval(session, id);
+  world.stderr.write(`${renderCard(shown, styleFor(world, world.stderr))}\n`);
+  finish(await approve(session, shown, flags.comment), flags, world);
+}
+
+async function sayNo(session: Session, id: string, flags: OneFlags, world: World): Promise<void> {
+  const denied = await deny(session, id, flags.comment);
+  finish(denied ?? (await readApproval(session, id)), flags, world);
+}
+
+function finish(approval: Approval, flags: OneFlags, world: World): void {
+  if (flags.json) printJson(approval, world);
+  else if (!isPending(approval))
+    world.stdout.write(`${approval.id} ${enumName(ApprovalStateSchema, approval.status?.state)}\n`);
+}
+
+function printJson(approval: Approval, world: World): void {
+  world.stdout.write(jsonDocument(wholeJson(ApprovalSchema, approval)));
+}

@@ -1,0 +1,148 @@
+import { readFile, writeFile } from "node:fs/promises";
+import type { Command } from "commander";
+import { type LogEntry, LogEntrySchema } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../../lib/fault/fault.ts";
+import { verifyLog } from "../../services/policy/audit/verify.ts";
+import { databasePath, findLog, keyPathBeside, type LogFlags, readKey } from "../audit/find-log.ts";
+import { withProgress } from "../audit/progress.ts";
+import { bundleJson, checkProof, readBundle } from "../audit/proof.ts";
+import { eventText, recordsTable } from "../audit/record-text.ts";
+import { renderReport, reportJson } from "../audit/verify-report.ts";
+import { withConnection, withSession } from "../connection-options.ts";
+import { UsageError } from "../errors/usage-error.ts";
+import { ExitCode } from "../exit-codes.ts";
+import { type ListFlags, pageSize, parseIndex, withJson, withList } from "../list-options.ts";
+import { safeFor, visibleLine } from "../print/escape.ts";
+import { jsonDocument, wholeJson } from "../print/json.ts";
+import { readAll } from "../print/pages.ts";
+import { styleFor } from "../print/style.ts";
+import { dataDir, readProfile } from "../profile.ts";
+import type { Session } from "../session.ts";
+import type { TargetFlags } from "../target.ts";
+import type { World } from "../world.ts";
+
+interface ProofFlags extends TargetFlags {
+  call?: string;
+  leaf?: string;
+  json?: true;
+}
+
+interface CheckFlags {
+  key?: string;
+  leaf?: string;
+  json?: true;
+}
+
+/** Registers `reeve audit` with list, verify, proof and check. */
+export function registerAudit(program: Command, world: World): void {
+  const audit = program.command("audit").description("List, verify and prove the record of what was decided and done.");
+  withList(
+    withConnection(audit.command("list", { isDefault: true }).description("List records, oldest first. The default.")),
+  )
+    .option("--call <id>", "only records about this call")
+    .action((flags: TargetFlags & ListFlags & { call?: string }) => list(flags, world));
+  withJson(withConnection(audit.command("verify")))
+    .description(
+      "Recompute the whole log: every record, no gap, every signature, nothing cut off. Exit code 10 on findings.",
+    )
+    .option(
+      "--db <file>",
+      "policy's database; default: this machine's control plane, read without it; else over the network",
+    )
+    .option("--key <key>", "the verifier key, or a file that holds it; default: checkpoint.vkey beside the database")
+    .option("--witness <file>", "a checkpoint that somebody else has kept; may be repeated", collect, [])
+    .option("--remote", "ask the service even where the database is at hand")
+    .action((flags: LogFlags & { witness: string[]; json?: true }) => verify(flags, world));
+  withJson(withConnection(audit.command("proof").argument("[index]", "the record's index", parseIndex)))
+    .description(
+      "Print the proof that a record is in the log (https://c2sp.org/tlog-proof); with --json, the record too.",
+    )
+    .option("--call <id>", "the last record about this call, in place of an index")
+    .option("--leaf <file>", "write the record's exact bytes there")
+    .action((index: number | undefined, flags: ProofFlags) =>
+      withSession(world, flags, (session) => proof(session, index, flags, world)),
+    );
+  withJson(audit.command("check").argument("<proof>", "a file that `reeve audit proof` wrote, with --json or without"))
+    .description("Check a proof offline. Exit code 10 where it does not hold.")
+    .option("--leaf <file>", "the record's exact bytes, for a proof without them")
+    .option("--key <key>", "the verifier key, or a file that holds it; default: that of this machine's control plane")
+    .action((path: string, flags: CheckFlags) => check(path, flags, world));
+}
+
+function collect(value: string, all: string[]): string[] {
+  return [...all, value];
+}
+
+async function list(flags: TargetFlags & ListFlags & { call?: string }, world: World): Promise<void> {
+  const entries = await withSession(world, flags, (session) => readEntries(session, flags.call ?? "", flags.limit));
+  if (flags.json)
+    world.stdout.write(jsonDocument({ records: entries.map((entry) => wholeJson(LogEntrySchema, entry)) }));
+  else world.stdout.write(recordsTable(entries, styleFor(world, world.stdout)));
+}
+
+function readEntries({ audit }: Session, callId: string, limit?: number): Promise<LogEntry[]> {
+  return readAll(async (pageToken, room) => {
+    const page = await audit.listRecords({ callId, pageToken, pageSize: pageSize(room, 1000) });
+    return { items: page.entries, nextPageToken: page.nextPageToken };
+  }, limit);
+}
+
+async function verify(flags: LogFlags & { witness: string[]; json?: true }, world: World): Promise<void> {
+  const witness = await Promise.all(flags.witness.map(readWitness));
+  const log = await findLog(flags, world);
+  try {
+    const report = await verifyLog(withProgress(log.source, world), { verifierKey: log.key, witness });
+    if (flags.json) world.stdout.write(jsonDocument({ ...reportJson(report), from: log.from }));
+    else
+      world.stdout.write(
+        `${renderReport(report, styleFor(world, world.stdout))}\nread from ${visibleLine(log.from)}\n`,
+      );
+    if (!report.ok) world.setExitCode(ExitCode.AUDIT);
+  } finally {
+    log.close();
+  }
+}
+
+async function readWitness(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error: unknown) {
+    throw new UsageError(`--witness: ${path} cannot be read`, [], { cause: error });
+  }
+}
+
+async function proof(session: Session, index: number | undefined, flags: ProofFlags, world: World): Promise<void> {
+  const wanted = index ?? (await lastRecord(session, flags.call));
+  const answer = await session.audit.getInclusionProof({ index: BigInt(wanted) });
+  if (flags.leaf !== undefined) await writeFile(flags.leaf, answer.entry?.leaf ?? new Uint8Array());
+  world.stdout.write(flags.json ? jsonDocument(bundleJson(answer)) : safeFor(world.stdout, answer.text));
+}
+
+async function lastRecord(session: Session, callId: string | undefined): Promise<number> {
+  if (callId === undefined) throw new UsageError("say which record: an index, or --call ID");
+  const last = (await readEntries(session, callId)).at(-1);
+  if (last !== undefined) return Number(last.index);
+  throw fault(
+    ErrorReason.NOT_FOUND,
+    { resource: `calls/${callId}` },
+    { message: `the log has no record about ${callId}` },
+  );
+}
+
+async function check(path: string, flags: CheckFlags, world: World): Promise<void> {
+  const key =
+    flags.key ?? keyPathBeside(databasePath((await readProfile(dataDir(world.env)))?.stateDir || dataDir(world.env)));
+  const result = checkProof(await readBundle(path, flags.leaf), await readKey(key));
+  if (!result.ok) world.setExitCode(ExitCode.AUDIT);
+  if (flags.json) {
+    const { record: _record, ...rest } = { record: undefined, ...result };
+    world.stdout.write(jsonDocument(rest));
+    return;
+  }
+  const style = styleFor(world, world.stdout);
+  if (!result.ok) return void world.stdout.write(`${style.red("The proof does not hold:")} ${result.why}\n`);
+  const what = result.record === undefined ? "" : `: ${visibleLine(eventText(result.record))}`;
+  const where = `record ${result.index} of ${result.size} in ${visibleLine(result.origin)}`;
+  world.stdout.write(`${style.green("The proof holds:")} ${where}${what}\n`);
+}

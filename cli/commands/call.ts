@@ -1,0 +1,87 @@
+import type { Command } from "commander";
+import { callUsage, showCallHelp } from "../call/call-help.ts";
+import { type CallWords, readCallWords, takenNames } from "../call/call-words.ts";
+import { exitCodeOfCall } from "../call/exit-code.ts";
+import { findTool } from "../call/find-tool.ts";
+import { helpHeldCall } from "../call/held.ts";
+import { readInput } from "../call/input.ts";
+import { watchInterrupts } from "../call/interrupts.ts";
+import { createLiveOutput } from "../call/live-output.ts";
+import { recordedCall } from "../call/recorded-call.ts";
+import { runCall } from "../call/run-call.ts";
+import { showCall } from "../call/show-call.ts";
+import { callJson } from "../call/show-receipt.ts";
+import { withSession } from "../connection-options.ts";
+import { UsageError } from "../errors/usage-error.ts";
+import { jsonDocument } from "../print/json.ts";
+import { canAsk } from "../print/prompt.ts";
+import type { Session } from "../session.ts";
+import type { World } from "../world.ts";
+
+/** How long a held call is waited for where nobody said, in milliseconds; a person who is being asked gets an hour. */
+const WAIT_MS = { unattended: 60_000, asked: 3_600_000 };
+
+/** Registers `reeve call`, which reads its own arguments: a tool's flags come from its schema. */
+export function registerCall(program: Command, world: World): void {
+  program
+    .command("call")
+    .usage(callUsage)
+    .helpOption(false)
+    .allowUnknownOption()
+    .passThroughOptions()
+    .argument("[words...]")
+    .action((argv: string[]) => call(argv, world));
+}
+
+async function call(argv: readonly string[], world: World): Promise<void> {
+  world.setErrorFormat("text");
+  const words = readCallWords(argv);
+  world.setErrorFormat(words.output);
+  if (words.help) return showCallHelp(words, world);
+  const { device, tool } = words;
+  if (device === undefined || tool === undefined)
+    throw new UsageError("DEVICE and TOOL are needed", [`usage: reeve call ${callUsage}`]);
+  await withSession(world, words.target, (session) => callTool(session, device, tool, words, world));
+}
+
+async function callTool(session: Session, device: string, name: string, words: CallWords, world: World): Promise<void> {
+  const tool = await findTool(session.registry, device, name);
+  const params = await readInput(words, tool, world, takenNames());
+  const live = createLiveOutput(world);
+  const interrupts = watchInterrupts(world, "cancelling the call; Ctrl-C again leaves at once");
+  // Aborted when the call has left the held state, and with it any question on the terminal.
+  let held = new AbortController();
+  try {
+    const waitMs = words.waitMs ?? (canAsk(world) && session.hasPolicy ? WAIT_MS.asked : WAIT_MS.unattended);
+    const order = {
+      device,
+      tool: name,
+      params,
+      callId: words.callId,
+      purpose: words.purpose,
+      waitMs,
+      noWait: words.noWait,
+    };
+    const asked: Promise<void>[] = [];
+    const ended = await runCall(order, {
+      session,
+      signal: interrupts.signal,
+      onReport(report) {
+        if (report.kind === "output" && words.output === "text") live.print(report.stream, report.text);
+        if (report.kind === "state") held.abort();
+        if (report.kind !== "held") return;
+        held = new AbortController();
+        const signal = AbortSignal.any([held.signal, interrupts.signal]);
+        asked.push(helpHeldCall({ id: report.callId, approvalId: report.approvalId }, { session, world, signal }));
+      },
+    });
+    held.abort();
+    await Promise.all(asked);
+    if (words.output === "json") world.stdout.write(jsonDocument(callJson(await recordedCall(session, ended))));
+    else showCall(ended, tool, live, world);
+    world.setExitCode(exitCodeOfCall(ended));
+  } finally {
+    held.abort();
+    interrupts.close();
+  }
+}

@@ -1,0 +1,88 @@
+import { type Command, Option } from "commander";
+import { type Call, CallState, CallStateSchema } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { callsTable, describeCall } from "../call/describe-call.ts";
+import { exitCodeOfCall } from "../call/exit-code.ts";
+import { createLiveOutput } from "../call/live-output.ts";
+import { callJson } from "../call/show-receipt.ts";
+import { watchCall } from "../call/watch-call.ts";
+import { withConnection, withSession } from "../connection-options.ts";
+import { type ListFlags, pageSize, withJson, withList } from "../list-options.ts";
+import { enumNames, enumValue } from "../print/enum-name.ts";
+import { jsonDocument, jsonLine } from "../print/json.ts";
+import { readAll } from "../print/pages.ts";
+import { styleFor } from "../print/style.ts";
+import type { Session } from "../session.ts";
+import type { TargetFlags } from "../target.ts";
+import type { World } from "../world.ts";
+
+interface OneFlags extends TargetFlags {
+  json?: true;
+}
+
+interface CallListFlags extends TargetFlags, ListFlags {
+  state?: string;
+  device?: string;
+  tool?: string;
+}
+
+/** Registers `reeve calls` with list, show, watch and cancel. */
+export function registerCalls(program: Command, world: World): void {
+  const calls = program.command("calls").description("List, show, watch and cancel calls.");
+  const list = calls.command("list", { isDefault: true }).description("List calls, newest first. The default.");
+  withList(withConnection(list))
+    .addOption(new Option("--state <state>", "only calls in this state").choices(enumNames(CallStateSchema)))
+    .option("-d, --device <name>", "only calls on this device")
+    .option("-t, --tool <name>", "only calls of this tool")
+    .action((flags: CallListFlags) => listCalls(flags, world));
+  const one = (name: string, description: string) =>
+    withJson(withConnection(calls.command(name).description(description).argument("<call>", "the call's id")));
+  one("show", "Show one call with its decision, output and receipt.").action((id: string, flags: OneFlags) =>
+    withSession(world, flags, (session) => show(session, id, flags, world)),
+  );
+  one("watch", "Follow one call to its end. Ends with the call's exit code; with --json a line for each event.").action(
+    (id: string, flags: OneFlags) => withSession(world, flags, (session) => watch(session, id, flags, world)),
+  );
+  one("cancel", "Cancel a call: a running one is killed, a held one never starts.").action(
+    (id: string, flags: OneFlags) => withSession(world, flags, (session) => cancel(session, id, flags, world)),
+  );
+}
+
+async function listCalls(flags: CallListFlags, world: World): Promise<void> {
+  const filter = {
+    state: enumValue<CallState>(CallStateSchema, flags.state ?? "") ?? CallState.UNSPECIFIED,
+    device: flags.device ?? "",
+    tool: flags.tool ?? "",
+  };
+  const found = await withSession(world, flags, ({ registry }) =>
+    readAll(async (pageToken, room) => {
+      const page = await registry.listCalls({ ...filter, pageToken, pageSize: pageSize(room, 250) });
+      return { items: page.calls, nextPageToken: page.nextPageToken };
+    }, flags.limit),
+  );
+  if (flags.json) world.stdout.write(jsonDocument({ calls: found.map(callJson) }));
+  else world.stdout.write(callsTable(found, styleFor(world, world.stdout)));
+}
+
+async function show({ registry }: Session, callId: string, flags: OneFlags, world: World): Promise<void> {
+  const { call } = await registry.getCall({ callId });
+  if (call !== undefined) print(call, flags, world);
+}
+
+async function watch(session: Session, callId: string, flags: OneFlags, world: World): Promise<void> {
+  const live = createLiveOutput(world);
+  const last = await watchCall(session, callId, (event) => {
+    if (flags.json) world.stdout.write(jsonLine(event.json));
+    else if (event.kind === "output") live.print(event.stream, event.text);
+    else world.stderr.write(`reeve: ${event.text}\n`);
+  });
+  if (last !== undefined) world.setExitCode(exitCodeOfCall(last));
+}
+
+async function cancel({ registry }: Session, callId: string, flags: OneFlags, world: World): Promise<void> {
+  const { call } = await registry.cancelCall({ callId });
+  if (call !== undefined) print(call, flags, world);
+}
+
+function print(call: Call, flags: OneFlags, world: World): void {
+  world.stdout.write(flags.json ? jsonDocument(callJson(call)) : describeCall(call, styleFor(world, world.stdout)));
+}

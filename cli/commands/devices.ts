@@ -1,0 +1,55 @@
+import type { Command } from "commander";
+import { type Device, DeviceSchema, LinkStateSchema, ModeSchema } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { withConnection, withSession } from "../connection-options.ts";
+import { type ListFlags, pageSize, withList } from "../list-options.ts";
+import { enumName } from "../print/enum-name.ts";
+import { jsonDocument, wholeJson } from "../print/json.ts";
+import { readAll } from "../print/pages.ts";
+import { styleFor } from "../print/style.ts";
+import { table } from "../print/table.ts";
+import { timeText } from "../print/time.ts";
+import type { Session } from "../session.ts";
+import type { TargetFlags } from "../target.ts";
+import type { World } from "../world.ts";
+
+/** Registers `reeve devices`. */
+export function registerDevices(program: Command, world: World): void {
+  withList(withConnection(program.command("devices").description("List the devices, by name."))).action(
+    (flags: TargetFlags & ListFlags) => devices(flags, world),
+  );
+}
+
+/** All devices, by name. */
+export function listDevices({ registry }: Pick<Session, "registry">, limit = Infinity): Promise<Device[]> {
+  return readAll(async (pageToken, room) => {
+    const page = await registry.listDevices({ pageToken, pageSize: pageSize(room, 1000) });
+    return { items: page.devices, nextPageToken: page.nextPageToken };
+  }, limit);
+}
+
+async function devices(flags: TargetFlags & ListFlags, world: World): Promise<void> {
+  const found = await withSession(world, flags, (session) => listDevices(session, flags.limit));
+  if (flags.json) {
+    world.stdout.write(jsonDocument({ devices: found.map((device) => wholeJson(DeviceSchema, device)) }));
+    return;
+  }
+  const style = styleFor(world, world.stdout);
+  const columns = ["NAME", "ID", "LINK", "MODE", "PLATFORM", "TOOLS", "LAST SEEN", "LABELS"];
+  const paint = (text: string, column: number) =>
+    columns[column] === "LINK" && text === "online" ? style.green(text) : text;
+  world.stdout.write(table(columns, found.map(rowOf), { style, paint }));
+}
+
+function rowOf(device: Device): string[] {
+  const labels = Object.entries(device.labels).map(([key, value]) => `${key}=${value}`);
+  return [
+    device.name,
+    device.id,
+    enumName(LinkStateSchema, device.link),
+    enumName(ModeSchema, device.mode),
+    device.platform,
+    String(device.tools.length),
+    timeText(device.lastSeenTime),
+    labels.join(" "),
+  ];
+}

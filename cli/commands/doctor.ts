@@ -1,0 +1,99 @@
+import type { JsonValue } from "@bufbuild/protobuf";
+import type { Command } from "commander";
+import { withConnection } from "../connection-options.ts";
+import type { Finding, FindingState } from "../doctor/finding.ts";
+import { broken } from "../doctor/finding.ts";
+import { checkLocally, messageOf } from "../doctor/local-checks.ts";
+import { ExitCode } from "../exit-codes.ts";
+import { withJson } from "../list-options.ts";
+import { visibleLine } from "../print/escape.ts";
+import { jsonDocument } from "../print/json.ts";
+import { type Style, styleFor } from "../print/style.ts";
+import { findTarget, sessionAt } from "../session.ts";
+import type { Target, TargetFlags } from "../target.ts";
+import type { World } from "../world.ts";
+
+interface DoctorFlags extends TargetFlags {
+  config?: true;
+  json?: true;
+}
+
+/** Registers `reeve doctor`. */
+export function registerDoctor(program: Command, world: World): void {
+  withJson(withConnection(program.command("doctor")))
+    .description("Check that everything works, and say what to do. Exit code 1 where something is broken.")
+    .option("--config", "list every setting of the environment instead")
+    .action((flags: DoctorFlags) => (flags.config ? listSettings(flags, world) : doctor(flags, world)));
+}
+
+async function doctor(flags: DoctorFlags, world: World): Promise<void> {
+  const findings: Finding[] = [];
+  const style = styleFor(world, world.stdout);
+  const tell = (more: readonly Finding[]) => {
+    findings.push(...more);
+    if (!flags.json) for (const finding of more) world.stdout.write(findingText(finding, style));
+  };
+  tell(await checkLocally(world));
+  const { checkNats } = await import("../doctor/nats-check.ts");
+  tell(await checkNats(world));
+  const target = await findTarget(world, flags).catch((error: unknown) => broken("control plane", messageOf(error)));
+  if ("check" in target) tell([target]);
+  else await checkTarget(target, world, tell);
+  if (findings.some(({ state }) => state === "broken")) world.setExitCode(ExitCode.BROKEN);
+  if (flags.json)
+    world.stdout.write(jsonDocument({ findings: findings.map((finding): JsonValue => ({ ...finding })) }));
+}
+
+async function checkTarget(target: Target, world: World, tell: (more: readonly Finding[]) => void): Promise<void> {
+  const [{ checkService }, { checkPlane }] = await Promise.all([
+    import("../doctor/service-checks.ts"),
+    import("../doctor/plane-checks.ts"),
+  ]);
+  const registry = await checkService("registry", target.registry, world);
+  tell(registry);
+  const policy = target.policy === undefined ? [] : await checkService("policy", target.policy, world);
+  tell(policy);
+  if ([...registry, ...policy].some(({ state }) => state === "broken")) return;
+  const session = sessionAt(target);
+  try {
+    tell(await checkPlane(session));
+  } finally {
+    session.close();
+  }
+}
+
+const MARKS: Readonly<Record<FindingState, (style: Style) => string>> = {
+  ok: (style) => style.green("ok    "),
+  note: (style) => style.yellow("note  "),
+  broken: (style) => style.red("broken"),
+};
+
+function findingText({ check, state, text, todo }: Finding, style: Style): string {
+  const head = `${MARKS[state](style)}  ${style.bold(visibleLine(check))}: ${visibleLine(text)}\n`;
+  return todo === undefined ? head : `${head}        ${visibleLine(todo)}\n`;
+}
+
+async function listSettings(flags: DoctorFlags, world: World): Promise<void> {
+  const [{ allSettings }, { helpBlock }] = await Promise.all([
+    import("../doctor/settings.ts"),
+    import("../flags/help.ts"),
+  ]);
+  const all = allSettings();
+  if (flags.json) {
+    const json = all.map(({ reader, settings }) => ({
+      reader,
+      settings: settings.map((line) => ({ ...line, default: line.default ?? null })),
+    }));
+    return void world.stdout.write(jsonDocument({ config: json }));
+  }
+  const style = styleFor(world, world.stdout);
+  const width = Math.min(world.stdout.columns ?? 120, 120);
+  const blocks = all.map(({ reader, settings }) => {
+    const entries = settings.map(({ name, doc, expected, default: byDefault, required }) => {
+      const rest = required ? "Required." : byDefault === undefined ? "" : `Default ${byDefault || "empty"}.`;
+      return { term: name, text: `${doc} ${rest} (${expected})` };
+    });
+    return `${style.bold(`Read by ${reader}`)}\n${helpBlock(entries, width, style)}`;
+  });
+  world.stdout.write(blocks.join("\n"));
+}

@@ -1,0 +1,97 @@
+import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { dirname } from "node:path";
+import { type Command, Option } from "commander";
+import { roleFromName, roleNames } from "../../lib/auth/roles.ts";
+import type { TokenEntry } from "../../lib/auth/token.ts";
+import { createTokenFile, type TokenFile } from "../../lib/auth/token-file.ts";
+import { UsageError } from "../errors/usage-error.ts";
+import { parseDuration } from "../flags/duration.ts";
+import { withJson } from "../list-options.ts";
+import { jsonDocument } from "../print/json.ts";
+import { styleFor } from "../print/style.ts";
+import { table } from "../print/table.ts";
+import { tokensPath } from "../profile.ts";
+import type { World } from "../world.ts";
+
+interface CreateFlags {
+  name: string;
+  role: string[];
+  expires?: string;
+  json?: true;
+}
+
+/** Registers `reeve tokens` with create, list and revoke: they edit the token file of this machine's control plane. */
+export function registerTokens(program: Command, world: World): void {
+  const tokens = program
+    .command("tokens")
+    .description("Create, list and revoke the tokens that may call this machine's control plane.");
+  const role = new Option("--role <role>", "what its holder may be; may be repeated")
+    .argParser(collectRole)
+    .makeOptionMandatory();
+  withJson(tokens.command("create").addOption(role))
+    .description("Create a token and print it, once. A running control plane knows it within a second.")
+    .requiredOption("--name <name>", "whose it is")
+    .option("--expires <duration>", "how long it is good for, such as 30d; default: for ever")
+    .action((flags: CreateFlags) => create(flags, world));
+  withJson(
+    tokens.command("list", { isDefault: true }).description("List the tokens, without their secrets. The default."),
+  ).action((flags: { json?: true }) => list(flags.json === true, world));
+  tokens
+    .command("revoke")
+    .description("Make a token good for nothing.")
+    .argument("<id>", "the token's id, as `reeve tokens list` shows it")
+    .action((id: string) => revoke(id, world));
+}
+
+function collectRole(name: string, before: string[] | undefined): string[] {
+  if (roleFromName(name) === undefined)
+    throw new UsageError(`--role: ${JSON.stringify(name)} is none of: ${roleNames.join(", ")}`);
+  return [...(before ?? []), name];
+}
+
+async function create(flags: CreateFlags, world: World): Promise<void> {
+  const path = tokensPath(world.env);
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const expires =
+    flags.expires === undefined ? undefined : new Date(world.now() + parseDuration(flags.expires, "--expires"));
+  const roles = flags.role.flatMap((name) => roleFromName(name) ?? []);
+  const { token, entry } = createTokenFile(path).issueToken({ name: flags.name, roles, ...(expires && { expires }) });
+  if (flags.json) return void world.stdout.write(jsonDocument({ token, ...publicEntry(entry) }));
+  world.stdout.write(`${token}\n`);
+  const until = entry.expires === undefined ? "" : `, until ${entry.expires}`;
+  world.stderr.write(
+    `reeve: ${entry.id} for ${entry.name} (${entry.roles.join(", ")})${until}; it is not shown again\n`,
+  );
+}
+
+function list(json: boolean, world: World): void {
+  const entries = tokenFile(world).listTokens();
+  if (json) return void world.stdout.write(jsonDocument({ tokens: entries.map(publicEntry) }));
+  const rows = entries.map(({ id, name, roles, created, expires }) => [
+    id,
+    name,
+    roles.join(", "),
+    created,
+    expires ?? "never",
+  ]);
+  world.stdout.write(
+    table(["ID", "NAME", "ROLES", "CREATED", "EXPIRES"], rows, { style: styleFor(world, world.stdout) }),
+  );
+}
+
+function revoke(id: string, world: World): void {
+  if (!tokenFile(world).revokeToken(id)) throw new UsageError(`there is no token ${JSON.stringify(id)}`);
+  world.stderr.write(`reeve: ${id} is revoked\n`);
+}
+
+function tokenFile({ env }: World): TokenFile {
+  const path = tokensPath(env);
+  if (existsSync(path)) return createTokenFile(path);
+  throw new UsageError(`there is no token file ${path}`, ["`reeve up` makes it, and so does `reeve tokens create`"]);
+}
+
+/** All but the hash: nobody needs it. */
+function publicEntry({ id, name, roles, created, expires }: TokenEntry) {
+  return { id, name, roles: [...roles], created, expires: expires ?? null };
+}

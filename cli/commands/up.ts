@@ -1,0 +1,111 @@
+import { homedir } from "node:os";
+import type { Command } from "commander";
+import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { createLogger, type Level } from "../../lib/log/log.ts";
+import { untilSignal } from "../../lib/run/run-service.ts";
+import { UsageError } from "../errors/usage-error.ts";
+import { dataDir, readProfile, writeProfile } from "../profile.ts";
+import { type FirstTokens, issueFirstTokens } from "../stack/first-tokens.ts";
+import { startStack } from "../stack/stack.ts";
+import type { World } from "../world.ts";
+
+interface UpFlags {
+  port: string;
+  mode: string;
+  read: string[];
+  write: string[];
+  tools: string;
+  policyFile?: string;
+  nats?: string;
+  logLevel: string;
+}
+
+const MODES = new Map([
+  ["user", Mode.USER],
+  ["sudo", Mode.SUDO],
+  ["all", Mode.ALL],
+]);
+
+/** Registers `reeve up`: everything on this machine, in one process. */
+export function registerUp(program: Command, world: World): void {
+  program
+    .command("up")
+    .description(
+      "Run everything on this machine in one process: registry, policy, and a device agent that this machine is.\n" +
+        "The first start makes the tokens and prints them once.",
+    )
+    .option(
+      "--port <n>",
+      "port of the registry; policy and the device take the two after it. 0 takes any three",
+      "7400",
+    )
+    .option("--mode <mode>", "which tools this machine offers: user, sudo or all", "all")
+    .option(
+      "--read <folder>",
+      "a folder whose files may be read; can be repeated. Default: the home folder",
+      gather,
+      [],
+    )
+    .option(
+      "--write <folder>",
+      "a folder whose files may be read and written; can be repeated. Default: none",
+      gather,
+      [],
+    )
+    .option("--tools <names>", "tools that callers may use, comma-separated. Default: all that the mode gives", "")
+    .option("--policy-file <file>", "the policy. Default: the one that comes with Reeve")
+    .option("--nats <url>", "NATS server for events. Default: events stay in the process")
+    .option("--log-level <level>", "what to log to standard error, as JSON lines", "warn")
+    .action((flags: UpFlags) => up(flags, world));
+}
+
+async function up(flags: UpFlags, world: World): Promise<void> {
+  const folder = dataDir(world.env);
+  const stack = await startStack({
+    dataDir: folder,
+    ports: portsFrom(flags.port),
+    deviceName: "this",
+    mode: modeOf(flags.mode),
+    readRoots: flags.read.length > 0 ? flags.read : [homedir()],
+    writeRoots: flags.write,
+    toolsAllowed: flags.tools.split(",").filter((name) => name !== ""),
+    ...(flags.policyFile === undefined ? {} : { policyFile: flags.policyFile }),
+    ...(flags.nats === undefined ? {} : { natsUrl: flags.nats }),
+    env: world.env,
+    logger: createLogger({ service: "reeve", level: flags.logLevel as Level }),
+  });
+  const issued = issueFirstTokens(stack.tokens);
+  const token = issued?.operator ?? (await readProfile(folder))?.token ?? "";
+  await writeProfile(folder, { registry: stack.registryUrl, policy: stack.policyUrl, token, stateDir: folder });
+  world.stdout.write(
+    `registry      ${stack.registryUrl}\npolicy        ${stack.policyUrl}\ndevice agent  ${stack.deviceUrl}\n` +
+      `state         ${folder}\n${issued === undefined ? "" : tokenText(issued)}\n` +
+      "Try, in another terminal:\n  reeve tools\n  reeve call this exec --argv uname --argv=-a\n  reeve approvals watch\n" +
+      "Ctrl-C ends it.\n",
+  );
+  await untilSignal(stack, process);
+}
+
+function tokenText(issued: FirstTokens): string {
+  return (
+    "\nTokens, shown this once. Reeve keeps their hashes only; this machine's `reeve` uses the first by itself.\n" +
+    `  operator  ${issued.operator}\n  agent     ${issued.agent}\n`
+  );
+}
+
+function portsFrom(text: string): { registry: number; policy: number; device: number } {
+  const port = Number(text);
+  if (!Number.isInteger(port) || port < 0 || port > 65533) throw new UsageError(`--port: "${text}" is no port`);
+  if (port === 0) return { registry: 0, policy: 0, device: 0 };
+  return { registry: port, policy: port + 1, device: port + 2 };
+}
+
+function modeOf(text: string): Mode {
+  const mode = MODES.get(text);
+  if (mode === undefined) throw new UsageError(`--mode: "${text}" is none of user, sudo, all`);
+  return mode;
+}
+
+function gather(value: string, before: string[]): string[] {
+  return [...before, value];
+}

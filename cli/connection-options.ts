@@ -1,0 +1,36 @@
+import { type Command, Option } from "commander";
+import { openSession, type Session } from "./session.ts";
+import type { TargetFlags } from "./target.ts";
+import type { World } from "./world.ts";
+
+/** The words that say where to go, for a command that reads its own arguments. */
+export const connectionWords = ["registry", "policy", "token"] as const;
+
+/** What the connection flags mean, for help. */
+export const connectionHelp: Readonly<Record<(typeof connectionWords)[number], string>> = {
+  registry: "the registry's address (REEVE_REGISTRY_URL)",
+  policy: "policy's address (REEVE_POLICY_URL)",
+  token: "the bearer token; better in REEVE_TOKEN, which other users cannot see",
+};
+
+/** Adds --registry, --policy and --token to a command. */
+export function withConnection(command: Command): Command {
+  return command
+    .addOption(new Option("--registry <url>", connectionHelp.registry))
+    .addOption(new Option("--policy <url>", connectionHelp.policy))
+    .addOption(new Option("--token <token>", connectionHelp.token));
+}
+
+/** Runs something with a session, which is closed after it. */
+export async function withSession<T>(
+  world: World,
+  flags: TargetFlags,
+  run: (session: Session) => Promise<T>,
+): Promise<T> {
+  const session = await openSession(world, flags);
+  try {
+    return await run(session);
+  } finally {
+    session.close();
+  }
+}

@@ -1,0 +1,41 @@
+import { join } from "node:path";
+import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { openLogFile } from "../../services/policy/audit/log-source.ts";
+import { verifyLog } from "../../services/policy/audit/verify.ts";
+import { renderReport } from "../audit/verify-report.ts";
+import { recordedCall } from "../call/recorded-call.ts";
+import { receiptJson } from "../call/show-receipt.ts";
+import type { Style } from "../print/style.ts";
+import type { Session } from "../session.ts";
+import type { Stack } from "../stack/stack.ts";
+
+/** What proving rests on. */
+export interface ProveOptions {
+  stack: Stack;
+  dataDir: string;
+  session: Session;
+  calls: readonly Call[];
+  say(text: string): void;
+  style: Style;
+}
+
+/** Prints one call's receipt, then stops everything and verifies the log from its file alone. */
+export async function proveRecord({ stack, dataDir, session, calls, say, style }: ProveOptions): Promise<boolean> {
+  const shown = calls.findLast((call) => call.state === CallState.SUCCEEDED);
+  if (shown !== undefined) {
+    const call = await recordedCall(session, shown);
+    say(`\n${style.bold("The device's signed receipt of one call")}`);
+    say(JSON.stringify(receiptJson(call.receipt), undefined, 2).replace(/^/gm, "  "));
+    say(`  audit log: decision at ${call.decision?.auditIndex}, end at ${call.outcomeAuditIndex ?? "(not yet)"}`);
+  }
+  const { checkpointKey } = stack;
+  await stack.close();
+  const source = openLogFile(join(dataDir, "policy", "policy.db"));
+  try {
+    const report = await verifyLog(source, { verifierKey: checkpointKey });
+    say(`\n${style.bold("The audit log, verified offline")}\n${renderReport(report, style).replace(/^/gm, "  ")}`);
+    return report.ok;
+  } finally {
+    source.close();
+  }
+}

@@ -1,0 +1,87 @@
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { type Device, LinkState, ModeSchema } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { reasonOf } from "../../lib/fault/fault.ts";
+import { verifyCheckpoint } from "../../lib/sign/checkpoint.ts";
+import { parseVkey } from "../../lib/sign/note.ts";
+import { databasePath, keyPathBeside, readKey } from "../audit/find-log.ts";
+import { listDevices } from "../commands/devices.ts";
+import { describeError } from "../errors/describe-error.ts";
+import { enumName } from "../print/enum-name.ts";
+import { timeText } from "../print/time.ts";
+import type { Session } from "../session.ts";
+import { broken, type Finding, note, ok } from "./finding.ts";
+
+/** What the control plane tells a caller with a token. */
+export async function checkPlane(session: Session): Promise<Finding[]> {
+  const devices = await checkDevices(session);
+  if (!session.hasPolicy) return [...devices, note("policy", "its address is not known", "set REEVE_POLICY_URL")];
+  return [
+    ...devices,
+    ...(await asked("policy file", () => checkPolicy(session))),
+    ...(await asked("audit log", () => checkLog(session))),
+  ];
+}
+
+async function checkDevices(session: Session): Promise<Finding[]> {
+  let devices: Device[];
+  try {
+    devices = await listDevices(session);
+  } catch (error: unknown) {
+    const known = reasonOf(error) !== ErrorReason.UNAUTHENTICATED;
+    const todo = known
+      ? undefined
+      : "create one with `reeve tokens create` where the control plane is, and set REEVE_TOKEN";
+    return [broken("token", describeError(error).message, todo)];
+  }
+  const online = devices.some((device) => device.link === LinkState.ONLINE);
+  const none = online
+    ? []
+    : [broken("devices", "none is linked", "start one with `reeve device-agent`, or `reeve up`")];
+  return [ok("token", "accepted"), ...devices.flatMap(deviceFindings), ...none];
+}
+
+function deviceFindings(device: Device): Finding[] {
+  const check = `device ${device.name}`;
+  if (device.link !== LinkState.ONLINE) {
+    return [note(check, `not linked since ${timeText(device.lastSeenTime)}`, "is its agent running?")];
+  }
+  const missing = Map.groupBy(device.unavailable, ({ why }) => why);
+  const text = `online, mode ${enumName(ModeSchema, device.mode)}, ${device.tools.length} tools, ${device.platform}`;
+  return [
+    ok(check, text),
+    ...[...missing].map(([why, tools]) => note(check, `not offered: ${tools.map(({ tool }) => tool).join(", ")}`, why)),
+  ];
+}
+
+/** What a caller may not ask is no finding of a broken plane. */
+async function asked(check: string, ask: () => Promise<Finding>): Promise<Finding[]> {
+  try {
+    return [await ask()];
+  } catch (error: unknown) {
+    const { message } = describeError(error);
+    return [reasonOf(error) === ErrorReason.ROLE_REQUIRED ? note(check, message) : broken(check, message)];
+  }
+}
+
+async function checkPolicy({ policy }: Session): Promise<Finding> {
+  const { version, refused } = await policy.getPolicy({});
+  if (refused === "") return ok("policy file", `version ${version}`);
+  return broken(
+    "policy file",
+    `a newer file was refused, version ${version} stays: ${refused}`,
+    "`reeve policy check FILE` tells where",
+  );
+}
+
+async function checkLog({ audit, stateDir }: Session): Promise<Finding> {
+  const { checkpoint, verifierKey } = await audit.getCheckpoint({});
+  if (checkpoint === undefined) return note("audit log", "no checkpoint has been signed yet");
+  const kept =
+    stateDir === undefined ? undefined : await readKey(keyPathBeside(databasePath(stateDir))).catch(() => undefined);
+  const key = parseVkey(kept ?? verifierKey);
+  const result = key && verifyCheckpoint(checkpoint.note, key);
+  if (result?.ok !== true || result.checkpoint.size !== Number(checkpoint.size)) {
+    return broken("audit log", "its newest checkpoint does not verify", "`reeve audit verify` looks closer");
+  }
+  return ok("audit log", `${checkpoint.size} records, newest checkpoint signed ${timeText(checkpoint.time)}`);
+}

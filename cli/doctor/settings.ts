@@ -1,0 +1,70 @@
+import { type ConfigLine, type ConfigSpec, describeConfig } from "../../lib/config/config.ts";
+import { deviceEnvironment } from "../../services/device-agent/config.ts";
+import { policyEnvironment } from "../../services/policy/config.ts";
+import { registryEnvironment } from "../../services/registry/config.ts";
+
+/** What the commands themselves read from the environment. */
+const commandEnvironment = {
+  dataDir: {
+    name: "REEVE_DATA_DIR",
+    type: "path",
+    optional: true,
+    doc: "Folder of everything on this machine. Default: $XDG_DATA_HOME/reeve, else ~/.local/share/reeve.",
+  },
+  registryUrl: {
+    name: "REEVE_REGISTRY_URL",
+    type: "url",
+    optional: true,
+    doc: "The registry's address. Default: the profile's.",
+  },
+  policyUrl: {
+    name: "REEVE_POLICY_URL",
+    type: "url",
+    optional: true,
+    doc: "Policy's address. Default: the profile's.",
+  },
+  token: {
+    name: "REEVE_TOKEN",
+    type: "string",
+    optional: true,
+    secret: true,
+    doc: "The caller's token. Default: the profile's.",
+  },
+  tokensFile: {
+    name: "REEVE_TOKENS_FILE",
+    type: "path",
+    optional: true,
+    doc: "What `reeve tokens` edits. Default: tokens.json in the data folder.",
+  },
+  natsUrl: {
+    name: "REEVE_NATS_URL",
+    type: "string",
+    optional: true,
+    doc: "The NATS server that `reeve doctor` looks at.",
+  },
+  apiKey: {
+    name: "ANTHROPIC_API_KEY",
+    type: "string",
+    optional: true,
+    secret: true,
+    doc: "For `reeve chat` and `reeve demo`.",
+  },
+  baseUrl: {
+    name: "ANTHROPIC_BASE_URL",
+    type: "url",
+    optional: true,
+    doc: "Where the Messages API is. Default: Anthropic's.",
+  },
+  debug: { name: "REEVE_DEBUG", type: "string", optional: true, doc: "Anything: errors come with their stack." },
+  noColour: { name: "NO_COLOR", type: "string", optional: true, doc: "Anything: no colours, on a terminal either." },
+} as const satisfies ConfigSpec;
+
+/** Every setting, by what reads it. */
+export function allSettings(): { reader: string; settings: ConfigLine[] }[] {
+  return [
+    { reader: "the commands", settings: describeConfig(commandEnvironment) },
+    { reader: "reeve registry", settings: describeConfig(registryEnvironment) },
+    { reader: "reeve policy", settings: describeConfig(policyEnvironment) },
+    { reader: "reeve device-agent", settings: describeConfig(deviceEnvironment) },
+  ];
+}

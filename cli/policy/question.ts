@@ -1,0 +1,78 @@
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { Device } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { type DecisionRequest, DecisionRequestSchema, Source } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
+import { fault } from "../../lib/fault/fault.ts";
+import { canonicalJson } from "../../lib/sign/canonical.ts";
+import { canonicalArguments } from "../../services/registry/calls/arguments.ts";
+import { builtInTools } from "../../services/registry/tools/built-in-tools.ts";
+
+/** What a question about a call is made from. */
+export interface QuestionFacts {
+  device: Device;
+  tool: Tool;
+  params: JsonObject;
+  /** Who would ask. */
+  principalId: string;
+  role: Role;
+  purpose: string;
+  /** Milliseconds since 1970. */
+  now: number;
+}
+
+/** The question that the registry would ask policy about such a call. Throws INVALID_INPUT for params that break the schema. */
+export function questionAbout({
+  device,
+  tool,
+  params,
+  principalId,
+  role,
+  purpose,
+  now,
+}: QuestionFacts): DecisionRequest {
+  const args = argumentsOf(tool, params);
+  return create(DecisionRequestSchema, {
+    callId: `explain-${now}`,
+    principal: { id: principalId, roles: [role] },
+    device: {
+      id: device.id,
+      name: device.name,
+      labels: device.labels,
+      mode: device.mode,
+      manifestDigest: device.manifestDigest,
+      sandbox: device.sandbox,
+    },
+    tool: {
+      name: tool.name,
+      capability: tool.capability,
+      readOnly: tool.annotations?.readOnly ?? false,
+      destructive: tool.annotations?.destructive ?? false,
+      idempotent: tool.annotations?.idempotent ?? false,
+      openWorld: tool.annotations?.openWorld ?? false,
+      requiresApproval: tool.requiresApproval,
+      schemaDigest: tool.schemaDigest,
+    },
+    arguments: args.bytes,
+    source: Source.CLI,
+    time: timestampFromMs(now),
+    timeoutMs: args.timeoutMs === 0 ? tool.defaultTimeoutMs : args.timeoutMs,
+    purpose,
+  });
+}
+
+/** The device that a caller means by a name, out of all. */
+export function presentDevice(device: Device | undefined, name: string): Device {
+  if (device !== undefined) return device;
+  throw fault(ErrorReason.UNKNOWN_DEVICE, { device: name }, { message: `no device ${JSON.stringify(name)}` });
+}
+
+/** A built-in tool's arguments in their one canonical form; another tool's as they were given. */
+function argumentsOf(tool: Tool, params: JsonObject): { bytes: Uint8Array; timeoutMs: number } {
+  const builtIn = builtInTools().get(tool.name);
+  if (builtIn !== undefined && builtIn.entry.schemaDigest === tool.schemaDigest)
+    return canonicalArguments(builtIn.input, params);
+  return { bytes: new TextEncoder().encode(canonicalJson(params)), timeoutMs: 0 };
+}

@@ -1,0 +1,100 @@
+import { chmod, mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
+import { homedir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import type { JsonValue } from "@bufbuild/protobuf";
+import { parseStrictJson } from "../lib/serve/strict-json.ts";
+import { UsageError } from "./errors/usage-error.ts";
+import type { World } from "./world.ts";
+
+/** Where a control plane is and how to be let in: what `reeve up` leaves for the other commands. */
+export interface Profile {
+  /** The registry's address, such as "http://127.0.0.1:7400". */
+  registry: string;
+  /** Policy's address. */
+  policy: string;
+  /** The caller's bearer token. */
+  token: string;
+  /** The folder with the services' state, where the control plane runs on this machine. */
+  stateDir: string;
+}
+
+type Env = World["env"];
+
+/** The folder for everything of Reeve: REEVE_DATA_DIR, else $XDG_DATA_HOME/reeve, else ~/.local/share/reeve. Absolute. */
+export function dataDir(env: Env): string {
+  const named = env.REEVE_DATA_DIR;
+  if (named !== undefined && named !== "") return resolve(named);
+  const xdg = env.XDG_DATA_HOME;
+  // The specification says to ignore a relative one.
+  if (xdg?.startsWith("/")) return join(xdg, "reeve");
+  return join(env.HOME || homedir(), ".local", "share", "reeve");
+}
+
+/** The profile file of a data folder. */
+export function profilePath(folder: string): string {
+  return join(folder, "profile.json");
+}
+
+/** The file of hashed tokens: REEVE_TOKENS_FILE, else tokens.json in the data folder. */
+export function tokensPath(env: Env): string {
+  return env.REEVE_TOKENS_FILE || join(dataDir(env), "tokens.json");
+}
+
+/** The profile of a data folder; undefined where there is none. Throws a UsageError for one that is damaged or open to others. */
+export async function readProfile(folder: string): Promise<Profile | undefined> {
+  const path = profilePath(folder);
+  let bytes: Uint8Array;
+  try {
+    bytes = await readFile(path);
+  } catch (error: unknown) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw new UsageError(`${path} cannot be read`, [], { cause: error });
+  }
+  const { mode } = await stat(path);
+  if ((mode & 0o077) !== 0) {
+    throw new UsageError(`${path} may be read by others, and it holds a token`, [`make it private: chmod 600 ${path}`]);
+  }
+  return profileOf(bytes, path);
+}
+
+/** Writes a profile, mode 0600, whole or not at all. Makes the folder, mode 0700. */
+export async function writeProfile(folder: string, profile: Profile): Promise<void> {
+  const path = profilePath(folder);
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const temporary = `${path}.${process.pid}.tmp`;
+  await rm(temporary, { force: true });
+  const file = await open(temporary, "wx", 0o600);
+  try {
+    await file.writeFile(textOf(profile));
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  // A file mode is cut by the umask, never widened; a stricter umask would lock out the owner.
+  await chmod(temporary, 0o600);
+  await rename(temporary, path);
+}
+
+/** Takes the profile away; does nothing where there is none. */
+export async function removeProfile(folder: string): Promise<void> {
+  await rm(profilePath(folder), { force: true });
+}
+
+function textOf({ registry, policy, token, stateDir }: Profile): string {
+  return `${JSON.stringify({ registry, policy, token, state_dir: stateDir }, undefined, 2)}\n`;
+}
+
+function profileOf(bytes: Uint8Array, path: string): Profile {
+  const damaged = (cause?: unknown) =>
+    new UsageError(`${path} is not a profile`, ["`reeve up` writes a new one"], { cause });
+  let value: JsonValue;
+  try {
+    value = parseStrictJson(bytes);
+  } catch (error: unknown) {
+    throw damaged(error);
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw damaged();
+  const { registry, policy, token, state_dir: stateDir } = value;
+  if (typeof registry !== "string" || typeof policy !== "string" || typeof token !== "string") throw damaged();
+  return { registry, policy, token, stateDir: typeof stateDir === "string" ? stateDir : "" };
+}

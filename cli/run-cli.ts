@@ -1,0 +1,100 @@
+import { readFile } from "node:fs/promises";
+import { findPackageJSON } from "node:module";
+import { Command, CommanderError } from "commander";
+import { commandList } from "./command-list.ts";
+import type { ErrorFormat, World } from "./world.ts";
+
+/**
+ * Runs one command line, without the program's name, and resolves with the exit code. Loads no more than the command
+ * needs. Never rejects: what went wrong is on standard error.
+ */
+export async function runCli(argv: readonly string[], world: World): Promise<number> {
+  let exitCode = 0;
+  let format: ErrorFormat = argv.includes("--json") ? "json" : "text";
+  const inner: World = {
+    ...world,
+    setExitCode: (code) => {
+      exitCode = code;
+    },
+    setErrorFormat: (wanted) => {
+      format = wanted;
+    },
+  };
+  try {
+    await runCommand(helpFirst(argv), inner);
+    return exitCode;
+  } catch (error: unknown) {
+    return reportError(error, format, world);
+  }
+}
+
+async function runCommand(argv: readonly string[], world: World): Promise<void> {
+  const [first] = argv;
+  if (first === "--version" || first === "-V") {
+    world.stdout.write(`${await version()}\n`);
+    return;
+  }
+  const program = createProgram(world);
+  const entry = commandList.find(({ name }) => name === first);
+  if (entry === undefined) await addSummaries(program);
+  else (await entry.load())(program, world);
+  if (argv.length === 0) program.help();
+  await program.parseAsync([...argv], { from: "user" });
+}
+
+function createProgram(world: World): Command {
+  return new Command("reeve")
+    .description("The gate between an LLM agent and the machines a person owns.")
+    .enablePositionalOptions()
+    .exitOverride()
+    .helpOption("-h, --help", "show help")
+    .helpCommand(false)
+    .configureOutput({
+      writeOut: (text) => world.stdout.write(text),
+      writeErr: (text) => world.stderr.write(text),
+      getOutHelpWidth: () => world.stdout.columns ?? 100,
+      getErrHelpWidth: () => world.stderr.columns ?? 100,
+      // Ours is written by reportError, in the form that was asked for.
+      outputError: () => undefined,
+    });
+}
+
+/** The commands by name and summary only: help and suggestions need no more. */
+async function addSummaries(program: Command): Promise<void> {
+  const { exitCodeHelp } = await import("./exit-codes.ts");
+  for (const { name, summary } of commandList) program.command(name).description(summary);
+  program
+    .option("-V, --version", "show the version")
+    .addHelpText("after", `\n\`reeve COMMAND --help\` tells more.\n\n${exitCodeHelp}`);
+}
+
+/** `reeve help call` is `reeve call --help`. */
+function helpFirst(argv: readonly string[]): readonly string[] {
+  if (argv[0] !== "help") return argv;
+  return [...argv.slice(1), "--help"];
+}
+
+async function reportError(error: unknown, format: ErrorFormat, world: World): Promise<number> {
+  if (error instanceof CommanderError && error.exitCode === 0) return 0;
+  // Help that nobody asked for has been written already.
+  if (error instanceof CommanderError && error.code === "commander.help") return 2;
+  const [{ describeError, errorJson, errorText }, { UsageError }, { jsonLine }] = await Promise.all([
+    import("./errors/describe-error.ts"),
+    import("./errors/usage-error.ts"),
+    import("./print/json.ts"),
+  ]);
+  const told = error instanceof CommanderError ? new UsageError(error.message.replace(/^error: /, "")) : error;
+  const report = describeError(told);
+  world.stderr.write(format === "json" ? jsonLine(errorJson(report)) : errorText(report));
+  if (world.env.REEVE_DEBUG && error instanceof Error) world.stderr.write(`${error.stack ?? ""}\n`);
+  return report.exitCode;
+}
+
+/** The version of the package that this file is in, built or not. */
+async function version(): Promise<string> {
+  const path = findPackageJSON("..", import.meta.url);
+  const manifest: unknown = path === undefined ? {} : JSON.parse(await readFile(path, "utf8"));
+  return typeof manifest === "object" && manifest !== null && "version" in manifest
+    ? String(manifest.version)
+    : "unknown";
+}

@@ -1,0 +1,72 @@
+import { type Client, createClient, type Transport } from "@connectrpc/connect";
+import { AuditService } from "../gen/ts/reeve/audit/v1/audit_service_pb.ts";
+import { ApprovalService } from "../gen/ts/reeve/policy/v1/approval_service_pb.ts";
+import { PolicyService } from "../gen/ts/reeve/policy/v1/policy_service_pb.ts";
+import { RegistryService } from "../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { createServiceTransport } from "../lib/serve/client.ts";
+import { UsageError } from "./errors/usage-error.ts";
+import { dataDir, readProfile } from "./profile.ts";
+import { resolveTarget, type Target, type TargetFlags } from "./target.ts";
+import type { World } from "./world.ts";
+
+/** A command's clients. */
+export interface Session {
+  readonly registry: Client<typeof RegistryService>;
+  readonly approvals: Client<typeof ApprovalService>;
+  readonly policy: Client<typeof PolicyService>;
+  readonly audit: Client<typeof AuditService>;
+  /** False where nobody said where policy is: then its clients throw a UsageError. */
+  readonly hasPolicy: boolean;
+  /** The local state folder, where the control plane is this machine's own. */
+  readonly stateDir: string | undefined;
+  close(): void;
+}
+
+/** Finds out where to go and makes the clients; nothing is dialled yet. Warnings go to standard error. */
+export async function openSession(world: World, flags: TargetFlags): Promise<Session> {
+  const target = await findTarget(world, flags);
+  for (const warning of target.warnings) world.stderr.write(`reeve: ${warning}\n`);
+  return sessionAt(target);
+}
+
+/** Where to go, from flags, environment and profile. */
+export async function findTarget({ env }: Pick<World, "env">, flags: TargetFlags): Promise<Target> {
+  return resolveTarget(flags, env, await readProfile(dataDir(env)));
+}
+
+/** Clients of a known target. */
+export function sessionAt({ registry, policy, token, stateDir }: Target): Session {
+  const transports = [registry, policy].map((baseUrl) => {
+    return baseUrl === undefined ? undefined : createServiceTransport({ baseUrl, token });
+  });
+  const [first, second] = transports;
+  return {
+    ...sessionOver({ registry: first ?? nowhere, policy: second }),
+    stateDir,
+    close() {
+      for (const transport of transports) transport?.close();
+    },
+  };
+}
+
+/** Clients over transports of the caller's own, such as in-memory ones. */
+export function sessionOver(transports: { registry: Transport; policy: Transport | undefined }): Session {
+  const { registry, policy = nowhere } = transports;
+  return {
+    registry: createClient(RegistryService, registry),
+    approvals: createClient(ApprovalService, policy),
+    policy: createClient(PolicyService, policy),
+    audit: createClient(AuditService, policy),
+    hasPolicy: transports.policy !== undefined,
+    stateDir: undefined,
+    close: () => undefined,
+  };
+}
+
+const nowhere: Transport = { unary: refuse, stream: refuse };
+
+function refuse(): Promise<never> {
+  return Promise.reject(
+    new UsageError("it is not known where policy is", ["set REEVE_POLICY_URL, or use --policy URL"]),
+  );
+}

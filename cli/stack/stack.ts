@@ -1,0 +1,132 @@
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { createTokenFile, type TokenFile } from "../../lib/auth/token-file.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import { openBus, type Service } from "../../lib/run/run-service.ts";
+import { createServer, type Server } from "../../lib/serve/server.ts";
+import { loadCatalogue } from "../../lib/toolschema/catalogue-file.ts";
+import { createDeviceAgent } from "../../services/device-agent/service.ts";
+import { createPolicyService } from "../../services/policy/service.ts";
+import { createRegistry } from "../../services/registry/service.ts";
+
+/** What a stack on one machine is told. */
+export interface StackOptions {
+  /** Where everything lives: tokens, keys, databases. Made when missing, mode 0700. */
+  dataDir: string;
+  /** Ports on loopback; 0 takes any. */
+  ports: { registry: number; policy: number; device: number };
+  /** The device's name. */
+  deviceName: string;
+  mode: Mode;
+  readRoots: readonly string[];
+  writeRoots: readonly string[];
+  toolsAllowed?: readonly string[];
+  policyFile?: string;
+  natsUrl?: string;
+  /** The environment that programs on the device get their few variables from. */
+  env: Record<string, string | undefined>;
+  logger: Logger;
+}
+
+/** All services in one process. */
+export interface Stack {
+  registryUrl: string;
+  policyUrl: string;
+  deviceUrl: string;
+  tokens: TokenFile;
+  /** The log's verifier key, in the form of C2SP signed notes. */
+  checkpointKey: string;
+  /** Drains and closes everything, callers first. Safe to repeat. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts policy, a device agent and the registry in this process, joined by the same messages that they
+ * exchange over a network, and each listening on a loopback port of its own.
+ */
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const { dataDir, logger, ports } = options;
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const tokens = createTokenFile(join(dataDir, "tokens.json"));
+  const bus = await openBus(options.natsUrl, "reeve", logger);
+  const opened: { close(): Promise<void> }[] = [bus];
+
+  const serve = async (service: Service, port: number, name: string): Promise<Server> => {
+    const server = await createServer({
+      port,
+      routes: service.routes,
+      services: service.services,
+      ready: service.ready,
+      authenticate: tokens.authenticate,
+      logger: logger.child({ part: name }),
+      ...(service.fallback === undefined ? {} : { fallback: service.fallback }),
+    });
+    opened.push(server);
+    return server;
+  };
+
+  const close = async (): Promise<void> => {
+    for (const part of opened.splice(0).reverse()) await part.close();
+  };
+
+  try {
+    const policy = await createPolicyService({
+      config: {
+        stateDir: join(dataDir, "policy"),
+        ...(options.policyFile === undefined ? {} : { policyFile: options.policyFile }),
+      },
+      logger: logger.child({ part: "policy" }),
+      bus,
+    });
+    opened.push(policy);
+    const device = await createDeviceAgent({
+      config: {
+        stateDir: join(dataDir, "device"),
+        name: options.deviceName,
+        mode: options.mode,
+        labels: {},
+        readRoots: options.readRoots,
+        writeRoots: options.writeRoots,
+        // Tokens, keys and databases of every part: no tool reaches them, whatever the roots are.
+        denied: [dataDir],
+      },
+      grantKeys: [policy.grantKey],
+      schemaDigests: new Map(loadCatalogue().tools.map((tool) => [tool.name, tool.schemaDigest])),
+      env: options.env,
+      logger: logger.child({ part: "device-agent" }),
+    });
+    opened.push(device);
+    const registry = await createRegistry({
+      config: {
+        stateDir: join(dataDir, "registry"),
+        localDevice: options.deviceName,
+        ...(options.toolsAllowed === undefined ? {} : { toolsAllowed: options.toolsAllowed }),
+      },
+      policy: policy.link("registry"),
+      devices: new Map([[options.deviceName, device.link]]),
+      bus,
+      logger: logger.child({ part: "registry" }),
+    });
+    opened.push(registry);
+    const policyServer = await serve(policy, ports.policy, "policy");
+    const deviceServer = await serve(device, ports.device, "device-agent");
+    const registryServer = await serve(registry, ports.registry, "registry");
+    return {
+      registryUrl: registryServer.url,
+      policyUrl: policyServer.url,
+      deviceUrl: deviceServer.url,
+      tokens,
+      checkpointKey: policy.checkpointKey,
+      close,
+    };
+  } catch (error: unknown) {
+    await close();
+    throw error;
+  }
+}
+
+/** The policy's verifier key as it is kept beside the log. */
+export async function readCheckpointKey(dataDir: string): Promise<string> {
+  return (await readFile(join(dataDir, "policy", "checkpoint.vkey"), "utf8")).trim();
+}

@@ -1,0 +1,74 @@
+import { describe, expect, it } from "vitest";
+import type { Profile } from "./profile.ts";
+import { resolveTarget } from "./target.ts";
+
+const profile: Profile = { registry: "http://127.0.0.1:1", policy: "http://127.0.0.1:2", token: "own", stateDir: "/s" };
+
+describe("where a command goes", () => {
+  it("is the profile's control plane where nothing else is said", () => {
+    expect(resolveTarget({}, {}, profile)).toEqual({ ...profile, warnings: [] });
+  });
+
+  it("is what the environment says, and a flag before that", () => {
+    const env = { REEVE_REGISTRY_URL: "http://[::1]:3", REEVE_POLICY_URL: "https://p", REEVE_TOKEN: "env" };
+    expect(resolveTarget({}, env, profile)).toMatchObject({
+      registry: "http://[::1]:3",
+      policy: "https://p",
+      token: "env",
+    });
+    expect(resolveTarget({ registry: "https://r", token: "flag" }, env, profile)).toMatchObject({
+      registry: "https://r",
+      token: "flag",
+    });
+  });
+
+  it("leaves policy open where only a registry is named", () => {
+    const target = resolveTarget({}, { REEVE_REGISTRY_URL: "https://r", REEVE_TOKEN: "t" }, profile);
+    expect(target).toMatchObject({ policy: undefined, stateDir: undefined });
+  });
+
+  it("uses another token for the profile's control plane", () => {
+    expect(resolveTarget({}, { REEVE_TOKEN: "agent" }, profile)).toMatchObject({ ...profile, token: "agent" });
+  });
+
+  it.each([
+    [{ registry: "http://evil" }, {}],
+    [{ policy: "http://evil" }, {}],
+    [{}, { REEVE_REGISTRY_URL: "http://127.0.0.1:9" }],
+    [{}, { REEVE_POLICY_URL: "http://127.0.0.1:9" }],
+  ])("never sends the profile's token to another address: %j %j", (flags, env) => {
+    expect(() => resolveTarget(flags, env, profile)).toThrow("no token is known for this address");
+  });
+
+  it("knows the profile's address however it is written", () => {
+    expect(resolveTarget({ registry: "http://127.0.0.1:1/" }, {}, profile).token).toBe("own");
+  });
+
+  it("must be known", () => {
+    expect(() => resolveTarget({}, {}, undefined)).toThrow(
+      "no control plane is known: start one with `reeve up`, or set REEVE_REGISTRY_URL and REEVE_TOKEN",
+    );
+    expect(() => resolveTarget({ registry: "http://r" }, {}, undefined)).toThrow("no token is known");
+  });
+
+  it.each(["127.0.0.1:7400", "ftp://x", "nonsense"])("must be an address: %s", (registry) => {
+    expect(() => resolveTarget({ registry, token: "t" }, {}, undefined)).toThrow("is no address such as");
+  });
+
+  it.each([
+    ["http://localhost:1", []],
+    ["http://127.0.0.1:1", []],
+    ["https://far.example", []],
+    ["http://far.example:1", ["the token and all calls go to far.example:1 in the clear: use an https address"]],
+    [
+      "http://127.0.0.1.far.example",
+      ["the token and all calls go to 127.0.0.1.far.example in the clear: use an https address"],
+    ],
+  ])("warns where the token would go in the clear: %s", (registry, warnings) => {
+    expect(resolveTarget({ registry }, { REEVE_TOKEN: "t" }, undefined).warnings).toEqual(warnings);
+  });
+
+  it("warns of a token on the command line", () => {
+    expect(resolveTarget({ token: "t" }, {}, profile).warnings).toEqual([expect.stringContaining("list of processes")]);
+  });
+});

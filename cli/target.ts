@@ -1,0 +1,82 @@
+import { UsageError } from "./errors/usage-error.ts";
+import type { Profile } from "./profile.ts";
+import type { World } from "./world.ts";
+
+/** What the command line said about where to go. */
+export interface TargetFlags {
+  registry?: string;
+  policy?: string;
+  token?: string;
+}
+
+/** Where a command goes, as whom. */
+export interface Target {
+  /** The registry's address. */
+  registry: string;
+  /** Policy's address; undefined where nobody said it. */
+  policy: string | undefined;
+  token: string;
+  /** The state folder, where the target is the control plane that the profile is about. */
+  stateDir: string | undefined;
+  /** Worth telling the person who asked. */
+  warnings: readonly string[];
+}
+
+/**
+ * Where to go: a flag, else the environment, else the profile, each address by itself. The profile's token is sent to
+ * the profile's addresses only, so that nobody gets it by having another address put into the environment.
+ *
+ * Throws a UsageError where something is missing.
+ */
+export function resolveTarget(flags: TargetFlags, env: World["env"], profile: Profile | undefined): Target {
+  const registry = flags.registry || env.REEVE_REGISTRY_URL || profile?.registry;
+  if (registry === undefined || registry === "") throw unknownControlPlane();
+  const home = profile !== undefined && sameAddress(registry, profile.registry);
+  const policy = flags.policy || env.REEVE_POLICY_URL || (home ? profile.policy : undefined);
+  const own = flags.token || env.REEVE_TOKEN;
+  const inside = home && (policy === undefined || sameAddress(policy, profile.policy));
+  const token = own || (inside ? profile.token : undefined);
+  if (token === undefined || token === "") throw noToken(profile !== undefined);
+  for (const address of [registry, policy]) if (address !== undefined) checkAddress(address);
+  return {
+    registry,
+    policy,
+    token,
+    stateDir: inside && profile.stateDir !== "" ? profile.stateDir : undefined,
+    warnings: [...(flags.token ? [TOKEN_IN_SIGHT] : []), ...[registry, policy].flatMap(inClear)],
+  };
+}
+
+const TOKEN_IN_SIGHT =
+  "--token can be seen by everyone on this machine in the list of processes; set REEVE_TOKEN instead";
+
+function unknownControlPlane(): UsageError {
+  return new UsageError(
+    "no control plane is known: start one with `reeve up`, or set REEVE_REGISTRY_URL and REEVE_TOKEN",
+  );
+}
+
+function noToken(hasProfile: boolean): UsageError {
+  const why = hasProfile ? ": the one that `reeve up` left is for its own control plane" : "";
+  return new UsageError(`no token is known for this address${why}`, ["set REEVE_TOKEN"]);
+}
+
+function checkAddress(address: string): void {
+  const url = URL.parse(address);
+  if (url?.protocol === "http:" || url?.protocol === "https:") return;
+  throw new UsageError(`${JSON.stringify(address)} is no address such as http://127.0.0.1:7400`);
+}
+
+function sameAddress(one: string, other: string): boolean {
+  return (URL.parse(one)?.href ?? one) === (URL.parse(other)?.href ?? other);
+}
+
+function inClear(address: string | undefined): string[] {
+  const url = URL.parse(address ?? "");
+  if (url?.protocol !== "http:" || isLoopback(url.hostname)) return [];
+  return [`the token and all calls go to ${url.host} in the clear: use an https address`];
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host);
+}

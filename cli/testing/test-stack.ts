@@ -1,0 +1,61 @@
+import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { createLogger } from "../../lib/log/log.ts";
+import { writeProfile } from "../profile.ts";
+import { issueFirstTokens } from "../stack/first-tokens.ts";
+import { startStack } from "../stack/stack.ts";
+
+/** A control plane and a device on loopback, in a folder of their own. */
+export interface TestStack {
+  /** The environment of an operator at this machine: the profile has the rest. */
+  operator: Record<string, string>;
+  /** The environment of an agent. */
+  agent: Record<string, string>;
+  /** A folder that tools may read and write. */
+  workFolder: string;
+  /** The folder of tokens, keys and databases. */
+  dataFolder: string;
+  /** Stops the services and leaves their files. Safe to repeat. */
+  stop(): Promise<void>;
+  /** Stops the services and takes everything away. */
+  close(): Promise<void>;
+}
+
+/** Starts one. */
+export async function startTestStack(): Promise<TestStack> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), "reeve-cli-")));
+  const dataFolder = join(folder, "data");
+  const workFolder = await realpath(await mkdtemp(join(tmpdir(), "reeve-work-")));
+  const stack = await startStack({
+    dataDir: dataFolder,
+    ports: { registry: 0, policy: 0, device: 0 },
+    deviceName: "this",
+    mode: Mode.ALL,
+    readRoots: [],
+    writeRoots: [workFolder],
+    env: process.env,
+    logger: createLogger({ service: "test", level: "silent" }),
+  });
+  const tokens = issueFirstTokens(stack.tokens);
+  if (tokens === undefined) throw new Error("the folder is not new");
+  await writeProfile(dataFolder, {
+    registry: stack.registryUrl,
+    policy: stack.policyUrl,
+    token: tokens.operator,
+    stateDir: dataFolder,
+  });
+  return {
+    operator: { REEVE_DATA_DIR: dataFolder },
+    agent: { REEVE_DATA_DIR: dataFolder, REEVE_TOKEN: tokens.agent },
+    workFolder,
+    dataFolder,
+    stop: () => stack.close(),
+    async close() {
+      await stack.close();
+      await rm(folder, { recursive: true, force: true });
+      await rm(workFolder, { recursive: true, force: true });
+    },
+  };
+}

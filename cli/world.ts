@@ -1,0 +1,66 @@
+/** Where a command writes. */
+export interface Output {
+  write(text: string | Uint8Array): unknown;
+  /** True for a terminal. */
+  readonly isTTY?: boolean;
+  /** The terminal's width. */
+  readonly columns?: number;
+}
+
+/** Where a command reads. */
+export type Input = NodeJS.ReadableStream & { readonly isTTY?: boolean };
+
+/** How errors are written: a line for people, or one JSON document. */
+export type ErrorFormat = "text" | "json";
+
+/** What a command touches of the process it runs in, so that a test can pass its own. */
+export interface World {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly stdin: Input;
+  readonly stdout: Output;
+  readonly stderr: Output;
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Runs something on SIGINT and SIGTERM in place of the default, which ends the process. The result takes it away. */
+  onInterrupt(handler: () => void): () => void;
+  /** The code that the process ends with, where nothing is thrown. Default 0. */
+  setExitCode(code: number): void;
+  /** Ends the process at once. */
+  exitNow(code: number): void;
+  /** How an error of this command is written. Default: JSON where `--json` is among the arguments. */
+  setErrorFormat(format: ErrorFormat): void;
+}
+
+/** The world of this process. */
+export function processWorld(): World {
+  ignoreBrokenPipe(process.stdout);
+  ignoreBrokenPipe(process.stderr);
+  return {
+    env: process.env,
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    now: Date.now,
+    onInterrupt(handler) {
+      process.on("SIGINT", handler);
+      process.on("SIGTERM", handler);
+      return () => {
+        process.off("SIGINT", handler);
+        process.off("SIGTERM", handler);
+      };
+    },
+    setExitCode(code) {
+      process.exitCode = code;
+    },
+    exitNow: (code) => process.exit(code),
+    setErrorFormat: () => undefined,
+  };
+}
+
+/** Whoever reads our output may stop reading, as `head` does; that is no error. */
+function ignoreBrokenPipe(stream: NodeJS.WriteStream): void {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+    process.exit();
+  });
+}

@@ -1,0 +1,104 @@
+import { hasOption, operands } from "../command.ts";
+import { isDataDevice } from "../targets.ts";
+import type { BlockRule } from "./rule.ts";
+
+const HELP = /^(?:-V|-h|--version|--help)$/;
+
+/** Options that make a tool for disks destroy what is on them. */
+const DISK_TOOLS: Readonly<Record<string, RegExp>> = {
+  wipefs: /^(?:-[a-z]*[ao].*|--all.*|--offset.*)$/,
+  sgdisk: /^(?:-[A-Za-z]*[Zzodn].*|--zap.*|--clear|--delete.*|--new.*)$/,
+  parted: /^(?:mklabel|mktable|mkpart|rm|resizepart)$/,
+  hdparm: /^--(?:security-erase|trim-sector|write-sector|make-bad-sector|repair-sector).*$/,
+  nvme: /^(?:format|sanitize|write-zeroes|delete-ns)$/,
+  cryptsetup: /^(?:luksFormat|luksErase|erase|reencrypt)$/,
+  mdadm: /^(?:--zero-superblock|--stop|-S)$/,
+  zpool: /^(?:destroy|labelclear)$/,
+  badblocks: /^-[a-z]*w.*$/,
+  diskutil: /^(?:erase\w*|partitionDisk|zeroDisk|secureErase|reformat)$/i,
+  flashrom: /^(?:-[a-zA-Z]*[wE].*|--write.*|--erase.*)$/,
+  efibootmgr: /^(?:-B|--delete-bootnum)$/,
+};
+
+/** Rules for disks: what is written over a device is gone. */
+export const deviceRules: readonly BlockRule[] = [
+  {
+    name: "blocklist/write-device",
+    message: "writes over a device, and what is on it is lost",
+    match: [
+      "dd if=/dev/zero of=/dev/sda",
+      "sudo dd of=/dev/nvme0n1 if=x bs=1M",
+      "dd if=a 'of=/dev/'sdb",
+      ":>/dev/sda",
+      "> /dev/sda",
+      "cat x >> /dev/mapper/root",
+      "echo x >| /dev/vda1",
+      "cat x &> /dev/sdb",
+      "cp image /dev/mmcblk0",
+      "tee /dev/sda < x",
+      "shred -n1 /dev/sda",
+      "truncate -s 0 /dev/sda",
+      "cat x > /dev/../dev/sda",
+    ],
+    not_match: [
+      "dd if=/dev/sda of=disk.img count=1",
+      "dd if=/dev/zero of=/dev/null",
+      "ls > /dev/null 2>&1",
+      "echo x > /dev/stderr",
+      "echo x > /dev/tcp/host/80",
+      "echo AT > /dev/ttyUSB0",
+      "cp /dev/sda1 backup.img",
+      "cat /dev/sda",
+      "echo 'dd of=/dev/sda'",
+    ],
+    test({ program, args, writes, folder }) {
+      const device = (word: string): boolean => isDataDevice(word, folder);
+      if (writes.some(device)) return true;
+      if (program === "dd") return args.some((word) => word.startsWith("of=") && device(word.slice(3)));
+      if (/^(?:tee|shred|truncate|sponge)$/.test(program)) return operands(args).some(device);
+      return /^(?:cp|mv)$/.test(program) && device(operands(args).at(-1) ?? "");
+    },
+  },
+  {
+    name: "blocklist/format-disk",
+    message: "makes a new file system, or destroys a partition, volume or pool",
+    match: [
+      "mkfs.ext4 /dev/sda1",
+      "mkfs -t xfs /dev/sdb",
+      "/sbin/mke2fs disk.img",
+      "mkswap /dev/sda2",
+      "wipefs -a /dev/sda",
+      "wipefs --all --force x",
+      "sgdisk --zap-all /dev/sda",
+      "parted -s /dev/sda mklabel gpt",
+      "sfdisk /dev/sda",
+      "blkdiscard /dev/nvme0n1",
+      "cryptsetup luksFormat /dev/sda1",
+      "lvremove -y vg/root",
+      "zpool destroy tank",
+      "nvme format /dev/nvme0n1",
+    ],
+    not_match: [
+      "mkfs.ext4 --help",
+      "man mkfs",
+      "wipefs /dev/sda",
+      "fdisk -l",
+      "sfdisk --dump /dev/sda",
+      "parted -l",
+      "zpool status",
+      "nvme list",
+      "cryptsetup status x",
+      "lvs",
+      "echo mkfs.ext4",
+    ],
+    test({ program, args }) {
+      if (args.some((word) => HELP.test(word))) return false;
+      if (/^(?:mkfs(?:\..+)?|mke2fs|mkswap|mkdosfs|newfs(?:_\w+)?|blkdiscard|(?:lv|vg|pv)remove)$/.test(program))
+        return true;
+      if (/^(?:c?fdisk|sfdisk)$/.test(program))
+        return args.length > 0 && !hasOption(args, "lds", "--list", "--dump", "--json", "--verify");
+      const destroys = DISK_TOOLS[program];
+      return destroys !== undefined && args.some((word) => destroys.test(word));
+    },
+  },
+];

@@ -1,0 +1,15 @@
+import type { Command } from "../command.ts";
+
+/** One destructive pattern. */
+export interface BlockRule {
+  /** Its name, such as "blocklist/delete-system". */
+  name: string;
+  /** What the caller is told. */
+  message: string;
+  /** Shell texts that it refuses. Run by the tests. */
+  match: readonly string[];
+  /** Shell texts that it lets pass. Run by the tests. */
+  not_match: readonly string[];
+  /** True for a command to refuse. */
+  test(command: Command): boolean;
+}

@@ -1,0 +1,88 @@
+import type { JsonValue } from "@bufbuild/protobuf";
+import { stripControls } from "./controls.ts";
+import { findSecrets, redactSpans } from "./secrets.ts";
+
+export { stripControls } from "./controls.ts";
+export { createStreamCleaner, type StreamCleaner } from "./stream.ts";
+
+/** A text after cleaning. */
+export interface CleanText {
+  text: string;
+  /** How many secrets were taken out. */
+  redactions: number;
+  /** True when the text is not the one that was given. */
+  changed: boolean;
+}
+
+/** A JSON value after cleaning. */
+export interface CleanJson<T extends JsonValue> {
+  /** The very same value where nothing had to be cleaned. */
+  value: T;
+  /** How many secrets were taken out. */
+  redactions: number;
+  /** True when the value is not the one that was given. */
+  changed: boolean;
+}
+
+/** How deep a value may be nested. What lies deeper is left out. */
+const DEEPEST = 200;
+
+/**
+ * Makes a tool's output fit to be shown and to be given to a model: first control characters out (see stripControls),
+ * so that what they split comes together, then secrets out (see findSecrets). Each secret becomes "[redacted: kind]".
+ */
+export function cleanOutput(text: string): CleanText {
+  const stripped = stripControls(text);
+  const { text: clean, redactions } = redactSecrets(stripped);
+  return { text: clean, redactions, changed: clean !== text };
+}
+
+/** Takes secrets out of a text and leaves the rest as it is. */
+export function redactSecrets(text: string): { text: string; redactions: number } {
+  const spans = findSecrets(text);
+  return spans.length === 0 ? { text, redactions: 0 } : { text: redactSpans(text, spans), redactions: spans.length };
+}
+
+/** Cleans every string of a JSON value, and the keys of its objects. Numbers, booleans and null stay. */
+export function cleanJson<T extends JsonValue>(value: T): CleanJson<T> {
+  const count = { redactions: 0 };
+  const clean = cleanValue(value, count, 0) as T;
+  return { value: clean, redactions: count.redactions, changed: clean !== value };
+}
+
+interface Count {
+  redactions: number;
+}
+
+function cleanValue(value: JsonValue, count: Count, depth: number): JsonValue {
+  if (typeof value === "string") return cleanString(value, count);
+  if (typeof value !== "object" || value === null) return value;
+  if (depth === DEEPEST) return "[left out: nested too deep]";
+  return Array.isArray(value) ? cleanArray(value, count, depth + 1) : cleanObject(value, count, depth + 1);
+}
+
+function cleanString(text: string, count: Count): string {
+  const clean = cleanOutput(text);
+  count.redactions += clean.redactions;
+  return clean.text;
+}
+
+function cleanArray(items: JsonValue[], count: Count, depth: number): JsonValue[] {
+  const clean = items.map((item) => cleanValue(item, count, depth));
+  return clean.some((item, at) => item !== items[at]) ? clean : items;
+}
+
+function cleanObject(object: Record<string, JsonValue>, count: Count, depth: number): JsonValue {
+  const names = new Set<string>();
+  let changed = false;
+  const entries = Object.entries(object).map(([key, item]): [string, JsonValue] => {
+    let name = cleanString(key, count);
+    // Two keys may be the same once cleaned; neither value may be lost.
+    while (names.has(name)) name += "_";
+    names.add(name);
+    const clean = cleanValue(item, count, depth);
+    changed ||= name !== key || clean !== item;
+    return [name, clean];
+  });
+  return changed ? Object.fromEntries(entries) : object;
+}

@@ -1,0 +1,135 @@
+import type { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import type { ConfigSpec } from "../../lib/config/config.ts";
+
+/** What a device agent is told by its owner. */
+export interface DeviceAgentConfig {
+  /** The agent's own folder: key, manifest, ledger. Made with mode 0700 where it is missing. No tool can reach it. */
+  stateDir: string;
+  /** The name people call the device by. */
+  name: string;
+  /** Which tools it offers. */
+  mode: Mode;
+  /** Labels to choose devices by. Default none. */
+  labels?: Readonly<Record<string, string>>;
+  /** The capabilities that are granted. Default: all that the mode gives. */
+  capabilities?: readonly string[];
+  /** Folders whose files may be read. Absolute. There must be one root, of either kind. */
+  readRoots: readonly string[];
+  /** Folders whose files may be read and written. Absolute. */
+  writeRoots: readonly string[];
+  /** More folders that no tool can reach, inside roots too. Absolute. Default none. */
+  denied?: readonly string[];
+  /** Where programs run that are told no folder. Default: the first write root, else the first read root. */
+  workDir?: string;
+  /** How many calls run at a time; more wait in order. Default 64. */
+  maxRunning?: number;
+  /** How long the end of a call is kept, in milliseconds. Default 30 days, at least 1 hour. */
+  retentionMs?: number;
+}
+
+/** Calls at a time where the configuration says nothing. */
+export const DEFAULT_MAX_RUNNING = 64;
+
+const HOUR_MS = 60 * 60_000;
+
+/** How long ends are kept where the configuration says nothing. */
+export const DEFAULT_RETENTION_MS = 30 * 24 * HOUR_MS;
+
+/**
+ * The shortest retention. Far longer than a grant can live, so that a used grant id is known for as long as the grant
+ * could be shown again.
+ */
+export const MIN_RETENTION_MS = HOUR_MS;
+
+/** Where programs run that are told no folder. Throws where there is no root at all. */
+export function workDirOf(config: DeviceAgentConfig): string {
+  const workDir = config.workDir ?? config.writeRoots[0] ?? config.readRoots[0];
+  if (workDir === undefined) throw new Error("the device agent needs at least one root to read or write in");
+  return workDir;
+}
+
+/** The device agent's settings in the environment, for `reeve device-agent`. */
+export const deviceEnvironment = {
+  host: { name: "REEVE_DEVICE_HOST", type: "string", default: "127.0.0.1", doc: "Address to listen on." },
+  port: { name: "REEVE_DEVICE_PORT", type: "int", min: 0, max: 65535, default: 7402, doc: "Port; 0 takes any." },
+  stateDir: { name: "REEVE_DEVICE_STATE_DIR", type: "path", doc: "Folder of the agent's key, manifest and ledger." },
+  tokensFile: { name: "REEVE_TOKENS_FILE", type: "path", doc: "File with the hashes of the tokens that may call." },
+  grantKey: {
+    name: "REEVE_GRANT_KEY",
+    type: "string",
+    optional: true,
+    doc: "Public keys that sign grants: base64 of the 32 raw bytes of Ed25519, comma-separated while they are being changed.",
+  },
+  grantKeyFile: {
+    name: "REEVE_GRANT_KEY_FILE",
+    type: "path",
+    optional: true,
+    doc: "File with such keys, one a line. One of the two must be set.",
+  },
+  name: { name: "REEVE_DEVICE_NAME", type: "string", default: "this", doc: "The name people call the device by." },
+  mode: {
+    name: "REEVE_DEVICE_MODE",
+    type: "enum",
+    values: ["user", "sudo", "all"],
+    default: "user",
+    doc: "Which tools the device offers.",
+  },
+  labels: {
+    name: "REEVE_DEVICE_LABELS",
+    type: "string",
+    default: "",
+    doc: "Labels to choose devices by, such as role=web,zone=home.",
+  },
+  capabilities: {
+    name: "REEVE_DEVICE_CAPABILITIES",
+    type: "string",
+    optional: true,
+    doc: "Capabilities that are granted, comma-separated. Unset: all that the mode gives.",
+  },
+  readRoots: {
+    name: "REEVE_DEVICE_READ_ROOTS",
+    type: "string",
+    default: "",
+    doc: "Folders whose files may be read, absolute, colon-separated. One root of either kind is needed.",
+  },
+  writeRoots: {
+    name: "REEVE_DEVICE_WRITE_ROOTS",
+    type: "string",
+    default: "",
+    doc: "Folders whose files may be read and written, absolute, colon-separated.",
+  },
+  denied: {
+    name: "REEVE_DEVICE_DENIED",
+    type: "string",
+    default: "",
+    doc: "More folders that no tool can reach, absolute, colon-separated. The state folder always is one.",
+  },
+  workDir: {
+    name: "REEVE_DEVICE_WORK_DIR",
+    type: "path",
+    optional: true,
+    doc: "Where programs run that are told no folder. Unset: the first write root, else the first read root.",
+  },
+  maxRunning: {
+    name: "REEVE_DEVICE_MAX_RUNNING",
+    type: "int",
+    min: 1,
+    max: 4096,
+    default: DEFAULT_MAX_RUNNING,
+    doc: "How many calls run at a time; more wait in order.",
+  },
+  retention: {
+    name: "REEVE_DEVICE_RETENTION",
+    type: "duration",
+    min: MIN_RETENTION_MS,
+    default: DEFAULT_RETENTION_MS,
+    doc: "How long the end of a call is kept, at least 1h.",
+  },
+  logLevel: {
+    name: "REEVE_LOG_LEVEL",
+    type: "enum",
+    values: ["trace", "debug", "info", "warn", "error", "silent"],
+    default: "info",
+    doc: "What to log.",
+  },
+} as const satisfies ConfigSpec;

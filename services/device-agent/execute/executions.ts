@@ -1,0 +1,152 @@
+import type { Validator } from "@bufbuild/protovalidate";
+import type { ConnectError } from "@connectrpc/connect";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { Finished, Settle, Start } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { fault } from "../../../lib/fault/fault.ts";
+import type { BatchVerifier } from "../../../lib/sign/batch-verifier.ts";
+import { sha256Hex } from "../../../lib/sign/canonical.ts";
+import { checkGrant, type GoodGrant } from "../grants/check-grant.ts";
+import type { NewExecution } from "../ledger/ledger.ts";
+import { type Refusal, refusal } from "../refusal.ts";
+import { notStartedEnd, refusedEnd } from "./call-end.ts";
+import { isSameCall, reused } from "./endings.ts";
+import { createOpenCalls, internalFault, type OpenCall } from "./open-calls.ts";
+import { type PerformOptions, perform } from "./perform.ts";
+import { type OfferedTools, type PreparedCall, prepareCall } from "./prepare.ts";
+import { createStop } from "./stop.ts";
+import type { Watcher } from "./watcher.ts";
+
+/** What the calls of a device need. */
+export interface ExecutionOptions extends PerformOptions {
+  /** Verifies grants by the pinned keys. */
+  verifier: BatchVerifier;
+  deviceId: string;
+  manifestDigest: string;
+  /** By tool: the digest of its input schema, in hex. */
+  schemaDigests: ReadonlyMap<string, string>;
+  offered: OfferedTools;
+  validator: Validator;
+}
+
+/** The calls of one device. A call belongs to nobody: whoever asked may leave, and anybody may ask for it again. */
+export interface Executions {
+  /** Runs a call, or tells how it ended where its id is known. The watcher hears the end in any case. */
+  start(start: Start, watcher: Watcher): void;
+  /** Stops a call. Nothing happens where it is not running or waiting. */
+  cancel(callId: string): void;
+  /** Tells how a call ended, when it has. One that was never started never will be. */
+  settle(settle: Settle, watcher: Watcher): void;
+  /** Forgets a watcher that has left. Its calls go on. */
+  leave(watcher: Watcher): void;
+  /** What is known of a call; undefined for nothing. */
+  find(callId: string): Promise<{ running: true } | { running: false; finished: Finished } | undefined>;
+  /** How many calls run or wait. */
+  readonly size: number;
+  /** Takes on nothing more, stops all calls and resolves when their ends are on disk. */
+  close(): Promise<void>;
+}
+
+/** Takes calls on. While a call is open, all who ask for its id meet there, so that two answers cannot cross. */
+export function createExecutions(options: ExecutionOptions): Executions {
+  const { ledger, endings, onUnexpected } = options;
+  const open = createOpenCalls(onUnexpected);
+  let closing = false;
+
+  /** Answers without taking the call on. */
+  const reply = (callId: string, watcher: Watcher, answer: Promise<Finished>): void => {
+    answer.then(
+      (finished) => watcher.finished(finished),
+      (error: unknown) => {
+        onUnexpected(callId, error);
+        watcher.lost(callId, internalFault(callId, error));
+      },
+    );
+  };
+  const join = (call: OpenCall, start: Start, watcher: Watcher): void => {
+    const asked = askedFor(start);
+    if (isSameCall({ ...call.execution, state: "started" }, asked)) call.watchers.add(watcher);
+    else reply(start.callId, watcher, endings.refuse(asked, reused(start.callId)));
+  };
+  /** A grant that does not hold takes no call on, but the end of a known call is still told. */
+  const answerRefused = async (start: Start, why: Refusal): Promise<Finished> => {
+    const asked = askedFor(start);
+    const known = await ledger.find(start.callId);
+    if (known?.finished !== undefined && isSameCall(known, asked)) return endings.endOf(known);
+    return endings.refuse(asked, why);
+  };
+  const prepare = (good: GoodGrant): PreparedCall | Refusal => {
+    try {
+      return prepareCall(good, options.offered, options.validator);
+    } catch (error: unknown) {
+      onUnexpected(good.grant.callId, error);
+      return refusal(ErrorReason.INTERNAL, "internal error on the device", { request_id: good.grant.callId });
+    }
+  };
+  const takeOn = (good: GoodGrant, watcher: Watcher): void => {
+    const execution = executionOf(good);
+    const prepared = prepare(good);
+    if (prepared.kind === "refused") {
+      open.track(execution, undefined, watcher, () => endings.record(execution, refusedEnd(prepared)));
+      return;
+    }
+    const stop = createStop(prepared.timeoutMs);
+    open.track(execution, stop, watcher, (live) =>
+      perform({ execution, good, prepared, stop, emit: live.push }, options),
+    );
+  };
+  const settleUnknown = async (execution: NewExecution): Promise<Finished> => {
+    const known = await ledger.find(execution.callId);
+    return known === undefined ? endings.record(execution, notStartedEnd()) : endings.endOf(known);
+  };
+
+  return {
+    start(start, watcher) {
+      if (closing) return watcher.lost(start.callId, notReady());
+      const call = open.find(start.callId);
+      if (call !== undefined) return join(call, start, watcher);
+      const good = checkGrant(start, { ...grantFacts(options), nowMs: options.now() });
+      if (good.kind === "refused") reply(start.callId, watcher, answerRefused(start, good));
+      else takeOn(good, watcher);
+    },
+    cancel: (callId) => open.find(callId)?.stop?.stop("cancelled"),
+    settle({ callId, tool, argsDigest }, watcher) {
+      if (closing) return watcher.lost(callId, notReady());
+      const call = open.find(callId);
+      if (call !== undefined) return void call.watchers.add(watcher);
+      const execution = { callId, grantId: undefined, tool, argsDigest };
+      open.track(execution, undefined, watcher, () => settleUnknown(execution));
+    },
+    leave: (watcher) => open.leave(watcher),
+    async find(callId) {
+      const known = await ledger.find(callId);
+      // Looked at after the ledger, because a call that is not open any more has its end there.
+      if (open.find(callId) !== undefined) return { running: true };
+      return known && { running: false, finished: await endings.endOf(known) };
+    },
+    get size() {
+      return open.size;
+    },
+    async close() {
+      closing = true;
+      await open.shutDown();
+    },
+  };
+}
+
+function grantFacts({ verifier, deviceId, schemaDigests, manifestDigest }: ExecutionOptions) {
+  return { verifier, deviceId, schemaDigests, manifestDigest };
+}
+
+function executionOf({ grant, argsDigest }: GoodGrant): NewExecution {
+  return { callId: grant.callId, grantId: grant.grantId, tool: grant.tool, argsDigest };
+}
+
+/** What a start asks for, whatever its grant is worth. */
+function askedFor(start: Start): NewExecution {
+  return { callId: start.callId, grantId: undefined, tool: start.tool, argsDigest: sha256Hex(start.arguments) };
+}
+
+/** The fault for everything that is asked of an agent that is closing. */
+export function notReady(): ConnectError {
+  return fault(ErrorReason.NOT_READY, {}, { message: "the device agent is closing" });
+}

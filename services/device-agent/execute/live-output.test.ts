@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+import type { Output } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { createLiveOutput, MAX_CHUNK_BYTES, MAX_WAITING_BYTES } from "./live-output.ts";
+import type { Watcher } from "./watcher.ts";
+
+/** A watcher whose link takes output only when it is told to. */
+function createTestWatcher() {
+  const got: Output[] = [];
+  let gate = Promise.withResolvers<void>();
+  const watcher: Watcher = {
+    output: (output) => got.push(output),
+    room: () => gate.promise,
+    finished: () => undefined,
+    lost: () => undefined,
+  };
+  return {
+    watcher,
+    got,
+    open: () => gate.resolve(),
+    shut() {
+      gate = Promise.withResolvers<void>();
+    },
+    text: () => got.map(({ data }) => Buffer.from(data).toString()).join(""),
+  };
+}
+
+test("numbers chunks in the order they were printed, across both streams", async () => {
+  const slow = createTestWatcher();
+  slow.open();
+  const live = createLiveOutput("call-1", new Set([slow.watcher]));
+  live.push("stdout", Buffer.from("a"));
+  live.push("stderr", Buffer.from("b"));
+  live.push("stdout", Buffer.from("c"));
+  live.end();
+  expect(slow.got.map(({ sequence }) => sequence)).toEqual([0, 1, 2]);
+  expect(slow.got.map(({ stream }) => stream)).toEqual([OutputStream.STDOUT, OutputStream.STDERR, OutputStream.STDOUT]);
+  expect(slow.text()).toBe("abc");
+});
+
+test("splits what is larger than a chunk may be", () => {
+  const slow = createTestWatcher();
+  const live = createLiveOutput("call-1", new Set([slow.watcher]));
+  live.push("stdout", Buffer.alloc(MAX_CHUNK_BYTES * 2 + 1, "x"));
+  live.end();
+  expect(slow.got.map(({ data }) => data.length)).toEqual([MAX_CHUNK_BYTES, MAX_CHUNK_BYTES, 1]);
+});
+
+test("waits while the link has no room, and sends all before the end", async () => {
+  const slow = createTestWatcher();
+  const live = createLiveOutput("call-1", new Set([slow.watcher]));
+  live.push("stdout", Buffer.from("first"));
+  await Promise.resolve();
+  expect(slow.got).toEqual([]);
+  live.end();
+  expect(slow.text()).toBe("first");
+});
+
+test("leaves out what does not fit, says how much, and leaves no gap in the numbers", async () => {
+  const slow = createTestWatcher();
+  const live = createLiveOutput("call-1", new Set([slow.watcher]));
+  live.push("stdout", Buffer.alloc(MAX_WAITING_BYTES, "x"));
+  live.push("stdout", Buffer.from("lost"));
+  live.push("stderr", Buffer.from("lost"));
+  slow.open();
+  await new Promise(setImmediate);
+  live.push("stdout", Buffer.from("seen"));
+  live.end();
+  expect(slow.text().slice(MAX_WAITING_BYTES)).toBe("\n[... 8 bytes left out ...]\nseen");
+  expect(slow.got.map(({ sequence }) => sequence)).toEqual(slow.got.map((_, index) => index));
+});
+
+test("goes on without anybody who watches", () => {
+  const live = createLiveOutput("call-1", new Set());
+  live.push("stdout", Buffer.from("nobody"));
+  live.end();
+});

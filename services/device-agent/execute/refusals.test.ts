@@ -1,0 +1,109 @@
+import { describe, expect, test } from "vitest";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { Outcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { CLOCK_SKEW_MS } from "../grants/check-grant.ts";
+import { bytesOf, createGate, PING_CALL, ping, run, settle } from "../testing/test-calls.ts";
+import { openTestDevice } from "../testing/test-executions.ts";
+import { EVAL, EXEC, testTool } from "../testing/test-tools.ts";
+import type { ToolEntry } from "../tools/index.ts";
+
+describe("a grant", () => {
+  test("that another call has used is refused as replayed", async () => {
+    const gate = createGate();
+    gate.open();
+    await using device = await openTestDevice({ tools: [gate.tool] });
+    const grantId = "ab".repeat(16);
+    await run(device, await device.grants.start(PING_CALL, { grantId }));
+    const again = await run(device, await device.grants.start({ ...PING_CALL, callId: "call-2" }, { grantId }));
+    expect(again).toMatchObject({
+      outcome: Outcome.REFUSED,
+      error: { reason: ErrorReason.GRANT_REPLAYED, metadata: { jti: grantId } },
+    });
+    expect(gate.runs).toHaveLength(1);
+  });
+
+  test("that is shown for another call is refused as replayed", async () => {
+    await using device = await openTestDevice({ tools: [ping] });
+    const start = await device.grants.start(PING_CALL);
+    await run(device, start);
+    const again = await run(device, { ...start, callId: "call-2" });
+    expect(again).toMatchObject({ outcome: Outcome.REFUSED, error: { reason: ErrorReason.GRANT_REPLAYED } });
+  });
+
+  test("that is forged gets a signed refusal and does not use up the call's id", async () => {
+    await using device = await openTestDevice({ tools: [ping] });
+    await using stranger = await openTestDevice({ tools: [ping] });
+    const refused = await run(device, await stranger.grants.start(PING_CALL));
+    expect(refused).toMatchObject({ outcome: Outcome.REFUSED, error: { reason: ErrorReason.GRANT_INVALID } });
+    expect(device.receiptOf(refused)).toMatchObject({
+      callId: "call-1",
+      grantId: "",
+      reason: ErrorReason.GRANT_INVALID,
+    });
+    expect(await device.ledger.find("call-1")).toBeUndefined();
+    expect(await run(device, await device.grants.start(PING_CALL))).toMatchObject({ outcome: Outcome.SUCCEEDED });
+  });
+
+  test("that ends before the call's turn comes does not run it", async () => {
+    let nowMs = Date.now();
+    const gate = createGate();
+    await using device = await openTestDevice({ tools: [gate.tool], maxRunning: 1, now: () => nowMs });
+    const first = run(device, await device.grants.start(PING_CALL));
+    const second = run(device, await device.grants.start({ ...PING_CALL, callId: "call-2" }));
+    await gate.started;
+    nowMs += 59_000 + CLOCK_SKEW_MS;
+    gate.open();
+    expect(await first).toMatchObject({ outcome: Outcome.SUCCEEDED });
+    expect(await second).toMatchObject({ outcome: Outcome.REFUSED, error: { reason: ErrorReason.GRANT_EXPIRED } });
+    expect(gate.runs).toHaveLength(1);
+  });
+});
+
+describe("whatever the grant says, the device refuses", () => {
+  const never = (method: ToolEntry["method"]) => testTool(method, () => Promise.reject(new Error("it ran")));
+
+  test.each([
+    ["a destructive program", "exec", { argv: ["rm", "-rf", "/"] }],
+    ["destructive shell text", "shell.eval", { command: "true; rm -rf /" }],
+  ])("%s", async (_, tool, args) => {
+    await using device = await openTestDevice({ tools: [never(EXEC), never(EVAL)] });
+    const finished = await run(device, await device.grants.start({ ...PING_CALL, tool, args }));
+    expect(finished).toMatchObject({ outcome: Outcome.REFUSED, error: { reason: ErrorReason.POLICY_BLOCKED } });
+    expect(finished.error?.metadata.rules).toMatch(/^blocklist\//);
+    expect(device.receiptOf(finished).outcome).toBe(Outcome.REFUSED);
+    expect(device.receiptOf(finished).startTime).toBeUndefined();
+  });
+
+  test("a tool that its manifest does not offer", async () => {
+    await using device = await openTestDevice({ tools: [ping], notOffered: [never(EXEC)] });
+    const finished = await run(
+      device,
+      await device.grants.start({ ...PING_CALL, tool: "exec", args: { argv: ["true"] } }),
+    );
+    expect(finished).toMatchObject({
+      outcome: Outcome.REFUSED,
+      error: { reason: ErrorReason.MANIFEST_REFUSED, metadata: { capability: "shell.exec" } },
+    });
+  });
+
+  test.each([
+    ["a field that does not exist", { argv: ["true"], shell: true }, "shell"],
+    ["a field of another type", { argv: ["true", 5] }, "argv[1]"],
+    ["a value that breaks a rule", { argv: [] }, "argv"],
+  ])("%s", async (_, args, field) => {
+    await using device = await openTestDevice({ tools: [never(EXEC)] });
+    const finished = await run(device, await device.grants.start({ ...PING_CALL, tool: "exec", args: args as never }));
+    expect(finished).toMatchObject({
+      outcome: Outcome.REFUSED,
+      error: { reason: ErrorReason.INVALID_INPUT, metadata: { field } },
+    });
+  });
+
+  test("and remembers it: the grant is used up", async () => {
+    await using device = await openTestDevice({ tools: [never(EXEC)] });
+    const start = await device.grants.start({ ...PING_CALL, tool: "exec", args: { argv: ["rm", "-rf", "/"] } });
+    const first = await run(device, start);
+    expect(bytesOf(await settle(device, "call-1"))).toEqual(bytesOf(first));
+    expect(await device.ledger.find("call-1")).toMatchObject({ state: "refused" });
+  });
+});

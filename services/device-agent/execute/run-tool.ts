@@ -1,0 +1,52 @@
+import { type Message, toJson } from "@bufbuild/protobuf";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../../../lib/fault/fault.ts";
+import type { ToolEntry } from "../tools/index.ts";
+import type { ToolContext } from "../tools/tool.ts";
+import { type CallEnd, faultEnd, internalEnd, stoppedEnd, succeeded } from "./call-end.ts";
+import type { PreparedCall } from "./prepare.ts";
+import type { Stop } from "./stop.ts";
+
+/** The most bytes of an output, as ProtoJSON. */
+export const MAX_OUTPUT_BYTES = 2 * 1024 * 1024;
+
+/** What running a tool needs. */
+export interface RunOptions {
+  callId: string;
+  stop: Stop;
+  executor: ToolContext["executor"];
+  roots: ToolContext["roots"];
+  emit: ToolContext["emit"];
+  /** Hears of what nobody expected. */
+  onUnexpected(error: unknown): void;
+}
+
+/** Runs a tool to its end. Never rejects: whatever it throws is an end of the call. */
+export async function runTool(call: PreparedCall, options: RunOptions): Promise<CallEnd> {
+  const { stop, executor, roots, emit } = options;
+  try {
+    const context = { signal: stop.signal, timeoutMs: call.timeoutMs, executor, roots, emit };
+    const output = await Promise.race([call.entry.run(call.input, context), stop.overdue]);
+    return output === undefined ? overdueEnd(stop, call.timeoutMs) : succeeded(encodeOutput(call.entry, output));
+  } catch (error: unknown) {
+    const end = faultEnd(error, stop.kind);
+    if (end !== undefined) return end;
+    if (stop.kind !== undefined) return stoppedEnd(stop.kind, call.timeoutMs);
+    options.onUnexpected(error);
+    return internalEnd(options.callId);
+  }
+}
+
+/** The output as ProtoJSON. Fault: TOOL_FAILED{limit,bytes} where it is too large. */
+export function encodeOutput(entry: ToolEntry, output: Message): Uint8Array {
+  const bytes = Buffer.from(JSON.stringify(toJson(entry.output, output)));
+  if (bytes.length <= MAX_OUTPUT_BYTES) return bytes;
+  const metadata = { limit: String(MAX_OUTPUT_BYTES), bytes: String(bytes.length) };
+  const message = `the tool ran, but its output of ${bytes.length} bytes is larger than ${MAX_OUTPUT_BYTES}`;
+  throw fault(ErrorReason.TOOL_FAILED, metadata, { message });
+}
+
+function overdueEnd(stop: Stop, timeoutMs: number): CallEnd {
+  const end = stoppedEnd(stop.kind ?? "timed_out", timeoutMs);
+  return { ...end, message: `${end.message}; it did not heed that and may still be running` };
+}

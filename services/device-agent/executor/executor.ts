@@ -1,0 +1,66 @@
+/** How far a program is kept from the rest of the machine. "none": it runs as the agent does. */
+export type ExecutorLevel = "none";
+
+/** Runs programs for tools. One interface, so that a tool does not know how far its programs are kept apart. */
+export interface Executor {
+  /** What it guarantees. Recorded with every call. */
+  readonly level: ExecutorLevel;
+
+  /** The absolute path of a program on the fixed PATH, or undefined where there is none. */
+  resolve(program: string): string | undefined;
+
+  /**
+   * Runs one program to its end and returns what became of it. A program that fails, is signalled, runs out of time or
+   * is cancelled is an outcome. Faults: START_FAILED{program,cause} where it could not be started, so that nothing ran;
+   * INVALID_INPUT{field,rule} for a relative program path or a reserved environment variable.
+   */
+  run(spec: RunSpec): Promise<RunOutcome>;
+}
+
+/** What to run, and how. */
+export interface RunSpec {
+  /** The program and its arguments. The first is a name on the fixed PATH or an absolute path. No shell reads them. */
+  argv: readonly string[];
+  /** The folder to run in. The caller has checked it: see Roots. */
+  cwd: string;
+  /** Variables that the caller of the tool asks for. Reserved names are refused. Default none. */
+  env?: Readonly<Record<string, string>>;
+  /** Variables that the tool's own code sets. Not checked; wins over `env`. Default none. */
+  toolEnv?: Readonly<Record<string, string>>;
+  /** What the program reads. Default nothing: end of file at once. */
+  stdin?: string | Uint8Array;
+  /** The longest it may run, in milliseconds. Then its whole tree is killed. */
+  timeoutMs: number;
+  /** Aborting it kills the whole tree. With a reason named "TimeoutError" the outcome is timed_out, else cancelled. */
+  signal: AbortSignal;
+  /** How much of each stream is kept, in bytes: the head and the tail where there is more. Default 262144. */
+  maxOutputBytes?: number;
+  /** Gets every chunk as it comes, whole, whatever maxOutputBytes says. */
+  onOutput?: ((stream: OutputStream, chunk: Uint8Array) => void) | undefined;
+}
+
+/** Which of a program's two outputs. */
+export type OutputStream = "stdout" | "stderr";
+
+/** What became of a program that was started. */
+export type RunOutcome = RunResult &
+  (
+    | { kind: "exited"; code: number }
+    | { kind: "signalled"; signal: NodeJS.Signals; number: number }
+    | { kind: "timed_out"; survivors: number }
+    | { kind: "cancelled"; survivors: number }
+  );
+
+/** What every outcome carries. */
+export interface RunResult {
+  /** What was kept of standard output, decoded as UTF-8. */
+  stdout: string;
+  /** What was kept of standard error, decoded as UTF-8. */
+  stderr: string;
+  /** True when output was left out. */
+  truncated: boolean;
+  /** How long it ran, in whole milliseconds. */
+  durationMs: number;
+  /** True when the program ended and children of it were still in its group or held its output. They were killed. */
+  leftBehind: boolean;
+}

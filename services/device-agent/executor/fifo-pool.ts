@@ -1,0 +1,90 @@
+import { execFile } from "node:child_process";
+import { closeSync, constants, mkdtempSync, openSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+/** Both ends of a pipe. */
+export interface PipeEnds {
+  read: number;
+  write: number;
+}
+
+/** Makes real pipes. */
+export interface FifoPool {
+  /** So many pipes, or undefined where none can be made. The caller closes all ends. */
+  take(count: number): Promise<PipeEnds[] | undefined>;
+}
+
+/** How many are made at once, and at how many the next ones are made. */
+const BATCH = 96;
+const LOW = 32;
+
+/** O_PATH of Linux: holds a FIFO without being an end of it. */
+const O_PATH = 0o10000000;
+
+const { O_RDONLY, O_WRONLY, O_NONBLOCK } = constants;
+
+/** By its full path: this runs for the agent itself, whatever the PATH of programs says. */
+const MKFIFO = "/usr/bin/mkfifo";
+
+const run = promisify(execFile);
+
+/**
+ * Pipes for what programs print, on Linux. What Node calls a pipe is a socket pair, and a program cannot open a socket
+ * by name: "> /dev/stderr" fails with ENXIO. Node cannot call pipe(2), so `mkfifo` makes FIFOs, many at once; each is
+ * unlinked at once, reached through a held descriptor only, and used for one run: a program that keeps an end cannot
+ * read or write what belongs to a later one.
+ */
+export function createFifoPool(): FifoPool {
+  const ready: number[] = [];
+  let filling: Promise<void> | undefined;
+  let broken = process.platform !== "linux";
+
+  const fill = async (): Promise<void> => {
+    try {
+      ready.push(...(await makeFifos(BATCH)));
+    } catch {
+      // Without mkfifo or a temporary folder programs get Node's own pipes.
+      broken = true;
+    }
+    filling = undefined;
+  };
+
+  return {
+    async take(count) {
+      while (!broken && ready.length < count) {
+        filling ??= fill();
+        await filling;
+      }
+      if (ready.length < count) return undefined;
+      const taken = ready.splice(-count);
+      if (!broken && ready.length < LOW) filling ??= fill();
+      return taken.map(endsOf);
+    },
+  };
+}
+
+async function makeFifos(count: number): Promise<number[]> {
+  const folder = mkdtempSync(join(tmpdir(), "reeve-fifo-"));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  // The agent may be told to end just now.
+  process.once("exit", remove);
+  try {
+    const paths = Array.from({ length: count }, (_, at) => join(folder, String(at)));
+    await run(MKFIFO, ["-m", "600", ...paths], { env: {} });
+    return paths.map((path) => openSync(path, O_PATH));
+  } finally {
+    process.off("exit", remove);
+    remove();
+  }
+}
+
+/** The end that reads does not block, so that it opens before there is a writer; the program's end blocks. */
+function endsOf(fifo: number): PipeEnds {
+  const reopen = (flags: number): number => openSync(`/proc/self/fd/${fifo}`, flags);
+  const read = reopen(O_RDONLY | O_NONBLOCK);
+  const write = reopen(O_WRONLY);
+  closeSync(fifo);
+  return { read, write };
+}

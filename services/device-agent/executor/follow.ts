@@ -1,0 +1,123 @@
+import { constants } from "node:os";
+import type { Readable } from "node:stream";
+import { type Capture, createCapture } from "./capture.ts";
+import type { OutputStream, RunOutcome, RunResult, RunSpec } from "./executor.ts";
+import { killTree } from "./kill-tree.ts";
+import { groupExists } from "./process-tree.ts";
+import type { Started } from "./stdio.ts";
+
+/** How a run is ended that has to be. */
+export interface EndOptions {
+  /** The value of the marker variable that the program was started with. */
+  marker: string;
+  /** How long its tree may take to end after SIGTERM, in milliseconds. */
+  graceMs: number;
+}
+
+/** What is kept of each stream where the caller does not say, in bytes. */
+const DEFAULT_OUTPUT_BYTES = 256 * 1024;
+
+/** How long output may stay open after the program has ended, in milliseconds, before whoever holds it is killed. */
+const DRAIN_MS = 500;
+
+type Exit = { code: number | null; signal: NodeJS.Signals | null };
+type StopKind = "timed_out" | "cancelled";
+
+/**
+ * Gathers what a program prints, which has just been started, and sees it to its end. Must be called in the same turn
+ * of the event loop as the start, so that its end is not missed.
+ */
+export async function follow(started: Started, spec: RunSpec, end: EndOptions): Promise<RunOutcome> {
+  const startedAt = performance.now();
+  const { child, stdout, stderr } = started;
+  const pid = child.pid ?? 0;
+  const exited = new Promise<Exit>((resolve) => child.once("exit", (code, signal) => resolve({ code, signal })));
+  const out = capture(stdout, "stdout", spec);
+  const err = capture(stderr, "stderr", spec);
+  const closed = Promise.all([out.closed, err.closed]).then(() => undefined);
+  const stop = watchStop(spec);
+  try {
+    const first = await Promise.race([exited, stop.promise]);
+    const ending = typeof first === "string" ? await stopTree(pid, first, end) : await settle(pid, first, closed, end);
+    await drain(started, closed);
+    const durationMs = Math.round(performance.now() - startedAt);
+    return { ...textOf(out.kept, err.kept), durationMs, ...ending };
+  } finally {
+    stop.release();
+  }
+}
+
+type Ending = RunOutcome extends infer O
+  ? O extends RunOutcome
+    ? Omit<O, Exclude<keyof RunResult, "leftBehind">>
+    : never
+  : never;
+
+async function stopTree(pid: number, kind: StopKind, end: EndOptions): Promise<Ending> {
+  const { survivors } = await killTree({ pid, ...end });
+  return { kind, survivors, leftBehind: false };
+}
+
+async function settle(pid: number, exit: Exit, closed: Promise<void>, end: EndOptions): Promise<Ending> {
+  const open = !(await within(closed, DRAIN_MS));
+  const found = open || groupExists(pid) ? (await killTree({ pid, ...end })).found : 0;
+  const leftBehind = open || found > 0;
+  if (exit.signal === null) return { kind: "exited", code: exit.code ?? 0, leftBehind };
+  return { kind: "signalled", signal: exit.signal, number: constants.signals[exit.signal], leftBehind };
+}
+
+function capture(source: Readable, stream: OutputStream, spec: RunSpec): { kept: Capture; closed: Promise<void> } {
+  const kept = createCapture(spec.maxOutputBytes ?? DEFAULT_OUTPUT_BYTES);
+  source.on("data", (chunk: Buffer) => {
+    kept.push(chunk);
+    spec.onOutput?.(stream, chunk);
+  });
+  // A reset means that the other end is gone, which the exit tells better.
+  source.on("error", () => undefined);
+  return { kept, closed: new Promise((resolve) => source.once("close", resolve)) };
+}
+
+function textOf(out: Capture, err: Capture): Pick<RunResult, "stdout" | "stderr" | "truncated"> {
+  const stdout = out.end();
+  const stderr = err.end();
+  return { stdout: stdout.text, stderr: stderr.text, truncated: stdout.truncated || stderr.truncated };
+}
+
+function watchStop(spec: RunSpec): { promise: Promise<StopKind>; release(): void } {
+  const { promise, resolve } = Promise.withResolvers<StopKind>();
+  const timer = setTimeout(() => resolve("timed_out"), spec.timeoutMs);
+  const onAbort = (): void => resolve(stopKind(spec.signal));
+  spec.signal.addEventListener("abort", onAbort, { once: true });
+  return {
+    promise,
+    release() {
+      clearTimeout(timer);
+      spec.signal.removeEventListener("abort", onAbort);
+    },
+  };
+}
+
+/** What an aborted signal means: a reason named "TimeoutError" is the end of the time, anything else a cancel. */
+export function stopKind(signal: AbortSignal): StopKind {
+  const reason: unknown = signal.reason;
+  return reason instanceof Error && reason.name === "TimeoutError" ? "timed_out" : "cancelled";
+}
+
+/** Reads what is left in the pipes, then lets go of them, whoever still holds the other end. */
+async function drain({ stdout, stderr }: Started, closed: Promise<void>): Promise<void> {
+  if (await within(closed, DRAIN_MS)) return;
+  stdout.destroy();
+  stderr.destroy();
+}
+
+async function within(event: Promise<void>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
+  });
+  try {
+    return await Promise.race([event.then(() => true), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

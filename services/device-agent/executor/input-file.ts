@@ -1,0 +1,21 @@
+import { closeSync, constants, openSync, unlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+
+/**
+ * A descriptor that reads the given bytes, for a program's standard input: a file without a name, as a shell makes for
+ * a here-document. A program can open it by name (/dev/stdin), and nobody has to feed it. The caller closes it.
+ */
+export function openInput(input: string | Uint8Array, id: string): number {
+  const path = join(tmpdir(), `reeve-input-${id}`);
+  const write = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+  try {
+    writeFileSync(write, input);
+    return openSync(path, O_RDONLY | O_NOFOLLOW);
+  } finally {
+    unlinkSync(path);
+    closeSync(write);
+  }
+}

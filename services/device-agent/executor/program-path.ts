@@ -1,0 +1,58 @@
+import { accessSync, constants, statSync } from "node:fs";
+import { isAbsolute, join } from "node:path";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../../../lib/fault/fault.ts";
+
+/** Finds programs on one PATH. */
+export interface ProgramFinder {
+  /** The absolute path of a program, or undefined. What was found is kept; what was not is looked for again. */
+  find(program: string): string | undefined;
+  /** Forgets a program that could not be started. */
+  forget(program: string): void;
+}
+
+/** A finder over the absolute folders of `path`. An empty or relative folder would mean the work folder: left out. */
+export function createProgramFinder(path: string): ProgramFinder {
+  const folders = path.split(":").filter((folder) => isAbsolute(folder));
+  const known = new Map<string, string>();
+  return {
+    find(program) {
+      if (isAbsolute(program)) return program;
+      const hit = known.get(program);
+      if (hit !== undefined) return hit;
+      const found = folders.map((folder) => join(folder, program)).find(isExecutableFile);
+      if (found !== undefined) known.set(program, found);
+      return found;
+    },
+    forget(program) {
+      known.delete(program);
+    },
+  };
+}
+
+/** The path to start, or a fault: INVALID_INPUT for a relative path, START_FAILED where nothing is found. */
+export function requireProgram(finder: ProgramFinder, program: string): string {
+  if (program === "" || (program.includes("/") && !isAbsolute(program))) {
+    const field = "argv[0]";
+    const message = "the program must be a name on the PATH or an absolute path";
+    throw fault(ErrorReason.INVALID_INPUT, { field, rule: "program" }, { message, violations: [{ field, message }] });
+  }
+  const path = finder.find(program);
+  if (path === undefined) throw startFailed(program, "not found on the PATH");
+  return path;
+}
+
+/** The fault for a program that could not be started: nothing ran. */
+export function startFailed(program: string, cause: string, error?: unknown): Error {
+  const message = `${program} could not be started: ${cause}`;
+  return fault(ErrorReason.START_FAILED, { program, cause }, { message, cause: error });
+}
+
+function isExecutableFile(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,136 @@
+import { type Database, openDatabase } from "../../../lib/store/database.ts";
+import { createGroupCommit } from "../../../lib/store/group-commit.ts";
+import type { QueryRunner } from "../../../lib/store/prepared.ts";
+import { type EndColumns, ledgerQueries, PRUNE_ROWS } from "./queries.ts";
+import { type ExecutionState, type ExecutionTable, type LedgerTables, ledgerMigrations } from "./schema.ts";
+import { shareWrites } from "./shared-write.ts";
+
+/** What the ledger holds of one call. */
+export interface Execution {
+  callId: string;
+  grantId: string | undefined;
+  tool: string;
+  /** SHA-256 of the canonical arguments, in hex. */
+  argsDigest: string;
+  state: ExecutionState;
+  /** Undefined where nothing ran. In milliseconds since 1970. */
+  startMs: number | undefined;
+  /** The bytes of reeve.device.v1.Finished; undefined while it has no end. */
+  finished: Uint8Array | undefined;
+}
+
+/** A call that the ledger shall take on. */
+export interface NewExecution {
+  callId: string;
+  /** Undefined for a call that is settled without a grant. */
+  grantId: string | undefined;
+  tool: string;
+  argsDigest: string;
+}
+
+/** The end of a call. */
+export interface ExecutionEnd {
+  callId: string;
+  state: Exclude<ExecutionState, "started">;
+  outcome: number;
+  reason: number;
+  endMs: number;
+  /** The bytes of reeve.device.v1.Finished. */
+  finished: Uint8Array;
+}
+
+/** What became of an attempt to take a call on. */
+export type TakeResult =
+  /** It is on disk. */
+  | { kind: "taken" }
+  /** The call id is known: nothing was written. */
+  | { kind: "known"; execution: Execution }
+  /** Another call has used the grant: nothing was written. */
+  | { kind: "replayed" };
+
+/**
+ * The device's write-ahead record of what it ran. Each promise resolves after the commit is synced to disk, but that of
+ * `finish`, which resolves after the commit: a power cut right then leaves "started", and so INTERRUPTED. The unique
+ * call id and grant id are what makes a call run at most once, also across a crash.
+ */
+export interface Ledger {
+  /** Writes that a call is about to run. Only "taken" lets it. */
+  begin(execution: NewExecution, startMs: number): Promise<TakeResult>;
+  /** Writes the end of a call that was begun. Resolves with false, and writes nothing, where it has an end already. */
+  finish(end: ExecutionEnd): Promise<boolean>;
+  /** Writes a call that ended without having been begun, and uses up its grant. */
+  record(execution: NewExecution, end: ExecutionEnd): Promise<TakeResult>;
+  /** What is known of a call. */
+  find(callId: string): Promise<Execution | undefined>;
+  /** Calls that were begun and have no end. At process start: the interrupted ones. */
+  unended(): Promise<Execution[]>;
+  /** Forgets calls that ended before that time. Resolves with their number. */
+  prune(beforeMs: number): Promise<number>;
+  /** Waits for what is being written, and closes the database. */
+  close(): Promise<void>;
+}
+
+/** Opens the ledger in a SQLite file, which is made where it is missing. */
+export async function openLedger(path: string): Promise<Ledger> {
+  const db: Database<LedgerTables> = await openDatabase({ path, migrations: ledgerMigrations });
+  const writes = createGroupCommit(db);
+  const writeRow = shareWrites(writes.write);
+  const writeEnd = shareWrites(writes.writeThenSync);
+  const query = ledgerQueries(db);
+
+  const find = async (on: QueryRunner, callId: string): Promise<Execution | undefined> => {
+    const row = await query.find.first(on, { callId });
+    return row && executionOf(row);
+  };
+  const take = (row: ExecutionTable): Promise<TakeResult> =>
+    writeRow(async (trx): Promise<TakeResult> => {
+      if ((await query.insert.run(trx, row)) === 1) return { kind: "taken" };
+      const execution = await find(trx, row.call_id);
+      return execution === undefined ? { kind: "replayed" } : { kind: "known", execution };
+    });
+
+  return {
+    begin: (execution, startMs) => take({ ...columnsOf(execution), ...NO_END, start_ms: startMs }),
+    record: (execution, end) => take({ ...columnsOf(execution), ...endColumns(end), start_ms: null }),
+    finish: (end) => writeEnd(async (trx) => (await query.end.run(trx, endColumns(end))) === 1),
+    find: (callId) => find(db, callId),
+    async unended() {
+      return (await query.unended.all(db, {})).map(executionOf);
+    },
+    async prune(beforeMs) {
+      for (let total = 0; ; ) {
+        const pruned = await writes.write((trx) => query.prune.run(trx, { beforeMs }));
+        total += pruned;
+        if (pruned < PRUNE_ROWS) return total;
+      }
+    },
+    async close() {
+      await writes.close();
+      await db.destroy();
+    },
+  };
+}
+
+const NO_END = { state: "started", outcome: null, reason: null, end_ms: null, finished: null } as const;
+
+function columnsOf(execution: NewExecution) {
+  const { callId, grantId, tool, argsDigest } = execution;
+  return { call_id: callId, grant_id: grantId ?? null, tool, args_digest: argsDigest };
+}
+
+function endColumns(end: ExecutionEnd): EndColumns {
+  const { callId, state, outcome, reason, endMs, finished } = end;
+  return { call_id: callId, state, outcome, reason, end_ms: endMs, finished };
+}
+
+function executionOf(row: ExecutionTable): Execution {
+  return {
+    callId: row.call_id,
+    grantId: row.grant_id ?? undefined,
+    tool: row.tool,
+    argsDigest: row.args_digest,
+    state: row.state,
+    startMs: row.start_ms ?? undefined,
+    finished: row.finished ?? undefined,
+  };
+}

@@ -1,0 +1,131 @@
+import { create } from "@bufbuild/protobuf";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import {
+  type Command,
+  type Event,
+  EventSchema,
+  type LinkRequest,
+  type LinkResponse,
+  LinkResponseSchema,
+} from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { reasonOf } from "../../../lib/fault/fault.ts";
+import { type BatchQueue, createBatchQueue } from "../../../lib/link/batch-queue.ts";
+import type { Executions } from "../execute/executions.ts";
+import type { Watcher } from "../execute/watcher.ts";
+import { splitEvents } from "./event-batches.ts";
+
+/** What a link joins. */
+export interface LinkOptions {
+  executions: Executions;
+  /** The device's signed manifest, for the first event. */
+  manifest: Envelope;
+  /** Aborted when the caller has left, or the server ends its streams: the link ends at once. */
+  left: AbortSignal;
+  /** Aborted when the agent has ended all calls: the link ends after what it still has to tell. */
+  closed: AbortSignal;
+}
+
+/**
+ * One link: commands in, events out, any number of links at once. The first event is Hello. A call outlives the link it
+ * came on. When the commands end, the link ends after the last call that was asked for on it.
+ */
+export async function* serveLink(
+  requests: AsyncIterable<LinkRequest>,
+  options: LinkOptions,
+): AsyncGenerator<LinkResponse> {
+  const { executions, manifest, left, closed } = options;
+  closed.throwIfAborted();
+  const queue = createBatchQueue<Event>();
+  const asker = createAsker(queue);
+  const onLeft = (): void => queue.end(errorOf(left.reason));
+  const onClosed = (): void => queue.end();
+  left.addEventListener("abort", onLeft, { once: true });
+  closed.addEventListener("abort", onClosed, { once: true });
+  if (left.aborted) onLeft();
+  queue.push(create(EventSchema, { event: { case: "hello", value: { manifest } } }));
+  void readCommands(requests, asker, executions, queue);
+  try {
+    for await (const batch of queue.batches()) {
+      for (const events of splitEvents(batch)) yield create(LinkResponseSchema, { events });
+    }
+  } finally {
+    left.removeEventListener("abort", onLeft);
+    closed.removeEventListener("abort", onClosed);
+    executions.leave(asker.watcher);
+  }
+}
+
+async function readCommands(
+  requests: AsyncIterable<LinkRequest>,
+  asker: Asker,
+  executions: Executions,
+  queue: BatchQueue<Event>,
+): Promise<void> {
+  try {
+    for await (const request of requests) {
+      for (const command of request.commands) obey(command, asker, executions);
+    }
+    asker.endWhenAnswered();
+  } catch (error: unknown) {
+    // The caller left, or sent what is no command: either way this link is over, and its calls go on.
+    queue.end(errorOf(error));
+  }
+}
+
+function obey({ command }: Command, asker: Asker, executions: Executions): void {
+  switch (command.case) {
+    case "start":
+      asker.ask(command.value.callId);
+      executions.start(command.value, asker.watcher);
+      break;
+    case "cancel":
+      executions.cancel(command.value.callId);
+      break;
+    case "settle":
+      asker.ask(command.value.callId);
+      executions.settle(command.value, asker.watcher);
+      break;
+    default:
+    // A command of a newer control plane: it gets no answer, as from a device that lacks it.
+  }
+}
+
+/** One link's side as a watcher, with the calls that it still waits for. */
+interface Asker {
+  watcher: Watcher;
+  ask(callId: string): void;
+  endWhenAnswered(): void;
+}
+
+function createAsker(queue: BatchQueue<Event>): Asker {
+  const asked = new Set<string>();
+  let ending = false;
+  const endIfDone = (): void => {
+    if (ending && asked.size === 0) queue.end();
+  };
+  return {
+    watcher: {
+      output: (value) => queue.push(create(EventSchema, { event: { case: "output", value } })),
+      room: () => queue.room(),
+      finished(value) {
+        queue.push(create(EventSchema, { event: { case: "finished", value } }));
+        asked.delete(value.callId);
+        endIfDone();
+      },
+      lost(_, error) {
+        // A closing agent still tells the ends of its calls on this link. Else the caller has to link and ask again.
+        if (reasonOf(error) !== ErrorReason.NOT_READY) queue.end(error);
+      },
+    },
+    ask: (callId) => asked.add(callId),
+    endWhenAnswered() {
+      ending = true;
+      endIfDone();
+    },
+  };
+}
+
+function errorOf(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error(String(reason));
+}

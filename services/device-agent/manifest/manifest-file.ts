@@ -1,0 +1,39 @@
+import { open, readFile, rename } from "node:fs/promises";
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { EnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import type { Manifest } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import type { SigningKey } from "../../../lib/sign/keys.ts";
+import { openManifest, type SealedManifest, sayTheSame, sealManifest } from "./manifest.ts";
+
+/**
+ * The signed manifest that says this: the one in the file where it says the same, else a new one, which replaces it.
+ * So a restart alone does not change the digest, and grants that were given before it stay good. A file that cannot be
+ * read, or that another key signed, is replaced.
+ */
+export async function keepManifest(path: string, key: SigningKey, manifest: Manifest): Promise<SealedManifest> {
+  const stored = await loadManifest(path, key);
+  if (stored !== undefined && sayTheSame(stored.manifest, manifest)) return stored;
+  const sealed = sealManifest(key, manifest);
+  await replaceFile(path, toBinary(EnvelopeSchema, sealed.envelope));
+  return sealed;
+}
+
+async function loadManifest(path: string, key: SigningKey): Promise<SealedManifest | undefined> {
+  try {
+    return openManifest(key, fromBinary(EnvelopeSchema, await readFile(path)));
+  } catch {
+    return undefined;
+  }
+}
+
+async function replaceFile(path: string, bytes: Uint8Array): Promise<void> {
+  const draft = `${path}.tmp`;
+  const file = await open(draft, "w", 0o600);
+  try {
+    await file.writeFile(bytes);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(draft, path);
+}

@@ -1,0 +1,90 @@
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import type { Mode, SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
+import { type Manifest, ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { sha256Hex } from "../../../lib/sign/canonical.ts";
+import { signEnvelope, verifyEnvelope } from "../../../lib/sign/dsse.ts";
+import { createKeyring, type SigningKey, type VerifyKey } from "../../../lib/sign/keys.ts";
+import { MANIFEST_TYPE } from "../payload-types.ts";
+
+/** The version of the manifest's form. */
+const MANIFEST_VERSION = 1;
+
+/** What goes into a manifest. */
+export interface ManifestFacts {
+  key: VerifyKey;
+  name: string;
+  labels: Readonly<Record<string, string>>;
+  mode: Mode;
+  /** Sorted, without repeats. */
+  capabilities: readonly string[];
+  /** Absolute. */
+  readRoots: readonly string[];
+  /** Absolute. */
+  writeRoots: readonly string[];
+  sandbox: SandboxLevel;
+  /** Such as "linux/x64". */
+  platform: string;
+  agentVersion: string;
+  unavailable: readonly { tool: string; why: string }[];
+  /** When it is made, in milliseconds since 1970. */
+  issueMs: number;
+}
+
+/** A manifest with its signature. */
+export interface SealedManifest {
+  manifest: Manifest;
+  envelope: Envelope;
+  /** SHA-256 of the signed bytes, in hex. Bound into every grant and receipt. */
+  digest: string;
+}
+
+/** The id of the device that has this key: "dev-" and the first 16 hex digits of the SHA-256 of the raw public key. */
+export function deviceIdOf(key: VerifyKey): string {
+  return `dev-${key.keyId}`;
+}
+
+/** Builds the manifest. Lists are sorted, so that the same facts give the same bytes. */
+export function buildManifest(facts: ManifestFacts): Manifest {
+  const labels = Object.entries(facts.labels).map(([key, value]) => ({ key, value }));
+  return create(ManifestSchema, {
+    version: MANIFEST_VERSION,
+    deviceId: deviceIdOf(facts.key),
+    name: facts.name,
+    labels: labels.sort((a, b) => (a.key < b.key ? -1 : 1)),
+    mode: facts.mode,
+    capabilities: [...facts.capabilities],
+    readRoots: [...facts.readRoots],
+    writeRoots: [...facts.writeRoots],
+    publicKey: facts.key.raw,
+    sandbox: facts.sandbox,
+    platform: facts.platform,
+    agentVersion: facts.agentVersion,
+    unavailable: facts.unavailable.map(({ tool, why }) => ({ tool, why })),
+    issueTime: timestampFromMs(facts.issueMs),
+  });
+}
+
+/** Signs a manifest with the device's key. */
+export function sealManifest(key: SigningKey, manifest: Manifest): SealedManifest {
+  const payload = toBinary(ManifestSchema, manifest);
+  return { manifest, envelope: signEnvelope(key, MANIFEST_TYPE, payload), digest: sha256Hex(payload) };
+}
+
+/** Opens an envelope that must hold a manifest signed by this key; undefined for anything else. */
+export function openManifest(key: VerifyKey, envelope: Envelope): SealedManifest | undefined {
+  const result = verifyEnvelope(envelope, createKeyring([key]), MANIFEST_TYPE);
+  if (!result.ok) return undefined;
+  return { manifest: fromBinary(ManifestSchema, result.payload), envelope, digest: sha256Hex(result.payload) };
+}
+
+/** True where both say the same, whenever they were made. */
+export function sayTheSame(a: Manifest, b: Manifest): boolean {
+  return Buffer.compare(undated(a), undated(b)) === 0;
+}
+
+function undated(manifest: Manifest): Uint8Array {
+  const { issueTime: _, ...rest } = manifest;
+  return toBinary(ManifestSchema, create(ManifestSchema, rest));
+}

@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { Mode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
+import { Scope } from "../../../gen/ts/reeve/tool/v1/options_pb.ts";
+import { type OfferableTool, offerTools } from "./offer.ts";
+
+function tool(name: string, scope: OfferableTool["options"]["scope"], capability = name): OfferableTool {
+  return { name, capability, options: { scope } };
+}
+
+const list = tool("fs.list", Scope.USER, "fs.read");
+const read = tool("fs.read", Scope.USER);
+const install = tool("pkg.install", Scope.SUDO);
+const shell = tool("shell.eval", Scope.ANY);
+const unstated = tool("odd", Scope.UNSPECIFIED);
+const docker = tool("docker.list", Scope.USER);
+const available = [shell, read, list, install, unstated];
+const known = [...available, docker];
+
+test.each([
+  ["user", Mode.USER, ["shell.eval", "fs.read", "fs.list"]],
+  ["sudo", Mode.SUDO, ["shell.eval", "pkg.install", "odd"]],
+  ["all", Mode.ALL, ["shell.eval", "fs.read", "fs.list", "pkg.install", "odd"]],
+  ["no stated", Mode.UNSPECIFIED, ["shell.eval", "fs.read", "fs.list"]],
+])("%s mode offers its tools", (_, mode, names) => {
+  expect([...offerTools(available, known, { mode }).tools.keys()]).toEqual(names);
+});
+
+test("capabilities are sorted, without repeats, and only of offered tools", () => {
+  expect(offerTools(available, known, { mode: Mode.USER }).capabilities).toEqual(["fs.read", "shell.eval"]);
+});
+
+test("the owner's list narrows the offer", () => {
+  const offer = offerTools(available, known, { mode: Mode.USER, capabilities: ["fs.read", "pkg.install"] });
+  expect([...offer.tools.keys()]).toEqual(["fs.read", "fs.list"]);
+});
+
+test("a capability that no tool has is named; one whose tool is missing here is not", () => {
+  const offer = offerTools(available, known, { mode: Mode.USER, capabilities: ["fs.reed", "docker.list"] });
+  expect(offer.unknown).toEqual(["fs.reed"]);
+  expect(offer.tools.size).toBe(0);
+});

@@ -1,0 +1,50 @@
+import type { Mode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
+import type { ToolOptions } from "../../../gen/ts/reeve/tool/v1/options_pb.ts";
+import { isInMode } from "./modes.ts";
+
+/** What an offer needs to know of a tool. */
+export interface OfferableTool {
+  name: string;
+  capability: string;
+  options: Pick<ToolOptions, "scope">;
+}
+
+/** What a device lets be done. */
+export interface Offer<T extends OfferableTool> {
+  /** The tools that may be called, by name. */
+  tools: ReadonlyMap<string, T>;
+  /** The capabilities of these tools, sorted. */
+  capabilities: string[];
+  /** Capabilities that the owner listed and no tool has: most likely misspelt. */
+  unknown: string[];
+}
+
+/** How the owner narrows what the machine can do. */
+export interface OfferChoice {
+  mode: Mode;
+  /** The capabilities that are granted. Default: all that the mode gives. */
+  capabilities?: readonly string[] | undefined;
+}
+
+/**
+ * The tools that a device offers: those the machine can run, in the mode, with a granted capability. `known` are all
+ * tools of this program, so that a capability of a tool that is merely missing here is not taken for a misspelt one.
+ */
+export function offerTools<T extends OfferableTool>(
+  available: Iterable<T>,
+  known: Iterable<OfferableTool>,
+  choice: OfferChoice,
+): Offer<T> {
+  const allowed = choice.capabilities === undefined ? undefined : new Set(choice.capabilities);
+  const tools = new Map<string, T>();
+  for (const tool of available) {
+    if (!isInMode(choice.mode, tool.options.scope)) continue;
+    if (allowed === undefined || allowed.has(tool.capability)) tools.set(tool.name, tool);
+  }
+  const exist = new Set([...known].map((tool) => tool.capability));
+  return {
+    tools,
+    capabilities: [...new Set([...tools.values()].map((tool) => tool.capability))].sort(),
+    unknown: [...(allowed ?? [])].filter((capability) => !exist.has(capability)).sort(),
+  };
+}

@@ -1,0 +1,147 @@
+import { closeSync, constants, mkdirSync, type Stats } from "node:fs";
+import { descriptorWalker } from "./descriptor-walk.ts";
+import type { HeldEntry, HeldFolder, Walker } from "./held.ts";
+import { type Need, pathOf, segmentsOf } from "./lexical.ts";
+import { createLocator, type Place } from "./locate.ts";
+import { pathWalker } from "./path-walk.ts";
+import { guarded, osFault, refused, requireFile } from "./refusals.ts";
+
+/** What the device's manifest grants of the file system. */
+export interface RootsOptions {
+  /** Absolute paths of folders that may be read, with all below them. */
+  read: readonly string[];
+  /** Absolute paths of folders that may be written and read, with all below them. */
+  write: readonly string[];
+  /** The folder that programs run in where none is asked for. Must lie in a root. */
+  workDir: string;
+  /** Folders that no tool may touch although they lie in a root, such as the agent's own state. Default none. */
+  deny?: readonly string[];
+  /** How paths are walked. Default "descriptors" on Linux and "paths" elsewhere, which leaves a race: see pathWalker. */
+  walk?: "descriptors" | "paths";
+}
+
+/**
+ * The paths that tools may use. Every method takes an absolute path and throws a fault: PATH_OUTSIDE_ROOTS{field,path}
+ * for what is not granted, is secret, or has a symbolic link on the way; TARGET_NOT_FOUND{field};
+ * OS_REFUSED{field,errno}; INVALID_INPUT{field,rule}. What they return is held: dispose of it with `using`.
+ */
+export interface Roots extends Disposable {
+  /** The folder that programs run in where none is asked for. */
+  readonly workDir: string;
+  /** The granted folders, as real paths. */
+  readonly granted: readonly { path: string; write: boolean }[];
+  /** Holds a folder, to list it or to run in it. */
+  openFolder(path: string, need: Need): HeldFolder;
+  /** Holds a folder in a held folder. */
+  openChild(folder: HeldFolder, name: string, need: Need): HeldFolder;
+  /** Opens a regular file for reading. */
+  openFile(path: string, need: Need): HeldFile;
+  /** Holds anything, to look at it; a symbolic link as itself. Secrets may be looked at, their content not. */
+  openEntry(path: string, need: Need): HeldEntry;
+  /** Holds the folder that a path's last name is in, and makes the missing folders above it where asked to. */
+  openParent(path: string, need: Need & { createFolders?: boolean }): HeldParent;
+}
+
+/** A regular file that is open. */
+export interface HeldFile extends Disposable {
+  readonly fd: number;
+  readonly stats: Stats;
+}
+
+/** A place for a file: the folder, which is held, and the name in it. */
+export interface HeldParent extends Disposable {
+  readonly folder: HeldFolder;
+  readonly name: string;
+  /** The path as it was asked for, for messages. */
+  readonly path: string;
+  /** What is there now, or undefined. */
+  look(): HeldEntry | undefined;
+}
+
+/** Holds the roots open. Throws an Error that names a root or work folder that cannot be used. */
+export function createRoots(options: RootsOptions): Roots {
+  const walk = options.walk ?? (process.platform === "linux" ? "descriptors" : "paths");
+  const walker = walk === "descriptors" ? descriptorWalker : pathWalker;
+  const { roots, check, locate } = createLocator(walker, options);
+
+  const descend = (place: Place, names: readonly string[], make = false): HeldFolder => {
+    let folder = borrowed(place.root.folder);
+    for (const name of names) {
+      using parent = folder;
+      if (make) makeFolder(parent, name);
+      folder = walker.enter(parent, name);
+    }
+    return folder;
+  };
+
+  const toParent = (place: Place, make = false): { folder: HeldFolder; name: string } => {
+    const name = place.rest.at(-1);
+    // A root has no parent that is held; "." names it from itself.
+    return { folder: descend(place, place.rest.slice(0, -1), make), name: name ?? "." };
+  };
+
+  const toEntry = (place: Place): HeldEntry => {
+    const { folder, name } = toParent(place);
+    using parent = folder;
+    return walker.look(parent, name);
+  };
+
+  return {
+    workDir: options.workDir,
+    granted: roots.map((root) => ({ path: pathOf(root.real), write: root.write })),
+    openFolder(path, need) {
+      const place = locate(path, need);
+      return guarded(path, need, () => descend(place, place.rest));
+    },
+    openChild(folder, name, need) {
+      const path = `${folder.path}/${name}`;
+      check(segmentsOf(path, need.field), path, need, true);
+      return guarded(path, need, () => walker.enter(folder, name));
+    },
+    openFile(path, need) {
+      const place = locate(path, need);
+      return guarded(path, need, () => {
+        using entry = toEntry(place);
+        requireFile(entry, path, need);
+        const fd = entry.open(constants.O_RDONLY);
+        return { fd, stats: entry.stats, [Symbol.dispose]: () => closeSync(fd) };
+      });
+    },
+    openEntry(path, need) {
+      const place = locate(path, need, false);
+      return guarded(path, need, () => toEntry(place));
+    },
+    openParent(path, need) {
+      const place = locate(path, need);
+      if (place.rest.length === 0) throw refused(path, need.field, "EISDIR", "is a folder");
+      const { folder, name } = guarded(path, need, () => toParent(place, need.createFolders ?? false));
+      const look = (): HeldEntry | undefined => lookIn(walker, folder, name, path, need);
+      return { folder, name, path, look, [Symbol.dispose]: () => folder[Symbol.dispose]() };
+    },
+    [Symbol.dispose]() {
+      for (const root of roots) root.folder[Symbol.dispose]();
+    },
+  };
+}
+
+function lookIn(walker: Walker, folder: HeldFolder, name: string, path: string, need: Need): HeldEntry | undefined {
+  try {
+    return walker.look(folder, name);
+  } catch (error: unknown) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw osFault(error, path, need.field);
+  }
+}
+
+function makeFolder(parent: HeldFolder, name: string): void {
+  try {
+    mkdirSync(parent.at(name));
+  } catch (error: unknown) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+}
+
+/** The folder for a walk that disposes of every folder it leaves. The root itself stays open. */
+function borrowed(folder: HeldFolder): HeldFolder {
+  return { path: folder.path, at: folder.at, [Symbol.dispose]: () => undefined };
+}

@@ -1,0 +1,79 @@
+/** Folders whose whole content is secret, by the names on the way to them, wherever they lie. */
+const SECRET_FOLDERS: readonly string[][] = [
+  [".ssh"],
+  [".aws"],
+  [".gnupg"],
+  [".azure"],
+  [".config", "gcloud"],
+  [".config", "gh"],
+  [".password-store"],
+  [".local", "share", "keyrings"],
+  ["Library", "Keychains"],
+  ["etc", "ssl", "private"],
+];
+
+/** Files that are secret, by the last names of their path, wherever they lie. */
+const SECRET_FILES: readonly string[][] = [
+  [".kube", "config"],
+  [".docker", "config.json"],
+  [".netrc"],
+  ["_netrc"],
+  [".npmrc"],
+  [".pypirc"],
+  [".pgpass"],
+  [".my.cnf"],
+  [".git-credentials"],
+  [".config", "git", "credentials"],
+  [".cargo", "credentials.toml"],
+  [".terraform.d", "credentials.tfrc.json"],
+  [".vault-token"],
+  ["etc", "shadow"],
+  ["etc", "shadow-"],
+  ["etc", "gshadow"],
+  ["etc", "gshadow-"],
+  ["etc", "sudoers"],
+];
+
+/** Names of key files and of files with variables. Samples such as ".env.example" hold no secrets. */
+const SECRET_NAMES: readonly RegExp[] = [
+  /^id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?$/i,
+  /^ssh_host_\w{1,20}_key$/i,
+  /^\.env(?:\.(?!example$|sample$|template$|dist$|defaults$)[^/]{1,64})?$/i,
+  /\.(?:p12|pfx|keystore|jks|kdbx|ppk)$/i,
+];
+
+/** Files of a process under /proc that show its environment, memory or open files. */
+const SECRET_PROC = new Set(["environ", "mem", "auxv", "fd", "fdinfo", "map_files", "root", "cwd", "exe"]);
+
+/** Files of the kernel that show its memory. */
+const SECRET_KERNEL = new Set(["kcore", "kmem", "kallsyms"]);
+
+/**
+ * True for a path that may hold secrets: keys, credentials, files of variables, other processes' environments. `path`
+ * is the real path, by its names. Names are compared without regard to case, because some disks do that too.
+ */
+export function isSecret(path: readonly string[]): boolean {
+  const names = path.map((name) => name.toLowerCase());
+  const last = path.at(-1) ?? "";
+  if (names[0] === "proc" && isSecretProc(names)) return true;
+  if (SECRET_NAMES.some((pattern) => pattern.test(last))) return true;
+  if (SECRET_FILES.some((tail) => endsWith(names, tail))) return true;
+  return SECRET_FOLDERS.some((folder) => contains(names, folder));
+}
+
+function isSecretProc(names: readonly string[]): boolean {
+  if (SECRET_KERNEL.has(names[1] ?? "")) return true;
+  return names.slice(2).some((name) => SECRET_PROC.has(name));
+}
+
+function endsWith(names: readonly string[], tail: readonly string[]): boolean {
+  return matchesAt(names, tail, names.length - tail.length);
+}
+
+function contains(names: readonly string[], part: readonly string[]): boolean {
+  return names.some((_, at) => matchesAt(names, part, at));
+}
+
+function matchesAt(names: readonly string[], part: readonly string[], at: number): boolean {
+  return at >= 0 && part.every((name, level) => names[at + level] === name.toLowerCase());
+}

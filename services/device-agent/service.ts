@@ -1,0 +1,144 @@
+import type { DescService } from "@bufbuild/protobuf";
+import type { ConnectRouter } from "@connectrpc/connect";
+import {
+  DeviceAgentService,
+  type LinkRequest,
+  type LinkResponse,
+} from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { LinkOpener } from "../../lib/link/opener.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import { createBatchSigner } from "../../lib/sign/batch.ts";
+import { createBatchVerifier } from "../../lib/sign/batch-verifier.ts";
+import { loadOrCreateKeyFile } from "../../lib/sign/key-file.ts";
+import { createKeyring, type SigningKey, type VerifyKey } from "../../lib/sign/keys.ts";
+import { AGENT_VERSION } from "./agent-version.ts";
+import { DEFAULT_MAX_RUNNING, DEFAULT_RETENTION_MS, type DeviceAgentConfig } from "./config.ts";
+import { createEndings } from "./execute/endings.ts";
+import { createExecutions, type Executions, notReady } from "./execute/executions.ts";
+import type { PerformOptions } from "./execute/perform.ts";
+import type { ReceiptIssuer } from "./execute/receipts.ts";
+import { settleInterrupted } from "./execute/settle-interrupted.ts";
+import { createSlots } from "./execute/slots.ts";
+import { warmValidator } from "./execute/warm-validator.ts";
+import { openLedger } from "./ledger/ledger.ts";
+import { keepRetention } from "./ledger/retention.ts";
+import { type Machine, openMachine } from "./machine.ts";
+import { buildManifest, deviceIdOf, type SealedManifest } from "./manifest/manifest.ts";
+import { keepManifest } from "./manifest/manifest-file.ts";
+import { GRANT_TYPE, RECEIPT_TYPE } from "./payload-types.ts";
+import { deviceRoutes, openLink } from "./routes.ts";
+import { openStateDir, type StateDir } from "./state-dir.ts";
+
+/** What a device agent is made of. */
+export interface DeviceAgentOptions {
+  config: DeviceAgentConfig;
+  /** The keys that sign grants. More than one while they are being changed. */
+  grantKeys: readonly VerifyKey[];
+  /** By tool: the digest of its input schema in the catalogue, in hex. */
+  schemaDigests: ReadonlyMap<string, string>;
+  logger: Logger;
+  /** The agent's environment, of which programs get a few variables. */
+  env: Readonly<Record<string, string | undefined>>;
+  /** Milliseconds since 1970. Default Date.now. */
+  now?: () => number;
+}
+
+/** A device agent that can be served. */
+export interface DeviceAgent {
+  routes(router: ConnectRouter): void;
+  services: DescService[];
+  /** The link for a registry in the same process. */
+  link: LinkOpener<LinkRequest, LinkResponse>;
+  /** False once it closes. Calls that an earlier process left behind are settled before it is made. */
+  ready(): boolean;
+  /** Stops all calls with their process trees, tells their ends, ends the links and closes the ledger. Safe to repeat. */
+  close(): Promise<void>;
+  deviceId: string;
+  manifest: SealedManifest;
+}
+
+/**
+ * Makes a device agent: opens its state, finds out what the machine can do, signs the manifest, and settles calls that
+ * an earlier process left without an end. Rejects where there is no root or no grant key, where a root does not exist, and
+ * where the state cannot be read.
+ */
+export async function createDeviceAgent(options: DeviceAgentOptions): Promise<DeviceAgent> {
+  if (options.grantKeys.length === 0) throw new Error("the device agent needs at least one key that signs grants");
+  const now = options.now ?? Date.now;
+  // Closes what was opened so far where a later step fails.
+  await using parts = new AsyncDisposableStack();
+  const self = await openSelf(options, now, parts);
+  const ledger = parts.adopt(await openLedger(self.state.ledgerFile), (opened) => opened.close());
+  const endings = createEndings({ ledger, issuer: issuerOf(self), now });
+  const interrupted = await settleInterrupted(ledger, endings);
+  if (interrupted > 0) options.logger.warn({ calls: interrupted }, "calls were cut off when the agent last ended");
+  const executions = createCalls(options, self, { ledger, endings, now });
+  const retention = keepRetention(ledger, options.config.retentionMs ?? DEFAULT_RETENTION_MS, now, (error) =>
+    options.logger.error({ err: error }, "the ledger could not be pruned"),
+  );
+  parts.defer(() => retention.stop());
+  const closed = new AbortController();
+  // After the calls, so that their last ends still go out on the links; before the ledger, which then knows no more.
+  parts.defer(() => closed.abort(notReady()));
+  parts.defer(() => executions.close());
+  const owned = parts.move();
+  let closing: Promise<void> | undefined;
+  const offered = { executions, manifest: self.manifest.envelope, closed: closed.signal };
+  return {
+    routes: deviceRoutes(offered),
+    link: openLink(offered),
+    services: [DeviceAgentService],
+    ready: () => closing === undefined,
+    close: () => (closing ??= owned.disposeAsync()),
+    deviceId: self.deviceId,
+    manifest: self.manifest,
+  };
+}
+
+/** Who the device is and what it can do. */
+interface Self {
+  state: StateDir;
+  key: SigningKey;
+  deviceId: string;
+  machine: Machine;
+  manifest: SealedManifest;
+}
+
+async function openSelf(options: DeviceAgentOptions, now: () => number, parts: AsyncDisposableStack): Promise<Self> {
+  const { config, env, logger } = options;
+  const state = await openStateDir(config.stateDir);
+  const { key } = await loadOrCreateKeyFile(state.keyFile);
+  const machine = await openMachine(config, state.path, env);
+  parts.use(machine.roots);
+  const { unknownCapabilities: unknown, facts } = machine;
+  if (unknown.length > 0) logger.warn({ capabilities: unknown }, "the configuration grants what no tool needs");
+  const said = buildManifest({ key, ...facts, agentVersion: AGENT_VERSION, issueMs: now() });
+  const manifest = await keepManifest(state.manifestFile, key, said);
+  return { state, key, deviceId: deviceIdOf(key), machine, manifest };
+}
+
+function issuerOf({ key, deviceId, manifest, machine }: Self): ReceiptIssuer {
+  const signer = createBatchSigner({ key, statementType: RECEIPT_TYPE });
+  return { signer, deviceId, manifestDigest: manifest.digest, sandbox: machine.facts.sandbox };
+}
+
+function createCalls(
+  { config, grantKeys, schemaDigests, logger }: DeviceAgentOptions,
+  { deviceId, manifest, machine }: Self,
+  shared: Pick<PerformOptions, "ledger" | "endings" | "now">,
+): Executions {
+  const { executor, roots, offered } = machine;
+  return createExecutions({
+    ...shared,
+    slots: createSlots(config.maxRunning ?? DEFAULT_MAX_RUNNING),
+    executor,
+    roots,
+    onUnexpected: (callId, error) => logger.error({ callId, err: error }, "a call failed unexpectedly"),
+    verifier: createBatchVerifier({ keyring: createKeyring(grantKeys), statementType: GRANT_TYPE }),
+    deviceId,
+    manifestDigest: manifest.digest,
+    schemaDigests,
+    offered,
+    validator: warmValidator(offered.tools.values()),
+  });
+}

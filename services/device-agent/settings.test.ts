@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { generateSigningKey } from "../../lib/sign/keys.ts";
+import { parseGrantKeys, parseLabels, parseList } from "./settings.ts";
+
+test("reads labels", () => {
+  expect(parseLabels("role=web, zone=a=b,", "LABELS")).toEqual({ role: "web", zone: "a=b" });
+  expect(parseLabels("", "LABELS")).toEqual({});
+});
+
+test("names the label that has no key", () => {
+  expect(() => parseLabels("role=web,=x", "LABELS")).toThrow('LABELS: "=x"');
+});
+
+test("reads lists without empty entries", () => {
+  expect(parseList("/home: :/srv", ":")).toEqual(["/home", "/srv"]);
+});
+
+test("reads one grant key or more", () => {
+  const keys = [generateSigningKey(), generateSigningKey()];
+  const text = keys.map(({ raw }) => Buffer.from(raw).toString("base64")).join(",\n");
+  expect(parseGrantKeys(`${text}\n`, "KEY").map(({ keyId }) => keyId)).toEqual(keys.map(({ keyId }) => keyId));
+});
+
+test("refuses a grant key that is none, and none at all", () => {
+  expect(() => parseGrantKeys("AAAA", "KEY")).toThrow('KEY: "AAAA" is no base64 of 32 bytes');
+  expect(() => parseGrantKeys(" \n", "KEY")).toThrow("KEY: holds no key");
+});

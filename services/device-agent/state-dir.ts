@@ -1,0 +1,27 @@
+import { chmod, mkdir, realpath } from "node:fs/promises";
+import { join } from "node:path";
+
+/** The agent's own files. */
+export interface StateDir {
+  /** The folder, without symbolic links. */
+  path: string;
+  /** The device's private key. */
+  keyFile: string;
+  /** The signed manifest. */
+  manifestFile: string;
+  /** The ledger's database. */
+  ledgerFile: string;
+}
+
+/** Makes the agent's folder where it is missing, and closes it to everybody but the agent's own user. */
+export async function openStateDir(folder: string): Promise<StateDir> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await chmod(folder, 0o700);
+  const path = await realpath(folder);
+  return {
+    path,
+    keyFile: join(path, "device.key"),
+    manifestFile: join(path, "manifest.pb"),
+    ledgerFile: join(path, "ledger.db"),
+  };
+}

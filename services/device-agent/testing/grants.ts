@@ -1,0 +1,79 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { create, type JsonObject, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { Signed } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import { type Start, StartSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { type Grant, GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
+import { type BatchSigner, createBatchSigner } from "../../../lib/sign/batch.ts";
+import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
+import { generateSigningKey, type SigningKey } from "../../../lib/sign/keys.ts";
+import { GRANT_TYPE } from "../payload-types.ts";
+
+/** What a grant for a test is made of. */
+export interface TestCall {
+  tool: string;
+  args?: JsonObject;
+  /** Default a new one. */
+  callId?: string;
+}
+
+/** The device that a grant is for. */
+export interface TestAudience {
+  deviceId: string;
+  manifestDigest: string;
+  schemaDigests: ReadonlyMap<string, string>;
+}
+
+/** Stands in for policy in tests: signs whatever it is told to. */
+export interface TestGrants {
+  /** Pin it on the device. */
+  key: SigningKey;
+  /** A good grant's fields for this call, with some of them changed. */
+  fields(call: TestCall, changes?: MessageInitShape<typeof GrantSchema>): Grant;
+  /** Signs a grant as it is. */
+  sign(grant: Grant): Promise<Signed>;
+  /** A start of this call with its grant; changes are to the grant's fields. */
+  start(call: TestCall, changes?: MessageInitShape<typeof GrantSchema>): Promise<Start>;
+}
+
+/** Grants for one device, valid from a second ago for a minute. */
+export function createTestGrants(
+  audience: TestAudience,
+  options: { key?: SigningKey; now?: () => number } = {},
+): TestGrants {
+  const key = options.key ?? generateSigningKey();
+  const now = options.now ?? Date.now;
+  const signer: BatchSigner = createBatchSigner({ key, statementType: GRANT_TYPE });
+  const grants: TestGrants = {
+    key,
+    fields: (call, changes = {}) =>
+      create(GrantSchema, {
+        version: 1,
+        issuer: "test-policy",
+        deviceId: audience.deviceId,
+        callId: call.callId ?? randomUUID(),
+        tool: call.tool,
+        schemaDigest: audience.schemaDigests.get(call.tool) ?? "",
+        argsDigest: sha256Hex(argumentBytes(call)),
+        manifestDigest: audience.manifestDigest,
+        principalId: "test-principal",
+        notBefore: timestampFromMs(now() - 1000),
+        expireTime: timestampFromMs(now() + 59_000),
+        grantId: randomBytes(16).toString("hex"),
+        timeoutMs: 30_000,
+        ...changes,
+      }),
+    sign: (grant) => signer.sign(toBinary(GrantSchema, grant)),
+    async start(call, changes) {
+      const callId = call.callId ?? randomUUID();
+      const grant = await grants.sign(grants.fields({ ...call, callId }, changes));
+      return create(StartSchema, { callId, tool: call.tool, arguments: argumentBytes(call), grant });
+    },
+  };
+  return grants;
+}
+
+/** The canonical bytes of a call's arguments. */
+export function argumentBytes(call: TestCall): Uint8Array {
+  return Buffer.from(canonicalJson(call.args ?? {}));
+}

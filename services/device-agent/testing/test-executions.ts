@@ -1,0 +1,120 @@
+import { randomUUID } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fromBinary } from "@bufbuild/protobuf";
+import { createValidator } from "@bufbuild/protovalidate";
+import type { Finished, Output } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
+import { type Receipt, ReceiptSchema } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { createBatchSigner } from "../../../lib/sign/batch.ts";
+import { createBatchVerifier } from "../../../lib/sign/batch-verifier.ts";
+import { sha256Hex } from "../../../lib/sign/canonical.ts";
+import { createKeyring, generateSigningKey } from "../../../lib/sign/keys.ts";
+import { createEndings } from "../execute/endings.ts";
+import { createExecutions, type Executions } from "../execute/executions.ts";
+import { createSlots } from "../execute/slots.ts";
+import type { Watcher } from "../execute/watcher.ts";
+import { createLocalExecutor } from "../executor/local.ts";
+import { type Ledger, openLedger } from "../ledger/ledger.ts";
+import { GRANT_TYPE, RECEIPT_TYPE } from "../payload-types.ts";
+import { createRoots } from "../roots/roots.ts";
+import type { ToolEntry } from "../tools/index.ts";
+import { createTestGrants, type TestGrants } from "./grants.ts";
+
+/** What a device of a test consists of. */
+export interface TestDevice extends AsyncDisposable {
+  executions: Executions;
+  ledger: Ledger;
+  grants: TestGrants;
+  /** What went wrong unexpectedly. */
+  unexpected: unknown[];
+  /** A folder that tools may use, with the ledger beside it. */
+  work: string;
+  /** The receipt in an end, after its signature was checked. */
+  receiptOf(finished: Finished): Receipt;
+}
+
+/** What a test can choose. */
+export interface TestDeviceOptions {
+  tools: ToolEntry[];
+  /** Tools of the program that the device does not offer. */
+  notOffered?: ToolEntry[];
+  maxRunning?: number;
+  now?: () => number;
+  /** Wraps the ledger, to fail where a test wants it. */
+  ledger?: (ledger: Ledger) => Ledger;
+}
+
+/** The calls of a device with the given tools: real ledger, grants and receipts, no network. */
+export async function openTestDevice(options: TestDeviceOptions): Promise<TestDevice> {
+  const { tools, notOffered = [], now = Date.now } = options;
+  const folder = await mkdtemp(join(tmpdir(), "reeve-device-"));
+  const opened = await openLedger(join(folder, "ledger.db"));
+  const ledger = options.ledger?.(opened) ?? opened;
+  const key = generateSigningKey();
+  const deviceId = `dev-${key.keyId}`;
+  const manifestDigest = sha256Hex(randomUUID());
+  const known = new Map([...tools, ...notOffered].map((tool) => [tool.name, tool]));
+  const schemaDigests = new Map([...known.keys()].map((name) => [name, sha256Hex(name)]));
+  const grants = createTestGrants({ deviceId, manifestDigest, schemaDigests }, { now });
+  const signer = createBatchSigner({ key, statementType: RECEIPT_TYPE });
+  const issuer = { signer, deviceId, manifestDigest, sandbox: SandboxLevel.NONE };
+  const roots = createRoots({ read: [], write: [folder], workDir: folder });
+  const unexpected: unknown[] = [];
+  const executions = createExecutions({
+    ledger,
+    endings: createEndings({ ledger, issuer, now }),
+    slots: createSlots(options.maxRunning ?? 64),
+    executor: createLocalExecutor({ env: process.env, killGraceMs: 200 }),
+    roots,
+    now,
+    onUnexpected: (_, error) => unexpected.push(error),
+    verifier: createBatchVerifier({ keyring: createKeyring([grants.key]), statementType: GRANT_TYPE }),
+    deviceId,
+    manifestDigest,
+    schemaDigests,
+    offered: { tools: new Map(tools.map((tool) => [tool.name, tool])), known, unavailable: new Map() },
+    validator: createValidator(),
+  });
+  const receipts = createBatchVerifier({ keyring: createKeyring([key]), statementType: RECEIPT_TYPE });
+  return {
+    executions,
+    ledger,
+    grants,
+    unexpected,
+    work: folder,
+    receiptOf({ receipt }) {
+      const result = receipts.verify(receipt);
+      if (!result.ok) throw new Error(`the receipt cannot be trusted: ${result.kind}`);
+      return fromBinary(ReceiptSchema, result.statement);
+    },
+    async [Symbol.asyncDispose]() {
+      await executions.close();
+      await opened.close();
+      roots[Symbol.dispose]();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+/** A watcher that keeps what it hears. */
+export interface TestWatcher extends Watcher {
+  outputs: Output[];
+  /** Resolves with the end; rejects where the call was lost. */
+  end: Promise<Finished>;
+}
+
+/** Makes a watcher for one call. */
+export function createTestWatcher(): TestWatcher {
+  const outputs: Output[] = [];
+  const { promise, resolve, reject } = Promise.withResolvers<Finished>();
+  return {
+    outputs,
+    end: promise,
+    output: (output) => outputs.push(output),
+    room: () => Promise.resolve(),
+    finished: resolve,
+    lost: (_, error) => reject(error),
+  };
+}

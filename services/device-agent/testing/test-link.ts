@@ -1,0 +1,59 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { Client } from "@connectrpc/connect";
+import {
+  type CommandSchema,
+  type DeviceAgentService,
+  type Event,
+  type LinkRequest,
+  LinkRequestSchema,
+} from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { createBatchQueue } from "../../../lib/link/batch-queue.ts";
+
+type Case = NonNullable<Event["event"]["case"]>;
+type ValueOf<C extends Case> = Extract<Event["event"], { case: C }>["value"];
+type CommandInit = NonNullable<MessageInitShape<typeof CommandSchema>["command"]>;
+
+/** The control plane's side of one link. */
+export interface TestLink {
+  send(...commands: CommandInit[]): void;
+  /** The next event of that kind; the ones before it are dropped. Rejects where the link ends before it comes. */
+  next<C extends Case>(kind: C): Promise<ValueOf<C>>;
+  /** Says that no more commands come. */
+  end(): void;
+  /** Leaves at once. */
+  leave(): Promise<void>;
+  /** The events that are left, to the end of the link. */
+  rest(): Promise<Event[]>;
+}
+
+/** Opens a link. */
+export function openTestLink(client: Client<typeof DeviceAgentService>): TestLink {
+  const queue = createBatchQueue<LinkRequest>();
+  const leaving = new AbortController();
+  async function* requests() {
+    for await (const batch of queue.batches()) yield* batch;
+  }
+  const events = flatten(client.link(requests(), { signal: leaving.signal }));
+  return {
+    send(...commands) {
+      queue.push(create(LinkRequestSchema, { commands: commands.map((command) => ({ command })) }));
+    },
+    async next(kind) {
+      for (;;) {
+        const { value, done } = await events.next();
+        if (done) throw new Error(`the link ended before an event ${kind}`);
+        if (value.event.case === kind) return value.event.value as ValueOf<typeof kind>;
+      }
+    },
+    end: () => queue.end(),
+    async leave() {
+      leaving.abort();
+      await events.next().catch(() => undefined);
+    },
+    rest: () => Array.fromAsync(events),
+  };
+}
+
+async function* flatten(responses: AsyncIterable<{ events: Event[] }>): AsyncGenerator<Event, void> {
+  for await (const { events } of responses) yield* events;
+}

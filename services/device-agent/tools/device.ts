@@ -1,0 +1,7 @@
+import type { Device } from "../../../gen/ts/reeve/tools/v1/device_pb.ts";
+import type { ToolFamily } from "./tool.ts";
+
+/** The tools of the device itself. */
+export const deviceTools: ToolFamily<typeof Device> = {
+  ping: async ({ text }) => ({ text }),
+};

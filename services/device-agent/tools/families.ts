@@ -1,0 +1,69 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { Device } from "../../../gen/ts/reeve/tools/v1/device_pb.ts";
+import { Docker } from "../../../gen/ts/reeve/tools/v1/docker_pb.ts";
+import { FileSystem } from "../../../gen/ts/reeve/tools/v1/file_system_pb.ts";
+import { Git } from "../../../gen/ts/reeve/tools/v1/git_pb.ts";
+import { Package } from "../../../gen/ts/reeve/tools/v1/package_pb.ts";
+import { Process } from "../../../gen/ts/reeve/tools/v1/process_pb.ts";
+import { Shell } from "../../../gen/ts/reeve/tools/v1/shell_pb.ts";
+import type { Executor } from "../executor/executor.ts";
+import { deviceTools } from "./device.ts";
+import { type DockerOptions, findEngine } from "./docker/engine.ts";
+import { createDockerTools } from "./docker.ts";
+import { fileSystemTools } from "./file-system.ts";
+import type { GitOptions } from "./git/run-git.ts";
+import { createGitTools } from "./git.ts";
+import { packageTools } from "./package.ts";
+import { createProcessTools } from "./process.ts";
+import { shellTools } from "./shell.ts";
+import type { ToolFamily } from "./tool.ts";
+
+/** How the built-in tools are set up. */
+export interface ToolOptionsByFamily {
+  git?: GitOptions;
+  docker?: DockerOptions;
+}
+
+/** Why a family cannot work on this machine although a program of it is there. */
+export interface MissingPart {
+  program: string;
+  why: string;
+}
+
+/** Finds out what the machine lacks for a family. Undefined where nothing is missing. */
+export type FamilyProbe = (executor: Executor) => Promise<MissingPart | undefined>;
+
+/** A service of proto/reeve/tools/v1 with its implementation. */
+export interface BuiltInFamily<S extends DescService = DescService> {
+  service: S;
+  tools: ToolFamily<S>;
+  /** Looks closer than at the PATH. */
+  probe: FamilyProbe;
+}
+
+/** The one list of built-in tools: a new service needs one line here, and the compiler names what is missing. */
+export function builtInFamilies(options: ToolOptionsByFamily): BuiltInFamily[] {
+  return [
+    family(Device, deviceTools),
+    family(Shell, shellTools),
+    family(FileSystem, fileSystemTools),
+    family(Git, createGitTools(options.git)),
+    family(Package, packageTools),
+    family(Process, createProcessTools()),
+    family(Docker, createDockerTools(options.docker), (executor) => missingEngine(executor, options.docker ?? {})),
+  ];
+}
+
+function family<S extends DescService>(
+  service: S,
+  tools: ToolFamily<S>,
+  probe: FamilyProbe = async () => undefined,
+): BuiltInFamily {
+  // The table reads methods by name; their types are proved here, where service and tools meet.
+  return { service, tools: tools as unknown as ToolFamily<DescService>, probe };
+}
+
+async function missingEngine(executor: Executor, options: DockerOptions): Promise<MissingPart | undefined> {
+  const engine = await findEngine(executor, options);
+  return engine.kind === "client" ? undefined : { program: engine.program, why: engine.why };
+}

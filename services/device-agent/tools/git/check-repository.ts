@@ -1,0 +1,67 @@
+import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../../../../lib/fault/fault.ts";
+import type { HeldFolder } from "../../roots/held.ts";
+import type { ToolContext } from "../tool.ts";
+import { type Git, gitOutput } from "./run-git.ts";
+
+/**
+ * Settings of a repository that make git run nothing. Anything else in a repository's own configuration may name a
+ * program: a filter, a helper, a merge driver, an ssh command; the names of some are the repository's to choose.
+ */
+const HARMLESS_SETTINGS: readonly RegExp[] = [
+  /^core\.(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol)$/,
+  /^core\.(?:safecrlf|quotepath|abbrev|sharedrepository|compression|bigfilethreshold|untrackedcache|preloadindex|trustctime)$/,
+  /^core\.(?:checkstat|sparsecheckout|sparsecheckoutcone|commitgraph|multipackindex|longpaths|whitespace)$/,
+  /^extensions\.(?:objectformat|refstorage|partialclone|worktreeconfig|noop)$/,
+  /^remote\..+\.(?:url|pushurl|fetch|tagopt|prune|partialclonefilter|promisor|skipfetchall|skipdefaultupdate)$/,
+  /^branch\..+\.(?:remote|merge|rebase|pushremote|description)$/,
+  /^submodule\..+\.(?:url|active|branch|path|ignore)$/,
+  /^(?:user|author|committer)\.(?:name|email|signingkey)$/,
+  /^(?:push\.(?:default|followtags|autosetupremote)|pull\.(?:rebase|ff)|fetch\.(?:prune|writecommitgraph)|init\.defaultbranch)$/,
+  /^(?:gc|pack|index|feature|color|column|status|log|rerere|receive\.denycurrentbranch|commit\.(?:status|verbose)|tag\.sort)\b/,
+];
+
+/**
+ * Checks that a held folder is the top of a repository that keeps to itself: its git folder and work tree lie in the
+ * granted roots, and its own configuration names nothing that git could run. Faults: TOOL_FAILED where it is no
+ * repository; PATH_OUTSIDE_ROOTS{field,path}; TOOL_FAILED{program,setting} for a setting that is not known harmless.
+ */
+export async function checkRepository(git: Git, context: ToolContext, folder: HeldFolder, path: string): Promise<void> {
+  const cwd = folder.at();
+  // Without a ceiling git would take a repository further up, which may lie outside the roots.
+  const env = { GIT_CEILING_DIRECTORIES: parentOf(folder.path) };
+  const config = await gitOutput(git, context, {
+    args: ["config", "--list", "--name-only", "--show-scope", "-z"],
+    cwd,
+    env,
+  });
+  const bad = unknownSetting(config);
+  if (bad !== undefined) {
+    const message = `the repository's own configuration sets ${bad}, which may make git run a program: ${path}/.git/config`;
+    throw fault(ErrorReason.TOOL_FAILED, { program: "git", setting: bad }, { message });
+  }
+  const places = await gitOutput(git, context, {
+    args: ["rev-parse", "--absolute-git-dir", "--show-toplevel"],
+    cwd,
+    env,
+  });
+  for (const place of places.split("\n")) {
+    using held = context.roots.openFolder(place, { access: "write", field: "path" });
+    void held;
+  }
+}
+
+/** The first setting of the local or worktree scope that may make git run something. Pure. */
+export function unknownSetting(config: string): string | undefined {
+  const fields = config.split("\0");
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const [scope, name = ""] = [fields[at], fields[at + 1]];
+    if (scope !== "local" && scope !== "worktree") continue;
+    if (!HARMLESS_SETTINGS.some((pattern) => pattern.test(name.toLowerCase()))) return name;
+  }
+  return undefined;
+}
+
+function parentOf(path: string): string {
+  return path.slice(0, path.lastIndexOf("/")) || "/";
+}

@@ -1,0 +1,87 @@
+import { mkdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { EvalRequestSchema, ExecRequestSchema } from "../../../gen/ts/reeve/tools/v1/shell_pb.ts";
+import { shellTools } from "./shell.ts";
+import { createTestContext, faultOf, type TestContext } from "./testing/context.ts";
+
+let test: TestContext;
+beforeEach(() => {
+  test = createTestContext();
+});
+afterEach(() => test[Symbol.dispose]());
+
+const exec = (input: MessageInitShape<typeof ExecRequestSchema>) =>
+  shellTools.exec(create(ExecRequestSchema, input), test.context);
+const evaluate = (input: MessageInitShape<typeof EvalRequestSchema>) =>
+  shellTools.eval(create(EvalRequestSchema, input), test.context);
+
+describe("exec", () => {
+  it("runs in the work folder and returns what was printed", async () => {
+    const answer = await exec({ argv: ["sh", "-c", "pwd; echo err >&2; exit 3"] });
+    expect(answer).toMatchObject({ stdout: `${test.folder}\n`, stderr: "err\n", exitCode: 3, truncated: false });
+    expect(test.live).toEqual({ stdout: `${test.folder}\n`, stderr: "err\n" });
+  });
+
+  it("runs in a folder of the roots, with input and variables", async () => {
+    mkdirSync(join(test.folder, "sub"));
+    const answer = await exec({
+      argv: ["sh", "-c", "pwd; cat; echo $A"],
+      cwd: join(test.folder, "sub"),
+      stdin: "in\n",
+      env: { A: "b" },
+    });
+    expect(answer.stdout).toBe(`${test.folder}/sub\nin\nb\n`);
+  });
+
+  it("refuses a folder outside, behind a link, or missing", async () => {
+    symlinkSync("/etc", join(test.folder, "link"));
+    const reasons = [];
+    for (const cwd of ["/", join(test.folder, "link"), join(test.folder, "none")]) {
+      reasons.push((await faultOf(exec({ argv: ["true"], cwd }))).reason);
+    }
+    const { PATH_OUTSIDE_ROOTS, TARGET_NOT_FOUND } = ErrorReason;
+    expect(reasons).toEqual([PATH_OUTSIDE_ROOTS, PATH_OUTSIDE_ROOTS, TARGET_NOT_FOUND]);
+  });
+
+  it("gives 128 and the number for a signal", async () => {
+    expect(await exec({ argv: ["sh", "-c", "kill -TERM $$"] })).toMatchObject({ exitCode: 143 });
+  });
+
+  it("fails with what was printed when the time is up", async () => {
+    const fault = await faultOf(exec({ argv: ["sh", "-c", "echo started; sleep 100"], timeoutMs: 200 }));
+    expect(fault).toMatchObject({ reason: ErrorReason.TIMED_OUT, metadata: { timeout_ms: "200" } });
+    expect(fault.message).toContain("started");
+  });
+
+  it("fails when the call is cancelled", async () => {
+    const controller = new AbortController();
+    const context = { ...test.context, signal: controller.signal, emit: () => controller.abort() };
+    const input = create(ExecRequestSchema, { argv: ["sh", "-c", "echo started; sleep 100"] });
+    expect((await faultOf(shellTools.exec(input, context))).reason).toBe(ErrorReason.CANCELLED);
+  });
+
+  it("tells a program that could not start from one that failed", async () => {
+    const fault = await faultOf(exec({ argv: ["no-such-program"] }));
+    expect(fault).toMatchObject({ reason: ErrorReason.START_FAILED, metadata: { program: "no-such-program" } });
+    expect(await exec({ argv: ["false"] })).toMatchObject({ exitCode: 1 });
+  });
+});
+
+describe("eval", () => {
+  it("runs the exact text with bash and says so", async () => {
+    const command = "for i in 1 2; do echo $i; done | sort -r; exit 4";
+    expect(await evaluate({ command })).toMatchObject({ stdout: "2\n1\n", exitCode: 4, cmdExecuted: command });
+  });
+
+  it("takes text that begins with a dash for text", async () => {
+    expect(await evaluate({ command: "-x; echo on" })).toMatchObject({ stdout: "on\n", exitCode: 0 });
+  });
+
+  it("reads no start-up files", async () => {
+    const { stdout } = await evaluate({ command: `shopt -q login_shell; echo $?; echo \${BASH_ENV-unset}` });
+    expect(stdout).toBe("1\nunset\n");
+  });
+});

@@ -1,0 +1,23 @@
+import type { Shell } from "../../../gen/ts/reeve/tools/v1/shell_pb.ts";
+import { runProgram } from "./outcome.ts";
+import type { ToolContext, ToolFamily } from "./tool.ts";
+
+/** Programs and shell text. */
+export const shellTools: ToolFamily<typeof Shell> = {
+  exec: async ({ argv, cwd, stdin, env, timeoutMs }, context) => {
+    using folder = workFolder(context, cwd);
+    return await runProgram(context, { argv, cwd: folder.at(), stdin, env, timeoutMs });
+  },
+
+  eval: async ({ command, cwd, timeoutMs }, context) => {
+    using folder = workFolder(context, cwd);
+    // After "--" the text is an operand, even where it begins with a dash.
+    const argv = ["bash", "--noprofile", "--norc", "-c", "--", command];
+    const run = await runProgram(context, { argv, cwd: folder.at(), timeoutMs });
+    return { ...run, cmdExecuted: command };
+  },
+};
+
+function workFolder(context: ToolContext, cwd: string) {
+  return context.roots.openFolder(cwd || context.roots.workDir, { access: "read", field: "cwd" });
+}

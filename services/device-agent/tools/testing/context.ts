@@ -1,0 +1,53 @@
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ConnectError } from "@connectrpc/connect";
+import type { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { faultDetail } from "../../../../lib/fault/fault.ts";
+import { createLocalExecutor } from "../../executor/local.ts";
+import { createRoots, type RootsOptions } from "../../roots/roots.ts";
+import type { ToolContext } from "../tool.ts";
+
+/** A folder of its own and a context whose only root it is. */
+export interface TestContext extends Disposable {
+  folder: string;
+  context: ToolContext;
+  /** What the tools sent as live output. */
+  live: { stdout: string; stderr: string };
+}
+
+/** Makes a folder and a context with the real executor and real roots. Disposing removes the folder. */
+export function createTestContext(options: Partial<RootsOptions> & { env?: Record<string, string> } = {}): TestContext {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "reeve-tools-")));
+  const { env, ...roots } = options;
+  const held = createRoots({ read: [], write: [folder], workDir: folder, ...roots });
+  const live = { stdout: "", stderr: "" };
+  const context: ToolContext = {
+    signal: new AbortController().signal,
+    timeoutMs: 60_000,
+    executor: createLocalExecutor({ env: { ...process.env, HOME: folder, ...env }, killGraceMs: 300 }),
+    roots: held,
+    emit(stream, chunk) {
+      live[stream] += Buffer.from(chunk).toString();
+    },
+  };
+  const dispose = (): void => {
+    held[Symbol.dispose]();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return { folder, context, live, [Symbol.dispose]: dispose };
+}
+
+/** The fault that a tool throws: its reason, metadata and message. Throws where the tool did not. */
+export async function faultOf(
+  action: Promise<unknown> | (() => unknown),
+): Promise<{ reason: ErrorReason; metadata: Record<string, string>; message: string }> {
+  try {
+    await (typeof action === "function" ? action() : action);
+  } catch (error: unknown) {
+    const detail = faultDetail(error);
+    if (detail === undefined) throw error;
+    return { reason: detail.reason, metadata: { ...detail.metadata }, message: ConnectError.from(error).rawMessage };
+  }
+  throw new Error("no fault was thrown");
+}

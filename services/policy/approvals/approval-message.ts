@@ -1,0 +1,46 @@
+import { create, fromBinary } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import {
+  type Approval,
+  ApprovalSchema,
+  type ApprovalSpec,
+  ApprovalSpecSchema,
+  ApprovalState,
+  ApprovalStatusSchema,
+} from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import type { ApprovalRow } from "./approval-store.ts";
+
+/** A stored approval as its message. */
+export function approvalOf(row: ApprovalRow): Approval {
+  const status = create(ApprovalStatusSchema, {
+    state: row.state as ApprovalState,
+    decidedBy: row.decided_by,
+    channel: row.channel,
+    comment: row.comment,
+    ...(row.decide_ms !== null && { decideTime: timestampFromMs(row.decide_ms) }),
+  });
+  return create(ApprovalSchema, {
+    id: row.id,
+    spec: specOf(row),
+    status,
+    createTime: timestampFromMs(row.create_ms),
+    expireTime: timestampFromMs(row.expire_ms),
+  });
+}
+
+/** What a stored approval asks. */
+export function specOf(row: ApprovalRow): ApprovalSpec {
+  return fromBinary(ApprovalSpecSchema, row.spec);
+}
+
+const STATE_NAMES: Readonly<Record<number, string>> = {
+  [ApprovalState.PENDING]: "pending",
+  [ApprovalState.APPROVED]: "approved",
+  [ApprovalState.DENIED]: "denied",
+  [ApprovalState.EXPIRED]: "expired",
+};
+
+/** The word for a state, as the log and error metadata use it. */
+export function stateName(state: number): string {
+  return STATE_NAMES[state] ?? "unknown";
+}

@@ -1,0 +1,77 @@
+import { create, type JsonObject, toBinary } from "@bufbuild/protobuf";
+import { type Record, RecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { ApprovalSpecSchema } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
+import { roleName } from "../../../lib/auth/roles.ts";
+import { sha256Hex } from "../../../lib/sign/canonical.ts";
+import type { JsonSchema } from "../../../lib/toolschema/json-schema.ts";
+import type { Judgement } from "../decide/decide.ts";
+import { sourceName, type WholeRequest } from "../decide/request-facts.ts";
+import { grantTemplate } from "../grants/mint.ts";
+import type { Policy } from "../rules/policy.ts";
+import type { NewApproval } from "./approval-store.ts";
+import { renderCard } from "./card.ts";
+import { keptArguments } from "./cut.ts";
+import { redactSecretFields } from "./redact.ts";
+
+/** A call that is held. */
+export interface HeldCall {
+  whole: WholeRequest;
+  args: JsonObject;
+  argsDigest: string;
+  judgement: Judgement;
+  policy: Policy;
+  /** The schema of the tool's input, where it is known: it says which fields are secret. */
+  inputSchema: JsonSchema | undefined;
+  nowMs: number;
+}
+
+/** The row of a new approval: what is asked, the card, and what a permit will be made from. Pure. */
+export function newApproval(id: string, held: HeldCall, holdRecord: Record): NewApproval {
+  const { policy, nowMs } = held;
+  return {
+    id,
+    create_ms: nowMs,
+    expire_ms: nowMs + policy.approvalTtlMs,
+    four_eyes: policy.fourEyes ? 1 : 0,
+    policy_version: policy.version,
+    spec: toBinary(ApprovalSpecSchema, approvalSpec(held)),
+    template: toBinary(GrantSchema, grantTemplate(held.whole, held.argsDigest)),
+    grant_ttl_ms: policy.grantTtlMs,
+    hold_record: toBinary(RecordSchema, holdRecord),
+  };
+}
+
+function approvalSpec({ whole, args, argsDigest, judgement, inputSchema }: HeldCall) {
+  const { request, principal, device, tool } = whole;
+  const shown = redactSecretFields(args, inputSchema);
+  const card = renderCard({
+    deviceName: device.name,
+    deviceId: device.id,
+    tool: tool.name,
+    capability: tool.capability,
+    principalId: principal.id,
+    roles: principal.roles.map((role) => roleName(role) ?? "unknown"),
+    source: sourceName(request.source),
+    purpose: request.purpose,
+    message: judgement.message,
+    ruleIds: judgement.ruleIds,
+    args: shown,
+    argsDigest,
+    timeoutMs: request.timeoutMs,
+  });
+  return create(ApprovalSpecSchema, {
+    callId: request.callId,
+    deviceId: device.id,
+    deviceName: device.name,
+    tool: tool.name,
+    arguments: keptArguments(shown),
+    argsDigest,
+    principalId: principal.id,
+    purpose: request.purpose,
+    ruleIds: judgement.ruleIds,
+    message: judgement.message,
+    card,
+    cardDigest: sha256Hex(card),
+  });
+}

@@ -1,0 +1,88 @@
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Record, RecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import { type Decision, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
+import type { QueryRunner } from "../../../lib/store/prepared.ts";
+import type { AuditLog } from "../audit/log.ts";
+import { type DecisionHead, denialDecision, permitDecision } from "../decide/decisions.ts";
+import type { GrantMinter } from "../grants/mint.ts";
+import type { RecordedWrites } from "../recorded-writes.ts";
+import { specOf } from "./approval-message.ts";
+import type { ApprovalRow, ApprovalStore } from "./approval-store.ts";
+
+/** Turns settled approvals into decisions. */
+export interface ApprovalRelease {
+  /**
+   * The decision of an approval that is not pending: a denial, or a permit. While the permit's grant is valid, asking
+   * again returns the same one; afterwards a new grant is made, with a record of its own.
+   */
+  decisionOf(settled: ApprovalRow): Promise<Decision>;
+}
+
+/** What releasing needs. */
+export interface ReleaseOptions {
+  writes: RecordedWrites;
+  store: ApprovalStore;
+  log: AuditLog;
+  minter: GrantMinter;
+  now: () => number;
+}
+
+/** Mints grants for approved calls, one at a time for each approval. */
+export function createApprovalRelease({ writes, store, log, minter, now }: ReleaseOptions): ApprovalRelease {
+  const minting = new Map<string, Promise<Decision>>();
+
+  const validPermit = async (on: QueryRunner, id: string): Promise<Decision | undefined> => {
+    const row = await store.find(on, id);
+    if (!row?.permit || (row.permit_expire_ms ?? 0) <= now()) return undefined;
+    return fromBinary(DecisionSchema, row.permit);
+  };
+  const mint = async (row: ApprovalRow): Promise<Decision> => {
+    const release = { approvalId: row.id, approverIds: [row.decided_by] };
+    const minted = await minter.mint(fromBinary(GrantSchema, row.template), row.grant_ttl_ms, release);
+    return writes.write(async (trx) => {
+      const valid = await validPermit(trx, row.id);
+      if (valid) return valid;
+      const auditIndex = await log.append(trx, permitRecord(row, minted.grantId, now()), "here");
+      const decision = permitDecision(headOf(row, auditIndex), minted);
+      await store.keepPermit(trx, row.id, toBinary(DecisionSchema, decision), minted.expireMs);
+      return decision;
+    });
+  };
+  const permit = (row: ApprovalRow): Promise<Decision> => {
+    if (row.permit && (row.permit_expire_ms ?? 0) > now()) {
+      return Promise.resolve(fromBinary(DecisionSchema, row.permit));
+    }
+    const running = minting.get(row.id) ?? mint(row).finally(() => minting.delete(row.id));
+    minting.set(row.id, running);
+    return running;
+  };
+
+  return {
+    decisionOf: (row) => (row.state === ApprovalState.APPROVED ? permit(row) : Promise.resolve(refusal(row))),
+  };
+}
+
+function refusal(row: ApprovalRow): Decision {
+  const head = headOf(row, row.decide_idx ?? 0);
+  if (row.state === ApprovalState.EXPIRED) {
+    return denialDecision(head, ErrorReason.APPROVAL_EXPIRED, "Nobody decided in time.", row.id);
+  }
+  const message = row.comment === "" ? "A person said no." : `A person said no: ${row.comment}`;
+  return denialDecision(head, ErrorReason.APPROVAL_REJECTED, message, row.id);
+}
+
+function headOf(row: ApprovalRow, auditIndex: number): DecisionHead {
+  return { ruleIds: specOf(row).ruleIds, policyVersion: row.policy_version, auditIndex };
+}
+
+// The record of the hold, with what has changed: all the facts of the call are those that the person decided on.
+function permitRecord(row: ApprovalRow, grantId: string, nowMs: number): Record {
+  const record = fromBinary(RecordSchema, row.hold_record);
+  record.time = timestampFromMs(nowMs);
+  if (record.event.case === "decided") Object.assign(record.event.value, { decision: "permit", grantId });
+  return record;
+}

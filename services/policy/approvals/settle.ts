@@ -1,0 +1,142 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Record, RecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { type Approval, type ApprovalSpec, ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import type { Outbox } from "../../../lib/events/outbox.ts";
+import { fault, reasonOf } from "../../../lib/fault/fault.ts";
+import type { QueryRunner } from "../../../lib/store/prepared.ts";
+import type { AuditLog } from "../audit/log.ts";
+import { approvalSettled } from "../events.ts";
+import type { RecordedWrites } from "../recorded-writes.ts";
+import { approvalOf, specOf, stateName } from "./approval-message.ts";
+import type { ApprovalRow, ApprovalStore } from "./approval-store.ts";
+import type { ApprovalChanges } from "./changes.ts";
+
+/** One person's decision. */
+export interface HumanDecision {
+  approvalId: string;
+  /** Who decides, by principal id. */
+  decidedBy: string;
+  comment: string;
+  /** From where; empty means "rpc". */
+  channel: string;
+}
+
+/** Ends pending approvals: by a person, or because nobody decided in time. */
+export interface ApprovalSettler {
+  /**
+   * Says yes. Throws NOT_FOUND, APPROVAL_DECIDED, APPROVAL_EXPIRED, INVALID_INPUT where the card is not the one that was
+   * shown, and FOUR_EYES where the requester may not approve.
+   */
+  approve(decision: HumanDecision & { cardDigest: string; fourEyes: boolean }): Promise<Approval>;
+  /** Says no. Throws NOT_FOUND, APPROVAL_DECIDED and APPROVAL_EXPIRED. */
+  deny(decision: HumanDecision): Promise<Approval>;
+  /** Ends one that nobody decided; nothing happens where it was decided meanwhile. */
+  expire(approvalId: string): Promise<void>;
+}
+
+/** What a settler needs. */
+export interface SettleOptions {
+  writes: RecordedWrites;
+  store: ApprovalStore;
+  log: AuditLog;
+  outbox: Outbox;
+  changes: ApprovalChanges;
+  now: () => number;
+}
+
+type Ending = Pick<ApprovalRow, "state" | "decided_by" | "comment" | "channel">;
+
+/**
+ * The first decision wins: state, record and event are one transaction, which changes nothing where the approval is not
+ * pending any more.
+ */
+export function createApprovalSettler({ writes, store, log, outbox, changes, now }: SettleOptions): ApprovalSettler {
+  const end = async (trx: QueryRunner, row: ApprovalRow, ending: Ending): Promise<ApprovalRow> => {
+    const nowMs = now();
+    const spec = specOf(row);
+    const decide_idx = await log.append(trx, settledRecord(row.id, spec, ending, nowMs), "here");
+    const settled = { id: row.id, ...ending, decide_ms: nowMs, decide_idx };
+    if (!(await store.settle(trx, settled))) throw decided(row);
+    const event = { approvalId: row.id, callId: spec.callId, state: ending.state as ApprovalState, nowMs };
+    await outbox.enqueue(trx, [approvalSettled({ ...event, decidedBy: ending.decided_by })]);
+    return { ...row, ...settled };
+  };
+  const settle = async (id: string, ending: Ending, check: (row: ApprovalRow) => void): Promise<Approval> => {
+    const row = await writes.write(async (trx) => {
+      const pending = await store.find(trx, id);
+      if (!pending)
+        throw fault(ErrorReason.NOT_FOUND, { resource: `approvals/${id}` }, { message: "no such approval" });
+      if (pending.state !== ApprovalState.PENDING) throw decided(pending);
+      check(pending);
+      return end(trx, pending, ending);
+    });
+    const approval = approvalOf(row);
+    changes.publish(approval);
+    return approval;
+  };
+  const refuseLate = (row: ApprovalRow): void => {
+    if (row.expire_ms > now()) return;
+    throw fault(ErrorReason.APPROVAL_EXPIRED, { approval_id: row.id }, { message: "nobody decided in time" });
+  };
+
+  return {
+    approve: (decision) =>
+      settle(decision.approvalId, endingOf(ApprovalState.APPROVED, decision), (row) => {
+        refuseLate(row);
+        checkCard(row, decision.cardDigest);
+        checkFourEyes(row, decision);
+      }),
+    deny: (decision) => settle(decision.approvalId, endingOf(ApprovalState.DENIED, decision), refuseLate),
+    async expire(approvalId) {
+      const ending = { state: ApprovalState.EXPIRED, decided_by: "", comment: "", channel: "" };
+      await settle(approvalId, ending, () => {}).catch((e: unknown) => {
+        if (reasonOf(e) !== ErrorReason.APPROVAL_DECIDED) throw e;
+      });
+    },
+  };
+}
+
+function endingOf(state: ApprovalState, { decidedBy, comment, channel }: HumanDecision): Ending {
+  return { state, decided_by: decidedBy, comment, channel: channel === "" ? "rpc" : channel };
+}
+
+function checkCard(row: ApprovalRow, cardDigest: string): void {
+  if (specOf(row).cardDigest === cardDigest) return;
+  const message = "cardDigest: this is not the digest of the approval's card; look at the approval again";
+  throw fault(
+    ErrorReason.INVALID_INPUT,
+    { field: "card_digest", rule: "card_digest" },
+    {
+      message,
+      violations: [{ field: "cardDigest", message: "is not the digest of the approval's card" }],
+    },
+  );
+}
+
+function checkFourEyes(row: ApprovalRow, { decidedBy, fourEyes }: { decidedBy: string; fourEyes: boolean }): void {
+  if (row.four_eyes === 0 && !fourEyes) return;
+  if (specOf(row).principalId !== decidedBy) return;
+  throw fault(ErrorReason.FOUR_EYES, { approval_id: row.id }, { message: "who asked may not approve" });
+}
+
+function decided(row: ApprovalRow): Error {
+  const state = stateName(row.state);
+  return fault(ErrorReason.APPROVAL_DECIDED, { approval_id: row.id, state }, { message: `it is ${state} already` });
+}
+
+function settledRecord(approvalId: string, spec: ApprovalSpec, ending: Ending, nowMs: number): Record {
+  const { cardDigest, argsDigest } = spec;
+  return create(RecordSchema, {
+    version: 1,
+    time: timestampFromMs(nowMs),
+    actor: ending.decided_by === "" ? "policy" : ending.decided_by,
+    callId: spec.callId,
+    resource: `approvals/${approvalId}`,
+    event: {
+      case: "approvalDecided",
+      value: { approvalId, state: stateName(ending.state), channel: ending.channel, cardDigest, argsDigest },
+    },
+  });
+}

@@ -1,0 +1,81 @@
+import { create, fromBinary } from "@bufbuild/protobuf";
+import { type LogEntry, LogEntrySchema } from "../../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
+import { type Record, RecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { prepared } from "../../../lib/store/prepared.ts";
+import { readPageToken } from "../page-token.ts";
+import type { PolicyDatabase } from "../tables.ts";
+
+/** Some records, and where the next page starts; empty on the last page. */
+export interface EntryPage {
+  entries: LogEntry[];
+  nextPageToken: string;
+}
+
+/** Reads records of the log, committed ones only. */
+export interface LogReader {
+  /** The record at an index; undefined where there is none. */
+  entry(index: number): Promise<LogEntry | undefined>;
+  /** Records from the oldest, or those about one call. Throws INVALID_INPUT for a page token that is none. */
+  list(request: { callId: string; pageSize: number; pageToken: string }): Promise<EntryPage>;
+}
+
+const DEFAULT_PAGE_SIZE = 100;
+
+/** Reads from the table records. */
+export function createLogReader(db: PolicyDatabase): LogReader {
+  const byIndex = prepared((p: { index: number }) =>
+    db.selectFrom("records").select(["idx", "leaf"]).where("idx", "=", p.index),
+  );
+  const page = prepared((p: { from: number; limit: number }) =>
+    db.selectFrom("records").select(["idx", "leaf"]).where("idx", ">=", p.from).orderBy("idx").limit(p.limit),
+  );
+  const indexesOfCall = prepared((p: { callId: string }) =>
+    db
+      .selectFrom("decisions")
+      .select("idx")
+      .where("call_id", "=", p.callId)
+      .unionAll(db.selectFrom("call_records").select("idx").where("call_id", "=", p.callId))
+      .unionAll(db.selectFrom("outcomes").select("idx").where("call_id", "=", p.callId)),
+  );
+  // A call has a handful of records, found by the rows that they were written with.
+  const ofCall = async (callId: string, from: number, limit: number): Promise<StoredLeaf[]> => {
+    const found = (await indexesOfCall.all(db, { callId })).map((row) => row.idx);
+    const indexes = found.filter((idx) => idx >= from).sort((a, b) => a - b);
+    const rows: StoredLeaf[] = [];
+    for (const index of indexes.slice(0, limit)) rows.push(...(await byIndex.all(db, { index })));
+    return rows;
+  };
+  return {
+    async entry(index) {
+      const row = await byIndex.first(db, { index });
+      return row && entryOf(row);
+    },
+    async list({ callId, pageSize, pageToken }) {
+      const size = pageSize === 0 ? DEFAULT_PAGE_SIZE : pageSize;
+      const from = readPageToken(pageToken) ?? 0;
+      const limit = size + 1;
+      const rows = callId === "" ? await page.all(db, { from, limit }) : await ofCall(callId, from, limit);
+      const next = rows[size];
+      return { entries: rows.slice(0, size).map(entryOf), nextPageToken: next ? String(next.idx) : "" };
+    },
+  };
+}
+
+interface StoredLeaf {
+  idx: number;
+  leaf: Uint8Array;
+}
+
+function entryOf({ idx, leaf }: StoredLeaf): LogEntry {
+  const record = decodeRecord(leaf);
+  return create(LogEntrySchema, { index: BigInt(idx), leaf, ...(record && { record }) });
+}
+
+/** The record in a leaf; undefined where the bytes are damaged: one bad row must not hide the others. */
+export function decodeRecord(leaf: Uint8Array): Record | undefined {
+  try {
+    return fromBinary(RecordSchema, leaf);
+  } catch {
+    return undefined;
+  }
+}

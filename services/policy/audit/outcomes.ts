@@ -1,0 +1,73 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Outcome, OutcomeSchema, RecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../../../lib/fault/fault.ts";
+import { sha256Hex } from "../../../lib/sign/canonical.ts";
+import { prepared } from "../../../lib/store/prepared.ts";
+import type { RecordedWrites } from "../recorded-writes.ts";
+import type { PolicyDatabase, PolicyTables } from "../tables.ts";
+import type { AuditLog } from "./log.ts";
+import { deviceToolResource } from "./resources.ts";
+
+/** Writes down how calls ended. */
+export interface OutcomeRecorder {
+  /**
+   * Appends the record of a call's end and returns its index. The same outcome again returns the same index. Throws
+   * CALL_ENDED for another outcome of a call that has one, and INVALID_INPUT where the call or its state is not named.
+   */
+  record(outcome: Outcome, actor: string): Promise<number>;
+}
+
+/** What a recorder needs. */
+export interface OutcomeOptions {
+  db: PolicyDatabase;
+  writes: RecordedWrites;
+  log: AuditLog;
+  now: () => number;
+}
+
+/** Records outcomes in the log and, by call id, in the table outcomes. */
+export function createOutcomeRecorder({ db, writes, log, now }: OutcomeOptions): OutcomeRecorder {
+  const select = prepared((p: { callId: string }) =>
+    db.selectFrom("outcomes").selectAll().where("call_id", "=", p.callId),
+  );
+  const insert = prepared((p: PolicyTables["outcomes"]) =>
+    db.insertInto("outcomes").values({ call_id: p.call_id, digest: p.digest, state: p.state, idx: p.idx }),
+  );
+  return {
+    async record(outcome, actor) {
+      if (outcome.callId === "") throw missing("callId");
+      if (outcome.state === "") throw missing("state");
+      const digest = sha256Hex(toBinary(OutcomeSchema, outcome));
+      return writes.write(async (trx) => {
+        const known = await select.first(trx, { callId: outcome.callId });
+        if (known) return indexOfSame(known, digest);
+        const idx = await log.append(trx, outcomeRecord(outcome, actor, now()), "elsewhere");
+        await insert.run(trx, { call_id: outcome.callId, digest, state: outcome.state, idx });
+        return idx;
+      });
+    },
+  };
+}
+
+function outcomeRecord(outcome: Outcome, actor: string, nowMs: number) {
+  return create(RecordSchema, {
+    version: 1,
+    time: timestampFromMs(nowMs),
+    actor,
+    callId: outcome.callId,
+    resource: deviceToolResource(outcome.deviceId, outcome.tool),
+    event: { case: "outcome", value: outcome },
+  });
+}
+
+function indexOfSame(known: PolicyTables["outcomes"], digest: string): number {
+  if (known.digest === digest) return known.idx;
+  const message = `the call has ended already: ${known.state}`;
+  throw fault(ErrorReason.CALL_ENDED, { call_id: known.call_id, state: known.state }, { message });
+}
+
+function missing(field: string): Error {
+  return fault(ErrorReason.INVALID_INPUT, { field, rule: "required" }, { message: `${field} is required` });
+}

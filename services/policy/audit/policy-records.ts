@@ -1,0 +1,20 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Record, RecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+
+/** The longest problem text that the log keeps. */
+const MAX_PROBLEM = 2000;
+
+/** The record of a policy that was loaded (no problem) or refused. */
+export function policyLoadedRecord(version: string, problem: string, nowMs: number): Record {
+  return create(RecordSchema, {
+    version: 1,
+    time: timestampFromMs(nowMs),
+    actor: "policy",
+    resource: `policies/${version}`,
+    event: {
+      case: "policyLoaded",
+      value: { policyVersion: version, accepted: problem === "", problem: problem.slice(0, MAX_PROBLEM) },
+    },
+  });
+}

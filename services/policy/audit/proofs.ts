@@ -1,0 +1,71 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type GetConsistencyProofResponse,
+  GetConsistencyProofResponseSchema,
+  type GetInclusionProofResponse,
+  GetInclusionProofResponseSchema,
+} from "../../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
+import { type Checkpoint, InclusionProofSchema } from "../../../gen/ts/reeve/audit/v1/checkpoint_pb.ts";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../../../lib/fault/fault.ts";
+import { consistencyPlan, inclusionPlan, isLeafIndex, isTreeSize } from "../../../lib/merkle/plan.ts";
+import { formatTlogProof } from "../../../lib/sign/tlog-proof.ts";
+import type { PolicyDatabase } from "../tables.ts";
+import type { Checkpointer } from "./checkpoints.ts";
+import type { LogReader } from "./entries.ts";
+import type { TreeStore } from "./tree-store.ts";
+
+/** What proofs are made from. */
+export interface ProofSources {
+  db: PolicyDatabase;
+  tree: TreeStore;
+  reader: LogReader;
+  checkpoints: Pick<Checkpointer, "newest" | "signNow">;
+}
+
+/**
+ * Proves that the record at an index is under the newest checkpoint; where it is not yet, a checkpoint is signed now.
+ * Throws NOT_FOUND for an index that the log does not hold.
+ */
+export async function proveInclusion(sources: ProofSources, index: number): Promise<GetInclusionProofResponse> {
+  const entry = isTreeSize(index) ? await sources.reader.entry(index) : undefined;
+  const checkpoint = entry && (await checkpointOver(sources, index));
+  if (!entry || !checkpoint) throw notFound(`records/${index}`);
+  const size = Number(checkpoint.size);
+  const path = await sources.tree.prove(sources.db, inclusionPlan(index, size));
+  return create(GetInclusionProofResponseSchema, {
+    proof: create(InclusionProofSchema, { index: BigInt(index), size: checkpoint.size, path, checkpoint }),
+    entry,
+    text: formatTlogProof({ index, path, checkpoint: checkpoint.note }),
+  });
+}
+
+/**
+ * Proves that the log of `second` records (0: those of the newest checkpoint) begins with the log of `first`.
+ * Throws INVALID_INPUT where first is above second and NOT_FOUND where the log is not that long.
+ */
+export async function proveConsistency(
+  sources: ProofSources,
+  first: number,
+  second: number,
+): Promise<GetConsistencyProofResponse> {
+  const checkpoint = second === 0 ? await sources.checkpoints.newest() : undefined;
+  const later = checkpoint ? Number(checkpoint.size) : second;
+  if (!isTreeSize(later) || later > (await sources.tree.size(sources.db))) throw notFound(`checkpoints/${later}`);
+  if (!isTreeSize(first) || first > later) {
+    const message = `first must be from 1 to ${later}`;
+    throw fault(ErrorReason.INVALID_INPUT, { field: "first", rule: "lte" }, { message });
+  }
+  const path = await sources.tree.prove(sources.db, consistencyPlan(first, later));
+  return create(GetConsistencyProofResponseSchema, { path, ...(checkpoint && { checkpoint }) });
+}
+
+async function checkpointOver({ checkpoints }: ProofSources, index: number): Promise<Checkpoint | undefined> {
+  const newest = await checkpoints.newest();
+  if (newest && isLeafIndex(index, Number(newest.size))) return newest;
+  return checkpoints.signNow();
+}
+
+function notFound(resource: string): Error {
+  return fault(ErrorReason.NOT_FOUND, { resource }, { message: `the log has no ${resource}` });
+}

@@ -1,0 +1,54 @@
+import { type Checkpoint, verifyCheckpoint } from "../../../lib/sign/checkpoint.ts";
+import type { NoteKey } from "../../../lib/sign/note.ts";
+import type { Finding } from "./finding.ts";
+import type { StoredCheckpoint } from "./log-source.ts";
+
+/** A checkpoint whose signature holds, and where it is from. */
+export interface TrustedHead extends Checkpoint {
+  from: "log" | "witness";
+}
+
+/** The heads that a log is measured against, by size, and what is wrong with the others. */
+export interface Heads {
+  bySize: Map<number, TrustedHead[]>;
+  /** The largest size that was ever signed. */
+  newest: number;
+  /** The largest size that the log itself keeps a checkpoint of: so far its tree is stored. */
+  built: number;
+  findings: Finding[];
+  /** How many checkpoints the log itself keeps. */
+  kept: number;
+}
+
+/** Verifies the signatures of a log's checkpoints, and of those that somebody outside has kept. */
+export async function collectHeads(
+  checkpoints: AsyncIterable<StoredCheckpoint>,
+  witness: readonly string[],
+  key: NoteKey,
+): Promise<Heads> {
+  const heads: Heads = { bySize: new Map(), newest: 0, built: 0, findings: [], kept: 0 };
+  for await (const { size, note } of checkpoints) {
+    heads.kept += 1;
+    const verified = verifyCheckpoint(note, key);
+    if (!verified.ok) reject(heads, `the checkpoint at ${size} is not signed by ${key.name}: ${verified.kind}`);
+    else if (verified.checkpoint.size !== size) reject(heads, `the checkpoint filed under ${size} is of another size`);
+    else trust(heads, { ...verified.checkpoint, from: "log" });
+  }
+  for (const [number, note] of witness.entries()) {
+    const verified = verifyCheckpoint(note, key);
+    if (verified.ok) trust(heads, { ...verified.checkpoint, from: "witness" });
+    else reject(heads, `witness checkpoint ${number + 1} is not signed by ${key.name}: ${verified.kind}`);
+  }
+  return heads;
+}
+
+function trust(heads: Heads, head: TrustedHead): void {
+  const same = heads.bySize.get(head.size) ?? [];
+  heads.bySize.set(head.size, [...same, head]);
+  heads.newest = Math.max(heads.newest, head.size);
+  if (head.from === "log") heads.built = Math.max(heads.built, head.size);
+}
+
+function reject(heads: Heads, message: string): void {
+  heads.findings.push({ kind: "bad_checkpoint", message });
+}

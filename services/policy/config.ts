@@ -1,0 +1,53 @@
+import type { ConfigSpec } from "../../lib/config/config.ts";
+
+/** What policy is told by its owner. */
+export interface PolicyConfig {
+  /** Policy's own folder: database and keys. Made with mode 0700 where it is missing. */
+  stateDir: string;
+  /** The policy file. Default: the one that is shipped. */
+  policyFile?: string;
+  /** Who issues grants, as written into each. Default "reeve-policy". */
+  issuer?: string;
+  /** The audit log's name. Default "reeve/" and the checkpoint key's id. Must stay the same for the life of a log. */
+  origin?: string;
+  /** From an append to the checkpoint that covers it, in milliseconds. Default 200. */
+  checkpointDelayMs?: number;
+  /** How often the policy file is looked at, in milliseconds; 0 for never. Default 1000. */
+  reloadMs?: number;
+}
+
+/** Who issues grants where the configuration says nothing. */
+export const DEFAULT_ISSUER = "reeve-policy";
+
+/** From an append to its checkpoint where the configuration says nothing, in milliseconds. */
+export const DEFAULT_CHECKPOINT_DELAY_MS = 200;
+
+/** How often the policy file is looked at where the configuration says nothing, in milliseconds. */
+export const DEFAULT_RELOAD_MS = 1000;
+
+/** Policy's settings in the environment, for `reeve policy`. */
+export const policyEnvironment = {
+  host: { name: "REEVE_POLICY_HOST", type: "string", default: "127.0.0.1", doc: "Address to listen on." },
+  port: { name: "REEVE_POLICY_PORT", type: "int", min: 0, max: 65535, default: 7401, doc: "Port; 0 takes any." },
+  stateDir: { name: "REEVE_POLICY_STATE_DIR", type: "path", doc: "Folder of policy's database and keys." },
+  policyFile: {
+    name: "REEVE_POLICY_FILE",
+    type: "path",
+    optional: true,
+    doc: "The policy file. Default: the one that is shipped.",
+  },
+  tokensFile: { name: "REEVE_TOKENS_FILE", type: "path", doc: "File with the hashes of the tokens that may call." },
+  natsUrl: {
+    name: "REEVE_NATS_URL",
+    type: "string",
+    optional: true,
+    doc: "NATS server for events. Default: events stay in the process.",
+  },
+  logLevel: {
+    name: "REEVE_LOG_LEVEL",
+    type: "enum",
+    values: ["trace", "debug", "info", "warn", "error", "silent"],
+    default: "info",
+    doc: "How much is logged.",
+  },
+} as const satisfies ConfigSpec;

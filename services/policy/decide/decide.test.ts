@@ -1,0 +1,95 @@
+import { describe, expect, it } from "vitest";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { toolByName } from "../../../lib/toolschema/catalogue-file.ts";
+import { completeExample } from "../rules/example.ts";
+import type { Facts } from "../rules/facts.ts";
+import { loadPolicy } from "../rules/load-policy.ts";
+import type { Policy } from "../rules/policy.ts";
+import { decide } from "./decide.ts";
+
+function policyOf(...rules: string[]): Policy {
+  const result = loadPolicy(`version: 1\nrules:\n${rules.map((rule) => `  - { ${rule} }`).join("\n")}\n`, toolByName);
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  return result.policy;
+}
+
+function factsOf(changes: { requiresApproval?: boolean } = {}): Facts {
+  const result = completeExample({ tool: "fs.read", args: { path: "/a" } }, toolByName);
+  if (!result.ok) throw new Error(result.message);
+  const { facts } = result;
+  return { ...facts, tool: { ...facts.tool, requires_approval: changes.requiresApproval ?? false } };
+}
+
+const RULES = {
+  allow: "id: r-allow, effect: allow, message: yes",
+  hold: "id: r-hold, effect: hold, message: wait",
+  deny: "id: r-deny, effect: deny, message: no",
+  block: "id: r-block, effect: block, message: never",
+};
+
+describe("decide", () => {
+  it.each([
+    [["allow"], "allow", "yes"],
+    [["allow", "hold"], "hold", "wait"],
+    [["hold", "allow"], "hold", "wait"],
+    [["allow", "hold", "deny"], "deny", "no"],
+    [["block", "deny", "hold", "allow"], "block", "never"],
+    [["allow", "block"], "block", "never"],
+  ] as const)("lets the strictest of %j win", (names, effect, message) => {
+    const judgement = decide(policyOf(...names.map((name) => RULES[name])), factsOf(), undefined);
+    expect(judgement).toMatchObject({ effect, message, ruleIds: names.map((name) => `r-${name}`) });
+  });
+
+  it("denies what nothing matches", () => {
+    const judgement = decide(policyOf(`${RULES.allow}, when: "false"`), factsOf(), undefined);
+    expect(judgement).toMatchObject({
+      effect: "deny",
+      reason: ErrorReason.POLICY_DENIED,
+      ruleIds: [],
+      trace: [{ ruleId: "r-allow", matched: false }],
+    });
+  });
+
+  it("denies where a rule fails, and the trace says why", () => {
+    const judgement = decide(
+      policyOf(RULES.allow, "id: broken, effect: allow, message: m, when: args.x == 1"),
+      factsOf(),
+      undefined,
+    );
+    expect(judgement).toMatchObject({
+      effect: "deny",
+      reason: ErrorReason.POLICY_DENIED,
+      ruleIds: ["r-allow", "broken"],
+    });
+    expect(judgement.trace[1]).toEqual({ ruleId: "broken", effect: "deny", matched: true, error: "No such key: x" });
+  });
+
+  it("holds what is under approval, and no rule lifts that", () => {
+    const judgement = decide(policyOf(RULES.allow), factsOf({ requiresApproval: true }), undefined);
+    expect(judgement).toMatchObject({ effect: "hold", ruleIds: ["mode/requires-approval", "r-allow"] });
+  });
+
+  it("still denies what is under approval and no rule allows", () => {
+    const judgement = decide(policyOf(RULES.deny), factsOf({ requiresApproval: true }), undefined);
+    expect(judgement.effect).toBe("deny");
+  });
+
+  it("blocks what the blocklist holds, and no rule lifts that", () => {
+    const judgement = decide(policyOf(RULES.allow), factsOf(), { rule: "wipe", message: "This wipes a disk." });
+    expect(judgement).toMatchObject({
+      effect: "block",
+      reason: ErrorReason.POLICY_BLOCKED,
+      message: "This wipes a disk.",
+      ruleIds: ["blocklist/wipe", "r-allow"],
+    });
+  });
+
+  it("looks only at rules of the tool", () => {
+    const judgement = decide(
+      policyOf(`${RULES.deny}, tools: [exec]`, `${RULES.allow}, tools: ["fs.*"]`),
+      factsOf(),
+      undefined,
+    );
+    expect(judgement.trace.map((step) => step.ruleId)).toEqual(["r-allow"]);
+  });
+});

@@ -1,0 +1,54 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Record, RecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { deviceToolResource } from "../audit/resources.ts";
+import type { Judgement } from "./decide.ts";
+import { sourceName, type WholeRequest } from "./request-facts.ts";
+
+/** What a decision was. The words are those of the log. */
+export type DecidedAs = "permit" | "hold" | "denial";
+
+/** What a record of a decision says besides the request. */
+export interface DecidedFacts {
+  decision: DecidedAs;
+  judgement: Pick<Judgement, "reason" | "ruleIds">;
+  policyVersion: string;
+  argsDigest: string;
+  grantId?: string;
+  approvalId?: string;
+  nowMs: number;
+}
+
+/** The record of a decision about a call. */
+export function decidedRecord({ request, principal, device, tool }: WholeRequest, facts: DecidedFacts): Record {
+  return create(RecordSchema, {
+    version: 1,
+    time: timestampFromMs(facts.nowMs),
+    actor: principal.id,
+    callId: request.callId,
+    resource: deviceToolResource(device.id, tool.name),
+    event: {
+      case: "decided",
+      value: {
+        decision: facts.decision,
+        reason: facts.judgement.reason,
+        ruleIds: facts.judgement.ruleIds,
+        policyVersion: facts.policyVersion,
+        tool: tool.name,
+        deviceId: device.id,
+        argsDigest: facts.argsDigest,
+        grantId: facts.grantId ?? "",
+        approvalId: facts.approvalId ?? "",
+        source: sourceName(request.source),
+        manifestDigest: device.manifestDigest,
+        functionId: functionId(tool.capability),
+      },
+    },
+  });
+}
+
+/** capability_<name>_ts_<domain>: "docker.container.list" is capability_container_list_ts_docker. */
+export function functionId(capability: string): string {
+  const [domain = "", ...rest] = capability.split(".");
+  return `capability_${rest.join("_") || domain}_ts_${domain}`;
+}

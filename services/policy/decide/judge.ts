@@ -1,0 +1,48 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import type { JsonSchema } from "../../../lib/toolschema/json-schema.ts";
+import type { ToolLookup } from "../rules/example.ts";
+import type { Policy } from "../rules/policy.ts";
+import { readArguments } from "./arguments.ts";
+import { type BlockReason, decide, type Judgement } from "./decide.ts";
+import { factsOf, type WholeRequest, wholeRequest } from "./request-facts.ts";
+
+/** A request that was read and judged; nothing is written or granted yet. */
+export interface Judged {
+  whole: WholeRequest;
+  args: JsonObject;
+  argsDigest: string;
+  judgement: Judgement;
+  policy: Policy;
+  /** The schema of the tool's input, where the tool is built in. */
+  inputSchema: JsonSchema | undefined;
+}
+
+/** Reads and judges a request by the policy in force. Throws INVALID_INPUT. */
+export type Judge = (request: DecisionRequest) => Judged;
+
+/** What judging needs. */
+export interface JudgeOptions {
+  policy: () => Policy;
+  /** What the blocklist says of a tool's input. */
+  blockReason: (tool: string, input: JsonObject) => BlockReason | undefined;
+  lookup: ToolLookup;
+}
+
+/** A judge: everything about a decision that needs no database. */
+export function createJudge({ policy, blockReason, lookup }: JudgeOptions): Judge {
+  return (request) => {
+    const whole = wholeRequest(request);
+    const { args, digest } = readArguments(request.arguments);
+    const inForce = policy();
+    const judgement = decide(inForce, factsOf(whole, args), blockReason(whole.tool.name, args));
+    return {
+      whole,
+      args,
+      argsDigest: digest,
+      judgement,
+      policy: inForce,
+      inputSchema: lookup(whole.tool.name)?.inputSchema,
+    };
+  };
+}

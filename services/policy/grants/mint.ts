@@ -1,0 +1,74 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { Signed } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import { type Grant, GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
+import type { BatchSigner } from "../../../lib/sign/batch.ts";
+import type { WholeRequest } from "../decide/request-facts.ts";
+
+/** What a grant's statement is. */
+export const GRANT_TYPE = "application/vnd.reeve.grant.v1";
+
+/** A grant that was signed. */
+export interface MintedGrant {
+  signed: Signed;
+  grantId: string;
+  /** Not valid from then on, in milliseconds since 1970. */
+  expireMs: number;
+}
+
+/** The human decision that released a grant. */
+export interface Release {
+  approvalId: string;
+  approverIds: string[];
+}
+
+/** Makes grants. */
+export interface GrantMinter {
+  /** Signs a grant from a template, valid from now for so many milliseconds, under a new id. */
+  mint(template: Grant, ttlMs: number, release?: Release): Promise<MintedGrant>;
+}
+
+/** What a minter needs. */
+export interface GrantMinterOptions {
+  signer: BatchSigner;
+  /** Who issues the grants. */
+  issuer: string;
+  now: () => number;
+  /** 128 random bits in hex. */
+  newGrantId: () => string;
+}
+
+/** Everything in a grant that is known when the call is decided: no id, times, issuer or approver. */
+export function grantTemplate({ request, principal, device, tool }: WholeRequest, argsDigest: string): Grant {
+  return create(GrantSchema, {
+    version: 1,
+    deviceId: device.id,
+    callId: request.callId,
+    tool: tool.name,
+    schemaDigest: tool.schemaDigest,
+    argsDigest,
+    manifestDigest: device.manifestDigest,
+    principalId: principal.id,
+    timeoutMs: request.timeoutMs,
+  });
+}
+
+/** A minter on a batch signer: grants of one moment share a signature. */
+export function createGrantMinter({ signer, issuer, now, newGrantId }: GrantMinterOptions): GrantMinter {
+  return {
+    async mint(template, ttlMs, release) {
+      const notBefore = now();
+      const expireMs = notBefore + ttlMs;
+      const grant: Grant = {
+        ...template,
+        issuer,
+        grantId: newGrantId(),
+        notBefore: timestampFromMs(notBefore),
+        expireTime: timestampFromMs(expireMs),
+        ...release,
+      };
+      const signed = await signer.sign(toBinary(GrantSchema, grant));
+      return { signed, grantId: grant.grantId, expireMs };
+    },
+  };
+}

@@ -1,0 +1,88 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { ConnectRouter, ServiceImpl } from "@connectrpc/connect";
+import { AuditService } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { ApprovalService } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
+import { type LinkRequest, type LinkResponse, PolicyService } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
+import { fault } from "../../lib/fault/fault.ts";
+import type { LinkOpener } from "../../lib/link/opener.ts";
+import { principalOf } from "../../lib/serve/context.ts";
+import { getApproval, listApprovals } from "./approvals/read.ts";
+import { watchApprovals } from "./approvals/watch.ts";
+import { proveConsistency, proveInclusion } from "./audit/proofs.ts";
+import { explain } from "./decide/explain.ts";
+import { type Answerers, serveLink } from "./link.ts";
+import type { Parts } from "./parts.ts";
+
+/** Registers policy's RPCs. */
+export function policyRoutes(parts: Parts): (router: ConnectRouter) => void {
+  return (router) => {
+    router.service(PolicyService, policyHandlers(parts));
+    router.service(ApprovalService, approvalHandlers(parts));
+    router.service(AuditService, auditHandlers(parts));
+  };
+}
+
+/** Policy's end of a link for an asker, whether it came through the RPC or is in the same process. */
+export function openLink(parts: Parts, actor: string): LinkOpener<LinkRequest, LinkResponse> {
+  const { authorizer, approvals, audit, shutdown, onError } = parts;
+  const answerers: Answerers = {
+    authorize: authorizer.authorize,
+    awaitApproval: approvals.waits.await,
+    recordOutcome: (outcome) => audit.outcomes.record(outcome, actor),
+    onError,
+  };
+  return (requests, signal) => serveLink(requests, answerers, AbortSignal.any([signal, shutdown.signal]));
+}
+
+function policyHandlers(parts: Parts) {
+  const { authorizer, judge, source, state } = parts;
+  return {
+    authorize: async ({ request }) => ({ decision: await authorizer.authorize(required(request)) }),
+    explain: ({ request }) => explain(judge, required(request)),
+    getPolicy() {
+      const { policy, loadMs, refused } = source.current();
+      return { text: policy.text, version: policy.version, loadTime: timestampFromMs(loadMs), refused };
+    },
+    getGrantKey: () => ({ publicKey: state.grantKey.raw, checkpointKey: state.vkey }),
+    link: (requests, context) => openLink(parts, principalOf(context).id)(requests, context.signal),
+  } satisfies ServiceImpl<typeof PolicyService>;
+}
+
+function approvalHandlers({ storage: { db }, approvals, source, shutdown }: Parts) {
+  const { store, settler, changes } = approvals;
+  return {
+    getApproval: async ({ approvalId }) => ({ approval: await getApproval(db, store, approvalId) }),
+    listApprovals: (request) => listApprovals(db, store, request),
+    async approve({ approvalId, cardDigest, comment, channel }, context) {
+      const decidedBy = principalOf(context).id;
+      const { fourEyes } = source.current().policy;
+      return { approval: await settler.approve({ approvalId, cardDigest, comment, channel, decidedBy, fourEyes }) };
+    },
+    async deny({ approvalId, comment, channel }, context) {
+      const decidedBy = principalOf(context).id;
+      return { approval: await settler.deny({ approvalId, comment, channel, decidedBy }) };
+    },
+    async *watchApprovals(_, context) {
+      const signal = AbortSignal.any([context.signal, shutdown.signal]);
+      for await (const approval of watchApprovals({ db, store, changes, signal })) yield { approval };
+    },
+  } satisfies ServiceImpl<typeof ApprovalService>;
+}
+
+function auditHandlers({ audit, state }: Parts) {
+  return {
+    listRecords: (request) => audit.reader.list(request),
+    async getCheckpoint() {
+      const checkpoint = await audit.checkpoints.newest();
+      return { ...(checkpoint && { checkpoint }), verifierKey: state.vkey };
+    },
+    getInclusionProof: ({ index }) => proveInclusion(audit.proofs, Number(index)),
+    getConsistencyProof: ({ first, second }) => proveConsistency(audit.proofs, Number(first), Number(second)),
+  } satisfies ServiceImpl<typeof AuditService>;
+}
+
+function required<T>(value: T | undefined): T {
+  if (value !== undefined) return value;
+  throw fault(ErrorReason.INVALID_INPUT, { field: "request", rule: "required" }, { message: "request is required" });
+}

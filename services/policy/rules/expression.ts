@@ -1,0 +1,92 @@
+import { Environment } from "@marcbachmann/cel-js";
+import { type CelContext, Device, Principal, Tool } from "./cel-values.ts";
+import { registerLinearMatches, useLinearMatches } from "./linear-matches.ts";
+
+/** What an expression said about one call. */
+export type Verdict = { kind: "match" } | { kind: "no_match" } | { kind: "error"; message: string };
+
+/** A checked expression. Never throws; anything but true is no match. */
+export type Expression = (context: CelContext) => Verdict;
+
+/** The expression, or what is wrong with it and at which line of its text, from 0. */
+export type ExpressionResult = { ok: true; expression: Expression } | { ok: false; message: string; line: number };
+
+const LIMITS = { maxAstNodes: 2000, maxDepth: 64, maxListElements: 1000, maxMapEntries: 100, maxCallArguments: 8 };
+
+// The tables of the language are built once: the environment is shared and never changed afterwards.
+const environment = createEnvironment();
+
+/**
+ * Compiles a CEL expression over the variables principal, device, tool, args, source and time, and checks its types:
+ * an unknown variable, field or function, types that do not fit, or a result that is no bool is refused. What is under
+ * `args` has no type until it is there.
+ */
+export function compileExpression(text: string): ExpressionResult {
+  try {
+    const parsed = environment.parse(text);
+    const pattern = useLinearMatches(parsed.ast);
+    if (pattern !== undefined) return refused(pattern.message, text, pattern.offset);
+    const checked = parsed.check();
+    if (!checked.valid) return refusedBy(checked.error, text);
+    if (checked.type !== "bool") return refused(`the result must be bool, not ${checked.type}`, text, 0);
+    return { ok: true, expression: (context) => verdictOf(() => parsed(context as never)) };
+  } catch (e: unknown) {
+    return refusedBy(e, text);
+  }
+}
+
+const MATCH: Verdict = { kind: "match" };
+const NO_MATCH: Verdict = { kind: "no_match" };
+
+function verdictOf(evaluate: () => unknown): Verdict {
+  try {
+    return evaluate() === true ? MATCH : NO_MATCH;
+  } catch (e: unknown) {
+    return { kind: "error", message: summaryOf(e) };
+  }
+}
+
+function createEnvironment(): Environment {
+  const made = new Environment({ unlistedVariablesAreDyn: false, limits: LIMITS })
+    .registerType("Principal", { ctor: Principal, fields: { id: "string", roles: "list<string>" } })
+    .registerType("Device", {
+      ctor: Device,
+      fields: { id: "string", name: "string", labels: "map<string, string>", mode: "string", sandbox: "string" },
+    })
+    .registerType("Tool", {
+      ctor: Tool,
+      fields: {
+        name: "string",
+        capability: "string",
+        read_only: "bool",
+        destructive: "bool",
+        idempotent: "bool",
+        open_world: "bool",
+        requires_approval: "bool",
+      },
+    })
+    .registerVariable("principal", "Principal")
+    .registerVariable("device", "Device")
+    .registerVariable("tool", "Tool")
+    .registerVariable("args", "dyn")
+    .registerVariable("source", "string")
+    .registerVariable("time", "google.protobuf.Timestamp");
+  registerLinearMatches(made);
+  return made;
+}
+
+function refusedBy(error: unknown, text: string): ExpressionResult {
+  const range = typeof error === "object" && error !== null && "range" in error ? error.range : undefined;
+  const offset = typeof range === "object" && range !== null && "start" in range ? Number(range.start) : 0;
+  return refused(summaryOf(error), text, offset);
+}
+
+function refused(message: string, text: string, offset: number): ExpressionResult {
+  return { ok: false, message, line: text.slice(0, offset).split("\n").length - 1 };
+}
+
+// The library's messages carry a drawing of the source; the summary is the sentence alone.
+function summaryOf(error: unknown): string {
+  if (typeof error === "object" && error !== null && "summary" in error) return String(error.summary);
+  return error instanceof Error ? error.message : String(error);
+}

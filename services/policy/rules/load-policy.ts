@@ -1,0 +1,87 @@
+import { sha256Hex } from "../../../lib/sign/canonical.ts";
+import { celContext } from "./cel-values.ts";
+import { completeExample, type ToolLookup } from "./example.ts";
+import { compileExpression } from "./expression.ts";
+import { type Policy, type Rule, rulesByTool } from "./policy.ts";
+import { type ExampleText, parsePolicyFile, type RuleText, type Written } from "./policy-file.ts";
+import type { PolicyProblem } from "./problem.ts";
+import { compileToolPatterns } from "./tool-patterns.ts";
+
+/** The policy, or everything that is wrong with its text. */
+export type LoadResult = { ok: true; policy: Policy } | { ok: false; version: string; problems: PolicyProblem[] };
+
+/** The version of a policy's text: the first 16 hex digits of its SHA-256. */
+export function policyVersion(text: string): string {
+  return sha256Hex(text).slice(0, 16);
+}
+
+/**
+ * Compiles a policy file and runs its examples. The whole file is refused for one bad rule or one failing example, and
+ * all problems are told at once. Pure.
+ *
+ * @param lookup finds built-in tools: examples are completed from them, and a rule for a tool that is none is refused.
+ */
+export function loadPolicy(text: string, lookup: ToolLookup): LoadResult {
+  const version = policyVersion(text);
+  const parsed = parsePolicyFile(text);
+  if (!parsed.ok) return { ok: false, version, problems: parsed.problems };
+  const compiled = parsed.file.rules.map((rule) => compileRule(rule, lookup));
+  const problems = compiled.flatMap((result) => result.problems);
+  if (problems.length > 0) return { ok: false, version, problems };
+  const rules = compiled.map((result) => result.rule);
+  const { approvalTtlMs, fourEyes, grantTtlMs } = parsed.file;
+  const examples = parsed.file.rules.reduce((sum, rule) => sum + rule.match.length + rule.noMatch.length, 0);
+  return {
+    ok: true,
+    policy: { version, text, approvalTtlMs, fourEyes, grantTtlMs, rules, examples, rulesFor: rulesByTool(rules) },
+  };
+}
+
+interface CompiledRule {
+  rule: Rule;
+  problems: PolicyProblem[];
+}
+
+function compileRule(written: RuleText, lookup: ToolLookup): CompiledRule {
+  const expression = compileExpression(written.when.text);
+  const rule: Rule = {
+    id: written.id,
+    effect: written.effect,
+    message: written.message,
+    appliesTo: compileToolPatterns(written.tools.map((tool) => tool.text)),
+    evaluate: expression.ok ? expression.expression : () => ({ kind: "no_match" }),
+  };
+  const problems = unknownTools(written.tools, lookup);
+  if (!expression.ok)
+    problems.push({ line: written.when.line + expression.line, message: `when: ${expression.message}` });
+  else problems.push(...failingExamples(rule, written, lookup));
+  return { rule, problems: problems.map((problem) => ({ ...problem, ruleId: written.id })) };
+}
+
+// A misspelt name would make a rule that never matches. Announced tools ("plugin:tool") are known to devices only.
+function unknownTools(tools: readonly Written[], lookup: ToolLookup): PolicyProblem[] {
+  return tools
+    .filter(({ text }) => !text.endsWith("*") && !text.includes(":") && lookup(text) === undefined)
+    .map(({ text, line }) => ({ line, message: `no built-in tool is named "${text}"` }));
+}
+
+function failingExamples(rule: Rule, written: RuleText, lookup: ToolLookup): PolicyProblem[] {
+  const matches = written.match.map((example) => exampleProblem(rule, example, "match", lookup));
+  const others = written.noMatch.map((example) => exampleProblem(rule, example, "no_match", lookup));
+  return [...matches, ...others].filter((problem) => problem !== undefined);
+}
+
+function exampleProblem(
+  rule: Rule,
+  example: ExampleText,
+  expected: "match" | "no_match",
+  lookup: ToolLookup,
+): PolicyProblem | undefined {
+  const completed = completeExample(example.value, lookup);
+  if (!completed.ok) return { line: example.line, message: `${expected}: ${completed.message}` };
+  const { facts } = completed;
+  const verdict = rule.appliesTo(facts.tool.name) ? rule.evaluate(celContext(facts)) : { kind: "no_match" as const };
+  if (verdict.kind === expected) return undefined;
+  const found = verdict.kind === "error" ? `it fails: ${verdict.message}` : `it is a ${verdict.kind}`;
+  return { line: example.line, message: `the example should be a ${expected}, but ${found}` };
+}

@@ -1,0 +1,100 @@
+import { readFile, stat } from "node:fs/promises";
+import type { ToolLookup } from "./example.ts";
+import { loadPolicy, policyVersion } from "./load-policy.ts";
+import type { Policy } from "./policy.ts";
+import { problemText } from "./problem.ts";
+
+/** The policy in force, from a file that may change. */
+export interface PolicySource {
+  /** The policy in force. */
+  current(): PolicyInForce;
+  /** Looks at the file now, as it is done regularly by itself. */
+  check(): Promise<void>;
+  /** Stops looking. */
+  close(): Promise<void>;
+}
+
+/** A policy and how it came into force. */
+export interface PolicyInForce {
+  policy: Policy;
+  /** In milliseconds since 1970. */
+  loadMs: number;
+  /** Why a newer file was refused; empty where none was. */
+  refused: string;
+}
+
+/** What a source needs. */
+export interface PolicySourceOptions {
+  /** The policy file. */
+  path: string;
+  lookup: ToolLookup;
+  /** How often the file is looked at, in milliseconds; 0 for never. */
+  pollMs: number;
+  now: () => number;
+  /**
+   * Writes down that a policy was loaded (no problem) or refused, before it comes into force. Where this rejects nothing
+   * changes, and it is tried again.
+   */
+  record: (version: string, problem: string) => Promise<void>;
+  /** Hears what went wrong in a regular look. */
+  onError: (error: unknown) => void;
+}
+
+/** The longest problem text that is kept: the first problems of a file say enough. */
+const MAX_PROBLEMS = 20;
+
+/**
+ * Loads the file and goes on looking at it. A file that does not load, or cannot be read, leaves the policy before it in
+ * force. Rejects with all problems where the first one does not load: there is nothing to go on with.
+ */
+export async function openPolicySource(options: PolicySourceOptions): Promise<PolicySource> {
+  const { path, lookup, pollMs, now, record, onError } = options;
+  let seen = "";
+  let stamp = "";
+  let inForce: PolicyInForce | undefined;
+
+  const look = async (): Promise<void> => {
+    const found = await stampOf(path);
+    if (found === stamp) return;
+    const text = await readFile(path, "utf8").catch((e: unknown) => `unreadable: ${String(e)}`);
+    if (text !== seen) await take(text);
+    stamp = found;
+    seen = text;
+  };
+  const take = async (text: string): Promise<void> => {
+    const result = text.startsWith("unreadable: ")
+      ? { ok: false as const, version: policyVersion(text), problems: [{ line: 1, message: text }] }
+      : loadPolicy(text, lookup);
+    if (result.ok) {
+      await record(result.policy.version, "");
+      inForce = { policy: result.policy, loadMs: now(), refused: "" };
+      return;
+    }
+    const refused = result.problems.slice(0, MAX_PROBLEMS).map(problemText).join("\n");
+    await record(result.version, refused);
+    if (inForce) inForce = { ...inForce, refused };
+    else throw new Error(`the policy file ${path} is refused:\n${refused}`);
+  };
+
+  let looking: Promise<void> = look();
+  await looking;
+  const check = (): Promise<void> => (looking = looking.catch(() => {}).then(look));
+  const timer = pollMs > 0 ? setInterval(() => void check().catch(onError), pollMs).unref() : undefined;
+  return {
+    current() {
+      if (!inForce) throw new Error("no policy is in force");
+      return inForce;
+    },
+    check,
+    async close() {
+      clearInterval(timer);
+      await looking.catch(() => {});
+    },
+  };
+}
+
+/** Changes whenever the file may have changed. */
+async function stampOf(path: string): Promise<string> {
+  const found = await stat(path, { bigint: true }).catch(() => undefined);
+  return found ? `${found.mtimeNs} ${found.ctimeNs} ${found.ino} ${found.size}` : "missing";
+}

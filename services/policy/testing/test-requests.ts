@@ -1,0 +1,56 @@
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
+import { Mode, SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
+import { type DecisionRequest, DecisionRequestSchema, Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
+import { toolByName } from "../../../lib/toolschema/catalogue-file.ts";
+
+/** What a test says of a request; the rest is an agent on a laptop. */
+export interface TestRequest {
+  tool: string;
+  args?: JsonObject;
+  callId?: string;
+  principalId?: string;
+  roles?: Role[];
+  requiresApproval?: boolean;
+  purpose?: string;
+  timeMs?: number;
+  /** In the place of the canonical bytes of args. */
+  argumentBytes?: Uint8Array;
+}
+
+let calls = 0;
+
+/** A whole request. Without a call id it is a new call. */
+export function testRequest(test: TestRequest): DecisionRequest {
+  const tool = toolByName(test.tool);
+  calls += 1;
+  return create(DecisionRequestSchema, {
+    callId: test.callId ?? `call-${calls}`,
+    principal: { id: test.principalId ?? "agent-1", roles: test.roles ?? [Role.AGENT] },
+    device: {
+      id: "dev-0123456789abcdef",
+      name: "laptop",
+      labels: { role: "web" },
+      mode: Mode.USER,
+      manifestDigest: sha256Hex("manifest"),
+      sandbox: SandboxLevel.NONE,
+    },
+    tool: {
+      name: test.tool,
+      capability: tool?.capability ?? test.tool,
+      readOnly: tool?.annotations.readOnly ?? false,
+      destructive: tool?.annotations.destructive ?? false,
+      idempotent: tool?.annotations.idempotent ?? false,
+      openWorld: tool?.annotations.openWorld ?? false,
+      requiresApproval: test.requiresApproval ?? false,
+      schemaDigest: tool?.schemaDigest ?? sha256Hex(test.tool),
+    },
+    arguments: test.argumentBytes ?? new TextEncoder().encode(canonicalJson(test.args ?? {})),
+    source: Source.RPC,
+    time: timestampFromMs(test.timeMs ?? Date.parse("2026-11-01T12:00:00Z")),
+    timeoutMs: 60_000,
+    purpose: test.purpose ?? "",
+  });
+}

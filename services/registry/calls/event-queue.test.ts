@@ -1,0 +1,78 @@
+import { create } from "@bufbuild/protobuf";
+import { expect, it } from "vitest";
+import { OutputSchema, OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { createEventQueue, MAX_WAITING_BYTES } from "./event-queue.ts";
+
+const CHUNK = 64 * 1024;
+
+function printed(callId: string, text: string, sequence = 0): CallEvent {
+  const value = create(OutputSchema, { callId, sequence, stream: OutputStream.STDOUT, data: Buffer.from(text) });
+  return create(CallEventSchema, { callId, event: { case: "output", value } });
+}
+
+function ended(callId: string, text = ""): CallEvent {
+  const value = create(CallSchema, { id: callId, state: CallState.SUCCEEDED, output: { text } });
+  return create(CallEventSchema, { callId, event: { case: "call", value } });
+}
+
+function told(events: readonly CallEvent[]): string[] {
+  return events.map(({ event }) => {
+    return event.case === "output"
+      ? `${event.value.sequence} ${Buffer.from(event.value.data).toString()}`
+      : (event.case ?? "");
+  });
+}
+
+async function readAll(queue: ReturnType<typeof createEventQueue>): Promise<CallEvent[][]> {
+  queue.end();
+  return Array.fromAsync(queue.batches());
+}
+
+it("numbers each call's chunks from 0, and leaves out empty ones", async () => {
+  const queue = createEventQueue();
+  for (const event of [
+    printed("a", "x", 7),
+    printed("b", "y", 3),
+    printed("a", "", 8),
+    printed("a", "z", 9),
+    ended("a"),
+  ]) {
+    queue.push(event);
+  }
+  expect(told((await readAll(queue)).flat())).toEqual(["0 x", "0 y", "1 z", "call"]);
+});
+
+it("makes batches that fit into a message", async () => {
+  const queue = createEventQueue();
+  for (let n = 0; n < 100; n++) queue.push(ended(`call-${n}`, "x".repeat(100_000)));
+  const batches = await readAll(queue);
+  expect(batches.flat()).toHaveLength(100);
+  for (const batch of batches) expect(batch.length).toBeLessThanOrEqual(11);
+});
+
+it("leaves out what a caller that does not read has no room for, says so, and never leaves out an end", async () => {
+  const queue = createEventQueue();
+  for (let n = 0; n <= MAX_WAITING_BYTES / CHUNK; n++) queue.push(printed("a", "x".repeat(CHUNK)));
+  queue.push(printed("a", "more"));
+  queue.push(ended("a"));
+  const events = (await readAll(queue)).flat();
+  const [last, end] = events.slice(-2);
+  expect(told([last, end].filter((event) => event !== undefined))).toEqual([
+    `64 \n[... ${CHUNK + 4} bytes left out ...]\n`,
+    "call",
+  ]);
+});
+
+it("goes on with live output when the caller has read, after saying what is missing", async () => {
+  const queue = createEventQueue();
+  for (let n = 0; n <= MAX_WAITING_BYTES / CHUNK; n++) queue.push(printed("a", "x".repeat(CHUNK)));
+  const batches = queue.batches();
+  let read = 0;
+  while (read < MAX_WAITING_BYTES / CHUNK) read += (await batches.next()).value?.length ?? 0;
+  queue.push(printed("a", "on"));
+  queue.end();
+  const rest = await Array.fromAsync(batches);
+  expect(told(rest.flat())).toEqual([`64 \n[... ${CHUNK} bytes left out ...]\n`, "65 on"]);
+});

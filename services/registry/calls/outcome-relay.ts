@@ -1,0 +1,45 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import { OutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import type { Logger } from "../../../lib/log/log.ts";
+import type { PolicyLink } from "../policy/policy-link.ts";
+import type { CallStore } from "./store.ts";
+
+/** Brings the ends of calls into the audit log. */
+export interface OutcomeRelay {
+  /** Sends an outcome that is in the store. One that does not get through is sent again by the next start. */
+  send(callId: string, outcome: Uint8Array): void;
+}
+
+/** What relaying rests on. */
+export interface OutcomeRelayOptions {
+  policy: PolicyLink;
+  store: CallStore;
+  logger: Logger;
+}
+
+/** How long outcomes are gathered, in milliseconds: those of one batch share one commit of the audit log. */
+const GATHER_MS = 10;
+
+/** A relay that nobody waits for: callers have their answers already. */
+export function createOutcomeRelay({ policy, store, logger }: OutcomeRelayOptions): OutcomeRelay {
+  let gathered: { callId: string; outcome: Uint8Array }[] = [];
+
+  const record = async (callId: string, outcome: Uint8Array): Promise<void> => {
+    try {
+      store.outcomeRecorded(callId, await policy.recordOutcome(fromBinary(OutcomeSchema, outcome)));
+    } catch (error: unknown) {
+      logger.error({ err: error, call_id: callId }, "the audit log refused an outcome");
+    }
+  };
+  const flush = () => {
+    const batch = gathered;
+    gathered = [];
+    for (const { callId, outcome } of batch) void record(callId, outcome);
+  };
+
+  return {
+    send(callId, outcome) {
+      if (gathered.push({ callId, outcome }) === 1) setTimeout(flush, GATHER_MS);
+    },
+  };
+}

@@ -1,0 +1,28 @@
+import { type Approval, ApprovalState } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import type { Caller } from "./clients.ts";
+
+/** The pending approval of a call, as soon as there is one. */
+export async function pendingApproval({ approvals }: Caller, callId: string): Promise<Approval> {
+  const watch = new AbortController();
+  try {
+    for await (const { approval } of approvals.watchApprovals({}, { signal: watch.signal })) {
+      if (approval?.spec?.callId !== callId || approval.status?.state !== ApprovalState.PENDING) continue;
+      return approval;
+    }
+  } finally {
+    watch.abort();
+  }
+  throw new Error(`the watch ended before the call ${callId} was held`);
+}
+
+/** Says yes to a call that is held, or will be. */
+export async function approveCall(caller: Caller, callId: string): Promise<Approval> {
+  const { id: approvalId, spec } = await pendingApproval(caller, callId);
+  const { approval } = await caller.approvals.approve({
+    approvalId,
+    cardDigest: spec?.cardDigest ?? "",
+    channel: "test",
+  });
+  if (approval === undefined) throw new Error("no approval came back");
+  return approval;
+}

@@ -1,0 +1,89 @@
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { createTokenFile } from "../../lib/auth/token-file.ts";
+import { freePorts } from "./free-port.ts";
+import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
+
+/** Registry, policy and a device agent, each in a process of its own, talking Connect to each other. */
+export interface ControlPlane {
+  registry: ServiceProcess;
+  policy: ServiceProcess;
+  device: ServiceProcess;
+  /** Bearer tokens, by what their holder may be. */
+  tokens: { operator: string; agent: string; auditor: string; service: string };
+  /** Where everything lives; `work` in it is the device's only root to read and write in. */
+  folder: string;
+  work: string;
+  policyDb: string;
+  /** Ends everything and removes the folder. */
+  close(): Promise<void>;
+}
+
+/** What can be chosen. */
+export interface ControlPlaneOptions {
+  policyFile?: string;
+  mode?: "user" | "sudo" | "all";
+  natsUrl?: string;
+  env?: Record<string, string>;
+}
+
+/** Starts a control plane on free loopback ports with fresh state. */
+export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  const folder = await mkdtemp(join(tmpdir(), "reeve-test-"));
+  const work = join(folder, "work");
+  await mkdir(work);
+  const [registryPort = 0, policyPort = 0, devicePort = 0] = await freePorts(3);
+  const tokensFile = join(folder, "tokens.json");
+  const issue = (role: Role, name: string) => createTokenFile(tokensFile).issueToken({ name, roles: [role] }).token;
+  const tokens = {
+    operator: issue(Role.OPERATOR, "owner"),
+    agent: issue(Role.AGENT, "agent"),
+    auditor: issue(Role.AUDITOR, "auditor"),
+    service: issue(Role.SERVICE, "service"),
+  };
+  const shared = {
+    REEVE_TOKENS_FILE: tokensFile,
+    REEVE_LOG_LEVEL: "info",
+    ...(options.natsUrl === undefined ? {} : { REEVE_NATS_URL: options.natsUrl }),
+    ...options.env,
+  };
+  const started: ServiceProcess[] = [];
+  const start = async (command: string, port: number, env: Record<string, string>) => {
+    const one = await startServiceProcess(command, port, { ...shared, ...env });
+    started.push(one);
+    return one;
+  };
+  const close = async () => {
+    for (const one of started.reverse()) await one.stop();
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    const policy = await start("policy", policyPort, {
+      REEVE_POLICY_PORT: String(policyPort),
+      REEVE_POLICY_STATE_DIR: join(folder, "policy"),
+      ...(options.policyFile === undefined ? {} : { REEVE_POLICY_FILE: options.policyFile }),
+    });
+    const device = await start("device-agent", devicePort, {
+      REEVE_DEVICE_PORT: String(devicePort),
+      REEVE_DEVICE_STATE_DIR: join(folder, "device"),
+      REEVE_DEVICE_NAME: "this",
+      REEVE_DEVICE_MODE: options.mode ?? "all",
+      REEVE_DEVICE_WRITE_ROOTS: work,
+      REEVE_GRANT_KEY_FILE: join(folder, "policy", "grant.pub"),
+    });
+    const registry = await start("registry", registryPort, {
+      REEVE_REGISTRY_PORT: String(registryPort),
+      REEVE_REGISTRY_STATE_DIR: join(folder, "registry"),
+      REEVE_POLICY_URL: policy.url,
+      REEVE_DEVICES: `this=${device.url}`,
+      REEVE_LOCAL_DEVICE: "this",
+      REEVE_SERVICE_TOKEN: tokens.service,
+    });
+    return { registry, policy, device, tokens, folder, work, policyDb: join(folder, "policy", "policy.db"), close };
+  } catch (error: unknown) {
+    await close();
+    throw error;
+  }
+}

@@ -1,0 +1,91 @@
+import { createHash } from "node:crypto";
+import { create, toBinary } from "@bufbuild/protobuf";
+import type { ConnectRouter } from "@connectrpc/connect";
+import {
+  DeviceAgentService,
+  type Finished,
+  FinishedSchema,
+  type Start,
+} from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { ManifestSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { Outcome, type Receipt, ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { createBatchSigner } from "../../lib/sign/batch.ts";
+import { signEnvelope } from "../../lib/sign/dsse.ts";
+import { generateSigningKey, type SigningKey } from "../../lib/sign/keys.ts";
+
+/** What a device that has been taken over says about a call. */
+export interface Lie {
+  /** Changes the receipt before it is signed. */
+  receipt?: Partial<Receipt>;
+  /** Changes what is sent beside it. */
+  finished?: Partial<Finished>;
+  /** Signs with this key instead of the device's own. */
+  signer?: SigningKey;
+  /** Hangs up instead of answering. */
+  hangUp?: boolean;
+}
+
+/** A device agent that holds a real key and a real manifest, and lies about what it did. Never runs anything. */
+export function lyingDevice(name: string): {
+  routes(router: ConnectRouter): void;
+  lie: Lie;
+  starts: Start[];
+  key: SigningKey;
+} {
+  const key = generateSigningKey();
+  const manifest = create(ManifestSchema, {
+    version: 1,
+    deviceId: `dev-${key.keyId}`,
+    name,
+    mode: Mode.USER,
+    capabilities: ["device.ping"],
+    publicKey: key.raw,
+  });
+  const envelope = signEnvelope(key, "application/vnd.reeve.manifest.v1", toBinary(ManifestSchema, manifest));
+  const device = {
+    lie: {} as Lie,
+    starts: [] as Start[],
+    key,
+    routes(router: ConnectRouter) {
+      router.service(DeviceAgentService, {
+        async *link(requests) {
+          yield { events: [{ event: { case: "hello" as const, value: { manifest: envelope } } }] };
+          for await (const { commands } of requests) {
+            for (const { command } of commands) {
+              if (command.case !== "start") continue;
+              device.starts.push(command.value);
+              if (device.lie.hangUp === true) return;
+              const value = await answer(command.value, device.lie, key, manifest.deviceId);
+              yield { events: [{ event: { case: "finished" as const, value } }] };
+            }
+          }
+        },
+      });
+    },
+  };
+  return device;
+}
+
+async function answer(start: Start, lie: Lie, key: SigningKey, deviceId: string): Promise<Finished> {
+  const output = Buffer.from('{"text":"pong"}');
+  const receipt = create(ReceiptSchema, {
+    version: 1,
+    callId: start.callId,
+    deviceId,
+    tool: start.tool,
+    argsDigest: createHash("sha256").update(start.arguments).digest("hex"),
+    outcome: Outcome.SUCCEEDED,
+    outputDigest: createHash("sha256").update(output).digest("hex"),
+    outputBytes: output.length,
+    ...lie.receipt,
+  } as Receipt);
+  const signer = createBatchSigner({ key: lie.signer ?? key, statementType: "application/vnd.reeve.receipt.v1" });
+  return create(FinishedSchema, {
+    callId: start.callId,
+    outcome: Outcome.SUCCEEDED,
+    output,
+    receipt: await signer.sign(toBinary(ReceiptSchema, receipt)),
+    ...lie.finished,
+  } as Finished);
+}

@@ -1,0 +1,67 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { nodeEnv } from "./node-env.ts";
+
+/** The command line's entry, run by this very Node. */
+const CLI = join(import.meta.dirname, "..", "..", "cli", "main.ts");
+
+/** A service in a process of its own that can be killed and started again with the same state. */
+export interface ServiceProcess {
+  readonly name: string;
+  readonly url: string;
+  /** Everything it has logged, a line each. */
+  readonly log: readonly string[];
+  /** Kills it at once, as a crash would. Resolves when it is gone. */
+  kill(): Promise<void>;
+  /** Starts it again. Resolves when it listens. */
+  start(): Promise<void>;
+  /** Asks it to end and resolves when it has, killing it when it does not. */
+  stop(): Promise<void>;
+}
+
+/** Starts `reeve <command>` with an environment of its own. Resolves when it has logged that it is ready. */
+export async function startServiceProcess(
+  command: string,
+  port: number,
+  env: Record<string, string>,
+): Promise<ServiceProcess> {
+  const log: string[] = [];
+  let child: ChildProcess | undefined;
+
+  const start = async (): Promise<void> => {
+    const started = spawn(process.execPath, [CLI, command], {
+      env: { ...nodeEnv(), HOME: process.env.HOME ?? "", ...env },
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    child = started;
+    const ready = Promise.withResolvers<void>();
+    createInterface({ input: started.stderr }).on("line", (line) => {
+      log.push(line);
+      if (line.includes('"msg":"ready"')) ready.resolve();
+    });
+    started.once("exit", (code) =>
+      ready.reject(new Error(`${command} ended with ${code}:\n${log.slice(-10).join("\n")}`)),
+    );
+    await ready.promise;
+  };
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const gone = once(child, "exit");
+    child.kill(signal);
+    const timer = setTimeout(() => child?.kill("SIGKILL"), 15_000);
+    await gone;
+    clearTimeout(timer);
+  };
+
+  await start();
+  return {
+    name: command,
+    url: `http://127.0.0.1:${port}`,
+    log,
+    kill: () => end("SIGKILL"),
+    start,
+    stop: () => end("SIGTERM"),
+  };
+}

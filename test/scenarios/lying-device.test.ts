@@ -1,0 +1,89 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Client, createClient } from "@connectrpc/connect";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { Outcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import type { Principal } from "../../lib/auth/principal.ts";
+import { createInProcessBus } from "../../lib/events/in-process-bus.ts";
+import { createLogger } from "../../lib/log/log.ts";
+import { inMemoryTransport } from "../../lib/serve/client.ts";
+import { generateSigningKey } from "../../lib/sign/keys.ts";
+import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
+import { deviceOver, policyOver } from "../../services/registry/openers.ts";
+import { createRegistry, type Registry } from "../../services/registry/service.ts";
+import { type Lie, lyingDevice } from "../helpers/lying-device.ts";
+
+const OPERATOR: Principal = { id: "owner", kind: "operator", roles: [Role.OPERATOR], name: "owner" };
+const SERVICE: Principal = { id: "registry", kind: "service", roles: [Role.SERVICE], name: "registry" };
+
+const device = lyingDevice("nas");
+let folder: string;
+let policy: PolicyService;
+let registry: Registry;
+let client: Client<typeof RegistryService>;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "reeve-test-"));
+  const logger = createLogger({ service: "test", level: "silent" });
+  const bus = createInProcessBus();
+  policy = await createPolicyService({ config: { stateDir: join(folder, "policy") }, logger, bus });
+  registry = await createRegistry({
+    config: { stateDir: join(folder, "registry") },
+    policy: policyOver(inMemoryTransport(policy.routes, { principal: SERVICE })),
+    devices: new Map([["nas", deviceOver(inMemoryTransport(device.routes, { principal: SERVICE }))]]),
+    bus,
+    logger,
+  });
+  client = createClient(RegistryService, inMemoryTransport(registry.routes, { principal: OPERATOR }));
+});
+afterAll(async () => {
+  await registry.close();
+  await policy.close();
+  await rm(folder, { recursive: true, force: true });
+});
+beforeEach(() => {
+  device.lie = {};
+});
+
+async function ping() {
+  const { call } = await client.callTool({ tool: "device.ping", params: { text: "ping" } });
+  return { state: call?.state, reason: call?.error?.reason, output: call?.output };
+}
+
+test("believes a device whose receipt holds", async () => {
+  expect(await ping()).toMatchObject({ state: CallState.SUCCEEDED, output: { text: "pong" } });
+});
+
+const other = "f".repeat(64);
+
+test.each<[string, Lie]>([
+  ["for another call", { receipt: { callId: "call-other" } }],
+  ["of another device", { receipt: { deviceId: "dev-0000000000000000" } }],
+  ["for another tool", { receipt: { tool: "exec" } }],
+  ["for other arguments", { receipt: { argsDigest: other } }],
+  ["for another output", { receipt: { outputDigest: other } }],
+  ["of another end", { receipt: { outcome: Outcome.FAILED } }],
+  ["signed by another key", { signer: generateSigningKey() }],
+  ["that is missing", { finished: { receipt: undefined as never } }],
+  ["for an output that was changed on the way", { finished: { output: Buffer.from('{"text":"gnop"}') } }],
+])("does not believe a receipt %s: the end is not known", async (_, lie) => {
+  device.lie = lie;
+  expect(await ping()).toEqual({ state: CallState.UNKNOWN, reason: ErrorReason.RECEIPT_INVALID, output: undefined });
+});
+
+test("sends the same call again, with the same grant, to a device that hung up", async () => {
+  device.lie = { hangUp: true };
+  const before = device.starts.length;
+  const answer = ping();
+  await expect.poll(() => device.starts.length).toBeGreaterThan(before);
+  device.lie = {};
+  expect(await answer).toMatchObject({ state: CallState.SUCCEEDED });
+  const [first, ...rest] = device.starts.slice(before);
+  expect(rest.length).toBeGreaterThan(0);
+  for (const again of rest) expect(again).toEqual(first);
+});

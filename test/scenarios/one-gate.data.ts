@@ -1,0 +1,169 @@
+/** How something that can be called has to do with running tools. */
+export type Entry =
+  /** It runs a tool: the name of the way that the tests go, see one-gate.ways.ts. */
+  | { runsBy: WayName }
+  /** It runs none, and why. */
+  | { runsNone: string };
+
+/** Every way to run a tool. */
+export type WayName =
+  | "RegistryService/CallTool"
+  | "RegistryService/CallTools"
+  | "ApprovalService/Approve"
+  | "POST /invoke"
+  | "reeve call"
+  | "the model's loop"
+  | "DeviceAgentService/Execute"
+  | "DeviceAgentService/Link";
+
+const reads: Entry = { runsNone: "it only reads" };
+const decides: Entry = { runsNone: "it only decides; what it grants has to be shown to a device" };
+const stops: Entry = { runsNone: "it only keeps a call from running, or from going on" };
+const serves: Entry = { runsNone: "it starts services, which run what they are asked to" };
+const administers: Entry = { runsNone: "it changes who may call, and calls nothing" };
+
+/** Every RPC of every service in proto/reeve, but for the definitions of tools, by service and name. */
+export const RPCS: Readonly<Record<string, Entry>> = {
+  "reeve.audit.v1.AuditService/ListRecords": reads,
+  "reeve.audit.v1.AuditService/GetCheckpoint": reads,
+  "reeve.audit.v1.AuditService/GetInclusionProof": reads,
+  "reeve.audit.v1.AuditService/GetConsistencyProof": reads,
+  "reeve.device.v1.DeviceAgentService/GetManifest": reads,
+  "reeve.device.v1.DeviceAgentService/Execute": { runsBy: "DeviceAgentService/Execute" },
+  "reeve.device.v1.DeviceAgentService/GetExecution": reads,
+  "reeve.device.v1.DeviceAgentService/Link": { runsBy: "DeviceAgentService/Link" },
+  "reeve.policy.v1.ApprovalService/GetApproval": reads,
+  "reeve.policy.v1.ApprovalService/ListApprovals": reads,
+  "reeve.policy.v1.ApprovalService/Approve": { runsBy: "ApprovalService/Approve" },
+  "reeve.policy.v1.ApprovalService/Deny": stops,
+  "reeve.policy.v1.ApprovalService/WatchApprovals": reads,
+  "reeve.policy.v1.PolicyService/Authorize": decides,
+  "reeve.policy.v1.PolicyService/Explain": reads,
+  "reeve.policy.v1.PolicyService/GetPolicy": reads,
+  "reeve.policy.v1.PolicyService/GetGrantKey": reads,
+  "reeve.policy.v1.PolicyService/Link": decides,
+  "reeve.registry.v1.RegistryService/GetDevice": reads,
+  "reeve.registry.v1.RegistryService/ListDevices": reads,
+  "reeve.registry.v1.RegistryService/ListTools": reads,
+  "reeve.registry.v1.RegistryService/CallTool": { runsBy: "RegistryService/CallTool" },
+  "reeve.registry.v1.RegistryService/CallTools": { runsBy: "RegistryService/CallTools" },
+  "reeve.registry.v1.RegistryService/GetCall": reads,
+  "reeve.registry.v1.RegistryService/ListCalls": reads,
+  "reeve.registry.v1.RegistryService/WatchCall": reads,
+  "reeve.registry.v1.RegistryService/CancelCall": stops,
+};
+
+/** The package whose RPCs are the definitions of tools. Nobody serves them. */
+export const TOOL_PACKAGE = "reeve.tools.v1";
+
+/** Every plain HTTP path that a service or the server itself answers on. */
+export const HTTP_PATHS: Readonly<Record<string, Entry>> = {
+  "/healthz": reads,
+  "/invoke": { runsBy: "POST /invoke" },
+  "/metrics": reads,
+  "/tools": reads,
+};
+
+/** Every command of `reeve`, with its subcommands. */
+export const COMMANDS: Readonly<Record<string, Entry>> = {
+  approvals: { runsNone: "its subcommands do" },
+  "approvals approve": { runsBy: "ApprovalService/Approve" },
+  "approvals deny": stops,
+  "approvals list": reads,
+  "approvals show": reads,
+  "approvals watch": { runsBy: "ApprovalService/Approve" },
+  audit: { runsNone: "its subcommands do" },
+  "audit check": reads,
+  "audit list": reads,
+  "audit proof": reads,
+  "audit verify": reads,
+  call: { runsBy: "reeve call" },
+  calls: { runsNone: "its subcommands do" },
+  "calls cancel": stops,
+  "calls list": reads,
+  "calls show": reads,
+  "calls watch": reads,
+  chat: { runsBy: "the model's loop" },
+  demo: { runsBy: "the model's loop" },
+  "device-agent": serves,
+  devices: reads,
+  doctor: reads,
+  policy: serves,
+  "policy check": reads,
+  "policy explain": reads,
+  "policy show": reads,
+  registry: serves,
+  tokens: administers,
+  "tokens create": administers,
+  "tokens list": reads,
+  "tokens revoke": administers,
+  tools: reads,
+  up: serves,
+};
+
+/** A narrow place that every call of a tool comes through: where its words may stand in the product's code. */
+export interface Passage {
+  what: string;
+  words: RegExp;
+  /** Files, or folders that end in "/". */
+  only: readonly string[];
+}
+
+/** From the process that is started, outwards to the callers. */
+export const PASSAGES: readonly Passage[] = [
+  {
+    what: "programs are started by the executor",
+    words: /["'](?:node:)?(?:child_process|cluster)["']/,
+    only: ["services/device-agent/executor/"],
+  },
+  {
+    what: "the functions of the tools are put into one list",
+    words: /\bbuiltInFamilies\(/,
+    only: ["services/device-agent/tools/families.ts", "services/device-agent/tools/index.ts"],
+  },
+  {
+    what: "the list is used by the machine under the agent",
+    words: /\bcreateToolTable\(/,
+    only: ["services/device-agent/machine.ts", "services/device-agent/tools/index.ts"],
+  },
+  {
+    what: "a tool is run in one place",
+    words: /\.run\(\s*[^()]*,\s*context\s*\)/,
+    only: ["services/device-agent/execute/run-tool.ts"],
+  },
+  {
+    what: "which is reached after the ledger was written",
+    words: /\brunTool\(/,
+    only: ["services/device-agent/execute/run-tool.ts", "services/device-agent/execute/perform.ts"],
+  },
+  {
+    what: "which is reached after the grant was checked",
+    words: /\bperform\(/,
+    only: ["services/device-agent/execute/perform.ts", "services/device-agent/execute/executions.ts"],
+  },
+  {
+    what: "devices are reached over the network, or in the process that everything runs in",
+    words: /\bcreateClient\(\s*DeviceAgentService\b|\bdevice\.link\b/,
+    only: ["services/registry/openers.ts", "cli/stack/stack.ts"],
+  },
+  {
+    what: "either way by the links of the registry's fleet",
+    words: /\bcreateDeviceLink\(/,
+    only: ["services/registry/devices/device-link.ts", "services/registry/devices/fleet.ts"],
+  },
+  {
+    what: "which start what policy has permitted",
+    words: /\blink\.start\(/,
+    only: ["services/registry/calls/run.ts"],
+  },
+  {
+    what: "for calls that came through the gate",
+    words: /\bfollowDecision\(/,
+    only: ["services/registry/calls/run.ts", "services/registry/calls/calls.ts"],
+  },
+  {
+    what: "where the doors bring them",
+    words: /\bcalls\.begin\(/,
+    only: ["services/registry/calls/call-tool.ts", "services/registry/calls/call-tools.ts"],
+  },
+];

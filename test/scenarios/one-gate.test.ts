@@ -1,0 +1,327 @@
+import { existsSync, globSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type DescService, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { createClient } from "@connectrpc/connect";
+import { Command } from "commander";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { commandList } from "../../cli/command-list.ts";
+import { processWorld } from "../../cli/world.ts";
+import { ServerReflection } from "../../gen/ts/grpc/reflection/v1/reflection_pb.ts";
+import type { Record as AuditRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { Start } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { ManifestSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { Outcome, type Receipt, ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { GrantSchema } from "../../gen/ts/reeve/policy/v1/grant_pb.ts";
+import { reasonOf } from "../../lib/fault/fault.ts";
+import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createBatchSigner } from "../../lib/sign/batch.ts";
+import { createBatchVerifier } from "../../lib/sign/batch-verifier.ts";
+import { createKeyring, generateSigningKey, verifyKeyFromRaw } from "../../lib/sign/keys.ts";
+import { BUILT_IN_SERVICES } from "../../lib/toolschema/built-in.ts";
+import { blankComments } from "../../scripts/import-directions/imports.ts";
+import { repositoryRoot } from "../../scripts/repository-root.ts";
+import { approveCall } from "../helpers/approvals.ts";
+import { type Caller, callerOf } from "../helpers/clients.ts";
+import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
+import { type AskedCall, askPolicy, startOf } from "../helpers/policy-grant.ts";
+import { COMMANDS, type Entry, HTTP_PATHS, PASSAGES, RPCS, TOOL_PACKAGE, type WayName } from "./one-gate.data.ts";
+import { DEVICE_WAYS, deviceClient, GATE_WAYS } from "./one-gate.ways.ts";
+
+/** The product's own code: no tests, and nothing that only tests use. */
+const PRODUCT = globSync("{lib,services,cli}/**/*.ts", { cwd: repositoryRoot })
+  .filter((path) => !/\.(test|testdata|fixture)\.ts$|\/(testing|testdata)\//.test(path))
+  .toSorted();
+
+const sources = new Map<string, string>();
+beforeAll(async () => {
+  for (const path of PRODUCT) sources.set(path, blankComments(await readFile(join(repositoryRoot, path), "utf8")));
+});
+
+describe("everything that can be called is known, and whether it runs a tool:", () => {
+  test("every RPC", async () => {
+    const services = await generatedServices();
+    const methods = services
+      .filter(({ file }) => file.proto.package !== TOOL_PACKAGE)
+      .flatMap(({ typeName, methods: rpcs }) => rpcs.map(({ name }) => `${typeName}/${name}`));
+    expectClassified(methods, RPCS);
+  });
+
+  test("every plain HTTP path", () => {
+    const answering = [...sources.values()].filter((text) => text.includes('/plain-http.ts"'));
+    const paths = answering.flatMap((text) =>
+      [...text.matchAll(/\bpath === "(\/[^"]*)"/g)].map(([, path = ""]) => path),
+    );
+    expectClassified(paths, HTTP_PATHS);
+  });
+
+  test("every command", async () => {
+    expectClassified(await commandNames(), COMMANDS);
+  });
+
+  test("every way that runs a tool is gone by these tests", () => {
+    const gone = new Set<WayName>([
+      "ApprovalService/Approve",
+      ...[...GATE_WAYS, ...DEVICE_WAYS].map(({ name }) => name),
+    ]);
+    const known = [RPCS, HTTP_PATHS, COMMANDS].flatMap((entries) => Object.values(entries).flatMap(wayOf));
+    expect(new Set(known)).toEqual(gone);
+  });
+
+  test("the services of the tools are definitions: the compiled ones are those that the catalogue is made from", async () => {
+    const tools = (await generatedServices()).filter(({ file }) => file.proto.package === TOOL_PACKAGE);
+    const names = tools.map(({ typeName }) => typeName).toSorted();
+    expect(names).toEqual(BUILT_IN_SERVICES.map(({ typeName }) => typeName).toSorted());
+  });
+});
+
+describe("in the code, one narrow place follows another:", () => {
+  test.each(PASSAGES)("$what", ({ words, only }) => {
+    const found = PRODUCT.filter((path) => words.test(sources.get(path) ?? ""));
+    expect(found.length).toBeGreaterThan(0);
+    expect(
+      found.filter((path) => !only.some((place) => path === place || (place.endsWith("/") && path.startsWith(place)))),
+    ).toEqual([]);
+  });
+});
+
+let plane: ControlPlane;
+let operator: Caller;
+/** For each test: a file that a call would make, and the call's id. */
+let mark: string;
+let callId: string;
+let count = 0;
+beforeAll(async () => {
+  plane = await startControlPlane();
+  operator = callerOf(plane, plane.tokens.operator);
+  await writeFile(join(plane.work, ".env"), "PASSWORD=hunter2\n");
+});
+afterAll(() => plane.close());
+beforeEach(() => {
+  count += 1;
+  callId = `gate-${count}`;
+  mark = join(plane.work, callId);
+});
+
+describe("nobody serves a tool's own RPC:", () => {
+  test.each(["registry", "policy", "device"] as const)("the %s", async (part) => {
+    const { url } = plane[part];
+    const token = part === "registry" ? plane.tokens.operator : plane.tokens.service;
+    const listed = await servicesAt(url);
+    expect(listed).toContain("grpc.health.v1.Health");
+    expect(listed.filter((name) => name.startsWith(TOOL_PACKAGE))).toEqual([]);
+    const response = await fetch(`${url}/${TOOL_PACKAGE}.Shell/Exec`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: JSON.stringify({ argv: ["touch", mark] }),
+    });
+    expect(response.status).toBe(404);
+    expect(existsSync(mark)).toBe(false);
+  });
+});
+
+describe.each(GATE_WAYS)("$name", ({ call }) => {
+  test("runs what is permitted, on record", async () => {
+    const told = await call(plane, { as: "operator", tool: "exec", params: { argv: ["touch", mark] }, callId });
+    expect(existsSync(mark)).toBe(true);
+    const [decided, outcome, ...more] = await recordsOf(told.callId, 2);
+    expect(decided?.event).toMatchObject({ case: "decided", value: { decision: "permit", tool: "exec" } });
+    expect(outcome?.event).toMatchObject({ case: "outcome", value: { state: "SUCCEEDED", tool: "exec" } });
+    expect(more).toEqual([]);
+    expect(await receiptOf(told.callId)).toMatchObject({ grantId: grantIn(decided), outcome: Outcome.SUCCEEDED });
+  });
+
+  test("leaves nothing of what is blocked but the record", async () => {
+    const params = { command: `touch ${mark}; rm -rf /` };
+    const told = await call(plane, { as: "operator", tool: "shell.eval", params, callId });
+    expect(existsSync(mark)).toBe(false);
+    await expectNeverSent(told.callId);
+    const records = await recordsOf(told.callId, 1);
+    const denial = { decision: "denial", reason: ErrorReason.POLICY_BLOCKED, grantId: "" };
+    expect(records.map(({ event }) => event)).toMatchObject([{ case: "decided", value: denial }]);
+  });
+
+  test("leaves nothing of what is denied but the record", async () => {
+    const params = { path: join(plane.work, ".env") };
+    const told = await call(plane, { as: "agent", tool: "fs.read", params, callId });
+    expect(told.text).not.toContain("hunter2");
+    await expectNeverSent(told.callId);
+    const records = await recordsOf(told.callId, 1);
+    const denial = { decision: "denial", reason: ErrorReason.POLICY_DENIED, grantId: "" };
+    expect(records.map(({ event }) => event)).toMatchObject([{ case: "decided", value: denial }]);
+  });
+});
+
+describe("ApprovalService/Approve", () => {
+  test("runs what was held, and only then, on record", async () => {
+    const { registry } = callerOf(plane, plane.tokens.agent);
+    await registry.callTool({ tool: "exec", params: { argv: ["touch", mark] }, callId, noWait: true });
+    await expectNeverSent(callId);
+    expect(existsSync(mark)).toBe(false);
+    await approveCall(operator, callId);
+    const records = await recordsOf(callId, 4);
+    expect(records.map(({ event }) => event)).toMatchObject([
+      { case: "decided", value: { decision: "hold" } },
+      { case: "approvalDecided", value: { state: "approved" } },
+      { case: "decided", value: { decision: "permit" } },
+      { case: "outcome", value: { state: "SUCCEEDED" } },
+    ]);
+    expect(existsSync(mark)).toBe(true);
+  });
+});
+
+describe.each(DEVICE_WAYS)("$name", ({ start }) => {
+  const asService = () => deviceClient(plane, plane.tokens.service);
+  const touch = (): AskedCall => ({ callId, tool: "exec", params: { argv: ["touch", mark] }, role: Role.OPERATOR });
+
+  test("runs what policy has granted, on policy's record and in the device's ledger", async () => {
+    const wish = touch();
+    const finished = await start(asService(), startOf(wish, await askPolicy(plane, wish)));
+    expect(finished.outcome).toBe(Outcome.SUCCEEDED);
+    expect(existsSync(mark)).toBe(true);
+    const [decided] = await recordsOf(callId, 1);
+    expect(decided?.event).toMatchObject({ case: "decided", value: { decision: "permit", tool: "exec" } });
+    expect(await receiptOf(callId)).toMatchObject({ grantId: grantIn(decided), outcome: Outcome.SUCCEEDED });
+  });
+
+  test.each([
+    [
+      "blocked",
+      ErrorReason.POLICY_BLOCKED,
+      () => ({ tool: "shell.eval", params: { command: `touch ${mark}; rm -rf /` } }),
+    ],
+    [
+      "denied",
+      ErrorReason.POLICY_DENIED,
+      () => ({ tool: "exec", params: { argv: ["touch", mark] }, role: Role.AUDITOR }),
+    ],
+  ])("gets no grant for what is %s, and runs nothing without one", async (_, reason, what) => {
+    const wish: AskedCall = { ...touch(), ...what() };
+    const decision = await askPolicy(plane, wish);
+    expect(decision.outcome).toMatchObject({ case: "denial", value: { reason } });
+    const [decided] = await recordsOf(callId, 1);
+    expect(decided?.event).toMatchObject({ case: "decided", value: { decision: "denial", reason, grantId: "" } });
+    await expectRefused(startOf(wish, decision), [ErrorReason.INVALID_INPUT, ErrorReason.GRANT_INVALID]);
+  });
+
+  test("runs nothing with a forged grant", async () => {
+    const wish = touch();
+    const granted = startOf(wish, await askPolicy(plane, wish));
+    const grant = fromBinary(GrantSchema, granted.grant?.statement ?? new Uint8Array());
+    const forger = createBatchSigner({ key: generateSigningKey(), statementType: "application/vnd.reeve.grant.v1" });
+    const forged = await forger.sign(toBinary(GrantSchema, grant));
+    await expectRefused({ ...granted, grant: forged }, [ErrorReason.GRANT_INVALID]);
+  });
+
+  test("runs nothing with a grant for other arguments", async () => {
+    const wish = touch();
+    const granted = startOf(wish, await askPolicy(plane, { ...wish, params: { argv: ["uname"] } }));
+    await expectRefused(granted, [ErrorReason.GRANT_WRONG_ARGUMENTS]);
+  });
+
+  test.each(["operator", "agent", "auditor"] as const)("is no way for the %s", async (who) => {
+    const wish = touch();
+    const granted = startOf(wish, await askPolicy(plane, wish));
+    expect(await start(deviceClient(plane, plane.tokens[who]), granted).catch(reasonOf)).toBe(
+      ErrorReason.ROLE_REQUIRED,
+    );
+    await expectNothingRan();
+  });
+
+  async function expectRefused(wanted: Start, reasons: readonly ErrorReason[]): Promise<void> {
+    const refused = await start(asService(), wanted).then(
+      ({ outcome, error }) => (outcome === Outcome.REFUSED ? error?.reason : undefined),
+      reasonOf,
+    );
+    expect(reasons).toContain(refused);
+    await expectNothingRan();
+  }
+
+  async function expectNothingRan(): Promise<void> {
+    await expectNeverSent(callId);
+    expect(existsSync(mark)).toBe(false);
+  }
+});
+
+function expectClassified(names: readonly string[], entries: Readonly<Record<string, Entry>>): void {
+  expect(new Set(names), "what there is, and what one-gate.data.ts says of it").toEqual(new Set(Object.keys(entries)));
+}
+
+function wayOf(entry: Entry): WayName[] {
+  return "runsBy" in entry ? [entry.runsBy] : [];
+}
+
+/** Every service of Reeve that the generated code holds. */
+async function generatedServices(): Promise<DescService[]> {
+  const files = globSync("gen/ts/reeve/**/*_pb.ts", { cwd: repositoryRoot });
+  const modules = await Promise.all(files.map((path): Promise<object> => import(join(repositoryRoot, path))));
+  return modules.flatMap((module) => Object.values(module)).filter(isService);
+}
+
+function isService(value: unknown): value is DescService {
+  return typeof value === "object" && value !== null && "kind" in value && value.kind === "service";
+}
+
+async function commandNames(): Promise<string[]> {
+  const root = new Command().enablePositionalOptions();
+  const world = processWorld();
+  const registered = new Set<unknown>();
+  for (const { load } of commandList) {
+    const register = await load();
+    if (!registered.has(register)) register(root, world);
+    registered.add(register);
+  }
+  const namesUnder = (command: Command, path: readonly string[]): string[] =>
+    command.commands.flatMap((one) => {
+      const name = [...path, one.name()];
+      return [name.join(" "), ...namesUnder(one, name)];
+    });
+  return namesUnder(root, []);
+}
+
+async function servicesAt(baseUrl: string): Promise<string[]> {
+  const reflection = createClient(ServerReflection, createServiceTransport({ baseUrl }));
+  async function* ask() {
+    yield { messageRequest: { case: "listServices" as const, value: "" } };
+  }
+  const answers = await Array.fromAsync(reflection.serverReflectionInfo(ask()));
+  return answers.flatMap(({ messageResponse: { case: kind, value } }) =>
+    kind === "listServicesResponse" ? value.service.map(({ name }) => name) : [],
+  );
+}
+
+/** A call's records, once there are as many as there have to be. */
+function recordsOf(id: string, atLeast: number): Promise<AuditRecord[]> {
+  return vi.waitFor(
+    async () => {
+      const { entries } = await operator.audit.listRecords({ callId: id });
+      expect(entries.length).toBeGreaterThanOrEqual(atLeast);
+      return entries.flatMap(({ record }) => record ?? []);
+    },
+    { timeout: 30_000, interval: 20 },
+  );
+}
+
+function grantIn(record: AuditRecord | undefined): string {
+  return record?.event.case === "decided" ? record.event.value.grantId : "";
+}
+
+/** The device's ledger knows nothing of the call: it was never sent there. */
+async function expectNeverSent(id: string): Promise<void> {
+  const device = deviceClient(plane, plane.tokens.auditor);
+  expect(await device.getExecution({ callId: id }).catch(reasonOf)).toBe(ErrorReason.NOT_FOUND);
+}
+
+/** The receipt in the device's ledger, which has to be signed by the device. */
+async function receiptOf(id: string): Promise<Receipt> {
+  const device = deviceClient(plane, plane.tokens.auditor);
+  const { manifest } = await device.getManifest({});
+  const { publicKey } = fromBinary(ManifestSchema, manifest?.payload ?? new Uint8Array());
+  const keyring = createKeyring([verifyKeyFromRaw(publicKey)]);
+  const verifier = createBatchVerifier({ keyring, statementType: "application/vnd.reeve.receipt.v1" });
+  const verified = verifier.verify((await device.getExecution({ callId: id })).finished?.receipt);
+  if (!verified.ok) throw new Error(`the receipt of ${id} does not verify: ${verified.kind}`);
+  return fromBinary(ReceiptSchema, verified.statement);
+}

@@ -1,0 +1,145 @@
+import { create, type JsonObject, type Message, toJsonString } from "@bufbuild/protobuf";
+import { type Client, createClient } from "@connectrpc/connect";
+import {
+  CommandSchema,
+  DeviceAgentService,
+  type Finished,
+  LinkRequestSchema,
+  type Start,
+} from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { CallEventSchema, CallToolResponseSchema } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { createServiceTransport } from "../../lib/serve/client.ts";
+import { runAgent } from "../../services/agent/loop/run.ts";
+import { createAnthropicModel } from "../../services/agent/providers/anthropic.ts";
+import { startScriptedModel } from "../../services/agent/scripted-model/server.ts";
+import { createRegistryToolbox } from "../../services/agent/toolbox/registry-toolbox.ts";
+import { loadToolset } from "../../services/agent/toolbox/toolset.ts";
+import { providerName } from "../../services/agent/tools/names.ts";
+import { openCallStream } from "../helpers/call-stream.ts";
+import { runReeve, shellOf } from "../helpers/cli.ts";
+import { callerOf } from "../helpers/clients.ts";
+import type { ControlPlane } from "../helpers/control-plane.ts";
+import type { WayName } from "./one-gate.data.ts";
+
+/** What a caller wants. */
+export interface Wish {
+  as: "operator" | "agent";
+  tool: string;
+  params: JsonObject;
+  callId: string;
+}
+
+/** What came of it. */
+export interface Told {
+  /** The call's id, where the way makes it. */
+  callId: string;
+  /** All that the caller was told, as text. */
+  text: string;
+}
+
+/** A way that leads through the registry. */
+export interface GateWay {
+  name: WayName;
+  call(plane: ControlPlane, wish: Wish): Promise<Told>;
+}
+
+/** The ways that lead through the registry. Each waits for the call's end. */
+export const GATE_WAYS: readonly GateWay[] = [
+  {
+    name: "RegistryService/CallTool",
+    async call(plane, { as, ...wish }) {
+      const answer = await callerOf(plane, plane.tokens[as]).registry.callTool(wish);
+      return { callId: wish.callId, text: toJsonString(CallToolResponseSchema, answer) };
+    },
+  },
+  {
+    name: "RegistryService/CallTools",
+    async call(plane, { as, ...wish }) {
+      const stream = openCallStream(callerOf(plane, plane.tokens[as]).registry);
+      stream.call(wish);
+      await stream.ended(wish.callId);
+      await stream.end();
+      return { callId: wish.callId, text: stream.seen.map((event) => toJsonString(CallEventSchema, event)).join("\n") };
+    },
+  },
+  {
+    name: "POST /invoke",
+    async call(plane, { as, ...wish }) {
+      const headers = { authorization: `Bearer ${plane.tokens[as]}`, "content-type": "application/json" };
+      const response = await fetch(`${plane.registry.url}/invoke`, {
+        method: "POST",
+        headers,
+        body: JSON.stringify(wish),
+      });
+      return { callId: wish.callId, text: await response.text() };
+    },
+  },
+  {
+    name: "reeve call",
+    async call(plane, { as, tool, params, callId }) {
+      const args = ["call", "this", tool, "--json", JSON.stringify(params), "--call-id", callId, "-o", "json"];
+      const { stdout, stderr } = await runReeve(args, shellOf(plane, plane.tokens[as], plane.folder));
+      return { callId, text: stdout + stderr };
+    },
+  },
+  { name: "the model's loop", call: callByModel },
+];
+
+async function callByModel(plane: ControlPlane, { as, tool, params, callId }: Wish): Promise<Told> {
+  const turns = [{ toolUses: [{ name: providerName(tool), input: params }] }, { text: "That is all." }];
+  const scripted = await startScriptedModel({ turns });
+  try {
+    const client = callerOf(plane, plane.tokens[as]).registry;
+    const result = await runAgent({
+      model: createAnthropicModel({ apiKey: "scripted", baseUrl: scripted.url }),
+      toolbox: createRegistryToolbox({ client, toolset: await loadToolset(client), runId: callId }),
+      prompt: "Use the tool.",
+    });
+    if (result.kind !== "done") throw new Error(`the run ended as ${result.kind}: ${result.error?.message}`);
+    return { callId: result.calls[0]?.callId ?? "", text: JSON.stringify(result.messages) };
+  } finally {
+    await scripted.close();
+  }
+}
+
+/** A way that goes past the registry, to a device. */
+export interface DeviceWay {
+  name: WayName;
+  /** Resolves with the call's end. Rejects where the device takes no such message. */
+  start(device: Client<typeof DeviceAgentService>, start: Start): Promise<Finished>;
+}
+
+/** The ways that go past the registry. */
+export const DEVICE_WAYS: readonly DeviceWay[] = [
+  {
+    name: "DeviceAgentService/Execute",
+    async start(device, start) {
+      return present((await device.execute({ start })).finished);
+    },
+  },
+  {
+    name: "DeviceAgentService/Link",
+    async start(device, start) {
+      const commands = [create(CommandSchema, { command: { case: "start", value: start } })];
+      let finished: Finished | undefined;
+      for await (const { events } of device.link(once(create(LinkRequestSchema, { commands })))) {
+        for (const { event } of events) if (event.case === "finished") finished = event.value;
+      }
+      return present(finished);
+    },
+  },
+];
+
+/** A client of the plane's device, with one of the plane's tokens. */
+export function deviceClient(plane: ControlPlane, token: string): Client<typeof DeviceAgentService> {
+  return createClient(DeviceAgentService, createServiceTransport({ baseUrl: plane.device.url, token }));
+}
+
+async function* once<M extends Message>(message: M): AsyncGenerator<M> {
+  yield message;
+}
+
+function present(finished: Finished | undefined): Finished {
+  if (finished === undefined) throw new Error("the device sent no end");
+  return finished;
+}

@@ -1,0 +1,92 @@
+import { existsSync } from "node:fs";
+import { expect, test } from "vitest";
+import type { Scene } from "./scene.ts";
+
+/** Plain HTTP, for callers without a client: the same calls, with the state as HTTP status. */
+export function describeHttp(scene: () => Scene): void {
+  const request = async (path: string, token: string | undefined, init: RequestInit = {}) => {
+    const authorization: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const headers = { "content-type": "application/json", ...authorization };
+    const response = await fetch(`${scene().backend.registry.url}${path}`, { ...init, headers });
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: (await response.json()) as Record<string, unknown>,
+    };
+  };
+  const invoke = (who: "operator" | "agent", body: object) =>
+    request("/invoke", scene().backend.tokens[who], { method: "POST", body: JSON.stringify(body) });
+
+  test("GET /tools lists what can be called", async () => {
+    const { status, body } = await request("/tools", scene().backend.tokens.agent);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      tools: expect.arrayContaining([expect.objectContaining({ name: "exec" })]) as unknown,
+    });
+  });
+
+  test("POST /invoke answers 200 with the call", async () => {
+    const file = scene().newFile();
+    const { status, body } = await invoke("operator", {
+      device: "this",
+      tool: "exec",
+      params: { argv: ["touch", file] },
+    });
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      state: "CALL_STATE_SUCCEEDED",
+      source: "SOURCE_HTTP",
+      decision: { outcome: "permit" },
+    });
+    expect(existsSync(file)).toBe(true);
+  });
+
+  test("POST /invoke answers 202 with the call while it is held", async () => {
+    const params = { argv: ["touch", scene().newFile()] };
+    const { status, body } = await invoke("agent", { tool: "exec", params, waitMs: 1 });
+    expect(status).toBe(202);
+    expect(body).toMatchObject({ state: "CALL_STATE_HELD", approvalId: expect.stringMatching(/^apr-/) as string });
+  });
+
+  test("POST /invoke answers 400 and names the field", async () => {
+    const { status, body } = await invoke("operator", { tool: "exec", params: { argv: "uname" } });
+    expect(status).toBe(400);
+    expect(body).toMatchObject({ reason: "invalid_input", violations: [{ field: "params.argv" }] });
+  });
+
+  test("POST /invoke answers 403 where the call is denied", async () => {
+    const { status, body } = await invoke("agent", { tool: "fs.read", params: { path: "/etc/shadow" } });
+    expect(status).toBe(403);
+    expect(body).toMatchObject({ state: "CALL_STATE_DENIED", error: { reason: "ERROR_REASON_POLICY_DENIED" } });
+  });
+
+  test("POST /invoke answers 404 with what there is", async () => {
+    const tool = await invoke("operator", { tool: "exek" });
+    expect(tool.status).toBe(404);
+    expect(tool.body).toMatchObject({
+      reason: "unknown_tool",
+      metadata: { available: expect.stringContaining("exec") as string },
+    });
+    const device = await invoke("operator", { device: "laptop", tool: "exec" });
+    expect(device.status).toBe(404);
+    expect(device.body).toMatchObject({ reason: "unknown_device", metadata: { available: "this" } });
+  });
+
+  test("other methods and paths are refused", async () => {
+    const { agent } = scene().backend.tokens;
+    const method = await request("/invoke", agent);
+    expect([method.status, method.headers.get("allow")]).toEqual([405, "POST"]);
+    expect((await request("/nothing", agent)).status).toBe(404);
+  });
+
+  test.each([
+    ["no token", undefined],
+    ["a token that nobody knows", `rv_${"0".repeat(12)}_${"A".repeat(43)}`],
+  ])("nothing is served to %s", async (_, token) => {
+    const file = scene().newFile();
+    const body = JSON.stringify({ tool: "exec", params: { argv: ["touch", file] } });
+    expect((await request("/invoke", token, { method: "POST", body })).status).toBe(401);
+    expect((await request("/tools", token)).status).toBe(401);
+    expect(existsSync(file)).toBe(false);
+  });
+}

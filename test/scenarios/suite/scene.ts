@@ -1,0 +1,101 @@
+import { randomBytes } from "node:crypto";
+import { readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, vi } from "vitest";
+import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { EventBus } from "../../../lib/events/bus.ts";
+import { DEFAULT_POLICY_FILE } from "../../../services/policy/rules/default-policy.ts";
+import { type Caller, callerOf } from "../../helpers/clients.ts";
+
+/** A control plane with one device, however it is run. */
+export interface Backend {
+  registry: { url: string };
+  policy: { url: string };
+  tokens: { operator: string; agent: string };
+  /** The device's only root: it may be read and written. */
+  work: string;
+  /** The policy file, which policy looks at again when it changes. */
+  policyFile: string;
+  /** The bus that its events go to, where the test can reach it. */
+  bus?: EventBus;
+  close(): Promise<void>;
+}
+
+/**
+ * Starts one. Its device has the programs in `PROGRAMS` and no container engine, and its policy file is a copy of the
+ * one that is shipped.
+ */
+export type StartBackend = () => Promise<Backend>;
+
+/** The programs that the scenarios run. */
+export const PROGRAMS = ["bash", "cat", "printf", "sleep", "tee", "touch", "uname"] as const;
+
+/** What the scenarios of a suite share: one backend, and two who use it. */
+export interface Scene {
+  backend: Backend;
+  operator: Caller;
+  agent: Caller;
+  /** A path in the device's root that nothing has used. */
+  newFile(): string;
+  newCallId(): string;
+  /** Puts another policy in force, made from the one that is shipped, until the result is called. */
+  changePolicy(change: (text: string) => string): Promise<() => Promise<void>>;
+}
+
+/** Starts a backend for the tests of this block. The result gives the scene, inside tests only. */
+export function useScene(start: StartBackend): () => Scene {
+  let scene: Scene | undefined;
+  beforeAll(async () => {
+    scene = sceneOf(await start());
+  });
+  afterAll(() => scene?.backend.close());
+  return () => {
+    if (scene === undefined) throw new Error("there is no scene outside of tests");
+    return scene;
+  };
+}
+
+function sceneOf(backend: Backend): Scene {
+  const unique = () => randomBytes(8).toString("hex");
+  const operator = callerOf(backend, backend.tokens.operator);
+  return {
+    backend,
+    operator,
+    agent: callerOf(backend, backend.tokens.agent),
+    newFile: () => join(backend.work, `file-${unique()}`),
+    newCallId: () => `call-${unique()}`,
+    async changePolicy(change) {
+      const shipped = await readFile(DEFAULT_POLICY_FILE, "utf8");
+      await putInForce(backend, operator, change(shipped));
+      return () => putInForce(backend, operator, shipped);
+    },
+  };
+}
+
+async function putInForce({ policyFile }: Backend, operator: Caller, text: string): Promise<void> {
+  await writeFile(`${policyFile}.new`, text);
+  await rename(`${policyFile}.new`, policyFile);
+  await vi.waitFor(async () => {
+    const inForce = await operator.policy.getPolicy({});
+    if (inForce.text !== text) throw new Error(`the policy is not in force: ${inForce.refused}`);
+  }, LONG_WAIT);
+}
+
+/** How long to wait for what comes a moment later. */
+export const LONG_WAIT = { timeout: 30_000, interval: 20 };
+
+/** A call at its end, whoever waited for it. */
+export async function endOf({ registry }: Caller, callId: string): Promise<Call> {
+  let call: Call | undefined;
+  for await (const { event } of registry.watchCall({ callId })) {
+    if (event?.event.case === "call") call = event.event.value;
+  }
+  if (call !== undefined && call.state >= CallState.SUCCEEDED) return call;
+  throw new Error(`the watch ended before the call ${callId} did`);
+}
+
+/** The call that an answer must hold. */
+export function callIn({ call }: { call?: Call | undefined }): Call {
+  if (call === undefined) throw new Error("the answer holds no call");
+  return call;
+}

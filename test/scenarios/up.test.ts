@@ -1,0 +1,140 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CLI, runReeve } from "../helpers/cli.ts";
+import { nodeEnv } from "../helpers/node-env.ts";
+import { processesWith } from "../helpers/programs.ts";
+
+/** `reeve up`, as somebody runs it who has just cloned: an empty home, and nothing set. */
+let home: string;
+let state: string;
+let up: Up;
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), "reeve-up-"));
+  state = join(home, ".local", "share", "reeve");
+  await writeFile(join(home, "notes.txt"), "in the home folder\n");
+  up = await startUp();
+});
+afterAll(async () => {
+  await up.stop();
+  await rm(home, { recursive: true });
+});
+
+const reeve = (...args: string[]) => runReeve(args, { HOME: home });
+
+describe("the first start", () => {
+  test("shows an operator's and an agent's token once, and keeps neither where others can read", async () => {
+    expect(up.text).toMatch(/operator +rv_\w{12}_\S{43}\n +agent +rv_\w{12}_\S{43}\n/);
+    expect((await stat(state)).mode & 0o777).toBe(0o700);
+    for (const name of ["profile.json", "tokens.json"])
+      expect((await stat(join(state, name))).mode & 0o777).toBe(0o600);
+  });
+
+  test("lets this machine's `reeve` in by itself", async () => {
+    const { code, stdout, stderr } = await reeve("call", "this", "exec", "--argv", "uname", "--argv=-s");
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout.trim()).not.toBe("");
+    const doctor = await reeve("doctor");
+    expect(doctor.code, doctor.stdout).toBe(0);
+  });
+
+  test("opens the home folder for reading, but nothing of Reeve's own", async () => {
+    const notes = await reeve("call", "this", "fs.read", "--path", join(home, "notes.txt"));
+    expect(notes.stdout).toContain("in the home folder");
+    for (const path of [join(state, "profile.json"), join(state, "policy", "grant.key"), join(state, "tokens.json")]) {
+      const own = await reeve("call", "this", "fs.read", "--path", path);
+      expect([own.code, own.stdout]).toEqual([3, ""]);
+    }
+    const write = await reeve("call", "this", "fs.write", "--path", join(home, "new.txt"), "--text", "x");
+    expect(write.code).toBe(3);
+  });
+
+  test("asks a person about what an agent wants, and the record of it verifies offline", async () => {
+    const [, token = ""] = /agent +(rv_\S+)/.exec(up.text) ?? [];
+    const argv = ["call", "this", "exec", "--no-wait", "--call-id", "up-held", "--argv", "touch", "--argv", "x"];
+    const held = await runReeve(argv, { HOME: home, REEVE_TOKEN: token });
+    const [, approvalId = ""] = /(apr-\w+)/.exec(held.stderr) ?? [];
+    expect((await reeve("approvals", "deny", approvalId)).code).toBe(0);
+    expect((await reeve("calls", "show", "up-held")).stdout).toContain("rejected");
+    const verified = await reeve("audit", "verify");
+    expect([verified.code, verified.stdout]).toEqual([0, expect.stringContaining(join(state, "policy", "policy.db"))]);
+  });
+});
+
+test("a second one on the same ports says so, and leaves the first one alone", async () => {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const other = join(home, "other");
+  const { code, stderr } = await runReeve(["up", "--port", String(port)], { HOME: home, REEVE_DATA_DIR: other });
+  server.close();
+  expect(code).not.toBe(0);
+  expect(stderr).toContain(String(port));
+  expect((await reeve("tools")).code).toBe(0);
+});
+
+test("Ctrl-C ends it, and the log it leaves verifies; the next start shows no tokens and knows the calls", async () => {
+  expect(await up.stop()).toBe(0);
+  expect(await processesWith("HOME", home)).toEqual([]);
+  const away = await reeve("tools");
+  expect(away.code).toBe(5);
+  const verified = await reeve("audit", "verify");
+  expect([verified.code, verified.stdout]).toEqual([0, expect.stringContaining("The audit log verifies.")]);
+  up = await startUp();
+  expect(up.text).not.toContain("rv_");
+  expect((await reeve("calls", "list")).stdout).toContain("up-held");
+  expect((await reeve("call", "this", "exec", "--argv", "uname")).code).toBe(0);
+  expect(await readdir(join(home))).not.toContain("new.txt");
+});
+
+test("Ctrl-C while a program runs ends the program too, and the next start knows what became of its call", async () => {
+  const { promise: started, resolve } = Promise.withResolvers<void>();
+  const env = { ...nodeEnv(), HOME: home };
+  const args = ["call", "this", "exec", "--call-id", "up-running", "--", "sh", "-c", "echo started; exec sleep 60"];
+  const call = spawn(process.execPath, [CLI, ...args], { env, stdio: ["ignore", "pipe", "ignore"] });
+  const gone = once(call, "close");
+  call.stdout.once("data", () => resolve());
+  await started;
+  expect(await up.stop()).toBe(0);
+  call.kill("SIGKILL");
+  await gone;
+  expect(await processesWith("HOME", home)).toEqual([]);
+  up = await startUp();
+  const shown = await reeve("calls", "show", "up-running", "--json");
+  expect(JSON.parse(shown.stdout)).toMatchObject({
+    state: expect.stringMatching(/CANCELLED|UNKNOWN|FAILED/) as string,
+  });
+});
+
+interface Up {
+  /** What it has printed by the time it was ready. */
+  text: string;
+  /** Ends it as Ctrl-C does; resolves with its exit code. */
+  stop(): Promise<number | null>;
+}
+
+async function startUp(): Promise<Up> {
+  const env = { ...nodeEnv(), HOME: home };
+  const child = spawn(process.execPath, [CLI, "up", "--port", "0"], { env, stdio: ["ignore", "pipe", "inherit"] });
+  let text = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    text += chunk;
+  });
+  while (!text.includes("Ctrl-C ends it.")) {
+    await Promise.race([once(child.stdout, "data"), once(child, "exit").then(() => expect.unreachable(text))]);
+  }
+  return { text, stop: () => interrupt(child) };
+}
+
+async function interrupt(child: ChildProcess): Promise<number | null> {
+  if (child.exitCode !== null) return child.exitCode;
+  const exited = once(child, "exit");
+  child.kill("SIGINT");
+  await exited;
+  return child.exitCode;
+}
