@@ -2,6 +2,7 @@ import { mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { Kysely } from "kysely";
 import { type Migration as KyselyMigration, Migrator } from "kysely/migration";
+import { registerWriter } from "./direct.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
 import type { WalSync } from "./wal-sync.ts";
 
@@ -44,6 +45,7 @@ export async function openDatabase<T>(options: DatabaseOptions): Promise<Databas
   const dialect = sqliteDialect(options.path);
   const db = new Kysely<T>({ dialect });
   if (dialect.wal !== undefined) walSyncs.set(db, dialect.wal);
+  registerWriter(db, dialect.runOnWriter);
   try {
     await refuseNewer(db, options);
     await migrate(db, options.migrations);

@@ -1,5 +1,6 @@
-import { CompiledQuery, type Transaction } from "kysely";
+import type { Transaction } from "kysely";
 import { type Database, walSyncOf } from "./database.ts";
+import { runDirectly } from "./direct.ts";
 import { SYNC_LATER } from "./sync-later.ts";
 
 /** Writers of one database that share commits, so that one sync to disk serves all who wait. */
@@ -7,9 +8,9 @@ export interface GroupCommit<T> {
   /**
    * Runs a job inside a transaction and resolves with its value after COMMIT: what resolved is on disk. Jobs run one
    * after another, in the order of the calls. A job that throws is rolled back alone and its promise rejects with what
-   * it threw. When the commit fails (disk full, I/O error) every job of the batch rejects and none has happened, so
-   * change memory after the promise resolves, not in the job. Inside a job use `trx` for everything: awaiting another
-   * `write`, or writing through the database itself, waits for the job's own end.
+   * it threw; its neighbours may be run a second time for that, so a job may change nothing but the database. When the
+   * commit fails (disk full, I/O error) every job of the batch rejects and none has happened. Inside a job use `trx` for
+   * everything: awaiting another `write`, or writing through the database itself, waits for the job's own end.
    */
   write<R>(job: (trx: Transaction<T>) => Promise<R>): Promise<R>;
   /**
@@ -38,11 +39,6 @@ const MAX_BATCH = 512;
 /** How long a lazy job waits for company, in milliseconds. */
 const LAZY_DELAY_MS = 10;
 
-// Plain SQL, because Kysely would compile its savepoint calls anew for every job.
-const SAVEPOINT = CompiledQuery.raw("savepoint job");
-const RELEASE = CompiledQuery.raw("release savepoint job");
-const ROLL_BACK_TO = CompiledQuery.raw("rollback to savepoint job");
-
 /** Tells the caller of a job how it ended. */
 type Settle = () => void;
 
@@ -54,8 +50,8 @@ interface Job<T> {
 }
 
 /**
- * Gathers the jobs of one turn of the event loop into one transaction. Each job has its savepoint, so a job runs once
- * and never has to be repeated for a neighbour's failure.
+ * Gathers the jobs of one turn of the event loop into one transaction, without a savepoint for each: two statements a
+ * job would cost more than the rare batch with a failing job, which is rolled back and run again job by job.
  */
 export function createGroupCommit<T>(db: Database<T>, options: GroupCommitOptions = {}): GroupCommit<T> {
   const onLazyError = options.onLazyError ?? ((error: Error) => process.emitWarning(error));
@@ -124,51 +120,46 @@ function createQueue<T>(commitBatch: (jobs: readonly Job<T>[]) => Promise<Settle
   };
 }
 
-/** Runs the jobs in one transaction. Never rejects: each job's outcome is in what it resolves with. */
+/** Runs the jobs in one transaction, or one by one where one of them fails. Each job's outcome is in the result. */
 async function commit<T>(db: Database<T>, jobs: readonly Job<T>[]): Promise<Settle[]> {
-  const wal = walSyncOf(db);
-  const isWaitedFor = jobs.some((job) => job.waitsForSync);
+  const settles = await commitTogether(db, jobs).catch((e: unknown) => {
+    const [only, another] = jobs;
+    return only && !another ? [() => only.fail(e)] : undefined;
+  });
+  if (settles === undefined) return commitEach(db, jobs);
   try {
-    const settles = await db.transaction().execute(async (trx) => {
-      if (wal !== undefined || !isWaitedFor) await trx.executeQuery(SYNC_LATER);
-      return runAll(trx, jobs);
-    });
-    // A job that is alone has nobody who would use the time.
-    if (isWaitedFor && jobs.length === 1) wal?.syncInPlace();
-    else if (isWaitedFor) await wal?.sync();
+    await sync(db, jobs);
     return settles;
   } catch (e: unknown) {
     return jobs.map((job) => () => job.fail(e));
   }
 }
 
-async function runAll<T>(trx: Transaction<T>, jobs: readonly Job<T>[]): Promise<Settle[]> {
-  const [only, another] = jobs;
-  // The transaction itself is the savepoint of a job that is alone.
-  if (only && !another) return [await only.run(trx)];
-  const outcomes: Settle[] = [];
-  for (const job of jobs) outcomes.push(await runInSavepoint(trx, job));
-  return outcomes;
+async function commitTogether<T>(db: Database<T>, jobs: readonly Job<T>[]): Promise<Settle[]> {
+  return db.transaction().execute(async (trx) => {
+    if (walSyncOf(db) !== undefined || !jobs.some(isWaitedFor)) await trx.executeQuery(SYNC_LATER);
+    runDirectly(db, trx);
+    const settles: Settle[] = [];
+    for (const job of jobs) settles.push(await job.run(trx));
+    return settles;
+  });
 }
 
-async function runInSavepoint<T>(trx: Transaction<T>, job: Job<T>): Promise<Settle> {
-  await trx.executeQuery(SAVEPOINT);
-  try {
-    const settle = await job.run(trx);
-    await trx.executeQuery(RELEASE);
-    return settle;
-  } catch (e: unknown) {
-    await undo(trx, e);
-    return () => job.fail(e);
-  }
+async function commitEach<T>(db: Database<T>, jobs: readonly Job<T>[]): Promise<Settle[]> {
+  const settles: Settle[] = [];
+  for (const job of jobs) settles.push(...(await commit(db, [job])));
+  return settles;
 }
 
-/** Rejects with what went wrong first when the savepoint is gone: a full disk rolls the whole transaction back. */
-async function undo<T>(trx: Transaction<T>, reason: unknown): Promise<void> {
-  try {
-    await trx.executeQuery(ROLL_BACK_TO);
-    await trx.executeQuery(RELEASE);
-  } catch {
-    throw reason;
-  }
+/** Never part of what is tried again: the commit has gone through by now. */
+async function sync<T>(db: Database<T>, jobs: readonly Job<T>[]): Promise<void> {
+  const wal = walSyncOf(db);
+  if (wal === undefined || !jobs.some(isWaitedFor)) return;
+  // A job that is alone has nobody who would use the time.
+  if (jobs.length === 1) wal.syncInPlace();
+  else await wal.sync();
+}
+
+function isWaitedFor<T>(job: Job<T>): boolean {
+  return job.waitsForSync;
 }

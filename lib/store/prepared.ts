@@ -1,4 +1,5 @@
 import type { Compilable, CompiledQuery, QueryResult } from "kysely";
+import { directRunnerOf } from "./direct.ts";
 
 /** What a prepared query runs on: a database or a transaction, whatever its tables. */
 export interface QueryRunner {
@@ -28,8 +29,11 @@ export interface Prepared<P, R> {
 export function prepared<P extends object, R>(build: (p: P) => Compilable<R>): Prepared<P, R> {
   const template = build(markers<P>()).compile();
   const bind = binder<P>(template.parameters);
-  const run = (on: QueryRunner, parameters: P): Promise<QueryResult<R>> =>
-    on.executeQuery<R>({ ...template, parameters: bind(parameters) });
+  const run = async (on: QueryRunner, parameters: P): Promise<QueryResult<R>> => {
+    const query = { ...template, parameters: bind(parameters) };
+    const direct = directRunnerOf(on);
+    return direct === undefined ? on.executeQuery<R>(query) : (direct(query) as QueryResult<R>);
+  };
   return {
     all: async (on, parameters) => (await run(on, parameters)).rows,
     first: async (on, parameters) => (await run(on, parameters)).rows[0],

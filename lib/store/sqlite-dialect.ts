@@ -8,6 +8,7 @@ import {
   SqliteAdapter,
   SqliteIntrospector,
 } from "kysely";
+import type { DirectRunner } from "./direct.ts";
 import { PortableSqliteCompiler } from "./sqlite-compiler.ts";
 import { openSqlite, type SqliteHandle } from "./sqlite-handle.ts";
 import { SYNC_LATER } from "./sync-later.ts";
@@ -35,9 +36,18 @@ const READER_PRAGMAS = `
  */
 export function sqliteDialect(path: string): SqliteDialect {
   const wal = path === ":memory:" ? undefined : createWalSync(`${path}-wal`);
+  let handles: Handles | undefined;
+  const open = () => {
+    handles = openHandles(path, wal);
+    return handles;
+  };
   return {
     wal,
-    createDriver: () => sqliteDriver(path, wal),
+    runOnWriter(query) {
+      if (handles === undefined) throw new Error("the database is not open");
+      return runOn(openTransaction(handles.writer), query);
+    },
+    createDriver: () => sqliteDriver(open),
     createQueryCompiler: () => new PortableSqliteCompiler(),
     createAdapter: () => new TransactionalAdapter(),
     createIntrospector: (db: Kysely<unknown>) => new SqliteIntrospector(db),
@@ -48,6 +58,8 @@ export function sqliteDialect(path: string): SqliteDialect {
 export interface SqliteDialect extends Dialect {
   /** Syncs its log. Undefined for a database in memory. */
   readonly wal: WalSync | undefined;
+  /** Runs a query on the writer at once: only for whoever is in a transaction. */
+  readonly runOnWriter: DirectRunner;
 }
 
 /** SQLite can roll back schema changes, so all migrations of a start are one transaction. */
@@ -68,11 +80,11 @@ interface Handles {
   wal: WalSync | undefined;
 }
 
-function sqliteDriver(path: string, wal: WalSync | undefined): Driver {
+function sqliteDriver(open: () => Handles): Driver {
   let handles: Handles | undefined;
   return {
     async init() {
-      handles = openHandles(path, wal);
+      handles = open();
     },
     async acquireConnection() {
       if (!handles) throw new Error("the database is not open");
@@ -137,7 +149,7 @@ class SqliteConnection implements DatabaseConnection {
    * commit itself fails the lock is kept: Kysely rolls back next.
    */
   async commit(): Promise<void> {
-    this.#transactionHandle().run("commit", []);
+    openTransaction(this.#handles.writer).run("commit", []);
     const syncLater = this.#syncLater;
     this.#leave();
     if (syncLater) this.#handles.wal?.syncSoon();
@@ -160,21 +172,14 @@ class SqliteConnection implements DatabaseConnection {
     this.#handles.lock.release();
   }
 
-  /** A full disk makes SQLite end a transaction by itself; what came after would be committed statement by statement. */
-  #transactionHandle(): SqliteHandle {
-    const { writer } = this.#handles;
-    if (!writer.inTransaction) throw new Error("SQLite has rolled the transaction back");
-    return writer;
-  }
-
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     if (this.#inTransaction && query.sql === SYNC_LATER.sql) {
       this.#syncLater = true;
       return { rows: [] };
     }
-    if (this.#inTransaction) return this.#run<R>(this.#transactionHandle(), query);
+    if (this.#inTransaction) return runOn(openTransaction(this.#handles.writer), query);
     const { reader, wal } = this.#handles;
-    if (reader && query.query.kind === "SelectQueryNode") return this.#run<R>(reader, query);
+    if (reader && query.query.kind === "SelectQueryNode") return runOn(reader, query);
     const result = await this.#runLocked<R>(query);
     await wal?.sync();
     return result;
@@ -185,7 +190,7 @@ class SqliteConnection implements DatabaseConnection {
     const { writer, lock } = this.#handles;
     await lock.acquire();
     try {
-      return this.#run<R>(writer, query);
+      return runOn(writer, query);
     } finally {
       lock.release();
     }
@@ -195,9 +200,15 @@ class SqliteConnection implements DatabaseConnection {
     const handle = this.#inTransaction ? this.#handles.writer : (this.#handles.reader ?? this.#handles.writer);
     for (const row of handle.iterate(query.sql, query.parameters)) yield { rows: [row as R] };
   }
+}
 
-  #run<R>(handle: SqliteHandle, { sql, parameters }: CompiledQuery): QueryResult<R> {
-    const { rows, changes, insertId } = handle.run(sql, parameters);
-    return { rows: rows as R[], numAffectedRows: changes, insertId };
-  }
+/** A full disk makes SQLite end a transaction by itself; what came after would be committed statement by statement. */
+function openTransaction(writer: SqliteHandle): SqliteHandle {
+  if (!writer.inTransaction) throw new Error("SQLite has rolled the transaction back");
+  return writer;
+}
+
+function runOn<R>(handle: SqliteHandle, { sql, parameters }: CompiledQuery): QueryResult<R> {
+  const { rows, changes, insertId } = handle.run(sql, parameters);
+  return { rows: rows as R[], numAffectedRows: changes, insertId };
 }

@@ -17,25 +17,21 @@ describeScenarios("a process each, events over NATS", startProcesses, { bus: tru
 describeScenarios("all in this process", startInProcess, { bus: false });
 
 async function startProcesses(): Promise<Backend> {
+  await using parts = new AsyncDisposableStack();
   const { folder, policyFile, path } = await prepare();
-  const nats = await startNatsServer();
+  parts.defer(() => rm(folder, { recursive: true }));
+  const nats = parts.adopt(await startNatsServer(), (server) => server.close());
   const plane = await startControlPlane({ policyFile, natsUrl: nats.url, env: { PATH: path } });
-  const bus = await createNatsBus({ servers: [nats.url] });
-  return {
-    ...plane,
-    policyFile,
-    bus,
-    async close() {
-      await bus.close();
-      await plane.close();
-      await nats.close();
-      await rm(folder, { recursive: true });
-    },
-  };
+  parts.defer(() => plane.close());
+  const bus = parts.adopt(await createNatsBus({ servers: [nats.url] }), (one) => one.close());
+  const started = parts.move();
+  return { ...plane, policyFile, bus, close: () => started.disposeAsync() };
 }
 
 async function startInProcess(): Promise<Backend> {
+  await using parts = new AsyncDisposableStack();
   const { folder, policyFile, path } = await prepare();
+  parts.defer(() => rm(folder, { recursive: true }));
   const work = join(folder, "work");
   await mkdir(work);
   const stack = await startStack({
@@ -49,18 +45,17 @@ async function startInProcess(): Promise<Backend> {
     env: { PATH: path, HOME: folder },
     logger: createLogger({ service: "reeve", level: "silent" }),
   });
+  parts.defer(() => stack.close());
   const tokens = issueFirstTokens(stack.tokens);
   if (tokens === undefined) throw new Error("the folder is not new");
+  const started = parts.move();
   return {
     registry: { url: stack.registryUrl },
     policy: { url: stack.policyUrl },
     tokens,
     work,
     policyFile,
-    async close() {
-      await stack.close();
-      await rm(folder, { recursive: true });
-    },
+    close: () => started.disposeAsync(),
   };
 }
 

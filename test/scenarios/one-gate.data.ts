@@ -143,8 +143,13 @@ export const PASSAGES: readonly Passage[] = [
   },
   {
     what: "devices are reached over the network, or in the process that everything runs in",
-    words: /\bcreateClient\(\s*DeviceAgentService\b|\bdevice\.link\b/,
-    only: ["services/registry/openers.ts", "cli/stack/stack.ts"],
+    words: /\bcreateClient\(\s*DeviceAgentService\b|\bcreateDeviceAgent\(/,
+    only: [
+      "services/registry/openers.ts",
+      "services/device-agent/main.ts",
+      "services/device-agent/service.ts",
+      "cli/stack/stack.ts",
+    ],
   },
   {
     what: "either way by the links of the registry's fleet",
