@@ -17,6 +17,8 @@ export interface EventBus {
   /** Resolves when every event published from now on will be delivered. */
   subscribe(options: SubscribeOptions): Promise<Subscription>;
   status(): BusStatus;
+  /** False while what is published reaches nobody, so that a publisher need not even write it down. */
+  isHeard(): boolean;
   /** Closes every subscription, then the bus. */
   close(): Promise<void>;
 }

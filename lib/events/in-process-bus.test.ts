@@ -52,3 +52,16 @@ test("drops and counts the oldest events of a durable name that nobody takes up 
   await bus.subscribe({ subject: "reeve.>", durable: "gone", handler: inbox.take });
   expect(await inbox.until(2)).toEqual(["b", "c"]);
 });
+
+test("is heard from the first subscription on, and a durable name is heard while nobody uses it", async () => {
+  const bus = createInProcessBus();
+  expect(bus.isHeard()).toBe(false);
+  const passing = await bus.subscribe({ subject: "reeve.>", handler: async () => undefined });
+  expect(bus.isHeard()).toBe(true);
+  await passing.close();
+  expect(bus.isHeard()).toBe(false);
+  const lasting = await bus.subscribe({ subject: "reeve.>", durable: "audit", handler: async () => undefined });
+  await lasting.close();
+  expect(bus.isHeard()).toBe(true);
+  await bus.close();
+});

@@ -89,6 +89,7 @@ export function createInProcessBus(options: InProcessBusOptions = {}): EventBus 
       checkDurableName(request.durable);
       return subscribe(request);
     },
+    isHeard: () => places.size > 0,
     status: () => ({ kind: "in-process", connected: !closed, server: "", degraded: [], dropped }),
     async close() {
       closed = true;

@@ -33,6 +33,7 @@ export async function createNatsBus(options: NatsOptions): Promise<EventBus> {
       subscriptions.add(subscription);
       return { close: () => subscription.close().finally(() => subscriptions.delete(subscription)) };
     },
+    isHeard: () => true,
     status: () => ({ kind: "nats", connected: link.isUp(), server: link.version(), degraded: link.degraded, dropped }),
     async close() {
       await Promise.all(subscriptions.values().map((subscription) => subscription.close()));

@@ -81,6 +81,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     newCallId: () => timeOrderedId("call", now()),
     device: (id) => directory.byId(id),
     link: (deviceId) => fleet.link(deviceId),
+    isHeard: () => bus.isHeard(),
     onEvent: () => relay.nudge(),
   });
   await fleet.settled(config.startWaitMs ?? 3000);

@@ -36,6 +36,8 @@ export interface OutputCleaner {
 export interface FinishPorts {
   store: CallStore;
   now(): number;
+  /** Whether an event about it would reach anybody. */
+  isHeard(): boolean;
   /** The end is on disk: its outcome can go to the audit log, its event to the bus. */
   onFinished(call: Call, outcome: Uint8Array | undefined): void;
 }
@@ -53,7 +55,8 @@ export function createFinisher(ports: FinishPorts): Finisher {
       const deliveredDigest = deliver(call, end);
       call.endTime = timestampFromMs(now);
       const outcome = RECORDED_BY_POLICY.has(end.state) ? undefined : outcomeOf(call, end, deliveredDigest, now);
-      await ports.store.finish({ ...call, state: end.state }, outcome, [callEndedEvent(call, end.state, now)]);
+      const events = ports.isHeard() ? [callEndedEvent(call, end.state, now)] : [];
+      await ports.store.finish({ ...call, state: end.state }, outcome, events);
       live.enter(end.state);
       ports.onFinished(call, outcome);
     },
