@@ -1,4 +1,5 @@
 import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { drive } from "./measure/drive.ts";
 import { type Figures, figuresOf, type Round } from "./measure/figures.ts";
@@ -14,7 +15,7 @@ const HELP = `npm run bench [-- options]: governed calls against bare ones, side
   --seconds S       how long each subject runs in a round. Default 1.5
   --concurrency L   calls in flight, comma-separated. Default 1,16,64
   --only WORDS      only subjects whose name holds one of these words, comma-separated
-  --out FILE        where to write the figures as JSON. Default: not written
+  --out FILE        where to write the figures as JSON. Default bench/figures.json
 `;
 
 const { values } = parseArgs({
@@ -23,7 +24,7 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "1.5" },
     concurrency: { type: "string", default: "1,16,64" },
     only: { type: "string", default: "" },
-    out: { type: "string" },
+    out: { type: "string", default: join(import.meta.dirname, "figures.json") },
     help: { type: "boolean", default: false },
   },
 });
@@ -37,7 +38,8 @@ async function run(): Promise<void> {
     const subjects = (await openSubjects(servers)).filter(wanted);
     const figures = await measure(subjects);
     printTable(figures);
-    if (values.out !== undefined) writeFileSync(values.out, `${JSON.stringify(figures, undefined, 2)}\n`);
+    writeFileSync(values.out, `${JSON.stringify(figures, undefined, 2)}\n`);
+    process.stdout.write(`\nThe figures as JSON: ${values.out}\n`);
   } finally {
     await Promise.all(servers.map((server) => server.stop()));
   }

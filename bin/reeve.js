@@ -2,9 +2,9 @@
 // Starts Reeve on a Node that can run it. Plain JavaScript that runs on Node 18 and newer: the Node that npm finds may be
 // older than the one that Reeve needs, and then the Node that was installed beside Reeve takes over.
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
-import { createRequire } from "node:module";
-import { constants } from "node:os";
+import { existsSync, lstatSync, mkdirSync } from "node:fs";
+import * as nodeModule from "node:module";
+import { constants, tmpdir } from "node:os";
 import { dirname, join, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
@@ -20,6 +20,7 @@ const NODE_PACKAGES = {
 const launcher = fileURLToPath(import.meta.url);
 
 if (Number.parseInt(process.versions.node, 10) >= OLDEST_NODE) {
+  keepCompiled();
   await import(pathToFileURL(mainFile()).href);
 } else {
   const node = installedNode();
@@ -36,12 +37,25 @@ function mainFile() {
   return installed || !existsSync(source) ? built : source;
 }
 
+/** Keeps what was compiled for the next start, in Node's own place. Only a matter of speed: it never keeps Reeve from starting. */
+function keepCompiled() {
+  try {
+    const folder = join(tmpdir(), "node-compile-cache");
+    if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 });
+    const { uid, mode } = lstatSync(folder);
+    // Everybody may write to the folder for temporary files, and what lies in the cache is run.
+    if (uid === process.getuid?.() && (mode & 0o170022) === 0o040000) nodeModule.enableCompileCache(folder);
+  } catch {
+    // A read-only disk: then everything is compiled at each start.
+  }
+}
+
 /** The path of the Node that was installed beside Reeve; undefined where there is none for this machine. */
 function installedNode() {
   const name = NODE_PACKAGES[`${process.platform}-${process.arch}`];
   if (!name) return undefined;
   try {
-    return join(dirname(createRequire(launcher).resolve(`${name}/package.json`)), "bin", "node");
+    return join(dirname(nodeModule.createRequire(launcher).resolve(`${name}/package.json`)), "bin", "node");
   } catch {
     return undefined;
   }

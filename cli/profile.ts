@@ -86,7 +86,7 @@ function textOf({ registry, policy, token, stateDir }: Profile): string {
 
 function profileOf(bytes: Uint8Array, path: string): Profile {
   const damaged = (cause?: unknown) =>
-    new UsageError(`${path} is not a profile`, ["`reeve up` writes a new one"], { cause });
+    new UsageError(`${path} is not a profile`, ["remove it, and `reeve up` writes a new one"], { cause });
   let value: JsonValue;
   try {
     value = parseStrictJson(bytes);

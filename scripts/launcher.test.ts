@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { repositoryRoot } from "./repository-root.ts";
 import { runTool } from "./run-tool.ts";
 
@@ -54,6 +54,30 @@ async function olderNode(): Promise<string | undefined> {
 
 const launch = (root: string, args: string[], node = process.execPath) =>
   runTool(node, [join(root, "bin/reeve.js"), ...args], root);
+
+describe("the cache of compiled code", () => {
+  const cacheIn = async (temporary: string) => {
+    vi.stubEnv("TMPDIR", temporary);
+    const { code } = await launch(installed, ["a"]).finally(() => vi.unstubAllEnvs());
+    return { code, kept: await readdir(join(temporary, "node-compile-cache")).catch(() => []) };
+  };
+
+  it("is kept in the folder for temporary files", async () => {
+    const temporary = await mkdtemp(join(checkout, "tmp-"));
+    expect(await cacheIn(temporary)).toEqual({ code: 0, kept: [expect.stringContaining(process.version)] });
+  });
+
+  it("is not used where others could write to it", async () => {
+    const temporary = await mkdtemp(join(checkout, "tmp-"));
+    await mkdir(join(temporary, "node-compile-cache"));
+    await chmod(join(temporary, "node-compile-cache"), 0o777);
+    expect(await cacheIn(temporary)).toEqual({ code: 0, kept: [] });
+  });
+
+  it.each(["/proc", "/dev/null", "/nowhere"])("is done without where %s is all there is", async (temporary) => {
+    expect(await cacheIn(temporary)).toEqual({ code: 0, kept: [] });
+  });
+});
 
 describe("the launcher", () => {
   it("runs the source in a checkout and the build in an installed package", async () => {

@@ -5,11 +5,15 @@ import type { Session } from "../session.ts";
 /** How long to wait before each new look, in milliseconds: 2 seconds in all. */
 const LOOKS_MS = [10, 20, 40, 80, 150, 200, 300, 400, 400, 400];
 
+/** Ends that policy wrote down itself, with the decision: no other record of them comes. */
+const RECORDED_BY_POLICY: ReadonlySet<CallState> = new Set([CallState.DENIED, CallState.REJECTED, CallState.EXPIRED]);
+
 /**
  * The call with the place of its end in the audit log: it gets there through an outbox, a moment after the caller is
  * told. After 2 seconds the call is returned without it.
  */
 export async function recordedCall({ registry }: Pick<Session, "registry">, call: Call): Promise<Call> {
+  if (RECORDED_BY_POLICY.has(call.state)) return call;
   let latest = call;
   for (const ms of LOOKS_MS) {
     if (latest.outcomeAuditIndex !== undefined || latest.state < CallState.SUCCEEDED) break;

@@ -5,7 +5,7 @@ import { createLogger, type Level } from "../../lib/log/log.ts";
 import { untilSignal } from "../../lib/run/run-service.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { dataDir, readProfile, writeProfile } from "../profile.ts";
-import { type FirstTokens, issueFirstTokens } from "../stack/first-tokens.ts";
+import { type FirstTokens, issueFirstTokens, machineToken } from "../stack/first-tokens.ts";
 import { startStack } from "../stack/stack.ts";
 import type { World } from "../world.ts";
 
@@ -61,6 +61,7 @@ export function registerUp(program: Command, world: World): void {
 
 async function up(flags: UpFlags, world: World): Promise<void> {
   const folder = dataDir(world.env);
+  const kept = (await readProfile(folder))?.token;
   const stack = await startStack({
     dataDir: folder,
     ports: portsFrom(flags.port),
@@ -75,16 +76,20 @@ async function up(flags: UpFlags, world: World): Promise<void> {
     logger: createLogger({ service: "reeve", level: flags.logLevel as Level }),
   });
   const issued = issueFirstTokens(stack.tokens);
-  const token = issued?.operator ?? (await readProfile(folder))?.token ?? "";
+  const { token, isNew } = machineToken(stack.tokens, issued?.operator ?? kept);
   await writeProfile(folder, { registry: stack.registryUrl, policy: stack.policyUrl, token, stateDir: folder });
   world.stdout.write(
     `registry      ${stack.registryUrl}\npolicy        ${stack.policyUrl}\ndevice agent  ${stack.deviceUrl}\n` +
-      `state         ${folder}\n${issued === undefined ? "" : tokenText(issued)}\n` +
+      `state         ${folder}\n${issued === undefined ? "" : tokenText(issued)}${isNew ? NEW_TOKEN : ""}\n` +
       "Try, in another terminal:\n  reeve tools\n  reeve call this exec --argv uname --argv=-a\n  reeve approvals watch\n" +
       "Ctrl-C ends it.\n",
   );
   await untilSignal(stack, process);
 }
+
+const NEW_TOKEN =
+  "\nThis machine's profile had no token that is let in, so its `reeve` has a new operator token, named owner.\n" +
+  "The older ones are still good: see `reeve tokens list`.\n";
 
 function tokenText(issued: FirstTokens): string {
   return (

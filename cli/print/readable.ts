@@ -5,10 +5,11 @@ import { table } from "./table.ts";
 
 /**
  * A JSON object for people: a line for each simple value, a table for a list of simple objects, and what is within
- * something else is indented. Made safe for a terminal. Ends with a newline; empty for an empty object.
+ * something else is indented. Empty texts and what is false are left out. Made safe for a terminal. Ends with a newline; empty for an empty object.
  */
 export function readable(value: JsonObject, style: Style = plain): string {
   return Object.entries(value)
+    .filter(([, entry]) => entry !== "" && entry !== false)
     .map(([key, entry]) => property(visibleLine(key), entry, style))
     .join("");
 }

@@ -17,3 +17,12 @@ export function issueFirstTokens(tokens: TokenFile): FirstTokens | undefined {
     agent: tokens.issueToken({ name: "agent", roles: [Role.AGENT] }).token,
   };
 }
+
+/**
+ * The token that this machine's `reeve` calls with: the one of its profile where that is still let in, otherwise a new
+ * operator's.
+ */
+export function machineToken(tokens: TokenFile, kept: string | undefined): { token: string; isNew: boolean } {
+  if (kept !== undefined && tokens.authenticate(`Bearer ${kept}`) !== undefined) return { token: kept, isNew: false };
+  return { token: tokens.issueToken({ name: "owner", roles: [Role.OPERATOR] }).token, isNew: true };
+}

@@ -7,7 +7,7 @@ import { openBus, type Service } from "../../lib/run/run-service.ts";
 import { createServer, type Server } from "../../lib/serve/server.ts";
 import { loadCatalogue } from "../../lib/toolschema/catalogue-file.ts";
 import { createDeviceAgent } from "../../services/device-agent/service.ts";
-import { createPolicyService } from "../../services/policy/service.ts";
+import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
 import { createRegistry } from "../../services/registry/service.ts";
 
 /** What a stack on one machine is told. */
@@ -37,7 +37,7 @@ export interface Stack {
   tokens: TokenFile;
   /** The log's verifier key, in the form of C2SP signed notes. */
   checkpointKey: string;
-  /** Drains and closes everything, callers first. Safe to repeat. */
+  /** Stops what runs, waits at most 6 seconds for callers that are still there, and closes everything. Safe to repeat. */
   close(): Promise<void>;
 }
 
@@ -50,7 +50,9 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const tokens = createTokenFile(join(dataDir, "tokens.json"));
   const bus = await openBus(options.natsUrl, "reeve", logger);
-  const opened: { close(): Promise<void> }[] = [bus];
+  const servers: Server[] = [];
+  let policy: PolicyService | undefined;
+  const callers: Service[] = [];
 
   const serve = async (service: Service, port: number, name: string): Promise<Server> => {
     const server = await createServer({
@@ -62,16 +64,25 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       logger: logger.child({ part: name }),
       ...(service.fallback === undefined ? {} : { fallback: service.fallback }),
     });
-    opened.push(server);
+    servers.push(server);
     return server;
   };
 
-  const close = async (): Promise<void> => {
-    for (const part of opened.splice(0).reverse()) await part.close();
+  const closeServices = async (): Promise<void> => {
+    // The device ends its calls and tells the registry, which tells policy.
+    await Promise.all(callers.map((service) => service.close()));
+    await policy?.close();
   };
+  const closeAll = async (): Promise<void> => {
+    // Together: a server waits for streams that only its service ends.
+    await Promise.all([...servers.map((server) => server.close()), closeServices()]);
+    await bus.close();
+  };
+  let closing: Promise<void> | undefined;
+  const close = () => (closing ??= closeAll());
 
   try {
-    const policy = await createPolicyService({
+    policy = await createPolicyService({
       config: {
         stateDir: join(dataDir, "policy"),
         ...(options.policyFile === undefined ? {} : { policyFile: options.policyFile }),
@@ -79,7 +90,6 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       logger: logger.child({ part: "policy" }),
       bus,
     });
-    opened.push(policy);
     const device = await createDeviceAgent({
       config: {
         stateDir: join(dataDir, "device"),
@@ -96,7 +106,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       env: options.env,
       logger: logger.child({ part: "device-agent" }),
     });
-    opened.push(device);
+    callers.push(device);
     const registry = await createRegistry({
       config: {
         stateDir: join(dataDir, "registry"),
@@ -108,7 +118,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       bus,
       logger: logger.child({ part: "registry" }),
     });
-    opened.push(registry);
+    callers.push(registry);
     const policyServer = await serve(policy, ports.policy, "policy");
     const deviceServer = await serve(device, ports.device, "device-agent");
     const registryServer = await serve(registry, ports.registry, "registry");

@@ -53,8 +53,8 @@ export interface NatsLink extends ConnectionWatch {
   publish(subject: string, data: Uint8Array, id: string): Promise<unknown>;
   /** Makes the stream where it is missing. */
   ensureStream(): Promise<void>;
-  /** The sequence number of the stream's last message; 0 when it never had one. */
-  lastSequence(): Promise<number>;
+  /** Which stream it is, and how far it goes. A stream that was made anew has another name for itself. */
+  position(): Promise<StreamPosition>;
   /** Makes the consumer where it is missing, or gives it the subject. */
   ensureConsumer(consumer: NatsConsumer): Promise<void>;
   removeConsumer(name: string): Promise<unknown>;
@@ -73,6 +73,14 @@ interface ConnectionWatch {
   whenUp(): Promise<void>;
   /** Calls back each time the connection breaks, until the returned function is called. */
   onDown(listener: () => void): () => void;
+}
+
+/** How far a stream goes. */
+export interface StreamPosition {
+  /** When the stream was made: what tells it from one that was there before. */
+  stream: string;
+  /** The sequence number of its last event; 0 where it has none. */
+  last: number;
 }
 
 /** A place in the stream that the server keeps. */
@@ -225,7 +233,10 @@ function createLink(
     version: () => nc.info?.version ?? "",
     publish: (subject, data, id) => whileUp(watch, () => js.publish(subject, data, { msgID: id })),
     ensureStream: () => whileUp(watch, () => ensureStream(jsm, replicas)),
-    lastSequence: async () => (await whileUp(watch, () => jsm.streams.info(STREAM))).state.last_seq,
+    async position() {
+      const { created, state } = await whileUp(watch, () => jsm.streams.info(STREAM));
+      return { stream: created, last: state.last_seq };
+    },
     ensureConsumer: (consumer) => whileUp(watch, () => ensureConsumer(jsm, consumer)),
     removeConsumer: (name) => whileUp(watch, () => jsm.consumers.delete(STREAM, name)),
     async consume(name) {

@@ -25,6 +25,8 @@ const RESUBSCRIBE_MS = 250;
 interface Delivery {
   name: string;
   request: SubscribeOptions;
+  /** The stream that `settled` counts in. */
+  stream: string;
   /** The stream's sequence number of the last event that needs no delivery any more. */
   settled: number;
   closing: boolean;
@@ -40,9 +42,9 @@ export async function subscribeNats(
   reports: SubscriptionReports,
 ): Promise<Subscription> {
   const name = request.durable ?? `ephemeral_${randomUUID()}`;
-  const settled = await link.lastSequence();
+  const { stream, last: settled } = await link.position();
   const closed = Promise.withResolvers<void>();
-  const delivery: Delivery = { name, request, settled, closing: false, closed, messages: undefined };
+  const delivery: Delivery = { name, request, stream, settled, closing: false, closed, messages: undefined };
   await ensureConsumer(link, delivery);
   const stop = () => delivery.messages?.stop();
   const stopListening = link.onDown(stop);
@@ -60,10 +62,13 @@ export async function subscribeNats(
 }
 
 /** A consumer that the server has lost, by its disk or by an operator's hand, is made again behind what was settled. */
-async function ensureConsumer(link: NatsLink, { name, request, settled }: Delivery): Promise<void> {
+async function ensureConsumer(link: NatsLink, delivery: Delivery): Promise<void> {
+  const { name, request } = delivery;
   await link.ensureStream();
-  // A stream that was made anew counts from 1 again.
-  const start = Math.min(settled, await link.lastSequence()) + 1;
+  const { stream } = await link.position();
+  // A stream that was made anew counts from 1 again, and nothing in it was delivered yet.
+  if (stream !== delivery.stream) Object.assign(delivery, { stream, settled: 0 });
+  const start = delivery.settled + 1;
   await link.ensureConsumer({ name, subject: request.subject, start, ephemeral: request.durable === undefined });
 }
 

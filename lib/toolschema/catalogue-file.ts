@@ -1,5 +1,6 @@
 import generated from "../../gen/schema/catalogue.json" with { type: "json" };
-import type { Catalogue, CatalogueTool } from "./catalogue.ts";
+import type { Catalogue } from "./catalogue.ts";
+import type { CatalogueTool } from "./catalogue-tool.ts";
 
 // What the generator wrote: TypeScript infers plain strings where the catalogue has a closed set.
 const catalogue = generated as unknown as Catalogue;

@@ -1,36 +1,7 @@
 import { createRegistry, type DescFile, type DescService } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
-import type { JsonSchema } from "./json-schema.ts";
+import type { CatalogueTool } from "./catalogue-tool.ts";
 import { describeTool, type ToolOptionSet } from "./tool.ts";
-
-/** The set of a device's tools that a tool belongs to, as reeve.tool.v1.Scope. */
-export type ToolScope = "user" | "sudo" | "any";
-
-/** A tool as its RPC defines it, before any device offers it. The names are those of reeve.tool.v1.Tool. */
-export interface CatalogueTool {
-  /** The name that callers use, such as "fs.read". */
-  name: string;
-  /** What it does, for a model that sees nothing else. */
-  description: string;
-  /** The capability it needs on the device, such as "docker.container.list". */
-  capability: string;
-  /** The set of tools it belongs to. */
-  scope: ToolScope;
-  /** The RPC that defines it, such as "reeve.tools.v1.FileSystem/Read". */
-  method: string;
-  /** Hints about its behaviour, with the meanings of MCP tool annotations. */
-  annotations: { readOnly: boolean; destructive: boolean; idempotent: boolean; openWorld: boolean };
-  /** The longest a call may take when the caller names no deadline, in milliseconds. */
-  defaultTimeoutMs: number;
-  /** Programs of which a device must have one to offer the tool. Empty: it needs none. */
-  anyProgram: string[];
-  /** The schema of the input. */
-  inputSchema: JsonSchema;
-  /** The schema of the output. */
-  outputSchema: JsonSchema;
-  /** SHA-256 in hex of the input schema's canonical bytes. */
-  schemaDigest: string;
-}
 
 /** All tools that a set of .proto files defines, sorted by name. */
 export interface Catalogue {

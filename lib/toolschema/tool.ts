@@ -2,7 +2,7 @@ import { type DescExtension, type DescMethod, getOption, hasOption } from "@bufb
 import { MethodOptions_IdempotencyLevel as IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import type { Validator } from "@bufbuild/protovalidate";
 import type { ToolOptions } from "../../gen/ts/reeve/tool/v1/options_pb.ts";
-import type { CatalogueTool, ToolScope } from "./catalogue.ts";
+import type { CatalogueTool, ToolScope } from "./catalogue-tool.ts";
 import { leadingComment } from "./comments.ts";
 import { schemaDigest } from "./digest.ts";
 import { isToolName, jsonNames, withJsonNames } from "./names.ts";

@@ -18,7 +18,7 @@ import { createServiceTransport, type ServiceTransport } from "../../lib/serve/c
 import { createBatchVerifier } from "../../lib/sign/batch-verifier.ts";
 import { sha256Hex } from "../../lib/sign/canonical.ts";
 import { createKeyring, generateSigningKey, verifyKeyFromRaw } from "../../lib/sign/keys.ts";
-import { RECEIPT_TYPE } from "./payload-types.ts";
+import { RECEIPT_TYPE } from "../../lib/sign/payload-types.ts";
 import { createTestGrants } from "./testing/grants.ts";
 import { livingIn } from "./testing/living.ts";
 import { schemaDigests } from "./testing/test-agent.ts";

@@ -5,12 +5,14 @@ import {
   type LinkRequest,
   type LinkResponse,
 } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { deviceIdOf } from "../../lib/ids/device-id.ts";
 import type { LinkOpener } from "../../lib/link/opener.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { createBatchSigner } from "../../lib/sign/batch.ts";
 import { createBatchVerifier } from "../../lib/sign/batch-verifier.ts";
 import { loadOrCreateKeyFile } from "../../lib/sign/key-file.ts";
 import { createKeyring, type SigningKey, type VerifyKey } from "../../lib/sign/keys.ts";
+import { GRANT_TYPE, RECEIPT_TYPE } from "../../lib/sign/payload-types.ts";
 import { AGENT_VERSION } from "./agent-version.ts";
 import { DEFAULT_MAX_RUNNING, DEFAULT_RETENTION_MS, type DeviceAgentConfig } from "./config.ts";
 import { createEndings } from "./execute/endings.ts";
@@ -23,9 +25,8 @@ import { warmValidator } from "./execute/warm-validator.ts";
 import { openLedger } from "./ledger/ledger.ts";
 import { keepRetention } from "./ledger/retention.ts";
 import { type Machine, openMachine } from "./machine.ts";
-import { buildManifest, deviceIdOf, type SealedManifest } from "./manifest/manifest.ts";
+import { buildManifest, type SealedManifest } from "./manifest/manifest.ts";
 import { keepManifest } from "./manifest/manifest-file.ts";
-import { GRANT_TYPE, RECEIPT_TYPE } from "./payload-types.ts";
 import { deviceRoutes, openLink } from "./routes.ts";
 import { openStateDir, type StateDir } from "./state-dir.ts";
 

@@ -1,15 +1,18 @@
 import { blockReason } from "../../lib/blocklist/blocklist.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { createBatchSigner } from "../../lib/sign/batch.ts";
+import { GRANT_TYPE } from "../../lib/sign/payload-types.ts";
 import { toolByName } from "../../lib/toolschema/catalogue-file.ts";
 import { type Approvals, openApprovals } from "./approvals/approvals.ts";
+import { createHoldEnder } from "./approvals/end-hold.ts";
 import { type Audit, openAudit } from "./audit/audit.ts";
+import { createOutcomeRecorder, type OutcomeRecorder } from "./audit/outcomes.ts";
 import { policyLoadedRecord } from "./audit/policy-records.ts";
 import { DEFAULT_CHECKPOINT_DELAY_MS, DEFAULT_ISSUER, DEFAULT_RELOAD_MS, type PolicyConfig } from "./config.ts";
 import { type Authorizer, createAuthorizer } from "./decide/authorize.ts";
 import { createDecisionStore } from "./decide/decision-store.ts";
 import { createJudge, type Judge } from "./decide/judge.ts";
-import { createGrantMinter, GRANT_TYPE } from "./grants/mint.ts";
+import { createGrantMinter } from "./grants/mint.ts";
 import { DEFAULT_POLICY_FILE } from "./rules/default-policy.ts";
 import { openPolicySource, type PolicySource } from "./rules/policy-source.ts";
 import type { PolicyState } from "./state-dir.ts";
@@ -24,6 +27,7 @@ export interface Parts {
   judge: Judge;
   approvals: Approvals;
   authorizer: Authorizer;
+  outcomes: OutcomeRecorder;
   /** Ends links and watches when it aborts. */
   shutdown: AbortController;
   /** Hears of errors that callers are told little about. */
@@ -62,11 +66,12 @@ export async function openParts(options: PartsOptions): Promise<Parts> {
   const approvals = await openApprovals({ storage, log: audit.log, minter, now, onError });
   onClose(approvals.close);
   const judge = createJudge({ policy: () => source.current().policy, blockReason, lookup: toolByName });
+  const decisions = createDecisionStore(db);
   const authorizer = createAuthorizer({
     db,
     writes,
     judge,
-    decisions: createDecisionStore(db),
+    decisions,
     approvals: approvals.store,
     changes: approvals.changes,
     log: audit.log,
@@ -75,7 +80,10 @@ export async function openParts(options: PartsOptions): Promise<Parts> {
     now,
     newApprovalId: () => `apr-${randomHex(8)}`,
   });
-  return { state, storage, audit, source, judge, approvals, authorizer, shutdown: new AbortController(), onError };
+  const onEnded = createHoldEnder({ decisions, ...approvals });
+  const outcomes = createOutcomeRecorder({ db, writes, log: audit.log, onEnded, now });
+  const shutdown = new AbortController();
+  return { state, storage, audit, source, judge, approvals, authorizer, outcomes, shutdown, onError };
 }
 
 function openSource({ config, storage, logger, now, onError }: PartsOptions, audit: Audit): Promise<PolicySource> {

@@ -25,11 +25,11 @@ export function policyRoutes(parts: Parts): (router: ConnectRouter) => void {
 
 /** Policy's end of a link for an asker, whether it came through the RPC or is in the same process. */
 export function openLink(parts: Parts, actor: string): LinkOpener<LinkRequest, LinkResponse> {
-  const { authorizer, approvals, audit, shutdown, onError } = parts;
+  const { authorizer, approvals, outcomes, shutdown, onError } = parts;
   const answerers: Answerers = {
     authorize: authorizer.authorize,
     awaitApproval: approvals.waits.await,
-    recordOutcome: (outcome) => audit.outcomes.record(outcome, actor),
+    recordOutcome: (outcome) => outcomes.record(outcome, actor),
     onError,
   };
   return (requests, signal) => serveLink(requests, answerers, AbortSignal.any([signal, shutdown.signal]));

@@ -5,6 +5,7 @@ import type { Envelope } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import type { Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { CallEndedSchema } from "../../gen/ts/reeve/registry/v1/registry_events_pb.ts";
 import { envelopeOf } from "../../lib/events/envelope.ts";
+import { functionId } from "../../lib/ids/function-id.ts";
 import { timeOrderedId } from "../../lib/ids/time-ordered-id.ts";
 
 /** The event that a call ended. */
@@ -26,10 +27,4 @@ export function callEndedEvent(call: Call, state: CallState, now: number): Envel
     actor: call.principalId,
     key: call.id,
   });
-}
-
-/** capability_<name>_ts_<domain>: "fs.read" is capability_fs_read_ts_fs. */
-export function functionId(capability: string): string {
-  const [domain = ""] = capability.split(".");
-  return `capability_${capability.replaceAll(".", "_")}_ts_${domain}`;
 }

@@ -15,15 +15,17 @@ export interface RegistryTables extends OutboxTables {
     state: number;
     /** 1 when the call has ended. */
     ended: number;
-    /** Canonical JSON. */
-    args: Uint8Array;
-    /** The reeve.registry.v1.Call. */
+    /** 1 while the audit log has not acknowledged the outcome. */
+    outcome_pending: Generated<number>;
+    outcome_index: number | null;
+    /** The reeve.registry.v1.Call, without its output. */
     call: Uint8Array;
     /** The reeve.audit.v1.Outcome that the audit log has to get. */
     outcome: Uint8Array | null;
-    /** 1 while the audit log has not acknowledged it. */
-    outcome_pending: Generated<number>;
-    outcome_index: number | null;
+    /** Canonical JSON. */
+    args: Uint8Array;
+    /** The call's output, as JSON. */
+    output: string | null;
   };
   devices: {
     name: string;
@@ -48,11 +50,13 @@ const calls: Migration = {
       .addColumn("principal_id", "text", (column) => column.notNull())
       .addColumn("state", "integer", (column) => column.notNull())
       .addColumn("ended", "integer", (column) => column.notNull())
-      .addColumn("args", "bytea", (column) => column.notNull())
-      .addColumn("call", "bytea", (column) => column.notNull())
-      .addColumn("outcome", "bytea")
       .addColumn("outcome_pending", "integer", (column) => column.notNull().defaultTo(0))
       .addColumn("outcome_index", "bigint")
+      .addColumn("call", "bytea", (column) => column.notNull())
+      .addColumn("outcome", "bytea")
+      // The large ones last: SQLite reads a row up to the last column that is asked for.
+      .addColumn("args", "bytea", (column) => column.notNull())
+      .addColumn("output", "text")
       .execute();
     // Partial: only the few open rows are indexed, so that the many ended ones cost nothing.
     await sql`create index calls_open on calls (row) where ended = 0`.execute(db);

@@ -34,7 +34,7 @@ test("it says that its model is a scripted one, and that it approves by itself",
 test("it shows a call that waits for a person and runs, and one that is blocked", () => {
   expect(demo.stdout).toMatch(/held, until a human decides/);
   expect(demo.stdout).toMatch(/^ +SUCCEEDED +shell\.eval +shell\.eval\/hold$/m);
-  expect(demo.stdout).toMatch(/^ +DENIED +shell\.eval +blocklist\//m);
+  expect(demo.stdout).toMatch(/^ +DENIED +shell\.eval +blocklist\/delete-system, shell\.eval\/hold$/m);
 });
 
 test("it uses the tools of the job", () => {

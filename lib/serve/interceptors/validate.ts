@@ -20,17 +20,20 @@ export function validateInterceptor(current: () => Validator): Interceptor {
 /**
  * Throws INVALID_INPUT with one violation a field, named as in JSON; `field` and `rule` of the metadata are the first's.
  * A rule that cannot be evaluated is our mistake and throws as it is.
+ *
+ * @param prefix where the message stands in what the caller sent, such as "params". Default: it is the whole.
  */
 export function assertValid<Desc extends DescMessage>(
   validator: Validator,
   desc: Desc,
   message: MessageShape<Desc>,
+  prefix = "",
 ): void {
   const result = validator.validate(desc, message);
   if (result.kind === "valid") return;
   if (result.kind === "error") throw result.error;
   const violations = result.violations.map((violation) => ({
-    field: jsonPath(violation.field),
+    field: joinPath(prefix, jsonPath(violation.field)),
     message: violation.message,
   }));
   const text = violations.map(({ field, message: said }) => (field === "" ? said : `${field}: ${said}`)).join("; ");
@@ -57,6 +60,12 @@ export function jsonPath(path: Path): string {
     }
   }
   return text;
+}
+
+/** A path behind another: "params" and "argv[2]" are "params.argv[2]". */
+export function joinPath(prefix: string, path: string): string {
+  if (prefix === "" || path === "") return prefix + path;
+  return path.startsWith("[") ? prefix + path : `${prefix}.${path}`;
 }
 
 function validateStream<Desc extends DescMessage>(

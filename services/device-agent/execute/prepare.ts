@@ -1,11 +1,10 @@
-import { fromJson, type JsonObject, type Message } from "@bufbuild/protobuf";
+import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { Validator } from "@bufbuild/protovalidate";
 import type { ConnectError } from "@connectrpc/connect";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { blockReason } from "../../../lib/blocklist/blocklist.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
-import { assertValid } from "../../../lib/serve/interceptors/validate.ts";
-import { locateJsonError } from "../../../lib/serve/json-locate.ts";
+import { decodeInput } from "../../../lib/serve/decode-input.ts";
 import type { GoodGrant } from "../grants/check-grant.ts";
 import { type Refusal, refusal } from "../refusal.ts";
 import type { ToolEntry, UnavailableTool } from "../tools/index.ts";
@@ -37,7 +36,7 @@ export interface PreparedCall {
 export function prepareCall(good: GoodGrant, offered: OfferedTools, validator: Validator): PreparedCall | Refusal {
   const entry = offered.tools.get(good.grant.tool);
   if (entry === undefined) return notOffered(good.grant.tool, offered);
-  const decoded = decodeInput(entry, good.value, validator);
+  const decoded = inputOf(entry, good.value, validator);
   if (decoded.kind === "refused") return decoded;
   const { input } = decoded;
   const block = blockReason(entry.name, input);
@@ -55,25 +54,16 @@ function notOffered(tool: string, offered: OfferedTools): Refusal {
   return refusal(ErrorReason.MANIFEST_REFUSED, `the device's manifest does not offer ${tool}`, { capability });
 }
 
-function decodeInput(
+function inputOf(
   entry: ToolEntry,
   value: JsonObject,
   validator: Validator,
 ): { kind: "decoded"; input: Message } | Refusal {
-  let input: Message;
   try {
-    input = fromJson(entry.input, value, { ignoreUnknownFields: false });
-  } catch (error: unknown) {
-    const field = locateJsonError(entry.input, [Buffer.from(JSON.stringify(value))]) ?? "";
-    const message = error instanceof Error ? error.message : String(error);
-    return refusal(ErrorReason.INVALID_INPUT, message, { field, rule: "type" }, [{ field, message }]);
-  }
-  try {
-    assertValid(validator, entry.input, input);
+    return { kind: "decoded", input: decodeInput(validator, entry.input, value) };
   } catch (error: unknown) {
     return refusalOf(error);
   }
-  return { kind: "decoded", input };
 }
 
 /** What a validation fault says, as a value. Anything else is thrown again. */

@@ -39,7 +39,9 @@ export async function runTool(call: PreparedCall, options: RunOptions): Promise<
 
 /** The output as ProtoJSON. Fault: TOOL_FAILED{limit,bytes} where it is too large. */
 export function encodeOutput(entry: ToolEntry, output: Message): Uint8Array {
-  const bytes = Buffer.from(JSON.stringify(toJson(entry.output, output)));
+  // With zeros and empty texts: an exit code of 0 is what a caller looks for.
+  const json = toJson(entry.output, output, { alwaysEmitImplicit: true });
+  const bytes = Buffer.from(JSON.stringify(json));
   if (bytes.length <= MAX_OUTPUT_BYTES) return bytes;
   const metadata = { limit: String(MAX_OUTPUT_BYTES), bytes: String(bytes.length) };
   const message = `the tool ran, but its output of ${bytes.length} bytes is larger than ${MAX_OUTPUT_BYTES}`;

@@ -8,7 +8,7 @@ import { createBatchSigner } from "../../../lib/sign/batch.ts";
 import { createBatchVerifier } from "../../../lib/sign/batch-verifier.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { createKeyring } from "../../../lib/sign/keys.ts";
-import { GRANT_TYPE, RECEIPT_TYPE } from "../payload-types.ts";
+import { GRANT_TYPE, RECEIPT_TYPE } from "../../../lib/sign/payload-types.ts";
 import { createTestGrants } from "../testing/grants.ts";
 import { CLOCK_SKEW_MS, checkGrant, MAX_GRANT_LIFE_MS } from "./check-grant.ts";
 

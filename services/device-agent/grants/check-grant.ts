@@ -3,10 +3,14 @@ import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Start } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { type Grant, GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
+import {
+  type BadArguments,
+  MAX_ARGUMENT_BYTES,
+  readCanonicalArguments,
+} from "../../../lib/arguments/canonical-arguments.ts";
 import type { BatchVerifier } from "../../../lib/sign/batch-verifier.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { type Refusal, refusal } from "../refusal.ts";
-import { MAX_ARGUMENT_BYTES, readArguments } from "./canonical-arguments.ts";
 
 /** How far the clocks of policy and device may be apart, in milliseconds. */
 export const CLOCK_SKEW_MS = 30_000;
@@ -63,10 +67,17 @@ export function checkGrant(start: Start, facts: GrantFacts): GoodGrant | Refusal
     checkTool(grant, start, facts) ??
     (grant.argsDigest === argsDigest ? undefined : wrong("the grant is for other arguments"));
   if (refused !== undefined) return refused;
-  const args = readArguments(start.arguments);
-  if (args.kind === "refused") return args;
+  const args = readCanonicalArguments(start.arguments);
+  if (!args.ok) return badArguments(args);
   const endsMs = msOf(grant.expireTime) + CLOCK_SKEW_MS;
-  return checkManifest(grant, facts) ?? checkCall(grant, start) ?? { ...args, grant, endsMs, argsDigest };
+  return (
+    checkManifest(grant, facts) ??
+    checkCall(grant, start) ?? { kind: "ok", value: args.value, grant, endsMs, argsDigest }
+  );
+}
+
+function badArguments({ field, rule, message }: BadArguments): Refusal {
+  return refusal(ErrorReason.INVALID_INPUT, `${field}: ${message}`, { field, rule }, [{ field, message }]);
 }
 
 function checkForm(grant: Grant): Refusal | undefined {

@@ -5,13 +5,14 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Mode, SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { deviceIdOf } from "../../../lib/ids/device-id.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { verifyEnvelope } from "../../../lib/sign/dsse.ts";
 import { createKeyring, generateSigningKey } from "../../../lib/sign/keys.ts";
+import { MANIFEST_TYPE } from "../../../lib/sign/payload-types.ts";
 import packageJson from "../../../package.json" with { type: "json" };
 import { AGENT_VERSION } from "../agent-version.ts";
-import { MANIFEST_TYPE } from "../payload-types.ts";
-import { buildManifest, deviceIdOf, type ManifestFacts, openManifest, sealManifest } from "./manifest.ts";
+import { buildManifest, type ManifestFacts, openManifest, sealManifest } from "./manifest.ts";
 import { keepManifest } from "./manifest-file.ts";
 
 const key = generateSigningKey();

@@ -3,10 +3,11 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import type { Mode, SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { type Manifest, ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { deviceIdOf } from "../../../lib/ids/device-id.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { signEnvelope, verifyEnvelope } from "../../../lib/sign/dsse.ts";
 import { createKeyring, type SigningKey, type VerifyKey } from "../../../lib/sign/keys.ts";
-import { MANIFEST_TYPE } from "../payload-types.ts";
+import { MANIFEST_TYPE } from "../../../lib/sign/payload-types.ts";
 
 /** The version of the manifest's form. */
 const MANIFEST_VERSION = 1;
@@ -38,11 +39,6 @@ export interface SealedManifest {
   envelope: Envelope;
   /** SHA-256 of the signed bytes, in hex. Bound into every grant and receipt. */
   digest: string;
-}
-
-/** The id of the device that has this key: "dev-" and the first 16 hex digits of the SHA-256 of the raw public key. */
-export function deviceIdOf(key: VerifyKey): string {
-  return `dev-${key.keyId}`;
 }
 
 /** Builds the manifest. Lists are sorted, so that the same facts give the same bytes. */

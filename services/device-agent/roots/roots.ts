@@ -5,20 +5,7 @@ import { type Need, pathOf, segmentsOf } from "./lexical.ts";
 import { createLocator, type Place } from "./locate.ts";
 import { pathWalker } from "./path-walk.ts";
 import { guarded, osFault, refused, requireFile } from "./refusals.ts";
-
-/** What the device's manifest grants of the file system. */
-export interface RootsOptions {
-  /** Absolute paths of folders that may be read, with all below them. */
-  read: readonly string[];
-  /** Absolute paths of folders that may be written and read, with all below them. */
-  write: readonly string[];
-  /** The folder that programs run in where none is asked for. Must lie in a root. */
-  workDir: string;
-  /** Folders that no tool may touch although they lie in a root, such as the agent's own state. Default none. */
-  deny?: readonly string[];
-  /** How paths are walked. Default "descriptors" on Linux and "paths" elsewhere, which leaves a race: see pathWalker. */
-  walk?: "descriptors" | "paths";
-}
+import type { RootsOptions } from "./roots-options.ts";
 
 /**
  * The paths that tools may use. Every method takes an absolute path and throws a fault: PATH_OUTSIDE_ROOTS{field,path}

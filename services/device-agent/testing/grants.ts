@@ -7,7 +7,7 @@ import { type Grant, GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_p
 import { type BatchSigner, createBatchSigner } from "../../../lib/sign/batch.ts";
 import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
 import { generateSigningKey, type SigningKey } from "../../../lib/sign/keys.ts";
-import { GRANT_TYPE } from "../payload-types.ts";
+import { GRANT_TYPE } from "../../../lib/sign/payload-types.ts";
 
 /** What a grant for a test is made of. */
 export interface TestCall {

@@ -10,8 +10,9 @@ import {
   ProcessOrder,
 } from "../../../gen/ts/reeve/tools/v1/process_pb.ts";
 import { killProcess } from "./process/kill.ts";
-import { type ProcessSource, processSource, type RunningProcess } from "./process/process-source.ts";
+import { processSource } from "./process/process-source.ts";
 import { redactCommand } from "./process/redact-command.ts";
+import type { ProcessSource, RunningProcess } from "./process/running-process.ts";
 import type { ToolContext, ToolFamily } from "./tool.ts";
 
 const DEFAULT_RESULTS = 200;

@@ -4,9 +4,12 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { Envelope } from "../../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import { type Approval, ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
 import type { Decision } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
+import { ApprovalSettledSchema } from "../../../gen/ts/reeve/policy/v1/policy_events_pb.ts";
+import { payloadOf } from "../../../lib/events/envelope.ts";
 import { createInProcessBus } from "../../../lib/events/in-process-bus.ts";
 import { faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
 import { openTestLink } from "../testing/test-link.ts";
@@ -256,6 +259,53 @@ describe("an approval that nobody decides", () => {
     const after = await start({ stateDir: before.stateDir, now: () => nowMs });
     const { approval } = await after.approvals.getApproval({ approvalId: id });
     expect(approval?.status?.state).toBe(ApprovalState.EXPIRED);
+  });
+});
+
+describe("an approval whose call ends without it", () => {
+  it("ends with the call, is recorded, wakes who waits, and cannot be approved", async () => {
+    const bus = createInProcessBus();
+    const told = Promise.withResolvers<ApprovalState>();
+    const handler = async (envelope: Envelope) => {
+      const settled = payloadOf(ApprovalSettledSchema, envelope);
+      if (settled) told.resolve(settled.state);
+    };
+    await bus.subscribe({ subject: "reeve.policy.v1.>", handler });
+    const policy = await start({ bus });
+    const { id, spec } = await hold(policy);
+    const link = openTestLink(policy.policy);
+    const waiting = link.ask({ case: "awaitApproval", value: { approvalId: id } });
+    const value = { callId: spec?.callId ?? "", state: "CANCELLED" };
+    expect((await link.ask({ case: "outcome", value })).case).toBe("recorded");
+    expect((await waiting).value).toMatchObject({
+      outcome: { case: "denial", value: { reason: ErrorReason.APPROVAL_EXPIRED, approvalId: id } },
+    });
+    await link.end();
+
+    const { approval } = await policy.approvals.getApproval({ approvalId: id });
+    const comment = "the call ended: CANCELLED";
+    expect(approval?.status).toMatchObject({ state: ApprovalState.EXPIRED, decidedBy: "", comment });
+    const late = policy.approvals.approve({ approvalId: id, cardDigest: spec?.cardDigest ?? "" });
+    expect(reasonOf(await late.catch((e: unknown) => e))).toBe(ErrorReason.APPROVAL_DECIDED);
+    expect(await events(policy, spec?.callId ?? "")).toMatchObject([
+      { case: "decided", value: { decision: "hold" } },
+      { actor: "registry", case: "outcome" },
+      { actor: "policy", case: "approvalDecided", value: { approvalId: id, state: "expired" } },
+    ]);
+    expect(await told.promise).toBe(ApprovalState.EXPIRED);
+    await policy.stop();
+    await bus.close();
+  });
+
+  it("stays as it was decided where somebody was quicker", async () => {
+    const policy = await start();
+    const { id, spec } = await hold(policy);
+    await policy.approvals.approve({ approvalId: id, cardDigest: spec?.cardDigest ?? "" });
+    const link = openTestLink(policy.policy);
+    await link.ask({ case: "outcome", value: { callId: spec?.callId ?? "", state: "CANCELLED" } });
+    await link.end();
+    const { approval } = await policy.approvals.getApproval({ approvalId: id });
+    expect(approval?.status?.state).toBe(ApprovalState.APPROVED);
   });
 });
 

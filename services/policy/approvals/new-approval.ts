@@ -1,28 +1,19 @@
-import { create, type JsonObject, toBinary } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { type Record, RecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ApprovalSpecSchema } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
 import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import { roleName } from "../../../lib/auth/roles.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
-import type { JsonSchema } from "../../../lib/toolschema/json-schema.ts";
-import type { Judgement } from "../decide/decide.ts";
-import { sourceName, type WholeRequest } from "../decide/request-facts.ts";
+import type { Judged } from "../decide/judge.ts";
+import { sourceName } from "../decide/request-facts.ts";
 import { grantTemplate } from "../grants/mint.ts";
-import type { Policy } from "../rules/policy.ts";
 import type { NewApproval } from "./approval-store.ts";
 import { renderCard } from "./card.ts";
 import { keptArguments } from "./cut.ts";
 import { redactSecretFields } from "./redact.ts";
 
 /** A call that is held. */
-export interface HeldCall {
-  whole: WholeRequest;
-  args: JsonObject;
-  argsDigest: string;
-  judgement: Judgement;
-  policy: Policy;
-  /** The schema of the tool's input, where it is known: it says which fields are secret. */
-  inputSchema: JsonSchema | undefined;
+export interface HeldCall extends Judged {
   nowMs: number;
 }
 

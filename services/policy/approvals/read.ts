@@ -1,7 +1,7 @@
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Approval, ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
-import { readPageToken } from "../page-token.ts";
+import { readPageToken, writePageToken } from "../../../lib/pages/page-token.ts";
 import type { PolicyDatabase } from "../tables.ts";
 import { approvalOf } from "./approval-message.ts";
 import type { ApprovalRow, ApprovalStore } from "./approval-store.ts";
@@ -38,7 +38,7 @@ export async function listApprovals(
   const rows = await store.page(db, { state: request.state, below, limit: size + 1 });
   const shown = fitting(rows.slice(0, size));
   const last = shown.at(-1);
-  const nextPageToken = last && rows.length > shown.length ? String(last.seq) : "";
+  const nextPageToken = last && rows.length > shown.length ? writePageToken(last.seq) : "";
   return { approvals: shown.map(approvalOf), nextPageToken };
 }
 

@@ -69,7 +69,8 @@ export function createApprovalRelease({ writes, store, log, minter, now }: Relea
 function refusal(row: ApprovalRow): Decision {
   const head = headOf(row, row.decide_idx ?? 0);
   if (row.state === ApprovalState.EXPIRED) {
-    return denialDecision(head, ErrorReason.APPROVAL_EXPIRED, "Nobody decided in time.", row.id);
+    const why = row.comment === "" ? "Nobody decided in time." : `Nobody decided: ${row.comment}.`;
+    return denialDecision(head, ErrorReason.APPROVAL_EXPIRED, why, row.id);
   }
   const message = row.comment === "" ? "A person said no." : `A person said no: ${row.comment}`;
   return denialDecision(head, ErrorReason.APPROVAL_REJECTED, message, row.id);

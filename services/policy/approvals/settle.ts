@@ -34,6 +34,11 @@ export interface ApprovalSettler {
   deny(decision: HumanDecision): Promise<Approval>;
   /** Ends one that nobody decided; nothing happens where it was decided meanwhile. */
   expire(approvalId: string): Promise<void>;
+  /**
+   * Ends one whose call has ended without it, inside the caller's transaction. Undefined where it is not pending;
+   * otherwise the approval, which has to be published after the commit.
+   */
+  withdraw(trx: QueryRunner, approvalId: string, comment: string): Promise<Approval | undefined>;
 }
 
 /** What a settler needs. */
@@ -47,6 +52,9 @@ export interface SettleOptions {
 }
 
 type Ending = Pick<ApprovalRow, "state" | "decided_by" | "comment" | "channel">;
+
+/** The end of an approval that nobody decided. */
+const UNDECIDED: Ending = { state: ApprovalState.EXPIRED, decided_by: "", comment: "", channel: "" };
 
 /**
  * The first decision wins: state, record and event are one transaction, which changes nothing where the approval is not
@@ -90,10 +98,14 @@ export function createApprovalSettler({ writes, store, log, outbox, changes, now
       }),
     deny: (decision) => settle(decision.approvalId, endingOf(ApprovalState.DENIED, decision), refuseLate),
     async expire(approvalId) {
-      const ending = { state: ApprovalState.EXPIRED, decided_by: "", comment: "", channel: "" };
-      await settle(approvalId, ending, () => {}).catch((e: unknown) => {
+      await settle(approvalId, UNDECIDED, () => {}).catch((e: unknown) => {
         if (reasonOf(e) !== ErrorReason.APPROVAL_DECIDED) throw e;
       });
+    },
+    async withdraw(trx, approvalId, comment) {
+      const row = await store.find(trx, approvalId);
+      if (row?.state !== ApprovalState.PENDING) return undefined;
+      return approvalOf(await end(trx, row, { ...UNDECIDED, comment }));
     },
   };
 }

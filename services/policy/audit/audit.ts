@@ -5,7 +5,6 @@ import type { PolicyDatabase } from "../tables.ts";
 import { type Checkpointer, createCheckpointer } from "./checkpoints.ts";
 import { createLogReader, type LogReader } from "./entries.ts";
 import { type AuditLog, createAuditLog } from "./log.ts";
-import { createOutcomeRecorder, type OutcomeRecorder } from "./outcomes.ts";
 import type { ProofSources } from "./proofs.ts";
 import { checkLogAtStart } from "./start-check.ts";
 import { createTreeBuilder } from "./tree-builder.ts";
@@ -16,7 +15,6 @@ export interface Audit {
   log: AuditLog;
   reader: LogReader;
   checkpoints: Checkpointer;
-  outcomes: OutcomeRecorder;
   proofs: ProofSources;
 }
 
@@ -44,6 +42,5 @@ export async function openAudit(options: AuditOptions): Promise<Audit> {
   await checkpoints.signNow();
   const log = createAuditLog(db, checkpoints.appended);
   const reader = createLogReader(db);
-  const outcomes = createOutcomeRecorder({ db, writes, log, now });
-  return { log, reader, checkpoints, outcomes, proofs: { db, tree, reader, checkpoints } };
+  return { log, reader, checkpoints, proofs: { db, tree, reader, checkpoints } };
 }

@@ -1,8 +1,8 @@
 import { create, fromBinary } from "@bufbuild/protobuf";
 import { type LogEntry, LogEntrySchema } from "../../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
 import { type Record, RecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { readPageToken, writePageToken } from "../../../lib/pages/page-token.ts";
 import { prepared } from "../../../lib/store/prepared.ts";
-import { readPageToken } from "../page-token.ts";
 import type { PolicyDatabase } from "../tables.ts";
 
 /** Some records, and where the next page starts; empty on the last page. */
@@ -56,7 +56,7 @@ export function createLogReader(db: PolicyDatabase): LogReader {
       const limit = size + 1;
       const rows = callId === "" ? await page.all(db, { from, limit }) : await ofCall(callId, from, limit);
       const next = rows[size];
-      return { entries: rows.slice(0, size).map(entryOf), nextPageToken: next ? String(next.idx) : "" };
+      return { entries: rows.slice(0, size).map(entryOf), nextPageToken: next ? writePageToken(next.idx) : "" };
     },
   };
 }

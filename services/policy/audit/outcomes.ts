@@ -4,7 +4,7 @@ import { type Outcome, OutcomeSchema, RecordSchema } from "../../../gen/ts/reeve
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
-import { prepared } from "../../../lib/store/prepared.ts";
+import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
 import type { RecordedWrites } from "../recorded-writes.ts";
 import type { PolicyDatabase, PolicyTables } from "../tables.ts";
 import type { AuditLog } from "./log.ts";
@@ -24,11 +24,13 @@ export interface OutcomeOptions {
   db: PolicyDatabase;
   writes: RecordedWrites;
   log: AuditLog;
+  /** Ends what still waits for the call, in the same transaction. The result is called after the commit. */
+  onEnded: (trx: QueryRunner, outcome: Outcome) => Promise<() => void>;
   now: () => number;
 }
 
 /** Records outcomes in the log and, by call id, in the table outcomes. */
-export function createOutcomeRecorder({ db, writes, log, now }: OutcomeOptions): OutcomeRecorder {
+export function createOutcomeRecorder({ db, writes, log, onEnded, now }: OutcomeOptions): OutcomeRecorder {
   const select = prepared((p: { callId: string }) =>
     db.selectFrom("outcomes").selectAll().where("call_id", "=", p.callId),
   );
@@ -40,13 +42,15 @@ export function createOutcomeRecorder({ db, writes, log, now }: OutcomeOptions):
       if (outcome.callId === "") throw missing("callId");
       if (outcome.state === "") throw missing("state");
       const digest = sha256Hex(toBinary(OutcomeSchema, outcome));
-      return writes.write(async (trx) => {
+      const { idx, tell } = await writes.write(async (trx) => {
         const known = await select.first(trx, { callId: outcome.callId });
-        if (known) return indexOfSame(known, digest);
+        if (known) return { idx: indexOfSame(known, digest), tell: undefined };
         const idx = await log.append(trx, outcomeRecord(outcome, actor, now()), "elsewhere");
         await insert.run(trx, { call_id: outcome.callId, digest, state: outcome.state, idx });
-        return idx;
+        return { idx, tell: await onEnded(trx, outcome) };
       });
+      tell?.();
+      return idx;
     },
   };
 }

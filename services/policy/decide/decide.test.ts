@@ -75,7 +75,10 @@ describe("decide", () => {
   });
 
   it("blocks what the blocklist holds, and no rule lifts that", () => {
-    const judgement = decide(policyOf(RULES.allow), factsOf(), { rule: "wipe", message: "This wipes a disk." });
+    const judgement = decide(policyOf(RULES.allow), factsOf(), {
+      rule: "blocklist/wipe",
+      message: "This wipes a disk.",
+    });
     expect(judgement).toMatchObject({
       effect: "block",
       reason: ErrorReason.POLICY_BLOCKED,

@@ -28,6 +28,7 @@ export interface TraceStep {
 
 /** What the blocklist says of a call: the rule that matches. */
 export interface BlockReason {
+  /** Its id, such as "blocklist/delete-system". */
   rule: string;
   message: string;
 }
@@ -51,7 +52,7 @@ export function decide(policy: Policy, facts: Facts, blocked: BlockReason | unde
     if (!strictest || isStricter(effect, strictest.effect)) strictest = { effect, message };
   };
 
-  if (blocked) consider(`blocklist/${blocked.rule}`, "block", blocked.message);
+  if (blocked) consider(blocked.rule, "block", blocked.message);
   if (facts.tool.requires_approval) {
     consider(REQUIRES_APPROVAL, "hold", "Every call of this tool on this device waits for a person.");
   }

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Record, RecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { functionId } from "../../../lib/ids/function-id.ts";
 import { deviceToolResource } from "../audit/resources.ts";
 import type { Judgement } from "./decide.ts";
 import { sourceName, type WholeRequest } from "./request-facts.ts";
@@ -45,10 +46,4 @@ export function decidedRecord({ request, principal, device, tool }: WholeRequest
       },
     },
   });
-}
-
-/** capability_<name>_ts_<domain>: "docker.container.list" is capability_container_list_ts_docker. */
-export function functionId(capability: string): string {
-  const [domain = "", ...rest] = capability.split(".");
-  return `capability_${rest.join("_") || domain}_ts_${domain}`;
 }

@@ -1,9 +1,12 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { readCanonicalArguments } from "../../../lib/arguments/canonical-arguments.ts";
+import { fault } from "../../../lib/fault/fault.ts";
+import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import type { JsonSchema } from "../../../lib/toolschema/json-schema.ts";
 import type { ToolLookup } from "../rules/example.ts";
 import type { Policy } from "../rules/policy.ts";
-import { readArguments } from "./arguments.ts";
 import { type BlockReason, decide, type Judgement } from "./decide.ts";
 import { factsOf, type WholeRequest, wholeRequest } from "./request-facts.ts";
 
@@ -33,16 +36,27 @@ export interface JudgeOptions {
 export function createJudge({ policy, blockReason, lookup }: JudgeOptions): Judge {
   return (request) => {
     const whole = wholeRequest(request);
-    const { args, digest } = readArguments(request.arguments);
+    const args = argumentsOf(request);
     const inForce = policy();
     const judgement = decide(inForce, factsOf(whole, args), blockReason(whole.tool.name, args));
     return {
       whole,
       args,
-      argsDigest: digest,
+      argsDigest: sha256Hex(request.arguments),
       judgement,
       policy: inForce,
       inputSchema: lookup(whole.tool.name)?.inputSchema,
     };
   };
+}
+
+function argumentsOf(request: DecisionRequest): JsonObject {
+  const read = readCanonicalArguments(request.arguments);
+  if (read.ok) return read.value;
+  const { field, rule, message } = read;
+  throw fault(
+    ErrorReason.INVALID_INPUT,
+    { field, rule },
+    { message: `${field}: ${message}`, violations: [{ field, message }] },
+  );
 }

@@ -5,9 +5,6 @@ import { type Grant, GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_p
 import type { BatchSigner } from "../../../lib/sign/batch.ts";
 import type { WholeRequest } from "../decide/request-facts.ts";
 
-/** What a grant's statement is. */
-export const GRANT_TYPE = "application/vnd.reeve.grant.v1";
-
 /** A grant that was signed. */
 export interface MintedGrant {
   signed: Signed;

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { roleFromName, roleNames } from "../../../lib/auth/roles.ts";
-import type { CatalogueTool } from "../../../lib/toolschema/catalogue.ts";
+import type { CatalogueTool } from "../../../lib/toolschema/catalogue-tool.ts";
 import type { Facts, ToolFacts } from "./facts.ts";
 
 /** Finds a built-in tool by its name. */

@@ -1,9 +1,10 @@
-import { type DescMessage, fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { type DescMessage, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { MAX_ARGUMENT_BYTES } from "../../../lib/arguments/canonical-arguments.ts";
 import { fault } from "../../../lib/fault/fault.ts";
+import { decodeInput } from "../../../lib/serve/decode-input.ts";
 import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
-import { decodeFault, violationFault } from "./violations.ts";
 
 /** Arguments that hold to a tool's input schema, as they are decided on, signed for and run. */
 export interface CanonicalArguments {
@@ -18,7 +19,6 @@ export interface CanonicalArguments {
 /** Limits that hold before the schema is looked at. */
 const MAX_DEPTH = 32;
 const MAX_KEYS = 1000;
-const MAX_BYTES = 3 * 1024 * 1024;
 
 const validator = createValidator();
 const encoder = new TextEncoder();
@@ -30,21 +30,10 @@ const encoder = new TextEncoder();
  */
 export function canonicalArguments(input: DescMessage, params: JsonObject): CanonicalArguments {
   checkSize(params);
-  const message = decode(input, params);
-  const result = validator.validate(input, message);
-  if (result.kind !== "valid") throw violationFault("params", result);
-  const json = toJson(input, message);
+  const json = toJson(input, decodeInput(validator, input, params, "params"));
   const bytes = encoder.encode(canonicalJson(json));
-  if (bytes.length > MAX_BYTES) throw tooLarge("bytes", "params");
+  if (bytes.length > MAX_ARGUMENT_BYTES) throw tooLarge("bytes", "params");
   return { bytes, digest: sha256Hex(bytes), timeoutMs: timeoutOf(json) };
-}
-
-function decode(input: DescMessage, params: JsonObject) {
-  try {
-    return fromJson(input, params, { ignoreUnknownFields: false });
-  } catch (error: unknown) {
-    throw decodeFault(input, params, "params", error);
-  }
 }
 
 /** Walks without recursion: the value comes from a caller and may be as deep as the message limit lets it be. */

@@ -15,10 +15,10 @@ import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault, faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
 import type { BatchQueue } from "../../../lib/link/batch-queue.ts";
 import { wishOf } from "./call-tool.ts";
-import type { Calls } from "./calls.ts";
+import type { Calls, EndedCall } from "./calls.ts";
 import { cancelCall } from "./cancel-call.ts";
 import { createEventQueue } from "./event-queue.ts";
-import { callEvent } from "./live-call.ts";
+import { callEvent, type LiveCall } from "./live-call.ts";
 import { isEnd } from "./state.ts";
 
 /**
@@ -47,7 +47,10 @@ async function serve(
   const running = new Set<Promise<void>>();
   const take = (work: Promise<void>) => {
     running.add(work);
-    void work.finally(() => running.delete(work));
+    work.then(
+      () => running.delete(work),
+      (error: unknown) => events.end(ConnectError.from(error)),
+    );
   };
   try {
     for await (const { messages } of requests) {
@@ -69,22 +72,27 @@ async function cancel(calls: Calls, callId: string, principal: Principal): Promi
   await cancelCall(calls, callId, principal).catch(() => undefined);
 }
 
+/** Tells what happens to one call. Throws where its end cannot be told, although it was written down. */
 async function follow(
   calls: Calls,
   request: CallToolRequest,
   principal: Principal,
   events: BatchQueue<CallEvent>,
 ): Promise<void> {
-  try {
-    if (request.callId === "") throw callIdRequired();
-    const begun = await calls.begin(wishOf(request, principal, Source.STREAM));
-    const unwatch = "watch" in begun ? begun.watch((event) => interesting(event) && events.push(event)) : undefined;
-    if (begun.call.state === CallState.HELD || isEnd(begun.call.state)) events.push(callEvent(begun.call));
-    await begun.ended;
-    unwatch?.();
-  } catch (error: unknown) {
-    events.push(refusal(request.callId, error));
-  }
+  const begun = await begin(calls, request, principal).catch((error: unknown) => refusal(request.callId, error));
+  if ("event" in begun) return events.push(begun);
+  const unwatch = "watch" in begun ? begun.watch((event) => interesting(event) && events.push(event)) : undefined;
+  if (begun.call.state === CallState.HELD || isEnd(begun.call.state)) events.push(callEvent(begun.call));
+  const { state } = await begun.ended.catch((cause: unknown): never => {
+    throw brokenOff(request.callId, cause);
+  });
+  unwatch?.();
+  if (!isEnd(state)) throw brokenOff(request.callId);
+}
+
+async function begin(calls: Calls, request: CallToolRequest, principal: Principal): Promise<LiveCall | EndedCall> {
+  if (request.callId === "") throw callIdRequired();
+  return calls.begin(wishOf(request, principal, Source.STREAM));
 }
 
 /** Permitted and dispatched follow each other within a millisecond and tell a caller nothing it can act on. */
@@ -98,6 +106,12 @@ function callIdRequired() {
     { field: "callId", rule: "required" },
     { message: "callId: required on a stream, where it names the call" },
   );
+}
+
+/** A refusal would say that nothing was written and nothing ran. */
+function brokenOff(callId: string, cause?: unknown): ConnectError {
+  const message = `the registry lost hold of the call ${callId}, and takes it up again at its next start`;
+  return fault(ErrorReason.INTERRUPTED, { call_id: callId }, { message, cause });
 }
 
 function refusal(callId: string, error: unknown): CallEvent {

@@ -25,7 +25,10 @@ export interface Calls {
   find(callId: string, principal: Principal): Promise<LiveCall | EndedCall>;
   /** Takes up again what an earlier process left open, and sends outcomes that the audit log does not have yet. */
   recover(): Promise<void>;
-  /** Waits until no call is running, at most `ms`. Held calls are no reason to wait: they go on after a restart. */
+  /**
+   * Waits until no call is running and the audit log has the ends, where policy is there; at most `ms`. Held calls are no
+   * reason to wait: they go on after a restart.
+   */
   drain(ms: number): Promise<void>;
   readonly store: CallStore;
 }
@@ -72,13 +75,14 @@ export function createCalls(options: CallsOptions): Calls {
   };
 
   /** Calls on their way into the store, so that the same id sent twice at the same time is one call. */
-  const arriving = new Map<string, LiveCall>();
+  const arriving = new Map<string, { one: LiveCall; arrived: Promise<unknown> }>();
   const arrive = async (one: LiveCall, question: DecisionRequest): Promise<boolean> => {
-    arriving.set(one.call.id, one);
+    const inserted = options.store.insert(one.call, one.args);
+    arriving.set(one.call.id, { one, arrived: inserted.catch(() => undefined) });
     try {
       // Written down and decided on at the same time; nothing is sent to the device before both are on disk.
       const deciding = decide(question, ports);
-      if (!(await options.store.insert(one.call, one.args))) return false;
+      if (!(await inserted)) return false;
       follow(
         one,
         deciding.then((answer) => followDecision(one, answer, ports)),
@@ -93,8 +97,10 @@ export function createCalls(options: CallsOptions): Calls {
     store: options.store,
     async begin(wish) {
       const { call, args, tool, question } = receiveCall(wish, options);
-      const twin = live.get(call.id) ?? arriving.get(call.id);
-      if (twin !== undefined) return same(twin, call);
+      // The first of two that come at once may still turn out to be an old call, or not to be written down at all.
+      for (let twin = arriving.get(call.id); twin !== undefined; twin = arriving.get(call.id)) await twin.arrived;
+      const running = live.get(call.id);
+      if (running !== undefined) return same(running, call);
       const one = createLiveCall(call, args, tool);
       if (await arrive(one, question)) {
         await one.decided;
@@ -106,7 +112,7 @@ export function createCalls(options: CallsOptions): Calls {
     },
     async find(callId, principal) {
       // A cancel may come while the call that it is for is still being written down.
-      const found = arriving.get(callId) ?? (await known(callId));
+      const found = arriving.get(callId)?.one ?? (await known(callId));
       if (found !== undefined && maySee(principal, found.call)) return found;
       throw fault(ErrorReason.NOT_FOUND, { resource: `calls/${callId}` }, { message: `no call ${callId}` });
     },
@@ -121,7 +127,10 @@ export function createCalls(options: CallsOptions): Calls {
       const running = [...live.values()].filter(({ call }) => call.state !== CallState.HELD);
       const given = new AbortController();
       const timeout = sleep(ms, undefined, { signal: given.signal }).catch(() => undefined);
-      await Promise.race([Promise.allSettled(running.map(({ ended }) => ended)), timeout]);
+      const quiet = Promise.allSettled(running.map(({ ended }) => ended)).then(() =>
+        options.policy.up ? outcomes.drained() : undefined,
+      );
+      await Promise.race([quiet, timeout]);
       given.abort();
     },
   };

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { fromBinary, type JsonObject } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { type ErrorDetail, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
@@ -9,6 +8,7 @@ import { Outcome, type Receipt, ReceiptSchema } from "../../../gen/ts/reeve/devi
 import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { fault, faultDetail } from "../../../lib/fault/fault.ts";
 import { parseStrictJson } from "../../../lib/serve/strict-json.ts";
+import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import type { KnownDevice } from "../devices/linked-device.ts";
 import { endOf } from "./state.ts";
 
@@ -72,7 +72,7 @@ function checkReceipt(finished: Finished, call: Call, device: KnownDevice | unde
   if (!verified.ok) return { ok: false, problem: `the receipt's signature: ${verified.kind}` };
   const receipt = decode(verified.statement);
   if (receipt === undefined) return { ok: false, problem: "no receipt in it" };
-  const outputDigest = finished.output.length === 0 ? "" : sha256(finished.output);
+  const outputDigest = finished.output.length === 0 ? "" : sha256Hex(finished.output);
   const holds =
     receipt.callId === call.id &&
     receipt.deviceId === call.deviceId &&
@@ -108,8 +108,4 @@ function decode(statement: Uint8Array): Receipt | undefined {
   } catch {
     return undefined;
   }
-}
-
-function sha256(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
 }

@@ -1,13 +1,13 @@
 import { create } from "@bufbuild/protobuf";
-import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import {
   type ListCallsRequest,
   type ListCallsResponse,
   ListCallsResponseSchema,
 } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
+import { readPageToken, writePageToken } from "../../../lib/pages/page-token.ts";
 import type { Directory } from "../devices/directory.ts";
-import { readPageToken, writePageToken } from "../pages.ts";
 import { seesAll } from "./calls.ts";
 import type { CallStore } from "./store.ts";
 
@@ -34,10 +34,7 @@ export async function listCalls(
   const page = rows.slice(0, pageSize);
   const last = rows.length > pageSize ? page.at(-1) : undefined;
   return create(ListCallsResponseSchema, {
-    calls: page.map(({ call }) => {
-      const { output: _left, ...rest } = call;
-      return create(CallSchema, rest);
-    }),
+    calls: page.map(({ call }) => call),
     nextPageToken: last === undefined ? "" : writePageToken(last.row),
   });
 }

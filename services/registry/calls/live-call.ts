@@ -27,7 +27,7 @@ export interface LiveCall {
   readonly ended: Promise<Call>;
   /** Says that the call's life broke off, as when the disk is full: `ended` rejects. */
   breakOff(cause: unknown): void;
-  /** Resolves when policy has decided, whatever it decided. */
+  /** Resolves when policy has decided, whatever it decided, or when the call's life broke off. */
   readonly decided: Promise<void>;
   /** Says that policy has decided. */
   markDecided(): void;
@@ -66,6 +66,7 @@ export function createLiveCall(call: Call, args: Uint8Array, tool: OfferedTool |
     },
     breakOff(cause) {
       watchers.clear();
+      decided.resolve();
       ended.reject(cause);
     },
     ended: ended.promise,

@@ -8,6 +8,8 @@ import type { CallStore } from "./store.ts";
 export interface OutcomeRelay {
   /** Sends an outcome that is in the store. One that does not get through is sent again by the next start. */
   send(callId: string, outcome: Uint8Array): void;
+  /** Resolves when the audit log has answered about every outcome that was sent. */
+  drained(): Promise<void>;
 }
 
 /** What relaying rests on. */
@@ -23,6 +25,8 @@ const GATHER_MS = 10;
 /** A relay that nobody waits for: callers have their answers already. */
 export function createOutcomeRelay({ policy, store, logger }: OutcomeRelayOptions): OutcomeRelay {
   let gathered: { callId: string; outcome: Uint8Array }[] = [];
+  let open = 0;
+  let onDrained: (() => void) | undefined;
 
   const record = async (callId: string, outcome: Uint8Array): Promise<void> => {
     try {
@@ -30,6 +34,7 @@ export function createOutcomeRelay({ policy, store, logger }: OutcomeRelayOption
     } catch (error: unknown) {
       logger.error({ err: error, call_id: callId }, "the audit log refused an outcome");
     }
+    if (--open === 0) onDrained?.();
   };
   const flush = () => {
     const batch = gathered;
@@ -39,7 +44,13 @@ export function createOutcomeRelay({ policy, store, logger }: OutcomeRelayOption
 
   return {
     send(callId, outcome) {
+      open++;
       if (gathered.push({ callId, outcome }) === 1) setTimeout(flush, GATHER_MS);
     },
+    drained: () =>
+      new Promise((resolve) => {
+        onDrained = resolve;
+        if (open === 0) resolve();
+      }),
   };
 }

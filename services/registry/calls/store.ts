@@ -1,4 +1,4 @@
-import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { fromBinary, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import type { Envelope } from "../../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import { type Call, CallSchema, type CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { Outbox } from "../../../lib/events/outbox.ts";
@@ -44,7 +44,7 @@ export interface CallStore {
   finish(call: Call, outcome: Uint8Array | undefined, events: readonly Envelope[]): Promise<void>;
   /** A call by id. */
   get(id: string): Promise<StoredCall | undefined>;
-  /** Calls, newest first, each with its row. */
+  /** Calls, newest first, each with its row, without arguments and output. */
   list(filter: CallFilter): Promise<{ row: number; call: Call }[]>;
   /** Every call that has not ended, oldest first. */
   open(): Promise<StoredCall[]>;
@@ -88,10 +88,24 @@ export function createCallStore(
     db.updateTable("calls").set({ state: p.state, call: p.call }).where("id", "=", p.id).where("ended", "=", 0),
   );
   const finishCall = prepared(
-    (p: { id: string; state: number; call: Uint8Array; outcome: Uint8Array | null; pending: number }) =>
+    (p: {
+      id: string;
+      state: number;
+      call: Uint8Array;
+      output: string | null;
+      outcome: Uint8Array | null;
+      pending: number;
+    }) =>
       db
         .updateTable("calls")
-        .set({ state: p.state, call: p.call, ended: 1, outcome: p.outcome, outcome_pending: p.pending })
+        .set({
+          state: p.state,
+          ended: 1,
+          call: p.call,
+          output: p.output,
+          outcome: p.outcome,
+          outcome_pending: p.pending,
+        })
         .where("id", "=", p.id)
         .where("ended", "=", 0),
   );
@@ -99,7 +113,7 @@ export function createCallStore(
     db.updateTable("calls").set({ outcome_pending: 0, outcome: null, outcome_index: p.index }).where("id", "=", p.id),
   );
   const byId = prepared((p: { id: string }) =>
-    db.selectFrom("calls").select(["call", "args", "outcome_index"]).where("id", "=", p.id),
+    db.selectFrom("calls").select(["call", "args", "output", "outcome_index"]).where("id", "=", p.id),
   );
 
   return {
@@ -126,11 +140,12 @@ export function createCallStore(
         await updateCall.run(trx, { id: call.id, state: call.state, call: toBinary(CallSchema, call) });
       });
     },
-    finish: async (call, outcome, events) => {
+    finish: async ({ output, ...call }, outcome, events) => {
       const row = {
         id: call.id,
         state: call.state,
         call: toBinary(CallSchema, call),
+        output: output === undefined ? null : JSON.stringify(output),
         outcome: outcome ?? null,
         pending: outcome === undefined ? 0 : 1,
       };
@@ -142,7 +157,9 @@ export function createCallStore(
     get: async (id) => {
       const row = await byId.first(db, { id });
       if (row === undefined) return undefined;
-      return { call: withIndex(fromBinary(CallSchema, row.call), row.outcome_index), args: row.args };
+      const call = withIndex(fromBinary(CallSchema, row.call), row.outcome_index);
+      if (row.output !== null) call.output = JSON.parse(row.output) as JsonObject;
+      return { call, args: row.args };
     },
     list: async (filter) => {
       let query = db.selectFrom("calls").select(["row", "call", "outcome_index"]).orderBy("row", "desc");

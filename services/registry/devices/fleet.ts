@@ -4,6 +4,7 @@ import type { Manifest } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { createBatchVerifier } from "../../../lib/sign/batch-verifier.ts";
 import { createKeyring, verifyKeyFromRaw } from "../../../lib/sign/keys.ts";
+import { RECEIPT_TYPE } from "../../../lib/sign/payload-types.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
 import type { RegistryTables } from "../tables.ts";
@@ -12,9 +13,6 @@ import { createDeviceLink, type DeviceLink, type DeviceOpener } from "./device-l
 import type { Directory } from "./directory.ts";
 import type { KnownDevice } from "./linked-device.ts";
 import { checkManifest } from "./pin.ts";
-
-/** What a receipt is signed as. */
-const RECEIPT_TYPE = "application/vnd.reeve.receipt.v1";
 
 /** The devices that the registry dials, each by the name it was configured with. */
 export interface Fleet {

@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import { ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { signEnvelope } from "../../../lib/sign/dsse.ts";
 import { generateSigningKey, type SigningKey } from "../../../lib/sign/keys.ts";
-import { checkManifest, MANIFEST_TYPE } from "./pin.ts";
+import { MANIFEST_TYPE } from "../../../lib/sign/payload-types.ts";
+import { checkManifest } from "./pin.ts";
 
 const key = generateSigningKey();
 

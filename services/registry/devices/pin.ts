@@ -1,12 +1,11 @@
-import { createHash } from "node:crypto";
 import { fromBinary } from "@bufbuild/protobuf";
 import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { type Manifest, ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { deviceIdOf } from "../../../lib/ids/device-id.ts";
+import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { verifyEnvelope } from "../../../lib/sign/dsse.ts";
 import { createKeyring, verifyKeyFromRaw } from "../../../lib/sign/keys.ts";
-
-/** What a manifest is signed as. */
-export const MANIFEST_TYPE = "application/vnd.reeve.manifest.v1";
+import { MANIFEST_TYPE } from "../../../lib/sign/payload-types.ts";
 
 /** What became of a manifest that a device showed. */
 export type PinResult = { ok: true; manifest: Manifest; digest: string } | { ok: false; problem: string };
@@ -24,14 +23,14 @@ export function checkManifest(envelope: Envelope | undefined, name: string, pinn
   const key = verifyKeyFromRaw(claimed.publicKey);
   const verified = verifyEnvelope(envelope, createKeyring([key]), MANIFEST_TYPE);
   if (!verified.ok) return { ok: false, problem: `the manifest's signature: ${verified.kind}` };
-  if (claimed.deviceId !== `dev-${sha256(claimed.publicKey).slice(0, 16)}`) {
+  if (claimed.deviceId !== deviceIdOf(key)) {
     return { ok: false, problem: "the device's id is not that of its key" };
   }
   if (claimed.name !== name) return { ok: false, problem: `it calls itself "${claimed.name}", not "${name}"` };
   if (pinned !== undefined && !Buffer.from(pinned).equals(claimed.publicKey)) {
     return { ok: false, problem: "its key is not the one it showed first" };
   }
-  return { ok: true, manifest: claimed, digest: sha256(envelope.payload) };
+  return { ok: true, manifest: claimed, digest: sha256Hex(envelope.payload) };
 }
 
 function decode(payload: Uint8Array): Manifest | undefined {
@@ -40,8 +39,4 @@ function decode(payload: Uint8Array): Manifest | undefined {
   } catch {
     return undefined;
   }
-}
-
-function sha256(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
 }

@@ -1,4 +1,5 @@
 import { fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { createValidator } from "@bufbuild/protovalidate";
 import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
@@ -10,17 +11,18 @@ import {
 } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { requireRole } from "../../../lib/auth/principal.ts";
 import { fault } from "../../../lib/fault/fault.ts";
+import { decodeInput } from "../../../lib/serve/decode-input.ts";
 import type { Fallback, PlainRequest, PlainResponse } from "../../../lib/serve/plain-http.ts";
 import { parseStrictJson } from "../../../lib/serve/strict-json.ts";
 import { callTool } from "../calls/call-tool.ts";
 import type { Calls } from "../calls/calls.ts";
 import type { Directory } from "../devices/directory.ts";
 import { listTools } from "../tools/list-tools.ts";
-import { validRequest } from "./valid-request.ts";
 
 /** The largest body of POST /invoke, in bytes. */
 const MAX_BODY = 4 * 1024 * 1024;
 
+const validator = createValidator();
 const CALLERS = [Role.OPERATOR, Role.AGENT];
 
 /**
@@ -57,7 +59,7 @@ function tools(directory: Directory, request: PlainRequest, response: PlainRespo
 async function invoke(calls: Calls, request: PlainRequest, response: PlainResponse): Promise<void> {
   const principal = requireRole(request.principal, CALLERS);
   const body = parseStrictJson(await request.readBody(MAX_BODY), { maxBytes: MAX_BODY });
-  const wish = validRequest(CallToolRequestSchema, asObject(body));
+  const wish = decodeInput(validator, CallToolRequestSchema, asObject(body));
   const call = await callTool(calls, wish, principal, request.signal, Source.HTTP);
   response.json(statusOf(call), toJson(CallSchema, call) as JsonValue);
 }

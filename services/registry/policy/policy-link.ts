@@ -39,6 +39,8 @@ export interface PolicyLink {
 interface Pending {
   question: Question;
   resolve(answer: Answer["answer"]): void;
+  /** Stops waiting for a time or a signal. */
+  release(): void;
 }
 
 /**
@@ -82,6 +84,7 @@ export function createPolicyLink(opener: PolicyOpener, options: { timeoutMs?: nu
       });
       pending.set(id, {
         question: asked,
+        release,
         resolve: (answer) => {
           release();
           resolve(answer);
@@ -117,7 +120,11 @@ export function createPolicyLink(opener: PolicyOpener, options: { timeoutMs?: nu
       throw failureOf(answer);
     },
     // What waits is left open: the next start asks again.
-    close: () => link.close(),
+    close() {
+      for (const { release } of pending.values()) release();
+      pending.clear();
+      return link.close();
+    },
   };
 }
 

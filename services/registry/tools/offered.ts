@@ -1,7 +1,7 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { Mode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { Manifest } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
-import type { CatalogueTool } from "../../../lib/toolschema/catalogue.ts";
+import type { CatalogueTool } from "../../../lib/toolschema/catalogue-tool.ts";
 
 /** A tool of the catalogue with the descriptors of its messages. */
 export interface BuiltInTool {

@@ -16,8 +16,7 @@ export function describeDecisions(scene: () => Scene): void {
     const file = newFile();
     const call = callIn(await operator.registry.callTool({ tool: "exec", params: { argv: ["touch", file] } }));
     expect(call).toMatchObject({ state: CallState.SUCCEEDED, outputCleaned: false });
-    // ProtoJSON leaves out a zero.
-    expect(call.output).not.toHaveProperty("exitCode");
+    expect(call.output).toMatchObject({ exitCode: 0, stderr: "" });
     expect(call.decision).toMatchObject({ outcome: "permit", ruleIds: ["exec/operator"] });
     const receipt = fromBinary(ReceiptSchema, call.receipt?.statement ?? new Uint8Array());
     const { id: callId, grantId, argsDigest, deviceId } = call;
@@ -152,6 +151,7 @@ export function describeDecisions(scene: () => Scene): void {
     const command = `touch ${file}; rm -rf /`;
     const call = callIn(await operator.registry.callTool({ tool: "shell.eval", params: { command } }));
     expect(call).toMatchObject({ state: CallState.DENIED, error: { reason: ErrorReason.POLICY_BLOCKED } });
+    expect(call.decision?.ruleIds[0]).toBe("blocklist/delete-system");
     expect(existsSync(file)).toBe(false);
   });
 

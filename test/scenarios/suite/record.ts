@@ -91,7 +91,7 @@ export function describeRecord(scene: () => Scene, bus: boolean): void {
     expect(settled).toMatchObject({ approvalId: approval.id, callId, state: ApprovalState.APPROVED });
     const [ended] = inbox.envelopes.flatMap((envelope) => payloadOf(CallEndedSchema, envelope) ?? []);
     const { deviceId, principalId } = call;
-    const functionId = "capability_shell_exec_ts_shell";
+    const functionId = "capability_exec_ts_shell";
     expect(ended).toMatchObject({
       callId,
       state: CallState.SUCCEEDED,

@@ -1,14 +1,15 @@
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { type Approval, ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
 import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { CallEvent } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { reasonOf } from "../../../lib/fault/fault.ts";
 import { approveCall } from "../../helpers/approvals.ts";
 import { openCallStream, printedIn } from "../../helpers/call-stream.ts";
 import { isRunning } from "../../helpers/programs.ts";
-import { callIn, endOf, type Scene } from "./scene.ts";
+import { callIn, endOf, LONG_WAIT, type Scene } from "./scene.ts";
 
 /** What holds while a call runs: cancelling, repeating, live output. */
 export function describeRunning(scene: () => Scene): void {
@@ -39,13 +40,22 @@ export function describeRunning(scene: () => Scene): void {
     await stream.end();
   });
 
-  test("a held call that is cancelled never runs, even when it is approved", async () => {
+  test("a held call that is cancelled never runs, and cannot be approved any more", async () => {
     const { operator, agent, newFile } = scene();
     const file = newFile();
     const params = { argv: ["touch", file] };
-    const { id: callId } = callIn(await agent.registry.callTool({ tool: "exec", params, noWait: true }));
+    const held = callIn(await agent.registry.callTool({ tool: "exec", params, noWait: true }));
+    const { id: callId, approvalId } = held;
     expect(callIn(await agent.registry.cancelCall({ callId })).state).toBe(CallState.CANCELLED);
-    await approveCall(operator, callId);
+    // Policy hears of the end a moment after the caller.
+    const { spec, status } = await vi.waitFor(async () => {
+      const { approval } = await operator.approvals.getApproval({ approvalId });
+      expect(approval?.status?.state).toBe(ApprovalState.EXPIRED);
+      return approval as Approval;
+    }, LONG_WAIT);
+    expect(status?.comment).toBe("the call ended: CANCELLED");
+    const late = operator.approvals.approve({ approvalId, cardDigest: spec?.cardDigest ?? "" });
+    expect(reasonOf(await late.catch((e: unknown) => e))).toBe(ErrorReason.APPROVAL_DECIDED);
     // Calls of one device start in order: had it been sent, it would have been started by now.
     await operator.registry.callTool({ tool: "exec", params: { argv: ["uname"] } });
     expect(callIn(await agent.registry.getCall({ callId })).state).toBe(CallState.CANCELLED);

@@ -1,11 +1,4 @@
-import { parseApk, parseApt, parseBrew, parseDnf, parsePacman } from "./parse.ts";
-
-/** A package that a search found. */
-export interface FoundPackage {
-  name: string;
-  /** One line about it. Empty where the manager gives none. */
-  summary: string;
-}
+import { type FoundPackage, parseApk, parseApt, parseBrew, parseDnf, parsePacman } from "./parse.ts";
 
 /** One package manager: how it is asked, and how its answers read. Pure. */
 export interface PackageManager {

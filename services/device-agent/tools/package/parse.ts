@@ -1,4 +1,9 @@
-import type { FoundPackage } from "./managers.ts";
+/** A package that a search found. */
+export interface FoundPackage {
+  name: string;
+  /** One line about it. Empty where the manager gives none. */
+  summary: string;
+}
 
 /** "name - summary", one a line. */
 export function parseApt(output: string): FoundPackage[] {

@@ -4,7 +4,8 @@ import { Signal } from "../../../../gen/ts/reeve/tools/v1/process_pb.ts";
 import { fault } from "../../../../lib/fault/fault.ts";
 import { throwIfAborted } from "../outcome.ts";
 import type { ToolContext } from "../tool.ts";
-import { isZombie, type ProcessSource, type RunningProcess } from "./process-source.ts";
+import { isZombie } from "./process-source.ts";
+import type { ProcessSource, RunningProcess } from "./running-process.ts";
 
 /** Which process to signal. */
 export interface KillWish {

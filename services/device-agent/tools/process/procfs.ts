@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type ProcStat, parseProcStat } from "../../executor/proc-stat.ts";
 import { throwIfAborted } from "../outcome.ts";
-import type { ProcessSource, RunningProcess } from "./process-source.ts";
+import type { ProcessSource, RunningProcess } from "./running-process.ts";
 
 /** A clock tick as Linux counts it for programs: 1/100 second on every architecture in use (USER_HZ). */
 const TICK_MS = 10;

@@ -1,6 +1,6 @@
 import { programFailed, runProgram } from "../outcome.ts";
 import type { ToolContext } from "../tool.ts";
-import type { ProcessSource, RunningProcess } from "./process-source.ts";
+import type { ProcessSource, RunningProcess } from "./running-process.ts";
 
 /** What ps prints, in an order in which only the last column may hold blanks but for the five of lstart. */
 const COLUMNS = ["pid", "ppid", "uid", "state", "rss", "time", "lstart", "args"].flatMap((name) => ["-o", `${name}=`]);

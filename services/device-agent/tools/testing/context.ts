@@ -5,7 +5,8 @@ import { ConnectError } from "@connectrpc/connect";
 import type { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { faultDetail } from "../../../../lib/fault/fault.ts";
 import { createLocalExecutor } from "../../executor/local.ts";
-import { createRoots, type RootsOptions } from "../../roots/roots.ts";
+import { createRoots } from "../../roots/roots.ts";
+import type { RootsOptions } from "../../roots/roots-options.ts";
 import type { ToolContext } from "../tool.ts";
 
 /** A folder of its own and a context whose only root it is. */

@@ -1,4 +1,6 @@
-/** What the statements and payloads are that a device signs or checks. Part of the signed bytes. */
+/** What signed statements and payloads are. Part of the signed bytes, so that one can never pass for another. */
+
+/** A reeve.policy.v1.Grant. */
 export const GRANT_TYPE = "application/vnd.reeve.grant.v1";
 /** A reeve.device.v1.Receipt. */
 export const RECEIPT_TYPE = "application/vnd.reeve.receipt.v1";

@@ -1,0 +1,53 @@
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { CallToolsRequestSchema } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import type { Principal } from "../../../lib/auth/principal.ts";
+import { fault, faultDetail } from "../../../lib/fault/fault.ts";
+import { callTools } from "./call-tools.ts";
+import type { Calls, EndedCall } from "./calls.ts";
+import { createLiveCall, type LiveCall } from "./live-call.ts";
+
+const PRINCIPAL: Principal = { id: "op", kind: "operator", roles: [Role.OPERATOR], name: "op" };
+
+/** A stream with one call, for which the gate answers as it is told. */
+function streamOf(begin: () => Promise<LiveCall | EndedCall>) {
+  const requests = (async function* () {
+    const value = { callId: "c", tool: "exec" };
+    yield create(CallToolsRequestSchema, { messages: [{ message: { case: "call", value } }] });
+  })();
+  return callTools({ begin } as unknown as Calls, requests, PRINCIPAL, new AbortController().signal);
+}
+
+const callIn = (state: CallState) => create(CallSchema, { id: "c", state });
+
+test("refuses what never became a call", async () => {
+  const events = [];
+  const refused = () => Promise.reject(fault(ErrorReason.UNKNOWN_TOOL, { tool: "exec" }));
+  for await (const batch of streamOf(refused)) events.push(...batch.events);
+  expect(events).toMatchObject([{ callId: "c", event: { case: "refusal" } }]);
+});
+
+test("ends with an error, and no refusal, when a call that was written down breaks off", async () => {
+  const live = createLiveCall(callIn(CallState.DISPATCHED), new Uint8Array(), undefined);
+  const next = streamOf(() => Promise.resolve(live)).next();
+  live.breakOff(new Error("the disk is full"));
+  const error = await next.catch((e: unknown) => e);
+  expect(faultDetail(error)).toMatchObject({ reason: ErrorReason.INTERRUPTED, metadata: { call_id: "c" } });
+});
+
+test("ends with an error for a call that broke off before, since its end cannot be told", async () => {
+  const call = callIn(CallState.DISPATCHED);
+  const next = streamOf(() => Promise.resolve({ call, ended: Promise.resolve(call) })).next();
+  const error = await next.catch((e: unknown) => e);
+  expect(faultDetail(error)?.reason).toBe(ErrorReason.INTERRUPTED);
+});
+
+test("does not keep anybody waiting for the decision about a call that broke off", async () => {
+  const live = createLiveCall(callIn(CallState.RECEIVED), new Uint8Array(), undefined);
+  live.breakOff(new Error("the disk is full"));
+  await expect(live.decided).resolves.toBeUndefined();
+  await expect(live.ended).rejects.toThrow("the disk is full");
+});

@@ -1,0 +1,43 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { createOutbox } from "../../../lib/events/outbox.ts";
+import { type Database, openDatabase } from "../../../lib/store/database.ts";
+import { createGroupCommit } from "../../../lib/store/group-commit.ts";
+import { type RegistryTables, registryMigrations } from "../tables.ts";
+import { type CallStore, createCallStore } from "./store.ts";
+
+let folder: string;
+let db: Database<RegistryTables>;
+let store: CallStore;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "reeve-calls-"));
+  db = await openDatabase<RegistryTables>({ path: join(folder, "registry.db"), migrations: registryMigrations });
+  store = createCallStore(db, createGroupCommit(db), createOutbox(db));
+});
+afterEach(async () => {
+  await db.destroy();
+  await rm(folder, { recursive: true });
+});
+
+test("keeps a call's output, and leaves it out of lists", async () => {
+  const output: JsonObject = { stdout: "é\u0000\ud800", list: [1, null, { deep: true }] };
+  const call = create(CallSchema, { id: "c", tool: "exec", state: CallState.RECEIVED });
+  await store.insert(call, Buffer.from("{}"));
+  await store.finish({ ...call, state: CallState.SUCCEEDED, output }, undefined, []);
+  const whole = (await store.get("c"))?.call;
+  expect(whole).toMatchObject({ id: "c", tool: "exec", state: CallState.SUCCEEDED, output });
+  const [listed] = await store.list({ limit: 10 });
+  expect(listed?.call).toMatchObject({ id: "c", tool: "exec", state: CallState.SUCCEEDED });
+  expect(listed?.call.output).toBeUndefined();
+});
+
+test("has no output for a call that ended without one", async () => {
+  const call = create(CallSchema, { id: "c", state: CallState.RECEIVED });
+  await store.insert(call, Buffer.from("{}"));
+  await store.finish({ ...call, state: CallState.DENIED }, undefined, []);
+  expect((await store.get("c"))?.call.output).toBeUndefined();
+});
