@@ -380,7 +380,7 @@ export type CallEvent = Message<"reeve.registry.v1.CallEvent"> & {
    */
   event: {
     /**
-     * It is in a new state. The last one of a call has an end state.
+     * It is in a new state; CallTools sends HELD and ends only. The last one of a call has an end state.
      *
      * @generated from field: reeve.registry.v1.Call call = 2;
      */
@@ -692,8 +692,8 @@ export const RegistryService: GenService<{
     output: typeof CallToolResponseSchema;
   },
   /**
-   * Call many tools on one stream and get what happens as it comes: states, output, ends. A stream because a message
-   * costs a tenth of an RPC. Closing the stream cancels nothing.
+   * Call many tools on one stream and get what happens as it comes: that a call is held, what the tool prints, the end. A
+   * stream because a message costs a tenth of an RPC. Closing the stream cancels nothing.
    *
    * @generated from rpc reeve.registry.v1.RegistryService.CallTools
    */
