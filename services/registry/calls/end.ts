@@ -23,6 +23,8 @@ export interface CallEnd {
   error: ErrorDetail | undefined;
   message: string;
   receipt: Signed | undefined;
+  /** The grant that the device used; empty where it used none. */
+  grantId: string;
   sandbox: SandboxLevel;
 }
 
@@ -37,6 +39,7 @@ export function failedEnd(error: unknown): CallEnd {
     error: detail,
     message: faultDetail(error) === undefined ? "internal error" : ConnectError.from(error).rawMessage,
     receipt: undefined,
+    grantId: "",
     sandbox: SandboxLevel.UNSPECIFIED,
   };
 }
@@ -60,6 +63,7 @@ export function acceptFinished(finished: Finished, call: Call, device: KnownDevi
     error: finished.outcome === Outcome.SUCCEEDED ? undefined : finished.error,
     message: finished.message,
     receipt: finished.receipt,
+    grantId: receipt.grantId,
     sandbox: receipt.sandbox,
   };
 }

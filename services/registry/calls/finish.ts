@@ -92,6 +92,8 @@ function deliver(call: Call, end: CallEnd): string {
     call.errorMessage = cleanOutput(end.message).text;
   }
   if (end.receipt !== undefined) call.receipt = end.receipt;
+  // The device's word counts: a registry that died in between may not have kept the grant, or was given a newer one.
+  if (end.grantId !== "") call.grantId = end.grantId;
   call.sandbox = end.sandbox;
   if (end.output === undefined) return "";
   const cleaned = cleanJson(end.output);
