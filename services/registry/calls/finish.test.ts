@@ -1,0 +1,51 @@
+import { create, fromBinary } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { OutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
+import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { CallEnd } from "./end.ts";
+import { createFinisher } from "./finish.ts";
+import { createLiveCall } from "./live-call.ts";
+import type { CallStore } from "./store.ts";
+
+const ENDED: CallEnd = {
+  state: CallState.SUCCEEDED,
+  output: { text: "done" },
+  outputDigest: "a".repeat(64),
+  outputBytes: 15,
+  error: undefined,
+  message: "",
+  receipt: undefined,
+  grantId: "",
+  sandbox: SandboxLevel.NONE,
+};
+
+/** Ends a call as a restarted registry knows it, and returns what goes into the audit log. */
+async function outcomeOf(grantId: string, end: CallEnd) {
+  const written: Uint8Array[] = [];
+  const finish: CallStore["finish"] = async (_, outcome) => {
+    if (outcome !== undefined) written.push(outcome);
+  };
+  const finisher = createFinisher({
+    store: { finish } as CallStore,
+    now: () => 1_800_000_000_000,
+    isHeard: () => false,
+    onFinished: () => undefined,
+  });
+  const call = create(CallSchema, { id: "call-1", tool: "exec", grantId, state: CallState.RECEIVED });
+  await finisher.finish(createLiveCall(call, new Uint8Array(), undefined), end);
+  return written.map((bytes) => fromBinary(OutcomeSchema, bytes));
+}
+
+test("records the grant that the device used where a crash took the registry's own note of it", async () => {
+  expect(await outcomeOf("", { ...ENDED, grantId: "used" })).toMatchObject([{ grantId: "used", state: "SUCCEEDED" }]);
+});
+
+test("records the grant that was given where the device used none", async () => {
+  const lost = { ...ENDED, state: CallState.UNKNOWN, output: undefined };
+  expect(await outcomeOf("given", lost)).toMatchObject([{ grantId: "given", state: "UNKNOWN" }]);
+});
+
+test("leaves denials to policy, which wrote them down when it decided", async () => {
+  expect(await outcomeOf("", { ...ENDED, state: CallState.DENIED, output: undefined })).toEqual([]);
+});
