@@ -66,11 +66,17 @@ async function hold(live: LiveCall, held: Hold, ports: RunPorts): Promise<void> 
 
 /** Waits until a human has decided about a held call, whoever has left meanwhile. */
 export async function awaitApproval(live: LiveCall, ports: RunPorts): Promise<void> {
+  // Only the wait can fail here: once the call may have been sent, an error is no reason to say that it failed.
+  const answer = await awaitDecision(live, ports);
+  if (answer.kind === "failed" && live.cancelled.signal.aborted) return ports.finisher.finish(live, cancelledEnd());
+  await followDecision(live, answer, ports);
+}
+
+async function awaitDecision(live: LiveCall, { policy }: Pick<RunPorts, "policy">): Promise<PolicyAnswer> {
   try {
-    const decision = await ports.policy.awaitApproval(live.call.approvalId, live.cancelled.signal);
-    await followDecision(live, { kind: "decided", decision }, ports);
+    return { kind: "decided", decision: await policy.awaitApproval(live.call.approvalId, live.cancelled.signal) };
   } catch (error: unknown) {
-    await ports.finisher.finish(live, live.cancelled.signal.aborted ? cancelledEnd() : failedEnd(error));
+    return { kind: "failed", error };
   }
 }
 

@@ -1,0 +1,47 @@
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { CallEnd } from "./end.ts";
+import { createLiveCall } from "./live-call.ts";
+import { awaitApproval, type RunPorts } from "./run.ts";
+
+function portsThat(options: { decide: () => Promise<unknown>; finish: (end: CallEnd) => Promise<void> }): RunPorts {
+  return {
+    policy: { awaitApproval: options.decide },
+    finisher: { finish: (_: unknown, end: CallEnd) => options.finish(end) },
+    device: () => undefined,
+    link: () => undefined,
+  } as unknown as RunPorts;
+}
+
+const heldCall = () =>
+  createLiveCall(create(CallSchema, { id: "call-1", state: CallState.HELD }), new Uint8Array(), undefined);
+
+test("an end that could not be written is not written as another one", async () => {
+  const ends: CallState[] = [];
+  const permit = create(DecisionSchema, { outcome: { case: "permit", value: { grantId: "g" } } });
+  const ports = portsThat({
+    decide: async () => permit,
+    finish: async (end) => {
+      ends.push(end.state);
+      throw new Error("the disk is full");
+    },
+  });
+  await expect(awaitApproval(heldCall(), ports)).rejects.toThrow("the disk is full");
+  expect(ends).toHaveLength(1);
+});
+
+test("a held call whose wait is cancelled ends as cancelled", async () => {
+  const ends: CallState[] = [];
+  const held = heldCall();
+  const ports = portsThat({
+    decide: async () => {
+      held.cancelled.abort();
+      throw new Error("gone");
+    },
+    finish: async (end) => void ends.push(end.state),
+  });
+  await awaitApproval(held, ports);
+  expect(ends).toEqual([CallState.CANCELLED]);
+});
