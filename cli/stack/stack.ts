@@ -1,4 +1,4 @@
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { createTokenFile, type TokenFile } from "../../lib/auth/token-file.ts";
@@ -134,9 +134,4 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     await close();
     throw error;
   }
-}
-
-/** The policy's verifier key as it is kept beside the log. */
-export async function readCheckpointKey(dataDir: string): Promise<string> {
-  return (await readFile(join(dataDir, "policy", "checkpoint.vkey"), "utf8")).trim();
 }

@@ -3,8 +3,11 @@ import { REDACTED, redactSecrets, secretNames } from "./redact.ts";
 
 export type { Logger } from "pino";
 
-/** How much is written: each level and all above it; "silent" writes nothing. */
-export type Level = "trace" | "debug" | "info" | "warn" | "error" | "silent";
+/** How much can be written: each level and all above it; "silent" writes nothing. */
+export const LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
+
+/** How much is written. */
+export type Level = (typeof LEVELS)[number];
 
 /** How a logger is made. */
 export interface LoggerOptions {

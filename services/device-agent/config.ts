@@ -1,5 +1,6 @@
 import type { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { ConfigSpec } from "../../lib/config/config.ts";
+import { logLevelKey } from "../../lib/run/log-level.ts";
 
 /** What a device agent is told by its owner. */
 export interface DeviceAgentConfig {
@@ -125,11 +126,5 @@ export const deviceEnvironment = {
     default: DEFAULT_RETENTION_MS,
     doc: "How long the end of a call is kept, at least 1h.",
   },
-  logLevel: {
-    name: "REEVE_LOG_LEVEL",
-    type: "enum",
-    values: ["trace", "debug", "info", "warn", "error", "silent"],
-    default: "info",
-    doc: "What to log.",
-  },
+  logLevel: logLevelKey,
 } as const satisfies ConfigSpec;

@@ -1,4 +1,5 @@
 import type { ConfigSpec } from "../../lib/config/config.ts";
+import { logLevelKey } from "../../lib/run/log-level.ts";
 
 /** What policy is told by its owner. */
 export interface PolicyConfig {
@@ -43,11 +44,5 @@ export const policyEnvironment = {
     optional: true,
     doc: "NATS server for events. Default: events stay in the process.",
   },
-  logLevel: {
-    name: "REEVE_LOG_LEVEL",
-    type: "enum",
-    values: ["trace", "debug", "info", "warn", "error", "silent"],
-    default: "info",
-    doc: "How much is logged.",
-  },
+  logLevel: logLevelKey,
 } as const satisfies ConfigSpec;

@@ -1,4 +1,5 @@
 import type { ConfigSpec } from "../../lib/config/config.ts";
+import { logLevelKey } from "../../lib/run/log-level.ts";
 
 /** What a registry is told when it starts. */
 export interface RegistryConfig {
@@ -49,11 +50,5 @@ export const registryEnvironment = {
     optional: true,
     doc: "NATS server for events. Unset: events stay in the process.",
   },
-  logLevel: {
-    name: "REEVE_LOG_LEVEL",
-    type: "enum",
-    values: ["trace", "debug", "info", "warn", "error", "silent"],
-    default: "info",
-    doc: "What to log.",
-  },
+  logLevel: logLevelKey,
 } as const satisfies ConfigSpec;
