@@ -8,7 +8,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "unit",
-          include: ["{lib,services,cli,scripts,bench}/**/*.test.ts"],
+          include: ["{lib,services,cli,client,scripts,bench}/**/*.test.ts"],
           testTimeout: 30_000,
           hookTimeout: 30_000,
         },
@@ -16,7 +16,18 @@ export default defineConfig({
       {
         // More than one process: real services and a real nats-server.
         extends: true,
-        test: { name: "scenarios", include: ["test/**/*.test.ts"], testTimeout: 120_000, hookTimeout: 120_000 },
+        test: {
+          name: "scenarios",
+          include: ["test/**/*.test.ts"],
+          exclude: ["**/node_modules/**", "test/chaos/**"],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        // Everything at once, with parts that die. `npm run chaos` makes it larger.
+        extends: true,
+        test: { name: "chaos", include: ["test/chaos/**/*.test.ts"], testTimeout: 120_000, hookTimeout: 120_000 },
       },
     ],
     exclude: ["**/node_modules/**", "**/dist/**"],

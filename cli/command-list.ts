@@ -44,6 +44,11 @@ export const commandList: readonly CommandEntry[] = [
     load: async () => (await import("./commands/devices.ts")).registerDevices,
   },
   {
+    name: "device",
+    summary: "make machines devices, and keep devices out",
+    load: async () => (await import("./commands/device.ts")).registerDevice,
+  },
+  {
     name: "calls",
     summary: "list, show, watch and cancel calls",
     load: async () => (await import("./commands/calls.ts")).registerCalls,
@@ -57,6 +62,11 @@ export const commandList: readonly CommandEntry[] = [
     name: "audit",
     summary: "list, verify and prove the record",
     load: async () => (await import("./commands/audit.ts")).registerAudit,
+  },
+  {
+    name: "keys",
+    summary: "list and rotate the keys that sign",
+    load: async () => (await import("./commands/keys.ts")).registerKeys,
   },
   {
     name: "policy",
@@ -74,9 +84,29 @@ export const commandList: readonly CommandEntry[] = [
     load: async () => (await import("./commands/services.ts")).registerServices,
   },
   {
+    name: "migrate",
+    summary: "bring a service's database up to date",
+    load: async () => (await import("./commands/migrate.ts")).registerMigrate,
+  },
+  {
     name: "tokens",
     summary: "create, list and revoke the tokens of this machine's control plane",
     load: async () => (await import("./commands/tokens.ts")).registerTokens,
+  },
+  {
+    name: "certs",
+    summary: "make and show the certificates of the control plane",
+    load: async () => (await import("./commands/certs.ts")).registerCerts,
+  },
+  {
+    name: "login",
+    summary: "log in at an OpenID Connect provider",
+    load: async () => (await import("./commands/login.ts")).registerLogin,
+  },
+  {
+    name: "logout",
+    summary: "forget the login",
+    load: async () => (await import("./commands/login.ts")).registerLogin,
   },
   {
     name: "doctor",

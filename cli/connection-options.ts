@@ -4,21 +4,39 @@ import type { TargetFlags } from "./target.ts";
 import type { World } from "./world.ts";
 
 /** The words that say where to go, for a command that reads its own arguments. */
-export const connectionWords = ["registry", "policy", "token"] as const;
+export const connectionWords = ["registry", "policy", "token", "ca-file"] as const;
 
 /** What the connection flags mean, for help. */
 export const connectionHelp: Readonly<Record<(typeof connectionWords)[number], string>> = {
   registry: "the registry's address (REEVE_REGISTRY_URL)",
   policy: "policy's address (REEVE_POLICY_URL)",
   token: "the bearer token; better in REEVE_TOKEN, which other users cannot see",
+  "ca-file": "the authorities that https addresses are trusted by (REEVE_CA_FILE); default: the system's",
 };
 
-/** Adds --registry, --policy and --token to a command. */
+/** What stands for each word's value, for help. */
+export const connectionValues: Readonly<Record<(typeof connectionWords)[number], string>> = {
+  registry: "URL",
+  policy: "URL",
+  token: "TOKEN",
+  "ca-file": "FILE",
+};
+
+/** What each word says of the target. */
+export const connectionFlags: Readonly<Record<(typeof connectionWords)[number], keyof TargetFlags>> = {
+  registry: "registry",
+  policy: "policy",
+  token: "token",
+  "ca-file": "caFile",
+};
+
+/** Adds --registry, --policy, --token and --ca-file to a command. */
 export function withConnection(command: Command): Command {
   return command
     .addOption(new Option("--registry <url>", connectionHelp.registry))
     .addOption(new Option("--policy <url>", connectionHelp.policy))
-    .addOption(new Option("--token <token>", connectionHelp.token));
+    .addOption(new Option("--token <token>", connectionHelp.token))
+    .addOption(new Option("--ca-file <file>", connectionHelp["ca-file"]));
 }
 
 /** Runs something with a session, which is closed after it. */

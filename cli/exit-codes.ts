@@ -24,7 +24,7 @@ export const exitCodeHelp = `Exit codes:
     1  doctor found something broken, or the model of chat did not finish
     2  wrong usage or invalid input
     3  denied or blocked by policy, rejected by a human, or not allowed to the caller
-    4  still held when the wait was over, or the approval expired
+    4  still held when the wait was over, kept for a device that is away, or the approval expired
     5  the device or a service cannot be reached
     6  the tool ran longer than allowed
     7  cancelled
@@ -76,6 +76,16 @@ const CODES: Readonly<Record<Exclude<ErrorReason, { readonly __unknown: never }>
   [ErrorReason.INTERNAL]: ExitCode.INTERNAL,
   [ErrorReason.CALL_ENDED]: ExitCode.USAGE,
   [ErrorReason.RECEIPT_INVALID]: ExitCode.UNKNOWN,
+  [ErrorReason.TOKEN_REFUSED]: ExitCode.DENIED,
+  [ErrorReason.IDENTITY_REFUSED]: ExitCode.DENIED,
+  [ErrorReason.JOIN_REFUSED]: ExitCode.DENIED,
+  [ErrorReason.ENROLMENT_PENDING]: ExitCode.HELD,
+  [ErrorReason.DEVICE_LOCKED]: ExitCode.DENIED,
+  [ErrorReason.QUEUE_EXPIRED]: ExitCode.UNREACHABLE,
+  [ErrorReason.FAN_OUT_STOPPED]: ExitCode.TOOL_FAILED,
+  [ErrorReason.LEASE_LOST]: ExitCode.UNREACHABLE,
+  [ErrorReason.BUS_MESSAGE_REFUSED]: ExitCode.DENIED,
+  [ErrorReason.SELECTION_REFUSED]: ExitCode.USAGE,
 };
 
 /** The exit code for a reason. A reason of a newer control plane is internal. */

@@ -26,6 +26,11 @@ describe("the profile", () => {
     expect(await readdir(folder)).toEqual(["profile.json"]);
   });
 
+  it("may name a file of authorities", async () => {
+    await writeProfile(folder, { ...profile, caFile: "/ca.pem" });
+    expect(await readProfile(folder)).toEqual({ ...profile, caFile: "/ca.pem" });
+  });
+
   it("is for its owner only, whatever the umask", async () => {
     for (const umask of [0o000, 0o777]) {
       const before = process.umask(umask);

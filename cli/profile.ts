@@ -1,9 +1,10 @@
-import { chmod, mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
+import { readFile, rm, stat } from "node:fs/promises";
 import { homedir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import type { JsonValue } from "@bufbuild/protobuf";
 import { parseStrictJson } from "../lib/serve/strict-json.ts";
 import { UsageError } from "./errors/usage-error.ts";
+import { writePrivateFile } from "./private-file.ts";
 import type { World } from "./world.ts";
 
 /** Where a control plane is and how to be let in: what `reeve up` leaves for the other commands. */
@@ -16,6 +17,8 @@ export interface Profile {
   token: string;
   /** The folder with the services' state, where the control plane runs on this machine. */
   stateDir: string;
+  /** A file with the authorities that its https addresses are trusted by. Default: the system's. */
+  caFile?: string;
 }
 
 type Env = World["env"];
@@ -58,21 +61,8 @@ export async function readProfile(folder: string): Promise<Profile | undefined> 
 }
 
 /** Writes a profile, mode 0600, whole or not at all. Makes the folder, mode 0700. */
-export async function writeProfile(folder: string, profile: Profile): Promise<void> {
-  const path = profilePath(folder);
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const temporary = `${path}.${process.pid}.tmp`;
-  await rm(temporary, { force: true });
-  const file = await open(temporary, "wx", 0o600);
-  try {
-    await file.writeFile(textOf(profile));
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  // A file mode is cut by the umask, never widened; a stricter umask would lock out the owner.
-  await chmod(temporary, 0o600);
-  await rename(temporary, path);
+export function writeProfile(folder: string, profile: Profile): Promise<void> {
+  return writePrivateFile(profilePath(folder), textOf(profile));
 }
 
 /** Takes the profile away; does nothing where there is none. */
@@ -80,8 +70,8 @@ export async function removeProfile(folder: string): Promise<void> {
   await rm(profilePath(folder), { force: true });
 }
 
-function textOf({ registry, policy, token, stateDir }: Profile): string {
-  return `${JSON.stringify({ registry, policy, token, state_dir: stateDir }, undefined, 2)}\n`;
+function textOf({ registry, policy, token, stateDir, caFile }: Profile): string {
+  return `${JSON.stringify({ registry, policy, token, state_dir: stateDir, ca_file: caFile }, undefined, 2)}\n`;
 }
 
 function profileOf(bytes: Uint8Array, path: string): Profile {
@@ -94,7 +84,8 @@ function profileOf(bytes: Uint8Array, path: string): Profile {
     throw damaged(error);
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw damaged();
-  const { registry, policy, token, state_dir: stateDir } = value;
+  const { registry, policy, token, state_dir: stateDir, ca_file: caFile } = value;
   if (typeof registry !== "string" || typeof policy !== "string" || typeof token !== "string") throw damaged();
-  return { registry, policy, token, stateDir: typeof stateDir === "string" ? stateDir : "" };
+  const known = { registry, policy, token, stateDir: typeof stateDir === "string" ? stateDir : "" };
+  return typeof caFile === "string" ? { ...known, caFile } : known;
 }

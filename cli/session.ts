@@ -1,10 +1,15 @@
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { AuditService } from "../gen/ts/reeve/audit/v1/audit_service_pb.ts";
 import { ApprovalService } from "../gen/ts/reeve/policy/v1/approval_service_pb.ts";
+import { KeyService } from "../gen/ts/reeve/policy/v1/key_service_pb.ts";
 import { PolicyService } from "../gen/ts/reeve/policy/v1/policy_service_pb.ts";
+import { EnrolmentService } from "../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import { FanOutService } from "../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
 import { RegistryService } from "../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { createServiceTransport } from "../lib/serve/client.ts";
+import { readCaFile } from "./ca-file.ts";
 import { UsageError } from "./errors/usage-error.ts";
+import { currentLogin } from "./login/current-token.ts";
 import { dataDir, readProfile } from "./profile.ts";
 import { resolveTarget, type Target, type TargetFlags } from "./target.ts";
 import type { World } from "./world.ts";
@@ -12,9 +17,12 @@ import type { World } from "./world.ts";
 /** A command's clients. */
 export interface Session {
   readonly registry: Client<typeof RegistryService>;
+  readonly fanOut: Client<typeof FanOutService>;
+  readonly enrolment: Client<typeof EnrolmentService>;
   readonly approvals: Client<typeof ApprovalService>;
   readonly policy: Client<typeof PolicyService>;
   readonly audit: Client<typeof AuditService>;
+  readonly keys: Client<typeof KeyService>;
   /** False where nobody said where policy is: then its clients throw a UsageError. */
   readonly hasPolicy: boolean;
   /** The local state folder, where the control plane is this machine's own. */
@@ -30,14 +38,16 @@ export async function openSession(world: World, flags: TargetFlags): Promise<Ses
 }
 
 /** Where to go, from flags, environment and profile. */
-export async function findTarget({ env }: Pick<World, "env">, flags: TargetFlags): Promise<Target> {
-  return resolveTarget(flags, env, await readProfile(dataDir(env)));
+export async function findTarget(world: Pick<World, "env" | "now">, flags: TargetFlags): Promise<Target> {
+  const profile = await readProfile(dataDir(world.env));
+  return resolveTarget(flags, world.env, profile, await currentLogin(world));
 }
 
-/** Clients of a known target. */
-export function sessionAt({ registry, policy, token, stateDir }: Target): Session {
+/** Clients of a known target. Throws a UsageError where its file of authorities cannot be read. */
+export function sessionAt({ registry, policy, token, stateDir, caFile }: Target): Session {
+  const ca = caFile === undefined ? undefined : readCaFile(caFile);
   const transports = [registry, policy].map((baseUrl) => {
-    return baseUrl === undefined ? undefined : createServiceTransport({ baseUrl, token });
+    return baseUrl === undefined ? undefined : createServiceTransport({ baseUrl, token, ca });
   });
   const [first, second] = transports;
   return {
@@ -54,9 +64,12 @@ export function sessionOver(transports: { registry: Transport; policy: Transport
   const { registry, policy = nowhere } = transports;
   return {
     registry: createClient(RegistryService, registry),
+    fanOut: createClient(FanOutService, registry),
+    enrolment: createClient(EnrolmentService, registry),
     approvals: createClient(ApprovalService, policy),
     policy: createClient(PolicyService, policy),
     audit: createClient(AuditService, policy),
+    keys: createClient(KeyService, policy),
     hasPolicy: transports.policy !== undefined,
     stateDir: undefined,
     close: () => undefined,

@@ -68,6 +68,15 @@ describe("where a command goes", () => {
     expect(resolveTarget({ registry }, { REEVE_TOKEN: "t" }, undefined).warnings).toEqual(warnings);
   });
 
+  it("trusts the authorities of a flag, else of the environment, else of the profile at its own address", () => {
+    const env = { REEVE_CA_FILE: "/env.pem", REEVE_TOKEN: "t" };
+    const own = { ...profile, caFile: "/own.pem" };
+    expect(resolveTarget({ caFile: "/flag.pem" }, env, own).caFile).toBe("/flag.pem");
+    expect(resolveTarget({}, env, own).caFile).toBe("/env.pem");
+    expect(resolveTarget({}, {}, own).caFile).toBe("/own.pem");
+    expect(resolveTarget({ registry: "https://other" }, { REEVE_TOKEN: "t" }, own).caFile).toBeUndefined();
+  });
+
   it("warns of a token on the command line", () => {
     expect(resolveTarget({ token: "t" }, {}, profile).warnings).toEqual([expect.stringContaining("list of processes")]);
   });

@@ -1,4 +1,5 @@
 import { UsageError } from "./errors/usage-error.ts";
+import type { Login } from "./login/login-file.ts";
 import type { Profile } from "./profile.ts";
 import type { World } from "./world.ts";
 
@@ -7,6 +8,8 @@ export interface TargetFlags {
   registry?: string;
   policy?: string;
   token?: string;
+  /** A file with the authorities that https addresses are trusted by. */
+  caFile?: string;
 }
 
 /** Where a command goes, as whom. */
@@ -16,6 +19,8 @@ export interface Target {
   /** Policy's address; undefined where nobody said it. */
   policy: string | undefined;
   token: string;
+  /** A file with the authorities that https addresses are trusted by; undefined for the system's. */
+  caFile: string | undefined;
   /** The state folder, where the target is the control plane that the profile is about. */
   stateDir: string | undefined;
   /** Worth telling the person who asked. */
@@ -23,25 +28,35 @@ export interface Target {
 }
 
 /**
- * Where to go: a flag, else the environment, else the profile, each address by itself. The profile's token is sent to
- * the profile's addresses only, so that nobody gets it by having another address put into the environment.
+ * Where to go: a flag, else the environment, else the login, else the profile, each address by itself. The token of a
+ * login or a profile is sent to its own addresses only, so that nobody gets it by having another address put into the
+ * environment.
  *
  * Throws a UsageError where something is missing.
  */
-export function resolveTarget(flags: TargetFlags, env: World["env"], profile: Profile | undefined): Target {
-  const registry = flags.registry || env.REEVE_REGISTRY_URL || profile?.registry;
+export function resolveTarget(
+  flags: TargetFlags,
+  env: World["env"],
+  profile: Profile | undefined,
+  login?: Login,
+): Target {
+  const registry = flags.registry || env.REEVE_REGISTRY_URL || login?.registry || profile?.registry;
   if (registry === undefined || registry === "") throw unknownControlPlane();
   const home = profile !== undefined && sameAddress(registry, profile.registry);
-  const policy = flags.policy || env.REEVE_POLICY_URL || (home ? profile.policy : undefined);
+  const entered = login !== undefined && sameAddress(registry, login.registry);
+  const policy =
+    flags.policy || env.REEVE_POLICY_URL || (entered ? login.policy : undefined) || (home ? profile.policy : undefined);
   const own = flags.token || env.REEVE_TOKEN;
   const inside = home && (policy === undefined || sameAddress(policy, profile.policy));
-  const token = own || (inside ? profile.token : undefined);
+  const isFor = entered && (policy === undefined || sameAddress(policy, login.policy ?? ""));
+  const token = own || (isFor ? login.idToken : undefined) || (inside ? profile.token : undefined);
   if (token === undefined || token === "") throw noToken(profile !== undefined);
   for (const address of [registry, policy]) if (address !== undefined) checkAddress(address);
   return {
     registry,
     policy,
     token,
+    caFile: flags.caFile || env.REEVE_CA_FILE || (home ? profile.caFile : undefined),
     stateDir: inside && profile.stateDir !== "" ? profile.stateDir : undefined,
     warnings: [...(flags.token ? [TOKEN_IN_SIGHT] : []), ...[registry, policy].flatMap(inClear)],
   };

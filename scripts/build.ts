@@ -15,6 +15,9 @@ async function build(): Promise<string> {
   await rm(target, { recursive: true, force: true });
   const { code, output } = await runTool("tsc", ["-p", "tsconfig.build.json"]);
   if (code !== 0) return output;
+  // Others compile against the client, and against nothing else.
+  const declarations = await runTool("tsc", ["-p", "tsconfig.client.json"]);
+  if (declarations.code !== 0) return declarations.output;
   for (const path of ASSETS) {
     await cp(join(repositoryRoot, path), join(target, path), { recursive: true, filter: isAsset });
   }

@@ -4,6 +4,7 @@ import { staleFiles } from "./check/generated.ts";
 import { machinePathUses } from "./check/machine-paths.ts";
 import { runSteps } from "./check/run-steps.ts";
 import { findingsStep, type Step, toolStep } from "./check/step.ts";
+import { staleConfiguration } from "./configuration/document.ts";
 import { checkImportDirections } from "./import-directions.ts";
 import { repositoryRoot } from "./repository-root.ts";
 import { writeThirdParty } from "./third-party.ts";
@@ -24,6 +25,7 @@ const STEPS: readonly Step[] = [
   toolStep("proto format", "buf", ["format", "proto", "--diff", "--exit-code"]),
   { name: "proto breaking changes", run: () => checkBreaking() },
   findingsStep("generated code", staleFiles),
+  findingsStep("documentation of settings", staleConfiguration),
   findingsStep("import directions", checkImportDirections),
   findingsStep("no paths of this machine", machinePathUses),
 ];

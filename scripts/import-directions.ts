@@ -3,11 +3,12 @@ import { join, sep } from "node:path";
 import { findViolations } from "./import-directions/rules.ts";
 import { repositoryRoot } from "./repository-root.ts";
 
-const SOURCES = "{gen,lib,services,cli,test,bench,scripts}/**/*.ts";
+const SOURCES = "{gen,lib,services,cli,client,examples,test,bench,scripts}/**/*.ts";
 
 /**
- * Checks who imports what: `gen → lib → services, cli`, no service imports another, one folder starts programs, one
- * file knows node:sqlite, and only main.ts and config.ts read the environment. Returns one line for each violation.
+ * Checks who imports what: `gen → lib → services, cli`, `gen → client`, no service imports another, one folder starts programs, one
+ * file knows node:sqlite and one folder pg, and only main.ts and config.ts read the environment. Returns one line for
+ * each violation.
  */
 export async function checkImportDirections(root: string = repositoryRoot): Promise<string[]> {
   const manifest: unknown = JSON.parse(await readFile(join(root, "package.json"), "utf8"));

@@ -1,4 +1,9 @@
-import { type Approval, ApprovalState, ApprovalStateSchema } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import {
+  type Approval,
+  type ApprovalSpec,
+  ApprovalState,
+  ApprovalStateSchema,
+} from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
 import { enumName } from "../print/enum-name.ts";
 import { visible, visibleLine } from "../print/escape.ts";
 import type { Style } from "../print/style.ts";
@@ -18,12 +23,18 @@ export function renderCard(approval: Approval, style: Style): string {
   ].join("\n");
 }
 
+/** Where it would run: the device's name, and for a fan-out how many more there are. */
+export function whereText({ deviceName, devices }: Pick<ApprovalSpec, "deviceName" | "devices">): string {
+  return devices.length > 1 ? `${deviceName} and ${devices.length - 1} more` : deviceName;
+}
+
 /** All that is known besides the card, a line each. */
 export function renderDetails({ spec, createTime, expireTime }: Approval, style: Style): string {
   if (spec === undefined) return "";
   const facts = {
     call: spec.callId,
-    device: `${spec.deviceName} (${spec.deviceId})`,
+    device: spec.devices.length === 0 ? `${spec.deviceName} (${spec.deviceId})` : "",
+    devices: spec.devices.map(({ id, name }) => `${name} (${id})`).join(", "),
     tool: spec.tool,
     "asked by": spec.principalId,
     purpose: spec.purpose,

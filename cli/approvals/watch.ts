@@ -7,6 +7,7 @@ import { styleFor } from "../print/style.ts";
 import type { Session } from "../session.ts";
 import type { World } from "../world.ts";
 import { createAskQueue } from "./ask-queue.ts";
+import { whereText } from "./card.ts";
 import { isPending } from "./decide.ts";
 
 /**
@@ -25,7 +26,9 @@ export async function watchApprovals(session: Session, json: boolean, world: Wor
     }
     const state = enumName(ApprovalStateSchema, approval.status?.state);
     const by = approval.status?.decidedBy ? ` by ${approval.status.decidedBy}` : "";
-    const line = visibleLine(`${approval.id} ${state}${by}: ${approval.spec?.tool} on ${approval.spec?.deviceName}`);
+    const line = visibleLine(
+      `${approval.id} ${state}${by}: ${approval.spec?.tool} on ${approval.spec && whereText(approval.spec)}`,
+    );
     world.stdout.write(`${isPending(approval) ? style.yellow(line) : line}\n`);
     if (isPending(approval)) void asking?.ask(approval.id);
     else asking?.withdraw(approval.id);

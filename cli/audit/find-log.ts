@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
+import { formatVkeys, parseVkeys } from "../../lib/sign/vkeys.ts";
 import { type LogSource, openLogFile, rpcLogSource } from "../../services/policy/audit/log-source.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { dataDir, readProfile } from "../profile.ts";
@@ -14,7 +15,9 @@ import type { World } from "../world.ts";
 export interface LogFlags extends TargetFlags {
   /** Policy's database file. */
   db?: string;
-  /** The verifier key: its text, or a file that holds it. */
+  /** Policy's PostgreSQL database, whose URL is in the environment. */
+  databaseUrl?: true;
+  /** The verifier key: its text, or a file that holds it, or several, one a line. */
   key?: string;
   /** Ask the service even where the file is at hand. */
   remote?: true;
@@ -26,22 +29,23 @@ export interface FoundLog {
   key: string;
   /** Where both are from, for people. */
   from: string;
-  close(): void;
+  close(): void | Promise<void>;
 }
 
 /**
- * The log to verify: the database file that was named, else the one of this machine's control plane, else what a
+ * The log to verify: the database that was named, else the one of this machine's control plane, else what a
  * service tells. Throws a UsageError where there is none, or no key for it.
  */
 export async function findLog(flags: LogFlags, world: World): Promise<FoundLog> {
+  if (flags.databaseUrl) return logDatabase(flags, world);
   const path = flags.db ?? (flags.remote ? undefined : await localLog(flags, world));
   return path === undefined ? remoteLog(flags, world) : logFile(path, flags.key);
 }
 
-/** The verifier key that a flag names: the text itself, or the content of a file. */
+/** The verifier keys that a flag names, one a line: the text itself, or the content of a file. */
 export async function readKey(named: string): Promise<string> {
-  const text = existsSync(named) ? await readFile(named, "utf8") : named;
-  if (/^\S+\+[0-9a-f]{8}\+\S+\s*$/.test(text)) return text.trim();
+  const keys = parseVkeys(existsSync(named) ? await readFile(named, "utf8") : named);
+  if (keys) return formatVkeys(keys);
   throw new UsageError(`--key: ${named} is neither a verifier key nor a file that holds one`);
 }
 
@@ -85,6 +89,26 @@ function openLog(path: string): ReturnType<typeof openLogFile> {
       { message: `${path} cannot be read as policy's database: ${why}`, cause },
     );
   }
+}
+
+const URL_VARIABLE = "REEVE_POLICY_DATABASE_URL";
+
+async function logDatabase({ db, key }: LogFlags, { env }: World): Promise<FoundLog> {
+  const url = env[URL_VARIABLE] ?? "";
+  if (db !== undefined) throw new UsageError("--db and --database-url are two logs: name one of them");
+  if (url === "") throw new UsageError(`--database-url reads the URL from ${URL_VARIABLE}, which is not set`);
+  if (key === undefined) {
+    throw new UsageError("--database-url needs --key: a key that the database told of itself would prove nothing", [
+      "checkpoint.vkey lies in the state folder of each policy replica",
+    ]);
+  }
+  const verifierKey = await readKey(key);
+  const { openLogDatabase } = await import("../../services/policy/audit/log-database.ts");
+  const { source, label, close } = await openLogDatabase(url).catch((cause: unknown) => {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new UsageError(`${URL_VARIABLE}: ${why}`, [], { cause });
+  });
+  return { source, key: verifierKey, from: `${label}, key ${key}`, close };
 }
 
 async function remoteLog(flags: LogFlags, world: World): Promise<FoundLog> {

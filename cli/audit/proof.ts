@@ -4,8 +4,8 @@ import type { GetInclusionProofResponse } from "../../gen/ts/reeve/audit/v1/audi
 import { type Record, RecordSchema } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { leafHash } from "../../lib/merkle/hash.ts";
 import { parseStrictJson } from "../../lib/serve/strict-json.ts";
-import { parseVkey } from "../../lib/sign/note.ts";
 import { verifyTlogProof } from "../../lib/sign/tlog-proof.ts";
+import { parseVkeys } from "../../lib/sign/vkeys.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { wholeJson } from "../print/json.ts";
 
@@ -46,9 +46,9 @@ export async function readBundle(path: string, leafPath: string | undefined): Pr
 
 /** Checks a proof offline: the checkpoint's signature, and that its tree holds exactly this record at this index. */
 export function checkProof({ text, leaf }: ProofBundle, verifierKey: string): ProofCheck {
-  const key = parseVkey(verifierKey);
-  if (key === undefined) throw new UsageError("the verifier key is none");
-  const result = verifyTlogProof(text, leafHash(leaf), key);
+  const keys = parseVkeys(verifierKey);
+  if (keys === undefined) throw new UsageError("the verifier key is none");
+  const result = verifyTlogProof(text, leafHash(leaf), ...keys);
   if (!result.ok) return { ok: false, why: WHY[result.kind] };
   const { size, origin } = result.checkpoint;
   return { ok: true, index: result.index, size, origin, record: decode(leaf) };

@@ -15,6 +15,9 @@ import { type HelpOptions, toolHelp } from "./tool-help.ts";
 /** How `reeve call` is typed. */
 export const callUsage = "DEVICE TOOL [--flag VALUE ...] [options] [-- ARGV ...]";
 
+/** How it is typed for many devices. */
+export const fanOutUsage = "--on SELECTOR|--devices NAME,… TOOL [--flag VALUE ...] [options] [-- ARGV ...]";
+
 /** The help that was asked for: a tool's own where one is named. */
 export async function showCallHelp(words: CallWords, world: World): Promise<void> {
   const options = { width: Math.min(world.stdout.columns ?? 100, 120), style: styleFor(world, world.stdout) };
@@ -26,6 +29,7 @@ export async function showCallHelp(words: CallWords, world: World): Promise<void
 function generalHelp({ width, style }: HelpOptions): string {
   return [
     `${style.bold("Usage:")} reeve call ${callUsage}`,
+    `       reeve call ${fanOutUsage}`,
     "",
     "Call a tool on a device. The flags come from the tool's input schema:",
     "`reeve call DEVICE TOOL --help` lists them, and `reeve tools` lists the tools.",

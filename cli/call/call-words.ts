@@ -1,5 +1,6 @@
-import { connectionHelp, connectionWords } from "../connection-options.ts";
+import { connectionFlags, connectionHelp, connectionValues, connectionWords } from "../connection-options.ts";
 import { UsageError } from "../errors/usage-error.ts";
+import { choosesMany, FAN_OUT_WORDS, fanOutHelp } from "../fan-out/words.ts";
 import { parseDuration } from "../flags/duration.ts";
 import type { HelpEntry } from "../flags/help.ts";
 import { createWords, type FlagWord, flagWord, valueFor, type Words } from "../flags/words.ts";
@@ -7,6 +8,7 @@ import type { TargetFlags } from "../target.ts";
 
 /** A call as it was typed: everything but the tool's own flags has been read. */
 export interface CallWords {
+  /** Undefined too where the call goes to many devices. */
   device: string | undefined;
   tool: string | undefined;
   /** The words that are for the tool. */
@@ -40,8 +42,13 @@ export const callHelp: readonly HelpEntry[] = [
   { term: "--no-wait", text: "return as soon as policy has decided; the call goes on" },
   { term: "--call-id ID", text: "the call's id: the same id with the same input runs nothing twice" },
   { term: "--purpose TEXT", text: "why this is wanted: shown to the human who decides" },
+  {
+    term: "--queue DURATION",
+    text: "keep the call for so long when its device is away, such as 1h: it is delivered when the device is back, after policy was asked again. At most 7d",
+  },
+  ...fanOutHelp,
   ...connectionWords.map((word) => ({
-    term: `--${word} ${word === "token" ? "TOKEN" : "URL"}`,
+    term: `--${word} ${connectionValues[word]}`,
     text: connectionHelp[word],
   })),
   { term: "-h, --help", text: "show help; after DEVICE TOOL: the tool's own" },
@@ -51,9 +58,12 @@ const VALUED = ["output", "wait", "call-id", "purpose", ...connectionWords];
 const SWITCHES = ["help", "no-wait"];
 const LETTERS: Readonly<Record<string, string>> = { "-o": "output", "-h": "help" };
 
+/** The options of `reeve call` alone: pass them to `readCallWords`. */
+export const callOptions: readonly string[] = ["queue", ...FAN_OUT_WORDS];
+
 /** The names that no flag of a tool can have. */
 export function takenNames(extra: readonly string[] = []): ReadonlySet<string> {
-  return new Set([...VALUED, ...SWITCHES, "json", ...extra]);
+  return new Set([...VALUED, ...SWITCHES, "json", ...callOptions, ...extra]);
 }
 
 /** The longest a call that a human must decide on can be waited for. */
@@ -61,7 +71,7 @@ const MAX_WAIT_MS = 3_600_000;
 
 /**
  * Reads a call's command line. Options may stand anywhere before "--"; the first two other words are the device and the
- * tool. Throws a UsageError.
+ * tool, or the first one the tool where many devices were chosen before it. Throws a UsageError.
  *
  * @param extraNames options with a value of the one command that reads this.
  */
@@ -71,23 +81,21 @@ export function readCallWords(argv: readonly string[], extraNames: readonly stri
   const places: string[] = [];
   const toolWords: string[] = [];
   let json = false;
+  const placesLeft = () => (choosesMany(given) ? 1 : 2) - places.length;
   for (let word = words.take(); word !== undefined; word = words.take()) {
     const typed = flagWord(word);
     const name = typed && (LETTERS[typed.name] ?? typed.name.replace(/^--/, ""));
     if (word === "--") toolWords.push(word, ...words.rest());
-    else if (typed === undefined || name === undefined) place(word, places, toolWords);
+    else if (typed === undefined || name === undefined) (placesLeft() > 0 ? places : toolWords).push(word);
     else if (name === "json") json = takeJson(typed, words, given) || json;
     else if (VALUED.includes(name) || extraNames.includes(name)) set(given, name, valueFor(typed, words));
     else if (SWITCHES.includes(name)) set(given, name, noValue(typed));
-    else if (places.length === 2) toolWords.push(word);
+    else if (placesLeft() <= 0) toolWords.push(word);
     else throw new UsageError(`${typed.name} stands before DEVICE TOOL, and is no option of every call`);
   }
+  if (placesLeft() < 0) throw new UsageError("--on and --devices stand before TOOL, and in the place of DEVICE");
+  if (choosesMany(given)) places.unshift("");
   return assemble(given, places, toolWords, json, extraNames);
-}
-
-function place(word: string, places: string[], toolWords: string[]): void {
-  if (places.length < 2) places.push(word);
-  else toolWords.push(word);
 }
 
 /** "--json" with an input after it sets the input; alone it asks for JSON output. True for the latter. */
@@ -119,14 +127,14 @@ function assemble(
   const target: TargetFlags = {};
   for (const word of connectionWords) {
     const value = given.get(word);
-    if (value !== undefined) target[word] = value;
+    if (value !== undefined) target[connectionFlags[word]] = value;
   }
   const output = given.get("output") ?? (json ? "json" : "text");
   if (output !== "text" && output !== "json")
     throw new UsageError(`--output: ${JSON.stringify(output)} is neither text nor json`);
   const wait = given.get("wait");
   return {
-    device,
+    device: device === "" ? undefined : device,
     tool,
     toolWords,
     target,

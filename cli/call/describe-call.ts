@@ -43,6 +43,8 @@ export function describeCall(call: Call, style: Style): string {
     decision: decisionText(call),
     grant: call.grantId,
     approval: call.approvalId,
+    "fan-out": call.fanOutId,
+    "kept until": call.queueExpireTime === undefined ? "" : timeText(call.queueExpireTime),
     "arguments digest": call.argsDigest,
     error: errorLine(call),
     receipt: receiptText(call),
@@ -77,6 +79,6 @@ function tookText({ createTime, endTime }: Call): string {
 /** Green for what went well, yellow for what waits, red for the rest. */
 function paintState(state: string, style: Style): string {
   if (state === "succeeded") return style.green(state);
-  const ended = !["received", "held", "permitted", "dispatched"].includes(state);
+  const ended = !["received", "held", "queued", "permitted", "dispatched"].includes(state);
   return ended ? style.red(state) : style.yellow(state);
 }

@@ -4,6 +4,7 @@ import { ExitCode, exitCodeOfReason } from "../exit-codes.ts";
 
 const BY_STATE: Readonly<Partial<Record<number, number>>> = {
   [CallState.HELD]: ExitCode.HELD,
+  [CallState.QUEUED]: ExitCode.HELD,
   [CallState.DENIED]: ExitCode.DENIED,
   [CallState.REJECTED]: ExitCode.DENIED,
   [CallState.EXPIRED]: ExitCode.HELD,

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { isEnd } from "../../services/agent/toolbox/call-progress.ts";
 import type { Session } from "../session.ts";
 
 /** How long to wait before each new look, in milliseconds: 2 seconds in all. */
@@ -16,7 +17,7 @@ export async function recordedCall({ registry }: Pick<Session, "registry">, call
   if (RECORDED_BY_POLICY.has(call.state)) return call;
   let latest = call;
   for (const ms of LOOKS_MS) {
-    if (latest.outcomeAuditIndex !== undefined || latest.state < CallState.SUCCEEDED) break;
+    if (latest.outcomeAuditIndex !== undefined || !isEnd(latest.state)) break;
     await sleep(ms);
     latest = (await registry.getCall({ callId: call.id })).call ?? latest;
   }

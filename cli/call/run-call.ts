@@ -21,6 +21,8 @@ export interface CallOrder {
   waitMs: number;
   /** Do not wait for anything but policy's decision. */
   noWait: boolean;
+  /** How long to keep the call for a device that is away, in seconds; 0 is not at all. */
+  queueSeconds: number;
 }
 
 /** What running a call rests on. */
@@ -38,19 +40,20 @@ const CANCEL_GRACE_MS = 60_000;
 const RETRY_DELAYS_MS = [200, 400, 800, 1600, 3000, 4000, 5000, 5000];
 
 /**
- * Sends a call and resolves with it at its end, or as it stands when nobody has decided in time. Throws why it never
+ * Sends a call and resolves with it at its end, or as it stands when nobody has decided in time or its device is away. Throws why it never
  * became a call, and INTERRUPTED where its end is not known.
  */
 export async function runCall(order: CallOrder, options: RunOptions): Promise<Call> {
   const callId = order.callId ?? `cli-${randomBytes(12).toString("hex")}`;
-  const { device, tool, params, purpose = "", waitMs, noWait } = order;
-  const request = { device, tool, params, callId, purpose, waitMs: Math.max(1, waitMs), source: Source.CLI };
+  const { waitMs: wanted, noWait, purpose = "", ...wish } = order;
+  const waitMs = Math.max(1, wanted);
+  const request = { ...wish, callId, purpose, waitMs, source: Source.CLI };
   const { registry } = options.session;
   if (noWait) return present((await registry.callTool({ ...request, noWait })).call);
   const end = await followCall({
     client: registry,
     request,
-    approvalWaitMs: waitMs,
+    approvalWaitMs: wanted,
     cancelGraceMs: CANCEL_GRACE_MS,
     retryDelaysMs: RETRY_DELAYS_MS,
     signal: options.signal,
@@ -63,6 +66,7 @@ function callOf(end: CallEnd, callId: string): Call {
   switch (end.kind) {
     case "ended":
     case "held":
+    case "queued":
       return end.call;
     case "refused":
       throw fault(end.refusal.error?.reason ?? ErrorReason.INTERNAL, end.refusal.error?.metadata, {

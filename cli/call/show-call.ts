@@ -1,11 +1,13 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { type Call, CallState, CallStateSchema } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
+import { isEnd } from "../../services/agent/toolbox/call-progress.ts";
 import { describeDetail, errorText } from "../errors/describe-error.ts";
 import { enumName } from "../print/enum-name.ts";
 import { visibleLine } from "../print/escape.ts";
 import { readable } from "../print/readable.ts";
 import { styleFor } from "../print/style.ts";
+import { timeText } from "../print/time.ts";
 import type { World } from "../world.ts";
 import type { LiveOutput } from "./live-output.ts";
 
@@ -13,9 +15,16 @@ import type { LiveOutput } from "./live-output.ts";
 export function showCall(call: Call, tool: Tool, live: LiveOutput, world: World): void {
   const note = (text: string) => world.stderr.write(`reeve: ${text}\n`);
   if (call.state === CallState.SUCCEEDED) showOutput(call, tool, live, world, note);
-  else if (call.state > CallState.SUCCEEDED) world.stderr.write(failureText(call));
+  else if (isEnd(call.state)) world.stderr.write(failureText(call));
   else if (call.state === CallState.HELD) note(heldText(call));
+  else if (call.state === CallState.QUEUED) note(queuedText(call));
   else note(`${call.id} goes on: \`reeve calls watch ${call.id}\` shows how`);
+}
+
+/** What becomes of a call whose device is away. */
+export function queuedText(call: Pick<Call, "id" | "queueExpireTime">): string {
+  const id = visibleLine(call.id);
+  return `${id} is kept until ${timeText(call.queueExpireTime)} for its device, which is away: \`reeve calls watch ${id}\` waits for it, \`reeve calls cancel ${id}\` ends it`;
 }
 
 /** What to do about a call that a human must decide on. */

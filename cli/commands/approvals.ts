@@ -6,7 +6,7 @@ import {
   ApprovalStateSchema,
 } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
 import { askForApproval } from "../approvals/ask.ts";
-import { renderCard, renderDetails } from "../approvals/card.ts";
+import { renderCard, renderDetails, whereText } from "../approvals/card.ts";
 import { approve, deny, isPending, readApproval } from "../approvals/decide.ts";
 import { watchApprovals } from "../approvals/watch.ts";
 import { withConnection, withSession } from "../connection-options.ts";
@@ -80,7 +80,7 @@ function rowOf({ id, spec, status, createTime, expireTime }: Approval): string[]
     id,
     enumName(ApprovalStateSchema, status?.state),
     spec?.tool ?? "",
-    spec?.deviceName ?? "",
+    spec ? whereText(spec) : "",
     spec?.principalId ?? "",
     timeText(createTime),
     timeText(expireTime),

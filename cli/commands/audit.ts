@@ -50,6 +50,7 @@ export function registerAudit(program: Command, world: World): void {
       "--db <file>",
       "policy's database; default: this machine's control plane, read without it; else over the network",
     )
+    .option("--database-url", "policy's PostgreSQL database, whose URL is in REEVE_POLICY_DATABASE_URL; needs --key")
     .option("--key <key>", "the verifier key, or a file that holds it; default: checkpoint.vkey beside the database")
     .option("--witness <file>", "a checkpoint that somebody else has kept; may be repeated", collect, [])
     .option("--remote", "ask the service even where the database is at hand")
@@ -100,7 +101,7 @@ async function verify(flags: LogFlags & { witness: string[]; json?: true }, worl
       );
     if (!report.ok) world.setExitCode(ExitCode.AUDIT);
   } finally {
-    log.close();
+    await log.close();
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { callUsage, showCallHelp } from "../call/call-help.ts";
-import { type CallWords, readCallWords, takenNames } from "../call/call-words.ts";
+import { callUsage, fanOutUsage, showCallHelp } from "../call/call-help.ts";
+import { type CallWords, callOptions, readCallWords, takenNames } from "../call/call-words.ts";
 import { exitCodeOfCall } from "../call/exit-code.ts";
 import { findTool } from "../call/find-tool.ts";
 import { helpHeldCall } from "../call/held.ts";
@@ -13,8 +13,11 @@ import { showCall } from "../call/show-call.ts";
 import { callJson } from "../call/show-receipt.ts";
 import { withSession } from "../connection-options.ts";
 import { UsageError } from "../errors/usage-error.ts";
+import { runFanOut } from "../fan-out/run.ts";
+import { choosesMany, FAN_OUT_WORDS } from "../fan-out/words.ts";
 import { jsonDocument } from "../print/json.ts";
 import { canAsk } from "../print/prompt.ts";
+import { queueSeconds } from "../queue/queue-option.ts";
 import type { Session } from "../session.ts";
 import type { World } from "../world.ts";
 
@@ -35,10 +38,18 @@ export function registerCall(program: Command, world: World): void {
 
 async function call(argv: readonly string[], world: World): Promise<void> {
   world.setErrorFormat("text");
-  const words = readCallWords(argv);
+  const words = readCallWords(argv, callOptions);
   world.setErrorFormat(words.output);
   if (words.help) return showCallHelp(words, world);
   const { device, tool } = words;
+  const many = choosesMany(words.extra);
+  if (many && tool !== undefined) {
+    return withSession(world, words.target, (session) =>
+      runFanOut({ session, tool, words, waitMs: waitMsFor(words, session, world), world }),
+    );
+  }
+  if (many) throw new UsageError("TOOL is needed", [`usage: reeve call ${fanOutUsage}`]);
+  refuseFanOutOptions(words);
   if (device === undefined || tool === undefined)
     throw new UsageError("DEVICE and TOOL are needed", [`usage: reeve call ${callUsage}`]);
   await withSession(world, words.target, (session) => callTool(session, device, tool, words, world));
@@ -52,15 +63,15 @@ async function callTool(session: Session, device: string, name: string, words: C
   // Aborted when the call has left the held state, and with it any question on the terminal.
   let held = new AbortController();
   try {
-    const waitMs = words.waitMs ?? (canAsk(world) && session.hasPolicy ? WAIT_MS.asked : WAIT_MS.unattended);
     const order = {
       device,
       tool: name,
       params,
       callId: words.callId,
       purpose: words.purpose,
-      waitMs,
+      waitMs: waitMsFor(words, session, world),
       noWait: words.noWait,
+      queueSeconds: queueSeconds(words.extra.get("queue")),
     };
     const asked: Promise<void>[] = [];
     const ended = await runCall(order, {
@@ -84,4 +95,13 @@ async function callTool(session: Session, device: string, name: string, words: C
     held.abort();
     interrupts.close();
   }
+}
+
+function waitMsFor({ waitMs }: CallWords, { hasPolicy }: Session, world: World): number {
+  return waitMs ?? (canAsk(world) && hasPolicy ? WAIT_MS.asked : WAIT_MS.unattended);
+}
+
+function refuseFanOutOptions({ extra }: CallWords): void {
+  const stray = FAN_OUT_WORDS.find((name) => extra.has(name));
+  if (stray !== undefined) throw new UsageError(`--${stray} is for many devices: choose them with --on or --devices`);
 }

@@ -49,9 +49,9 @@ async function checkTarget(target: Target, world: World, tell: (more: readonly F
     import("../doctor/service-checks.ts"),
     import("../doctor/plane-checks.ts"),
   ]);
-  const registry = await checkService("registry", target.registry, world);
+  const registry = await checkService("registry", target.registry, world, target.caFile);
   tell(registry);
-  const policy = target.policy === undefined ? [] : await checkService("policy", target.policy, world);
+  const policy = target.policy === undefined ? [] : await checkService("policy", target.policy, world, target.caFile);
   tell(policy);
   if ([...registry, ...policy].some(({ state }) => state === "broken")) return;
   const session = sessionAt(target);

@@ -1,5 +1,8 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { untilSignal } from "../../lib/run/run-service.ts";
+import { type AgentFlags, agentEnvironment, pendingText } from "../device/run-agent.ts";
+import { UsageError } from "../errors/usage-error.ts";
+import { visibleLine } from "../print/escape.ts";
 import type { World } from "../world.ts";
 
 /** Registers the commands that run one service in a process of its own, set up by the environment. */
@@ -13,11 +16,39 @@ export function registerServices(program: Command, world: World): void {
     });
   program
     .command("device-agent")
-    .description("Run the device agent in a process of its own, as the environment says.")
-    .action(async () => {
-      const { runDeviceAgent } = await import("../../services/device-agent/main.ts");
-      await untilSignal(await runDeviceAgent(world.env), process);
-    });
+    .description(
+      "Run the device agent in a process of its own. A machine becomes a device with --join, once; from then on\n" +
+        "`reeve device-agent` starts with what it was told then. Otherwise as the environment says.",
+    )
+    .option("--join <token>", "become a device, with a token of `reeve device join-token`; or REEVE_JOIN_TOKEN_FILE")
+    .addOption(new Option("--mode <mode>", "which tools this machine offers").choices(["user", "sudo", "all"]))
+    .option(
+      "--read <folder>",
+      "a folder whose files may be read; can be repeated. Default: the home folder",
+      gather,
+      [],
+    )
+    .option("--write <folder>", "a folder whose files may be read and written; can be repeated", gather, [])
+    .action((flags: AgentFlags) => runAgent(flags, world));
+}
+
+async function runAgent(flags: AgentFlags, world: World): Promise<void> {
+  const { runDeviceAgent, runUntilEnd } = await import("../../services/device-agent/main.ts");
+  const leaving = new AbortController();
+  const stop = world.onInterrupt(() =>
+    leaving.abort(new UsageError("joining was given up; the token can be used again")),
+  );
+  const running = await runDeviceAgent(agentEnvironment(flags, world.env), {
+    ...(flags.join === undefined ? {} : { token: flags.join }),
+    onPending: (enrolment) => world.stderr.write(pendingText(enrolment)),
+    onRetry: (error) => world.stderr.write(`reeve: ${visibleLine(error.rawMessage)}; trying again\n`),
+    signal: leaving.signal,
+  }).finally(stop);
+  await runUntilEnd(running);
+}
+
+function gather(value: string, before: string[]): string[] {
+  return [...before, value];
 }
 
 /** Runs policy in a process of its own: `reeve policy` without a subcommand. */

@@ -17,6 +17,8 @@ interface UpFlags {
   tools: string;
   policyFile?: string;
   nats?: string;
+  devices?: string;
+  publicUrl?: string;
   logLevel: string;
 }
 
@@ -55,6 +57,11 @@ export function registerUp(program: Command, world: World): void {
     .option("--tools <names>", "tools that callers may use, comma-separated. Default: all that the mode gives", "")
     .option("--policy-file <file>", "the policy. Default: the one that comes with Reeve")
     .option("--nats <url>", "NATS server for events. Default: events stay in the process")
+    .option(
+      "--devices <host:port>",
+      "let other machines become devices: listen there, with TLS (see `reeve device join-token`). Default: they cannot",
+    )
+    .option("--public-url <url>", "where other machines reach that address, when it is not the one that is listened on")
     .option("--log-level <level>", "what to log to standard error, as JSON lines", "warn")
     .action((flags: UpFlags) => up(flags, world));
 }
@@ -72,6 +79,9 @@ async function up(flags: UpFlags, world: World): Promise<void> {
     toolsAllowed: flags.tools.split(",").filter((name) => name !== ""),
     ...(flags.policyFile === undefined ? {} : { policyFile: flags.policyFile }),
     ...(flags.nats === undefined ? {} : { natsUrl: flags.nats }),
+    ...(flags.devices === undefined
+      ? {}
+      : { devices: { ...doorFrom(flags.devices), ...publicUrlFrom(flags.publicUrl) } }),
     env: world.env,
     logger: createLogger({ service: "reeve", level: flags.logLevel as Level }),
   });
@@ -80,6 +90,7 @@ async function up(flags: UpFlags, world: World): Promise<void> {
   await writeProfile(folder, { registry: stack.registryUrl, policy: stack.policyUrl, token, stateDir: folder });
   world.stdout.write(
     `registry      ${stack.registryUrl}\npolicy        ${stack.policyUrl}\ndevice agent  ${stack.deviceUrl}\n` +
+      `${stack.attachUrl === undefined ? "" : `devices       ${stack.attachUrl}\n`}` +
       `state         ${folder}\n${issued === undefined ? "" : tokenText(issued)}${isNew ? NEW_TOKEN : ""}\n` +
       "Try, in another terminal:\n  reeve tools\n  reeve call this exec --argv uname --argv=-a\n  reeve approvals watch\n" +
       "Ctrl-C ends it.\n",
@@ -103,6 +114,19 @@ function portsFrom(text: string): { registry: number; policy: number; device: nu
   if (!Number.isInteger(port) || port < 0 || port > 65533) throw new UsageError(`--port: "${text}" is no port`);
   if (port === 0) return { registry: 0, policy: 0, device: 0 };
   return { registry: port, policy: port + 1, device: port + 2 };
+}
+
+function doorFrom(text: string): { host: string; port: number } {
+  const [, bracketed, bare, port] = /^(?:\[([0-9a-fA-F:]+)\]|([^:\s]+)):(\d{1,5})$/.exec(text) ?? [];
+  const host = bracketed ?? bare;
+  if (host !== undefined && Number(port) <= 65_535) return { host, port: Number(port) };
+  throw new UsageError(`--devices: "${text}" is not host:port, such as 192.168.1.10:7443`);
+}
+
+function publicUrlFrom(url: string | undefined): { publicUrl?: string } {
+  if (url === undefined) return {};
+  if (URL.parse(url)?.protocol === "https:") return { publicUrl: url };
+  throw new UsageError(`--public-url: "${url}" is no https address`);
 }
 
 function modeOf(text: string): Mode {

@@ -1,17 +1,21 @@
-import { createNatsBus } from "../../lib/events/nats-bus.ts";
+import { readConfig } from "../../lib/config/config.ts";
+import { createLogger } from "../../lib/log/log.ts";
+import { natsKeys } from "../../lib/run/nats-keys.ts";
+import { openBus } from "../../lib/run/open-bus.ts";
 import { describeError } from "../errors/describe-error.ts";
 import type { World } from "../world.ts";
-import { broken, type Finding, ok } from "./finding.ts";
+import { broken, type Finding, note, ok } from "./finding.ts";
 
 /** Whether the NATS server that the environment names can be used; nothing where it names none. */
 export async function checkNats({ env }: Pick<World, "env">): Promise<Finding[]> {
   const address = env.REEVE_NATS_URL;
   if (address === undefined || address === "") return [];
   try {
-    const bus = await createNatsBus({ servers: [address], name: "doctor" });
-    const status = bus.status();
+    const logger = createLogger({ service: "doctor", level: "silent" });
+    const bus = await openBus(readConfig(natsKeys, env), "doctor", logger);
+    const { server, degraded } = bus.status();
     await bus.close();
-    return [ok("nats", `${address}, server ${status.kind === "nats" ? status.server : "unknown"}`)];
+    return [ok("nats", `${address}, server ${server}`), ...degraded.map((sentence) => note("nats", sentence))];
   } catch (error: unknown) {
     return [
       broken(

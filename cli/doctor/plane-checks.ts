@@ -1,8 +1,8 @@
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Device, LinkState, ModeSchema } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
-import { verifyCheckpoint } from "../../lib/sign/checkpoint.ts";
-import { parseVkey } from "../../lib/sign/note.ts";
+import { verifyCheckpointByAny } from "../../lib/sign/checkpoint.ts";
+import { parseVkeys } from "../../lib/sign/vkeys.ts";
 import { databasePath, keyPathBeside, readKey } from "../audit/find-log.ts";
 import { listDevices } from "../commands/devices.ts";
 import { describeError } from "../errors/describe-error.ts";
@@ -78,8 +78,8 @@ async function checkLog({ audit, stateDir }: Session): Promise<Finding> {
   if (checkpoint === undefined) return note("audit log", "no checkpoint has been signed yet");
   const kept =
     stateDir === undefined ? undefined : await readKey(keyPathBeside(databasePath(stateDir))).catch(() => undefined);
-  const key = parseVkey(kept ?? verifierKey);
-  const result = key && verifyCheckpoint(checkpoint.note, key);
+  const keys = parseVkeys(kept ?? verifierKey);
+  const result = keys && verifyCheckpointByAny(checkpoint.note, keys);
   if (result?.ok !== true || result.checkpoint.size !== Number(checkpoint.size)) {
     return broken("audit log", "its newest checkpoint does not verify", "`reeve audit verify` looks closer");
   }

@@ -1,6 +1,7 @@
 import { type Client, createClient } from "@connectrpc/connect";
 import { Health, HealthCheckResponse_ServingStatus as Serving } from "../../gen/ts/grpc/health/v1/health_pb.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
+import { readCaFile } from "../ca-file.ts";
 import { describeError } from "../errors/describe-error.ts";
 import { durationText } from "../print/time.ts";
 import type { World } from "../world.ts";
@@ -13,8 +14,21 @@ const TIMEOUT_MS = 5000;
 const CLOCK_MS = 10_000;
 
 /** Whether a service can be reached and says that it is healthy, and whether its clock is ours. Needs no token. */
-export async function checkService(name: string, address: string, { now }: Pick<World, "now">): Promise<Finding[]> {
-  const transport = createServiceTransport({ baseUrl: address, defaultTimeoutMs: TIMEOUT_MS });
+export async function checkService(
+  name: string,
+  address: string,
+  { now }: Pick<World, "now">,
+  caFile?: string,
+): Promise<Finding[]> {
+  let ca: string | undefined;
+  try {
+    ca = caFile === undefined ? undefined : readCaFile(caFile);
+  } catch (error: unknown) {
+    return [
+      broken(name, describeError(error).message, "set REEVE_CA_FILE to the file that the control plane's owner gives"),
+    ];
+  }
+  const transport = createServiceTransport({ baseUrl: address, defaultTimeoutMs: TIMEOUT_MS, ca });
   try {
     return await checkHealth(name, address, createClient(Health, transport), now);
   } catch (error: unknown) {

@@ -1,4 +1,5 @@
 import { type ConfigLine, type ConfigSpec, describeConfig } from "../../lib/config/config.ts";
+import { natsKeys } from "../../lib/run/nats-keys.ts";
 import { deviceEnvironment } from "../../services/device-agent/config.ts";
 import { policyEnvironment } from "../../services/policy/config.ts";
 import { registryEnvironment } from "../../services/registry/config.ts";
@@ -36,12 +37,13 @@ const commandEnvironment = {
     optional: true,
     doc: "What `reeve tokens` edits. Default: tokens.json in the data folder.",
   },
-  natsUrl: {
-    name: "REEVE_NATS_URL",
-    type: "string",
+  caFile: {
+    name: "REEVE_CA_FILE",
+    type: "path",
     optional: true,
-    doc: "The NATS server that `reeve doctor` looks at.",
+    doc: "File with the authorities that https addresses are trusted by, PEM. Default: the profile's, else the system's.",
   },
+  ...natsKeys, // for `reeve doctor`
   apiKey: {
     name: "ANTHROPIC_API_KEY",
     type: "string",

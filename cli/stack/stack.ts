@@ -1,14 +1,21 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { authenticateByCertificate, firstThatKnows } from "../../lib/auth/authenticate.ts";
+import type { Authenticate } from "../../lib/auth/principal.ts";
 import { createTokenFile, type TokenFile } from "../../lib/auth/token-file.ts";
+import { tokenStandings } from "../../lib/auth/token-standing.ts";
+import { DEFAULT_TRUST_DOMAIN } from "../../lib/identity/spiffe.ts";
+import type { TlsSource } from "../../lib/identity/tls-source.ts";
 import type { Logger } from "../../lib/log/log.ts";
-import { openBus, type Service } from "../../lib/run/run-service.ts";
+import { openBus } from "../../lib/run/open-bus.ts";
+import type { Service } from "../../lib/run/run-service.ts";
 import { createServer, type Server } from "../../lib/serve/server.ts";
 import { loadCatalogue } from "../../lib/toolschema/catalogue-file.ts";
 import { createDeviceAgent } from "../../services/device-agent/service.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
 import { createRegistry } from "../../services/registry/service.ts";
+import { openRegistryCertificate } from "./service-authority.ts";
 
 /** What a stack on one machine is told. */
 export interface StackOptions {
@@ -24,6 +31,8 @@ export interface StackOptions {
   toolsAllowed?: readonly string[];
   policyFile?: string;
   natsUrl?: string;
+  /** Where devices of other machines dial in, with TLS, and where they are told to. Default: nowhere. */
+  devices?: { host: string; port: number; publicUrl?: string };
   /** The environment that programs on the device get their few variables from. */
   env: Record<string, string | undefined>;
   logger: Logger;
@@ -34,6 +43,8 @@ export interface Stack {
   registryUrl: string;
   policyUrl: string;
   deviceUrl: string;
+  /** Where devices of other machines dial in; undefined where they do not. */
+  attachUrl: string | undefined;
   tokens: TokenFile;
   /** The log's verifier key, in the form of C2SP signed notes. */
   checkpointKey: string;
@@ -49,18 +60,20 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const { dataDir, logger, ports } = options;
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const tokens = createTokenFile(join(dataDir, "tokens.json"));
-  const bus = await openBus(options.natsUrl, "reeve", logger);
+  const bus = await openBus({ natsUrl: options.natsUrl }, "reeve", logger);
   const servers: Server[] = [];
   let policy: PolicyService | undefined;
   const callers: Service[] = [];
+  const onClosed: (() => void)[] = [];
 
-  const serve = async (service: Service, port: number, name: string): Promise<Server> => {
+  const serve = async (service: Service, port: number, name: string, outside?: Outside): Promise<Server> => {
     const server = await createServer({
       port,
+      ...outside,
       routes: service.routes,
       services: service.services,
       ready: service.ready,
-      authenticate: tokens.authenticate,
+      authenticate: firstThatKnows(certificatesFor(service), tokens.authenticate),
       logger: logger.child({ part: name }),
       ...(service.fallback === undefined ? {} : { fallback: service.fallback }),
     });
@@ -76,6 +89,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const closeAll = async (): Promise<void> => {
     // Together: a server waits for streams that only its service ends.
     await Promise.all([...servers.map((server) => server.close()), closeServices()]);
+    for (const close of onClosed) close();
     await bus.close();
   };
   let closing: Promise<void> | undefined;
@@ -101,12 +115,15 @@ export async function startStack(options: StackOptions): Promise<Stack> {
         // Tokens, keys and databases of every part: no tool reaches them, whatever the roots are.
         denied: [dataDir],
       },
-      grantKeys: [policy.grantKey],
+      grantKeys: policy.grantKeys,
       schemaDigests: new Map(loadCatalogue().tools.map((tool) => [tool.name, tool.schemaDigest])),
       env: options.env,
       logger: logger.child({ part: "device-agent" }),
     });
     callers.push(device);
+    const certificate =
+      options.devices && (await openRegistryCertificate(join(dataDir, "authority"), options.devices.host));
+    if (certificate !== undefined) onClosed.push(certificate.close);
     const registry = await createRegistry({
       config: {
         stateDir: join(dataDir, "registry"),
@@ -114,6 +131,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
         ...(options.toolsAllowed === undefined ? {} : { toolsAllowed: options.toolsAllowed }),
       },
       policy: policy.link("registry"),
+      standings: tokenStandings(tokens),
+      ...(options.devices && { enrolment: { ...options.devices, tls: certificate } }),
       devices: new Map([[options.deviceName, device.link]]),
       bus,
       logger: logger.child({ part: "registry" }),
@@ -122,10 +141,16 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const policyServer = await serve(policy, ports.policy, "policy");
     const deviceServer = await serve(device, ports.device, "device-agent");
     const registryServer = await serve(registry, ports.registry, "registry");
+    const { devices } = options;
+    const attachServer =
+      devices &&
+      registry.tls &&
+      (await serve(registry, devices.port, "devices", { host: devices.host, tls: registry.tls }));
     return {
       registryUrl: registryServer.url,
       policyUrl: policyServer.url,
       deviceUrl: deviceServer.url,
+      attachUrl: attachServer?.url,
       tokens,
       checkpointKey: policy.checkpointKey,
       close,
@@ -134,4 +159,16 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     await close();
     throw error;
   }
+}
+
+/** A port that machines other than this one reach. */
+interface Outside {
+  host: string;
+  tls: TlsSource;
+}
+
+/** Devices show certificates. No service does here: all of them are in this process. */
+function certificatesFor(service: Service): Authenticate {
+  const check = (peer: Parameters<NonNullable<Service["checkPeer"]>>[0]) => service.checkPeer?.(peer);
+  return authenticateByCertificate({ trustDomain: DEFAULT_TRUST_DOMAIN, acceptServices: [], check });
 }

@@ -32,6 +32,8 @@ test("refuses nobody as unauthenticated, whatever the roles", () => {
 test("a role's name leads back to the role", () => {
   expect(roleNames.map((name) => roleName(roleFromName(name) ?? Role.UNSPECIFIED))).toEqual([...roleNames]);
   expect(roleFromName("constructor")).toBeUndefined();
+  expect(roleFromName("device")).toBeUndefined();
+  expect(roleName(Role.DEVICE)).toBe("device");
   expect(roleName(Role.UNSPECIFIED)).toBeUndefined();
 });
 

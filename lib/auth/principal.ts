@@ -1,6 +1,7 @@
 import type { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../fault/fault.ts";
+import type { Peer } from "./peer.ts";
 import { type PrincipalKind, roleName } from "./roles.ts";
 
 export type { PrincipalKind } from "./roles.ts";
@@ -18,11 +19,14 @@ export interface Principal {
 }
 
 /**
- * Finds out who sent an Authorization header. Undefined: nobody we know, and the caller is told no more than that.
- * Throws only where the question could not be answered; the caller then gets an internal error.
+ * Finds out who calls, by the Authorization header and by the certificate that the connection showed, if any. A server
+ * asks only where that certificate has no problem of its own. Undefined: nobody we know, and the caller is told no more
+ * than that. A fault that it throws is what the caller gets, such as IDENTITY_REFUSED or TOKEN_REFUSED; anything else
+ * becomes an internal error.
  */
 export type Authenticate = (
   authorization: string | undefined,
+  peer?: Peer,
 ) => Principal | undefined | Promise<Principal | undefined>;
 
 /**
@@ -31,7 +35,7 @@ export type Authenticate = (
  */
 export function requireRole(principal: Principal | undefined, roles: readonly Role[]): Principal {
   if (principal === undefined) {
-    throw fault(ErrorReason.UNAUTHENTICATED, {}, { message: "a valid bearer token is needed" });
+    throw fault(ErrorReason.UNAUTHENTICATED, {}, { message: "a valid bearer token or certificate is needed" });
   }
   for (const role of roles) {
     if (principal.roles.includes(role)) return principal;

@@ -113,6 +113,7 @@ test.each([
   "[]",
   '{"tokens":[{}]}',
   '{"tokens":[{"id":"1","name":"","roles":["root"],"hash":"","created":""}]}',
+  `{"tokens":[{"id":"000000000000","name":"","roles":["device"],"hash":"${"0".repeat(64)}","created":""}]}`,
 ])("lets nobody in while the file is damaged: %s", (text) => {
   const { token } = tokens.issueToken({ name: "a", roles: [Role.AGENT] });
   writeFileSync(path, text);
@@ -124,4 +125,5 @@ test.each([
 test("gives no token without a role that names somebody", () => {
   expect(() => tokens.issueToken({ name: "a", roles: [] })).toThrow("at least one role");
   expect(() => tokens.issueToken({ name: "a", roles: [Role.UNSPECIFIED] })).toThrow("cannot be given");
+  expect(() => tokens.issueToken({ name: "a", roles: [Role.AGENT, Role.DEVICE] })).toThrow("cannot be given");
 });

@@ -1,7 +1,7 @@
 import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import type { Principal } from "./principal.ts";
-import { roleFromName, roleName } from "./roles.ts";
+import { roleFromName, roleName, roleNames } from "./roles.ts";
 
 /** What is kept of a token: never the token itself. */
 export interface TokenEntry {
@@ -52,7 +52,7 @@ export function mintToken(
 ): IssuedToken {
   const roles = request.roles.map((role) => {
     const name = roleName(role);
-    if (name === undefined) throw new TypeError(`role ${role} cannot be given to a token`);
+    if (name === undefined || !roleNames.includes(name)) throw new TypeError(`role ${role} cannot be given to a token`);
     return name;
   });
   if (roles.length === 0) throw new TypeError("a token needs at least one role");

@@ -2,7 +2,8 @@ import { toBinary } from "@bufbuild/protobuf";
 import { type Envelope, EnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import { busNotReady, checkDurableName, type EventBus, SILENT_LOGGER, type Subscription } from "./bus.ts";
 import { checkEnvelope } from "./envelope.ts";
-import { type NatsLink, type NatsOptions, openNatsLink } from "./nats-link.ts";
+import type { NatsOptions } from "./nats-connection.ts";
+import { type NatsLink, openNatsLink } from "./nats-link.ts";
 import { type SubscriptionReports, subscribeNats } from "./nats-subscription.ts";
 import { subjectMatcher } from "./subject.ts";
 

@@ -1,13 +1,8 @@
-import { readFile } from "node:fs/promises";
 import {
   AckPolicy,
-  type ConnectionOptions,
   type ConsumerConfig,
-  connect,
-  credsAuthenticator,
   DeliverPolicy,
   DiscardPolicy,
-  Events,
   type JetStreamManager,
   type JsMsg,
   type NatsConnection,
@@ -16,33 +11,22 @@ import {
   RetentionPolicy,
   StorageType,
 } from "nats";
-import { busNotReady, type EventLogger, SILENT_LOGGER } from "./bus.ts";
+import { busNotReady, SILENT_LOGGER } from "./bus.ts";
+import {
+  type ConnectionWatch,
+  DEFAULT_TIMEOUT_MS,
+  dialNats,
+  messageOf,
+  type NatsOptions,
+  watchConnection,
+  whileUp,
+} from "./nats-connection.ts";
 import { judgeNatsVersion } from "./nats-version.ts";
 import { SUBJECT_ROOT } from "./subject.ts";
 
-/** Where the servers are and how to log in. */
-export interface NatsOptions {
-  /** Such as "nats://10.0.0.5:4222"; any of a cluster. */
-  servers: readonly string[];
-  /** Shown in the server's list of connections. Default "reeve". */
-  name?: string;
-  user?: string;
-  pass?: string;
-  token?: string;
-  /** A file with a user's JWT and seed, as `nsc generate creds` writes it. */
-  credsFile?: string;
-  /** Files in PEM form; turns TLS on. */
-  tls?: { caFile?: string; certFile?: string; keyFile?: string };
-  /** Copies of the stream in a cluster: 1, 3 or 5. Counts when the stream is made. Default 1. */
-  replicas?: number;
-  /** How long connecting, and one request, may take, in milliseconds. Default 5000. */
-  timeoutMs?: number;
-  logger?: EventLogger;
-}
-
 /**
  * What the bus needs of a NATS connection and its stream. Every request rejects as soon as the connection breaks: the
- * answer cannot come any more. This file is the only one that knows the package `nats`.
+ * answer cannot come any more.
  */
 export interface NatsLink extends ConnectionWatch {
   /** The server's version. */
@@ -62,17 +46,6 @@ export interface NatsLink extends ConnectionWatch {
   consume(name: string): Promise<NatsMessages>;
   /** Resolves when the connection is closed. Acknowledgements that were just given go out first. */
   close(): Promise<void>;
-}
-
-/** Whether the connection is up. */
-interface ConnectionWatch {
-  isUp(): boolean;
-  /** True when it will never be up again. */
-  isClosed(): boolean;
-  /** Resolves when the connection is up, or closed. */
-  whenUp(): Promise<void>;
-  /** Calls back each time the connection breaks, until the returned function is called. */
-  onDown(listener: () => void): () => void;
 }
 
 /** How far a stream goes. */
@@ -128,8 +101,8 @@ const EPHEMERAL_KEPT_MS = 5 * 60_000;
 
 /** Connects, judges the server and makes the stream. Rejects ERROR_REASON_NOT_READY. Once up it reconnects for ever. */
 export async function openNatsLink(options: NatsOptions): Promise<NatsLink> {
-  const { timeoutMs = 5_000, logger = SILENT_LOGGER } = options;
-  const nc = await dial(options, timeoutMs);
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, logger = SILENT_LOGGER } = options;
+  const nc = await dialNats(options);
   try {
     const judged = judgeNatsVersion(nc.info?.version ?? "");
     if (judged.kind === "refused") throw busNotReady(judged.message);
@@ -142,77 +115,6 @@ export async function openNatsLink(options: NatsOptions): Promise<NatsLink> {
     await nc.close();
     throw e;
   }
-}
-
-async function dial(options: NatsOptions, timeoutMs: number): Promise<NatsConnection> {
-  const { servers, name = "reeve", user, pass, token, credsFile, tls } = options;
-  const login: ConnectionOptions = {};
-  if (user !== undefined) login.user = user;
-  if (pass !== undefined) login.pass = pass;
-  if (token !== undefined) login.token = token;
-  if (credsFile !== undefined) login.authenticator = credsAuthenticator(await readFile(credsFile));
-  if (tls !== undefined) login.tls = tls;
-  try {
-    return await connect({
-      ...login,
-      servers: [...servers],
-      name,
-      timeout: timeoutMs,
-      // A dead server is noticed within 6 s instead of the default 4 minutes.
-      pingInterval: 2_000,
-      maxPingOut: 2,
-      maxReconnectAttempts: -1,
-      reconnectTimeWait: 250,
-      reconnectJitter: 500,
-      reconnectJitterTLS: 500,
-      // A login that fails for a while, as when a secret is replaced, must not end the connection for good.
-      ignoreAuthErrorAbort: true,
-    });
-  } catch (e: unknown) {
-    throw busNotReady(`cannot connect to NATS at ${servers.join(", ")}: ${messageOf(e)}`, e);
-  }
-}
-
-function watchConnection(nc: NatsConnection, logger: EventLogger): ConnectionWatch {
-  const downListeners = new Set<() => void>();
-  let up = Promise.withResolvers<void>();
-  let isUp = true;
-  up.resolve();
-
-  function goDown(): void {
-    if (isUp) up = Promise.withResolvers<void>();
-    isUp = false;
-    for (const listener of downListeners) listener();
-  }
-
-  function goUp(): void {
-    isUp = true;
-    up.resolve();
-  }
-
-  async function follow(): Promise<void> {
-    for await (const { type } of nc.status()) {
-      if (type === Events.Reconnect) goUp();
-      if (type !== Events.Disconnect) continue;
-      logger.warn({}, "the connection to NATS is down; reconnecting");
-      goDown();
-    }
-  }
-
-  void follow();
-  void nc.closed().then(() => {
-    goDown();
-    up.resolve();
-  });
-  return {
-    isUp: () => isUp,
-    isClosed: () => nc.isClosed(),
-    whenUp: () => up.promise,
-    onDown(listener) {
-      downListeners.add(listener);
-      return () => downListeners.delete(listener);
-    },
-  };
 }
 
 type StreamLink = Omit<NatsLink, keyof ConnectionWatch | "degraded">;
@@ -255,18 +157,6 @@ function createLink(
       await nc.close();
     },
   };
-}
-
-/** Starts a request in the caller's own turn. The package itself would let it wait for its time limit. */
-async function whileUp<R>(watch: ConnectionWatch, request: () => Promise<R>): Promise<R> {
-  if (!watch.isUp()) throw busNotReady("the connection to NATS is down");
-  const down = Promise.withResolvers<never>();
-  const stopListening = watch.onDown(() => down.reject(busNotReady("the connection to NATS broke")));
-  try {
-    return await Promise.race([request(), down.promise]);
-  } finally {
-    stopListening();
-  }
 }
 
 async function* readMessages(messages: AsyncIterable<JsMsg>): AsyncGenerator<NatsMessage> {
@@ -333,8 +223,4 @@ function consumerConfig({ name, subject, start, ephemeral }: NatsConsumer): Part
 
 function isNotFound(e: unknown): boolean {
   return e instanceof NatsError && e.api_error?.code === 404;
-}
-
-function messageOf(e: unknown): string {
-  return e instanceof Error ? e.message : String(e);
 }

@@ -1,5 +1,6 @@
 import type { Database } from "../store/database.ts";
 import type { GroupCommit } from "../store/group-commit.ts";
+import type { Lease } from "../store/lease.ts";
 import { type EventBus, type EventLogger, SILENT_LOGGER } from "./bus.ts";
 import { createOutbox, type Outbox, type OutboxEntry, type OutboxTables } from "./outbox.ts";
 
@@ -8,6 +9,11 @@ export interface OutboxRelayOptions<T extends OutboxTables> {
   db: Database<T>;
   writes: GroupCommit<T>;
   bus: EventBus;
+  /**
+   * Where several processes share the database: only the one that holds the lease publishes, and another one goes on as
+   * soon as it holds it. Default: this relay is the only one.
+   */
+  lease?: Pick<Lease, "held" | "onChange">;
   logger?: EventLogger;
   /** How often to look for entries that nobody nudged about, in milliseconds. Default 1000. */
   pollMs?: number;
@@ -33,22 +39,28 @@ const BATCH_BYTES = 4 * 1024 * 1024;
 const LONGEST_RETRY_MS = 5_000;
 
 /**
- * Starts to publish a database's outbox in order, batch by batch. An entry is deleted after the bus has it; a crash
+ * Starts to publish a database's outbox in its order, batch by batch. An entry is deleted after the bus has it; a crash
  * between the two repeats it, and the bus drops the repeated id. While the bus is away the relay tries again, after 100
- * ms at first and up to 5 s later. One relay for one database.
+ * ms at first and up to 5 s later. One relay for one database, or one in each of its processes with a lease that they
+ * share. A holder that stands still in the middle of a batch and loses the lease may repeat that batch when it goes on,
+ * while the next holder is further: subscribers see those events twice only where the bus has forgotten their ids.
  */
 export function createOutboxRelay<T extends OutboxTables>(options: OutboxRelayOptions<T>): OutboxRelay {
-  const { writes, bus, logger = SILENT_LOGGER, pollMs = 1_000, gatherMs = 20 } = options;
+  const { writes, bus, lease, logger = SILENT_LOGGER, pollMs = 1_000, gatherMs = 20 } = options;
   const outbox = createOutbox(options.db);
   const nudges = createBell();
   const closing = createBell();
   let closed = false;
   let failures = 0;
 
-  /** Resolves with whether more waits. */
+  const mayPublish = () => lease === undefined || lease.held;
+
+  /** Resolves with whether more waits for this relay. */
   async function publishOldest(): Promise<boolean> {
+    if (!mayPublish()) return false;
     const { entries, more } = await nextBatch(outbox);
-    if (entries.length === 0) return false;
+    // Asked again: reading may have taken longer than the lease lasts.
+    if (entries.length === 0 || !mayPublish()) return false;
     await bus.publish(entries.map((entry) => entry.envelope));
     // What a power cut brings back is published again, and the bus drops it by its id.
     await writes.writeThenSync((trx) => outbox.remove(trx, entries));
@@ -75,12 +87,16 @@ export function createOutboxRelay<T extends OutboxTables>(options: OutboxRelayOp
     }
   }
 
+  const leaveLease = lease?.onChange((held) => {
+    if (held) nudges.ring();
+  });
   const stopped = relay();
   return {
     nudge: () => nudges.ring(),
     pending: () => outbox.count(),
     async close() {
       closed = true;
+      leaveLease?.();
       nudges.ring();
       closing.ring();
       await stopped;

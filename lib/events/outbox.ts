@@ -1,7 +1,7 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import type { Generated } from "kysely";
+import { type Generated, sql } from "kysely";
 import { type Envelope, EnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
-import type { Database, Migration } from "../store/database.ts";
+import { type Database, dialectOf, type Migration } from "../store/database.ts";
 import { prepared, type QueryRunner } from "../store/prepared.ts";
 import { checkEnvelope } from "./envelope.ts";
 
@@ -28,7 +28,12 @@ export interface OutboxEntry {
   envelope: Envelope;
 }
 
-/** The events that a database's own transactions have left for publication, in the order they were enqueued. */
+/**
+ * The events that a database's own transactions have left for publication. Those of one transaction keep their order,
+ * and so do those of transactions that ran one after another: on SQLite all of them, on PostgreSQL all of a group commit
+ * and of all group commits with one `lock`. Of two that overlap on PostgreSQL, the one that commits later may have the
+ * lower number, and is published when it is there; nothing is left out for that.
+ */
 export interface Outbox {
   /**
    * Stores events in the caller's transaction: they are published if, and only if, it commits. Throws for an envelope
@@ -49,7 +54,14 @@ export function createOutbox<T extends OutboxTables>(database: Database<T>): Out
   const db = database as unknown as Database<OutboxTables>;
   const insert = prepared((p: { envelope: Uint8Array }) => db.insertInto("outbox").values({ envelope: p.envelope }));
   const select = prepared((p: { limit: number }) => db.selectFrom("outbox").selectAll().orderBy("seq").limit(p.limit));
-  const drop = prepared((p: { seq: number }) => db.deleteFrom("outbox").where("seq", "=", p.seq));
+  // As one parameter, so that the statement is the same for every number of entries.
+  const drop = prepared((p: { seqs: string }) => {
+    const listed =
+      dialectOf(db) === "postgres"
+        ? sql<number>`(select value::bigint from json_array_elements_text(${p.seqs}::json))`
+        : sql<number>`(select value from json_each(${p.seqs}))`;
+    return db.deleteFrom("outbox").where("seq", "in", listed);
+  });
   const size = prepared(() => db.selectFrom("outbox").select((eb) => eb.fn.countAll<number>().as("waiting")));
   return {
     async enqueue(trx, envelopes) {
@@ -61,8 +73,8 @@ export function createOutbox<T extends OutboxTables>(database: Database<T>): Out
       return rows.map(({ seq, envelope }) => ({ seq, envelope: fromBinary(EnvelopeSchema, envelope) }));
     },
     async remove(trx, entries) {
-      // One by one: entries committed meanwhile may lie between the first and the last.
-      for (const { seq } of entries) await drop.run(trx, { seq });
+      // By their numbers and not as a range: entries committed meanwhile may lie between the first and the last.
+      await drop.run(trx, { seqs: JSON.stringify(entries.map(({ seq }) => seq)) });
     },
     count: async () => (await size.first(db, {}))?.waiting ?? 0,
   };

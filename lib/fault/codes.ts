@@ -44,6 +44,16 @@ const CODES: Record<Exclude<ErrorReason, { readonly __unknown: never }>, Code> =
   [ErrorReason.INTERNAL]: Code.Internal,
   [ErrorReason.CALL_ENDED]: Code.FailedPrecondition,
   [ErrorReason.RECEIPT_INVALID]: Code.DataLoss,
+  [ErrorReason.TOKEN_REFUSED]: Code.Unauthenticated,
+  [ErrorReason.IDENTITY_REFUSED]: Code.Unauthenticated,
+  [ErrorReason.JOIN_REFUSED]: Code.PermissionDenied,
+  [ErrorReason.ENROLMENT_PENDING]: Code.FailedPrecondition,
+  [ErrorReason.DEVICE_LOCKED]: Code.PermissionDenied,
+  [ErrorReason.QUEUE_EXPIRED]: Code.DeadlineExceeded,
+  [ErrorReason.FAN_OUT_STOPPED]: Code.Aborted,
+  [ErrorReason.LEASE_LOST]: Code.Aborted,
+  [ErrorReason.BUS_MESSAGE_REFUSED]: Code.PermissionDenied,
+  [ErrorReason.SELECTION_REFUSED]: Code.FailedPrecondition,
 };
 
 /** The Connect code of a reason. A reason from a newer peer is Internal. */

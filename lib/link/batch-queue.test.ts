@@ -42,6 +42,21 @@ test("makes a producer wait until there is room", async () => {
   expect(went).toBe(true);
 });
 
+test("makes a producer wait by bytes too", async () => {
+  const queue = createBatchQueue<number>({ highWaterBytes: 10, sizeOf: (item) => item, maxBatch: 1 });
+  const batches = queue.batches();
+  for (const item of [6, 6]) queue.push(item);
+  let went = false;
+  const room = queue.room().then(() => {
+    went = true;
+  });
+  await Promise.resolve();
+  expect(went).toBe(false);
+  await batches.next();
+  await room;
+  expect(went).toBe(true);
+});
+
 test("lets go of waiting producers and of later pushes when the reader leaves", async () => {
   const queue = createBatchQueue<number>({ highWater: 1 });
   const batches = queue.batches();

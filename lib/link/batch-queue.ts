@@ -2,7 +2,7 @@
 export interface BatchQueue<T> {
   /** Adds an item. Nothing happens to items pushed after the end. */
   push(item: T): void;
-  /** Resolves when fewer than `highWater` items wait: a producer that can pause awaits this before it pushes more. */
+  /** Resolves when less than the high water waits: a producer that can pause awaits this before it pushes more. */
   room(): Promise<void>;
   /** Ends the stream after what waits, or with an error at once. */
   end(error?: Error): void;
@@ -16,6 +16,8 @@ export interface BatchQueueOptions<T> {
   maxBatch?: number;
   /** Items from which `room` makes a producer wait. Default 1024. */
   highWater?: number;
+  /** Bytes from which `room` makes a producer wait, where `sizeOf` is given. Default: any number. */
+  highWaterBytes?: number;
   /** About how large an item is on the wire, in bytes. Without it batches are bounded by count only. */
   sizeOf?: (item: T) => number;
   /** Most bytes in a batch, but for a single item that is larger. Default 1 MiB. */
@@ -25,11 +27,11 @@ export interface BatchQueueOptions<T> {
 /**
  * Gathers what is pushed while the reader is busy into one batch: one message on the wire carries many calls, which is
  * what makes a multiplexed stream cheap under load and adds no wait without load.
- *
  */
 export function createBatchQueue<T>(options: BatchQueueOptions<T> = {}): BatchQueue<T> {
-  const { maxBatch = 256, highWater = 1024, sizeOf, maxBytes = 1024 * 1024 } = options;
+  const { maxBatch = 256, highWater = 1024, highWaterBytes = Infinity, sizeOf, maxBytes = 1024 * 1024 } = options;
   let waiting: T[] = [];
+  let waitingBytes = 0;
   let ended = false;
   let failure: Error | undefined;
   let wake: (() => void) | undefined;
@@ -39,8 +41,9 @@ export function createBatchQueue<T>(options: BatchQueueOptions<T> = {}): BatchQu
     wake?.();
     wake = undefined;
   };
+  const isFull = () => waiting.length >= highWater || waitingBytes >= highWaterBytes;
   const makeRoom = () => {
-    if (waiting.length >= highWater || roomy.length === 0) return;
+    if (roomy.length === 0 || isFull()) return;
     for (const resolve of roomy) resolve();
     roomy = [];
   };
@@ -51,9 +54,12 @@ export function createBatchQueue<T>(options: BatchQueueOptions<T> = {}): BatchQu
     if (count === waiting.length) {
       const all = waiting;
       waiting = [];
+      waitingBytes = 0;
       return all;
     }
-    return waiting.splice(0, count);
+    const some = waiting.splice(0, count);
+    if (sizeOf !== undefined) for (const item of some) waitingBytes -= sizeOf(item);
+    return some;
   };
 
   // A generator, because a transport calls `throw` on what it reads from.
@@ -76,6 +82,7 @@ export function createBatchQueue<T>(options: BatchQueueOptions<T> = {}): BatchQu
     } finally {
       ended = true;
       waiting = [];
+      waitingBytes = 0;
       makeRoom();
     }
   }
@@ -84,10 +91,11 @@ export function createBatchQueue<T>(options: BatchQueueOptions<T> = {}): BatchQu
     push(item) {
       if (ended) return;
       waiting.push(item);
+      if (sizeOf !== undefined) waitingBytes += sizeOf(item);
       nudge();
     },
     room() {
-      if (ended || waiting.length < highWater) return Promise.resolve();
+      if (ended || !isFull()) return Promise.resolve();
       return new Promise((resolve) => {
         roomy.push(resolve);
       });

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { fullJitter } from "./backoff.ts";
 import { type BatchQueue, createBatchQueue } from "./batch-queue.ts";
 
 /** What a link needs to know. */
@@ -13,7 +14,10 @@ export interface LinkOptions<Req, Res> {
   onDown?(cause: unknown): void;
   /** About how large an item is on the wire, in bytes, where items can be large: see createBatchQueue. */
   sizeOf?: (item: Req) => number;
-  /** The longest wait before a new try, in milliseconds. Default 1000. The first try after an end waits up to 20. */
+  /**
+   * The longest wait before a new try, in milliseconds. Default 1000. The first try after an end waits up to 20. 0 is for
+   * an `open` that itself waits until there is something to open.
+   */
   maxBackoffMs?: number;
 }
 
@@ -57,9 +61,8 @@ export function keepLinked<Req, Res>(options: LinkOptions<Req, Res>): Link<Req> 
       }
       options.onDown?.(cause);
       failures = performance.now() - opened > 2000 ? 0 : failures + 1;
-      await sleep(backoff(failures, options.maxBackoffMs ?? 1000), undefined, { signal: closing.signal }).catch(
-        () => undefined,
-      );
+      const wait = fullJitter(failures, options.maxBackoffMs ?? 1000);
+      await sleep(wait, undefined, { signal: closing.signal }).catch(() => undefined);
     }
   };
   const running = run();
@@ -72,9 +75,4 @@ export function keepLinked<Req, Res>(options: LinkOptions<Req, Res>): Link<Req> 
       await running;
     },
   };
-}
-
-/** Full jitter, doubling from 20 ms. */
-function backoff(failures: number, maxMs: number): number {
-  return Math.random() * Math.min(maxMs, 20 * 2 ** Math.min(failures, 10));
 }

@@ -1,12 +1,24 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
+import { authenticateByCertificate, firstThatKnows } from "../auth/authenticate.ts";
+import type { KnownPeer } from "../auth/peer.ts";
+import type { Authenticate } from "../auth/principal.ts";
 import { createTokenFile } from "../auth/token-file.ts";
 import type { EventBus } from "../events/bus.ts";
-import { createInProcessBus } from "../events/in-process-bus.ts";
-import { createNatsBus } from "../events/nats-bus.ts";
+import type { NatsOptions } from "../events/nats-connection.ts";
+import { DEFAULT_TRUST_DOMAIN } from "../identity/spiffe.ts";
+import type { TlsSource } from "../identity/tls-source.ts";
 import { createLogger, type Level, type Logger } from "../log/log.ts";
+import { createMetrics, type Metrics } from "../serve/metrics.ts";
 import type { Fallback } from "../serve/plain-http.ts";
+import { createProbe } from "../serve/probe.ts";
 import { createServer, type Server } from "../serve/server.ts";
+import type { NatsSettings } from "./nats-keys.ts";
+import { natsOptions } from "./nats-options.ts";
+import { type OidcSettings, oidcAuthenticator } from "./oidc-keys.ts";
+import { openBus } from "./open-bus.ts";
+import type { ProbeSettings } from "./probe-keys.ts";
+import { openTls, type TlsSettings } from "./tls-keys.ts";
 
 /** A service that can be served: what every `createX` of a service returns. */
 export interface Service {
@@ -15,11 +27,28 @@ export interface Service {
   /** Plain HTTP paths, where the service has any. */
   fallback?: Fallback;
   ready(): boolean;
+  /** What to listen with in place of the files' material, as where more authorities are trusted than theirs. */
+  tls?: TlsSource;
+  /** Asked of each RPC's certificate that is sound; throws the fault that refuses it, such as a revoked one. */
+  checkPeer?(peer: KnownPeer): void | Promise<void>;
   close(): Promise<void>;
 }
 
-/** What a service's process needs besides the service. */
-export interface ProcessOptions {
+/** What a service is made with. */
+export interface ServiceParts {
+  logger: Logger;
+  bus: EventBus;
+  /** For a service's own metrics, beside those of its RPCs. */
+  metrics: Metrics;
+  /** As whom to call others; undefined in cleartext. */
+  tls: TlsSource | undefined;
+  trustDomain: string;
+  /** For connections to NATS besides the bus; undefined where there is no NATS. */
+  nats: NatsOptions | undefined;
+}
+
+/** What a service's process needs besides the service. Settings may be left out that the service has no use for. */
+export interface ProcessOptions extends TlsSettings, ProbeSettings, NatsSettings, OidcSettings {
   /** The service's name, for the log. */
   name: string;
   host: string;
@@ -27,12 +56,10 @@ export interface ProcessOptions {
   /** The file with the hashes of the tokens that may call. */
   tokensFile: string;
   logLevel: Level;
-  /** Lets the service listen on more than loopback in cleartext. */
-  allowPlaintext?: boolean;
-  /** NATS server for events. Undefined: events stay in the process. */
-  natsUrl?: string | undefined;
+  /** The services whose certificates may call, such as ["registry"]. Default: every service of the trust domain. */
+  acceptServices?: readonly string[];
   /** Makes the service. */
-  create(parts: { logger: Logger; bus: EventBus }): Promise<Service>;
+  create(parts: ServiceParts): Promise<Service>;
 }
 
 /** A service that is being served. */
@@ -48,35 +75,60 @@ export interface RunningService {
  */
 export async function runService(options: ProcessOptions): Promise<RunningService> {
   const logger = createLogger({ service: options.name, level: options.logLevel });
-  const bus = await openBus(options.natsUrl, options.name, logger);
-  const service = await options.create({ logger, bus });
-  const tokens = createTokenFile(options.tokensFile);
+  const { trustDomain = DEFAULT_TRUST_DOMAIN } = options;
+  const oidc = oidcAuthenticator(options);
+  const files = openTls(options, logger);
+  const bus = await openBus(options, options.name, logger);
+  const metrics = createMetrics();
+  const nats = natsOptions(options, options.name, logger);
+  const service = await options.create({ logger, bus, metrics, tls: files, trustDomain, nats });
+  const tls = service.tls ?? files;
   const server = await createServer({
     host: options.host,
     port: options.port,
+    ...(tls !== undefined && { tls }),
     allowPlaintext: options.allowPlaintext ?? false,
     routes: service.routes,
     services: service.services,
     ready: service.ready,
-    authenticate: tokens.authenticate,
+    authenticate: authenticatorOf(options, service, trustDomain, oidc),
     logger,
+    metrics,
     ...(service.fallback === undefined ? {} : { fallback: service.fallback }),
   });
-  logger.info({ url: server.url }, "ready");
+  const probe = await openProbe(options, server, logger);
+  logger.info({ url: server.url, probe: probe?.url }, "ready");
   let closing: Promise<void> | undefined;
   const close = async () => {
     // Together: the server waits for streams that only the service ends, the service for calls that the server answers.
     await Promise.all([server.close(), service.close()]);
+    await probe?.close(); // last, because who watches it sees the drain there
     await bus.close();
+    files?.close();
     logger.info("stopped");
   };
   return { server, close: () => (closing ??= close()) };
 }
 
-/** The bus that a process is configured for. */
-export function openBus(natsUrl: string | undefined, name: string, logger: Logger): Promise<EventBus> {
-  if (natsUrl === undefined) return Promise.resolve(createInProcessBus({ logger }));
-  return createNatsBus({ servers: [natsUrl], name, logger });
+/** Certificates come first: a token beside a certificate is not looked at, and adds nothing. */
+function authenticatorOf(
+  { acceptServices, tokensFile }: ProcessOptions,
+  service: Service,
+  trustDomain: string,
+  oidc: Authenticate | undefined,
+): Authenticate {
+  const certificates = authenticateByCertificate({
+    trustDomain,
+    ...(acceptServices !== undefined && { acceptServices }),
+    check: (peer) => service.checkPeer?.(peer),
+  });
+  const tokens = createTokenFile(tokensFile);
+  return firstThatKnows(certificates, tokens.authenticate, ...(oidc === undefined ? [] : [oidc]));
+}
+
+function openProbe({ probeHost, probePort }: ProcessOptions, { health, metrics }: Server, logger: Logger) {
+  if (probePort === undefined) return undefined;
+  return createProbe({ ...(probeHost !== undefined && { host: probeHost }), port: probePort, health, metrics, logger });
 }
 
 /** Runs until a signal asks for the end: SIGTERM or SIGINT drains, a second one leaves at once. */

@@ -2,7 +2,8 @@ import { type DescMethod, getOption, hasOption } from "@bufbuild/protobuf";
 import { Health } from "../../gen/ts/grpc/health/v1/health_pb.ts";
 import { ServerReflection } from "../../gen/ts/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionAlpha } from "../../gen/ts/grpc/reflection/v1alpha/reflection_pb.ts";
-import { access, type Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { access, Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { tool } from "../../gen/ts/reeve/tool/v1/options_pb.ts";
 
 /** Who may call an RPC: anyone, or a principal with one of the roles. No roles: nobody. */
 export type Access = { readonly public: boolean; readonly roles: readonly Role[] };
@@ -14,10 +15,16 @@ export type AccessLookup = (method: DescMethod) => Access | undefined;
 const PUBLIC = new Set([Health.typeName, ServerReflection.typeName, ServerReflectionAlpha.typeName]);
 const ANYONE: Access = { public: true, roles: [] };
 const NOBODY: Access = { public: false, roles: [] };
+const CALLERS: Access = { public: false, roles: [Role.OPERATOR, Role.AGENT] };
 
-/** What an RPC's own option (reeve.common.v1.access) says. */
-export const accessFromOption: AccessLookup = (method) =>
-  hasOption(method, access) ? getOption(method, access) : undefined;
+/**
+ * What an RPC's own option (reeve.common.v1.access) says. An RPC that is a tool (reeve.tool.v1.tool) says nothing there and
+ * may be called by those who may call tools.
+ */
+export const accessFromOption: AccessLookup = (method) => {
+  if (hasOption(method, access)) return getOption(method, access);
+  return hasOption(method, tool) ? CALLERS : undefined;
+};
 
 /** Asks the lookup once for each RPC. Health and reflection are open to anyone, whatever it says. */
 export function rememberAccess(lookup: AccessLookup): (method: DescMethod) => Access {

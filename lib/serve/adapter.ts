@@ -1,9 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
 import { createContextValues } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
-import { keepBody } from "./call.ts";
+import { type Peer, peerOfSocket } from "../auth/peer.ts";
+import { keepBody, peerKey } from "./call.ts";
 
 /** A request of either HTTP version. */
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
@@ -39,7 +42,7 @@ export function createAdapter({ handlers, fallback, onLost }: AdapterOptions): N
 }
 
 async function serve(handler: UniversalHandler, request: NodeRequest, response: NodeResponse): Promise<void> {
-  const values = createContextValues();
+  const values = createContextValues().set(peerKey, peerOfRequest(request));
   const universal = universalRequestFromNodeRequest(request, response, undefined, values);
   if (request.httpVersionMajor === 1) universal.body = bodyOf(request, response);
   if (isUnaryJson(request)) {
@@ -68,6 +71,17 @@ export function onClose(response: NodeResponse, listener: () => void): void {
 
 function on(emitter: NodeJS.EventEmitter, event: string, listener: () => void): void {
   emitter.once(event, listener);
+}
+
+/** Who is at the other end of a request's connection; undefined where it is cleartext or no certificate was shown. */
+export function peerOfRequest(request: NodeRequest): Peer | undefined {
+  const socket = "stream" in request ? request.stream.session?.socket : request.socket;
+  return socket !== undefined && isSecure(socket) ? peerOfSocket(socket) : undefined;
+}
+
+// Over HTTP/2 the socket is a stand-in, and no instance of TLSSocket.
+function isSecure(socket: Socket): socket is TLSSocket {
+  return "encrypted" in socket && socket.encrypted === true;
 }
 
 /** The path of a request target, without the query. */

@@ -1,5 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { type ConnectError, type ContextValues, createContextKey } from "@connectrpc/connect";
+import type { Peer } from "../auth/peer.ts";
 import type { Principal } from "../auth/principal.ts";
 
 /** One RPC on its way through the server. */
@@ -37,6 +38,9 @@ export interface CallObserver {
 
 const callKey = createContextKey<Call | undefined>(undefined, { description: "reeve call" });
 const bodyKey = createContextKey<Uint8Array[] | undefined>(undefined, { description: "reeve request body" });
+
+/** The peer of the connection that an RPC came on, kept by the adapter. */
+export const peerKey = createContextKey<Peer | undefined>(undefined, { description: "reeve peer" });
 
 /** The RPC that these context values belong to. Throws outside of this package's gate. */
 export function callOf(values: ContextValues): Call {

@@ -1,22 +1,25 @@
 import { randomUUID } from "node:crypto";
 import { type ConnectRouter, createRouterTransport, type Interceptor, type Transport } from "@connectrpc/connect";
-import { createConnectTransport, createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
+import type { Peer } from "../auth/peer.ts";
 import type { Principal } from "../auth/principal.ts";
 import { createLogger, type Logger } from "../log/log.ts";
 import { type AccessLookup, accessFromOption } from "./access.ts";
-import { defaultLimits, H2_SESSION_MEGABYTES, type Limits } from "./limits.ts";
+import { createSession } from "./client-session.ts";
+import { type ClientTlsOptions, createTlsAgent, identityInterceptor } from "./client-tls.ts";
+import { defaultLimits, type Limits } from "./limits.ts";
 import { createObserver } from "./observe.ts";
 import { prepareRoutes } from "./rpc.ts";
 
 /** How a transport to another service is made. */
-export interface ServiceTransportOptions {
-  /** Such as "http://127.0.0.1:7400". */
+export interface ServiceTransportOptions extends ClientTlsOptions {
+  /** Such as "https://127.0.0.1:7400"; http is cleartext. */
   baseUrl: string;
   /** Sent as a bearer token. Default: none. */
   token?: string;
   /** Default "connect". */
   protocol?: "connect" | "grpc";
-  /** Default "2": cleartext HTTP/2 with prior knowledge, many calls on one connection. "1.1" is for Connect only. */
+  /** Default "2": HTTP/2, in cleartext with prior knowledge, many calls on one connection. "1.1" is for Connect only. */
   httpVersion?: "1.1" | "2";
   /** Bytes of one answer. Default 4 MiB. */
   readMaxBytes?: number;
@@ -34,25 +37,36 @@ export interface ServiceTransport extends Transport {
   close(): void;
 }
 
-/** A transport to a server of `createServer`, without compression. */
+/**
+ * A transport to a server of `createServer`, without compression. Over TLS the server's certificate is verified, and calls
+ * fail with IDENTITY_REFUSED where it is not the expected one's; a certificate that is replaced is shown from the next call
+ * on. Throws a TypeError for a combination that cannot be, such as a certificate for a cleartext address.
+ */
 export function createServiceTransport(options: ServiceTransportOptions): ServiceTransport {
   const { baseUrl, token, protocol = "connect", httpVersion = "2" } = options;
   if (protocol === "grpc" && httpVersion === "1.1") throw new TypeError("gRPC needs HTTP/2");
+  const isSecure = new URL(baseUrl).protocol === "https:";
+  if (!isSecure && (options.tls ?? options.serverName) !== undefined)
+    throw new TypeError(`${baseUrl} is cleartext, where nobody shows a certificate: use an https address`);
   const common = {
     baseUrl,
-    interceptors: token === undefined ? [] : [bearerInterceptor(token)],
+    interceptors: [
+      ...(isSecure ? [identityInterceptor] : []),
+      ...(token === undefined ? [] : [bearerInterceptor(token)]),
+    ],
     acceptCompression: [],
     readMaxBytes: options.readMaxBytes ?? defaultLimits.readMaxBytes,
     ...(options.defaultTimeoutMs !== undefined && { defaultTimeoutMs: options.defaultTimeoutMs }),
   };
-  if (httpVersion === "1.1") return closable(createConnectTransport({ ...common, httpVersion }), () => undefined);
-  const sessionManager = new Http2SessionManager(
-    baseUrl,
-    { pingIntervalMs: options.pingIntervalMs ?? 10_000, pingTimeoutMs: options.pingTimeoutMs ?? 5_000 },
-    { maxSessionMemory: H2_SESSION_MEGABYTES, settings: { initialWindowSize: 1024 * 1024 } },
-  );
+  if (httpVersion === "1.1") {
+    if (!isSecure) return closable(createConnectTransport({ ...common, httpVersion }), () => undefined);
+    const { agent, close } = createTlsAgent(options);
+    return closable(createConnectTransport({ ...common, httpVersion, nodeOptions: { agent } }), close);
+  }
+  const { pingIntervalMs = 10_000, pingTimeoutMs = 5_000 } = options;
+  const sessionManager = createSession({ ...options, pingIntervalMs, pingTimeoutMs });
   const create = protocol === "grpc" ? createGrpcTransport : createConnectTransport;
-  return closable(create({ ...common, httpVersion, sessionManager }), () => sessionManager.abort());
+  return closable(create({ ...common, httpVersion, sessionManager }), sessionManager.close);
 }
 
 function closable(transport: Transport, close: () => void): ServiceTransport {
@@ -71,6 +85,8 @@ function bearerInterceptor(token: string): Interceptor {
 export interface InMemoryOptions {
   /** Who calls. Default: nobody, so only public RPCs can be called. */
   principal?: Principal;
+  /** Whose certificate the caller shows. Default: none. */
+  peer?: Peer;
   /** Default: silent. */
   logger?: Logger;
   /** Default: the RPC's own option. */
@@ -86,6 +102,7 @@ export function inMemoryTransport(routes: (router: ConnectRouter) => void, optio
   const logger = options.logger ?? createLogger({ service: "in-memory", level: "silent" });
   const prepared = prepareRoutes(routes, {
     authenticate: () => options.principal,
+    peer: options.peer,
     access: options.access ?? accessFromOption,
     ready: options.ready ?? (() => true),
     observer: createObserver(logger, undefined),

@@ -1,10 +1,11 @@
 import { ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { type Peer, requireSoundPeer } from "../auth/peer.ts";
 import { type Authenticate, type Principal, requireRole } from "../auth/principal.ts";
 import { fault } from "../fault/fault.ts";
 import type { Access, AccessLookup } from "./access.ts";
 import { rememberAccess } from "./access.ts";
-import { bindCall, type Call, type CallObserver, endCall } from "./call.ts";
+import { bindCall, type Call, type CallObserver, endCall, peerKey } from "./call.ts";
 import { principalKey } from "./context.ts";
 import { chooseRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
 import { toFault, typeInPlace } from "./to-fault.ts";
@@ -17,23 +18,29 @@ export interface GateOptions {
   ready: () => boolean;
   observer: CallObserver;
   newRequestId: () => string;
+  /** Who is at the other end of every call, where there are no connections. Default: the connection's peer. */
+  peer?: Peer | undefined;
 }
 
 /** Runs once for each RPC, when its headers are there and before any of its body is read. */
 export type Gate = (context: HandlerContext) => void | Promise<void>;
 
 /**
- * Gives the RPC its request id, then lets in who may call it: authentication first, then the RPC's own access rule, then
- * readiness. Throws UNAUTHENTICATED, ROLE_REQUIRED or NOT_READY.
+ * Gives the RPC its request id, then lets in who may call it: the connection's certificate first, then authentication, the
+ * RPC's own access rule and readiness. A certificate that is no good is refused before any token is looked at. Throws
+ * IDENTITY_REFUSED, UNAUTHENTICATED, ROLE_REQUIRED or NOT_READY, and what `authenticate` throws.
  */
 export function createGate(options: GateOptions): Gate {
   const accessOf = rememberAccess(options.access);
   return (context) => {
     const call = beginCall(context, options);
+    if (options.peer !== undefined) context.values.set(peerKey, options.peer);
     const rule = accessOf(context.method);
     if (rule.public) return undefined;
     try {
-      const found = options.authenticate(context.requestHeader.get("authorization") ?? undefined);
+      const peer = context.values.get(peerKey);
+      if (peer !== undefined) requireSoundPeer(peer, Date.now());
+      const found = options.authenticate(context.requestHeader.get("authorization") ?? undefined, peer);
       if (!(found instanceof Promise)) return letIn(context, call, rule, found, options);
       return found.then(
         (principal) => letIn(context, call, rule, principal, options),

@@ -4,7 +4,7 @@ export interface Limits {
   readMaxBytes: number;
   /** The longest deadline a caller may ask for; a longer one is refused. Default one hour. */
   maxTimeoutMs: number;
-  /** From a connection's first byte to its protocol being clear. Default 10 s. */
+  /** From a connection's first byte to its protocol being clear; with TLS, to the end of the handshake. Default 10 s. */
   sniffTimeoutMs: number;
   /** From an HTTP/1.1 request's first byte to the end of its headers. Default 10 s. */
   headersTimeoutMs: number;
@@ -14,7 +14,7 @@ export interface Limits {
   keepAliveTimeoutMs: number;
   /** Bytes of one request's headers. Default 16 KiB. */
   maxHeaderBytes: number;
-  /** Connections at a time; more are closed at once. Default 1024. */
+  /** Connections at a time; more are closed at once. Default 10 000: each device holds one or two. */
   maxConnections: number;
   /** HTTP/2 streams at a time on one connection. Default 512. */
   maxConcurrentStreams: number;
@@ -39,7 +39,7 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   requestTimeoutMs: 60_000,
   keepAliveTimeoutMs: 65_000,
   maxHeaderBytes: 16 * 1024,
-  maxConnections: 1024,
+  maxConnections: 10_000,
   maxConcurrentStreams: 512,
   pingIntervalMs: 20_000,
   pingTimeoutMs: 10_000,

@@ -1,7 +1,10 @@
 import * as http from "node:http";
 import * as http2 from "node:http2";
+import * as https from "node:https";
+import type { SecureContextOptions, TlsOptions } from "node:tls";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../fault/fault.ts";
+import type { TlsSource } from "../identity/tls-source.ts";
 import type { NodeHandler } from "./adapter.ts";
 import { H2_SESSION_MEGABYTES, type Limits } from "./limits.ts";
 
@@ -9,13 +12,47 @@ import { H2_SESSION_MEGABYTES, type Limits } from "./limits.ts";
 const STREAM_WINDOW = 1024 * 1024;
 const CONNECTION_WINDOW = 8 * STREAM_WINDOW;
 
-/** The two servers behind a port that speaks both versions of HTTP, with their limits. Neither listens yet. */
-export function createListeners(handler: NodeHandler, limits: Limits): { h1: http.Server; h2: http2.Http2Server } {
-  const h1 = http.createServer(http1Options(limits), handler);
+/** The server for HTTP/1.1, which is the one that listens, with its limits. With `tls` it shakes hands for both versions. */
+export function createH1(handler: NodeHandler, limits: Limits, tls: TlsSource | undefined): http.Server {
+  const options = http1Options(limits);
+  const h1 = tls === undefined ? http.createServer(options, handler) : createSecureH1(handler, options, limits, tls);
   h1.maxConnections = limits.maxConnections;
+  return h1;
+}
+
+/** The server for HTTP/2, which gets its connections handed over. */
+export function createH2(handler: NodeHandler, limits: Limits): http2.Http2Server {
   const h2 = http2.createServer(http2Options(limits), handler);
   h2.on("session", (session) => session.setLocalWindowSize(CONNECTION_WINDOW));
-  return { h1, h2 };
+  return h2;
+}
+
+/**
+ * A client is asked for its certificate and never turned away in the handshake: it would learn no more than an alert's
+ * number, and its operator nothing. The gate refuses it, with a reason.
+ */
+function createSecureH1(
+  handler: NodeHandler,
+  options: http.ServerOptions,
+  limits: Limits,
+  tls: TlsSource,
+): https.Server {
+  const handshake: TlsOptions = {
+    requestCert: true,
+    rejectUnauthorized: false,
+    ALPNProtocols: ["h2", "http/1.1"],
+    handshakeTimeout: limits.sniffTimeoutMs,
+  };
+  const server = https.createServer({ ...options, ...handshake, ...secureContext(tls) }, handler);
+  // New connections get the new certificate; those that are open go on.
+  const stop = tls.onChange(() => server.setSecureContext(secureContext(tls)));
+  server.once("close", stop);
+  return server;
+}
+
+function secureContext(tls: TlsSource): SecureContextOptions {
+  const { cert, key, ca } = tls.current();
+  return { cert, key, ca, minVersion: "TLSv1.3" };
 }
 
 function http1Options(limits: Limits): http.ServerOptions {
@@ -47,7 +84,7 @@ export function assertCleartextAllowed(host: string, isAllowed: boolean): void {
   if (isAllowed || host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host)) return;
   const message =
     `refusing to listen on ${host} in cleartext, where others could read tokens off the network; ` +
-    "listen on 127.0.0.1, or allow plaintext where something else encrypts the way (a mesh, a tunnel, a proxy)";
+    "set a certificate for TLS, listen on 127.0.0.1, or allow plaintext where something else encrypts the way";
   throw fault(
     ErrorReason.INVALID_INPUT,
     { field: "host", rule: "loopback" },
@@ -55,11 +92,17 @@ export function assertCleartextAllowed(host: string, isAllowed: boolean): void {
   );
 }
 
+/**
+ * Connections that wait to be taken; the system may allow fewer. After an outage all devices dial within a second, and what
+ * does not find a place here is noticed by nobody until TCP sends again.
+ */
+const BACKLOG = 4096;
+
 /** Resolves when the server listens; rejects with node's own error where it cannot. */
 export function listen(server: http.Server, port: number, host: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, host, () => {
+    server.listen(port, host, BACKLOG, () => {
       server.off("error", reject);
       resolve();
     });

@@ -1,10 +1,11 @@
 import type { ServerResponse } from "node:http";
 import { HealthCheckResponse_ServingStatus as Status } from "../../gen/ts/grpc/health/v1/health_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { requireSoundPeer } from "../auth/peer.ts";
 import type { Authenticate, Principal } from "../auth/principal.ts";
 import { fault } from "../fault/fault.ts";
 import type { Logger } from "../log/log.ts";
-import { type NodeHandler, type NodeRequest, type NodeResponse, onClose, pathOf } from "./adapter.ts";
+import { type NodeHandler, type NodeRequest, type NodeResponse, onClose, pathOf, peerOfRequest } from "./adapter.ts";
 import { faultToJson, plainFault } from "./fault-json.ts";
 import type { HealthState } from "./health-state.ts";
 import type { Metrics } from "./metrics.ts";
@@ -118,12 +119,17 @@ async function callFallback(exchange: Exchange, { fallback, health, shutdownSign
     throw fault(ErrorReason.NOT_FOUND, { resource: path.slice(0, 200) }, { message: "no such path" });
 }
 
-/** No header: nobody. A header that is not valid: UNAUTHENTICATED, so that a typing mistake does not look like a guest. */
+/**
+ * Neither header nor certificate: nobody. A header that is not valid: UNAUTHENTICATED, so that a typing mistake does not
+ * look like a guest. A certificate with a problem: IDENTITY_REFUSED.
+ */
 async function whoAsks(request: NodeRequest, { authenticate }: PlainOptions): Promise<Principal | undefined> {
   const { authorization } = request.headers;
-  if (authorization === undefined) return undefined;
-  const principal = await authenticate(authorization);
-  if (principal === undefined)
+  const peer = peerOfRequest(request);
+  if (authorization === undefined && peer === undefined) return undefined;
+  if (peer !== undefined) requireSoundPeer(peer, Date.now());
+  const principal = await authenticate(authorization, peer);
+  if (principal === undefined && authorization !== undefined)
     throw fault(ErrorReason.UNAUTHENTICATED, {}, { message: "the bearer token is not valid" });
   return principal;
 }

@@ -16,7 +16,7 @@ export interface PlainRequest {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
-  /** Undefined: no Authorization header was sent. One that is not valid never comes this far. */
+  /** Undefined: neither an Authorization header nor a certificate that is somebody. One that is no good never comes this far. */
   readonly principal: Principal | undefined;
   readonly requestId: string;
   /** Aborted when the caller goes away, and when the server is done waiting for a drain. */

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { type AddressInfo, isIP } from "node:net";
 import type { DescService } from "@bufbuild/protobuf";
 import { type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../../gen/ts/grpc/health/v1/health_pb.ts";
@@ -8,23 +7,22 @@ import { ServerReflection as ServerReflectionAlpha } from "../../gen/ts/grpc/ref
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Authenticate } from "../auth/principal.ts";
 import { fault } from "../fault/fault.ts";
+import type { TlsSource } from "../identity/tls-source.ts";
 import type { Logger } from "../log/log.ts";
 import { type AccessLookup, accessFromOption } from "./access.ts";
 import { createAdapter, type NodeHandler } from "./adapter.ts";
-import { prepareDrain } from "./drain.ts";
 import { serveHealth } from "./health.ts";
 import { createHealthState, type HealthState } from "./health-state.ts";
-import { keepAlive } from "./keepalive.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
-import { assertCleartextAllowed, createListeners, listen } from "./listener.ts";
+import { assertCleartextAllowed } from "./listener.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 import { createObserver } from "./observe.ts";
 import { createPlainHandler } from "./plain-handler.ts";
 import type { Fallback } from "./plain-http.ts";
+import { closePort, openPort } from "./port.ts";
 import { serveReflection } from "./reflection.ts";
 import { indexServices } from "./reflection-index.ts";
 import { prepareRoutes, servicesOf } from "./rpc.ts";
-import { serveBoth } from "./sniff.ts";
 
 /** How a server is made. */
 export interface ServerOptions {
@@ -32,7 +30,12 @@ export interface ServerOptions {
   host?: string;
   /** Default 0: any free port. */
   port?: number;
-  /** Needed to listen on anything but loopback, because the port is cleartext. Default false. */
+  /**
+   * Turns TLS 1.3 on. Callers are asked for a certificate from its authorities; one that is no good is refused by the gate
+   * with IDENTITY_REFUSED. Default: cleartext.
+   */
+  tls?: TlsSource;
+  /** Needed to listen on anything but loopback in cleartext. Default false. */
   allowPlaintext?: boolean;
   /** Registers the services. Health and reflection are the server's own. */
   routes: (router: ConnectRouter) => void;
@@ -55,7 +58,7 @@ export interface ServerOptions {
 
 /** A server that listens. */
 export interface Server {
-  /** Such as "http://127.0.0.1:7400". */
+  /** Such as "https://127.0.0.1:7400". */
   readonly url: string;
   readonly host: string;
   readonly port: number;
@@ -72,37 +75,28 @@ export interface Server {
 const LAST_WORDS_MS = 1000;
 
 /**
- * Listens on one port for Connect, gRPC and gRPC-Web over HTTP/1.1 and HTTP/2 in cleartext, with reflection, health,
- * /healthz and /metrics. Rejects with INVALID_INPUT for a host that needs `allowPlaintext`, and with node's own error
- * where the port cannot be had.
+ * Listens on one port for Connect, gRPC and gRPC-Web over HTTP/1.1 and HTTP/2, with TLS or in cleartext, with reflection,
+ * health, /healthz and /metrics. Rejects with INVALID_INPUT for a host that needs `tls` or `allowPlaintext`, and with
+ * node's own error where the port cannot be had.
  */
 export async function createServer(options: ServerOptions): Promise<Server> {
-  const { host = "127.0.0.1", port = 0, logger } = options;
-  assertCleartextAllowed(host, options.allowPlaintext ?? false);
+  const { host = "127.0.0.1", port = 0, logger, tls } = options;
+  if (tls === undefined) assertCleartextAllowed(host, options.allowPlaintext ?? false);
   const limits = { ...defaultLimits, ...options.limits };
   const metrics = options.metrics ?? createMetrics();
   const health = createHealthState(options.ready);
   const shutdown = new AbortController();
   const handler = createHandler(options, { limits, metrics, health, shutdownSignal: shutdown.signal });
 
-  const { h1, h2 } = createListeners(handler, limits);
-  h2.on("session", (session) => keepAlive(session, limits));
-  h2.on("sessionError", (error) => logger.debug({ err: error }, "HTTP/2 session failed"));
-  const drain = prepareDrain({ h1, h2, undecided: serveBoth(h1, h2, limits.sniffTimeoutMs) });
-  await listen(h1, port, host);
-
+  const opened = await openPort({ host, port, handler, limits, logger, tls });
   let closing: Promise<void> | undefined;
-  const close = async (graceMs: number): Promise<void> => {
+  const close = (graceMs: number): Promise<void> => {
     health.drain();
-    const closed = drain.begin();
-    if (await within(closed, graceMs)) return;
-    shutdown.abort(fault(ErrorReason.NOT_READY, {}, { message: "the service is shutting down" }));
-    if (await within(closed, LAST_WORDS_MS)) return;
-    drain.destroy();
-    await closed;
+    const shuttingDown = fault(ErrorReason.NOT_READY, {}, { message: "the service is shutting down" });
+    const onGraceOver = () => shutdown.abort(shuttingDown);
+    return closePort(opened, { graceMs, lastWordsMs: LAST_WORDS_MS, onGraceOver });
   };
-  const bound = (h1.address() as AddressInfo).port;
-  const url = `http://${isIP(host) === 6 ? `[${host}]` : host}:${bound}`;
+  const { url, port: bound } = opened;
   return { url, host, port: bound, health, metrics, close: (graceMs = 5000) => (closing ??= close(graceMs)) };
 }
 
@@ -140,17 +134,4 @@ function createHandler(options: ServerOptions, { limits, metrics, health, shutdo
     fallback: createPlainHandler({ authenticate, fallback, health, metrics, logger, newRequestId, shutdownSignal }),
     onLost: (path, cause) => logger.debug({ path, err: cause }, "the answer could not be written"),
   });
-}
-
-/** True where the promise resolves within the time. */
-async function within(promise: Promise<void>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-  });
-  try {
-    return await Promise.race([promise.then(() => true), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

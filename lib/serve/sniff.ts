@@ -1,6 +1,8 @@
 import type { Server as Http1Server } from "node:http";
 import type { Http2Server } from "node:http2";
 import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { paced } from "./pace.ts";
 
 /** What an HTTP/2 client with prior knowledge sends first (RFC 9113 §3.4). No HTTP/1 method is "PRI". */
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
@@ -32,6 +34,57 @@ export function serveBoth(h1: Http1Server, h2: Http2Server, timeoutMs: number): 
     });
   });
   return undecided;
+}
+
+/**
+ * Handshakes that begin in one turn of the event loop. Each takes a millisecond or two of it, and after an outage a
+ * thousand devices dial at once: those that are back already must not fall silent behind the others.
+ */
+const HANDSHAKES_PER_TURN = 8;
+
+/**
+ * Lets one TLS port speak both, by what client and server agreed on in the handshake (ALPN); a client that names no
+ * protocol speaks HTTP/1.1. `h1` must be the https server that listens.
+ *
+ * @returns The connections whose handshake is not done yet.
+ */
+export function serveBothSecurely(h1: Http1Server, h2: Http2Server): ReadonlySet<Socket> {
+  const undecided = new Set<Socket>();
+  // A TLS socket does not tell which connection it is on, but both have the same other end.
+  const byRemote = new Map<string, Socket>();
+  const acceptH1 = h1.listeners("secureConnection") as Accept[];
+  h1.removeAllListeners("secureConnection");
+  const handshakes = h1.listeners("connection") as Accept[];
+  h1.removeAllListeners("connection");
+  const shakeHands = paced<Socket>(
+    HANDSHAKES_PER_TURN,
+    (socket) => {
+      for (const begin of handshakes) begin.call(h1, socket);
+    },
+    (socket) => socket.destroyed,
+  );
+  h1.on("connection", (socket: Socket) => {
+    const remote = remoteOf(socket);
+    undecided.add(socket);
+    byRemote.set(remote, socket);
+    socket.setNoDelay(true);
+    socket.once("close", () => {
+      undecided.delete(socket);
+      if (byRemote.get(remote) === socket) byRemote.delete(remote);
+    });
+    shakeHands(socket);
+  });
+  h1.on("secureConnection", (socket: TLSSocket) => {
+    const inner = byRemote.get(remoteOf(socket));
+    if (inner !== undefined) undecided.delete(inner);
+    if (socket.alpnProtocol === "h2") h2.emit("connection", socket);
+    else for (const accept of acceptH1) accept.call(h1, socket);
+  });
+  return undecided;
+}
+
+function remoteOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }
 
 /** Calls back once: with the answer, and what was read put back, or with undefined where the connection ended first. */

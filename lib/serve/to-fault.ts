@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault, faultDetail } from "../fault/fault.ts";
+import { outageFault } from "../store/outage.ts";
 import type { Call, CallObserver } from "./call.ts";
 import { parseFault } from "./parse-fault.ts";
 
@@ -10,8 +11,8 @@ const PLAIN = new Set([Code.Canceled, Code.DeadlineExceeded, Code.Unimplemented]
 /**
  * What a caller is told of an error. A fault stays what it is, also one that came over the wire from another service.
  * What connect found wrong with the request becomes INVALID_INPUT or INPUT_TOO_LARGE. A deadline, a caller who left and
- * an RPC that is not implemented stay plain. Anything else becomes INTERNAL with the request id, and the cause goes to the
- * observer only.
+ * an RPC that is not implemented stay plain. A database that is away becomes what `outageFault` says, and anything else
+ * INTERNAL with the request id; the cause goes to the observer only.
  */
 export function toFault(error: unknown, call: Call, observer: CallObserver): ConnectError {
   if (call.signal.aborted && isAbort(error)) return departure(call.signal.reason);
@@ -22,6 +23,8 @@ export function toFault(error: unknown, call: Call, observer: CallObserver): Con
     if (parsing !== undefined) return parsing;
   }
   observer.unexpected(call, error);
+  const outage = outageFault(error);
+  if (outage !== undefined) return outage;
   const metadata = { request_id: call.requestId };
   return fault(ErrorReason.INTERNAL, metadata, {
     message: `internal error; request id ${call.requestId}`,

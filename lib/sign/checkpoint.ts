@@ -36,9 +36,12 @@ export function parseCheckpoint(text: string): Checkpoint | undefined {
   return end === "" && more.length === 0 ? { origin, size, root } : undefined;
 }
 
-/** Signs the head of a log as a note, under the log's origin. Throws TypeError for what no log can have. */
-export function signCheckpoint(checkpoint: Checkpoint, key: SigningKey): string {
-  return signNote(formatCheckpoint(checkpoint), checkpoint.origin, key);
+/**
+ * Signs the head of a log as a note, under the log's origin: with several keys while they are being changed. Throws
+ * TypeError for what no log can have.
+ */
+export function signCheckpoint(checkpoint: Checkpoint, ...keys: readonly [SigningKey, ...SigningKey[]]): string {
+  return signNote(formatCheckpoint(checkpoint), checkpoint.origin, ...keys);
 }
 
 /**
@@ -50,4 +53,20 @@ export function verifyCheckpoint(note: string, key: NoteKey): CheckpointResult {
   if (!opened.ok) return opened;
   const checkpoint = parseCheckpoint(opened.text);
   return checkpoint?.origin === key.name ? { ok: true, checkpoint } : refused("wrong_type");
+}
+
+/** What verifying a checkpoint with the keys of a log gives: the head only where one of them signed it. */
+export type SignedHeadResult = { ok: true; checkpoint: Checkpoint; signers: readonly NoteKey[] } | VerifyFailure;
+
+/**
+ * Verifies a signed checkpoint with the keys that a log has had, of which one or more must have signed it; `signers` are
+ * those that did. Where none did, says how the key came closest. Never throws.
+ */
+export function verifyCheckpointByAny(note: string, keys: readonly NoteKey[]): SignedHeadResult {
+  const results = keys.map((key) => ({ key, result: verifyCheckpoint(note, key) }));
+  const signers = results.filter(({ result }) => result.ok).map(({ key }) => key);
+  const found = results.find(({ result }) => result.ok)?.result;
+  if (found?.ok) return { ok: true, checkpoint: found.checkpoint, signers };
+  const failures = results.flatMap(({ result }) => (result.ok ? [] : [result]));
+  return failures.find(({ kind }) => kind !== "unknown_key") ?? failures[0] ?? refused("unknown_key");
 }

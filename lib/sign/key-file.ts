@@ -17,10 +17,15 @@ const MAX_FILE_BYTES = 16_384;
  * which stays untouched. The file appears whole and synced to disk or not at all, also when two processes race.
  * Throws what the file system throws.
  */
-export async function createKeyFile(path: string, key: SigningKey): Promise<boolean> {
+export function createKeyFile(path: string, key: SigningKey): Promise<boolean> {
+  return createPrivateFile(path, signingKeyToPem(key));
+}
+
+/** Writes a text to a new file, as createKeyFile does with a key. */
+export async function createPrivateFile(path: string, text: string): Promise<boolean> {
   const draft = `${path}.${randomBytes(8).toString("hex")}.tmp`;
   try {
-    await writeDraft(draft, signingKeyToPem(key));
+    await writeDraft(draft, text);
     // Unlike a rename, a link never replaces a file.
     await link(draft, path);
   } catch (e: unknown) {

@@ -55,14 +55,17 @@ export function parseVkey(text: string): NoteKey | undefined {
 }
 
 /**
- * Signs a text under a name: the text, a blank line and one signature line (https://c2sp.org/signed-note, Ed25519).
- * Throws TypeError unless the text ends in a newline and holds no other control characters.
+ * Signs a text under a name: the text, a blank line and one signature line for each key (https://c2sp.org/signed-note,
+ * Ed25519). Throws TypeError unless the text ends in a newline and holds no other control characters.
  */
-export function signNote(text: string, name: string, key: SigningKey): string {
+export function signNote(text: string, name: string, ...keys: readonly [SigningKey, ...SigningKey[]]): string {
   if (!text.endsWith("\n") || !isNoteText(text)) throw new TypeError("a note's text is lines, each ended by a newline");
-  const { keyHash } = noteKeyOf(name, key);
-  const signature = Buffer.concat([keyHash, signBytes(key, Buffer.from(text))]);
-  return `${text}\n— ${name} ${toBase64(signature)}\n`;
+  const bytes = Buffer.from(text);
+  const lines = keys.map((key) => {
+    const signature = Buffer.concat([noteKeyOf(name, key).keyHash, signBytes(key, bytes)]);
+    return `— ${name} ${toBase64(signature)}\n`;
+  });
+  return `${text}\n${lines.join("")}`;
 }
 
 /**

@@ -6,3 +6,7 @@ export const GRANT_TYPE = "application/vnd.reeve.grant.v1";
 export const RECEIPT_TYPE = "application/vnd.reeve.receipt.v1";
 /** A reeve.device.v1.Manifest. */
 export const MANIFEST_TYPE = "application/vnd.reeve.manifest.v1";
+/** A reeve.common.v1.Keyring. */
+export const KEYRING_TYPE = "application/vnd.reeve.keyring.v1";
+/** The head of an audit log: a C2SP checkpoint, which is signed as a note. Stands in keyrings only. */
+export const CHECKPOINT_TYPE = "application/vnd.reeve.checkpoint.v1";

@@ -1,7 +1,7 @@
 import { isHash } from "../merkle/hash.ts";
 import { isTreeSize } from "../merkle/plan.ts";
 import { verifyInclusion } from "../merkle/verify.ts";
-import { type Checkpoint, verifyCheckpoint } from "./checkpoint.ts";
+import { type Checkpoint, verifyCheckpointByAny } from "./checkpoint.ts";
 import { refused, type VerifyFailure } from "./dsse.ts";
 import { MAX_NOTE_LENGTH, type NoteKey } from "./note.ts";
 import { fromBase64, fromDecimal, toBase64 } from "./strict-text.ts";
@@ -45,13 +45,17 @@ export function parseTlogProof(text: string): TlogProof | undefined {
 }
 
 /**
- * Verifies a receipt offline: the log's signature on the checkpoint, and the path from the record's leaf hash to the
+ * Verifies a receipt offline: the signature on the checkpoint, by one of the keys that the log has had, and the path from the record's leaf hash to the
  * checkpoint's root. Any change to the record, the index, the path or the checkpoint is refused. Never throws.
  */
-export function verifyTlogProof(text: string, leafHash: Uint8Array, key: NoteKey): TlogProofResult {
+export function verifyTlogProof(
+  text: string,
+  leafHash: Uint8Array,
+  ...keys: readonly [NoteKey, ...NoteKey[]]
+): TlogProofResult {
   const proof = parseTlogProof(text);
   if (!proof) return refused("malformed");
-  const opened = verifyCheckpoint(proof.checkpoint, key);
+  const opened = verifyCheckpointByAny(proof.checkpoint, keys);
   if (!opened.ok) return opened;
   const { checkpoint } = opened;
   const isInLog = verifyInclusion(leafHash, proof.index, checkpoint.size, proof.path, checkpoint.root);

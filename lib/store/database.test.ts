@@ -5,6 +5,7 @@ import { type Kysely, sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Database, type Migration, openDatabase } from "./database.ts";
 import { type NoteTables, noteMigration } from "./testdata/notes.ts";
+import { type TagTables, tagMigration } from "./testdata/tags.ts";
 
 let directory: string;
 let path: string;
@@ -24,21 +25,6 @@ async function open<T>(migrations: readonly Migration[], at = path): Promise<Dat
   const db = await openDatabase<T>({ path: at, migrations });
   opened.push(db as unknown as Kysely<never>);
   return db;
-}
-
-const tagMigration: Migration = {
-  name: "0002_tags",
-  up: (db) =>
-    db.schema
-      .createTable("tags")
-      .addColumn("seq", "bigserial", (column) => column.primaryKey())
-      .addColumn("note", "bigint", (column) => column.notNull().references("notes.id"))
-      .addColumn("name", "varchar(20)", (column) => column.notNull())
-      .execute(),
-};
-
-interface TagTables extends NoteTables {
-  tags: { seq: number | undefined; note: number; name: string };
 }
 
 async function pragma(db: Database<NoteTables>, name: string): Promise<unknown> {
@@ -63,43 +49,15 @@ test("makes the file and its folder for the owner only", async () => {
   expect(modes).toEqual([0o700, 0o600, 0o600]);
 });
 
-test("returns bytes as bytes and integers as numbers", async () => {
-  const db = await open<NoteTables>([noteMigration], ":memory:");
-  await db
-    .insertInto("notes")
-    .values({ id: 2 ** 52, body: new Uint8Array([1, 2]) })
-    .execute();
-  expect(await db.selectFrom("notes").selectAll().execute()).toEqual([{ id: 2 ** 52, body: new Uint8Array([1, 2]) }]);
-});
-
 test("makes every table strict", async () => {
   const db = await open<NoteTables>([noteMigration]);
   const wrong = db.insertInto("notes").values({ id: 1, body: "text" as unknown as Uint8Array });
   await expect(wrong.execute()).rejects.toThrow(/cannot store TEXT value in BLOB column/);
 });
 
-test("numbers rows of a bigserial key by itself", async () => {
-  const db = await open<TagTables>([noteMigration, tagMigration]);
-  await db.insertInto("notes").values({ id: 1, body: new Uint8Array() }).execute();
-  for (const name of ["a", "b"]) await db.insertInto("tags").values({ seq: undefined, note: 1, name }).execute();
-  expect(await db.selectFrom("tags").select(["seq", "name"]).execute()).toEqual([
-    { seq: 1, name: "a" },
-    { seq: 2, name: "b" },
-  ]);
-});
-
 test("refuses a column type that PostgreSQL and SQLite do not share", async () => {
   const up: Migration["up"] = (db) => db.schema.createTable("t").addColumn("at", "timestamptz").execute();
   await expect(open([{ name: "0001", up }])).rejects.toThrow("column type timestamptz is not portable");
-});
-
-test("runs each migration once, and later ones on the next open", async () => {
-  const first = await open<NoteTables>([noteMigration]);
-  await first.insertInto("notes").values({ id: 1, body: new Uint8Array() }).execute();
-  await first.destroy();
-  const second = await open<TagTables>([noteMigration, tagMigration]);
-  expect(await second.selectFrom("notes").select("id").execute()).toEqual([{ id: 1 }]);
-  expect(await second.selectFrom("tags").selectAll().execute()).toEqual([]);
 });
 
 test("takes a migration of another module that sorts before those already run", async () => {
@@ -109,19 +67,6 @@ test("takes a migration of another module that sorts before those already run", 
     { name: "0000_early", up: (d) => d.schema.createTable("early").addColumn("id", "bigint").execute() },
   ]);
   expect(await db.selectFrom("early").selectAll().execute()).toEqual([]);
-});
-
-test("refuses a database that is newer than the code and leaves it alone", async () => {
-  await (await open([noteMigration, tagMigration])).destroy();
-  await expect(open([noteMigration])).rejects.toThrow(/is newer than this program: it holds the migrations 0002_tags/);
-  await expect(open([noteMigration, tagMigration])).resolves.toBeDefined();
-});
-
-test("rolls all migrations of a start back when one fails", async () => {
-  const broken: Migration = { name: "0002_broken", up: (db) => sql`nonsense`.execute(db).then(() => {}) };
-  await expect(open([noteMigration, broken])).rejects.toThrow(/nonsense/);
-  const db = await open<NoteTables>([noteMigration]);
-  expect(await db.selectFrom("notes").selectAll().execute()).toEqual([]);
 });
 
 test("refuses two migrations with one name", async () => {

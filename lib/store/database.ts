@@ -1,30 +1,27 @@
 import { mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { Kysely } from "kysely";
-import { type Migration as KyselyMigration, Migrator } from "kysely/migration";
 import { registerWriter } from "./direct.ts";
+import { type Migration, migrate } from "./migrate.ts";
+import { openPostgres, type PostgresOptions } from "./postgres-open.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
 import type { WalSync } from "./wal-sync.ts";
+
+export { type DialectName, dialectOf } from "./dialect.ts";
+export type { Migration } from "./migrate.ts";
 
 /** A database with the tables of T. Close it with `destroy()`. */
 export type Database<T> = Kysely<T>;
 
-/**
- * One step of a schema. Steps run once each, in the order of their names ("0001_calls", "0002_call_index"), and are
- * never changed after a release. Column types are text, integer, bigint (never past 2^53), double precision, bytea and
- * bigserial; booleans are integers 0 and 1. Foreign keys are enforced.
- */
-export interface Migration {
-  name: string;
-  up: (db: Kysely<unknown>) => Promise<void>;
-}
-
-/** What openDatabase needs. */
-export interface DatabaseOptions {
+/** How to open a SQLite database. */
+export interface SqliteOptions {
   /** A file, or ":memory:". A missing file is made, with its folders, for its owner's eyes only. */
   path: string;
   migrations: readonly Migration[];
 }
+
+/** Which database to open: a file of this process's own, or one on a server, which other processes may share. */
+export type DatabaseOptions = SqliteOptions | PostgresOptions;
 
 /** Kysely has no room for what is not SQL. */
 const walSyncs = new WeakMap<object, WalSync>();
@@ -34,21 +31,25 @@ export function walSyncOf<T>(db: Database<T>): WalSync | undefined {
   return walSyncs.get(db);
 }
 
-const MIGRATION_TABLE = "kysely_migration";
-
 /**
- * Opens a database and brings its schema up to date, all pending migrations in one transaction. Rejects, and changes
- * nothing, when the database holds a migration that this code does not know: an older program must not write to it.
+ * Opens a database and brings its schema up to date, all pending migrations in one transaction; several processes may
+ * open one database at once. Rejects, and changes nothing, when the database holds a migration that this code does not
+ * know: an older program must not write to it. On PostgreSQL it waits a while for a server that is not there yet, and
+ * rejects with DatabaseUnreachable when that does not come; a connection that is lost later is replaced by the next
+ * query. Statements there end after 30 s, and a transaction that stands still for 10 s is rolled back.
  */
 export async function openDatabase<T>(options: DatabaseOptions): Promise<Database<T>> {
-  if (options.path !== ":memory:") await createPrivateFile(options.path);
-  const dialect = sqliteDialect(options.path);
+  return "url" in options ? openPostgres<T>(options) : openSqlite<T>(options);
+}
+
+async function openSqlite<T>({ path, migrations }: SqliteOptions): Promise<Database<T>> {
+  if (path !== ":memory:") await createPrivateFile(path);
+  const dialect = sqliteDialect(path);
   const db = new Kysely<T>({ dialect });
   if (dialect.wal !== undefined) walSyncs.set(db, dialect.wal);
   registerWriter(db, dialect.runOnWriter);
   try {
-    await refuseNewer(db, options);
-    await migrate(db, options.migrations);
+    await migrate(db, { migrations, label: path });
     return db;
   } catch (e: unknown) {
     await db.destroy();
@@ -61,39 +62,4 @@ async function createPrivateFile(path: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const file = await open(path, "a", 0o600);
   await file.close();
-}
-
-async function refuseNewer<T>(db: Database<T>, { path, migrations }: DatabaseOptions): Promise<void> {
-  const known = new Set(migrations.map((migration) => migration.name));
-  const unknown = (await appliedMigrations(db)).filter((name) => !known.has(name));
-  if (unknown.length === 0) return;
-  throw new Error(
-    `the database ${path} is newer than this program: it holds the migrations ${unknown.join(", ")}. ` +
-      "Run the newer program, or restore a backup from before the upgrade.",
-  );
-}
-
-async function appliedMigrations<T>(db: Database<T>): Promise<string[]> {
-  const tables = await db.introspection.getTables({ withInternalKyselyTables: true });
-  if (!tables.some((table) => table.name === MIGRATION_TABLE)) return [];
-  const withTable = db as unknown as Kysely<{ [MIGRATION_TABLE]: { name: string } }>;
-  const rows = await withTable.selectFrom(MIGRATION_TABLE).select("name").execute();
-  return rows.map((row) => row.name);
-}
-
-async function migrate<T>(db: Database<T>, migrations: readonly Migration[]): Promise<void> {
-  const byName: Record<string, KyselyMigration> = {};
-  for (const { name, up } of migrations) {
-    if (byName[name]) throw new Error(`two migrations are named ${name}`);
-    byName[name] = { up };
-  }
-  // Unordered, because the migrations of several modules share one database and each module adds its own later.
-  const migrator = new Migrator({
-    db,
-    provider: { getMigrations: async () => byName },
-    migrationTableName: MIGRATION_TABLE,
-    allowUnorderedMigrations: true,
-  });
-  const { error } = await migrator.migrateToLatest();
-  if (error !== undefined) throw error;
 }

@@ -1,16 +1,25 @@
 import type { Transaction } from "kysely";
-import { type Database, walSyncOf } from "./database.ts";
-import { runDirectly } from "./direct.ts";
-import { SYNC_LATER } from "./sync-later.ts";
+import { type Batches, createBatches, type Job, type Settle } from "./batch.ts";
+import type { Database } from "./database.ts";
 
-/** Writers of one database that share commits, so that one sync to disk serves all who wait. */
+/**
+ * Writers of one database that share commits, so that one sync to disk serves all who wait. On PostgreSQL other
+ * processes write at the same time, and a job sees what they have committed up to each of its statements: a job that
+ * reads before it writes needs a group commit with a `lock`, a condition in its update, or FOR UPDATE.
+ */
 export interface GroupCommit<T> {
   /**
    * Runs a job inside a transaction and resolves with its value after COMMIT: what resolved is on disk. Jobs run one
    * after another, in the order of the calls. A job that throws is rolled back alone and its promise rejects with what
-   * it threw; its neighbours may be run a second time for that, so a job may change nothing but the database. When the
+   * it threw; its neighbours may be run again for that, so a job may change nothing but the database. When the
    * commit fails (disk full, I/O error) every job of the batch rejects and none has happened. Inside a job use `trx` for
    * everything: awaiting another `write`, or writing through the database itself, waits for the job's own end.
+   *
+   * On PostgreSQL a batch is run again where the server asks for that (serialization failure, deadlock), and once where
+   * the connection was lost before COMMIT. Where that does not help, all its jobs reject with DatabaseUnreachable, and
+   * none has happened. CommitUnknown means that the connection was lost during COMMIT: all jobs of the batch have
+   * happened, or none has. Nothing is tried again then, and callers treat it as a failure. A job must not catch the error
+   * of a statement and go on, since PostgreSQL has ended its transaction by then: it rejects nevertheless.
    */
   write<R>(job: (trx: Transaction<T>) => Promise<R>): Promise<R>;
   /**
@@ -31,6 +40,12 @@ export interface GroupCommit<T> {
 export interface GroupCommitOptions {
   /** Hears why a lazy job failed. Default: a process warning. */
   onLazyError?: (error: Error) => void;
+  /**
+   * The batches of all processes that name the same lock, in one schema of a database, run one after another: each one
+   * sees all that those before it have done, and their numbers from a sequence rise as they commit. Default: none, which
+   * is enough for SQLite, where a database has one writer.
+   */
+  lock?: string;
 }
 
 /** Jobs in one transaction at most; bounds how long a batch holds the writer. */
@@ -39,23 +54,14 @@ const MAX_BATCH = 512;
 /** How long a lazy job waits for company, in milliseconds. */
 const LAZY_DELAY_MS = 10;
 
-/** Tells the caller of a job how it ended. */
-type Settle = () => void;
-
-interface Job<T> {
-  /** Whether whoever waits for the job waits for the disk. */
-  waitsForSync: boolean;
-  run(trx: Transaction<T>): Promise<Settle>;
-  fail(error: unknown): void;
-}
-
 /**
  * Gathers the jobs of one turn of the event loop into one transaction, without a savepoint for each: two statements a
  * job would cost more than the rare batch with a failing job, which is rolled back and run again job by job.
  */
 export function createGroupCommit<T>(db: Database<T>, options: GroupCommitOptions = {}): GroupCommit<T> {
   const onLazyError = options.onLazyError ?? ((error: Error) => process.emitWarning(error));
-  const queue = createQueue<T>((jobs) => commit(db, jobs));
+  const batches = createBatches(db, options.lock);
+  const queue = createQueue<T>((jobs) => commit(batches, jobs));
   const write = <R>(job: (trx: Transaction<T>) => Promise<R>, waitsForSync: boolean) =>
     new Promise<R>((resolve, reject) => {
       const run = async (trx: Transaction<T>) => {
@@ -121,45 +127,20 @@ function createQueue<T>(commitBatch: (jobs: readonly Job<T>[]) => Promise<Settle
 }
 
 /** Runs the jobs in one transaction, or one by one where one of them fails. Each job's outcome is in the result. */
-async function commit<T>(db: Database<T>, jobs: readonly Job<T>[]): Promise<Settle[]> {
-  const settles = await commitTogether(db, jobs).catch((e: unknown) => {
-    const [only, another] = jobs;
-    return only && !another ? [() => only.fail(e)] : undefined;
-  });
-  if (settles === undefined) return commitEach(db, jobs);
+async function commit<T>(batches: Batches<T>, jobs: readonly Job<T>[]): Promise<Settle[]> {
+  const end = await batches.run(jobs);
+  if (end.kind === "job_failed" && jobs.length > 1) return commitEach(batches, jobs);
+  if (end.kind !== "committed") return jobs.map((job) => () => job.fail(end.error));
   try {
-    await sync(db, jobs);
-    return settles;
+    await batches.sync(jobs);
+    return end.settles;
   } catch (e: unknown) {
     return jobs.map((job) => () => job.fail(e));
   }
 }
 
-async function commitTogether<T>(db: Database<T>, jobs: readonly Job<T>[]): Promise<Settle[]> {
-  return db.transaction().execute(async (trx) => {
-    if (walSyncOf(db) !== undefined || !jobs.some(isWaitedFor)) await trx.executeQuery(SYNC_LATER);
-    runDirectly(db, trx);
-    const settles: Settle[] = [];
-    for (const job of jobs) settles.push(await job.run(trx));
-    return settles;
-  });
-}
-
-async function commitEach<T>(db: Database<T>, jobs: readonly Job<T>[]): Promise<Settle[]> {
+async function commitEach<T>(batches: Batches<T>, jobs: readonly Job<T>[]): Promise<Settle[]> {
   const settles: Settle[] = [];
-  for (const job of jobs) settles.push(...(await commit(db, [job])));
+  for (const job of jobs) settles.push(...(await commit(batches, [job])));
   return settles;
-}
-
-/** Never part of what is tried again: the commit has gone through by now. */
-async function sync<T>(db: Database<T>, jobs: readonly Job<T>[]): Promise<void> {
-  const wal = walSyncOf(db);
-  if (wal === undefined || !jobs.some(isWaitedFor)) return;
-  // A job that is alone has nobody who would use the time.
-  if (jobs.length === 1) wal.syncInPlace();
-  else await wal.sync();
-}
-
-function isWaitedFor<T>(job: Job<T>): boolean {
-  return job.waitsForSync;
 }

@@ -28,6 +28,7 @@ export function describeTools(files: Iterable<DescFile>, allFiles: Iterable<Desc
     tool,
     secret: registry.getExtension("reeve.tool.v1.secret"),
     validator: createValidator({ registry }),
+    comments: "required",
   };
   const found = [...files].flatMap((file) => file.services).flatMap((service) => toolsOf(service, options));
   const tools = found.flatMap((result) => (result.kind === "tool" ? [result.tool] : []));

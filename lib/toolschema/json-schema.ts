@@ -1,4 +1,4 @@
-import type { JsonObject } from "@bufbuild/protobuf";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 
 /** A JSON Schema of the dialect below. Plain JSON: it can be sent as a google.protobuf.Struct as it is. */
 export type JsonSchema = JsonObject;
@@ -21,6 +21,17 @@ export function withAll(schema: JsonSchema, more: readonly JsonSchema[]): JsonSc
     else merged = { ...merged, ...one };
   }
   return merged;
+}
+
+/** How deep a value is nested: 0 for a number, 1 for an empty object. Walks level by level, so that no depth is too deep. */
+export function jsonDepth(value: JsonValue): number {
+  let depth = 0;
+  for (let level = containers([value]); level.length > 0; depth++) level = containers(level.flatMap(Object.values));
+  return depth;
+}
+
+function containers(values: readonly JsonValue[]): object[] {
+  return values.filter((value) => typeof value === "object" && value !== null);
 }
 
 function listOf(value: JsonObject[string] | undefined): JsonObject[string][] {

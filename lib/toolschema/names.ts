@@ -14,6 +14,18 @@ export function isToolName(name: string): boolean {
   return name.length <= TOOL_NAME_LENGTH && TOOL_NAME.test(name);
 }
 
+const SERVICE_NAME = /^[a-z][a-z0-9-]{0,31}$/;
+
+/** True for a name that a device's owner may give a service of the machine, such as "printer". */
+export function isServiceName(name: string): boolean {
+  return SERVICE_NAME.test(name);
+}
+
+/** The name of a tool of an announced service: "printer:print". A built-in tool has no ":" in its name. */
+export function announcedName(service: string, name: string): string {
+  return `${service}:${name}`;
+}
+
 /** The names of all fields of the messages. */
 export function jsonNames(messages: Iterable<DescMessage>): JsonNames {
   const names = new Map<string, string>();

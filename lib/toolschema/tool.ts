@@ -26,6 +26,8 @@ export interface ToolOptionSet {
   secret: DescExtension | undefined;
   /** Knows the files' rules. */
   validator: Validator;
+  /** Whether an RPC or a field without a comment is a problem. Descriptors from server reflection have none. */
+  comments: "required" | "optional";
 }
 
 /** What an RPC is. */
@@ -39,7 +41,8 @@ export function describeTool(method: DescMethod, options: ToolOptionSet): ToolRe
   if (!hasOption(method, options.tool)) return { kind: "none" };
   const stated = getOption(method, options.tool) as ToolOptions;
   const scope = scopeOf(stated, options.tool);
-  const problems = [...optionProblems(method, stated), ...commentProblems(method)];
+  const problems = optionProblems(method, stated);
+  if (options.comments === "required") problems.push(...commentProblems(method));
   if (!scope) problems.push("the scope is not stated or not known");
   if (!scope || problems.length > 0) return rejected(method, problems);
   try {
@@ -104,6 +107,7 @@ function isReadOnly(method: DescMethod): boolean {
   return method.idempotency === IdempotencyLevel.NO_SIDE_EFFECTS;
 }
 
-function methodName(method: DescMethod): string {
+/** An RPC's name with its service's: "reeve.tools.v1.FileSystem/Read". */
+export function methodName(method: DescMethod): string {
   return `${method.parent.typeName}/${method.name}`;
 }

@@ -22,12 +22,16 @@ describe("the import directions", () => {
     ["lib/log/log.ts", "// import { a } from '../../services/policy/a.ts';"],
     ["services/device-agent/executor/local.ts", 'import { spawn } from "node:child_process";'],
     ["lib/store/sqlite.ts", 'import { DatabaseSync } from "node:sqlite";'],
+    ["lib/store/postgres.ts", 'import { Pool } from "pg";'],
+    ["test/helpers/postgres.ts", 'import { Client } from "pg";'],
     ["services/policy/config.ts", "export const port = process.env.PORT;"],
     ["lib/log/log.ts", "/** Never reads process.env. */\nexport const a = 1;"],
     ["lib/store/store.ts", 'import { Kysely } from "kysely";\nimport { create } from "@bufbuild/protobuf/wkt";'],
     ["lib/store/store.test.ts", 'import { it } from "vitest";'],
     ["lib/store/testdata/conformance.ts", 'import { it } from "vitest";'],
     ["lib/store/store.ts", 'import type { Options } from "ajv";'],
+    ["client/index.ts", 'export * from "../gen/ts/a_pb.ts";\nimport { create } from "@bufbuild/protobuf";'],
+    ["examples/typed.ts", 'import { a } from "reeve/client";\nconst token = process.env.TOKEN;'],
   ])("allow %s: %s", (path, text) => {
     expect(check(path, text)).toEqual([]);
   });
@@ -69,6 +73,11 @@ describe("the import directions", () => {
       "only services/device-agent/executor starts programs",
     ],
     ["services/policy/a.ts", 'import { DatabaseSync } from "node:sqlite";', "imports node:sqlite"],
+    ["client/index.ts", 'import { fault } from "../lib/fault/fault.ts";', "client must not import lib"],
+    ["client/index.ts", 'import { Kysely } from "kysely";', "imports kysely: the client needs little"],
+    ["lib/log/log.ts", 'import { a } from "../../client/index.ts";', "lib must not import client"],
+    ["services/policy/a.ts", 'import { Pool } from "pg";', "imports pg: only lib/store does"],
+    ["lib/events/a.test.ts", 'import type { Pool } from "pg";', "imports pg: only lib/store does"],
     ["lib/a.ts", "const home = process.env.HOME;", "reads the environment"],
     ["lib/a.ts", 'import { env } from "node:process";', "reads the environment"],
     ["lib/a.ts", "const { env } = process;", "reads the environment"],

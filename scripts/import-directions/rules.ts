@@ -19,10 +19,14 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   lib: ["gen", "own"],
   services: ["gen", "lib", "own"],
   cli: ["gen", "lib", "services", "own"],
+  client: ["gen", "own"],
 };
 
+/** The packages that the client may load, since others load them with it. */
+const CLIENT_PACKAGES = /^(?:@connectrpc\/|@bufbuild\/protobuf$)/;
+
 const STARTS_PROGRAMS = ["services/device-agent/executor/", "scripts/", "test/", "bench/"];
-const READS_ENVIRONMENT = ["cli/", "scripts/", "test/", "bench/"];
+const READS_ENVIRONMENT = ["cli/", "scripts/", "test/", "bench/", "examples/"];
 const ENVIRONMENT_FILES = new Set(["config.ts", "main.ts"]);
 const ENVIRONMENT =
   /\bprocess\s*(?:\??\.\s*env\b|\[\s*["']env["'])|\{[^}]*\benv\b[^}]*\}\s*(?:=\s*process\b|from\s*["'](?:node:)?process["'])/g;
@@ -43,8 +47,10 @@ function violationsOf(file: SourceFile, options: RuleOptions): string[] {
 function importProblem(path: string, entry: Import, { dependencies }: RuleOptions): string | undefined {
   if (entry.specifier.startsWith(".")) return directionProblem(path, entry.specifier);
   if (/^(?:node:)?child_process$/.test(entry.specifier)) return programProblem(path);
+  if (packageName(entry.specifier) === "pg") return postgresProblem(path);
   if (entry.specifier.startsWith("node:") || entry.typeOnly || !isProduct(path)) return undefined;
   const name = packageName(entry.specifier);
+  if (layerOf(path) === "client" && !CLIENT_PACKAGES.test(name)) return `imports ${name}: the client needs little`;
   return dependencies.has(name) ? undefined : `imports ${name}, which is no dependency of the published package`;
 }
 
@@ -62,6 +68,12 @@ function directionProblem(path: string, specifier: string): string | undefined {
 function programProblem(path: string): string | undefined {
   if (isTest(path) || startsWithAny(path, STARTS_PROGRAMS)) return undefined;
   return "imports node:child_process: only services/device-agent/executor starts programs";
+}
+
+/** Everybody else has a database of lib/store, which is SQLite for one and PostgreSQL for another. */
+function postgresProblem(path: string): string | undefined {
+  if (!(layerOf(path) in LAYERS) || path.startsWith("lib/store/")) return undefined;
+  return "imports pg: only lib/store does";
 }
 
 function environmentReads(file: SourceFile): string[] {

@@ -1,6 +1,9 @@
 import type { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { ConfigSpec } from "../../lib/config/config.ts";
 import { logLevelKey } from "../../lib/run/log-level.ts";
+import { probeKeys } from "../../lib/run/probe-keys.ts";
+import { tlsKeys } from "../../lib/run/tls-keys.ts";
+import type { LocalService } from "./announced/service-list.ts";
 
 /** What a device agent is told by its owner. */
 export interface DeviceAgentConfig {
@@ -22,11 +25,18 @@ export interface DeviceAgentConfig {
   denied?: readonly string[];
   /** Where programs run that are told no folder. Default: the first write root, else the first read root. */
   workDir?: string;
+  /** Services of the machine whose annotated RPCs are offered as tools. Default none. */
+  services?: readonly LocalService[];
   /** How many calls run at a time; more wait in order. Default 64. */
   maxRunning?: number;
   /** How long the end of a call is kept, in milliseconds. Default 30 days, at least 1 hour. */
   retentionMs?: number;
+  /** How often a link shows that it lives, in milliseconds. Default 1000. */
+  heartbeatMs?: number;
 }
+
+/** The port where the configuration says nothing and the device is dialled. */
+export const DEFAULT_PORT = 7402;
 
 /** Calls at a time where the configuration says nothing. */
 export const DEFAULT_MAX_RUNNING = 64;
@@ -49,12 +59,40 @@ export function workDirOf(config: DeviceAgentConfig): string {
   return workDir;
 }
 
+const stateDirKey = {
+  name: "REEVE_DEVICE_STATE_DIR",
+  type: "path",
+  doc: "Folder of the agent's key, manifest and ledger.",
+} as const;
+
+const joinTokenFileKey = {
+  name: "REEVE_JOIN_TOKEN_FILE",
+  type: "path",
+  optional: true,
+  doc: "File with a join token, for a device that has not joined yet.",
+} as const;
+
+/** What is read before the rest, which a device that has joined knows from its folder. */
+export const joinEnvironment = { stateDir: stateDirKey, joinTokenFile: joinTokenFileKey } as const satisfies ConfigSpec;
+
 /** The device agent's settings in the environment, for `reeve device-agent`. */
 export const deviceEnvironment = {
   host: { name: "REEVE_DEVICE_HOST", type: "string", default: "127.0.0.1", doc: "Address to listen on." },
-  port: { name: "REEVE_DEVICE_PORT", type: "int", min: 0, max: 65535, default: 7402, doc: "Port; 0 takes any." },
-  stateDir: { name: "REEVE_DEVICE_STATE_DIR", type: "path", doc: "Folder of the agent's key, manifest and ledger." },
-  tokensFile: { name: "REEVE_TOKENS_FILE", type: "path", doc: "File with the hashes of the tokens that may call." },
+  port: {
+    name: "REEVE_DEVICE_PORT",
+    type: "int",
+    min: 0,
+    max: 65535,
+    optional: true,
+    doc: "Port; 0 takes any. Unset: 7402, or none where the device dials a registry.",
+  },
+  ...joinEnvironment,
+  tokensFile: {
+    name: "REEVE_TOKENS_FILE",
+    type: "path",
+    optional: true,
+    doc: "File with the hashes of the tokens that may call. Needed where the device listens.",
+  },
   grantKey: {
     name: "REEVE_GRANT_KEY",
     type: "string",
@@ -111,6 +149,18 @@ export const deviceEnvironment = {
     optional: true,
     doc: "Where programs run that are told no folder. Unset: the first write root, else the first read root.",
   },
+  services: {
+    name: "REEVE_DEVICE_SERVICES",
+    type: "string",
+    default: "",
+    doc: "gRPC services whose annotated RPCs are offered as tools: printer=http://127.0.0.1:50051, comma-separated. Beyond loopback only https.",
+  },
+  serviceDescriptors: {
+    name: "REEVE_DEVICE_SERVICES_DESCRIPTORS",
+    type: "string",
+    default: "",
+    doc: "Files with the descriptor sets of such services, printer=/path/set.binpb, comma-separated. Others are asked by server reflection at start.",
+  },
   maxRunning: {
     name: "REEVE_DEVICE_MAX_RUNNING",
     type: "int",
@@ -126,5 +176,20 @@ export const deviceEnvironment = {
     default: DEFAULT_RETENTION_MS,
     doc: "How long the end of a call is kept, at least 1h.",
   },
+  registryUrl: {
+    name: "REEVE_DEVICE_REGISTRY_URL",
+    type: "string",
+    default: "",
+    doc: "Where the device dials in, such as https://reeve.example:7400; several, comma-separated, are tried in turn. Unset: the registry dials the device.",
+  },
+  heartbeat: {
+    name: "REEVE_DEVICE_HEARTBEAT",
+    type: "duration",
+    min: 100,
+    default: 1000,
+    doc: "How often a link shows that it lives; one that is silent for three times as long is given up.",
+  },
+  ...tlsKeys,
+  ...probeKeys,
   logLevel: logLevelKey,
 } as const satisfies ConfigSpec;

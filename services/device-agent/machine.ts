@@ -1,4 +1,5 @@
 import { SandboxLevel } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import type { LocalServices } from "./announced/local-services.ts";
 import { type DeviceAgentConfig, workDirOf } from "./config.ts";
 import type { OfferedTools } from "./execute/prepare.ts";
 import type { Executor, ExecutorLevel } from "./executor/executor.ts";
@@ -22,17 +23,24 @@ export interface Machine {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Opens the roots and finds out which tools the machine can run. The agent's own folder lies outside every root,
- * whatever the configuration says. Throws where a root does not exist.
+ * Opens the roots and finds out which tools the machine can run, with those of the services that it announces. The
+ * agent's own folder lies outside every root, whatever the configuration says. Throws where a root does not exist.
  */
-export async function openMachine(config: DeviceAgentConfig, stateDir: string, env: Environment): Promise<Machine> {
+export async function openMachine(
+  config: DeviceAgentConfig,
+  stateDir: string,
+  env: Environment,
+  services: Pick<LocalServices, "announced" | "tools" | "unavailable">,
+): Promise<Machine> {
   const executor = createLocalExecutor({ env });
-  const known = createToolTable({
+  const builtIn = createToolTable({
     git: { env: pick(env, ["SSH_AUTH_SOCK"]) },
     docker: { env: pick(env, ["DOCKER_HOST"]) },
   });
-  const { available, unavailable } = await probeTools(known, executor);
-  const offer = offerTools(available, known.values(), config);
+  const probed = await probeTools(builtIn, executor);
+  const known = new Map([...builtIn.values(), ...services.tools].map((tool) => [tool.name, tool]));
+  const unavailable = [...probed.unavailable, ...services.unavailable];
+  const offer = offerTools([...probed.available, ...services.tools], known.values(), config);
   const roots = createRoots({
     read: [...config.readRoots],
     write: [...config.writeRoots],
@@ -53,6 +61,7 @@ export async function openMachine(config: DeviceAgentConfig, stateDir: string, e
       sandbox: LEVELS[executor.level],
       platform: `${process.platform}/${process.arch}`,
       unavailable,
+      announced: services.announced,
     },
     unknownCapabilities: offer.unknown,
   };

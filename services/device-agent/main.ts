@@ -1,25 +1,77 @@
 import { readFile } from "node:fs/promises";
 import { type ConfigOf, readConfig } from "../../lib/config/config.ts";
-import { type RunningService, runService, untilSignal } from "../../lib/run/run-service.ts";
+import type { TlsSource } from "../../lib/identity/tls-source.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import { runService, untilSignal } from "../../lib/run/run-service.ts";
 import type { VerifyKey } from "../../lib/sign/keys.ts";
 import { loadCatalogue } from "../../lib/toolschema/catalogue-file.ts";
-import { type DeviceAgentConfig, deviceEnvironment } from "./config.ts";
+import { parseServices } from "./announced/service-list.ts";
+import { attachedAgent } from "./attach/attached-agent.ts";
+import { parseRegistryUrls } from "./attach/registry-urls.ts";
+import { runAttached } from "./attach/run-attached.ts";
+import { DEFAULT_PORT, type DeviceAgentConfig, deviceEnvironment, joinEnvironment } from "./config.ts";
+import { type Joining, openEnrolled } from "./identity/enrolled.ts";
+import { enrolmentFiles } from "./identity/enrolment-file.ts";
+import { keepRenewed, requireUnexpired } from "./identity/renewal.ts";
 import { createDeviceAgent } from "./service.ts";
 import { MODES, parseGrantKeys, parseLabels, parseList } from "./settings.ts";
 
 type Settings = ConfigOf<typeof deviceEnvironment>;
 
-/** Runs a device agent in a process of its own, as the environment says. */
-export async function runDeviceAgent(env: Readonly<Record<string, string | undefined>>): Promise<RunningService> {
-  const settings = readConfig(deviceEnvironment, env);
+/** A device agent in a process of its own. */
+export interface RunningDeviceAgent {
+  close(): Promise<void>;
+  /** Rejects when the certificate has expired and the agent has closed: the device has to enrol again. */
+  expired: Promise<never>;
+}
+
+/**
+ * Runs a device agent in a process of its own, as the environment says: it dials a registry, listens, or does both. A
+ * device that joins, or has joined, starts with what its folder holds, and keeps its certificate renewed.
+ */
+export async function runDeviceAgent(
+  env: Readonly<Record<string, string | undefined>>,
+  joining: Omit<Joining, "tokenFile"> = {},
+): Promise<RunningDeviceAgent> {
+  const start = readConfig(joinEnvironment, env);
+  const enrolled = await openEnrolled(start.stateDir, env, { ...joining, tokenFile: start.joinTokenFile });
+  const settings = readConfig(deviceEnvironment, enrolled.env);
   const config = configOf(settings);
   const grantKeys = await grantKeysOf(settings);
   const schemaDigests = new Map(loadCatalogue().tools.map((tool) => [tool.name, tool.schemaDigest]));
-  return runService({
-    ...settings,
-    name: "device-agent",
-    create: ({ logger }) => createDeviceAgent({ config, grantKeys, schemaDigests, logger, env }),
-  });
+  const urls = parseRegistryUrls(settings.registryUrl, deviceEnvironment.registryUrl.name);
+  const { stateDir, heartbeat: heartbeatMs, trustDomain, port } = settings;
+  const files = enrolled.enrolment && enrolmentFiles(stateDir, enrolled.enrolment.id);
+  if (files !== undefined) await requireUnexpired(files, Date.now());
+  const expired = Promise.withResolvers<never>();
+  expired.promise.catch(() => undefined); // whoever waits for it hears of it
+  const create = async ({ logger, tls }: { logger: Logger; tls: TlsSource | undefined }) => {
+    const agent = await createDeviceAgent({ config, grantKeys, schemaDigests, logger, env });
+    if (urls.length === 0) return agent;
+    const attached = await attachedAgent(agent, { urls, stateDir, heartbeatMs, tls, trustDomain, logger });
+    if (files === undefined) return attached;
+    const onExpired = (error: Error) =>
+      void running.then((one) => one.close()).then(() => expired.reject(error), expired.reject);
+    const renewal = await keepRenewed({ files, urls, trustDomain, logger, onExpired });
+    return { ...attached, close: () => Promise.all([renewal.close(), attached.close()]).then(() => undefined) };
+  };
+  const running: Promise<{ close(): Promise<void> }> =
+    urls.length > 0 && port === undefined
+      ? runAttached({ ...settings, create })
+      : runService({
+          ...settings,
+          tokensFile: tokensFileOf(settings),
+          port: port ?? DEFAULT_PORT,
+          name: "device-agent",
+          acceptServices: ["registry"],
+          create,
+        });
+  return { close: (await running).close, expired: expired.promise };
+}
+
+/** Runs until a signal asks for the end, or until the certificate has expired, which rejects. */
+export async function runUntilEnd(running: RunningDeviceAgent): Promise<void> {
+  await Promise.race([untilSignal(running, process), running.expired]);
 }
 
 function configOf(settings: Settings): DeviceAgentConfig {
@@ -34,9 +86,19 @@ function configOf(settings: Settings): DeviceAgentConfig {
     denied: parseList(settings.denied, ":"),
     maxRunning: settings.maxRunning,
     retentionMs: settings.retention,
+    heartbeatMs: settings.heartbeat,
+    services: parseServices(
+      { text: settings.services, variable: deviceEnvironment.services.name },
+      { text: settings.serviceDescriptors, variable: deviceEnvironment.serviceDescriptors.name },
+    ),
     ...(capabilities === undefined ? {} : { capabilities: parseList(capabilities, ",") }),
     ...(workDir === undefined ? {} : { workDir }),
   };
+}
+
+function tokensFileOf({ tokensFile }: Settings): string {
+  if (tokensFile !== undefined) return tokensFile;
+  throw new Error(`${deviceEnvironment.tokensFile.name} must be set where the device listens`);
 }
 
 async function grantKeysOf({ grantKey, grantKeyFile }: Settings): Promise<VerifyKey[]> {
@@ -46,4 +108,4 @@ async function grantKeysOf({ grantKey, grantKeyFile }: Settings): Promise<Verify
   return parseGrantKeys(await readFile(grantKeyFile, "utf8"), variable);
 }
 
-if (import.meta.main) await untilSignal(await runDeviceAgent(process.env), process);
+if (import.meta.main) await runUntilEnd(await runDeviceAgent(process.env));

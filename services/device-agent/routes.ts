@@ -10,32 +10,47 @@ import {
   type Start,
 } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
+import { fromDevice } from "../../lib/link/device-frames.ts";
+import { framedEnd } from "../../lib/link/framed.ts";
 import type { LinkOpener } from "../../lib/link/opener.ts";
 import type { Executions } from "./execute/executions.ts";
-import { serveLink } from "./link/link.ts";
+import { type GrantTrust, serveLink } from "./link/link.ts";
 
 /** What the RPCs work on. */
 export interface RouteOptions {
   executions: Executions;
+  /** The keys that sign grants. */
+  trust: GrantTrust;
   /** The device's signed manifest. */
   manifest: Envelope;
   /** Aborted with NOT_READY when the agent has ended its calls and is about to close its ledger. */
   closed: AbortSignal;
+  /** Aborted when the agent begins to close: links say that it goes away. */
+  draining: AbortSignal;
+  /** How often a link shows that it lives, in milliseconds. Default 1000. */
+  heartbeatMs?: number | undefined;
 }
 
-/** The device's end of a link, whether it is asked for by the RPC or in the same process. */
-export function openLink({ executions, manifest, closed }: RouteOptions): LinkOpener<LinkRequest, LinkResponse> {
-  return (requests, left) => serveLink(requests, { executions, manifest, left, closed });
+/**
+ * The device's end of a link, whether it is asked for by the RPC, in the same process, or the device dialled.
+ *
+ * @param attachCount how often the device has dialled; 0 where it was dialled.
+ */
+export function openLink(options: RouteOptions, attachCount = 0n): LinkOpener<LinkRequest, LinkResponse> {
+  const { executions, trust, manifest, closed } = options;
+  return (requests, left) => serveLink(requests, { executions, trust, manifest, attachCount, left, closed });
 }
 
 /** Registers DeviceAgentService. */
 export function deviceRoutes(options: RouteOptions): (router: ConnectRouter) => void {
-  const { executions, manifest, closed } = options;
+  const { executions, manifest, closed, draining, heartbeatMs } = options;
+  const pace = heartbeatMs === undefined ? {} : { heartbeatMs };
+  const link = framedEnd(openLink(options), fromDevice, { draining, ...pace });
   const service: ServiceImpl<typeof DeviceAgentService> = {
     getManifest: () => ({ manifest }),
     execute: async ({ start }) => ({ finished: await execute(executions, start) }),
     getExecution: (request) => getExecution(executions, closed, request),
-    link: (requests, context: HandlerContext) => openLink(options)(requests, context.signal),
+    link: (requests, context: HandlerContext) => link(requests, context.signal),
   };
   return (router) => router.service(DeviceAgentService, service);
 }

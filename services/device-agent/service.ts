@@ -11,9 +11,10 @@ import type { Logger } from "../../lib/log/log.ts";
 import { createBatchSigner } from "../../lib/sign/batch.ts";
 import { createBatchVerifier } from "../../lib/sign/batch-verifier.ts";
 import { loadOrCreateKeyFile } from "../../lib/sign/key-file.ts";
-import { createKeyring, type SigningKey, type VerifyKey } from "../../lib/sign/keys.ts";
+import type { SigningKey, VerifyKey } from "../../lib/sign/keys.ts";
 import { GRANT_TYPE, RECEIPT_TYPE } from "../../lib/sign/payload-types.ts";
 import { AGENT_VERSION } from "./agent-version.ts";
+import { openLocalServices } from "./announced/local-services.ts";
 import { DEFAULT_MAX_RUNNING, DEFAULT_RETENTION_MS, type DeviceAgentConfig } from "./config.ts";
 import { createEndings } from "./execute/endings.ts";
 import { createExecutions, type Executions, notReady } from "./execute/executions.ts";
@@ -22,8 +23,10 @@ import type { ReceiptIssuer } from "./execute/receipts.ts";
 import { settleInterrupted } from "./execute/settle-interrupted.ts";
 import { createSlots } from "./execute/slots.ts";
 import { warmValidator } from "./execute/warm-validator.ts";
+import { type GrantKeyring, openGrantKeyring } from "./grants/keyring.ts";
 import { openLedger } from "./ledger/ledger.ts";
 import { keepRetention } from "./ledger/retention.ts";
+import type { GrantTrust } from "./link/link.ts";
 import { type Machine, openMachine } from "./machine.ts";
 import { buildManifest, type SealedManifest } from "./manifest/manifest.ts";
 import { keepManifest } from "./manifest/manifest-file.ts";
@@ -33,7 +36,7 @@ import { openStateDir, type StateDir } from "./state-dir.ts";
 /** What a device agent is made of. */
 export interface DeviceAgentOptions {
   config: DeviceAgentConfig;
-  /** The keys that sign grants. More than one while they are being changed. */
+  /** The keys that sign grants, to begin with: the device follows to newer ones, and keeps those it followed to. */
   grantKeys: readonly VerifyKey[];
   /** By tool: the digest of its input schema in the catalogue, in hex. */
   schemaDigests: ReadonlyMap<string, string>;
@@ -50,6 +53,10 @@ export interface DeviceAgent {
   services: DescService[];
   /** The link for a registry in the same process. */
   link: LinkOpener<LinkRequest, LinkResponse>;
+  /** The link for a registry that the device dials. `attachCount`: how often it has dialled, this time included. */
+  linkAs(attachCount: bigint): LinkOpener<LinkRequest, LinkResponse>;
+  /** Aborted when the agent begins to close. */
+  draining: AbortSignal;
   /** False once it closes. Calls that an earlier process left behind are settled before it is made. */
   ready(): boolean;
   /** Stops all calls with their process trees, tells their ends, ends the links and closes the ledger. Safe to repeat. */
@@ -84,13 +91,28 @@ export async function createDeviceAgent(options: DeviceAgentOptions): Promise<De
   parts.defer(() => executions.close());
   const owned = parts.move();
   let closing: Promise<void> | undefined;
-  const offered = { executions, manifest: self.manifest.envelope, closed: closed.signal };
+  const trust = trustOf(self.keyring, options.logger);
+  const draining = new AbortController();
+  const offered = {
+    executions,
+    trust,
+    manifest: self.manifest.envelope,
+    closed: closed.signal,
+    draining: draining.signal,
+    heartbeatMs: options.config.heartbeatMs,
+  };
   return {
     routes: deviceRoutes(offered),
     link: openLink(offered),
+    linkAs: (attachCount) => openLink(offered, attachCount),
     services: [DeviceAgentService],
     ready: () => closing === undefined,
-    close: () => (closing ??= owned.disposeAsync()),
+    close() {
+      draining.abort(notReady());
+      closing ??= owned.disposeAsync();
+      return closing;
+    },
+    draining: draining.signal,
     deviceId: self.deviceId,
     manifest: self.manifest,
   };
@@ -100,22 +122,44 @@ export async function createDeviceAgent(options: DeviceAgentOptions): Promise<De
 interface Self {
   state: StateDir;
   key: SigningKey;
+  keyring: GrantKeyring;
   deviceId: string;
   machine: Machine;
   manifest: SealedManifest;
+  /** By announced tool: the digest of its input schema, in hex. */
+  announcedDigests: ReadonlyMap<string, string>;
 }
 
 async function openSelf(options: DeviceAgentOptions, now: () => number, parts: AsyncDisposableStack): Promise<Self> {
   const { config, env, logger } = options;
   const state = await openStateDir(config.stateDir);
   const { key } = await loadOrCreateKeyFile(state.keyFile);
-  const machine = await openMachine(config, state.path, env);
+  const keyring = await openGrantKeyring({ file: state.grantKeysFile, pins: options.grantKeys });
+  const services = parts.use(await openLocalServices(config.services ?? []));
+  for (const { tool, why } of services.unavailable)
+    logger.warn({ tool, why }, "a listed service offers less than it says");
+  const machine = await openMachine(config, state.path, env, services);
   parts.use(machine.roots);
   const { unknownCapabilities: unknown, facts } = machine;
   if (unknown.length > 0) logger.warn({ capabilities: unknown }, "the configuration grants what no tool needs");
   const said = buildManifest({ key, ...facts, agentVersion: AGENT_VERSION, issueMs: now() });
   const manifest = await keepManifest(state.manifestFile, key, said);
-  return { state, key, deviceId: deviceIdOf(key), machine, manifest };
+  const announcedDigests = services.schemaDigests;
+  return { state, key, keyring, deviceId: deviceIdOf(key), machine, manifest, announcedDigests };
+}
+
+/** What links do with the keys that sign grants. */
+function trustOf(keyring: GrantKeyring, logger: Logger): GrantTrust {
+  return {
+    version: () => keyring.version,
+    async follow(envelope) {
+      try {
+        if (await keyring.trust(envelope)) logger.info({ version: String(keyring.version) }, "grant keys changed");
+      } catch (err: unknown) {
+        logger.warn({ err }, "a keyring was not taken over");
+      }
+    },
+  };
 }
 
 function issuerOf({ key, deviceId, manifest, machine }: Self): ReceiptIssuer {
@@ -124,8 +168,8 @@ function issuerOf({ key, deviceId, manifest, machine }: Self): ReceiptIssuer {
 }
 
 function createCalls(
-  { config, grantKeys, schemaDigests, logger }: DeviceAgentOptions,
-  { deviceId, manifest, machine }: Self,
+  { config, schemaDigests, logger }: DeviceAgentOptions,
+  { keyring, deviceId, manifest, machine, announcedDigests }: Self,
   shared: Pick<PerformOptions, "ledger" | "endings" | "now">,
 ): Executions {
   const { executor, roots, offered } = machine;
@@ -135,10 +179,10 @@ function createCalls(
     executor,
     roots,
     onUnexpected: (callId, error) => logger.error({ callId, err: error }, "a call failed unexpectedly"),
-    verifier: createBatchVerifier({ keyring: createKeyring(grantKeys), statementType: GRANT_TYPE }),
+    verifier: createBatchVerifier({ keyring, statementType: GRANT_TYPE }),
     deviceId,
     manifestDigest: manifest.digest,
-    schemaDigests,
+    schemaDigests: new Map([...schemaDigests, ...announcedDigests]),
     offered,
     validator: warmValidator(offered.tools.values()),
   });

@@ -9,6 +9,8 @@ export interface StateDir {
   keyFile: string;
   /** The signed manifest. */
   manifestFile: string;
+  /** The keys that the device trusts for grants. */
+  grantKeysFile: string;
   /** The ledger's database. */
   ledgerFile: string;
 }
@@ -22,6 +24,7 @@ export async function openStateDir(folder: string): Promise<StateDir> {
     path,
     keyFile: join(path, "device.key"),
     manifestFile: join(path, "manifest.pb"),
+    grantKeysFile: join(path, "grant-keys.json"),
     ledgerFile: join(path, "ledger.db"),
   };
 }

@@ -1,10 +1,18 @@
 import type { ConfigSpec } from "../../lib/config/config.ts";
 import { logLevelKey } from "../../lib/run/log-level.ts";
+import { natsKeys } from "../../lib/run/nats-keys.ts";
+import { oidcKeys } from "../../lib/run/oidc-keys.ts";
+import { probeKeys } from "../../lib/run/probe-keys.ts";
+import { tlsKeys } from "../../lib/run/tls-keys.ts";
 
 /** What policy is told by its owner. */
 export interface PolicyConfig {
   /** Policy's own folder: database and keys. Made with mode 0700 where it is missing. */
   stateDir: string;
+  /** A PostgreSQL database, which replicas may share. Default: a SQLite file in the folder. A secret where it has a password. */
+  databaseUrl?: string;
+  /** The file with the key that seals private keys in the database; replicas need the same. Default: one in the folder. */
+  sealingKeyFile?: string;
   /** The policy file. Default: the one that is shipped. */
   policyFile?: string;
   /** Who issues grants, as written into each. Default "reeve-policy". */
@@ -13,7 +21,7 @@ export interface PolicyConfig {
   origin?: string;
   /** From an append to the checkpoint that covers it, in milliseconds. Default 200. */
   checkpointDelayMs?: number;
-  /** How often the policy file is looked at, in milliseconds; 0 for never. Default 1000. */
+  /** How often the policy file and the keys are looked at, in milliseconds; 0 for never. Default 1000. */
   reloadMs?: number;
 }
 
@@ -23,7 +31,7 @@ export const DEFAULT_ISSUER = "reeve-policy";
 /** From an append to its checkpoint where the configuration says nothing, in milliseconds. */
 export const DEFAULT_CHECKPOINT_DELAY_MS = 200;
 
-/** How often the policy file is looked at where the configuration says nothing, in milliseconds. */
+/** How often the policy file and the keys are looked at where the configuration says nothing, in milliseconds. */
 export const DEFAULT_RELOAD_MS = 1000;
 
 /** Policy's settings in the environment, for `reeve policy`. */
@@ -31,6 +39,19 @@ export const policyEnvironment = {
   host: { name: "REEVE_POLICY_HOST", type: "string", default: "127.0.0.1", doc: "Address to listen on." },
   port: { name: "REEVE_POLICY_PORT", type: "int", min: 0, max: 65535, default: 7401, doc: "Port; 0 takes any." },
   stateDir: { name: "REEVE_POLICY_STATE_DIR", type: "path", doc: "Folder of policy's database and keys." },
+  databaseUrl: {
+    name: "REEVE_POLICY_DATABASE_URL",
+    type: "string",
+    optional: true,
+    secret: true,
+    doc: "PostgreSQL database, postgres://user:password@host/database?schema=name, which replicas share. Default: SQLite.",
+  },
+  sealingKeyFile: {
+    name: "REEVE_SEALING_KEY_FILE",
+    type: "path",
+    optional: true,
+    doc: "File with the key (32 bytes, base64) that seals private keys in the database. Default: made in the state folder.",
+  },
   policyFile: {
     name: "REEVE_POLICY_FILE",
     type: "path",
@@ -38,11 +59,9 @@ export const policyEnvironment = {
     doc: "The policy file. Default: the one that is shipped.",
   },
   tokensFile: { name: "REEVE_TOKENS_FILE", type: "path", doc: "File with the hashes of the tokens that may call." },
-  natsUrl: {
-    name: "REEVE_NATS_URL",
-    type: "string",
-    optional: true,
-    doc: "NATS server for events. Default: events stay in the process.",
-  },
+  ...natsKeys,
+  ...tlsKeys,
+  ...oidcKeys,
+  ...probeKeys,
   logLevel: logLevelKey,
 } as const satisfies ConfigSpec;

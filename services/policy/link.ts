@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
-import type { Outcome } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import type { DeviceIdentity, Outcome } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { type ErrorDetail, ErrorDetailSchema, ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { Envelope } from "../../gen/ts/reeve/common/v1/signed_pb.ts";
 import type { Decision, DecisionRequest } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import {
   type Answer,
@@ -13,6 +14,7 @@ import {
 } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import { fault, faultDetail } from "../../lib/fault/fault.ts";
 import { type BatchQueue, createBatchQueue } from "../../lib/link/batch-queue.ts";
+import { outageFault } from "../../lib/store/outage.ts";
 
 /** What questions are answered from. */
 export interface Answerers {
@@ -21,6 +23,10 @@ export interface Answerers {
   awaitApproval(approvalId: string, signal: AbortSignal): Promise<Decision>;
   /** Resolves with the index of the outcome's record. */
   recordOutcome(outcome: Outcome): Promise<number>;
+  /** Resolves with the index of the change's record. */
+  recordDeviceIdentity(change: DeviceIdentity): Promise<number>;
+  /** Resolves when there is a version above the known one. Rejects when the signal says that nobody waits any more. */
+  awaitKeyring(knownVersion: bigint, signal: AbortSignal): Promise<readonly Envelope[]>;
   /** Hears of a failure that is no fault; the asker is told only that something went wrong. */
   onError(error: unknown): void;
 }
@@ -72,11 +78,16 @@ async function readQuestions(
         open.delete(answering);
         if (answer) answers.push(answer);
       });
-      if (question.question.case !== "awaitApproval") open.add(answering);
+      if (!isWait(question.question)) open.add(answering);
     }
     await answers.room();
   }
   await Promise.all(open);
+}
+
+/** A wait may take for ever: a link does not stay open for it. */
+function isWait({ case: kind }: Question["question"]): boolean {
+  return kind === "awaitApproval" || kind === "awaitKeyring";
 }
 
 async function answerTo(
@@ -91,8 +102,20 @@ async function answerTo(
         return decided(id, await answerers.authorize(question.value));
       case "outcome":
         return recorded(id, await answerers.recordOutcome(question.value));
-      case "awaitApproval":
-        return await waitFor(id, question.value.approvalId, answerers, waiters, ended);
+      case "deviceIdentity":
+        return recorded(id, await answerers.recordDeviceIdentity(question.value));
+      case "awaitApproval": {
+        const { approvalId } = question.value;
+        return await waitFor(id, waiters, ended, async (signal) =>
+          decided(id, await answerers.awaitApproval(approvalId, signal)),
+        );
+      }
+      case "awaitKeyring": {
+        const { knownVersion } = question.value;
+        return await waitFor(id, waiters, ended, async (signal) =>
+          keyringsAnswer(id, await answerers.awaitKeyring(knownVersion, signal)),
+        );
+      }
       default:
         throw fault(
           ErrorReason.INVALID_INPUT,
@@ -107,10 +130,9 @@ async function answerTo(
 
 async function waitFor(
   id: bigint,
-  approvalId: string,
-  answerers: Answerers,
   waiters: Map<bigint, AbortController>,
   ended: AbortSignal,
+  answer: (signal: AbortSignal) => Promise<Answer>,
 ): Promise<Answer | undefined> {
   const waiter = new AbortController();
   const drop = (): void => waiter.abort(ended.reason);
@@ -118,7 +140,7 @@ async function waitFor(
   ended.addEventListener("abort", drop, { once: true });
   try {
     if (ended.aborted) return undefined;
-    return decided(id, await answerers.awaitApproval(approvalId, waiter.signal));
+    return await answer(waiter.signal);
   } catch (e: unknown) {
     if (waiter.signal.aborted) return undefined;
     throw e;
@@ -132,14 +154,19 @@ function decided(id: bigint, decision: Decision): Answer {
   return create(AnswerSchema, { id, answer: { case: "decision", value: decision } });
 }
 
+function keyringsAnswer(id: bigint, keyrings: readonly Envelope[]): Answer {
+  return create(AnswerSchema, { id, answer: { case: "keyrings", value: { keyrings: [...keyrings] } } });
+}
+
 function recorded(id: bigint, index: number): Answer {
   return create(AnswerSchema, { id, answer: { case: "recorded", value: { auditIndex: BigInt(index) } } });
 }
 
 function failed(id: bigint, error: unknown, answerers: Answerers): Answer {
-  const known = faultDetail(error);
-  if (!known) answerers.onError(error);
+  if (!faultDetail(error)) answerers.onError(error);
+  const told = outageFault(error) ?? error;
+  const known = faultDetail(told);
   const detail: ErrorDetail = known ?? create(ErrorDetailSchema, { reason: ErrorReason.INTERNAL });
-  const message = known && error instanceof ConnectError ? error.rawMessage : "internal error";
+  const message = known && told instanceof ConnectError ? told.rawMessage : "internal error";
   return create(AnswerSchema, { id, answer: { case: "failure", value: { error: detail, message } } });
 }

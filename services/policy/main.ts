@@ -7,11 +7,22 @@ import { createPolicyService } from "./service.ts";
 export async function runPolicy(env: Readonly<Record<string, string | undefined>>): Promise<RunningService> {
   const settings = readConfig(policyEnvironment, env);
   const config = configOf(settings);
-  return runService({ ...settings, name: "policy", create: (parts) => createPolicyService({ config, ...parts }) });
+  return runService({
+    ...settings,
+    name: "policy",
+    acceptServices: ["registry"],
+    create: ({ logger, bus, metrics }) => createPolicyService({ config, logger, bus, metrics: metrics.registry }),
+  });
 }
 
-function configOf({ stateDir, policyFile }: ConfigOf<typeof policyEnvironment>): PolicyConfig {
-  return { stateDir, ...(policyFile !== undefined && { policyFile }) };
+function configOf(settings: ConfigOf<typeof policyEnvironment>): PolicyConfig {
+  const { stateDir, policyFile, databaseUrl, sealingKeyFile } = settings;
+  return {
+    stateDir,
+    ...(policyFile !== undefined && { policyFile }),
+    ...(databaseUrl !== undefined && { databaseUrl }),
+    ...(sealingKeyFile !== undefined && { sealingKeyFile }),
+  };
 }
 
 if (import.meta.main) await untilSignal(await runPolicy(process.env), process);

@@ -1,11 +1,13 @@
 import { blockReason } from "../../lib/blocklist/blocklist.ts";
+import type { EventBus } from "../../lib/events/bus.ts";
 import type { Logger } from "../../lib/log/log.ts";
-import { createBatchSigner } from "../../lib/sign/batch.ts";
-import { GRANT_TYPE } from "../../lib/sign/payload-types.ts";
 import { toolByName } from "../../lib/toolschema/catalogue-file.ts";
 import { type Approvals, openApprovals } from "./approvals/approvals.ts";
 import { createHoldEnder } from "./approvals/end-hold.ts";
+import { hearReplicas } from "./approvals/hear-replicas.ts";
+import { createNewestHold } from "./approvals/newest-hold.ts";
 import { type Audit, openAudit } from "./audit/audit.ts";
+import { createDeviceChangeRecorder, type DeviceChangeRecorder } from "./audit/device-changes.ts";
 import { createOutcomeRecorder, type OutcomeRecorder } from "./audit/outcomes.ts";
 import { policyLoadedRecord } from "./audit/policy-records.ts";
 import { DEFAULT_CHECKPOINT_DELAY_MS, DEFAULT_ISSUER, DEFAULT_RELOAD_MS, type PolicyConfig } from "./config.ts";
@@ -13,6 +15,12 @@ import { type Authorizer, createAuthorizer } from "./decide/authorize.ts";
 import { createDecisionStore } from "./decide/decision-store.ts";
 import { createJudge, type Judge } from "./decide/judge.ts";
 import { createGrantMinter } from "./grants/mint.ts";
+import { ensureFirstKeys } from "./keys/first-keys.ts";
+import { createGrantSigner } from "./keys/grant-signer.ts";
+import { writeKeyFiles } from "./keys/key-files.ts";
+import { type KeyRing, openKeyRing } from "./keys/key-ring.ts";
+import { createKeyStore, type KeyStore } from "./keys/key-store.ts";
+import { createKeyRotator, type KeyRotator } from "./keys/rotate.ts";
 import { DEFAULT_POLICY_FILE } from "./rules/default-policy.ts";
 import { openPolicySource, type PolicySource } from "./rules/policy-source.ts";
 import type { PolicyState } from "./state-dir.ts";
@@ -20,14 +28,16 @@ import type { Storage } from "./storage.ts";
 
 /** What policy is made of. */
 export interface Parts {
-  state: PolicyState;
   storage: Storage;
+  keys: KeyRing;
+  rotator: KeyRotator;
   audit: Audit;
   source: PolicySource;
   judge: Judge;
   approvals: Approvals;
   authorizer: Authorizer;
   outcomes: OutcomeRecorder;
+  deviceChanges: DeviceChangeRecorder;
   /** Ends links and watches when it aborts. */
   shutdown: AbortController;
   /** Hears of errors that callers are told little about. */
@@ -39,6 +49,8 @@ export interface PartsOptions {
   config: PolicyConfig;
   state: PolicyState;
   storage: Storage;
+  /** Where other replicas' events come from. Undefined: from nowhere. */
+  bus: EventBus | undefined;
   logger: Logger;
   now: () => number;
   randomHex: (bytes: number) => string;
@@ -47,24 +59,28 @@ export interface PartsOptions {
   onClose: (closer: () => Promise<void>) => void;
 }
 
-/** Opens the parts in their order: the log, the policy, the approvals. Each rests on the one before. */
+/** Opens the parts in their order: the keys, the log, the policy, the approvals. Each rests on the one before. */
 export async function openParts(options: PartsOptions): Promise<Parts> {
-  const { config, state, storage, now, randomHex, onError, onClose } = options;
+  const { config, storage, bus, now, randomHex, onError, onClose } = options;
   const { db, writes, outbox } = storage;
   const delayMs = config.checkpointDelayMs ?? DEFAULT_CHECKPOINT_DELAY_MS;
-  const keys = { key: state.checkpointKey, noteKey: state.noteKey };
-  const audit = await openAudit({ db, writes, ...keys, delayMs, now, onError });
+  const keyStore = createKeyStore(db);
+  const keys = await openKeys(options, keyStore);
+  const audit = await openAudit({ storage, keys, delayMs, now, onError });
   onClose(() => audit.checkpoints.close());
+  const rotator = openRotator(options, { keyStore, keys, audit });
+  onClose(() => rotator.close());
   const source = await openSource(options, audit);
   onClose(() => source.close());
   const minter = createGrantMinter({
-    signer: createBatchSigner({ key: state.grantKey, statementType: GRANT_TYPE }),
+    signer: createGrantSigner(keys),
     issuer: config.issuer ?? DEFAULT_ISSUER,
     now,
     newGrantId: () => randomHex(16),
   });
   const approvals = await openApprovals({ storage, log: audit.log, minter, now, onError });
   onClose(approvals.close);
+  if (bus && storage.shared) onClose(await hearReplicas(bus, approvals.changes, onError));
   const judge = createJudge({ policy: () => source.current().policy, blockReason, lookup: toolByName });
   const decisions = createDecisionStore(db);
   const authorizer = createAuthorizer({
@@ -80,10 +96,34 @@ export async function openParts(options: PartsOptions): Promise<Parts> {
     now,
     newApprovalId: () => `apr-${randomHex(8)}`,
   });
-  const onEnded = createHoldEnder({ decisions, ...approvals });
+  const onEnded = createHoldEnder({ newestHold: createNewestHold(db, decisions), ...approvals });
   const outcomes = createOutcomeRecorder({ db, writes, log: audit.log, onEnded, now });
+  const deviceChanges = createDeviceChangeRecorder({ db, writes, log: audit.log, now });
   const shutdown = new AbortController();
-  return { state, storage, audit, source, judge, approvals, authorizer, outcomes, shutdown, onError };
+  const recorders = { outcomes, deviceChanges };
+  return { storage, keys, rotator, audit, source, judge, approvals, authorizer, ...recorders, shutdown, onError };
+}
+
+async function openKeys({ config, state, storage, now, logger }: PartsOptions, store: KeyStore): Promise<KeyRing> {
+  const { db, writes } = storage;
+  const { sealing, path: stateDir } = state;
+  await ensureFirstKeys({ db, writes, store, sealing, stateDir, origin: config.origin, now, logger });
+  const keys = await openKeyRing(db, store, sealing);
+  await writeKeyFiles(stateDir, keys.current());
+  return keys;
+}
+
+function openRotator(
+  { config, state, storage, now, logger, onError }: PartsOptions,
+  { keyStore: store, keys: ring, audit }: { keyStore: KeyStore; keys: KeyRing; audit: Audit },
+): KeyRotator {
+  ring.onChange((keys) => {
+    logger.info({ grant_key: keys.grantKey.keyId, revision: keys.revision }, "keys changed");
+    writeKeyFiles(state.path, keys).catch(onError);
+  });
+  const pollMs = config.reloadMs ?? DEFAULT_RELOAD_MS;
+  const { writes } = storage;
+  return createKeyRotator({ writes, store, ring, log: audit.log, sealing: state.sealing, now, pollMs, onError });
 }
 
 function openSource({ config, storage, logger, now, onError }: PartsOptions, audit: Audit): Promise<PolicySource> {

@@ -3,6 +3,7 @@ import type { Transaction } from "kysely";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
 import type { GroupCommit } from "../../lib/store/group-commit.ts";
+import { CommitUnknown } from "../../lib/store/postgres-errors.ts";
 import type { PolicyTables } from "./tables.ts";
 
 /** Writes that must be in the audit log before anybody hears of them. */
@@ -23,7 +24,10 @@ export function recordedWrites(writes: GroupCommit<PolicyTables>, onError: (erro
       writes.write(job).catch((cause: unknown): never => {
         if (cause instanceof ConnectError || cause instanceof RollBack) throw cause;
         onError(cause);
-        const message = "it could not be written down, so it did not happen";
+        const message =
+          cause instanceof CommitUnknown
+            ? "nobody knows whether it was written down: ask again"
+            : "it could not be written down, so it did not happen";
         throw fault(ErrorReason.POLICY_UNAVAILABLE, {}, { message, cause });
       }),
   };

@@ -3,6 +3,7 @@ import type { ConnectRouter, ServiceImpl } from "@connectrpc/connect";
 import { AuditService } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ApprovalService } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
+import { KeyService } from "../../gen/ts/reeve/policy/v1/key_service_pb.ts";
 import { type LinkRequest, type LinkResponse, PolicyService } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
 import type { LinkOpener } from "../../lib/link/opener.ts";
@@ -11,6 +12,8 @@ import { getApproval, listApprovals } from "./approvals/read.ts";
 import { watchApprovals } from "./approvals/watch.ts";
 import { proveConsistency, proveInclusion } from "./audit/proofs.ts";
 import { explain } from "./decide/explain.ts";
+import { awaitKeyring } from "./keys/await-keyring.ts";
+import { keyHandlers } from "./keys/key-handlers.ts";
 import { type Answerers, serveLink } from "./link.ts";
 import type { Parts } from "./parts.ts";
 
@@ -20,23 +23,26 @@ export function policyRoutes(parts: Parts): (router: ConnectRouter) => void {
     router.service(PolicyService, policyHandlers(parts));
     router.service(ApprovalService, approvalHandlers(parts));
     router.service(AuditService, auditHandlers(parts));
+    router.service(KeyService, keyHandlers(parts.keys, parts.rotator));
   };
 }
 
 /** Policy's end of a link for an asker, whether it came through the RPC or is in the same process. */
 export function openLink(parts: Parts, actor: string): LinkOpener<LinkRequest, LinkResponse> {
-  const { authorizer, approvals, outcomes, shutdown, onError } = parts;
+  const { authorizer, approvals, outcomes, deviceChanges, keys, shutdown, onError } = parts;
   const answerers: Answerers = {
     authorize: authorizer.authorize,
     awaitApproval: approvals.waits.await,
     recordOutcome: (outcome) => outcomes.record(outcome, actor),
+    recordDeviceIdentity: (change) => deviceChanges.record(change, actor),
+    awaitKeyring: (known, signal) => awaitKeyring(keys, known, signal),
     onError,
   };
   return (requests, signal) => serveLink(requests, answerers, AbortSignal.any([signal, shutdown.signal]));
 }
 
 function policyHandlers(parts: Parts) {
-  const { authorizer, judge, source, state } = parts;
+  const { authorizer, judge, source, keys } = parts;
   return {
     authorize: async ({ request }) => ({ decision: await authorizer.authorize(required(request)) }),
     explain: ({ request }) => explain(judge, required(request)),
@@ -44,7 +50,7 @@ function policyHandlers(parts: Parts) {
       const { policy, loadMs, refused } = source.current();
       return { text: policy.text, version: policy.version, loadTime: timestampFromMs(loadMs), refused };
     },
-    getGrantKey: () => ({ publicKey: state.grantKey.raw, checkpointKey: state.vkey }),
+    getGrantKey: () => ({ publicKey: keys.current().grantKey.raw, checkpointKey: keys.current().vkeys }),
     link: (requests, context) => openLink(parts, principalOf(context).id)(requests, context.signal),
   } satisfies ServiceImpl<typeof PolicyService>;
 }
@@ -70,12 +76,13 @@ function approvalHandlers({ storage: { db }, approvals, source, shutdown }: Part
   } satisfies ServiceImpl<typeof ApprovalService>;
 }
 
-function auditHandlers({ audit, state }: Parts) {
+function auditHandlers({ audit, keys, storage }: Parts) {
   return {
     listRecords: (request) => audit.reader.list(request),
     async getCheckpoint() {
-      const checkpoint = await audit.checkpoints.newest();
-      return { ...(checkpoint && { checkpoint }), verifierKey: state.vkey };
+      // Alone, the newest is as new as any; another replica may be about to sign what the caller has just caused.
+      const checkpoint = await (storage.shared ? audit.checkpoints.covering() : audit.checkpoints.newest());
+      return { ...(checkpoint && { checkpoint }), verifierKey: keys.current().vkeys };
     },
     getInclusionProof: ({ index }) => proveInclusion(audit.proofs, Number(index)),
     getConsistencyProof: ({ first, second }) => proveConsistency(audit.proofs, Number(first), Number(second)),

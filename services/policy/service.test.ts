@@ -8,7 +8,7 @@ import { faultDetail, reasonOf } from "../../lib/fault/fault.ts";
 import { createBatchVerifier } from "../../lib/sign/batch-verifier.ts";
 import { createKeyring, verifyKeyFromRaw } from "../../lib/sign/keys.ts";
 import { GRANT_TYPE } from "../../lib/sign/payload-types.ts";
-import { openSqlite } from "../../lib/store/sqlite-handle.ts";
+import { runSql } from "./testing/run-sql.ts";
 import { removeTestFolders, startTestPolicy, type TestPolicy } from "./testing/test-policy.ts";
 import { testRequest } from "./testing/test-requests.ts";
 
@@ -157,9 +157,7 @@ describe("authorize", () => {
 
   it("grants nothing when the audit log cannot be written", async () => {
     const policy = await start();
-    const other = openSqlite(`${policy.stateDir}/policy.db`);
-    other.exec("drop table records");
-    other.close();
+    await runSql(policy, "drop table records");
     for (const tool of ["device.ping", "shell.eval", "weather:now"]) {
       const error = await authorize(policy, testRequest({ tool, args: {} })).catch((e: unknown) => e);
       expect(reasonOf(error)).toBe(ErrorReason.POLICY_UNAVAILABLE);

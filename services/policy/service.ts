@@ -1,13 +1,16 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
+import type { Registry as MetricsRegistry } from "prom-client";
 import { AuditService } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
 import { ApprovalService } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
+import { KeyService } from "../../gen/ts/reeve/policy/v1/key_service_pb.ts";
 import {
   type LinkRequest,
   type LinkResponse,
   PolicyService as PolicyRpcs,
 } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import type { EventBus } from "../../lib/events/bus.ts";
+import { measureOutbox } from "../../lib/events/outbox-metric.ts";
 import type { LinkOpener } from "../../lib/link/opener.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { VerifyKey } from "../../lib/sign/keys.ts";
@@ -24,6 +27,8 @@ export interface PolicyServiceOptions {
   logger: Logger;
   /** Where events go. Default: they stay in the outbox. */
   bus?: EventBus;
+  /** Where policy's own metrics go. Default nowhere. */
+  metrics?: MetricsRegistry;
   /** Milliseconds since 1970. Default: the machine's clock. */
   now?: () => number;
   /** So many random bytes, in hex. Default: the machine's. */
@@ -32,7 +37,7 @@ export interface PolicyServiceOptions {
 
 /** What is allowed, and the record of what happened. */
 export interface PolicyService {
-  /** Registers PolicyService, ApprovalService and AuditService. */
+  /** Registers PolicyService, ApprovalService, AuditService and KeyService. */
   routes(router: ConnectRouter): void;
   services: DescService[];
   /** The link for an asker in the same process, by its principal's id. */
@@ -40,17 +45,20 @@ export interface PolicyService {
   ready(): boolean;
   /** Ends links and watches, signs the last checkpoint and closes the database. Safe to repeat. */
   close(): Promise<void>;
-  /** Verifies grants: what devices pin. */
-  grantKey: VerifyKey;
-  /** Verifies checkpoints, in the form of C2SP signed notes. */
-  checkpointKey: string;
+  /** Verifies the grants that are signed now. */
+  readonly grantKey: VerifyKey;
+  /** What devices pin: the keys that are trusted for grants now, the one that signs first. */
+  readonly grantKeys: readonly VerifyKey[];
+  /** Verifies checkpoints, in the form of C2SP signed notes: every key that the log has had, one a line. */
+  readonly checkpointKey: string;
   /** The audit log's name. */
   origin: string;
 }
 
 /**
- * Opens policy on its state folder. Rejects where the policy file is refused, where the audit log does not agree with its
- * newest checkpoint (TAMPERED), and where a key file can be read by others.
+ * Opens policy on its state folder, and on the database that others may share. Rejects where the policy file is refused,
+ * where the audit log does not agree with its newest checkpoint (TAMPERED), where a key file can be read by others, and
+ * where the keys in the database were sealed with another sealing key.
  */
 export async function createPolicyService(options: PolicyServiceOptions): Promise<PolicyService> {
   const { config, logger, bus, now = Date.now, randomHex = createRandomHex() } = options;
@@ -62,20 +70,29 @@ export async function createPolicyService(options: PolicyServiceOptions): Promis
   };
   try {
     const state = await openPolicyState(config);
-    const storage = await openStorage({ path: state.databaseFile, bus, logger, onError });
+    const database = config.databaseUrl === undefined ? { path: state.databaseFile } : { url: config.databaseUrl };
+    const storage = await openStorage({ database, replicaId: `rep-${randomHex(6)}`, bus, logger, onError });
     onClose(storage.close);
-    const parts = await openParts({ config, state, storage, logger, now, randomHex, onError, onClose });
+    measureOutbox(options.metrics, storage.outbox.count);
+    const parts = await openParts({ config, state, storage, bus, logger, now, randomHex, onError, onClose });
     onClose(async () => parts.shutdown.abort());
     let closing: Promise<void> | undefined;
     return {
       routes: policyRoutes(parts),
-      services: [PolicyRpcs, ApprovalService, AuditService],
+      services: [PolicyRpcs, ApprovalService, AuditService, KeyService],
       link: (actor) => openLink(parts, actor),
       ready: () => closing === undefined,
       close: () => (closing ??= closeAll()),
-      grantKey: state.grantKey,
-      checkpointKey: state.vkey,
-      origin: state.noteKey.name,
+      get grantKey() {
+        return parts.keys.current().grantKey;
+      },
+      get grantKeys() {
+        return parts.keys.current().grantKeys;
+      },
+      get checkpointKey() {
+        return parts.keys.current().vkeys;
+      },
+      origin: parts.keys.current().logName,
     };
   } catch (e: unknown) {
     await closeAll();

@@ -2,41 +2,72 @@ import type { EventBus } from "../../lib/events/bus.ts";
 import { createOutbox, type Outbox, outboxMigration } from "../../lib/events/outbox.ts";
 import { createOutboxRelay } from "../../lib/events/outbox-relay.ts";
 import type { Logger } from "../../lib/log/log.ts";
-import { openDatabase } from "../../lib/store/database.ts";
+import { dialectOf, openDatabase } from "../../lib/store/database.ts";
 import { createGroupCommit } from "../../lib/store/group-commit.ts";
+import { keepLease, leaseMigration } from "../../lib/store/lease.ts";
 import { type RecordedWrites, recordedWrites } from "./recorded-writes.ts";
+import { ALONE, type Sequencer } from "./sequencer.ts";
 import { type PolicyDatabase, type PolicyTables, policyMigrations } from "./tables.ts";
 
 /** Policy's database and what writes to it. */
 export interface Storage {
   db: PolicyDatabase;
+  /** Whether other replicas may write to the database as well. */
+  shared: boolean;
   writes: RecordedWrites;
   outbox: Outbox;
+  /** Which replica signs the log's head and publishes the events. */
+  sequencer: Sequencer;
   /** Says that there is an event to publish. */
   nudge(): void;
   /** Finishes what was begun, then closes the database. */
   close(): Promise<void>;
 }
 
-/** Opens policy's database and starts to publish its outbox, where there is a bus. */
-export async function openStorage(options: {
-  path: string;
+/** What opening the storage needs. */
+export interface StorageOptions {
+  /** A PostgreSQL URL, or the path of a SQLite file. */
+  database: { url: string } | { path: string };
+  /** This replica's id, unique for each start. */
+  replicaId: string;
   bus: EventBus | undefined;
   logger: Logger;
   onError: (error: unknown) => void;
-}): Promise<Storage> {
-  const { path, bus, logger, onError } = options;
-  const db = await openDatabase<PolicyTables>({ path, migrations: [...policyMigrations, outboxMigration] });
-  const commits = createGroupCommit(db, { onLazyError: onError });
-  const relay = bus && createOutboxRelay({ db, writes: commits, bus, logger });
+}
+
+/** All batches of writes of all replicas run one after another under this lock. */
+const LOG_LOCK = "reeve-policy-log";
+
+/** The lease of the replica that signs checkpoints. */
+const SEQUENCER_LEASE = "audit-sequencer";
+
+const MIGRATIONS = [...policyMigrations, outboxMigration, leaseMigration];
+
+/** Brings a database's schema up to date, as every start of policy does, and does nothing else. */
+export async function migratePolicy(url: string): Promise<void> {
+  const db = await openDatabase<PolicyTables>({ url, migrations: MIGRATIONS });
+  await db.destroy();
+}
+
+/** Opens policy's database and starts to publish its outbox, where there is a bus. */
+export async function openStorage(options: StorageOptions): Promise<Storage> {
+  const { database, replicaId, bus, logger, onError } = options;
+  const db = await openDatabase<PolicyTables>({ ...database, migrations: MIGRATIONS });
+  const shared = dialectOf(db) === "postgres";
+  const commits = createGroupCommit(db, { onLazyError: onError, lock: LOG_LOCK });
+  const sequencer = shared ? keepLease({ db, name: SEQUENCER_LEASE, holder: replicaId, onError }) : ALONE;
+  const relay = bus && createOutboxRelay({ db, writes: commits, bus, logger, ...(shared && { lease: sequencer }) });
   return {
     db,
+    shared,
     writes: recordedWrites(commits, onError),
     outbox: createOutbox(db),
+    sequencer,
     nudge: () => relay?.nudge(),
     async close() {
       await relay?.close();
       await commits.close();
+      await sequencer.close();
       await db.destroy();
     },
   };

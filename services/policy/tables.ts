@@ -1,9 +1,11 @@
 import type { Generated } from "kysely";
 import type { OutboxTables } from "../../lib/events/outbox.ts";
 import type { Database, Migration } from "../../lib/store/database.ts";
+import type { LeaseTables } from "../../lib/store/lease.ts";
+import { replicaMigration } from "./replica-migration.ts";
 
 /** Policy's own database. Times are milliseconds since 1970. */
-export interface PolicyTables extends OutboxTables {
+export interface PolicyTables extends OutboxTables, LeaseTables {
   /** What was decided about each call, by call id, and where its record is. Never changes. */
   decisions: { call_id: string; digest: string; decision: Uint8Array; idx: number };
   /** Held calls. */
@@ -14,10 +16,39 @@ export interface PolicyTables extends OutboxTables {
   call_records: { call_id: string; idx: number };
   /** The tree's complete subtrees above the leaves, as far as the newest checkpoint reaches. */
   nodes: { level: number; idx: number; hash: Uint8Array };
-  /** Signed heads, by the size they are for. */
-  checkpoints: { size: number; note: string; time_ms: number };
+  /** Signed heads, by the size they are for, with the fencing token of the lease that they were signed under. */
+  checkpoints: { size: number; note: string; time_ms: number; token: number };
   /** How calls ended: the digest of the outcome, and where its record is. */
   outcomes: { call_id: string; digest: string; state: string; idx: number };
+  /** What became of devices' identities, by change: its digest, and where its record is. */
+  device_changes: { change_id: string; digest: string; idx: number };
+  /** The keys that policy signs with, and those it has signed with. */
+  keys: KeysTable;
+  /** By role and version: who may sign (a signed reeve.common.v1.Keyring). Each change of a key adds one. */
+  keyrings: { role: number; version: number; envelope: Uint8Array; time_ms: number };
+}
+
+/** One key, from when it was made. Never removed: what it signed is verified with it. */
+export interface KeysTable {
+  /** Rises: newest last. */
+  seq: Generated<number>;
+  /** The first 16 hex digits of the SHA-256 of the raw public key. */
+  key_id: string;
+  /** reeve.policy.v1.KeyRole, as a number. */
+  role: number;
+  /** reeve.policy.v1.KeyState, as a number. */
+  state: number;
+  /** The name that it signs notes under: the audit log's. Empty for grants. */
+  name: string;
+  /** The raw public key. */
+  public: Uint8Array;
+  /** The private key, sealed; null once it is retired. */
+  sealed: Uint8Array | null;
+  create_ms: number;
+  /** It signs from then on. */
+  sign_ms: number;
+  /** It is retired then; null while no other key is to take its place. */
+  end_ms: number | null;
 }
 
 /** One held call and what became of it. */
@@ -49,6 +80,8 @@ export interface ApprovalsTable {
   /** The newest permit (reeve.policy.v1.Decision), and when its grant ends. */
   permit: Uint8Array | null;
   permit_expire_ms: number | null;
+  /** The index of the record of its newest change: the hold, then its end. By it replicas find what is new. */
+  change_idx: number;
 }
 
 /** Policy's database. */
@@ -128,4 +161,5 @@ export const policyMigrations: readonly Migration[] = [
         .execute();
     },
   },
+  replicaMigration,
 ];

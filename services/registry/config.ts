@@ -1,14 +1,27 @@
 import type { ConfigSpec } from "../../lib/config/config.ts";
 import { logLevelKey } from "../../lib/run/log-level.ts";
+import { natsKeys } from "../../lib/run/nats-keys.ts";
+import { oidcKeys } from "../../lib/run/oidc-keys.ts";
+import { probeKeys } from "../../lib/run/probe-keys.ts";
+import { tlsKeys } from "../../lib/run/tls-keys.ts";
+import { enrolmentKeys } from "./enrolment/config.ts";
 
 /** What a registry is told when it starts. */
 export interface RegistryConfig {
-  /** Where its database lives. Made when missing, mode 0700. */
+  /** Where its database lives, unless it is PostgreSQL. Made when missing, mode 0700. */
   stateDir: string;
+  /** The PostgreSQL database that all replicas share. Default: SQLite in the state folder, for one replica. */
+  databaseUrl?: string;
+  /** How long a replica that says nothing keeps what it holds, in milliseconds. Default 5000. */
+  leaseMs?: number;
+  /** How often devices that attach show that they are there, in milliseconds. Default 1000. */
+  heartbeatMs?: number;
   /** Names of tools that callers may use; empty keeps everything the devices offer. */
   toolsAllowed?: readonly string[];
   /** The device that "this" means. */
   localDevice?: string;
+  /** The device of calls that name none, where there are several. Default: such calls are refused. */
+  defaultDevice?: string;
   /** How long to wait for the devices at start, in milliseconds, before calls are taken. Default 3000. */
   startWaitMs?: number;
 }
@@ -19,18 +32,38 @@ export const registryEnvironment = {
   port: { name: "REEVE_REGISTRY_PORT", type: "int", min: 0, max: 65535, default: 7400, doc: "Port; 0 takes any." },
   stateDir: { name: "REEVE_REGISTRY_STATE_DIR", type: "path", doc: "Folder of the registry's database." },
   tokensFile: { name: "REEVE_TOKENS_FILE", type: "path", doc: "File with the hashes of the tokens that may call." },
-  policyUrl: { name: "REEVE_POLICY_URL", type: "url", default: "http://127.0.0.1:7401", doc: "Where policy listens." },
+  databaseUrl: {
+    name: "REEVE_REGISTRY_DATABASE_URL",
+    type: "string",
+    optional: true,
+    secret: true,
+    doc: "PostgreSQL database that all replicas share, such as postgres://user@host/db. Unset: SQLite in the state folder.",
+  },
+  replicaLease: {
+    name: "REEVE_REPLICA_LEASE",
+    type: "duration",
+    min: 500,
+    default: 5000,
+    doc: "How long a replica that is gone keeps its calls and devices before another one takes over.",
+  },
+  policyUrl: {
+    name: "REEVE_POLICY_URL",
+    type: "string",
+    default: "http://127.0.0.1:7401",
+    doc: "Where policy listens; several replicas of it, comma-separated.",
+  },
   serviceToken: {
     name: "REEVE_SERVICE_TOKEN",
     type: "string",
     secret: true,
-    doc: "Token with the role service, for policy and the devices.",
+    optional: true,
+    doc: "Token with the role service, for policy and the devices. Not needed where they are reached by https.",
   },
   devices: {
     name: "REEVE_DEVICES",
     type: "string",
-    default: "this=http://127.0.0.1:7402",
-    doc: "The devices to dial: name=url, comma-separated.",
+    default: "",
+    doc: "The devices to dial: name=url, comma-separated; REEVE_DEVICE_<NAME>_URL overrides one. All others attach.",
   },
   localDevice: {
     name: "REEVE_LOCAL_DEVICE",
@@ -38,17 +71,22 @@ export const registryEnvironment = {
     optional: true,
     doc: 'The device that the name "this" means.',
   },
+  defaultDevice: {
+    name: "REEVE_DEFAULT_DEVICE",
+    type: "string",
+    optional: true,
+    doc: "The device of calls that name none, where there are several. Unset: such calls are refused.",
+  },
   toolsAllowed: {
     name: "REEVE_TOOLS_ALLOWED",
     type: "string",
     default: "",
     doc: "Tools that callers may use, comma-separated. Empty: all that the devices offer.",
   },
-  natsUrl: {
-    name: "REEVE_NATS_URL",
-    type: "string",
-    optional: true,
-    doc: "NATS server for events. Unset: events stay in the process.",
-  },
+  ...enrolmentKeys,
+  ...natsKeys,
+  ...tlsKeys,
+  ...oidcKeys,
+  ...probeKeys,
   logLevel: logLevelKey,
 } as const satisfies ConfigSpec;

@@ -1,37 +1,64 @@
+import { createTokenFile } from "../../lib/auth/token-file.ts";
+import { tokenStandings } from "../../lib/auth/token-standing.ts";
 import { readConfig } from "../../lib/config/config.ts";
+import { loadSealingKey } from "../../lib/identity/seal.ts";
+import type { TlsSource } from "../../lib/identity/tls-source.ts";
 import { type RunningService, runService } from "../../lib/run/run-service.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createServiceTransport, type ServiceTransport } from "../../lib/serve/client.ts";
+import type { ExpectedServer } from "../../lib/serve/client-tls.ts";
 import { registryEnvironment } from "./config.ts";
-import { parseDevices } from "./devices/device-list.ts";
+import { parseDevices, parseUrls } from "./devices/device-list.ts";
 import { deviceOver, policyOver } from "./openers.ts";
+import { sealerWith } from "./replicas/bus-key.ts";
 import { createRegistry } from "./service.ts";
 
 /** Runs the registry in a process of its own, as the environment says. */
 export function runRegistry(env: Record<string, string | undefined>): Promise<RunningService> {
   const config = readConfig(registryEnvironment, env);
-  const transportTo = (baseUrl: string) =>
-    createServiceTransport({
+  const devices = parseDevices(config.devices, env);
+  return runService({
+    ...config,
+    name: "registry",
+    create: async ({ logger, bus, tls, trustDomain, nats, metrics }) => {
+      const sealingKey = config.sealingKeyFile === undefined ? undefined : await loadSealingKey(config.sealingKeyFile);
+      const transportTo = transportsWith(config.serviceToken, tls);
+      const toPolicy = (url: string) => transportTo(url, { kind: "service", name: "policy", trustDomain });
+      const [policyUrl, ...otherPolicies] = parseUrls("REEVE_POLICY_URL", config.policyUrl);
+      return createRegistry({
+        config: {
+          stateDir: config.stateDir,
+          leaseMs: config.replicaLease,
+          ...(config.databaseUrl === undefined ? {} : { databaseUrl: config.databaseUrl }),
+          toolsAllowed: config.toolsAllowed.split(",").filter((name) => name !== ""),
+          ...(config.localDevice === undefined ? {} : { localDevice: config.localDevice }),
+          ...(config.defaultDevice === undefined ? {} : { defaultDevice: config.defaultDevice }),
+        },
+        policy: policyOver(toPolicy(policyUrl), ...otherPolicies.map(toPolicy)),
+        devices: new Map(
+          [...devices].map(([name, url]) => [name, deviceOver(transportTo(url, { kind: "device", trustDomain }))]),
+        ),
+        standings: tokenStandings(createTokenFile(config.tokensFile)),
+        bus,
+        nats,
+        ...(sealingKey === undefined ? {} : { sealer: sealerWith(sealingKey) }),
+        enrolment: { ...config, tls, trustDomain },
+        metrics: metrics.registry,
+        logger,
+      });
+    },
+  });
+}
+
+/** Connections as this registry: with its certificate to an https address, with the token to any other. */
+function transportsWith(token: string | undefined, tls: TlsSource | undefined) {
+  return (baseUrl: string, serverName: ExpectedServer): ServiceTransport => {
+    const isSecure = tls !== undefined && baseUrl.startsWith("https:");
+    return createServiceTransport({
       baseUrl,
-      token: config.serviceToken,
+      ...(isSecure ? { tls, serverName } : token !== undefined && { token }),
       protocol: "grpc",
       pingIntervalMs: 1000,
       pingTimeoutMs: 1000,
     });
-  const devices = parseDevices(config.devices);
-  return runService({
-    ...config,
-    name: "registry",
-    create: ({ logger, bus }) =>
-      createRegistry({
-        config: {
-          stateDir: config.stateDir,
-          toolsAllowed: config.toolsAllowed.split(",").filter((name) => name !== ""),
-          ...(config.localDevice === undefined ? {} : { localDevice: config.localDevice }),
-        },
-        policy: policyOver(transportTo(config.policyUrl.href.replace(/\/$/, ""))),
-        devices: new Map([...devices].map(([name, url]) => [name, deviceOver(transportTo(url))])),
-        bus,
-        logger,
-      }),
-  });
+  };
 }

@@ -1,17 +1,24 @@
 import { createClient, type Transport } from "@connectrpc/connect";
 import { DeviceAgentService } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { PolicyService } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
+import { toDevice } from "../../lib/link/device-frames.ts";
+import { type FramedOptions, framedOpener } from "../../lib/link/framed.ts";
 import type { DeviceOpener } from "./devices/device-link.ts";
 import type { PolicyOpener } from "./policy/policy-link.ts";
 
-/** The way to a policy service in another process. */
-export function policyOver(transport: Transport): PolicyOpener {
-  const client = createClient(PolicyService, transport);
-  return (requests, signal) => client.link(requests, { signal });
+/** The way to policy, which may be several services that share a database: each new stream goes to the next of them. */
+export function policyOver(transport: Transport, ...others: Transport[]): PolicyOpener {
+  const clients = [transport, ...others].map((one) => createClient(PolicyService, one));
+  // Not all registries begin with the same one.
+  let turn = Math.floor(Math.random() * clients.length);
+  return (requests, signal) => {
+    const [first = createClient(PolicyService, transport)] = clients.slice(turn++ % clients.length);
+    return first.link(requests, { signal });
+  };
 }
 
-/** The way to a device agent in another process, or on another machine. */
-export function deviceOver(transport: Transport): DeviceOpener {
+/** The way to a device agent in another process, or on another machine. A device without framing gets none. */
+export function deviceOver(transport: Transport, options: FramedOptions = {}): DeviceOpener {
   const client = createClient(DeviceAgentService, transport);
-  return (requests, signal) => client.link(requests, { signal });
+  return framedOpener((requests, signal) => client.link(requests, { signal }), toDevice, options);
 }

@@ -15,7 +15,7 @@ import { listTools } from "./tools/list-tools.ts";
 /** The registry's RPCs. */
 export function registryRoutes(calls: Calls, directory: Directory): ServiceImpl<typeof RegistryService> {
   return {
-    getDevice: ({ device }) => ({ device: toDevice(directory.resolve(device)) }),
+    getDevice: async ({ device }) => ({ device: toDevice(await directory.find(device)) }),
     listDevices: (request) => listDevices(directory, request),
     listTools: (request) => listTools(directory, request),
     callTool: async (request, context) => ({

@@ -2,42 +2,87 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
+import type { Registry as MetricsRegistry } from "prom-client";
+import { AttachService } from "../../gen/ts/reeve/registry/v1/attach_service_pb.ts";
+import { FanOutService } from "../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
 import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import type { EventBus } from "../../lib/events/bus.ts";
+import type { NatsOptions } from "../../lib/events/nats-connection.ts";
+import { openNatsPost } from "../../lib/events/nats-post.ts";
 import { createOutbox } from "../../lib/events/outbox.ts";
+import { measureOutbox } from "../../lib/events/outbox-metric.ts";
 import { createOutboxRelay } from "../../lib/events/outbox-relay.ts";
+import type { TlsSource } from "../../lib/identity/tls-source.ts";
 import { timeOrderedId } from "../../lib/ids/time-ordered-id.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { Fallback } from "../../lib/serve/plain-http.ts";
-import { openDatabase } from "../../lib/store/database.ts";
+import { type Database, dialectOf, openDatabase } from "../../lib/store/database.ts";
 import { createGroupCommit } from "../../lib/store/group-commit.ts";
+import { keepLease } from "../../lib/store/lease.ts";
+import { createAdopter } from "./calls/adopt.ts";
 import { createCalls } from "./calls/calls.ts";
+import { createLeadership } from "./calls/leadership.ts";
+import { receiveCall } from "./calls/receive.ts";
 import { createCallStore } from "./calls/store.ts";
 import type { RegistryConfig } from "./config.ts";
+import { attachRoutes, createAttachPoint } from "./devices/attach-point.ts";
 import type { DeviceOpener } from "./devices/device-link.ts";
+import { createDeviceStore } from "./devices/device-store.ts";
 import { createDirectory } from "./devices/directory.ts";
-import { createFleet } from "./devices/fleet.ts";
+import { createFleet, type Fleet } from "./devices/fleet.ts";
+import type { Welcome } from "./devices/fleet-options.ts";
+import { followKeyring } from "./devices/keyring-follower.ts";
+import type { Enrolment } from "./enrolment/enrolment.ts";
+import { type ExtensionSettings, openEnrolment } from "./enrolment/extension.ts";
+import type { FanOutPorts } from "./fan-out/fan-out.ts";
+import { fanOutRoutes } from "./fan-out/routes.ts";
+import { createFanOutStore } from "./fan-out/store.ts";
 import { httpFaces } from "./http/faces.ts";
+import { createRegistryMetrics } from "./metrics.ts";
 import { createPolicyLink, type PolicyOpener } from "./policy/policy-link.ts";
+import { openQueue } from "./queue/open-queue.ts";
+import type { Standings } from "./queue/principals.ts";
+import { busKeysOf, loadBusKeys, type Sealer } from "./replicas/bus-key.ts";
+import { joinReplicas } from "./replicas/membership.ts";
+import { newReplicaId } from "./replicas/replica-id.ts";
+import { joinBus, type Replicas } from "./replicas/replicas.ts";
 import { registryRoutes } from "./routes.ts";
 import { type RegistryTables, registryMigrations } from "./tables.ts";
 import { builtInTools } from "./tools/built-in-tools.ts";
+import { serveTypedTools, TYPED_SERVICES } from "./typed/routes.ts";
 
 /** What a registry rests on. */
 export interface RegistryOptions {
   config: RegistryConfig;
   /** The way to policy. */
   policy: PolicyOpener;
-  /** The way to each device, by its name. */
+  /** The way to each device that is dialled, by its name. Others attach. */
   devices: ReadonlyMap<string, DeviceOpener>;
   bus: EventBus;
+  /** Where replicas reach each other. Default: they do not, and each serves only the devices that are linked to it. */
+  nats?: NatsOptions | undefined;
+  /** Whether devices are welcome. Default: those that have enrolled, and those that are dialled. */
+  welcome?: Welcome;
+  /** How devices enrol. Default: they cannot, because there is no TLS. */
+  enrolment?: Partial<ExtensionSettings>;
+  /** Authenticates what replicas say to each other, 32 bytes. Default: made once, and kept in the database. */
+  busKey?: Uint8Array;
+  /** Seals that key in the database. Default: it lies there as it is. */
+  sealer?: Sealer;
+  /** Whether those whose calls waited for a device may still ask. Default: all may. */
+  standings?: Standings;
+  /** Where the registry's own metrics go. Default nowhere. */
+  metrics?: MetricsRegistry;
   logger: Logger;
   /** Milliseconds since 1970. Default the system's clock. */
   now?: () => number;
 }
 
-/** How long calls that run have to end when the registry closes, in milliseconds. The next start takes up the others. */
+/** How long calls that run have to end when the registry closes, in milliseconds. Another replica or the next start takes up the others. */
 const DRAIN_MS = 5000;
+
+/** How long a replica that says nothing keeps what it holds, in milliseconds, unless the configuration says otherwise. */
+const LEASE_MS = 5000;
 
 /** A running registry. */
 export interface Registry {
@@ -46,34 +91,101 @@ export interface Registry {
   /** Plain HTTP: GET /tools and POST /invoke. */
   fallback: Fallback;
   ready(): boolean;
+  /** Refuses the certificates of devices that were locked, removed or cloned. */
+  checkPeer: Enrolment["checkPeer"];
+  /** What to listen with: devices' certificates are trusted too. Left out in cleartext. */
+  tls?: TlsSource;
+  /** This replica's id. */
+  replicaId: string;
+  /** The devices, for whoever decides which of them are welcome. */
+  fleet: Pick<Fleet, "recheck" | "forget" | "pinned">;
   close(): Promise<void>;
 }
 
-/** Starts a registry: opens its state, dials policy and the devices, and takes up what an earlier process left open. */
+/**
+ * Starts a registry: opens its state, joins the other replicas where there are some, dials policy and the devices, and
+ * takes up what an earlier process left open.
+ */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {
   const { config, bus, logger, now = Date.now } = options;
-  await mkdir(config.stateDir, { recursive: true, mode: 0o700 });
-  const path = join(config.stateDir, "registry.db");
-  const db = await openDatabase<RegistryTables>({ path, migrations: registryMigrations });
+  const db = await openState(config);
+  const alone = dialectOf(db) === "sqlite";
+  const self = newReplicaId();
+  const leaseMs = config.leaseMs ?? LEASE_MS;
+  // Each kind of write has transactions of its own, so that replicas never wait for each other in a circle.
   const writes = createGroupCommit(db, {
     onLazyError: (err) => logger.error({ err }, "a state that can be found out again was not written"),
   });
-  const store = createCallStore(db, writes, createOutbox(db));
-  const relay = createOutboxRelay({ db, writes, bus, logger });
-  const directory = createDirectory(config.localDevice);
+  const deviceWrites = createGroupCommit(db);
+  const leadWrites = createGroupCommit(db);
+  const membership = await joinReplicas({ db, self, logger, ttlMs: leaseMs, renewMs: leaseMs * 0.3, now });
+  const relayLease = alone ? undefined : keepLease({ db, name: "registry-outbox", holder: self });
+  const relay = createOutboxRelay({ db, writes, bus, logger, ...(relayLease && { lease: relayLease }) });
+  const store = createCallStore(db, writes, createOutbox(db), self);
+  const leadership = createLeadership(db, leadWrites, self);
+  const metrics = createRegistryMetrics(options.metrics);
+  measureOutbox(options.metrics, relay.pending);
   const policy = createPolicyLink(options.policy);
-  const fleet = await createFleet({
+  const keys = followKeyring({
+    awaitKeyring: policy.awaitKeyring,
+    onError: (err) => logger.warn({ err }, "policy does not say which keys devices are to trust"),
+  });
+
+  const post = alone || options.nats === undefined ? undefined : await openNatsPost({ ...options.nats, logger });
+  const replicas: Replicas | undefined =
+    post &&
+    joinBus({
+      membership,
+      post,
+      keys: options.busKey === undefined ? await loadBusKeys(db, options.sealer) : busKeysOf(options.busKey),
+      logger,
+      now,
+      shared: (deviceId) => fleet.shared(deviceId),
+      led: (callId) => calls.led(callId),
+      onNudge() {
+        void fleet.catchUp().catch(() => undefined);
+        void adopter.look().catch(() => undefined);
+      },
+      onRefused: metrics.refused,
+    });
+  const nudge = () => replicas?.nudge();
+
+  const directory = createDirectory(config.localDevice, () => fleet.catchUp(), config.defaultDevice);
+  const streams = createAttachPoint({
+    admit: (hello) => fleet.admit(hello),
+    ...(config.heartbeatMs !== undefined && { heartbeatMs: config.heartbeatMs }),
+  });
+  // Devices that are linked already wait for it.
+  const enrolled = Promise.withResolvers<Enrolment>();
+  const fleet: Fleet = await createFleet({
     openers: options.devices,
+    streams,
+    remote: replicas?.remote,
     directory,
+    store: createDeviceStore(db, deviceWrites, self, now),
+    membership,
+    keys,
+    welcome: options.welcome ?? {
+      mayAttach: async (...device) => (await enrolled.promise).mayAttach(...device),
+      onCloned: async (deviceId) => (await enrolled.promise).onCloned(deviceId),
+    },
+    nudge,
+    pollMs: alone ? 0 : leaseMs / 5,
     catalogue: builtInTools(),
     toolsAllowed: config.toolsAllowed ?? [],
-    db,
-    writes,
     logger,
     now,
   });
+  const enrolment = await openEnrolment(config.stateDir, options.enrolment, { db, fleet, policy, logger, now });
+  enrolled.resolve(enrolment);
+  const queue = openQueue({ db, writes, directory, standings: options.standings, now });
   const calls = createCalls({
+    self,
+    queue,
+    alone,
     store,
+    leadership,
+    ask: (...question) => replicas?.ask(...question),
     policy,
     directory,
     logger,
@@ -84,23 +196,83 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     isHeard: () => bus.isHeard(),
     onEvent: () => relay.nudge(),
   });
+  const adopter = createAdopter({
+    leadership,
+    store,
+    membership,
+    catchUp: () => fleet.catchUp(),
+    led: calls.led,
+    takeUp: calls.takeUp,
+    send: calls.sendOutcome,
+    logger,
+    everyMs: alone ? 0 : leaseMs / 5,
+  });
+  metrics.measure({
+    linkedHere: () => fleet.linkedHere,
+    openCalls: () => calls.open,
+    adopted: () => adopter.adopted,
+  });
   await fleet.settled(config.startWaitMs ?? 3000);
-  await calls.recover();
+  await adopter.look();
+  logger.info({ replica: self, database: dialectOf(db), bus: post !== undefined }, "registry replica started");
   let closed = false;
+  const closing = new AbortController();
+  const fanOuts: FanOutPorts = {
+    calls,
+    directory,
+    receive: (wish) => receiveCall(wish, { directory, now, newCallId: () => "" }),
+    policy,
+    store: createFanOutStore(db, writes),
+    newFanOutId: () => timeOrderedId("fan", now()),
+    closing: closing.signal,
+  };
 
   return {
-    routes: (router) => router.service(RegistryService, registryRoutes(calls, directory)),
-    services: [RegistryService],
+    routes(router) {
+      router.service(RegistryService, registryRoutes(calls, directory));
+      router.service(FanOutService, fanOutRoutes(fanOuts));
+      attachRoutes(streams)(router);
+      enrolment.routes(router);
+      serveTypedTools(router, calls);
+    },
+    services: [RegistryService, FanOutService, AttachService, ...enrolment.services, ...TYPED_SERVICES],
     fallback: httpFaces(calls, directory),
     ready: () => !closed,
+    checkPeer: enrolment.checkPeer,
+    ...(enrolment.tls && { tls: enrolment.tls }),
+    replicaId: self,
+    fleet,
     async close() {
       closed = true;
+      closing.abort();
+      queue.close();
+      // Devices go to another replica at once, and what they run is told there or here.
+      fleet.drain();
+      streams.drain();
+      await adopter.close();
       await calls.drain(DRAIN_MS);
+      calls.close();
+      await leadership.release();
       await fleet.close();
+      await streams.close();
+      await enrolment.close();
+      nudge();
+      await keys.close();
       await policy.close();
       await relay.close();
-      await writes.close();
+      await relayLease?.close();
+      await Promise.all([writes, deviceWrites, leadWrites].map((one) => one.close()));
+      await membership.close();
+      replicas?.close();
+      await post?.close();
       await db.destroy();
     },
   };
+}
+
+async function openState(config: RegistryConfig): Promise<Database<RegistryTables>> {
+  const { databaseUrl: url, stateDir } = config;
+  if (url !== undefined) return openDatabase<RegistryTables>({ url, migrations: registryMigrations });
+  await mkdir(stateDir, { recursive: true, mode: 0o700 });
+  return openDatabase<RegistryTables>({ path: join(stateDir, "registry.db"), migrations: registryMigrations });
 }

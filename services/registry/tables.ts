@@ -1,9 +1,13 @@
 import { type Generated, sql } from "kysely";
 import { type OutboxTables, outboxMigration } from "../../lib/events/outbox.ts";
 import type { Migration } from "../../lib/store/database.ts";
+import { type LeaseTables, leaseMigration } from "../../lib/store/lease.ts";
+import { type EnrolmentTables, enrolmentMigration } from "./enrolment/tables.ts";
+import { type FanOutTables, fanOutMigration } from "./fan-out/table.ts";
+import { type QueueTables, queueMigration } from "./queue/table.ts";
 
 /** The registry's tables. */
-export interface RegistryTables extends OutboxTables {
+export interface RegistryTables extends OutboxTables, LeaseTables, EnrolmentTables, FanOutTables, QueueTables {
   calls: {
     /** Row number: the order in which calls were written down. */
     row: Generated<number>;
@@ -26,6 +30,10 @@ export interface RegistryTables extends OutboxTables {
     args: Uint8Array;
     /** The call's output, as JSON. */
     output: string | null;
+    /** The replica that leads its life and brings its outcome into the audit log. Empty: any may take it over. */
+    owner: Generated<string>;
+    /** 1 when somebody wants it cancelled and could not tell whoever leads it. */
+    cancel_wanted: Generated<number>;
   };
   devices: {
     name: string;
@@ -35,8 +43,31 @@ export interface RegistryTables extends OutboxTables {
     /** The newest signed manifest (reeve.common.v1.Envelope). */
     manifest: Uint8Array;
     last_seen_ms: number;
+    /** A LinkMode: how it was linked last. */
+    link_mode: Generated<number>;
+    /** The replica that holds its stream; empty where none does. It counts for as long as that replica's lease runs. */
+    replica_id: Generated<string>;
+    /** Rises with each link: a stream of an older one is over. */
+    epoch: Generated<number>;
+    /** How often the device had dialled when it attached last. */
+    attach_count: Generated<number>;
+    /** Rises with each change of what makes the device welcome: whoever holds its stream asks again. */
+    checks: Generated<number>;
+    /** 1 when it was removed: the name is free. */
+    removed: Generated<number>;
+    /** The number of the newest change of this row; see counters. */
+    change: Generated<number>;
   };
+  /** Numbers that rise by one in the transaction that they number, so that they are committed in their order. */
+  counters: { name: string; value: number };
+  /** Which replicas there are, and until when each one's lease runs. */
+  replicas: { id: string; started_ms: number; expires_ms: number };
+  /** What all replicas share and nobody else knows. */
+  secrets: { name: string; value: Uint8Array };
 }
+
+/** The counter that numbers the changes of the table of devices. */
+export const DEVICE_CHANGES = "devices";
 
 const calls: Migration = {
   name: "0001_calls",
@@ -78,5 +109,54 @@ const devices: Migration = {
   },
 };
 
+const replicas: Migration = {
+  name: "0003_replicas",
+  up: async (db) => {
+    const number = (table: string, name: string) =>
+      db.schema
+        .alterTable(table)
+        .addColumn(name, "bigint", (column) => column.notNull().defaultTo(0))
+        .execute();
+    const text = (table: string, name: string) =>
+      db.schema
+        .alterTable(table)
+        .addColumn(name, "text", (column) => column.notNull().defaultTo(""))
+        .execute();
+    await text("calls", "owner");
+    await number("calls", "cancel_wanted");
+    await text("devices", "replica_id");
+    for (const name of ["link_mode", "epoch", "attach_count", "checks", "removed", "change"]) {
+      await number("devices", name);
+    }
+    await db.schema.createIndex("devices_change").on("devices").column("change").execute();
+    await db.schema
+      .createTable("counters")
+      .addColumn("name", "text", (column) => column.primaryKey())
+      .addColumn("value", "bigint", (column) => column.notNull())
+      .execute();
+    await sql`insert into counters (name, value) values (${sql.lit(DEVICE_CHANGES)}, 0)`.execute(db);
+    await db.schema
+      .createTable("replicas")
+      .addColumn("id", "text", (column) => column.primaryKey())
+      .addColumn("started_ms", "bigint", (column) => column.notNull())
+      .addColumn("expires_ms", "bigint", (column) => column.notNull())
+      .execute();
+    await db.schema
+      .createTable("secrets")
+      .addColumn("name", "text", (column) => column.primaryKey())
+      .addColumn("value", "bytea", (column) => column.notNull())
+      .execute();
+  },
+};
+
 /** Every change of the registry's tables, in order. */
-export const registryMigrations: readonly Migration[] = [calls, devices, outboxMigration];
+export const registryMigrations: readonly Migration[] = [
+  calls,
+  devices,
+  replicas,
+  outboxMigration,
+  leaseMigration,
+  enrolmentMigration,
+  fanOutMigration,
+  queueMigration,
+];

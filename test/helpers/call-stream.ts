@@ -1,6 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
-import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { Call } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import {
   type CallEvent,
   type CallerMessage,
@@ -10,6 +10,7 @@ import {
   type RegistryService,
 } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { createBatchQueue } from "../../lib/link/batch-queue.ts";
+import { isEnd } from "../../services/agent/toolbox/call-progress.ts";
 
 /** A caller's own CallTools stream. */
 export interface CallStream {
@@ -68,7 +69,7 @@ async function* requests(batches: AsyncIterable<CallerMessage[]>) {
 
 /** The call in an event, where it has ended. */
 export function endIn({ event }: CallEvent): Call | undefined {
-  return event.case === "call" && event.value.state >= CallState.SUCCEEDED ? event.value : undefined;
+  return event.case === "call" && isEnd(event.value.state) ? event.value : undefined;
 }
 
 /** What a tool printed, in an event. */

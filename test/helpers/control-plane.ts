@@ -11,9 +11,11 @@ export interface ControlPlane {
   registry: ServiceProcess;
   policy: ServiceProcess;
   device: ServiceProcess;
+  /** The devices besides "this", by name. */
+  others: Readonly<Record<string, ServiceProcess>>;
   /** Bearer tokens, by what their holder may be. */
   tokens: { operator: string; agent: string; auditor: string; service: string };
-  /** Where everything lives; `work` in it is the device's only root to read and write in. */
+  /** Where everything lives; `work` in it is the only root of every device to read and write in. */
   folder: string;
   work: string;
   policyDb: string;
@@ -27,6 +29,8 @@ export interface ControlPlaneOptions {
   mode?: "user" | "sudo" | "all";
   natsUrl?: string;
   env?: Record<string, string>;
+  /** Devices besides "this": their labels, such as "role=web", by name. */
+  others?: Record<string, string>;
 }
 
 /** Starts a control plane on free loopback ports with fresh state. */
@@ -34,7 +38,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const folder = await mkdtemp(join(tmpdir(), "reeve-test-"));
   const work = join(folder, "work");
   await mkdir(work);
-  const [registryPort = 0, policyPort = 0, devicePort = 0] = await freePorts(3);
+  const names = Object.keys(options.others ?? {});
+  const [registryPort = 0, policyPort = 0, devicePort = 0, ...otherPorts] = await freePorts(3 + names.length);
   const tokensFile = join(folder, "tokens.json");
   const issue = (role: Role, name: string) => createTokenFile(tokensFile).issueToken({ name, roles: [role] }).token;
   const tokens = {
@@ -65,23 +70,44 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       REEVE_POLICY_STATE_DIR: join(folder, "policy"),
       ...(options.policyFile === undefined ? {} : { REEVE_POLICY_FILE: options.policyFile }),
     });
-    const device = await start("device-agent", devicePort, {
-      REEVE_DEVICE_PORT: String(devicePort),
-      REEVE_DEVICE_STATE_DIR: join(folder, "device"),
-      REEVE_DEVICE_NAME: "this",
-      REEVE_DEVICE_MODE: options.mode ?? "all",
-      REEVE_DEVICE_WRITE_ROOTS: work,
-      REEVE_GRANT_KEY_FILE: join(folder, "policy", "grant.pub"),
-    });
+    const startDevice = (name: string, port: number, stateDir: string, labels: string) =>
+      start("device-agent", port, {
+        REEVE_DEVICE_PORT: String(port),
+        REEVE_DEVICE_STATE_DIR: join(folder, stateDir),
+        REEVE_DEVICE_NAME: name,
+        REEVE_DEVICE_MODE: options.mode ?? "all",
+        REEVE_DEVICE_WRITE_ROOTS: work,
+        REEVE_GRANT_KEY_FILE: join(folder, "policy", "grant.pub"),
+        ...(labels === "" ? {} : { REEVE_DEVICE_LABELS: labels }),
+      });
+    const device = await startDevice("this", devicePort, "device", "");
+    const others = Object.fromEntries(
+      await Promise.all(
+        Object.entries(options.others ?? {}).map(async ([name, labels], at) => {
+          return [name, await startDevice(name, otherPorts[at] ?? 0, `device-${name}`, labels)] as const;
+        }),
+      ),
+    );
+    const dialled = Object.entries({ this: device, ...others }).map(([name, { url }]) => `${name}=${url}`);
     const registry = await start("registry", registryPort, {
       REEVE_REGISTRY_PORT: String(registryPort),
       REEVE_REGISTRY_STATE_DIR: join(folder, "registry"),
       REEVE_POLICY_URL: policy.url,
-      REEVE_DEVICES: `this=${device.url}`,
+      REEVE_DEVICES: dialled.join(","),
       REEVE_LOCAL_DEVICE: "this",
       REEVE_SERVICE_TOKEN: tokens.service,
     });
-    return { registry, policy, device, tokens, folder, work, policyDb: join(folder, "policy", "policy.db"), close };
+    return {
+      registry,
+      policy,
+      device,
+      others,
+      tokens,
+      folder,
+      work,
+      policyDb: join(folder, "policy", "policy.db"),
+      close,
+    };
   } catch (error: unknown) {
     await close();
     throw error;

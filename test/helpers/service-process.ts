@@ -13,8 +13,13 @@ export interface ServiceProcess {
   readonly url: string;
   /** Everything it has logged, a line each. */
   readonly log: readonly string[];
+  /** False once it has ended, for whatever reason. */
+  readonly running: boolean;
   /** Kills it at once, as a crash would. Resolves when it is gone. */
   kill(): Promise<void>;
+  /** Makes it stand still, as a machine that swaps or sleeps would, and go on. */
+  pause(): void;
+  resume(): void;
   /** Starts it again. Resolves when it listens. */
   start(): Promise<void>;
   /** Asks it to end and resolves when it has, killing it when it does not. */
@@ -58,9 +63,14 @@ export async function startServiceProcess(
   await start();
   return {
     name: command,
-    url: `http://127.0.0.1:${port}`,
+    url: `${env.REEVE_TLS_CERT_FILE === undefined ? "http" : "https"}://127.0.0.1:${port}`,
     log,
+    get running() {
+      return child?.exitCode === null && child.signalCode === null;
+    },
     kill: () => end("SIGKILL"),
+    pause: () => void child?.kill("SIGSTOP"),
+    resume: () => void child?.kill("SIGCONT"),
     start,
     stop: () => end("SIGTERM"),
   };

@@ -5,6 +5,7 @@ import { afterEach, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { isRetryable, reasonOf } from "../../lib/fault/fault.ts";
+import { isEnd } from "../../services/agent/toolbox/call-progress.ts";
 import { openLogFile } from "../../services/policy/audit/log-source.ts";
 import { verifyLog } from "../../services/policy/audit/verify.ts";
 import { type Caller, callerOf } from "../helpers/clients.ts";
@@ -102,7 +103,7 @@ async function settle(caller: Caller, ids: readonly string[]): Promise<Map<strin
     for (const id of ids.filter((one) => !ended.has(one) && !gone.has(one))) {
       const call = await find(caller, id);
       if (call === undefined) gone.add(id);
-      else if (call.state >= CallState.SUCCEEDED) ended.set(id, call);
+      else if (isEnd(call.state)) ended.set(id, call);
     }
     await sleep(50);
   }

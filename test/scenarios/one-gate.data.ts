@@ -1,7 +1,7 @@
 /** How something that can be called has to do with running tools. */
 export type Entry =
-  /** It runs a tool: the name of the way that the tests go, see one-gate.ways.ts. */
-  | { runsBy: WayName }
+  /** It runs a tool: the ways that the tests go, see one-gate.ways.ts. */
+  | { runsBy: WayName | readonly WayName[] }
   /** It runs none, and why. */
   | { runsNone: string };
 
@@ -9,9 +9,12 @@ export type Entry =
 export type WayName =
   | "RegistryService/CallTool"
   | "RegistryService/CallTools"
+  | "FanOutService/FanOut"
   | "ApprovalService/Approve"
+  | "a tool's own RPC"
   | "POST /invoke"
   | "reeve call"
+  | "reeve call --on"
   | "the model's loop"
   | "DeviceAgentService/Execute"
   | "DeviceAgentService/Link";
@@ -20,9 +23,10 @@ const reads: Entry = { runsNone: "it only reads" };
 const decides: Entry = { runsNone: "it only decides; what it grants has to be shown to a device" };
 const stops: Entry = { runsNone: "it only keeps a call from running, or from going on" };
 const serves: Entry = { runsNone: "it starts services, which run what they are asked to" };
+const carries: Entry = { runsNone: "a device hears there what others have called; it can call nothing itself" };
 const administers: Entry = { runsNone: "it changes who may call, and calls nothing" };
 
-/** Every RPC of every service in proto/reeve, but for the definitions of tools, by service and name. */
+/** Every RPC of every service in proto/reeve, but for the tools' own, by service and name. */
 export const RPCS: Readonly<Record<string, Entry>> = {
   "reeve.audit.v1.AuditService/ListRecords": reads,
   "reeve.audit.v1.AuditService/GetCheckpoint": reads,
@@ -42,6 +46,21 @@ export const RPCS: Readonly<Record<string, Entry>> = {
   "reeve.policy.v1.PolicyService/GetPolicy": reads,
   "reeve.policy.v1.PolicyService/GetGrantKey": reads,
   "reeve.policy.v1.PolicyService/Link": decides,
+  "reeve.policy.v1.KeyService/ListKeys": reads,
+  "reeve.policy.v1.KeyService/RotateKey": administers,
+  "reeve.policy.v1.KeyService/GetKeyring": reads,
+  "reeve.registry.v1.AttachService/Attach": carries,
+  "reeve.registry.v1.EnrolmentService/CreateJoinToken": administers,
+  "reeve.registry.v1.EnrolmentService/Join": administers,
+  "reeve.registry.v1.EnrolmentService/RenewCertificate": administers,
+  "reeve.registry.v1.EnrolmentService/ListEnrolments": reads,
+  "reeve.registry.v1.EnrolmentService/ConfirmEnrolment": administers,
+  "reeve.registry.v1.EnrolmentService/LockDevice": stops,
+  "reeve.registry.v1.EnrolmentService/UnlockDevice": administers,
+  "reeve.registry.v1.EnrolmentService/RemoveDevice": stops,
+  "reeve.registry.v1.EnrolmentService/ListAuthorities": reads,
+  "reeve.registry.v1.EnrolmentService/RotateAuthority": administers,
+  "reeve.registry.v1.FanOutService/FanOut": { runsBy: "FanOutService/FanOut" },
   "reeve.registry.v1.RegistryService/GetDevice": reads,
   "reeve.registry.v1.RegistryService/ListDevices": reads,
   "reeve.registry.v1.RegistryService/ListTools": reads,
@@ -53,8 +72,11 @@ export const RPCS: Readonly<Record<string, Entry>> = {
   "reeve.registry.v1.RegistryService/CancelCall": stops,
 };
 
-/** The package whose RPCs are the definitions of tools. Nobody serves them. */
+/** The package whose RPCs are the tools. The registry serves them, and nobody else does. */
 export const TOOL_PACKAGE = "reeve.tools.v1";
+
+/** Every RPC of that package. */
+export const TOOL_RPCS: Entry = { runsBy: "a tool's own RPC" };
 
 /** Every plain HTTP path that a service or the server itself answers on. */
 export const HTTP_PATHS: Readonly<Record<string, Entry>> = {
@@ -77,17 +99,34 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   "audit list": reads,
   "audit proof": reads,
   "audit verify": reads,
-  call: { runsBy: "reeve call" },
+  call: { runsBy: ["reeve call", "reeve call --on"] },
   calls: { runsNone: "its subcommands do" },
   "calls cancel": stops,
   "calls list": reads,
   "calls show": reads,
   "calls watch": reads,
   chat: { runsBy: "the model's loop" },
+  certs: { runsNone: "its subcommands do" },
+  "certs init": administers,
+  "certs issue": administers,
+  "certs show": reads,
   demo: { runsBy: "the model's loop" },
+  device: { runsNone: "its subcommands do" },
+  "device confirm": administers,
+  "device join-token": administers,
+  "device list": reads,
+  "device lock": stops,
+  "device remove": stops,
+  "device unlock": administers,
   "device-agent": serves,
   devices: reads,
   doctor: reads,
+  login: administers,
+  logout: administers,
+  keys: { runsNone: "its subcommands do" },
+  "keys list": reads,
+  "keys rotate": administers,
+  migrate: administers,
   policy: serves,
   "policy check": reads,
   "policy explain": reads,
@@ -127,6 +166,16 @@ export const PASSAGES: readonly Passage[] = [
     only: ["services/device-agent/machine.ts", "services/device-agent/tools/index.ts"],
   },
   {
+    what: "services of the machine are called by a tool, as its function",
+    words: /\bannouncedEntry\(/,
+    only: ["services/device-agent/announced/call-service.ts", "services/device-agent/announced/local-services.ts"],
+  },
+  {
+    what: "the tools of such services come into the list with the others",
+    words: /\bopenLocalServices\(/,
+    only: ["services/device-agent/announced/local-services.ts", "services/device-agent/service.ts"],
+  },
+  {
     what: "a tool is run in one place",
     words: /\.run\(\s*[^()]*,\s*context\s*\)/,
     only: ["services/device-agent/execute/run-tool.ts"],
@@ -154,7 +203,7 @@ export const PASSAGES: readonly Passage[] = [
   {
     what: "either way by the links of the registry's fleet",
     words: /\bcreateDeviceLink\(/,
-    only: ["services/registry/devices/device-link.ts", "services/registry/devices/fleet.ts"],
+    only: ["services/registry/devices/device-link.ts", "services/registry/devices/links.ts"],
   },
   {
     what: "which start what policy has permitted",
@@ -169,6 +218,10 @@ export const PASSAGES: readonly Passage[] = [
   {
     what: "where the doors bring them",
     words: /\bcalls\.begin\(/,
-    only: ["services/registry/calls/call-tool.ts", "services/registry/calls/call-tools.ts"],
+    only: [
+      "services/registry/calls/call-tool.ts",
+      "services/registry/calls/call-tools.ts",
+      "services/registry/fan-out/fan-out.ts",
+    ],
   },
 ];

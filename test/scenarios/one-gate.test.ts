@@ -27,7 +27,16 @@ import { approveCall } from "../helpers/approvals.ts";
 import { type Caller, callerOf } from "../helpers/clients.ts";
 import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
 import { type AskedCall, askPolicy, startOf } from "../helpers/policy-grant.ts";
-import { COMMANDS, type Entry, HTTP_PATHS, PASSAGES, RPCS, TOOL_PACKAGE, type WayName } from "./one-gate.data.ts";
+import {
+  COMMANDS,
+  type Entry,
+  HTTP_PATHS,
+  PASSAGES,
+  RPCS,
+  TOOL_PACKAGE,
+  TOOL_RPCS,
+  type WayName,
+} from "./one-gate.data.ts";
 import { DEVICE_WAYS, deviceClient, GATE_WAYS } from "./one-gate.ways.ts";
 
 /** The product's own code: no tests, and nothing that only tests use. */
@@ -66,11 +75,13 @@ describe("everything that can be called is known, and whether it runs a tool:", 
       "ApprovalService/Approve",
       ...[...GATE_WAYS, ...DEVICE_WAYS].map(({ name }) => name),
     ]);
-    const known = [RPCS, HTTP_PATHS, COMMANDS].flatMap((entries) => Object.values(entries).flatMap(wayOf));
+    const known = [RPCS, { TOOL_RPCS }, HTTP_PATHS, COMMANDS].flatMap((entries) =>
+      Object.values<Entry>(entries).flatMap(wayOf),
+    );
     expect(new Set(known)).toEqual(gone);
   });
 
-  test("the services of the tools are definitions: the compiled ones are those that the catalogue is made from", async () => {
+  test("the compiled services of the tools are those that the catalogue is made from", async () => {
     const tools = (await generatedServices()).filter(({ file }) => file.proto.package === TOOL_PACKAGE);
     const names = tools.map(({ typeName }) => typeName).toSorted();
     expect(names).toEqual(BUILT_IN_SERVICES.map(({ typeName }) => typeName).toSorted());
@@ -105,19 +116,35 @@ beforeEach(() => {
   mark = join(plane.work, callId);
 });
 
-describe("nobody serves a tool's own RPC:", () => {
-  test.each(["registry", "policy", "device"] as const)("the %s", async (part) => {
-    const { url } = plane[part];
-    const token = part === "registry" ? plane.tokens.operator : plane.tokens.service;
-    const listed = await servicesAt(url);
-    expect(listed).toContain("grpc.health.v1.Health");
-    expect(listed.filter((name) => name.startsWith(TOOL_PACKAGE))).toEqual([]);
-    const response = await fetch(`${url}/${TOOL_PACKAGE}.Shell/Exec`, {
+describe("a tool's own RPC is served by the registry alone:", () => {
+  const touch = (part: "registry" | "policy" | "device", token?: string) =>
+    fetch(`${plane[part].url}/${TOOL_PACKAGE}.Shell/Exec`, {
       method: "POST",
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      headers: { "content-type": "application/json", ...(token && { authorization: `Bearer ${token}` }) },
       body: JSON.stringify({ argv: ["touch", mark] }),
     });
-    expect(response.status).toBe(404);
+  const toolServicesAt = async (part: "registry" | "policy" | "device") => {
+    const listed = await servicesAt(plane[part].url);
+    expect(listed).toContain("grpc.health.v1.Health");
+    return listed.filter((name) => name.startsWith(TOOL_PACKAGE));
+  };
+
+  test.each(["policy", "device"] as const)("not by the %s", async (part) => {
+    expect(await toolServicesAt(part)).toEqual([]);
+    expect((await touch(part, plane.tokens.service)).status).toBe(404);
+    expect(existsSync(mark)).toBe(false);
+  });
+
+  test("the registry lists every one of them", async () => {
+    expect(await toolServicesAt("registry")).toEqual(BUILT_IN_SERVICES.map(({ typeName }) => typeName).toSorted());
+  });
+
+  test.each([
+    ["nobody in particular", undefined, 401],
+    ["the auditor", "auditor", 403],
+    ["another service", "service", 403],
+  ] as const)("which runs nothing for %s", async (_, who, status) => {
+    expect((await touch("registry", who && plane.tokens[who])).status).toBe(status);
     expect(existsSync(mark)).toBe(false);
   });
 });
@@ -250,7 +277,7 @@ function expectClassified(names: readonly string[], entries: Readonly<Record<str
 }
 
 function wayOf(entry: Entry): WayName[] {
-  return "runsBy" in entry ? [entry.runsBy] : [];
+  return "runsBy" in entry ? [entry.runsBy].flat() : [];
 }
 
 /** Every service of Reeve that the generated code holds. */

@@ -1,5 +1,5 @@
-import { create, type JsonObject, type Message, toJsonString } from "@bufbuild/protobuf";
-import { type Client, createClient } from "@connectrpc/connect";
+import { create, fromJson, type JsonObject, type Message, toJsonString } from "@bufbuild/protobuf";
+import { type Client, ConnectError, createClient } from "@connectrpc/connect";
 import {
   CommandSchema,
   DeviceAgentService,
@@ -7,8 +7,10 @@ import {
   LinkRequestSchema,
   type Start,
 } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { type FanOutResponse, FanOutResponseSchema } from "../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
 import { CallEventSchema, CallToolResponseSchema } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
+import { BUILT_IN_SERVICES, toolMethods } from "../../lib/toolschema/built-in.ts";
 import { runAgent } from "../../services/agent/loop/run.ts";
 import { createAnthropicModel } from "../../services/agent/providers/anthropic.ts";
 import { startScriptedModel } from "../../services/agent/scripted-model/server.ts";
@@ -63,6 +65,17 @@ export const GATE_WAYS: readonly GateWay[] = [
     },
   },
   {
+    name: "FanOutService/FanOut",
+    async call(plane, { as, callId: fanOutId, ...wish }) {
+      const events: FanOutResponse[] = [];
+      const request = { ...wish, fanOutId, devices: ["this"] };
+      for await (const event of callerOf(plane, plane.tokens[as]).fanOut.fanOut(request)) events.push(event);
+      const text = events.map((event) => toJsonString(FanOutResponseSchema, event)).join("\n");
+      return { callId: calledIn(events) ?? fanOutId, text };
+    },
+  },
+  { name: "a tool's own RPC", call: callByRpc },
+  {
     name: "POST /invoke",
     async call(plane, { as, ...wish }) {
       const headers = { authorization: `Bearer ${plane.tokens[as]}`, "content-type": "application/json" };
@@ -82,8 +95,39 @@ export const GATE_WAYS: readonly GateWay[] = [
       return { callId, text: stdout + stderr };
     },
   },
+  {
+    name: "reeve call --on",
+    async call(plane, { as, tool, params, callId }) {
+      const options = ["--devices", "this", "--fan-out-id", callId, "-o", "json"];
+      const args = ["call", ...options, tool, "--json", JSON.stringify(params)];
+      const { stdout, stderr } = await runReeve(args, shellOf(plane, plane.tokens[as], plane.folder));
+      const lines = stdout.split("\n").filter((line) => line !== "");
+      const events = lines.map((line) => fromJson(FanOutResponseSchema, JSON.parse(line)));
+      return { callId: calledIn(events) ?? callId, text: stdout + stderr };
+    },
+  },
   { name: "the model's loop", call: callByModel },
 ];
+
+/** The call that a fan-out to one device has made; undefined where it was stopped as a whole. */
+function calledIn(events: readonly FanOutResponse[]): string | undefined {
+  return events.flatMap(({ event }) => (event.case === "call" ? (event.value.event?.callId ?? []) : []))[0];
+}
+
+async function callByRpc(plane: ControlPlane, { as, tool, params, callId }: Wish): Promise<Told> {
+  const method = toolMethods(BUILT_IN_SERVICES).get(tool);
+  if (method === undefined) throw new Error(`no RPC is the tool ${tool}`);
+  const transport = createServiceTransport({ baseUrl: plane.registry.url, token: plane.tokens[as], protocol: "grpc" });
+  try {
+    const header = { "reeve-call-id": callId };
+    const { message } = await transport.unary(method, undefined, undefined, header, fromJson(method.input, params));
+    return { callId, text: toJsonString(method.output, message) };
+  } catch (error: unknown) {
+    return { callId, text: ConnectError.from(error).message };
+  } finally {
+    transport.close();
+  }
+}
 
 async function callByModel(plane: ControlPlane, { as, tool, params, callId }: Wish): Promise<Told> {
   const turns = [{ toolUses: [{ name: providerName(tool), input: params }] }, { text: "That is all." }];

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { isEnd } from "../../services/agent/toolbox/call-progress.ts";
 import { approveCall, pendingApproval } from "../helpers/approvals.ts";
 import { openCallStream, printedIn } from "../helpers/call-stream.ts";
 import { type Caller, callerOf } from "../helpers/clients.ts";
@@ -148,7 +149,7 @@ async function hold(): Promise<void> {
 function ended(): Promise<Call> {
   return vi.waitFor(async () => {
     const { call } = await operator.registry.getCall({ callId });
-    if (call === undefined || call.state < CallState.SUCCEEDED) throw new Error(`${callId} has not ended`);
+    if (call === undefined || !isEnd(call.state)) throw new Error(`${callId} has not ended`);
     return call;
   }, LONG_WAIT);
 }

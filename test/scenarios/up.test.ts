@@ -46,7 +46,11 @@ describe("the first start", () => {
   test("opens the home folder for reading, but nothing of Reeve's own", async () => {
     const notes = await reeve("call", "this", "fs.read", "--path", join(home, "notes.txt"));
     expect(notes.stdout).toContain("in the home folder");
-    for (const path of [join(state, "profile.json"), join(state, "policy", "grant.key"), join(state, "tokens.json")]) {
+    for (const path of [
+      join(state, "profile.json"),
+      join(state, "policy", "sealing.key"),
+      join(state, "tokens.json"),
+    ]) {
       const own = await reeve("call", "this", "fs.read", "--path", path);
       expect([own.code, own.stdout]).toEqual([3, ""]);
     }

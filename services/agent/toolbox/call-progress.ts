@@ -9,6 +9,8 @@ export type CallEnd =
   | { kind: "ended"; call: Call }
   /** It was still held when the wait was over. It goes on without us. */
   | { kind: "held"; call: Call }
+  /** It is kept for its device, which is away. It goes on without us. */
+  | { kind: "queued"; call: Call }
   /** It never became a call: nothing ran. */
   | { kind: "refused"; refusal: Refusal }
   /** The link is gone for good, or a cancelled call did not end in time: what became of the call is not known. */
@@ -69,6 +71,7 @@ export function createCallProgress(
       }
       if (event.case !== "call") return undefined;
       enter(event.value);
+      if (event.value.state === CallState.QUEUED) return { kind: "queued", call: event.value };
       return isEnd(event.value.state) ? { kind: "ended", call: event.value } : undefined;
     },
     told: () => told,

@@ -28,6 +28,8 @@ export function resultOf(end: CallEnd, facts: ResultFacts): ToolResult {
         : failure(end.call, endFacts(end.call), facts);
     case "held":
       return failure(end.call, heldFacts(end.call), facts);
+    case "queued":
+      return failure(end.call, queuedFacts(end.call), facts);
     case "refused":
       return { content: errorText(refusalFacts(end.refusal), facts.from), isError: true, callId: facts.callId };
     case "lost":
@@ -88,6 +90,15 @@ function heldFacts(call: Call): ErrorFacts {
     advice:
       "It has not run. It runs once it is approved, without being asked for again: do not send it again. " +
       "Go on with what does not need it, or tell the user which approval it waits for.",
+  };
+}
+
+function queuedFacts(call: Call): ErrorFacts {
+  return {
+    reason: ErrorReason.DEVICE_OFFLINE,
+    message: "the device is away, and the call is kept until it is back",
+    metadata: { call_id: call.id },
+    advice: "It has not run. It runs when the device is back, without being asked for again: do not send it again.",
   };
 }
 

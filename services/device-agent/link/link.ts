@@ -11,15 +11,29 @@ import {
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { reasonOf } from "../../../lib/fault/fault.ts";
 import { type BatchQueue, createBatchQueue } from "../../../lib/link/batch-queue.ts";
+import { eventShape } from "../../../lib/link/device-frames.ts";
 import type { Executions } from "../execute/executions.ts";
 import type { Watcher } from "../execute/watcher.ts";
-import { splitEvents } from "./event-batches.ts";
+
+/** The keys that the device trusts for grants, as links see them. */
+export interface GrantTrust {
+  /** The version that is in force. */
+  version(): bigint;
+  /** Takes over a newer version where it can be trusted. Never rejects. */
+  follow(keyring: Envelope | undefined): Promise<void>;
+}
+
+/** Output that waits for a link, in bytes, before programs' output is held back: what comes next is not long behind it. */
+const HIGH_WATER_BYTES = 256 * 1024;
 
 /** What a link joins. */
 export interface LinkOptions {
   executions: Executions;
+  trust: GrantTrust;
   /** The device's signed manifest, for the first event. */
   manifest: Envelope;
+  /** How often the device has dialled, this time included; 0 where it was dialled. */
+  attachCount: bigint;
   /** Aborted when the caller has left, or the server ends its streams: the link ends at once. */
   left: AbortSignal;
   /** Aborted when the agent has ended all calls: the link ends after what it still has to tell. */
@@ -34,21 +48,20 @@ export async function* serveLink(
   requests: AsyncIterable<LinkRequest>,
   options: LinkOptions,
 ): AsyncGenerator<LinkResponse> {
-  const { executions, manifest, left, closed } = options;
+  const { executions, trust, manifest, attachCount, left, closed } = options;
   closed.throwIfAborted();
-  const queue = createBatchQueue<Event>();
+  const queue = createBatchQueue<Event>({ sizeOf: eventShape.sizeOf, highWaterBytes: HIGH_WATER_BYTES });
   const asker = createAsker(queue);
   const onLeft = (): void => queue.end(errorOf(left.reason));
   const onClosed = (): void => queue.end();
   left.addEventListener("abort", onLeft, { once: true });
   closed.addEventListener("abort", onClosed, { once: true });
   if (left.aborted) onLeft();
-  queue.push(create(EventSchema, { event: { case: "hello", value: { manifest } } }));
-  void readCommands(requests, asker, executions, queue);
+  const hello = { manifest, attachCount, keyringVersion: trust.version() };
+  queue.push(create(EventSchema, { event: { case: "hello", value: hello } }));
+  void readCommands(requests, asker, { executions, trust }, queue);
   try {
-    for await (const batch of queue.batches()) {
-      for (const events of splitEvents(batch)) yield create(LinkResponseSchema, { events });
-    }
+    for await (const events of queue.batches()) yield create(LinkResponseSchema, { events });
   } finally {
     left.removeEventListener("abort", onLeft);
     closed.removeEventListener("abort", onClosed);
@@ -59,12 +72,16 @@ export async function* serveLink(
 async function readCommands(
   requests: AsyncIterable<LinkRequest>,
   asker: Asker,
-  executions: Executions,
+  obeyed: Pick<LinkOptions, "executions" | "trust">,
   queue: BatchQueue<Event>,
 ): Promise<void> {
   try {
     for await (const request of requests) {
-      for (const command of request.commands) obey(command, asker, executions);
+      for (const command of request.commands) {
+        // Before anything that comes after it: its grant may be signed by the new key.
+        if (command.command.case === "trust") await obeyed.trust.follow(command.command.value.keyring);
+        else obey(command, asker, obeyed.executions);
+      }
     }
     asker.endWhenAnswered();
   } catch (error: unknown) {

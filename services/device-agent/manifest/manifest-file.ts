@@ -1,8 +1,9 @@
-import { open, readFile, rename } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { EnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import type { Manifest } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import type { SigningKey } from "../../../lib/sign/keys.ts";
+import { replaceFile } from "../replace-file.ts";
 import { openManifest, type SealedManifest, sayTheSame, sealManifest } from "./manifest.ts";
 
 /**
@@ -24,16 +25,4 @@ async function loadManifest(path: string, key: SigningKey): Promise<SealedManife
   } catch {
     return undefined;
   }
-}
-
-async function replaceFile(path: string, bytes: Uint8Array): Promise<void> {
-  const draft = `${path}.tmp`;
-  const file = await open(draft, "w", 0o600);
-  try {
-    await file.writeFile(bytes);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(draft, path);
 }

@@ -28,6 +28,7 @@ const facts: ManifestFacts = {
   platform: "linux/x64",
   agentVersion: AGENT_VERSION,
   unavailable: [{ tool: "docker.list", why: "no engine answers" }],
+  announced: [],
   issueMs: 1_800_000_000_000,
 };
 let folder: string;

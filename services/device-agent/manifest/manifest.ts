@@ -2,7 +2,7 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import type { Mode, SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
-import { type Manifest, ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { type AnnouncedService, type Manifest, ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { deviceIdOf } from "../../../lib/ids/device-id.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { signEnvelope, verifyEnvelope } from "../../../lib/sign/dsse.ts";
@@ -29,6 +29,8 @@ export interface ManifestFacts {
   platform: string;
   agentVersion: string;
   unavailable: readonly { tool: string; why: string }[];
+  /** In one order. */
+  announced: readonly AnnouncedService[];
   /** When it is made, in milliseconds since 1970. */
   issueMs: number;
 }
@@ -59,6 +61,7 @@ export function buildManifest(facts: ManifestFacts): Manifest {
     agentVersion: facts.agentVersion,
     unavailable: facts.unavailable.map(({ tool, why }) => ({ tool, why })),
     issueTime: timestampFromMs(facts.issueMs),
+    announced: [...facts.announced],
   });
 }
 

@@ -24,7 +24,7 @@ import type { ToolContext } from "./tool.ts";
 /** How long a call may take when neither the caller nor the tool says, in milliseconds. */
 const DEFAULT_TIMEOUT_MS = 60_000;
 
-/** One built-in tool. */
+/** One tool: a built-in one, or an RPC of an announced service. */
 export interface ToolEntry {
   /** The name that callers use, such as "fs.read". */
   name: string;
@@ -110,7 +110,7 @@ function entryOf(family: BuiltInFamily, method: DescMethod): ToolEntry {
     id: `${method.parent.typeName}/${method.name}`,
     input: method.input,
     output: method.output,
-    timeoutMs: (input) => wishOf(input) || options.defaultTimeoutMs || DEFAULT_TIMEOUT_MS,
+    timeoutMs: (input) => timeoutWishOf(input) || options.defaultTimeoutMs || DEFAULT_TIMEOUT_MS,
     run: async (input, context) => create(method.output, await run(input, context)),
     probe: family.probe,
   };
@@ -130,7 +130,15 @@ function missingProgram({ anyProgram }: ToolOptions, executor: Executor): Missin
   };
 }
 
-function wishOf(input: Message): number {
+/** The longest that a caller can let a call take, in milliseconds. */
+const MAX_TIMEOUT_MS = 3_600_000;
+
+/**
+ * The longest that the caller lets the call take, in milliseconds; 0 where its input does not say. An announced tool may
+ * have a field of that name that means something else: what is no such time does not count.
+ */
+export function timeoutWishOf(input: Message): number {
   const { timeoutMs } = input as { timeoutMs?: unknown };
-  return typeof timeoutMs === "number" ? timeoutMs : 0;
+  if (typeof timeoutMs !== "number" || !Number.isInteger(timeoutMs)) return 0;
+  return timeoutMs > 0 && timeoutMs <= MAX_TIMEOUT_MS ? timeoutMs : 0;
 }

@@ -18,20 +18,20 @@ export type NewApproval = Pick<
   | "template"
   | "grant_ttl_ms"
   | "hold_record"
+  | "change_idx"
 >;
 
 /** How an approval ended. */
-export type Settlement = Pick<
-  ApprovalRow,
-  "id" | "state" | "decide_ms" | "decided_by" | "channel" | "comment" | "decide_idx"
->;
+export type Settlement = Pick<ApprovalRow, "id" | "state" | "decide_ms" | "decided_by" | "channel" | "comment"> & {
+  decide_idx: number;
+};
 
 /** The approvals of policy's database. Pass the transaction inside one, the database elsewhere. */
 export interface ApprovalStore {
   /** Stores a pending approval, and returns it as it is stored. */
   insert(on: QueryRunner, approval: NewApproval): Promise<ApprovalRow>;
   find(on: QueryRunner, id: string): Promise<ApprovalRow | undefined>;
-  /** Writes down how a pending approval ended; false where it is not pending. */
+  /** Writes down how a pending approval ended, which is its newest change; false where it is not pending. */
   settle(on: QueryRunner, settlement: Settlement): Promise<boolean>;
   /** Keeps the newest permit of an approved call. */
   keepPermit(on: QueryRunner, id: string, permit: Uint8Array, expireMs: number): Promise<void>;
@@ -41,6 +41,10 @@ export interface ApprovalStore {
   nextExpiry(on: QueryRunner): Promise<number | undefined>;
   /** Every pending approval, oldest first. */
   pending(on: QueryRunner): Promise<ApprovalRow[]>;
+  /** The index of the newest change of any approval; -1 where there is none. */
+  newestChange(on: QueryRunner): Promise<number>;
+  /** The approvals that changed after an index, in the order of their changes. */
+  changedAfter(on: QueryRunner, index: number, limit: number): Promise<ApprovalRow[]>;
   /** Approvals below a sequence number, newest first; of one state, or of any (UNSPECIFIED). */
   page(on: QueryRunner, request: { state: ApprovalState; below: number; limit: number }): Promise<ApprovalRow[]>;
 }
@@ -65,6 +69,7 @@ export function createApprovalStore(db: PolicyDatabase): ApprovalStore {
         template: p.template,
         grant_ttl_ms: p.grant_ttl_ms,
         hold_record: p.hold_record,
+        change_idx: p.change_idx,
         decided_by: "",
         channel: "",
         comment: "",
@@ -82,6 +87,7 @@ export function createApprovalStore(db: PolicyDatabase): ApprovalStore {
         channel: p.channel,
         comment: p.comment,
         decide_idx: p.decide_idx,
+        change_idx: p.decide_idx,
       })
       .where("id", "=", p.id)
       .where("state", "=", PENDING),
@@ -102,6 +108,12 @@ export function createApprovalStore(db: PolicyDatabase): ApprovalStore {
     db.selectFrom("approvals").select("expire_ms").where("state", "=", PENDING).orderBy("expire_ms").limit(1),
   );
   const pending = prepared(() => db.selectFrom("approvals").selectAll().where("state", "=", PENDING).orderBy("seq"));
+  const newestChange = prepared(() =>
+    db.selectFrom("approvals").select("change_idx").orderBy("change_idx", "desc").limit(1),
+  );
+  const changedAfter = prepared((p: { index: number; limit: number }) =>
+    db.selectFrom("approvals").selectAll().where("change_idx", ">", p.index).orderBy("change_idx").limit(p.limit),
+  );
   const newest = (p: { below: number; limit: number }) =>
     db.selectFrom("approvals").selectAll().where("seq", "<", p.below).orderBy("seq", "desc").limit(p.limit);
   const anyPage = prepared((p: { below: number; limit: number }) => newest(p));
@@ -120,6 +132,8 @@ export function createApprovalStore(db: PolicyDatabase): ApprovalStore {
     due: (on, until) => due.all(on, { until }),
     nextExpiry: async (on) => (await nextExpiry.first(on, {}))?.expire_ms,
     pending: (on) => pending.all(on, {}),
+    newestChange: async (on) => (await newestChange.first(on, {}))?.change_idx ?? -1,
+    changedAfter: (on, index, limit) => changedAfter.all(on, { index, limit }),
     page: (on, request) =>
       request.state === ApprovalState.UNSPECIFIED ? anyPage.all(on, request) : statePage.all(on, request),
   };

@@ -4,7 +4,7 @@ import type { AuditLog } from "../audit/log.ts";
 import type { GrantMinter } from "../grants/mint.ts";
 import type { Storage } from "../storage.ts";
 import { type ApprovalStore, createApprovalStore } from "./approval-store.ts";
-import { type ApprovalChanges, createApprovalChanges } from "./changes.ts";
+import { type ApprovalChanges, openApprovalChanges } from "./changes.ts";
 import { startApprovalExpiry } from "./expiry.ts";
 import { createApprovalRelease } from "./release.ts";
 import { type ApprovalSettler, createApprovalSettler } from "./settle.ts";
@@ -16,7 +16,7 @@ export interface Approvals {
   changes: ApprovalChanges;
   settler: ApprovalSettler;
   waits: ApprovalWaits;
-  /** Stops the expiry; pending approvals stay pending. */
+  /** Stops to tell of changes and to end what expires; pending approvals stay pending. */
   close(): Promise<void>;
 }
 
@@ -29,11 +29,14 @@ export interface ApprovalsOptions {
   onError: (error: unknown) => void;
 }
 
+/** How often to look for approvals that other replicas changed, in milliseconds. */
+const POLL_MS = 250;
+
 /** Opens the approvals; those that expired while nobody ran are ended first. */
 export async function openApprovals({ storage, log, minter, now, onError }: ApprovalsOptions): Promise<Approvals> {
   const { db, writes, outbox } = storage;
   const store = createApprovalStore(db);
-  const changes = createApprovalChanges();
+  const changes = await openApprovalChanges({ db, store, onError, pollMs: storage.shared ? POLL_MS : undefined });
   const settler = createApprovalSettler({ writes, store, log, outbox, changes, now });
   const expiry = await startApprovalExpiry({ db, store, expire: settler.expire, now, onError });
   changes.listen(({ status, expireTime }) => {
@@ -42,5 +45,10 @@ export async function openApprovals({ storage, log, minter, now, onError }: Appr
   });
   const release = createApprovalRelease({ writes, store, log, minter, now });
   const waits = createApprovalWaits({ db, store, changes, release });
-  return { store, changes, settler, waits, close: expiry.close };
+  changes.start();
+  const close = async (): Promise<void> => {
+    await changes.close();
+    await expiry.close();
+  };
+  return { store, changes, settler, waits, close };
 }

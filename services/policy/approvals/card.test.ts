@@ -8,6 +8,7 @@ import { visible } from "./visible.ts";
 const FACTS: CardFacts = {
   deviceName: "laptop",
   deviceId: "dev-1",
+  devices: [],
   tool: "exec",
   capability: "shell.exec",
   principalId: "agent-1",
@@ -57,6 +58,15 @@ Digest:    SHA-256 of all arguments ${"d".repeat(64)}
     expect(card).toContain("me\\u{a}Tool: x");
     expect(card).toContain("for\\u{200b}you");
     expect(card).toContain('["a\\u{1b}[2J"]: 1');
+  });
+
+  it("shows every device of a fan-out, however many and however they are called", () => {
+    const devices = Array.from({ length: 1000 }, (_, at) => ({ name: `web\n${"x".repeat(60)}${at}`, id: `dev-${at}` }));
+    const card = renderCard({ ...FACTS, devices, args: { text: "y".repeat(100_000) } });
+    expect(card).toContain("Devices:   a fan-out to 1000 devices");
+    const listed = card.split("\n").filter((line) => /^ {2}web\\u\{a\}x+\d+ \(dev-\d+\)$/.test(line));
+    expect(listed).toHaveLength(1000);
+    expect(card).not.toContain("Device:  ");
   });
 
   it("shows the longest shell text whole, and cuts longer values with length and digest", () => {

@@ -6,6 +6,8 @@ import { visible } from "./visible.ts";
 export interface CardFacts {
   deviceName: string;
   deviceId: string;
+  /** All devices of a fan-out, when the card is for the whole of it; empty otherwise. */
+  devices: readonly { name: string; id: string }[];
   tool: string;
   capability: string;
   principalId: string;
@@ -26,15 +28,29 @@ const VALUE_LIMIT = 8192;
 /** The same in a card that became too long. */
 const SHORT_VALUE_LIMIT = 200;
 
-/** The longest card, in UTF-16 code units. */
+/** The longest card, in UTF-16 code units, without the list of a fan-out's devices: that is never cut. */
 const CARD_LIMIT = 65_536;
 
 /**
- * The text that an approver is shown and whose digest they approve: the device, the tool, who asks and why, and every
- * argument. What cannot be seen is shown as \u{hex}; a line break inside a value is shown as \u{a} and continues on an
+ * The text that an approver is shown and whose digest they approve: the device or devices, the tool, who asks and why, and
+ * every argument. What cannot be seen is shown as \u{hex}; a line break inside a value is shown as \u{a} and continues on an
  * indented line, so that no value can look like a line of the card. Long values are cut, with length and digest. Pure.
  */
 export function renderCard(facts: CardFacts): string {
+  const devices = deviceLines(facts).map((line) => `${line}\n`);
+  return `${devices.join("")}${renderRest(facts)}`;
+}
+
+function deviceLines({ devices, deviceName, deviceId }: CardFacts): string[] {
+  if (devices.length === 0) return [`Device:    ${visible(deviceName)} (${visible(deviceId)})`];
+  const count = devices.length === 1 ? "1 device" : `${devices.length} devices`;
+  return [
+    `Devices:   a fan-out to ${count}; approving runs the tool on each of them`,
+    ...devices.map(({ name, id }) => `  ${visible(name)} (${visible(id)})`),
+  ];
+}
+
+function renderRest(facts: CardFacts): string {
   const whole = render(facts, VALUE_LIMIT);
   if (whole.length <= CARD_LIMIT) return whole;
   const short = render(facts, SHORT_VALUE_LIMIT);
@@ -44,7 +60,6 @@ export function renderCard(facts: CardFacts): string {
 
 function render(facts: CardFacts, limit: number): string {
   const lines = [
-    `Device:    ${visible(facts.deviceName)} (${visible(facts.deviceId)})`,
     `Tool:      ${visible(facts.tool)} (${visible(facts.capability)})`,
     `Asked by:  ${visible(facts.principalId)} (${facts.roles.map(visible).join(", ") || "no role"}) by ${facts.source}`,
     `Purpose:   ${facts.purpose === "" ? "(none given)" : `in the caller's own words: ${quoted(facts.purpose, limit)}`}`,

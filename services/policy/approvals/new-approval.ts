@@ -18,7 +18,7 @@ export interface HeldCall extends Judged {
 }
 
 /** The row of a new approval: what is asked, the card, and what a permit will be made from. Pure. */
-export function newApproval(id: string, held: HeldCall, holdRecord: Record): NewApproval {
+export function newApproval(id: string, held: HeldCall, holdRecord: Record): Omit<NewApproval, "change_idx"> {
   const { policy, nowMs } = held;
   return {
     id,
@@ -36,9 +36,11 @@ export function newApproval(id: string, held: HeldCall, holdRecord: Record): New
 function approvalSpec({ whole, args, argsDigest, judgement, inputSchema }: HeldCall) {
   const { request, principal, device, tool } = whole;
   const shown = redactSecretFields(args, inputSchema);
+  const devices = request.devices.map(({ id, name }) => ({ id, name }));
   const card = renderCard({
     deviceName: device.name,
     deviceId: device.id,
+    devices,
     tool: tool.name,
     capability: tool.capability,
     principalId: principal.id,
@@ -64,5 +66,6 @@ function approvalSpec({ whole, args, argsDigest, judgement, inputSchema }: HeldC
     message: judgement.message,
     card,
     cardDigest: sha256Hex(card),
+    devices,
   });
 }

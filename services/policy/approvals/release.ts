@@ -7,8 +7,8 @@ import { type Decision, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/d
 import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import type { QueryRunner } from "../../../lib/store/prepared.ts";
 import type { AuditLog } from "../audit/log.ts";
-import { type DecisionHead, denialDecision, permitDecision } from "../decide/decisions.ts";
-import type { GrantMinter } from "../grants/mint.ts";
+import { type DecisionHead, denialDecision, permitDecision, wholePermitDecision } from "../decide/decisions.ts";
+import type { GrantMinter, MintedGrant } from "../grants/mint.ts";
 import type { RecordedWrites } from "../recorded-writes.ts";
 import { specOf } from "./approval-message.ts";
 import type { ApprovalRow, ApprovalStore } from "./approval-store.ts";
@@ -17,7 +17,8 @@ import type { ApprovalRow, ApprovalStore } from "./approval-store.ts";
 export interface ApprovalRelease {
   /**
    * The decision of an approval that is not pending: a denial, or a permit. While the permit's grant is valid, asking
-   * again returns the same one; afterwards a new grant is made, with a record of its own.
+   * again returns the same one; afterwards a new grant is made, with a record of its own. The permit of a fan-out as a
+   * whole carries no grant and stays the same.
    */
   decisionOf(settled: ApprovalRow): Promise<Decision>;
 }
@@ -31,6 +32,9 @@ export interface ReleaseOptions {
   now: () => number;
 }
 
+/** The end of a permit that carries no grant: there is none. */
+const NEVER_MS = Number.MAX_SAFE_INTEGER;
+
 /** Mints grants for approved calls, one at a time for each approval. */
 export function createApprovalRelease({ writes, store, log, minter, now }: ReleaseOptions): ApprovalRelease {
   const minting = new Map<string, Promise<Decision>>();
@@ -41,16 +45,20 @@ export function createApprovalRelease({ writes, store, log, minter, now }: Relea
     return fromBinary(DecisionSchema, row.permit);
   };
   const mint = async (row: ApprovalRow): Promise<Decision> => {
-    const release = { approvalId: row.id, approverIds: [row.decided_by] };
-    const minted = await minter.mint(fromBinary(GrantSchema, row.template), row.grant_ttl_ms, release);
+    const minted = specOf(row).devices.length === 0 ? await mintGrant(row) : undefined;
     return writes.write(async (trx) => {
       const valid = await validPermit(trx, row.id);
       if (valid) return valid;
-      const auditIndex = await log.append(trx, permitRecord(row, minted.grantId, now()), "here");
-      const decision = permitDecision(headOf(row, auditIndex), minted);
-      await store.keepPermit(trx, row.id, toBinary(DecisionSchema, decision), minted.expireMs);
+      const auditIndex = await log.append(trx, permitRecord(row, minted?.grantId ?? "", now()), "here");
+      const head = headOf(row, auditIndex);
+      const decision = minted ? permitDecision(head, minted) : wholePermitDecision(head);
+      await store.keepPermit(trx, row.id, toBinary(DecisionSchema, decision), minted?.expireMs ?? NEVER_MS);
       return decision;
     });
+  };
+  const mintGrant = (row: ApprovalRow): Promise<MintedGrant> => {
+    const release = { approvalId: row.id, approverIds: [row.decided_by] };
+    return minter.mint(fromBinary(GrantSchema, row.template), row.grant_ttl_ms, release);
   };
   const permit = (row: ApprovalRow): Promise<Decision> => {
     if (row.permit && (row.permit_expire_ms ?? 0) > now()) {

@@ -36,7 +36,7 @@ export interface ApprovalSettler {
   expire(approvalId: string): Promise<void>;
   /**
    * Ends one whose call has ended without it, inside the caller's transaction. Undefined where it is not pending;
-   * otherwise the approval, which has to be published after the commit.
+   * otherwise the approval; `changes.look` is to be called after the commit.
    */
   withdraw(trx: QueryRunner, approvalId: string, comment: string): Promise<Approval | undefined>;
 }
@@ -47,7 +47,7 @@ export interface SettleOptions {
   store: ApprovalStore;
   log: AuditLog;
   outbox: Outbox;
-  changes: ApprovalChanges;
+  changes: Pick<ApprovalChanges, "look">;
   now: () => number;
 }
 
@@ -69,7 +69,7 @@ export function createApprovalSettler({ writes, store, log, outbox, changes, now
     if (!(await store.settle(trx, settled))) throw decided(row);
     const event = { approvalId: row.id, callId: spec.callId, state: ending.state as ApprovalState, nowMs };
     await outbox.enqueue(trx, [approvalSettled({ ...event, decidedBy: ending.decided_by })]);
-    return { ...row, ...settled };
+    return { ...row, ...settled, change_idx: decide_idx };
   };
   const settle = async (id: string, ending: Ending, check: (row: ApprovalRow) => void): Promise<Approval> => {
     const row = await writes.write(async (trx) => {
@@ -80,9 +80,8 @@ export function createApprovalSettler({ writes, store, log, outbox, changes, now
       check(pending);
       return end(trx, pending, ending);
     });
-    const approval = approvalOf(row);
-    changes.publish(approval);
-    return approval;
+    changes.look();
+    return approvalOf(row);
   };
   const refuseLate = (row: ApprovalRow): void => {
     if (row.expire_ms > now()) return;

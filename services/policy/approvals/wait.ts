@@ -20,7 +20,7 @@ export interface ApprovalWaits {
 export interface WaitOptions {
   db: PolicyDatabase;
   store: Pick<ApprovalStore, "find">;
-  changes: ApprovalChanges;
+  changes: Pick<ApprovalChanges, "listen">;
   release: ApprovalRelease;
 }
 
@@ -56,13 +56,14 @@ export function createApprovalWaits({ db, store, changes, release }: WaitOptions
       signal.throwIfAborted();
       // Before the row is read, or a decision between the two would never be heard of.
       const wait = settled(approvalId, signal);
+      // It may be given up while nobody awaits it yet.
+      wait.promise.catch(() => {});
       try {
         const row = await load(approvalId);
         if (row.state !== ApprovalState.PENDING) return await release.decisionOf(row);
         await wait.promise;
         return await release.decisionOf(await load(approvalId));
       } finally {
-        wait.promise.catch(() => {});
         wait.stop();
       }
     },

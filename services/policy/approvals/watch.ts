@@ -1,4 +1,4 @@
-import type { Approval } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import { type Approval, ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
 import type { PolicyDatabase } from "../tables.ts";
 import { approvalOf } from "./approval-message.ts";
 import type { ApprovalStore } from "./approval-store.ts";
@@ -19,16 +19,25 @@ export interface WatchOptions {
  */
 export async function* watchApprovals({ db, store, changes, signal }: WatchOptions): AsyncGenerator<Approval> {
   const news = new Map<string, Approval>();
+  const pending = new Set<string>();
   let wake = (): void => {};
   const onAbort = (): void => wake();
   const stop = changes.listen((approval) => {
+    // It was among the pending ones already.
+    if (approval.status?.state === ApprovalState.PENDING && pending.has(approval.id)) return;
+    pending.delete(approval.id);
     news.set(approval.id, approval);
     wake();
   });
   signal.addEventListener("abort", onAbort);
   try {
-    // Listening began before this read: a change in between comes twice rather than never.
-    for (const row of await store.pending(db)) yield approvalOf(row);
+    // Listening began before this read, so that no change is missed in between.
+    const rows = await store.pending(db);
+    for (const { id } of rows) {
+      if (news.get(id)?.status?.state === ApprovalState.PENDING) news.delete(id);
+      pending.add(id);
+    }
+    for (const row of rows) yield approvalOf(row);
     while (!signal.aborted) {
       for (const [id, approval] of news) {
         news.delete(id);

@@ -1,7 +1,5 @@
-import type { SigningKey } from "../../../lib/sign/keys.ts";
-import type { NoteKey } from "../../../lib/sign/note.ts";
-import type { RecordedWrites } from "../recorded-writes.ts";
-import type { PolicyDatabase } from "../tables.ts";
+import type { KeyRing } from "../keys/key-ring.ts";
+import type { Storage } from "../storage.ts";
 import { type Checkpointer, createCheckpointer } from "./checkpoints.ts";
 import { createLogReader, type LogReader } from "./entries.ts";
 import { type AuditLog, createAuditLog } from "./log.ts";
@@ -20,12 +18,9 @@ export interface Audit {
 
 /** What the audit log needs. */
 export interface AuditOptions {
-  db: PolicyDatabase;
-  writes: RecordedWrites;
-  /** Signs checkpoints. */
-  key: SigningKey;
-  /** Verifies them; its name is the log's origin. */
-  noteKey: NoteKey;
+  storage: Pick<Storage, "db" | "shared" | "writes" | "sequencer">;
+  /** Sign and verify checkpoints; they know the log's name. */
+  keys: KeyRing;
   /** From an append to the checkpoint that covers it, in milliseconds. */
   delayMs: number;
   now: () => number;
@@ -33,13 +28,16 @@ export interface AuditOptions {
 }
 
 /** Opens the log. Rejects with TAMPERED where it does not agree with its newest checkpoint. */
-export async function openAudit(options: AuditOptions): Promise<Audit> {
-  const { db, writes, key, noteKey, delayMs, now, onError } = options;
+export async function openAudit({ storage, keys, delayMs, now, onError }: AuditOptions): Promise<Audit> {
+  const { db, shared, writes, sequencer } = storage;
   const tree = createTreeStore(db);
   const builder = createTreeBuilder(db, tree);
-  const checkpoints = createCheckpointer({ db, writes, builder, key, origin: noteKey.name, delayMs, now, onError });
-  await checkLogAtStart(db, tree, checkpoints, noteKey);
-  await checkpoints.signNow();
+  await checkLogAtStart(db, tree, keys.current().checkpointKeys);
+  const checkpoints = createCheckpointer({
+    ...{ db, shared, writes, sequencer, tree, builder, keys },
+    ...{ delayMs, now, onError },
+  });
+  if (sequencer.held) await checkpoints.covering();
   const log = createAuditLog(db, checkpoints.appended);
   const reader = createLogReader(db);
   return { log, reader, checkpoints, proofs: { db, tree, reader, checkpoints } };

@@ -20,17 +20,18 @@ export interface ProofSources {
   db: PolicyDatabase;
   tree: TreeStore;
   reader: LogReader;
-  checkpoints: Pick<Checkpointer, "newest" | "signNow">;
+  checkpoints: Pick<Checkpointer, "newest" | "covering">;
 }
 
 /**
- * Proves that the record at an index is under the newest checkpoint; where it is not yet, a checkpoint is signed now.
- * Throws NOT_FOUND for an index that the log does not hold.
+ * Proves that the record at an index is under the newest checkpoint; where it is not yet, a checkpoint is signed now, by
+ * this replica or another. Throws NOT_FOUND for an index that the log does not hold, and NOT_READY where no replica signs
+ * in time.
  */
 export async function proveInclusion(sources: ProofSources, index: number): Promise<GetInclusionProofResponse> {
   const entry = isTreeSize(index) ? await sources.reader.entry(index) : undefined;
-  const checkpoint = entry && (await checkpointOver(sources, index));
-  if (!entry || !checkpoint) throw notFound(`records/${index}`);
+  if (!entry) throw notFound(`records/${index}`);
+  const checkpoint = await checkpointOver(sources, index);
   const size = Number(checkpoint.size);
   const path = await sources.tree.prove(sources.db, inclusionPlan(index, size));
   return create(GetInclusionProofResponseSchema, {
@@ -60,10 +61,11 @@ export async function proveConsistency(
   return create(GetConsistencyProofResponseSchema, { path, ...(checkpoint && { checkpoint }) });
 }
 
-async function checkpointOver({ checkpoints }: ProofSources, index: number): Promise<Checkpoint | undefined> {
-  const newest = await checkpoints.newest();
-  if (newest && isLeafIndex(index, Number(newest.size))) return newest;
-  return checkpoints.signNow();
+async function checkpointOver({ checkpoints }: ProofSources, index: number): Promise<Checkpoint> {
+  const checkpoint = await checkpoints.covering(index + 1);
+  if (checkpoint && isLeafIndex(index, Number(checkpoint.size))) return checkpoint;
+  const message = "no checkpoint covers the record yet; ask again in a few seconds";
+  throw fault(ErrorReason.NOT_READY, {}, { message });
 }
 
 function notFound(resource: string): Error {

@@ -1,9 +1,8 @@
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
-import { verifyCheckpoint } from "../../../lib/sign/checkpoint.ts";
+import { verifyCheckpointByAny } from "../../../lib/sign/checkpoint.ts";
 import type { NoteKey } from "../../../lib/sign/note.ts";
 import type { PolicyDatabase } from "../tables.ts";
-import type { Checkpointer } from "./checkpoints.ts";
 import type { TreeStore } from "./tree-store.ts";
 
 /**
@@ -11,26 +10,21 @@ import type { TreeStore } from "./tree-store.ts";
  * long, and that the stored tree leads to the signed root. Takes as long as the tree is high, so a changed record in the
  * middle is left to `reeve audit verify`. Throws TAMPERED, and says what to do.
  */
-export async function checkLogAtStart(
-  db: PolicyDatabase,
-  tree: TreeStore,
-  checkpoints: Pick<Checkpointer, "newest">,
-  key: NoteKey,
-): Promise<void> {
-  const newest = await checkpoints.newest();
+export async function checkLogAtStart(db: PolicyDatabase, tree: TreeStore, keys: readonly NoteKey[]): Promise<void> {
+  const newest = await db.selectFrom("checkpoints").select("note").orderBy("size", "desc").limit(1).executeTakeFirst();
   if (!newest) return;
-  const verified = verifyCheckpoint(newest.note, key);
+  const verified = verifyCheckpointByAny(newest.note, keys);
   if (!verified.ok) {
-    throw tampered("its newest checkpoint was not signed by checkpoint.key", "put the key that signed it back");
+    throw tampered("its newest checkpoint was not signed by any of its keys", "restore the database from a backup");
   }
   const { size, root } = verified.checkpoint;
   const held = await tree.size(db);
   if (held < size) {
-    throw tampered(`it ends at ${held} records, but ${size} were signed`, "restore policy.db from a backup");
+    throw tampered(`it ends at ${held} records, but ${size} were signed`, "restore the database from a backup");
   }
   const stored = await tree.rootAt(db, size).catch(() => undefined);
   if (!stored || !Buffer.from(stored).equals(root)) {
-    throw tampered(`its first ${size} records are not those that were signed`, "restore policy.db from a backup");
+    throw tampered(`its first ${size} records are not those that were signed`, "restore the database from a backup");
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Checkpoint, verifyCheckpoint } from "../../../lib/sign/checkpoint.ts";
+import { type Checkpoint, verifyCheckpointByAny } from "../../../lib/sign/checkpoint.ts";
 import type { NoteKey } from "../../../lib/sign/note.ts";
 import type { Finding } from "./finding.ts";
 import type { StoredCheckpoint } from "./log-source.ts";
@@ -6,6 +6,8 @@ import type { StoredCheckpoint } from "./log-source.ts";
 /** A checkpoint whose signature holds, and where it is from. */
 export interface TrustedHead extends Checkpoint {
   from: "log" | "witness";
+  /** The ids of the keys that signed it. */
+  signers: readonly string[];
 }
 
 /** The heads that a log is measured against, by size, and what is wrong with the others. */
@@ -20,24 +22,28 @@ export interface Heads {
   kept: number;
 }
 
-/** Verifies the signatures of a log's checkpoints, and of those that somebody outside has kept. */
+/**
+ * Verifies the signatures of a log's checkpoints, and of those that somebody outside has kept. One of the keys that the
+ * log has had must have signed each.
+ */
 export async function collectHeads(
   checkpoints: AsyncIterable<StoredCheckpoint>,
   witness: readonly string[],
-  key: NoteKey,
+  keys: readonly [NoteKey, ...NoteKey[]],
 ): Promise<Heads> {
+  const { name } = keys[0];
   const heads: Heads = { bySize: new Map(), newest: 0, built: 0, findings: [], kept: 0 };
   for await (const { size, note } of checkpoints) {
     heads.kept += 1;
-    const verified = verifyCheckpoint(note, key);
-    if (!verified.ok) reject(heads, `the checkpoint at ${size} is not signed by ${key.name}: ${verified.kind}`);
+    const verified = verifyCheckpointByAny(note, keys);
+    if (!verified.ok) reject(heads, `the checkpoint at ${size} is not signed by ${name}: ${verified.kind}`);
     else if (verified.checkpoint.size !== size) reject(heads, `the checkpoint filed under ${size} is of another size`);
-    else trust(heads, { ...verified.checkpoint, from: "log" });
+    else trust(heads, { ...verified.checkpoint, from: "log", signers: signersOf(verified.signers) });
   }
   for (const [number, note] of witness.entries()) {
-    const verified = verifyCheckpoint(note, key);
-    if (verified.ok) trust(heads, { ...verified.checkpoint, from: "witness" });
-    else reject(heads, `witness checkpoint ${number + 1} is not signed by ${key.name}: ${verified.kind}`);
+    const verified = verifyCheckpointByAny(note, keys);
+    if (verified.ok) trust(heads, { ...verified.checkpoint, from: "witness", signers: signersOf(verified.signers) });
+    else reject(heads, `witness checkpoint ${number + 1} is not signed by ${name}: ${verified.kind}`);
   }
   return heads;
 }
@@ -47,6 +53,10 @@ function trust(heads: Heads, head: TrustedHead): void {
   heads.bySize.set(head.size, [...same, head]);
   heads.newest = Math.max(heads.newest, head.size);
   if (head.from === "log") heads.built = Math.max(heads.built, head.size);
+}
+
+function signersOf(keys: readonly NoteKey[]): string[] {
+  return keys.map(({ key }) => key.keyId);
 }
 
 function reject(heads: Heads, message: string): void {

@@ -98,6 +98,36 @@ it("finds a permit by an approval that nobody gave, or gave for other arguments"
   ).toEqual([]);
 });
 
+it("lets a call that waited for its device be permitted again, and end with either grant", () => {
+  for (const used of ["g", "h"]) {
+    expect(
+      kinds([
+        ["c", permit("g")],
+        ["c", permit("h")],
+        ["c", outcome("c", used)],
+      ]),
+    ).toEqual([]);
+  }
+});
+
+it("lets fan-outs be permitted as a whole without a grant, which no call can have run with", () => {
+  expect(
+    kinds([
+      ["f", permit("")],
+      ["e", permit("")],
+      ["f", outcome("f", "")],
+    ]),
+  ).toEqual(["orphan 2"]);
+});
+
+it("does not wait for the end of a call that was permitted and then denied, or of a fan-out", () => {
+  const check = createMeaningCheck();
+  check.take(0, create(RecordSchema, { callId: "c", event: permit("g") }));
+  check.take(1, create(RecordSchema, { callId: "c", event: { case: "decided", value: { decision: "denial" } } }));
+  check.take(2, create(RecordSchema, { callId: "f", event: permit("") }));
+  expect(check.open()).toEqual([]);
+});
+
 it("lists permits whose call has no end", () => {
   const check = createMeaningCheck();
   check.take(0, create(RecordSchema, { callId: "c", event: permit("g") }));

@@ -23,10 +23,14 @@ export function createMeaningCheck(): MeaningCheck {
   const openByCall = new Map<string, Permit>();
 
   const takeDecided = (index: number, callId: string, decided: Decided): Finding[] => {
-    if (decided.decision !== "permit") return [];
+    if (decided.decision !== "permit") {
+      // A call that was kept for its device is asked about again: what it was permitted before does not stand open.
+      openByCall.delete(callId);
+      return [];
+    }
     const { grantId, argsDigest, approvalId } = decided;
     const findings: Finding[] = [];
-    const earlier = permits.get(grantId);
+    const earlier = grantId === "" ? undefined : permits.get(grantId);
     if (earlier) {
       const message = `record ${index} permits with the grant ${grantId}, as record ${earlier.index} does`;
       findings.push({ kind: "duplicate_grant", index, message });
@@ -35,6 +39,8 @@ export function createMeaningCheck(): MeaningCheck {
       const message = `record ${index} permits by ${approvalId}, which nobody had approved for these arguments`;
       findings.push({ kind: "unapproved", index, message });
     }
+    // A fan-out as a whole: each of its calls has a permit, and a grant, of its own.
+    if (grantId === "") return findings;
     const permit = { index, callId, grantId, argsDigest };
     permits.set(grantId, permit);
     openByCall.set(callId, permit);

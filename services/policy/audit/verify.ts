@@ -1,8 +1,10 @@
-import { type NoteKey, parseVkey } from "../../../lib/sign/note.ts";
+import type { NoteKey } from "../../../lib/sign/note.ts";
+import { parseVkeys } from "../../../lib/sign/vkeys.ts";
 import { decodeRecord } from "./entries.ts";
 import type { Finding, OpenPermit } from "./finding.ts";
 import type { LogSource } from "./log-source.ts";
 import { collectHeads } from "./verify-heads.ts";
+import { createKeyCheck } from "./verify-keys.ts";
 import { createMeaningCheck } from "./verify-meaning.ts";
 import { createTreeCheck } from "./verify-tree.ts";
 
@@ -10,7 +12,7 @@ export type { Finding, FindingKind, OpenPermit } from "./finding.ts";
 
 /** What a log is verified with. Nothing else is trusted. */
 export interface VerifyOptions {
-  /** The log's verifier key, in the form of C2SP signed notes: the content of checkpoint.vkey. */
+  /** The log's verifier keys, one a line, in the form of C2SP signed notes: the content of checkpoint.vkey. */
   verifierKey: string;
   /**
    * Signed checkpoints that somebody outside has kept. Without one, whoever can write the database can cut the log at an
@@ -44,7 +46,7 @@ const MAX_FINDINGS = 100;
  * none; whatever is wrong with the log is a finding.
  */
 export async function verifyLog(source: LogSource, options: VerifyOptions): Promise<LogReport> {
-  const key = keyOf(options.verifierKey);
+  const keys = keysOf(options.verifierKey);
   const findings: Finding[] = [];
   const found = (more: readonly Finding[]): void => {
     findings.push(...more.slice(0, MAX_FINDINGS - findings.length));
@@ -56,21 +58,23 @@ export async function verifyLog(source: LogSource, options: VerifyOptions): Prom
   let intact = true;
   const misplaced: Finding[] = [];
   try {
-    const heads = await collectHeads(source.checkpoints(), options.witness ?? [], key);
+    const heads = await collectHeads(source.checkpoints(), options.witness ?? [], keys);
     checkpoints = heads.kept;
     found(heads.findings);
     const tree = createTreeCheck(heads, source.nodeAt);
+    const signers = createKeyCheck(heads);
     for await (const entry of source.entries()) {
       const changes = tree.take(entry);
       intact &&= changes.length === 0;
       found(changes);
       size += 1;
       const record = decodeRecord(entry.leaf);
+      if (record) signers.take(entry.index, record);
       const meant = record ? meaning.take(entry.index, record) : [unreadable(entry.index)];
       if (misplaced.length < MAX_FINDINGS) misplaced.push(...meant);
     }
     // Beside a changed or missing record these would tell of its consequences only.
-    if (intact) found(misplaced);
+    if (intact) found([...misplaced, ...signers.end()]);
     found(tree.end());
     signed = Math.min(size, heads.newest);
   } catch (e: unknown) {
@@ -79,10 +83,10 @@ export async function verifyLog(source: LogSource, options: VerifyOptions): Prom
   return { ok: findings.length === 0, size, checkpoints, signed, findings, open: meaning.open() };
 }
 
-function keyOf(vkey: string): NoteKey {
-  const key = parseVkey(vkey.trim());
-  if (key) return key;
-  throw new TypeError("not a verifier key of a signed note");
+function keysOf(text: string): [NoteKey, ...NoteKey[]] {
+  const keys = parseVkeys(text);
+  if (keys) return keys;
+  throw new TypeError("not the verifier keys of one log");
 }
 
 function unreadable(index: number): Finding {

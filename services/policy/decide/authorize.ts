@@ -8,23 +8,26 @@ import { approvalOf } from "../approvals/approval-message.ts";
 import type { ApprovalStore } from "../approvals/approval-store.ts";
 import type { ApprovalChanges } from "../approvals/changes.ts";
 import { newApproval } from "../approvals/new-approval.ts";
-import type { AuditLog } from "../audit/log.ts";
+import type { AuditLog, Listed } from "../audit/log.ts";
 import { approvalRequested } from "../events.ts";
-import { type GrantMinter, grantTemplate, type MintedGrant } from "../grants/mint.ts";
+import { type GrantMinter, grantTemplate, type MintedGrant, type Release } from "../grants/mint.ts";
 import { type RecordedWrites, RollBack } from "../recorded-writes.ts";
 import type { PolicyDatabase } from "../tables.ts";
+import { coverOf } from "./cover.ts";
 import { decidedRecord } from "./decided-record.ts";
 import type { DecisionStore } from "./decision-store.ts";
-import { type DecisionHead, denialDecision, holdDecision, permitDecision } from "./decisions.ts";
+import { type DecisionHead, denialDecision, holdDecision, permitDecision, wholePermitDecision } from "./decisions.ts";
 import type { Judge, Judged } from "./judge.ts";
+import { asksAboutWhole, decisionKey } from "./question.ts";
 import { requestDigest } from "./request-digest.ts";
 
 /** Decides about calls, and writes down what it decided. */
 export interface Authorizer {
   /**
    * Decides about one call. Decision, record, approval and event are one transaction, and nothing is returned before it
-   * is committed. The same call id again returns the same decision, byte for byte; with another content it throws
-   * CALL_ID_REUSED. Throws INVALID_INPUT for arguments that are not canonical, and POLICY_UNAVAILABLE where it cannot be
+   * is committed. The same question again returns the same decision, byte for byte; with another content under its call id
+   * it throws CALL_ID_REUSED. A call that was kept for its device is asked about again with the number of the delivery, and
+   * that is a new question, which the rules of today decide. Throws INVALID_INPUT for arguments that are not canonical, and POLICY_UNAVAILABLE where it cannot be
    * written down.
    */
   authorize(request: DecisionRequest): Promise<Decision>;
@@ -40,7 +43,7 @@ export interface AuthorizerOptions {
   log: AuditLog;
   outbox: Outbox;
   minter: GrantMinter;
-  changes: ApprovalChanges;
+  changes: Pick<ApprovalChanges, "look">;
   now: () => number;
   newApprovalId: () => string;
 }
@@ -50,24 +53,24 @@ export function createAuthorizer(options: AuthorizerOptions): Authorizer {
   const { db, writes, decisions } = options;
 
   const write = async (judged: Judged, digest: string): Promise<Decision> => {
-    const { callId } = judged.whole.request;
+    const key = decisionKey(judged.whole.request);
     const prepared = await prepareWrite(options, judged);
     const written = await writes.write(async (trx) => {
       const made = await prepared(trx);
       const { decision, idx } = made;
       const bytes = toBinary(DecisionSchema, decision);
-      const isNew = await decisions.insert(trx, { call_id: callId, digest, decision: bytes, idx });
+      const isNew = await decisions.insert(trx, { call_id: key, digest, decision: bytes, idx });
       if (!isNew) throw new RollBack("decided before");
       return made;
     });
     written.tell();
     return written.decision;
   };
-  const decidedBefore = async (callId: string, digest: string): Promise<Decision> => {
-    const row = await decisions.find(db, callId);
+  const decidedBefore = async (request: DecisionRequest, digest: string): Promise<Decision> => {
+    const row = await decisions.find(db, decisionKey(request));
     if (row?.digest === digest) return fromBinary(DecisionSchema, row.decision);
     const message = "this call id was used for another request";
-    throw fault(ErrorReason.CALL_ID_REUSED, { call_id: callId }, { message });
+    throw fault(ErrorReason.CALL_ID_REUSED, { call_id: request.callId }, { message });
   };
 
   return {
@@ -77,7 +80,7 @@ export function createAuthorizer(options: AuthorizerOptions): Authorizer {
       try {
         return await write(judged, digest);
       } catch (e: unknown) {
-        if (e instanceof RollBack) return decidedBefore(request.callId, digest);
+        if (e instanceof RollBack) return decidedBefore(request, digest);
         throw e;
       }
     },
@@ -97,29 +100,51 @@ type Write = (trx: QueryRunner) => Promise<Written>;
 
 async function prepareWrite(options: AuthorizerOptions, judged: Judged): Promise<Write> {
   switch (judged.judgement.effect) {
-    case "allow": {
-      const template = grantTemplate(judged.whole, judged.argsDigest);
-      return writePermit(options, judged, await options.minter.mint(template, judged.policy.grantTtlMs));
+    case "allow":
+      return preparePermit(options, judged);
+    case "hold": {
+      const release = await releaseOf(options, judged);
+      return release ? preparePermit(options, judged, release) : writeHold(options, judged);
     }
-    case "hold":
-      return writeHold(options, judged);
     default:
       return writeDenial(options, judged);
   }
 }
 
-function writePermit({ log, now }: AuthorizerOptions, judged: Judged, minted: MintedGrant): Write {
+/** Who released what the rules hold, where an approval that is named covers it. */
+async function releaseOf({ db, approvals, now }: AuthorizerOptions, judged: Judged): Promise<Release | undefined> {
+  const { request } = judged.whole;
+  if (request.approvalId === "" || asksAboutWhole(request)) return undefined;
+  // Read outside the transaction: an approval that was given never changes again.
+  return coverOf(await approvals.find(db, request.approvalId), judged, now());
+}
+
+async function preparePermit(options: AuthorizerOptions, judged: Judged, release?: Release): Promise<Write> {
+  if (asksAboutWhole(judged.whole.request)) return writePermit(options, judged, undefined);
+  const template = grantTemplate(judged.whole, judged.argsDigest);
+  const minted = await options.minter.mint(template, judged.policy.grantTtlMs, release);
+  return writePermit(options, judged, { ...minted, approvalId: release?.approvalId ?? "" });
+}
+
+/** @param minted undefined for a fan-out, whose calls ask for their own. */
+function writePermit(
+  { log, now }: AuthorizerOptions,
+  judged: Judged,
+  minted: (MintedGrant & { approvalId: string }) | undefined,
+): Write {
   return async (trx) => {
-    const facts = { ...recordFacts(judged), decision: "permit" as const, grantId: minted.grantId, nowMs: now() };
-    const idx = await log.append(trx, decidedRecord(judged.whole, facts), "elsewhere");
-    return { decision: permitDecision(headOf(judged, idx), minted), idx, tell: nothing };
+    const { grantId = "", approvalId = "" } = minted ?? {};
+    const facts = { ...recordFacts(judged), decision: "permit" as const, grantId, approvalId, nowMs: now() };
+    const idx = await log.append(trx, decidedRecord(judged.whole, facts), listedOf(judged));
+    const head = headOf(judged, idx);
+    return { decision: minted ? permitDecision(head, minted) : wholePermitDecision(head), idx, tell: nothing };
   };
 }
 
 function writeDenial({ log, now }: AuthorizerOptions, judged: Judged): Write {
   return async (trx) => {
     const facts = { ...recordFacts(judged), decision: "denial" as const, nowMs: now() };
-    const idx = await log.append(trx, decidedRecord(judged.whole, facts), "elsewhere");
+    const idx = await log.append(trx, decidedRecord(judged.whole, facts), listedOf(judged));
     const { reason, message } = judged.judgement;
     return { decision: denialDecision(headOf(judged, idx), reason, message), idx, tell: nothing };
   };
@@ -131,16 +156,22 @@ function writeHold(options: AuthorizerOptions, judged: Judged): Write {
     const nowMs = now();
     const approvalId = newApprovalId();
     const record = decidedRecord(judged.whole, { ...recordFacts(judged), decision: "hold", approvalId, nowMs });
-    const idx = await log.append(trx, record, "elsewhere");
-    const approval = approvalOf(await approvals.insert(trx, newApproval(approvalId, { ...judged, nowMs }, record)));
+    const idx = await log.append(trx, record, listedOf(judged));
+    const held = { ...newApproval(approvalId, { ...judged, nowMs }, record), change_idx: idx };
+    const approval = approvalOf(await approvals.insert(trx, held));
     if (approval.spec) await outbox.enqueue(trx, [approvalRequested(approvalId, approval.spec, nowMs)]);
     const expireMs = nowMs + judged.policy.approvalTtlMs;
     const decision = holdDecision(headOf(judged, idx), approvalId, expireMs, judged.judgement.message);
-    return { decision, idx, tell: () => changes.publish(approval) };
+    return { decision, idx, tell: changes.look };
   };
 }
 
 function nothing(): void {}
+
+/** The decision's own row is found by the call's id only where it is the first about the call. */
+function listedOf({ whole }: Judged): Listed {
+  return whole.request.delivery === 0 ? "elsewhere" : "here";
+}
 
 function recordFacts({ judgement, policy, argsDigest }: Judged) {
   return { judgement, policyVersion: policy.version, argsDigest };

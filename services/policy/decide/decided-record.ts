@@ -2,8 +2,9 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Record, RecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { functionId } from "../../../lib/ids/function-id.ts";
-import { deviceToolResource } from "../audit/resources.ts";
+import { deviceToolResource, fanOutToolResource } from "../audit/resources.ts";
 import type { Judgement } from "./decide.ts";
+import { asksAboutWhole } from "./question.ts";
 import { sourceName, type WholeRequest } from "./request-facts.ts";
 
 /** What a decision was. The words are those of the log. */
@@ -20,14 +21,16 @@ export interface DecidedFacts {
   nowMs: number;
 }
 
-/** The record of a decision about a call. */
+/** The record of a decision about a call, or about a fan-out: its resource says so, and its device is the first. */
 export function decidedRecord({ request, principal, device, tool }: WholeRequest, facts: DecidedFacts): Record {
   return create(RecordSchema, {
     version: 1,
     time: timestampFromMs(facts.nowMs),
     actor: principal.id,
     callId: request.callId,
-    resource: deviceToolResource(device.id, tool.name),
+    resource: asksAboutWhole(request)
+      ? fanOutToolResource(request.callId, tool.name)
+      : deviceToolResource(device.id, tool.name),
     event: {
       case: "decided",
       value: {

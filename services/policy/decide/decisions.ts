@@ -12,6 +12,11 @@ export interface DecisionHead {
   auditIndex: number;
 }
 
+/** The fan-out may go on: each of its calls asks for a grant of its own. */
+export function wholePermitDecision(head: DecisionHead): Decision {
+  return decision(head, { case: "permit", value: {} });
+}
+
 /** It may run. */
 export function permitDecision(head: DecisionHead, { signed, grantId, expireMs }: MintedGrant): Decision {
   const value = { grant: signed, grantId, expireTime: timestampFromMs(expireMs) };

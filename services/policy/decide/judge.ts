@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import type { DecisionRequest, DeviceFacts } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { readCanonicalArguments } from "../../../lib/arguments/canonical-arguments.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
@@ -8,6 +8,8 @@ import type { JsonSchema } from "../../../lib/toolschema/json-schema.ts";
 import type { ToolLookup } from "../rules/example.ts";
 import type { Policy } from "../rules/policy.ts";
 import { type BlockReason, decide, type Judgement } from "./decide.ts";
+import { decideWhole } from "./decide-whole.ts";
+import { asksAboutWhole } from "./question.ts";
 import { factsOf, type WholeRequest, wholeRequest } from "./request-facts.ts";
 
 /** A request that was read and judged; nothing is written or granted yet. */
@@ -32,13 +34,17 @@ export interface JudgeOptions {
   lookup: ToolLookup;
 }
 
-/** A judge: everything about a decision that needs no database. */
+/** A judge: everything about a decision that needs no database. A fan-out is judged for each of its devices. */
 export function createJudge({ policy, blockReason, lookup }: JudgeOptions): Judge {
   return (request) => {
     const whole = wholeRequest(request);
     const args = argumentsOf(request);
     const inForce = policy();
-    const judgement = decide(inForce, factsOf(whole, args), blockReason(whole.tool.name, args));
+    const blocked = blockReason(whole.tool.name, args);
+    const judgeOn = (device: DeviceFacts) => decide(inForce, factsOf({ ...whole, device }, args), blocked);
+    const judgement = asksAboutWhole(request)
+      ? decideWhole(request.devices.map((device) => ({ name: device.name, judgement: judgeOn(device) })))
+      : judgeOn(whole.device);
     return {
       whole,
       args,

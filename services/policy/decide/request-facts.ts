@@ -33,7 +33,21 @@ export function wholeRequest(request: DecisionRequest): WholeRequest {
   if (!tool?.name) throw missing("tool.name");
   if (!tool.schemaDigest) throw missing("tool.schemaDigest");
   if (!time) throw missing("time");
+  checkDevices(request);
   return { request, principal, device, tool, timeMs: timestampMs(time) };
+}
+
+/** The devices of a fan-out: named whole, each once, the first of them being `device`. */
+function checkDevices({ device, devices }: DecisionRequest): void {
+  const seen = new Set<string>();
+  for (const [index, { id, manifestDigest }] of devices.entries()) {
+    if (id === "") throw missing(`devices[${index}].id`);
+    if (manifestDigest === "") throw missing(`devices[${index}].manifestDigest`);
+    if (seen.has(id)) throw wrong(`devices[${index}].id`, "unique", "is there twice");
+    seen.add(id);
+  }
+  if (devices[0] !== undefined && devices[0].id !== device?.id)
+    throw wrong("device.id", "first", "is not devices[0].id");
 }
 
 /** What rules look at. */
@@ -87,5 +101,9 @@ function toolFacts(tool: RequestTool): ToolFacts {
 }
 
 function missing(field: string): Error {
-  return fault(ErrorReason.INVALID_INPUT, { field, rule: "required" }, { message: `${field} is required` });
+  return wrong(field, "required", "is required");
+}
+
+function wrong(field: string, rule: string, what: string): Error {
+  return fault(ErrorReason.INVALID_INPUT, { field, rule }, { message: `${field} ${what}` });
 }

@@ -19,6 +19,7 @@ describe("a policy file", () => {
     if (!result.ok) throw new Error("refused");
     const { policy } = result;
     expect(policy).toMatchObject({ approvalTtlMs: 600_000, fourEyes: false, grantTtlMs: 60_000 });
+    expect(policy.approvalValidMs).toBe(86_400_000);
     expect(policy.version).toMatch(/^[0-9a-f]{16}$/);
     expect(policy.rulesFor("fs.read")).toHaveLength(1);
     expect(policy.rulesFor("fs.write")).toHaveLength(0);
@@ -46,6 +47,7 @@ describe("a policy file", () => {
     [": : :", "line 1"],
     ["version: 1\napprovals: { ttl: 10 }", "approvals.ttl must be a text"],
     ["version: 1\napprovals: { ttl: 10y }", 'approvals.ttl must be a duration such as "60s"'],
+    ["version: 1\napprovals: { valid: 31d }", "approvals.valid must be a duration"],
     ["version: 1\ngrants: { ttl: 6m }", "at most 300s"],
     ["version: 1\nrules: &r\n  - { id: a }", "anchors are not supported"],
     ["version: 1\nrules: !!js/function 'x'", "line 2"],

@@ -29,11 +29,11 @@ export function loadPolicy(text: string, lookup: ToolLookup): LoadResult {
   const problems = compiled.flatMap((result) => result.problems);
   if (problems.length > 0) return { ok: false, version, problems };
   const rules = compiled.map((result) => result.rule);
-  const { approvalTtlMs, fourEyes, grantTtlMs } = parsed.file;
+  const { rules: _written, ...limits } = parsed.file;
   const examples = parsed.file.rules.reduce((sum, rule) => sum + rule.match.length + rule.noMatch.length, 0);
   return {
     ok: true,
-    policy: { version, text, approvalTtlMs, fourEyes, grantTtlMs, rules, examples, rulesFor: rulesByTool(rules) },
+    policy: { version, text, ...limits, rules, examples, rulesFor: rulesByTool(rules) },
   };
 }
 

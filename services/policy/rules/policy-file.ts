@@ -8,6 +8,8 @@ import { createYamlReader, type YamlNode, type YamlReader } from "./yaml-reader.
 export interface PolicyFile {
   /** How long an approval waits, in milliseconds. */
   approvalTtlMs: number;
+  /** How long an approval covers a call that waits for its device, or the calls of a fan-out, in milliseconds. */
+  approvalValidMs: number;
   /** True when nobody may approve what they asked for themselves. */
   fourEyes: boolean;
   /** How long a grant is valid, in milliseconds. */
@@ -52,7 +54,7 @@ const MAX_LENGTH = 1024 * 1024;
 /** The longest that a grant may be valid, in milliseconds: devices refuse more. */
 const MAX_GRANT_TTL_MS = 300_000;
 
-/** The longest that an approval may wait, in milliseconds. */
+/** The longest that an approval may wait, or cover what waits, in milliseconds. */
 const MAX_APPROVAL_TTL_MS = 30 * 86_400_000;
 
 const RULE_ID = /^[a-z][a-z0-9._/-]{0,63}$/;
@@ -74,13 +76,14 @@ export function parsePolicyFile(text: string): PolicyFileResult {
 function readFile(reader: YamlReader): PolicyFile {
   const top = reader.fields(reader.root, "a policy file", ["version", "approvals", "grants", "rules"]);
   if (reader.data(top.get("version")) !== 1) reader.report(top.get("version"), "version must be 1");
-  const approvals = reader.fields(top.get("approvals"), "approvals", ["ttl", "four_eyes"]);
+  const approvals = reader.fields(top.get("approvals"), "approvals", ["ttl", "valid", "four_eyes"]);
   const grants = reader.fields(top.get("grants"), "grants", ["ttl"]);
   const rules = reader.items(top.get("rules"), "rules").map((node) => readRule(reader, node));
   if (rules.length === 0) reader.report(top.get("rules"), "rules must hold at least one rule");
   reportRepeatedIds(reader, rules);
   return {
     approvalTtlMs: duration(reader, approvals.get("ttl"), "approvals.ttl", 600_000, MAX_APPROVAL_TTL_MS),
+    approvalValidMs: duration(reader, approvals.get("valid"), "approvals.valid", 86_400_000, MAX_APPROVAL_TTL_MS),
     fourEyes: reader.flag(approvals.get("four_eyes"), "approvals.four_eyes") ?? false,
     grantTtlMs: duration(reader, grants.get("ttl"), "grants.ttl", 60_000, MAX_GRANT_TTL_MS),
     rules,

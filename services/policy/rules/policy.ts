@@ -10,6 +10,8 @@ export interface Policy {
   text: string;
   /** How long an approval waits, in milliseconds. */
   approvalTtlMs: number;
+  /** How long an approval covers a call that waits for its device, or the calls of a fan-out, in milliseconds. */
+  approvalValidMs: number;
   /** True when nobody may approve what they asked for themselves. */
   fourEyes: boolean;
   /** How long a grant is valid, in milliseconds. */

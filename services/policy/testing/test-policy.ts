@@ -2,9 +2,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Client, createClient } from "@connectrpc/connect";
+import { vi } from "vitest";
 import { AuditService } from "../../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
 import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ApprovalService } from "../../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
+import { KeyService } from "../../../gen/ts/reeve/policy/v1/key_service_pb.ts";
 import { PolicyService as PolicyRpcs } from "../../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import type { EventBus } from "../../../lib/events/bus.ts";
@@ -17,13 +19,18 @@ import { createPolicyService, type PolicyService } from "../service.ts";
 export interface TestPolicy {
   service: PolicyService;
   stateDir: string;
+  /** The PostgreSQL database; undefined on SQLite. */
+  databaseUrl: string | undefined;
   /** As the registry. */
   policy: Client<typeof PolicyRpcs>;
   /** As an operator. */
   approvals: Client<typeof ApprovalService>;
   audit: Client<typeof AuditService>;
+  keys: Client<typeof KeyService>;
   /** Approvals as another principal. */
   approvalsAs(id: string, role: Role): Client<typeof ApprovalService>;
+  /** Keys as another principal. */
+  keysAs(id: string, role: Role): Client<typeof KeyService>;
   /** Closes the service; the folder stays until the test is over. */
   stop(): Promise<void>;
 }
@@ -34,14 +41,34 @@ export const REGISTRY: Principal = { id: "registry", kind: "service", roles: [Ro
 /** The operator that test clients are. */
 export const OPERATOR: Principal = { id: "op-1", kind: "operator", roles: [Role.OPERATOR], name: "operator" };
 
+let newDatabase: (() => Promise<string>) | undefined;
+const databases = new Map<string, string>();
+
+/** From now on each new state folder goes with a PostgreSQL database of its own. */
+export function usePostgres(makeDatabase: () => Promise<string>): void {
+  newDatabase = makeDatabase;
+}
+
+/** Whether tests run on PostgreSQL. */
+export function onPostgres(): boolean {
+  return newDatabase !== undefined;
+}
+
+async function databaseOf(stateDir: string): Promise<string | undefined> {
+  const url = databases.get(stateDir) ?? (await newDatabase?.());
+  if (url !== undefined) databases.set(stateDir, url);
+  return url;
+}
+
 /** Starts a policy service. The state folder of an earlier one continues it. */
 export async function startTestPolicy(
   options: Partial<PolicyConfig> & { now?: () => number; bus?: EventBus } = {},
 ): Promise<TestPolicy> {
   const { now, bus, ...config } = options;
   const stateDir = config.stateDir ?? (await testFolder());
+  const databaseUrl = config.databaseUrl ?? (await databaseOf(stateDir));
   const service = await createPolicyService({
-    config: { reloadMs: 0, ...config, stateDir },
+    config: { reloadMs: 0, ...config, stateDir, ...(databaseUrl !== undefined && { databaseUrl }) },
     logger: createLogger({ service: "policy", level: "silent" }),
     ...(now && { now }),
     ...(bus && { bus }),
@@ -51,16 +78,24 @@ export async function startTestPolicy(
   return {
     service,
     stateDir,
+    databaseUrl,
     policy: createClient(PolicyRpcs, as(REGISTRY)),
     approvals: createClient(ApprovalService, operator),
     audit: createClient(AuditService, operator),
-    approvalsAs: (id, role) =>
-      createClient(
-        ApprovalService,
-        as({ id, kind: role === Role.AGENT ? "agent" : "operator", roles: [role], name: id }),
-      ),
+    keys: createClient(KeyService, operator),
+    approvalsAs: (id, role) => createClient(ApprovalService, as(principal(id, role))),
+    keysAs: (id, role) => createClient(KeyService, as(principal(id, role))),
     stop: () => service.close(),
   };
+}
+
+function principal(id: string, role: Role): Principal {
+  return { id, kind: role === Role.AGENT ? "agent" : "operator", roles: [role], name: id };
+}
+
+/** Resolves when the check holds; a busy machine may take its time. */
+export function eventually<T>(check: () => T | Promise<T>): Promise<T> {
+  return vi.waitFor(check, { timeout: 15_000, interval: 25 });
 }
 
 const folders: string[] = [];

@@ -20,6 +20,9 @@ export interface CanonicalArguments {
 const MAX_DEPTH = 32;
 const MAX_KEYS = 1000;
 
+/** The longest that a caller can let a call run, in milliseconds. */
+const MAX_TIMEOUT_MS = 3_600_000;
+
 const validator = createValidator();
 const encoder = new TextEncoder();
 
@@ -57,7 +60,9 @@ function checkSize(params: JsonObject): void {
 function timeoutOf(json: JsonValue): number {
   if (typeof json !== "object" || json === null || Array.isArray(json)) return 0;
   const { timeoutMs } = json;
-  return typeof timeoutMs === "number" ? timeoutMs : 0;
+  // An announced tool may have a field of that name that means something else.
+  if (typeof timeoutMs !== "number" || !Number.isInteger(timeoutMs)) return 0;
+  return timeoutMs > 0 && timeoutMs <= MAX_TIMEOUT_MS ? timeoutMs : 0;
 }
 
 function tooLarge(limit: string, field: string) {

@@ -6,6 +6,8 @@ import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb
 import { CallToolsRequestSchema } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault, faultDetail } from "../../../lib/fault/fault.ts";
+import { CommitUnknown, DatabaseUnreachable } from "../../../lib/store/postgres-errors.ts";
+import { callAtRest } from "./at-rest.ts";
 import { callTools } from "./call-tools.ts";
 import type { Calls, EndedCall } from "./calls.ts";
 import { createLiveCall, type LiveCall } from "./live-call.ts";
@@ -50,4 +52,26 @@ test("does not keep anybody waiting for the decision about a call that broke off
   live.breakOff(new Error("the disk is full"));
   await expect(live.decided).resolves.toBeUndefined();
   await expect(live.ended).rejects.toThrow("the disk is full");
+});
+
+test("refuses a call that could not be written down, and invites to try again", async () => {
+  const events = [];
+  const away = () => Promise.reject(new DatabaseUnreachable("away"));
+  for await (const batch of streamOf(away)) events.push(...batch.events);
+  expect(events).toMatchObject([{ event: { case: "refusal", value: { error: { reason: ErrorReason.NOT_READY } } } }]);
+});
+
+test("does not refuse a call of which nobody knows whether it was written down", async () => {
+  const error = await streamOf(() => Promise.reject(new CommitUnknown("lost")))
+    .next()
+    .catch((e: unknown) => e);
+  expect(faultDetail(error)?.reason).toBe(ErrorReason.INTERRUPTED);
+});
+
+test("tells who waits for a call at rest that its life broke off", async () => {
+  const live = createLiveCall(callIn(CallState.DISPATCHED), new Uint8Array(), undefined);
+  const rest = callAtRest(live, { waitMs: 1000, signal: new AbortController().signal });
+  live.breakOff(new DatabaseUnreachable("away"));
+  const error = await rest.catch((e: unknown) => e);
+  expect(faultDetail(error)).toMatchObject({ reason: ErrorReason.INTERRUPTED, metadata: { call_id: "c" } });
 });

@@ -14,6 +14,9 @@ import {
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault, faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
 import type { BatchQueue } from "../../../lib/link/batch-queue.ts";
+import { outageFault } from "../../../lib/store/outage.ts";
+import { CommitUnknown } from "../../../lib/store/postgres-errors.ts";
+import { brokenOff } from "./broken-off.ts";
 import { wishOf } from "./call-tool.ts";
 import type { Calls, EndedCall } from "./calls.ts";
 import { cancelCall } from "./cancel-call.ts";
@@ -22,7 +25,7 @@ import { callEvent, type LiveCall } from "./live-call.ts";
 import { isEnd } from "./state.ts";
 
 /**
- * A caller's stream: every call on it begins as it comes, and what happens to each is sent as it happens: held, what
+ * A caller's stream: every call on it begins as it comes, and what happens to each is sent as it happens: held, kept for its device, what
  * the tool prints, the end. The caller closes its side when it has asked for all; the stream ends with the last call.
  */
 export async function* callTools(
@@ -82,7 +85,7 @@ async function follow(
   const begun = await begin(calls, request, principal).catch((error: unknown) => refusal(request.callId, error));
   if ("event" in begun) return events.push(begun);
   const unwatch = "watch" in begun ? begun.watch((event) => interesting(event) && events.push(event)) : undefined;
-  if (begun.call.state === CallState.HELD || isEnd(begun.call.state)) events.push(callEvent(begun.call));
+  if (isWorthTelling(begun.call.state)) events.push(callEvent(begun.call));
   const { state } = await begun.ended.catch((cause: unknown): never => {
     throw brokenOff(request.callId, cause);
   });
@@ -97,7 +100,11 @@ async function begin(calls: Calls, request: CallToolRequest, principal: Principa
 
 /** Permitted and dispatched follow each other within a millisecond and tell a caller nothing it can act on. */
 function interesting({ event }: CallEvent): boolean {
-  return event.case !== "call" || event.value.state === CallState.HELD || isEnd(event.value.state);
+  return event.case !== "call" || isWorthTelling(event.value.state);
+}
+
+function isWorthTelling(state: CallState): boolean {
+  return state === CallState.HELD || state === CallState.QUEUED || isEnd(state);
 }
 
 function callIdRequired() {
@@ -108,13 +115,10 @@ function callIdRequired() {
   );
 }
 
-/** A refusal would say that nothing was written and nothing ran. */
-function brokenOff(callId: string, cause?: unknown): ConnectError {
-  const message = `the registry lost hold of the call ${callId}, and takes it up again at its next start`;
-  return fault(ErrorReason.INTERRUPTED, { call_id: callId }, { message, cause });
-}
-
-function refusal(callId: string, error: unknown): CallEvent {
+function refusal(callId: string, cause: unknown): CallEvent {
+  // A refusal would say that nothing was written and nothing ran.
+  if (cause instanceof CommitUnknown) throw brokenOff(callId, cause);
+  const error = outageFault(cause) ?? cause;
   const detail = faultDetail(error) ?? create(ErrorDetailSchema, { reason: reasonOf(error) });
   const message = faultDetail(error) === undefined ? "internal error" : ConnectError.from(error).rawMessage;
   return create(CallEventSchema, { callId, event: { case: "refusal", value: { error: detail, message } } });

@@ -7,12 +7,15 @@ import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { createFinisher, type FinishPorts } from "./finish.ts";
-import { createLiveCall, type LiveCall } from "./live-call.ts";
+import { createCallFollower, type FollowOptions } from "./follow.ts";
+import type { Leadership } from "./leadership.ts";
+import { createLiveCall, type LiveCall, type OpenCall } from "./live-call.ts";
 import { createOutcomeRelay } from "./outcome-relay.ts";
 import { type CallWish, type ReceiveFacts, receiveCall } from "./receive.ts";
 import { recoverCall } from "./recover.ts";
 import { decide, followDecision, type RunPorts } from "./run.ts";
-import type { CallStore } from "./store.ts";
+import { isEnd } from "./state.ts";
+import type { CallStore, PendingOutcome, StoredCall } from "./store.ts";
 
 /** All calls: the live ones in memory, the rest in the store. Every way to run a tool comes through `begin`. */
 export interface Calls {
@@ -20,16 +23,24 @@ export interface Calls {
    * The gate. Receives a wish and starts its life; resolves when the call is on disk or is known to be an old one.
    * Throws a fault where it never became a call.
    */
-  begin(wish: CallWish): Promise<LiveCall | EndedCall>;
-  /** A call that the principal may see; NOT_FOUND otherwise. */
-  find(callId: string, principal: Principal): Promise<LiveCall | EndedCall>;
-  /** Takes up again what an earlier process left open, and sends outcomes that the audit log does not have yet. */
-  recover(): Promise<void>;
+  begin(wish: CallWish): Promise<OpenCall | EndedCall>;
+  /** A call that the principal may see, whoever leads it; NOT_FOUND otherwise. */
+  find(callId: string, principal: Principal): Promise<OpenCall | EndedCall>;
+  /** A call whose life is led here. */
+  led(callId: string): LiveCall | undefined;
+  /** Takes up the life of a call that this replica leads by now, unless it has done so. */
+  takeUp(stored: StoredCall): void;
+  /** Brings an outcome that is in the store into the audit log. */
+  sendOutcome(outcome: PendingOutcome): void;
+  /** How many calls are led here. */
+  readonly open: number;
   /**
-   * Waits until no call is running and the audit log has the ends, where policy is there; at most `ms`. Held calls are no
-   * reason to wait: they go on after a restart.
+   * Waits until no call is running and the audit log has the ends, where policy is there; at most `ms`. Calls that are held
+   * or kept for their device are no reason to wait: they go on after a restart.
    */
   drain(ms: number): Promise<void>;
+  /** Follows no more calls of other replicas. */
+  close(): void;
   readonly store: CallStore;
 }
 
@@ -40,44 +51,69 @@ export interface EndedCall {
 }
 
 /** What the calls rest on. */
-export interface CallsOptions extends Omit<RunPorts, "finisher">, ReceiveFacts, Omit<FinishPorts, "onFinished"> {
+export interface CallsOptions
+  extends Omit<RunPorts, "finisher" | "isMine">,
+    ReceiveFacts,
+    Omit<FinishPorts, "onFinished" | "endElsewhere"> {
   logger: Logger;
+  /** This replica. */
+  self: string;
+  leadership: Pick<Leadership, "wantCancel" | "isMine">;
+  /** Asks another replica about a call that it leads; see FollowOptions. */
+  ask: FollowOptions["ask"];
+  /** True where no other replica uses the database: whatever is led was led here. */
+  alone: boolean;
   /** An event is in the outbox. */
   onEvent(): void;
 }
 
+/** States in which a call waits for somebody, and may for days. */
+const WAITING = new Set<CallState>([CallState.HELD, CallState.QUEUED]);
+
 export function createCalls(options: CallsOptions): Calls {
   const live = new Map<string, LiveCall>();
+  /** Calls on their way into the store, so that the same id sent twice at the same time is one call. */
+  const arriving = new Map<string, { one: LiveCall; arrived: Promise<unknown> }>();
+  let closed = false;
+  const led = (callId: string) => live.get(callId) ?? arriving.get(callId)?.one;
+  const follower = createCallFollower({ ...options, led });
   const finisher = createFinisher({
     ...options,
     onFinished(call, outcome) {
       live.delete(call.id);
+      options.queue.forget(call);
       options.onEvent();
       if (outcome !== undefined) outcomes.send(call.id, outcome);
     },
+    endElsewhere(one) {
+      live.delete(one.call.id);
+      return follower.end(one.call.id);
+    },
   });
-  const ports: RunPorts = { ...options, finisher };
+  const isMine = async (callId: string) => options.alone || (await options.leadership.isMine(callId));
+  const ports: RunPorts = { ...options, finisher, isMine };
 
   const outcomes = createOutcomeRelay(options);
   const follow = (one: LiveCall, life: Promise<void>): void => {
     live.set(one.call.id, one);
     life.catch((error: unknown) => {
-      live.delete(one.call.id);
+      if (live.get(one.call.id) === one) live.delete(one.call.id);
       one.breakOff(error);
+      if (closed) return;
       options.logger.error({ err: error, call_id: one.call.id }, "a call's life broke off; the next start takes it up");
     });
   };
-  const known = async (callId: string): Promise<LiveCall | EndedCall | undefined> => {
+  const known = async (callId: string): Promise<OpenCall | EndedCall | undefined> => {
     const running = live.get(callId);
     if (running !== undefined) return running;
     const stored = await options.store.get(callId);
-    return stored && { call: stored.call, ended: Promise.resolve(stored.call) };
+    if (stored === undefined) return undefined;
+    const isOver = options.alone || isEnd(stored.call.state);
+    return isOver ? { call: stored.call, ended: Promise.resolve(stored.call) } : follower.follow(stored.call);
   };
 
-  /** Calls on their way into the store, so that the same id sent twice at the same time is one call. */
-  const arriving = new Map<string, { one: LiveCall; arrived: Promise<unknown> }>();
   const arrive = async (one: LiveCall, question: DecisionRequest): Promise<boolean> => {
-    const inserted = options.store.insert(one.call, one.args);
+    const inserted = options.queue.note(one.call, question).then(() => options.store.insert(one.call, one.args));
     arriving.set(one.call.id, { one, arrived: inserted.catch(() => undefined) });
     try {
       // Written down and decided on at the same time; nothing is sent to the device before both are on disk.
@@ -96,6 +132,7 @@ export function createCalls(options: CallsOptions): Calls {
   return {
     store: options.store,
     async begin(wish) {
+      if (options.directory.linked(wish.device) === undefined) await options.directory.find(wish.device);
       const { call, args, tool, question } = receiveCall(wish, options);
       // The first of two that come at once may still turn out to be an old call, or not to be written down at all.
       for (let twin = arriving.get(call.id); twin !== undefined; twin = arriving.get(call.id)) await twin.arrived;
@@ -111,20 +148,25 @@ export function createCalls(options: CallsOptions): Calls {
       return same(old, call);
     },
     async find(callId, principal) {
-      // A cancel may come while the call that it is for is still being written down.
-      const found = arriving.get(callId)?.one ?? (await known(callId));
+      // A cancel may come while the call that it is for is still being written down, or turns out to be an old one.
+      await arriving.get(callId)?.arrived;
+      const found = await known(callId);
       if (found !== undefined && maySee(principal, found.call)) return found;
       throw fault(ErrorReason.NOT_FOUND, { resource: `calls/${callId}` }, { message: `no call ${callId}` });
     },
-    async recover() {
-      for (const { call, args } of await options.store.open()) {
-        const one = createLiveCall(call, args, undefined);
-        follow(one, recoverCall(one, ports));
-      }
-      for (const { callId, outcome } of await options.store.pendingOutcomes(100_000)) outcomes.send(callId, outcome);
+    led,
+    takeUp({ call, args, cancelWanted }) {
+      if (led(call.id) !== undefined) return;
+      const one = createLiveCall(call, args, undefined);
+      if (cancelWanted) one.cancelled.abort();
+      follow(one, recoverCall(one, ports));
+    },
+    sendOutcome: ({ callId, outcome }) => outcomes.send(callId, outcome),
+    get open() {
+      return live.size;
     },
     async drain(ms) {
-      const running = [...live.values()].filter(({ call }) => call.state !== CallState.HELD);
+      const running = [...live.values()].filter(({ call }) => !WAITING.has(call.state));
       const given = new AbortController();
       const timeout = sleep(ms, undefined, { signal: given.signal }).catch(() => undefined);
       const quiet = Promise.allSettled(running.map(({ ended }) => ended)).then(() =>
@@ -132,6 +174,10 @@ export function createCalls(options: CallsOptions): Calls {
       );
       await Promise.race([quiet, timeout]);
       given.abort();
+    },
+    close() {
+      closed = true;
+      follower.close();
     },
   };
 }
@@ -147,7 +193,7 @@ export function seesAll(principal: Principal): boolean {
 }
 
 /** The call that has this id already, if it is the same; trying again is safe only for the same. */
-function same<C extends LiveCall | EndedCall>(old: C, wanted: Call): C {
+function same<C extends OpenCall | EndedCall>(old: C, wanted: Call): C {
   const { call } = old;
   const equal =
     call.deviceId === wanted.deviceId &&

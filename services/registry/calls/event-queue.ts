@@ -19,9 +19,11 @@ interface Printed {
  * What happens to calls, on its way to one caller, in batches that fit into a message. States and ends always get there;
  * of live output, what does not fit into MAX_WAITING_BYTES by the time the caller reads is left out, and a chunk says how
  * much: the call's result holds head and tail anyway. Chunks are numbered anew for this caller, from 0 in each call.
+ *
+ * @param options.maxBytes about the most bytes in a batch, but for a single event that is larger. Default 1 MiB.
  */
-export function createEventQueue(): BatchQueue<CallEvent> {
-  const queue = createBatchQueue<CallEvent>({ sizeOf });
+export function createEventQueue(options: { maxBytes?: number } = {}): BatchQueue<CallEvent> {
+  const queue = createBatchQueue<CallEvent>({ sizeOf, ...options });
   const calls = new Map<string, Printed>();
   let waitingBytes = 0;
 

@@ -25,12 +25,14 @@ async function outcomeOf(grantId: string, end: CallEnd) {
   const written: Uint8Array[] = [];
   const finish: CallStore["finish"] = async (_, outcome) => {
     if (outcome !== undefined) written.push(outcome);
+    return true;
   };
   const finisher = createFinisher({
     store: { finish } as CallStore,
     now: () => 1_800_000_000_000,
     isHeard: () => false,
     onFinished: () => undefined,
+    endElsewhere: () => Promise.reject(new Error("nobody else leads it")),
   });
   const call = create(CallSchema, { id: "call-1", tool: "exec", grantId, state: CallState.RECEIVED });
   await finisher.finish(createLiveCall(call, new Uint8Array(), undefined), end);
@@ -48,4 +50,28 @@ test("records the grant that was given where the device used none", async () => 
 
 test("leaves denials to policy, which wrote them down when it decided", async () => {
   expect(await outcomeOf("", { ...ENDED, state: CallState.DENIED, output: undefined })).toEqual([]);
+});
+
+test("tells the end that another replica found where that one leads the call by now", async () => {
+  const finished: string[] = [];
+  const finisher = createFinisher({
+    store: { finish: async () => false } as unknown as CallStore,
+    now: () => 1_800_000_000_000,
+    isHeard: () => false,
+    onFinished: ({ id }) => void finished.push(id),
+    endElsewhere: async ({ call }) => create(CallSchema, { id: call.id, state: CallState.CANCELLED }),
+  });
+  const live = createLiveCall(
+    create(CallSchema, { id: "c", state: CallState.DISPATCHED }),
+    new Uint8Array(),
+    undefined,
+  );
+  const seen: (CallState | undefined)[] = [];
+  live.watch(({ event }) => event.case === "call" && seen.push(event.value.state));
+  await finisher.finish(live, ENDED);
+  expect(await live.ended).toMatchObject({ state: CallState.CANCELLED });
+  expect(live.call.output).toBeUndefined();
+  expect(seen).toEqual([CallState.CANCELLED]);
+  // No second outcome, and no second event.
+  expect(finished).toEqual([]);
 });

@@ -18,8 +18,13 @@ import type { CallStore } from "./store.ts";
 
 /** Ends calls: cleans what came back, keeps it, and tells whoever waits. */
 export interface Finisher {
-  /** Ends a call. Resolves when the end is on disk and the watchers know. */
+  /**
+   * Ends a call. Resolves when the end is on disk and the watchers know. Where another replica has taken the call over
+   * meanwhile, the end that it finds is the one that counts, and is told.
+   */
   finish(live: LiveCall, end: CallEnd): Promise<void>;
+  /** Another replica leads the call now: tells the watchers the end that it finds. */
+  overtaken(live: LiveCall): Promise<void>;
   /** A cleaner for one call's live output: what a secret or an escape sequence is split over is still caught. */
   outputCleaner(): OutputCleaner;
 }
@@ -40,6 +45,8 @@ export interface FinishPorts {
   isHeard(): boolean;
   /** The end is on disk: its outcome can go to the audit log, its event to the bus. */
   onFinished(call: Call, outcome: Uint8Array | undefined): void;
+  /** Resolves with the stored end of a call that another replica leads. */
+  endElsewhere(live: LiveCall): Promise<Call>;
 }
 
 const encoder = new TextEncoder();
@@ -47,19 +54,31 @@ const encoder = new TextEncoder();
 /** Denials and refusals by humans are on record already: policy wrote them when it decided. */
 const RECORDED_BY_POLICY = new Set<CallState>([CallState.DENIED, CallState.REJECTED, CallState.EXPIRED]);
 
+/** A call is denied here, too, when the token that asked for it is gone by the time that its device is back. */
+function isRecordedByPolicy({ state, error }: CallEnd): boolean {
+  return RECORDED_BY_POLICY.has(state) && error?.reason !== ErrorReason.TOKEN_REFUSED;
+}
+
 export function createFinisher(ports: FinishPorts): Finisher {
+  const overtaken = async (live: LiveCall): Promise<void> => {
+    const stored = await ports.endElsewhere(live);
+    Object.assign(live.call, stored);
+    live.enter(stored.state);
+  };
   return {
     async finish(live, end) {
-      const { call } = live;
       const now = ports.now();
+      // A copy: it counts only when it is kept.
+      const call: Call = { ...live.call, state: end.state, endTime: timestampFromMs(now) };
       const deliveredDigest = deliver(call, end);
-      call.endTime = timestampFromMs(now);
-      const outcome = RECORDED_BY_POLICY.has(end.state) ? undefined : outcomeOf(call, end, deliveredDigest, now);
+      const outcome = isRecordedByPolicy(end) ? undefined : outcomeOf(call, end, deliveredDigest, now);
       const events = ports.isHeard() ? [callEndedEvent(call, end.state, now)] : [];
-      await ports.store.finish({ ...call, state: end.state }, outcome, events);
+      if (!(await ports.store.finish(call, outcome, events))) return overtaken(live);
+      Object.assign(live.call, call);
       live.enter(end.state);
-      ports.onFinished(call, outcome);
+      ports.onFinished(live.call, outcome);
     },
+    overtaken,
     outputCleaner,
   };
 }

@@ -27,7 +27,7 @@ export async function listCalls(
     limit: pageSize + 1,
     ...(before === undefined ? {} : { before }),
     ...(request.state === CallState.UNSPECIFIED ? {} : { state: request.state }),
-    ...(request.device === "" ? {} : { deviceId: directory.resolve(request.device).id }),
+    ...(request.device === "" ? {} : { deviceId: (await directory.find(request.device)).id }),
     ...(request.tool === "" ? {} : { tool: request.tool }),
     ...(seesAll(principal) ? {} : { principalId: principal.id }),
   });

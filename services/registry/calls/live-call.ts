@@ -8,23 +8,27 @@ import { isEnd } from "./state.ts";
 /** Gets what happens to a call. Must not throw. */
 export type Watcher = (event: CallEvent) => void;
 
-/** A call that has not ended: the call as it stands, and whoever waits for it. */
-export interface LiveCall {
+/** A call that has not ended, whichever replica leads its life: the call as it stands, and what can be waited for. */
+export interface OpenCall {
   readonly call: Call;
-  /** The tool as it was when the call was received. Undefined for a call taken up again after a restart whose tool is gone. */
-  readonly tool: OfferedTool | undefined;
-  /** The canonical arguments. */
-  readonly args: Uint8Array;
   /** Aborted when somebody cancels the call. */
   readonly cancelled: AbortController;
-  /** Puts the call into a new state and tells the watchers. */
-  enter(state: CallState): void;
-  /** Passes on what the tool printed. */
-  print(output: Output): void;
   /** Adds a watcher; the result removes it. The present state is not sent. */
   watch(watcher: Watcher): () => void;
   /** Resolves when the call has ended and its end is on disk. */
   readonly ended: Promise<Call>;
+}
+
+/** A call whose life this replica leads. */
+export interface LiveCall extends OpenCall {
+  /** The tool as it was when the call was received. Undefined for a call taken up again after a restart whose tool is gone. */
+  readonly tool: OfferedTool | undefined;
+  /** The canonical arguments. */
+  readonly args: Uint8Array;
+  /** Puts the call into a new state and tells the watchers. */
+  enter(state: CallState): void;
+  /** Passes on what the tool printed. */
+  print(output: Output): void;
   /** Says that the call's life broke off, as when the disk is full: `ended` rejects. */
   breakOff(cause: unknown): void;
   /** Resolves when policy has decided, whatever it decided, or when the call's life broke off. */

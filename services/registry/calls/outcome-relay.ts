@@ -6,7 +6,10 @@ import type { CallStore } from "./store.ts";
 
 /** Brings the ends of calls into the audit log. */
 export interface OutcomeRelay {
-  /** Sends an outcome that is in the store. One that does not get through is sent again by the next start. */
+  /**
+   * Sends an outcome that is in the store. One that does not get through is sent again by whoever looks for those, or by
+   * the next start. Nothing happens for one that is on its way.
+   */
   send(callId: string, outcome: Uint8Array): void;
   /** Resolves when the audit log has answered about every outcome that was sent. */
   drained(): Promise<void>;
@@ -25,7 +28,7 @@ const GATHER_MS = 10;
 /** A relay that nobody waits for: callers have their answers already. */
 export function createOutcomeRelay({ policy, store, logger }: OutcomeRelayOptions): OutcomeRelay {
   let gathered: { callId: string; outcome: Uint8Array }[] = [];
-  let open = 0;
+  const onTheirWay = new Set<string>();
   let onDrained: (() => void) | undefined;
 
   const record = async (callId: string, outcome: Uint8Array): Promise<void> => {
@@ -34,7 +37,8 @@ export function createOutcomeRelay({ policy, store, logger }: OutcomeRelayOption
     } catch (error: unknown) {
       logger.error({ err: error, call_id: callId }, "the audit log refused an outcome");
     }
-    if (--open === 0) onDrained?.();
+    onTheirWay.delete(callId);
+    if (onTheirWay.size === 0) onDrained?.();
   };
   const flush = () => {
     const batch = gathered;
@@ -44,13 +48,14 @@ export function createOutcomeRelay({ policy, store, logger }: OutcomeRelayOption
 
   return {
     send(callId, outcome) {
-      open++;
+      if (onTheirWay.has(callId)) return;
+      onTheirWay.add(callId);
       if (gathered.push({ callId, outcome }) === 1) setTimeout(flush, GATHER_MS);
     },
     drained: () =>
       new Promise((resolve) => {
         onDrained = resolve;
-        if (open === 0) resolve();
+        if (onTheirWay.size === 0) resolve();
       }),
   };
 }

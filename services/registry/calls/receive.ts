@@ -1,13 +1,12 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { DecisionRequest, Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import { DecisionRequestSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { type Directory, resolveTool } from "../devices/directory.ts";
-import type { KnownDevice } from "../devices/linked-device.ts";
 import type { OfferedTool } from "../tools/offered.ts";
 import { canonicalArguments } from "./arguments.ts";
+import { questionOf } from "./question.ts";
 
 /** What a caller asks for, whichever door it came through. */
 export interface CallWish {
@@ -18,6 +17,12 @@ export interface CallWish {
   purpose: string;
   source: Source;
   principal: Principal;
+  /** The fan-out that the call belongs to. Default none. */
+  fanOutId?: string;
+  /** The approval of the whole fan-out, where it has one. Default none. */
+  approvalId?: string;
+  /** How long to keep the call for a device that is away, in seconds. Default 0: not at all. */
+  queueSeconds?: number;
 }
 
 /** A call that holds to its tool's schema, and the question about it. */
@@ -43,6 +48,8 @@ export function receiveCall(wish: CallWish, facts: ReceiveFacts): ReceivedCall {
   const device = facts.directory.resolve(wish.device);
   const tool = resolveTool(device, wish.tool);
   const args = canonicalArguments(tool.input, wish.params);
+  const nowMs = facts.now();
+  const queueMs = (wish.queueSeconds ?? 0) * 1000;
   const call = create(CallSchema, {
     id: wish.callId === "" ? facts.newCallId() : wish.callId,
     deviceId: device.id,
@@ -52,52 +59,24 @@ export function receiveCall(wish: CallWish, facts: ReceiveFacts): ReceivedCall {
     source: wish.source,
     argsDigest: args.digest,
     state: CallState.RECEIVED,
-    createTime: timestampFromMs(facts.now()),
+    createTime: timestampFromMs(nowMs),
     purpose: wish.purpose,
+    fanOutId: wish.fanOutId ?? "",
+    approvalId: wish.approvalId ?? "",
+    ...(queueMs > 0 && { queueExpireTime: timestampFromMs(nowMs + queueMs) }),
   });
   const timeoutMs = args.timeoutMs === 0 ? tool.entry.defaultTimeoutMs : args.timeoutMs;
   return {
     call,
     tool,
     args: args.bytes,
-    question: questionOf(call, device, tool, wish.principal, args.bytes, timeoutMs),
+    question: questionOf({
+      call,
+      device,
+      tool,
+      roles: wish.principal.roles,
+      args: args.bytes,
+      timeoutMs,
+    }),
   };
-}
-
-function questionOf(
-  call: Call,
-  device: KnownDevice,
-  tool: OfferedTool,
-  principal: Principal,
-  args: Uint8Array,
-  timeoutMs: number,
-): DecisionRequest {
-  const { entry } = tool;
-  return create(DecisionRequestSchema, {
-    callId: call.id,
-    principal: { id: principal.id, roles: [...principal.roles] },
-    device: {
-      id: device.id,
-      name: device.name,
-      labels: device.labels,
-      mode: device.manifest.mode,
-      manifestDigest: device.manifestDigest,
-      sandbox: device.manifest.sandbox,
-    },
-    tool: {
-      name: entry.name,
-      capability: entry.capability,
-      readOnly: entry.annotations.readOnly,
-      destructive: entry.annotations.destructive,
-      idempotent: entry.annotations.idempotent,
-      openWorld: entry.annotations.openWorld,
-      requiresApproval: tool.requiresApproval,
-      schemaDigest: entry.schemaDigest,
-    },
-    arguments: args,
-    source: call.source,
-    time: call.createTime,
-    timeoutMs,
-    purpose: call.purpose,
-  });
 }

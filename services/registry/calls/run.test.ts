@@ -12,6 +12,8 @@ function portsThat(options: { decide: () => Promise<unknown>; finish: (end: Call
     finisher: { finish: (_: unknown, end: CallEnd) => options.finish(end) },
     device: () => undefined,
     link: () => undefined,
+    isMine: async () => true,
+    queue: { mustKeep: () => false },
   } as unknown as RunPorts;
 }
 

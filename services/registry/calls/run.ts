@@ -1,12 +1,14 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { StartSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import type { Decision, DecisionRequest, Denial, Hold, Permit } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { CallState, DecisionSummarySchema } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { fault } from "../../../lib/fault/fault.ts";
+import { fault, isRetryable } from "../../../lib/fault/fault.ts";
 import type { DeviceEnd, DeviceLink } from "../devices/device-link.ts";
 import type { KnownDevice } from "../devices/linked-device.ts";
 import type { PolicyLink } from "../policy/policy-link.ts";
+import { isToBeKept, type Queue } from "../queue/queue.ts";
 import { acceptFinished, type CallEnd, failedEnd } from "./end.ts";
 import type { Finisher } from "./finish.ts";
 import type { LiveCall } from "./live-call.ts";
@@ -19,6 +21,10 @@ export interface RunPorts {
   finisher: Finisher;
   device(id: string): KnownDevice | undefined;
   link(deviceId: string): DeviceLink | undefined;
+  /** Whether this replica leads a call still: another one takes over what a replica leads whose lease is over. */
+  isMine(callId: string): Promise<boolean>;
+  /** Keeps calls for devices that are away. */
+  queue: Queue;
 }
 
 /**
@@ -59,7 +65,7 @@ export async function decide(question: DecisionRequest, ports: Pick<RunPorts, "p
 async function hold(live: LiveCall, held: Hold, ports: RunPorts): Promise<void> {
   live.call.approvalId = held.approvalId;
   live.enter(CallState.HELD);
-  await ports.store.save(live.call);
+  if (!(await ports.store.save(live.call))) return ports.finisher.overtaken(live);
   live.markDecided();
   await awaitApproval(live, ports);
 }
@@ -69,6 +75,8 @@ export async function awaitApproval(live: LiveCall, ports: RunPorts): Promise<vo
   // Only the wait can fail here: once the call may have been sent, an error is no reason to say that it failed.
   const answer = await awaitDecision(live, ports);
   if (answer.kind === "failed" && live.cancelled.signal.aborted) return ports.finisher.finish(live, cancelledEnd());
+  // A human takes a while: whoever leads the call by now has been told the same.
+  if (!(await ports.isMine(live.call.id))) return ports.finisher.overtaken(live);
   await followDecision(live, answer, ports);
 }
 
@@ -81,8 +89,11 @@ async function awaitDecision(live: LiveCall, { policy }: Pick<RunPorts, "policy"
 }
 
 async function dispatch(live: LiveCall, permit: Permit, ports: RunPorts): Promise<void> {
+  if (ports.queue.mustKeep(live.call)) return keep(live, ports);
   live.call.grantId = permit.grantId;
   live.enter(CallState.PERMITTED);
+  // On disk it may wait for its device still: it must not be said later that it was never sent.
+  if (isToBeKept(live.call) && !(await ports.store.save(live.call))) return ports.finisher.overtaken(live);
   live.markDecided();
   if (live.cancelled.signal.aborted) return ports.finisher.finish(live, cancelledEnd());
   const link = ports.link(live.call.deviceId);
@@ -101,7 +112,36 @@ async function dispatch(live: LiveCall, permit: Permit, ports: RunPorts): Promis
   const end = await link.start(start, (output) => live.print(cleaner.clean(output)));
   for (const output of cleaner.rest()) live.print(output);
   live.cancelled.signal.removeEventListener("abort", onCancel);
+  if (end.kind === "offline" && isToBeKept(live.call)) return keep(live, ports);
   await ports.finisher.finish(live, endOfLink(end, live, ports));
+}
+
+/** Keeps a call for its device. The grant that it has been given is not used: there is a new one when the device is back. */
+async function keep(live: LiveCall, ports: RunPorts): Promise<void> {
+  live.call.grantId = "";
+  live.enter(CallState.QUEUED);
+  if (!(await ports.store.save(live.call))) return ports.finisher.overtaken(live);
+  live.markDecided();
+  await deliver(live, ports);
+}
+
+/** From a policy that does not answer to the next try to deliver, in milliseconds. */
+const ASK_AGAIN_MS = 1000;
+
+/** Waits for the device of a kept call, then asks policy again and goes on as it says. */
+export async function deliver(live: LiveCall, ports: RunPorts): Promise<void> {
+  const { queue, finisher } = ports;
+  const { signal } = live.cancelled;
+  for (;;) {
+    const turn = await queue.next(live.call, live.args, signal);
+    if (turn.kind === "cancelled") return finisher.finish(live, cancelledEnd());
+    if (turn.kind === "end") return finisher.finish(live, turn.end);
+    // It may have waited for days: whoever leads the call by now delivers it.
+    if (!(await ports.isMine(live.call.id))) return finisher.overtaken(live);
+    const answer = await decide(turn.question, ports);
+    if (answer.kind === "decided" || !isRetryable(answer.error)) return followDecision(live, answer, ports);
+    await sleep(ASK_AGAIN_MS, undefined, { signal }).catch(() => undefined);
+  }
 }
 
 /** What a device link's end means for the call. */
@@ -115,7 +155,9 @@ export function endOfLink(end: DeviceEnd, live: LiveCall, ports: Pick<RunPorts, 
         fault(
           ErrorReason.DEVICE_OFFLINE,
           { device: device?.name ?? live.call.deviceId },
-          { message: `${device?.name ?? live.call.deviceId} is not linked; nothing ran` },
+          {
+            message: `${device?.name ?? live.call.deviceId} is not linked; nothing ran${end.why ? `: ${end.why}` : ""}`,
+          },
         ),
       );
     case "lost":

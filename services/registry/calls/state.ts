@@ -1,12 +1,9 @@
 import { Outcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 
-/** The first end state: every state from here on is an end. */
-const FIRST_END = CallState.SUCCEEDED;
-
-/** Whether a call in this state has ended. */
+/** Whether a call in this state has ended. A state of a newer replica has not: an end is never guessed. */
 export function isEnd(state: CallState): boolean {
-  return state >= FIRST_END;
+  return state >= CallState.SUCCEEDED && state <= CallState.UNKNOWN;
 }
 
 /** The call's end for each end that a device tells. */

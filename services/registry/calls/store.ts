@@ -12,6 +12,10 @@ import { isEnd } from "./state.ts";
 export interface StoredCall {
   call: Call;
   args: Uint8Array;
+  /** The replica that leads it. */
+  owner: string;
+  /** Somebody asked for it to be cancelled. */
+  cancelWanted: boolean;
 }
 
 /** The end of a call that the audit log has not acknowledged yet. */
@@ -36,29 +40,33 @@ export interface CallFilter {
 export interface CallStore {
   /** Writes a new call down. False where the id is taken: nothing was written. */
   insert(call: Call, args: Uint8Array): Promise<boolean>;
-  /** Keeps a call's new state. */
-  save(call: Call): Promise<void>;
+  /** Keeps a call's new state. False where another replica leads the call now, or has ended it. */
+  save(call: Call): Promise<boolean>;
   /** Keeps a state that need not be waited for, since a restart can find it out again. */
   saveLazily(call: Call): void;
-  /** Keeps a call's end, its outcome for the audit log and its events, in one transaction. */
-  finish(call: Call, outcome: Uint8Array | undefined, events: readonly Envelope[]): Promise<void>;
+  /**
+   * Keeps a call's end, its outcome for the audit log and its events, in one transaction. False, and nothing is kept,
+   * where another replica leads the call now, or has ended it.
+   */
+  finish(call: Call, outcome: Uint8Array | undefined, events: readonly Envelope[]): Promise<boolean>;
   /** A call by id. */
   get(id: string): Promise<StoredCall | undefined>;
   /** Calls, newest first, each with its row, without arguments and output. */
   list(filter: CallFilter): Promise<{ row: number; call: Call }[]>;
-  /** Every call that has not ended, oldest first. */
-  open(): Promise<StoredCall[]>;
-  /** Outcomes that the audit log has not acknowledged, oldest first. */
-  pendingOutcomes(limit: number): Promise<PendingOutcome[]>;
   /** The audit log has the outcome. */
   outcomeRecorded(callId: string, auditIndex: bigint): void;
 }
 
-/** Calls in a database. */
+/**
+ * Calls in a database.
+ *
+ * @param owner the replica that leads what is inserted here. Default none.
+ */
 export function createCallStore(
   db: Database<RegistryTables>,
   writes: GroupCommit<RegistryTables>,
   outbox: Outbox,
+  owner = "",
 ): CallStore {
   const insertCall = prepared(
     (p: {
@@ -81,11 +89,17 @@ export function createCallStore(
           ended: 0,
           args: p.args,
           call: p.call,
+          owner,
         })
         .onConflict((conflict) => conflict.column("id").doNothing()),
   );
   const updateCall = prepared((p: { id: string; state: number; call: Uint8Array }) =>
-    db.updateTable("calls").set({ state: p.state, call: p.call }).where("id", "=", p.id).where("ended", "=", 0),
+    db
+      .updateTable("calls")
+      .set({ state: p.state, call: p.call })
+      .where("id", "=", p.id)
+      .where("ended", "=", 0)
+      .where("owner", "=", owner),
   );
   const finishCall = prepared(
     (p: {
@@ -107,13 +121,17 @@ export function createCallStore(
           outcome_pending: p.pending,
         })
         .where("id", "=", p.id)
-        .where("ended", "=", 0),
+        .where("ended", "=", 0)
+        .where("owner", "=", owner),
   );
   const acknowledge = prepared((p: { id: string; index: number }) =>
     db.updateTable("calls").set({ outcome_pending: 0, outcome: null, outcome_index: p.index }).where("id", "=", p.id),
   );
   const byId = prepared((p: { id: string }) =>
-    db.selectFrom("calls").select(["call", "args", "output", "outcome_index"]).where("id", "=", p.id),
+    db
+      .selectFrom("calls")
+      .select(["call", "args", "output", "outcome_index", "owner", "cancel_wanted"])
+      .where("id", "=", p.id),
   );
 
   return {
@@ -131,7 +149,7 @@ export function createCallStore(
     },
     save: async (call) => {
       const row = { id: call.id, state: call.state, call: toBinary(CallSchema, call) };
-      await writes.write((trx) => updateCall.run(trx, row));
+      return (await writes.write((trx) => updateCall.run(trx, row))) === 1;
     },
     saveLazily: (call) => {
       writes.writeLazily(async (trx) => {
@@ -149,9 +167,10 @@ export function createCallStore(
         outcome: outcome ?? null,
         pending: outcome === undefined ? 0 : 1,
       };
-      await writes.write(async (trx) => {
-        await finishCall.run(trx, row);
+      return writes.write(async (trx) => {
+        if ((await finishCall.run(trx, row)) === 0) return false;
         if (events.length > 0) await outbox.enqueue(trx, events);
+        return true;
       });
     },
     get: async (id) => {
@@ -159,7 +178,7 @@ export function createCallStore(
       if (row === undefined) return undefined;
       const call = withIndex(fromBinary(CallSchema, row.call), row.outcome_index);
       if (row.output !== null) call.output = JSON.parse(row.output) as JsonObject;
-      return { call, args: row.args };
+      return { call, args: row.args, owner: row.owner, cancelWanted: row.cancel_wanted === 1 };
     },
     list: async (filter) => {
       let query = db.selectFrom("calls").select(["row", "call", "outcome_index"]).orderBy("row", "desc");
@@ -173,25 +192,6 @@ export function createCallStore(
         row,
         call: withIndex(fromBinary(CallSchema, call), outcome_index),
       }));
-    },
-    open: async () => {
-      const rows = await db
-        .selectFrom("calls")
-        .select(["call", "args"])
-        .where("ended", "=", 0)
-        .orderBy("row", "asc")
-        .execute();
-      return rows.map((row) => ({ call: fromBinary(CallSchema, row.call), args: row.args }));
-    },
-    pendingOutcomes: async (limit) => {
-      const rows = await db
-        .selectFrom("calls")
-        .select(["id", "outcome"])
-        .where("outcome_pending", "=", 1)
-        .orderBy("row", "asc")
-        .limit(limit)
-        .execute();
-      return rows.flatMap(({ id, outcome }) => (outcome === null ? [] : [{ callId: id, outcome }]));
     },
     outcomeRecorded: (callId, auditIndex) => {
       writes.writeLazily(async (trx) => {

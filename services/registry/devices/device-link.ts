@@ -1,10 +1,10 @@
 import { create } from "@bufbuild/protobuf";
-import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import {
   type Command,
   CommandSchema,
   type Event,
   type Finished,
+  type Hello,
   type LinkRequest,
   LinkRequestSchema,
   type LinkResponse,
@@ -14,6 +14,7 @@ import {
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { keepLinked } from "../../../lib/link/keep-linked.ts";
 import type { LinkOpener } from "../../../lib/link/opener.ts";
+import { createShares } from "./shares.ts";
 
 /** The way to a device's end of a link. */
 export type DeviceOpener = LinkOpener<LinkRequest, LinkResponse>;
@@ -21,8 +22,8 @@ export type DeviceOpener = LinkOpener<LinkRequest, LinkResponse>;
 /** How a call that was sent to a device came back. */
 export type DeviceEnd =
   | { kind: "finished"; finished: Finished }
-  /** The device could not be reached: the call was never sent, so nothing ran. */
-  | { kind: "offline" }
+  /** The device could not be reached: the call was never sent, so nothing ran. Why, where more is known than that. */
+  | { kind: "offline"; why?: string | undefined }
   /** The device went away after the call was sent and did not come back in time. */
   | { kind: "lost" };
 
@@ -31,18 +32,30 @@ export interface DeviceLink {
   /** Runs a granted call. */
   start(start: Start, onOutput: (output: Output) => void): Promise<DeviceEnd>;
   /** Asks how a call ended, and that it never be started after this. Waits for the device for as long as it takes. */
-  settle(settle: Settle): Promise<DeviceEnd>;
+  settle(settle: Settle, onOutput?: (output: Output) => void): Promise<DeviceEnd>;
   /** Kills a running call; its end comes through `start` or `settle`. */
   cancel(callId: string): void;
+  /** Sends a command that has no answer. Lost where the device is not linked. */
+  tell(command: Command): void;
+  /** The same device for another replica: begins with its Hello, and ends when this link goes down. */
+  readonly share: DeviceOpener;
+  /** Whether anybody waits for something. */
+  readonly busy: boolean;
   close(): Promise<void>;
 }
 
 /** What a link needs to know. */
 export interface DeviceLinkOptions {
   opener: DeviceOpener;
-  /** Gets the manifest that the device shows at the start of each link. False: it is not to be trusted; nothing is sent. */
-  onHello(manifest: Envelope | undefined): boolean;
+  /** Gets what the device says of itself at the start of each link. False: it is not to be trusted; nothing is sent. */
+  onHello(hello: Hello): boolean;
+  /** What a trusted device is told before anything else. Default nothing. */
+  greeting?(hello: Hello): readonly Command[];
   onDown(): void;
+  /** More about why the device is not linked, where there is more. */
+  whyOffline?(): string | undefined;
+  /** The longest wait before the stream is opened again, in milliseconds: 0 for an opener that waits by itself. Default 1000. */
+  maxBackoffMs?: number;
   /** How long a call waits for a device that is not linked, in milliseconds. Default 5000. */
   offlineMs?: number;
   /** How long a sent call waits for a device that went away, in milliseconds. Default 60000. */
@@ -63,7 +76,8 @@ interface Waiting {
 /** Holds a stream to a device open. */
 export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   const { offlineMs = 5000, lostMs = 60_000 } = options;
-  const waiting = new Map<string, Waiting>();
+  /** By call: all who wait for it, since two may ask for the same one. */
+  const waiting = new Map<string, Waiting[]>();
   let trusted = false;
   let closed = false;
 
@@ -72,16 +86,20 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
       for await (const response of options.opener(requests(outgoing), signal)) yield response.events;
     },
     sizeOf: ({ command }) => (command.case === "start" ? command.value.arguments.length + 2048 : 256),
+    ...(options.maxBackoffMs === undefined ? {} : { maxBackoffMs: options.maxBackoffMs }),
     onDown() {
       if (!trusted) return;
       trusted = false;
       options.onDown();
-      for (const [callId, one] of waiting) giveUpLater(callId, one);
+      shares.end();
+      for (const [callId, all] of waiting) for (const one of all) giveUpLater(callId, one);
     },
     receive(events) {
       for (const { event } of events) handle(event);
     },
   });
+
+  const shares = createShares((command) => link.send(command));
 
   const send = (callId: string, one: Waiting) => {
     if (!trusted) return;
@@ -91,29 +109,41 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     link.send(one.command);
     if (one.cancelled) link.send(cancelOf(callId));
   };
-  const settleWith = (callId: string, end: DeviceEnd) => {
-    const one = waiting.get(callId);
-    if (one === undefined) return;
-    waiting.delete(callId);
-    clearTimeout(one.timer);
-    one.resolve(end);
+  const giveUp = (callId: string, one: Waiting) => {
+    const others = waiting.get(callId)?.filter((other) => other !== one) ?? [];
+    if (others.length > 0) waiting.set(callId, others);
+    else waiting.delete(callId);
+    one.resolve(one.sent ? { kind: "lost" } : { kind: "offline", why: options.whyOffline?.() });
   };
   const giveUpLater = (callId: string, one: Waiting) => {
     if (closed || one.patient || one.timer !== undefined) return;
-    const end: DeviceEnd = { kind: one.sent ? "lost" : "offline" };
-    one.timer = setTimeout(() => settleWith(callId, end), one.sent ? lostMs : offlineMs);
+    one.timer = setTimeout(() => giveUp(callId, one), one.sent ? lostMs : offlineMs);
+  };
+  const finish = (finished: Finished) => {
+    const all = waiting.get(finished.callId);
+    if (all === undefined) return;
+    waiting.delete(finished.callId);
+    for (const one of all) {
+      clearTimeout(one.timer);
+      one.resolve({ kind: "finished", finished });
+    }
   };
   const handle = (event: Event["event"]) => {
     switch (event.case) {
       case "hello":
-        trusted = options.onHello(event.value.manifest);
-        for (const [callId, one] of waiting) send(callId, one);
+        trusted = options.onHello(event.value);
+        if (!trusted) break;
+        for (const command of options.greeting?.(event.value) ?? []) link.send(command);
+        shares.begin(event.value);
+        for (const [callId, all] of waiting) for (const one of all) send(callId, one);
         break;
       case "output":
-        waiting.get(event.value.callId)?.onOutput(event.value);
+        for (const one of waiting.get(event.value.callId) ?? []) one.onOutput(event.value);
+        shares.output(event.value);
         break;
       case "finished":
-        settleWith(event.value.callId, { kind: "finished", finished: event.value });
+        finish(event.value);
+        shares.finished(event.value);
         break;
       case undefined:
         break;
@@ -122,7 +152,9 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   const ask = (callId: string, command: Command, onOutput: (output: Output) => void, patient: boolean) =>
     new Promise<DeviceEnd>((resolve) => {
       const one: Waiting = { command, onOutput, resolve, sent: false, timer: undefined, patient, cancelled: false };
-      waiting.set(callId, one);
+      const others = waiting.get(callId);
+      if (others === undefined) waiting.set(callId, [one]);
+      else others.push(one);
       if (trusted) send(callId, one);
       else giveUpLater(callId, one);
     });
@@ -130,19 +162,27 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   return {
     start: (start, onOutput) =>
       ask(start.callId, create(CommandSchema, { command: { case: "start", value: start } }), onOutput, false),
-    settle: (settle) =>
-      ask(settle.callId, create(CommandSchema, { command: { case: "settle", value: settle } }), () => undefined, true),
+    settle: (settle, onOutput = () => undefined) =>
+      ask(settle.callId, create(CommandSchema, { command: { case: "settle", value: settle } }), onOutput, true),
     cancel: (callId) => {
-      const one = waiting.get(callId);
-      if (one === undefined) return;
-      one.cancelled = true;
+      const all = waiting.get(callId);
+      if (all === undefined) return;
+      for (const one of all) one.cancelled = true;
       if (trusted) link.send(cancelOf(callId));
+    },
+    tell: (command) => {
+      if (trusted) link.send(command);
+    },
+    share: shares.open,
+    get busy() {
+      return waiting.size > 0 || shares.size > 0;
     },
     async close() {
       // What waits is left open: its end is not known here, and the next start takes it up again.
       closed = true;
       trusted = false;
-      for (const one of waiting.values()) clearTimeout(one.timer);
+      shares.end();
+      for (const all of waiting.values()) for (const one of all) clearTimeout(one.timer);
       waiting.clear();
       await link.close();
     },

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseDevices } from "./device-list.ts";
+import { parseDevices, parseUrls } from "./device-list.ts";
 
 test("reads names and addresses", () => {
   expect([...parseDevices("nas=http://10.0.0.6:7402/, laptop=http://127.0.0.1:1")]).toEqual([
@@ -14,3 +14,19 @@ test.each([["nas"], ["nas=ftp://x"], ["=http://x"], ["a=http://x,a=http://y"], [
     expect(() => parseDevices(text)).toThrow(/REEVE_DEVICES/);
   },
 );
+
+test("a variable of its own says where a device is, where it is set and not empty", () => {
+  const text = "nas=http://10.0.0.6:7402,my-box=http://10.0.0.7:7402";
+  const env = { REEVE_DEVICE_MY_BOX_URL: "http://127.0.0.1:1/", REEVE_DEVICE_NAS_URL: "" };
+  expect([...parseDevices(text, env)]).toEqual([
+    ["nas", "http://10.0.0.6:7402"],
+    ["my-box", "http://127.0.0.1:1"],
+  ]);
+  expect(() => parseDevices(text, { REEVE_DEVICE_NAS_URL: "nas" })).toThrow("REEVE_DEVICE_NAS_URL");
+});
+
+test("addresses are listed with commas, and there is at least one", () => {
+  expect(parseUrls("X", "http://a:1/, https://b:2")).toEqual(["http://a:1", "https://b:2"]);
+  expect(() => parseUrls("X", " , ")).toThrow("X names no address");
+  expect(() => parseUrls("X", "http://a:1,ftp://b")).toThrow("ftp://b");
+});

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { LinkMode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
 import { builtInTools } from "../tools/built-in-tools.ts";
@@ -23,6 +24,8 @@ function device(name: string, unavailable: { tool: string; why: string }[] = [])
     receipts,
     online: true,
     lastSeenMs: 0,
+    linkMode: LinkMode.DIRECT,
+    replicaId: "rep-1",
   };
 }
 
@@ -71,4 +74,32 @@ test("tells a tool that nobody knows from one that this device cannot offer", ()
     tool: "docker.list",
   });
   expect(resolveTool(nas, "fs.read").entry.name).toBe("fs.read");
+});
+
+test("looks at what other replicas know where a device is not known here, or seems to be away", async () => {
+  const box = { ...device("box"), online: false };
+  let looks = 0;
+  const directory = createDirectory(undefined, async () => {
+    looks++;
+    directory.put({ ...box, online: true });
+  });
+  directory.put(device("nas"));
+  expect((await directory.find("nas")).name).toBe("nas");
+  expect(looks).toBe(0);
+  expect(await directory.find("box")).toMatchObject({ name: "box", online: true });
+  directory.put(box);
+  expect(await directory.find("box")).toMatchObject({ online: true });
+  expect(looks).toBe(2);
+  await expect(directory.find("nowhere")).rejects.toThrow('no device "nowhere"');
+});
+
+test("forgets a device with its name, and a name's old device when another one has it", () => {
+  const directory = createDirectory(undefined);
+  const old = { ...device("nas"), id: "dev-old" };
+  directory.put(old);
+  directory.put({ ...device("nas"), id: "dev-new" });
+  expect(directory.byId("dev-old")).toBeUndefined();
+  directory.remove("nas");
+  expect(directory.byId("dev-new")).toBeUndefined();
+  expect(directory.all()).toEqual([]);
 });

@@ -7,8 +7,14 @@ import type { KnownDevice } from "./linked-device.ts";
 export interface Directory {
   /** Adds a device or replaces what was known of it. */
   put(device: KnownDevice): void;
-  /** The device that a caller means. */
+  /** Forgets the device of a name. */
+  remove(name: string): void;
+  /** The device that a caller means, as far as this replica knows. UNKNOWN_DEVICE or DEVICE_REQUIRED where there is none. */
   resolve(wanted: string): KnownDevice;
+  /** The same, after a look at what other replicas know where the device is not known here or seems to be away. */
+  find(wanted: string): Promise<KnownDevice>;
+  /** The device that a caller means, where it is known here and linked: the usual case, without a wait or a fault. */
+  linked(wanted: string): KnownDevice | undefined;
   /** The device with this id. */
   byId(id: string): KnownDevice | undefined;
   /** All devices, by name. */
@@ -17,39 +23,66 @@ export interface Directory {
 
 /**
  * @param localName the device that "this" means: the one on the control plane's own machine, if there is one.
+ * @param catchUp brings in what other replicas know. Default: there are none.
+ * @param defaultName the device of calls that name none, where there are several. Default: such calls are refused.
  */
-export function createDirectory(localName: string | undefined): Directory {
+export function createDirectory(
+  localName: string | undefined,
+  catchUp = () => Promise.resolve(),
+  defaultName?: string,
+): Directory {
   const byName = new Map<string, KnownDevice>();
   const ids = new Map<string, KnownDevice>();
   const names = () => [...byName.keys()].sort().join(", ");
+  const remove = (name: string): void => {
+    const device = byName.get(name);
+    byName.delete(name);
+    if (device !== undefined && ids.get(device.id) === device) ids.delete(device.id);
+  };
+  const lookUp = (wanted: string): KnownDevice | undefined => {
+    if (wanted === "") return byName.size === 1 ? byName.values().next().value : byName.get(defaultName ?? "");
+    const name = wanted === "this" && localName !== undefined ? localName : wanted;
+    return byName.get(name) ?? ids.get(name);
+  };
+  const resolve = (wanted: string): KnownDevice => {
+    const device = lookUp(wanted);
+    if (device !== undefined) return device;
+    if (wanted === "") throw noneNamed(byName.size, names());
+    throw fault(
+      ErrorReason.UNKNOWN_DEVICE,
+      { device: wanted, available: names() },
+      { message: `no device "${printable(wanted)}"; there is: ${names() || "none yet"}` },
+    );
+  };
+  const linked = (wanted: string): KnownDevice | undefined => {
+    const device = lookUp(wanted);
+    return device?.online === true ? device : undefined;
+  };
   return {
     put(device) {
+      if (byName.get(device.name)?.id !== device.id) remove(device.name);
       byName.set(device.name, device);
       ids.set(device.id, device);
     },
-    resolve(wanted) {
-      if (wanted === "") return onlyOne([...byName.values()], names());
-      const name = wanted === "this" && localName !== undefined ? localName : wanted;
-      const device = byName.get(name) ?? ids.get(name);
+    remove,
+    resolve,
+    async find(wanted) {
+      const device = linked(wanted);
       if (device !== undefined) return device;
-      throw fault(
-        ErrorReason.UNKNOWN_DEVICE,
-        { device: wanted, available: names() },
-        { message: `no device "${printable(wanted)}"; there is: ${names() || "none yet"}` },
-      );
+      await catchUp();
+      return resolve(wanted);
     },
+    linked,
     byId: (id) => ids.get(id),
     all: () => [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
   };
 }
 
-function onlyOne(devices: KnownDevice[], names: string): KnownDevice {
-  const [first, second] = devices;
-  if (first !== undefined && second === undefined) return first;
-  if (first === undefined) {
-    throw fault(ErrorReason.UNKNOWN_DEVICE, { device: "", available: "" }, { message: "no device is known yet" });
+function noneNamed(known: number, names: string): Error {
+  if (known === 0) {
+    return fault(ErrorReason.UNKNOWN_DEVICE, { device: "", available: "" }, { message: "no device is known yet" });
   }
-  throw fault(
+  return fault(
     ErrorReason.DEVICE_REQUIRED,
     { available: names, field: "device" },
     { message: `say which device: ${names}` },

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type Device, DeviceSchema, LinkState } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
+import { type Device, DeviceSchema, type LinkMode, LinkState } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { Manifest } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import type { BatchVerifier } from "../../../lib/sign/batch-verifier.ts";
 import type { OfferedTool } from "../tools/offered.ts";
@@ -16,9 +16,17 @@ export interface KnownDevice {
   labels: Record<string, string>;
   /** Checks receipts against the device's pinned key. */
   receipts: BatchVerifier;
+  /** Whether some replica holds its stream. */
   online: boolean;
   lastSeenMs: number;
+  /** How it was linked last. */
+  linkMode: LinkMode;
+  /** The replica that holds its stream, or held it last. */
+  replicaId: string;
 }
+
+/** What changes about a known device from one link to the next. */
+export type LinkFacts = Pick<KnownDevice, "online" | "lastSeenMs" | "linkMode" | "replicaId">;
 
 /** A device as callers see it. */
 export function toDevice(known: KnownDevice): Device {
@@ -36,5 +44,7 @@ export function toDevice(known: KnownDevice): Device {
     tools: [...known.tools.keys()].sort(),
     unavailable: manifest.unavailable,
     lastSeenTime: timestampFromMs(known.lastSeenMs),
+    linkMode: known.linkMode,
+    replicaId: known.online ? known.replicaId : "",
   });
 }

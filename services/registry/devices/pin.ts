@@ -6,6 +6,7 @@ import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { verifyEnvelope } from "../../../lib/sign/dsse.ts";
 import { createKeyring, verifyKeyFromRaw } from "../../../lib/sign/keys.ts";
 import { MANIFEST_TYPE } from "../../../lib/sign/payload-types.ts";
+import { isDeviceName } from "./device-list.ts";
 
 /** What became of a manifest that a device showed. */
 export type PinResult = { ok: true; manifest: Manifest; digest: string } | { ok: false; problem: string };
@@ -14,9 +15,14 @@ export type PinResult = { ok: true; manifest: Manifest; digest: string } | { ok:
  * Checks a manifest that a device shows about itself: signed by the key it names, the key behind its id, the name
  * that was expected, and the same key as before.
  *
+ * @param name the name it must have; undefined where it may choose.
  * @param pinned the key that this name showed first; undefined the first time.
  */
-export function checkManifest(envelope: Envelope | undefined, name: string, pinned: Uint8Array | undefined): PinResult {
+export function checkManifest(
+  envelope: Envelope | undefined,
+  name: string | undefined,
+  pinned: Uint8Array | undefined,
+): PinResult {
   if (envelope === undefined) return { ok: false, problem: "the device sent no manifest" };
   const claimed = decode(envelope.payload);
   if (claimed === undefined || claimed.publicKey.length !== 32) return { ok: false, problem: "no manifest in it" };
@@ -26,7 +32,11 @@ export function checkManifest(envelope: Envelope | undefined, name: string, pinn
   if (claimed.deviceId !== deviceIdOf(key)) {
     return { ok: false, problem: "the device's id is not that of its key" };
   }
-  if (claimed.name !== name) return { ok: false, problem: `it calls itself "${claimed.name}", not "${name}"` };
+  if (claimed.name !== (name ?? claimed.name)) {
+    return { ok: false, problem: `it calls itself "${claimed.name}", not "${name}"` };
+  }
+  if (name === undefined && !isDeviceName(claimed.name))
+    return { ok: false, problem: "its name is no name of a device" };
   if (pinned !== undefined && !Buffer.from(pinned).equals(claimed.publicKey)) {
     return { ok: false, problem: "its key is not the one it showed first" };
   }

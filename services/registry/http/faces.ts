@@ -49,10 +49,10 @@ async function only(
   response.json(405, { code: "unimplemented", message: `${request.path} takes ${method}` });
 }
 
-function tools(directory: Directory, request: PlainRequest, response: PlainResponse): void {
+async function tools(directory: Directory, request: PlainRequest, response: PlainResponse): Promise<void> {
   requireRole(request.principal, [...CALLERS, Role.AUDITOR]);
   const wish = fromJson(ListToolsRequestSchema, { device: request.query.get("device") ?? "", pageSize: 1000 });
-  const listed = listTools(directory, wish);
+  const listed = await listTools(directory, wish);
   response.json(200, toJson(ListToolsResponseSchema, listed));
 }
 
@@ -76,6 +76,7 @@ function asObject(body: JsonValue): JsonObject {
 const STATUS: Partial<Record<CallState, number>> = {
   [CallState.SUCCEEDED]: 200,
   [CallState.HELD]: 202,
+  [CallState.QUEUED]: 202,
   [CallState.PERMITTED]: 202,
   [CallState.DISPATCHED]: 202,
   [CallState.RECEIVED]: 202,

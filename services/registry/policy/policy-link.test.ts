@@ -1,7 +1,14 @@
 import { once } from "node:events";
 import { create } from "@bufbuild/protobuf";
 import { afterEach, expect, test, vi } from "vitest";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { DecisionRequestSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import {
+  type Answer,
+  AnswerSchema,
+  LinkResponseSchema,
+  type Question,
+} from "../../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import { createPolicyLink, type PolicyOpener } from "./policy-link.ts";
 
 afterEach(() => void vi.useRealTimers());
@@ -19,4 +26,38 @@ test("closing leaves no clock running for questions that got no answer", async (
   expect(vi.getTimerCount()).toBe(1);
   await link.close();
   expect(vi.getTimerCount()).toBe(0);
+});
+
+/** A policy that answers one question after another. */
+function answering(answer: (question: Question, turn: number) => Answer["answer"]): PolicyOpener {
+  let turn = 0;
+  return async function* (requests) {
+    for await (const { questions } of requests) {
+      const answers = questions.map((one) => create(AnswerSchema, { id: one.id, answer: answer(one, turn++) }));
+      yield create(LinkResponseSchema, { answers });
+    }
+  };
+}
+
+test("who waits for a human waits on when policy's database was away for a moment", async () => {
+  const failure = (reason: ErrorReason) =>
+    create(AnswerSchema, { answer: { case: "failure", value: { error: { reason }, message: "away" } } }).answer;
+  const link = createPolicyLink(
+    answering((_, turn) => {
+      if (turn === 0) return failure(ErrorReason.NOT_READY);
+      return create(AnswerSchema, { answer: { case: "decision", value: { auditIndex: 7n } } }).answer;
+    }),
+  );
+  const { auditIndex } = await link.awaitApproval("apr-1", new AbortController().signal);
+  expect(auditIndex).toBe(7n);
+  await link.close();
+});
+
+test("who waits for an approval that is not there is told so", async () => {
+  const error = { reason: ErrorReason.NOT_FOUND };
+  const link = createPolicyLink(
+    answering(() => create(AnswerSchema, { answer: { case: "failure", value: { error, message: "none" } } }).answer),
+  );
+  await expect(link.awaitApproval("apr-1", new AbortController().signal)).rejects.toThrow("none");
+  await link.close();
 });

@@ -1,6 +1,13 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
-import { type Outcome, OutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import {
+  type DeviceIdentity,
+  DeviceIdentitySchema,
+  type Outcome,
+  OutcomeSchema,
+} from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import {
   type Decision,
   type DecisionRequest,
@@ -9,6 +16,7 @@ import {
 import {
   type Answer,
   AwaitApprovalSchema,
+  AwaitKeyringSchema,
   ForgetSchema,
   type LinkRequest,
   LinkRequestSchema,
@@ -16,7 +24,7 @@ import {
   type Question,
   QuestionSchema,
 } from "../../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
-import { fault } from "../../../lib/fault/fault.ts";
+import { fault, isRetryable } from "../../../lib/fault/fault.ts";
 import { keepLinked } from "../../../lib/link/keep-linked.ts";
 import type { LinkOpener } from "../../../lib/link/opener.ts";
 
@@ -31,10 +39,20 @@ export interface PolicyLink {
   awaitApproval(approvalId: string, signal: AbortSignal): Promise<Decision>;
   /** Writes down how a call ended and returns the record's index. Waits for policy for as long as it takes. */
   recordOutcome(outcome: Outcome): Promise<bigint>;
+  /** Writes down what became of a device's identity and returns the record's index. Waits as long as it takes. */
+  recordIdentity(change: DeviceIdentity): Promise<bigint>;
+  /**
+   * The keyrings for grants, as soon as there is a version above the known one: those that lead to the newest, the oldest
+   * first. Rejects with the signal's reason when it aborts.
+   */
+  awaitKeyring(knownVersion: bigint, signal: AbortSignal): Promise<readonly Envelope[]>;
   /** Whether the stream is open. */
   readonly up: boolean;
   close(): Promise<void>;
 }
+
+/** From an answer that says to try again to the next question, in milliseconds. */
+const AGAIN_MS = 500;
 
 interface Pending {
   question: Question;
@@ -55,7 +73,10 @@ export function createPolicyLink(opener: PolicyOpener, options: { timeoutMs?: nu
     async *open(outgoing, signal) {
       for await (const response of opener(requests(outgoing), signal)) yield response.answers;
     },
-    sizeOf: ({ question }) => (question.case === "authorize" ? question.value.arguments.length + 2048 : 512),
+    sizeOf: ({ question }) =>
+      question.case === "authorize"
+        ? question.value.arguments.length + 2048 + question.value.devices.length * 512
+        : 512,
     onUp() {
       up = true;
       // Every question can be asked twice: policy answers a call id it knows with the decision it made.
@@ -73,7 +94,7 @@ export function createPolicyLink(opener: PolicyOpener, options: { timeoutMs?: nu
     },
   });
 
-  const ask = (question: Question["question"], give: (reject: (error: unknown) => void) => () => void) =>
+  const ask = (question: Question["question"], give: Patience) =>
     new Promise<Answer["answer"]>((resolve, reject) => {
       const id = ++lastId;
       const asked = create(QuestionSchema, { id, question });
@@ -107,16 +128,24 @@ export function createPolicyLink(opener: PolicyOpener, options: { timeoutMs?: nu
     async awaitApproval(approvalId, signal) {
       signal.throwIfAborted();
       const question = create(AwaitApprovalSchema, { approvalId });
-      const answer = await ask({ case: "awaitApproval", value: question }, (reject) => {
-        const onAbort = () => reject(signal.reason);
-        signal.addEventListener("abort", onAbort, { once: true });
-        return () => signal.removeEventListener("abort", onAbort);
-      });
-      return decisionOf(answer);
+      for (;;) {
+        const answer = await ask({ case: "awaitApproval", value: question }, untilAborted(signal));
+        // The human has not said no because policy's database was away for a moment.
+        if (answer.case !== "failure" || !isRetryable(failureOf(answer))) return decisionOf(answer);
+        await sleep(AGAIN_MS, undefined, { signal });
+      }
     },
     async recordOutcome(outcome) {
-      const answer = await ask({ case: "outcome", value: create(OutcomeSchema, outcome) }, () => () => undefined);
-      if (answer.case === "recorded") return answer.value.auditIndex;
+      return indexOf(await ask({ case: "outcome", value: create(OutcomeSchema, outcome) }, forEver));
+    },
+    async recordIdentity(change) {
+      return indexOf(await ask({ case: "deviceIdentity", value: create(DeviceIdentitySchema, change) }, forEver));
+    },
+    async awaitKeyring(knownVersion, signal) {
+      signal.throwIfAborted();
+      const question = create(AwaitKeyringSchema, { knownVersion });
+      const answer = await ask({ case: "awaitKeyring", value: question }, untilAborted(signal));
+      if (answer.case === "keyrings") return answer.value.keyrings;
       throw failureOf(answer);
     },
     // What waits is left open: the next start asks again.
@@ -125,6 +154,19 @@ export function createPolicyLink(opener: PolicyOpener, options: { timeoutMs?: nu
       pending.clear();
       return link.close();
     },
+  };
+}
+
+/** How long a question waits: gives it up by `reject`, and returns what stops that. */
+type Patience = (reject: (error: unknown) => void) => () => void;
+
+const forEver: Patience = () => () => undefined;
+
+function untilAborted(signal: AbortSignal): Patience {
+  return (reject) => {
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    return () => signal.removeEventListener("abort", onAbort);
   };
 }
 
@@ -138,6 +180,11 @@ function forget(questionId: bigint): Question {
 
 function decisionOf(answer: Answer["answer"]): Decision {
   if (answer.case === "decision") return answer.value;
+  throw failureOf(answer);
+}
+
+function indexOf(answer: Answer["answer"]): bigint {
+  if (answer.case === "recorded") return answer.value.auditIndex;
   throw failureOf(answer);
 }
 

@@ -10,8 +10,8 @@ import { pageOf } from "../pages.ts";
 import type { OfferedTool } from "./offered.ts";
 
 /** The tools that can be called on a device, by name, a page at a time. */
-export function listTools(directory: Directory, request: ListToolsRequest): ListToolsResponse {
-  const device = directory.resolve(request.device);
+export async function listTools(directory: Directory, request: ListToolsRequest): Promise<ListToolsResponse> {
+  const device = await directory.find(request.device);
   const tools = [...device.tools.values()].sort((a, b) => (a.entry.name < b.entry.name ? -1 : 1));
   const { page, nextPageToken } = pageOf(tools, request.pageSize, request.pageToken, 200);
   return create(ListToolsResponseSchema, { tools: page.map((tool) => toTool(tool, device.id)), nextPageToken });

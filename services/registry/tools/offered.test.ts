@@ -6,7 +6,7 @@ import { offeredTools } from "./offered.ts";
 const catalogue = builtInTools();
 const capabilities = [...catalogue.values()].map((tool) => tool.entry.capability);
 const offer = (mode: Mode, allowed: string[] = []) =>
-  offeredTools({ capabilities, mode, unavailable: [] }, catalogue, allowed);
+  offeredTools({ capabilities, mode, unavailable: [], announced: [] }, catalogue, allowed);
 
 test("asks a human for every call of a tool that changes the machine for others", () => {
   const { tools } = offer(Mode.ALL);
@@ -29,6 +29,7 @@ test("leaves out what the manifest does not grant and what the machine cannot do
   const manifest = {
     capabilities: ["fs.read", "pkg.search"],
     mode: Mode.USER,
+    announced: [],
     unavailable: [{ $typeName: "reeve.device.v1.UnavailableTool" as const, tool: "pkg.search", why: "no apt" }],
   };
   expect([...offeredTools(manifest, catalogue, []).tools.keys()]).toEqual(["fs.read"]);

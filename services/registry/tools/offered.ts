@@ -2,16 +2,17 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import { Mode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { Manifest } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import type { CatalogueTool } from "../../../lib/toolschema/catalogue-tool.ts";
+import { announcedTools } from "./announced.ts";
 
-/** A tool of the catalogue with the descriptors of its messages. */
-export interface BuiltInTool {
+/** A tool with the descriptors of its messages: of the catalogue, or announced by a device. */
+export interface DefinedTool {
   entry: CatalogueTool;
   input: DescMessage;
   output: DescMessage;
 }
 
 /** A tool as one device offers it. */
-export interface OfferedTool extends BuiltInTool {
+export interface OfferedTool extends DefinedTool {
   /** Every call waits for a human: the device's mode says so. */
   requiresApproval: boolean;
 }
@@ -21,29 +22,33 @@ export interface Offer {
   tools: ReadonlyMap<string, OfferedTool>;
   /** Names in the allow list that no tool has: worth a warning. */
   unknown: string[];
+  /** Services that the device announces and that are not taken, and why: worth a warning. */
+  refused: readonly { name: string; why: string }[];
 }
 
 /**
- * The tools that callers can use on a device: those of the catalogue that its manifest grants and the machine can do,
- * cut down to the allow list where there is one. A tool needs a human on every call when it changes the machine for others or when the
- * device is in sudo mode.
+ * The tools that callers can use on a device: those of the catalogue and those that it announces, as far as its manifest
+ * grants them and the machine can do them, cut down to the allow list where there is one. A tool needs a human on every
+ * call when it changes the machine for others or when the device is in sudo mode.
  *
  * @param allowed names of tools; empty keeps everything.
  */
 export function offeredTools(
-  manifest: Pick<Manifest, "capabilities" | "mode" | "unavailable">,
-  catalogue: ReadonlyMap<string, BuiltInTool>,
+  manifest: Pick<Manifest, "capabilities" | "mode" | "unavailable" | "announced">,
+  catalogue: ReadonlyMap<string, DefinedTool>,
   allowed: readonly string[],
 ): Offer {
   const granted = new Set(manifest.capabilities);
   const unavailable = new Set(manifest.unavailable.map(({ tool }) => tool));
   const wanted = new Set(allowed);
+  const announced = announcedTools(manifest.announced);
+  const defined = new Map([...announced.tools, ...catalogue]);
   const tools = new Map<string, OfferedTool>();
-  for (const [name, tool] of catalogue) {
+  for (const [name, tool] of defined) {
     if (!granted.has(tool.entry.capability) || unavailable.has(name)) continue;
     if (wanted.size > 0 && !wanted.has(name)) continue;
     const requiresApproval = manifest.mode === Mode.SUDO || tool.entry.scope === "sudo";
     tools.set(name, { ...tool, requiresApproval });
   }
-  return { tools, unknown: allowed.filter((name) => !catalogue.has(name)) };
+  return { tools, unknown: allowed.filter((name) => !defined.has(name)), refused: announced.refused };
 }

@@ -69,7 +69,7 @@ export function describeHttp(scene: () => Scene): void {
     });
     const device = await invoke("operator", { device: "laptop", tool: "exec" });
     expect(device.status).toBe(404);
-    expect(device.body).toMatchObject({ reason: "unknown_device", metadata: { available: "this" } });
+    expect(device.body).toMatchObject({ reason: "unknown_device", metadata: { available: scene().deviceNames } });
   });
 
   test("other methods and paths are refused", async () => {

@@ -2,8 +2,9 @@ import { randomBytes } from "node:crypto";
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, vi } from "vitest";
-import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { Call } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { EventBus } from "../../../lib/events/bus.ts";
+import { isEnd } from "../../../services/agent/toolbox/call-progress.ts";
 import { DEFAULT_POLICY_FILE } from "../../../services/policy/rules/default-policy.ts";
 import { type Caller, callerOf } from "../../helpers/clients.ts";
 
@@ -12,6 +13,8 @@ export interface Backend {
   registry: { url: string };
   policy: { url: string };
   tokens: { operator: string; agent: string };
+  /** The names of its devices, sorted; "this" is the one that the scenarios use. Default: only that one. */
+  devices?: readonly string[];
   /** The device's only root: it may be read and written. */
   work: string;
   /** The policy file, which policy looks at again when it changes. */
@@ -38,6 +41,8 @@ export interface Scene {
   /** A path in the device's root that nothing has used. */
   newFile(): string;
   newCallId(): string;
+  /** The names of all devices, as errors list them. */
+  deviceNames: string;
   /** Puts another policy in force, made from the one that is shipped, until the result is called. */
   changePolicy(change: (text: string) => string): Promise<() => Promise<void>>;
 }
@@ -63,6 +68,7 @@ function sceneOf(backend: Backend): Scene {
     operator,
     agent: callerOf(backend, backend.tokens.agent),
     newFile: () => join(backend.work, `file-${unique()}`),
+    deviceNames: (backend.devices ?? ["this"]).join(", "),
     newCallId: () => `call-${unique()}`,
     async changePolicy(change) {
       const shipped = await readFile(DEFAULT_POLICY_FILE, "utf8");
@@ -90,7 +96,7 @@ export async function endOf({ registry }: Caller, callId: string): Promise<Call>
   for await (const { event } of registry.watchCall({ callId })) {
     if (event?.event.case === "call") call = event.event.value;
   }
-  if (call !== undefined && call.state >= CallState.SUCCEEDED) return call;
+  if (call !== undefined && isEnd(call.state)) return call;
   throw new Error(`the watch ended before the call ${callId} did`);
 }
 

@@ -66,12 +66,12 @@ export function describeViews(scene: () => Scene): void {
   });
 
   test("an unknown device is refused with the devices that there are", async () => {
-    const { operator } = scene();
+    const { operator, deviceNames } = scene();
     const error: unknown = await operator.registry
       .callTool({ device: "laptop", tool: "device.ping" })
       .catch((thrown) => thrown);
     expect(reasonOf(error)).toBe(ErrorReason.UNKNOWN_DEVICE);
-    expect(faultDetail(error)?.metadata).toEqual({ device: "laptop", available: "this" });
+    expect(faultDetail(error)?.metadata).toEqual({ device: "laptop", available: deviceNames });
   });
 
   test("a list of calls comes newest first, in pages that miss and repeat nothing", async () => {

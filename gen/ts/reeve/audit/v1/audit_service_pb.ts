@@ -147,7 +147,8 @@ export type GetCheckpointResponse = Message<"reeve.audit.v1.GetCheckpointRespons
   checkpoint?: Checkpoint | undefined;
 
   /**
-   * The key that verifies it, in the form of C2SP signed notes. System managed.
+   * The keys that verify checkpoints, in the form of C2SP signed notes: every key that the log has had, one a line, the
+   * newest first. System managed.
    *
    * @generated from field: string verifier_key = 2;
    */

@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/audit/v1/record.proto.
  */
 export const file_reeve_audit_v1_record: GenFile = /*@__PURE__*/
-  fileDesc("ChtyZWV2ZS9hdWRpdC92MS9yZWNvcmQucHJvdG8SDnJlZXZlLmF1ZGl0LnYxIsoCCgZSZWNvcmQSDwoHdmVyc2lvbhgBIAEoDRIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVhY3RvchgDIAEoCRIPCgdjYWxsX2lkGAQgASgJEhAKCHJlc291cmNlGAUgASgJEioKB2RlY2lkZWQYBiABKAsyFy5yZWV2ZS5hdWRpdC52MS5EZWNpZGVkSAASOwoQYXBwcm92YWxfZGVjaWRlZBgHIAEoCzIfLnJlZXZlLmF1ZGl0LnYxLkFwcHJvdmFsRGVjaWRlZEgAEioKB291dGNvbWUYCCABKAsyFy5yZWV2ZS5hdWRpdC52MS5PdXRjb21lSAASNQoNcG9saWN5X2xvYWRlZBgJIAEoCzIcLnJlZXZlLmF1ZGl0LnYxLlBvbGljeUxvYWRlZEgAQgcKBWV2ZW50Io4CCgdEZWNpZGVkEhAKCGRlY2lzaW9uGAEgASgJEiwKBnJlYXNvbhgCIAEoDjIcLnJlZXZlLmNvbW1vbi52MS5FcnJvclJlYXNvbhIQCghydWxlX2lkcxgDIAMoCRIWCg5wb2xpY3lfdmVyc2lvbhgEIAEoCRIMCgR0b29sGAUgASgJEhEKCWRldmljZV9pZBgGIAEoCRITCgthcmdzX2RpZ2VzdBgHIAEoCRIQCghncmFudF9pZBgIIAEoCRITCgthcHByb3ZhbF9pZBgJIAEoCRIOCgZzb3VyY2UYCiABKAkSFwoPbWFuaWZlc3RfZGlnZXN0GAsgASgJEhMKC2Z1bmN0aW9uX2lkGAwgASgJInAKD0FwcHJvdmFsRGVjaWRlZBITCgthcHByb3ZhbF9pZBgBIAEoCRINCgVzdGF0ZRgCIAEoCRIPCgdjaGFubmVsGAMgASgJEhMKC2NhcmRfZGlnZXN0GAQgASgJEhMKC2FyZ3NfZGlnZXN0GAUgASgJIswCCgdPdXRjb21lEhoKB2NhbGxfaWQYASABKAlCCbpIBnIEEAEYQBINCgVzdGF0ZRgCIAEoCRIsCgZyZWFzb24YAyABKA4yHC5yZWV2ZS5jb21tb24udjEuRXJyb3JSZWFzb24SEAoIZ3JhbnRfaWQYBCABKAkSEQoJZGV2aWNlX2lkGAUgASgJEgwKBHRvb2wYBiABKAkSEwoLYXJnc19kaWdlc3QYByABKAkSFQoNb3V0cHV0X2RpZ2VzdBgIIAEoCRIYChBkZWxpdmVyZWRfZGlnZXN0GAkgASgJEhQKDG91dHB1dF9ieXRlcxgKIAEoDRIWCg5yZWNlaXB0X2RpZ2VzdBgLIAEoCRITCgtkdXJhdGlvbl9tcxgMIAEoDRIsCghlbmRfdGltZRgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiSQoMUG9saWN5TG9hZGVkEhYKDnBvbGljeV92ZXJzaW9uGAEgASgJEhAKCGFjY2VwdGVkGAIgASgIEg8KB3Byb2JsZW0YAyABKAliBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_reeve_common_v1_error]);
+  fileDesc("ChtyZWV2ZS9hdWRpdC92MS9yZWNvcmQucHJvdG8SDnJlZXZlLmF1ZGl0LnYxIrgDCgZSZWNvcmQSDwoHdmVyc2lvbhgBIAEoDRIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVhY3RvchgDIAEoCRIPCgdjYWxsX2lkGAQgASgJEhAKCHJlc291cmNlGAUgASgJEioKB2RlY2lkZWQYBiABKAsyFy5yZWV2ZS5hdWRpdC52MS5EZWNpZGVkSAASOwoQYXBwcm92YWxfZGVjaWRlZBgHIAEoCzIfLnJlZXZlLmF1ZGl0LnYxLkFwcHJvdmFsRGVjaWRlZEgAEioKB291dGNvbWUYCCABKAsyFy5yZWV2ZS5hdWRpdC52MS5PdXRjb21lSAASNQoNcG9saWN5X2xvYWRlZBgJIAEoCzIcLnJlZXZlLmF1ZGl0LnYxLlBvbGljeUxvYWRlZEgAEjkKD2RldmljZV9pZGVudGl0eRgKIAEoCzIeLnJlZXZlLmF1ZGl0LnYxLkRldmljZUlkZW50aXR5SAASMQoLa2V5X2NoYW5nZWQYCyABKAsyGi5yZWV2ZS5hdWRpdC52MS5LZXlDaGFuZ2VkSABCBwoFZXZlbnQijgIKB0RlY2lkZWQSEAoIZGVjaXNpb24YASABKAkSLAoGcmVhc29uGAIgASgOMhwucmVldmUuY29tbW9uLnYxLkVycm9yUmVhc29uEhAKCHJ1bGVfaWRzGAMgAygJEhYKDnBvbGljeV92ZXJzaW9uGAQgASgJEgwKBHRvb2wYBSABKAkSEQoJZGV2aWNlX2lkGAYgASgJEhMKC2FyZ3NfZGlnZXN0GAcgASgJEhAKCGdyYW50X2lkGAggASgJEhMKC2FwcHJvdmFsX2lkGAkgASgJEg4KBnNvdXJjZRgKIAEoCRIXCg9tYW5pZmVzdF9kaWdlc3QYCyABKAkSEwoLZnVuY3Rpb25faWQYDCABKAkicAoPQXBwcm92YWxEZWNpZGVkEhMKC2FwcHJvdmFsX2lkGAEgASgJEg0KBXN0YXRlGAIgASgJEg8KB2NoYW5uZWwYAyABKAkSEwoLY2FyZF9kaWdlc3QYBCABKAkSEwoLYXJnc19kaWdlc3QYBSABKAkizAIKB091dGNvbWUSGgoHY2FsbF9pZBgBIAEoCUIJukgGcgQQARhAEg0KBXN0YXRlGAIgASgJEiwKBnJlYXNvbhgDIAEoDjIcLnJlZXZlLmNvbW1vbi52MS5FcnJvclJlYXNvbhIQCghncmFudF9pZBgEIAEoCRIRCglkZXZpY2VfaWQYBSABKAkSDAoEdG9vbBgGIAEoCRITCgthcmdzX2RpZ2VzdBgHIAEoCRIVCg1vdXRwdXRfZGlnZXN0GAggASgJEhgKEGRlbGl2ZXJlZF9kaWdlc3QYCSABKAkSFAoMb3V0cHV0X2J5dGVzGAogASgNEhYKDnJlY2VpcHRfZGlnZXN0GAsgASgJEhMKC2R1cmF0aW9uX21zGAwgASgNEiwKCGVuZF90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKmAQoORGV2aWNlSWRlbnRpdHkSGQoGY2hhbmdlGAEgASgJQgm6SAZyBBABGCASFAoMZW5yb2xtZW50X2lkGAIgASgJEhEKCWRldmljZV9pZBgDIAEoCRIMCgRuYW1lGAQgASgJEhMKC2ZpbmdlcnByaW50GAUgASgJEgsKA3doeRgGIAEoCRINCgVhY3RvchgHIAEoCRIRCgljaGFuZ2VfaWQYCCABKAkiTgoKS2V5Q2hhbmdlZBIMCgRyb2xlGAEgASgJEg4KBmtleV9pZBgCIAEoCRIOCgZjaGFuZ2UYAyABKAkSEgoKcHVibGljX2tleRgEIAEoCSJJCgxQb2xpY3lMb2FkZWQSFgoOcG9saWN5X3ZlcnNpb24YASABKAkSEAoIYWNjZXB0ZWQYAiABKAgSDwoHcHJvYmxlbRgDIAEoCWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_reeve_common_v1_error]);
 
 /**
  * One record of the audit log. A record's exact bytes are a leaf of the log's Merkle tree and never change. Arguments
@@ -98,6 +98,22 @@ export type Record = Message<"reeve.audit.v1.Record"> & {
      */
     value: PolicyLoaded;
     case: "policyLoaded";
+  } | {
+    /**
+     * A machine became a device, or what became of one.
+     *
+     * @generated from field: reeve.audit.v1.DeviceIdentity device_identity = 10;
+     */
+    value: DeviceIdentity;
+    case: "deviceIdentity";
+  } | {
+    /**
+     * A key that policy signs with was made or retired.
+     *
+     * @generated from field: reeve.audit.v1.KeyChanged key_changed = 11;
+     */
+    value: KeyChanged;
+    case: "keyChanged";
   } | { case: undefined; value?: undefined };
 };
 
@@ -361,6 +377,119 @@ export const OutcomeSchema: GenMessage<Outcome> = /*@__PURE__*/
   messageDesc(file_reeve_audit_v1_record, 3);
 
 /**
+ * A machine became a device, or what became of one. Written by the registry.
+ *
+ * @generated from message reeve.audit.v1.DeviceIdentity
+ */
+export type DeviceIdentity = Message<"reeve.audit.v1.DeviceIdentity"> & {
+  /**
+   * What happened: "invited", "pending", "enrolled", "renewed", "locked", "unlocked", "removed", "refused" or
+   * "authority_rotated". Set by the registry.
+   *
+   * @generated from field: string change = 1;
+   */
+  change: string;
+
+  /**
+   * The enrolment. Set by the registry.
+   *
+   * @generated from field: string enrolment_id = 2;
+   */
+  enrolmentId: string;
+
+  /**
+   * The device, by id. Set by the registry.
+   *
+   * @generated from field: string device_id = 3;
+   */
+  deviceId: string;
+
+  /**
+   * The device's name. Set by the registry.
+   *
+   * @generated from field: string name = 4;
+   */
+  name: string;
+
+  /**
+   * SHA-256 of the device's public key, or of the authority's. Set by the registry.
+   *
+   * @generated from field: string fingerprint = 5;
+   */
+  fingerprint: string;
+
+  /**
+   * Why, where somebody or something refused. Set by the registry.
+   *
+   * @generated from field: string why = 6;
+   */
+  why: string;
+
+  /**
+   * Who acted, by principal id. Set by the registry.
+   *
+   * @generated from field: string actor = 7;
+   */
+  actor: string;
+
+  /**
+   * Unique for this change, so that writing it down again writes nothing. Set by the registry.
+   *
+   * @generated from field: string change_id = 8;
+   */
+  changeId: string;
+};
+
+/**
+ * Describes the message reeve.audit.v1.DeviceIdentity.
+ * Use `create(DeviceIdentitySchema)` to create a new message.
+ */
+export const DeviceIdentitySchema: GenMessage<DeviceIdentity> = /*@__PURE__*/
+  messageDesc(file_reeve_audit_v1_record, 4);
+
+/**
+ * A key that policy signs with was made or retired.
+ *
+ * @generated from message reeve.audit.v1.KeyChanged
+ */
+export type KeyChanged = Message<"reeve.audit.v1.KeyChanged"> & {
+  /**
+   * "grant" or "checkpoint". System managed.
+   *
+   * @generated from field: string role = 1;
+   */
+  role: string;
+
+  /**
+   * The key's id. System managed.
+   *
+   * @generated from field: string key_id = 2;
+   */
+  keyId: string;
+
+  /**
+   * "made", "active" or "retired". System managed.
+   *
+   * @generated from field: string change = 3;
+   */
+  change: string;
+
+  /**
+   * The public key, base64. System managed.
+   *
+   * @generated from field: string public_key = 4;
+   */
+  publicKey: string;
+};
+
+/**
+ * Describes the message reeve.audit.v1.KeyChanged.
+ * Use `create(KeyChangedSchema)` to create a new message.
+ */
+export const KeyChangedSchema: GenMessage<KeyChanged> = /*@__PURE__*/
+  messageDesc(file_reeve_audit_v1_record, 5);
+
+/**
  * A policy was loaded, or refused.
  *
  * @generated from message reeve.audit.v1.PolicyLoaded
@@ -393,5 +522,5 @@ export type PolicyLoaded = Message<"reeve.audit.v1.PolicyLoaded"> & {
  * Use `create(PolicyLoadedSchema)` to create a new message.
  */
 export const PolicyLoadedSchema: GenMessage<PolicyLoaded> = /*@__PURE__*/
-  messageDesc(file_reeve_audit_v1_record, 4);
+  messageDesc(file_reeve_audit_v1_record, 6);
 

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/common/v1/access.proto.
  */
 export const file_reeve_common_v1_access: GenFile = /*@__PURE__*/
-  fileDesc("ChxyZWV2ZS9jb21tb24vdjEvYWNjZXNzLnByb3RvEg9yZWV2ZS5jb21tb24udjEiPgoGQWNjZXNzEiQKBXJvbGVzGAEgAygOMhUucmVldmUuY29tbW9uLnYxLlJvbGUSDgoGcHVibGljGAIgASgIKmMKBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEhEKDVJPTEVfT1BFUkFUT1IQARIOCgpST0xFX0FHRU5UEAISEAoMUk9MRV9BVURJVE9SEAMSEAoMUk9MRV9TRVJWSUNFEAQ6UQoGYWNjZXNzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYv4cDIAEoCzIXLnJlZXZlLmNvbW1vbi52MS5BY2Nlc3NSBmFjY2Vzc2IGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("ChxyZWV2ZS9jb21tb24vdjEvYWNjZXNzLnByb3RvEg9yZWV2ZS5jb21tb24udjEiPgoGQWNjZXNzEiQKBXJvbGVzGAEgAygOMhUucmVldmUuY29tbW9uLnYxLlJvbGUSDgoGcHVibGljGAIgASgIKnQKBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEhEKDVJPTEVfT1BFUkFUT1IQARIOCgpST0xFX0FHRU5UEAISEAoMUk9MRV9BVURJVE9SEAMSEAoMUk9MRV9TRVJWSUNFEAQSDwoLUk9MRV9ERVZJQ0UQBTpRCgZhY2Nlc3MSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi/hwMgASgLMhcucmVldmUuY29tbW9uLnYxLkFjY2Vzc1IGYWNjZXNzYgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
  * Who may call an RPC.
@@ -30,7 +30,7 @@ export type Access = Message<"reeve.common.v1.Access"> & {
   roles: Role[];
 
   /**
-   * Anyone, even without a token. Only for health and reflection. Default false.
+   * Anyone, even without a token. Only for health, reflection, and a device that asks to join. Default false.
    *
    * @generated from field: bool public = 2;
    */
@@ -84,6 +84,13 @@ export const Role = {
    * @generated from enum value: ROLE_SERVICE = 4;
    */
   SERVICE: 4,
+
+  /**
+   * A device that has enrolled. Never given to a token: only a device's certificate shows it.
+   *
+   * @generated from enum value: ROLE_DEVICE = 5;
+   */
+  DEVICE: 5,
 } as const;
 
 /**
@@ -100,7 +107,8 @@ export const RoleSchema: GenEnum<Role> = /*@__PURE__*/
   enumDesc(file_reeve_common_v1_access, 0);
 
 /**
- * Who may call the RPC. An RPC without this option can be called by nobody.
+ * Who may call the RPC. An RPC without this option can be called by nobody, but for a
+ * tool's own RPC (reeve.tool.v1.tool): by those who may call tools, operators and agents.
  *
  * @generated from extension: reeve.common.v1.Access access = 50111;
  */

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/common/v1/signed.proto.
  */
 export const file_reeve_common_v1_signed: GenFile = /*@__PURE__*/
-  fileDesc("ChxyZWV2ZS9jb21tb24vdjEvc2lnbmVkLnByb3RvEg9yZWV2ZS5jb21tb24udjEiYQoIRW52ZWxvcGUSDwoHcGF5bG9hZBgBIAEoDBIUCgxwYXlsb2FkX3R5cGUYAiABKAkSLgoKc2lnbmF0dXJlcxgDIAMoCzIaLnJlZXZlLmNvbW1vbi52MS5TaWduYXR1cmUiLgoJU2lnbmF0dXJlEg4KBmtleV9pZBgBIAEoCRIRCglzaWduYXR1cmUYAiABKAwiYQoGU2lnbmVkEhEKCXN0YXRlbWVudBgBIAEoDBINCgVpbmRleBgCIAEoDRIMCgRwYXRoGAMgAygMEicKBGhlYWQYBCABKAsyGS5yZWV2ZS5jb21tb24udjEuRW52ZWxvcGUiPwoJQmF0Y2hIZWFkEhYKDnN0YXRlbWVudF90eXBlGAEgASgJEgwKBHNpemUYAiABKA0SDAoEcm9vdBgDIAEoDGIGcHJvdG8z");
+  fileDesc("ChxyZWV2ZS9jb21tb24vdjEvc2lnbmVkLnByb3RvEg9yZWV2ZS5jb21tb24udjEiYQoIRW52ZWxvcGUSDwoHcGF5bG9hZBgBIAEoDBIUCgxwYXlsb2FkX3R5cGUYAiABKAkSLgoKc2lnbmF0dXJlcxgDIAMoCzIaLnJlZXZlLmNvbW1vbi52MS5TaWduYXR1cmUiLgoJU2lnbmF0dXJlEg4KBmtleV9pZBgBIAEoCRIRCglzaWduYXR1cmUYAiABKAwiYQoGU2lnbmVkEhEKCXN0YXRlbWVudBgBIAEoDBINCgVpbmRleBgCIAEoDRIMCgRwYXRoGAMgAygMEicKBGhlYWQYBCABKAsyGS5yZWV2ZS5jb21tb24udjEuRW52ZWxvcGUiRwoHS2V5cmluZxIPCgd2ZXJzaW9uGAEgASgEEhYKDnN0YXRlbWVudF90eXBlGAIgASgJEhMKC3B1YmxpY19rZXlzGAMgAygMIj8KCUJhdGNoSGVhZBIWCg5zdGF0ZW1lbnRfdHlwZRgBIAEoCRIMCgRzaXplGAIgASgNEgwKBHJvb3QYAyABKAxiBnByb3RvMw");
 
 /**
  * A DSSE envelope (https://github.com/secure-systems-lab/dsse): the signature covers the type and the exact payload bytes.
@@ -121,6 +121,42 @@ export const SignedSchema: GenMessage<Signed> = /*@__PURE__*/
   messageDesc(file_reeve_common_v1_signed, 2);
 
 /**
+ * The public keys that may sign one kind of statement. Carried in an Envelope that is signed by a key of the version
+ * before, so that who trusts one version can follow to the next.
+ *
+ * @generated from message reeve.common.v1.Keyring
+ */
+export type Keyring = Message<"reeve.common.v1.Keyring"> & {
+  /**
+   * Rises by one with each change. System managed.
+   *
+   * @generated from field: uint64 version = 1;
+   */
+  version: bigint;
+
+  /**
+   * What the keys sign, such as "application/vnd.reeve.grant.v1". System managed.
+   *
+   * @generated from field: string statement_type = 2;
+   */
+  statementType: string;
+
+  /**
+   * The public keys that are valid now: 32 bytes each, Ed25519, the one that signs first. System managed.
+   *
+   * @generated from field: repeated bytes public_keys = 3;
+   */
+  publicKeys: Uint8Array[];
+};
+
+/**
+ * Describes the message reeve.common.v1.Keyring.
+ * Use `create(KeyringSchema)` to create a new message.
+ */
+export const KeyringSchema: GenMessage<Keyring> = /*@__PURE__*/
+  messageDesc(file_reeve_common_v1_signed, 3);
+
+/**
  * What is signed for a batch.
  *
  * @generated from message reeve.common.v1.BatchHead
@@ -153,5 +189,5 @@ export type BatchHead = Message<"reeve.common.v1.BatchHead"> & {
  * Use `create(BatchHeadSchema)` to create a new message.
  */
 export const BatchHeadSchema: GenMessage<BatchHead> = /*@__PURE__*/
-  messageDesc(file_reeve_common_v1_signed, 3);
+  messageDesc(file_reeve_common_v1_signed, 4);
 

@@ -10,6 +10,8 @@ import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/vali
 import { file_reeve_common_v1_access } from "../../common/v1/access_pb.ts";
 import type { ErrorDetail } from "../../common/v1/error_pb.ts";
 import { file_reeve_common_v1_error } from "../../common/v1/error_pb.ts";
+import type { Framing } from "../../common/v1/framing_pb.ts";
+import { file_reeve_common_v1_framing } from "../../common/v1/framing_pb.ts";
 import type { Envelope, Signed } from "../../common/v1/signed_pb.ts";
 import { file_reeve_common_v1_signed } from "../../common/v1/signed_pb.ts";
 import type { Outcome } from "./receipt_pb.ts";
@@ -20,7 +22,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/device/v1/device_agent_service.proto.
  */
 export const file_reeve_device_v1_device_agent_service: GenFile = /*@__PURE__*/
-  fileDesc("CipyZWV2ZS9kZXZpY2UvdjEvZGV2aWNlX2FnZW50X3NlcnZpY2UucHJvdG8SD3JlZXZlLmRldmljZS52MSIUChJHZXRNYW5pZmVzdFJlcXVlc3QiQgoTR2V0TWFuaWZlc3RSZXNwb25zZRIrCghtYW5pZmVzdBgBIAEoCzIZLnJlZXZlLmNvbW1vbi52MS5FbnZlbG9wZSI/Cg5FeGVjdXRlUmVxdWVzdBItCgVzdGFydBgBIAEoCzIWLnJlZXZlLmRldmljZS52MS5TdGFydEIGukgDyAEBIj4KD0V4ZWN1dGVSZXNwb25zZRIrCghmaW5pc2hlZBgBIAEoCzIZLnJlZXZlLmRldmljZS52MS5GaW5pc2hlZCIxChNHZXRFeGVjdXRpb25SZXF1ZXN0EhoKB2NhbGxfaWQYASABKAlCCbpIBnIEEAEYQCJUChRHZXRFeGVjdXRpb25SZXNwb25zZRIPCgdydW5uaW5nGAEgASgIEisKCGZpbmlzaGVkGAIgASgLMhkucmVldmUuZGV2aWNlLnYxLkZpbmlzaGVkIkQKC0xpbmtSZXF1ZXN0EjUKCGNvbW1hbmRzGAEgAygLMhgucmVldmUuZGV2aWNlLnYxLkNvbW1hbmRCCbpIBpIBAxCACCI2CgxMaW5rUmVzcG9uc2USJgoGZXZlbnRzGAEgAygLMhYucmVldmUuZGV2aWNlLnYxLkV2ZW50IpMBCgdDb21tYW5kEicKBXN0YXJ0GAEgASgLMhYucmVldmUuZGV2aWNlLnYxLlN0YXJ0SAASKQoGY2FuY2VsGAIgASgLMhcucmVldmUuZGV2aWNlLnYxLkNhbmNlbEgAEikKBnNldHRsZRgDIAEoCzIXLnJlZXZlLmRldmljZS52MS5TZXR0bGVIAEIJCgdjb21tYW5kIowBCgVTdGFydBIaCgdjYWxsX2lkGAEgASgJQgm6SAZyBBABGEASGAoEdG9vbBgCIAEoCUIKukgHcgUQARiAARIdCglhcmd1bWVudHMYAyABKAxCCrpIB3oFGICAwAESLgoFZ3JhbnQYBCABKAsyFy5yZWV2ZS5jb21tb24udjEuU2lnbmVkQga6SAPIAQEiGQoGQ2FuY2VsEg8KB2NhbGxfaWQYASABKAkiPAoGU2V0dGxlEg8KB2NhbGxfaWQYASABKAkSDAoEdG9vbBgCIAEoCRITCgthcmdzX2RpZ2VzdBgDIAEoCSKTAQoFRXZlbnQSJwoFaGVsbG8YASABKAsyFi5yZWV2ZS5kZXZpY2UudjEuSGVsbG9IABIpCgZvdXRwdXQYAiABKAsyFy5yZWV2ZS5kZXZpY2UudjEuT3V0cHV0SAASLQoIZmluaXNoZWQYAyABKAsyGS5yZWV2ZS5kZXZpY2UudjEuRmluaXNoZWRIAEIHCgVldmVudCI0CgVIZWxsbxIrCghtYW5pZmVzdBgBIAEoCzIZLnJlZXZlLmNvbW1vbi52MS5FbnZlbG9wZSJoCgZPdXRwdXQSDwoHY2FsbF9pZBgBIAEoCRIQCghzZXF1ZW5jZRgCIAEoDRItCgZzdHJlYW0YAyABKA4yHS5yZWV2ZS5kZXZpY2UudjEuT3V0cHV0U3RyZWFtEgwKBGRhdGEYBCABKAwivgEKCEZpbmlzaGVkEg8KB2NhbGxfaWQYASABKAkSKQoHb3V0Y29tZRgCIAEoDjIYLnJlZXZlLmRldmljZS52MS5PdXRjb21lEg4KBm91dHB1dBgDIAEoDBIrCgVlcnJvchgEIAEoCzIcLnJlZXZlLmNvbW1vbi52MS5FcnJvckRldGFpbBIPCgdtZXNzYWdlGAUgASgJEigKB3JlY2VpcHQYBiABKAsyFy5yZWV2ZS5jb21tb24udjEuU2lnbmVkKmEKDE91dHB1dFN0cmVhbRIdChlPVVRQVVRfU1RSRUFNX1VOU1BFQ0lGSUVEEAASGAoUT1VUUFVUX1NUUkVBTV9TVERPVVQQARIYChRPVVRQVVRfU1RSRUFNX1NUREVSUhACMpADChJEZXZpY2VBZ2VudFNlcnZpY2USZgoLR2V0TWFuaWZlc3QSIy5yZWV2ZS5kZXZpY2UudjEuR2V0TWFuaWZlc3RSZXF1ZXN0GiQucmVldmUuZGV2aWNlLnYxLkdldE1hbmlmZXN0UmVzcG9uc2UiDJACAfq7GAUKAwQBAxJVCgdFeGVjdXRlEh8ucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGVSZXF1ZXN0GiAucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGVSZXNwb25zZSIH+rsYAwoBBBJpCgxHZXRFeGVjdXRpb24SJC5yZWV2ZS5kZXZpY2UudjEuR2V0RXhlY3V0aW9uUmVxdWVzdBolLnJlZXZlLmRldmljZS52MS5HZXRFeGVjdXRpb25SZXNwb25zZSIMkAIB+rsYBQoDBAEDElAKBExpbmsSHC5yZWV2ZS5kZXZpY2UudjEuTGlua1JlcXVlc3QaHS5yZWV2ZS5kZXZpY2UudjEuTGlua1Jlc3BvbnNlIgf6uxgDCgEEKAEwAWIGcHJvdG8z", [file_buf_validate_validate, file_reeve_common_v1_access, file_reeve_common_v1_error, file_reeve_common_v1_signed, file_reeve_device_v1_receipt]);
+  fileDesc("CipyZWV2ZS9kZXZpY2UvdjEvZGV2aWNlX2FnZW50X3NlcnZpY2UucHJvdG8SD3JlZXZlLmRldmljZS52MSIUChJHZXRNYW5pZmVzdFJlcXVlc3QiQgoTR2V0TWFuaWZlc3RSZXNwb25zZRIrCghtYW5pZmVzdBgBIAEoCzIZLnJlZXZlLmNvbW1vbi52MS5FbnZlbG9wZSI/Cg5FeGVjdXRlUmVxdWVzdBItCgVzdGFydBgBIAEoCzIWLnJlZXZlLmRldmljZS52MS5TdGFydEIGukgDyAEBIj4KD0V4ZWN1dGVSZXNwb25zZRIrCghmaW5pc2hlZBgBIAEoCzIZLnJlZXZlLmRldmljZS52MS5GaW5pc2hlZCIxChNHZXRFeGVjdXRpb25SZXF1ZXN0EhoKB2NhbGxfaWQYASABKAlCCbpIBnIEEAEYQCJUChRHZXRFeGVjdXRpb25SZXNwb25zZRIPCgdydW5uaW5nGAEgASgIEisKCGZpbmlzaGVkGAIgASgLMhkucmVldmUuZGV2aWNlLnYxLkZpbmlzaGVkIm8KC0xpbmtSZXF1ZXN0EjUKCGNvbW1hbmRzGAEgAygLMhgucmVldmUuZGV2aWNlLnYxLkNvbW1hbmRCCbpIBpIBAxCACBIpCgdmcmFtaW5nGAIgASgLMhgucmVldmUuY29tbW9uLnYxLkZyYW1pbmciYQoMTGlua1Jlc3BvbnNlEiYKBmV2ZW50cxgBIAMoCzIWLnJlZXZlLmRldmljZS52MS5FdmVudBIpCgdmcmFtaW5nGAIgASgLMhgucmVldmUuY29tbW9uLnYxLkZyYW1pbmcivAEKB0NvbW1hbmQSJwoFc3RhcnQYASABKAsyFi5yZWV2ZS5kZXZpY2UudjEuU3RhcnRIABIpCgZjYW5jZWwYAiABKAsyFy5yZWV2ZS5kZXZpY2UudjEuQ2FuY2VsSAASKQoGc2V0dGxlGAMgASgLMhcucmVldmUuZGV2aWNlLnYxLlNldHRsZUgAEicKBXRydXN0GAQgASgLMhYucmVldmUuZGV2aWNlLnYxLlRydXN0SABCCQoHY29tbWFuZCIzCgVUcnVzdBIqCgdrZXlyaW5nGAEgASgLMhkucmVldmUuY29tbW9uLnYxLkVudmVsb3BlIowBCgVTdGFydBIaCgdjYWxsX2lkGAEgASgJQgm6SAZyBBABGEASGAoEdG9vbBgCIAEoCUIKukgHcgUQARiAARIdCglhcmd1bWVudHMYAyABKAxCCrpIB3oFGICAwAESLgoFZ3JhbnQYBCABKAsyFy5yZWV2ZS5jb21tb24udjEuU2lnbmVkQga6SAPIAQEiGQoGQ2FuY2VsEg8KB2NhbGxfaWQYASABKAkiPAoGU2V0dGxlEg8KB2NhbGxfaWQYASABKAkSDAoEdG9vbBgCIAEoCRITCgthcmdzX2RpZ2VzdBgDIAEoCSKTAQoFRXZlbnQSJwoFaGVsbG8YASABKAsyFi5yZWV2ZS5kZXZpY2UudjEuSGVsbG9IABIpCgZvdXRwdXQYAiABKAsyFy5yZWV2ZS5kZXZpY2UudjEuT3V0cHV0SAASLQoIZmluaXNoZWQYAyABKAsyGS5yZWV2ZS5kZXZpY2UudjEuRmluaXNoZWRIAEIHCgVldmVudCJjCgVIZWxsbxIrCghtYW5pZmVzdBgBIAEoCzIZLnJlZXZlLmNvbW1vbi52MS5FbnZlbG9wZRIUCgxhdHRhY2hfY291bnQYAiABKAQSFwoPa2V5cmluZ192ZXJzaW9uGAMgASgEImgKBk91dHB1dBIPCgdjYWxsX2lkGAEgASgJEhAKCHNlcXVlbmNlGAIgASgNEi0KBnN0cmVhbRgDIAEoDjIdLnJlZXZlLmRldmljZS52MS5PdXRwdXRTdHJlYW0SDAoEZGF0YRgEIAEoDCK+AQoIRmluaXNoZWQSDwoHY2FsbF9pZBgBIAEoCRIpCgdvdXRjb21lGAIgASgOMhgucmVldmUuZGV2aWNlLnYxLk91dGNvbWUSDgoGb3V0cHV0GAMgASgMEisKBWVycm9yGAQgASgLMhwucmVldmUuY29tbW9uLnYxLkVycm9yRGV0YWlsEg8KB21lc3NhZ2UYBSABKAkSKAoHcmVjZWlwdBgGIAEoCzIXLnJlZXZlLmNvbW1vbi52MS5TaWduZWQqYQoMT3V0cHV0U3RyZWFtEh0KGU9VVFBVVF9TVFJFQU1fVU5TUEVDSUZJRUQQABIYChRPVVRQVVRfU1RSRUFNX1NURE9VVBABEhgKFE9VVFBVVF9TVFJFQU1fU1RERVJSEAIykAMKEkRldmljZUFnZW50U2VydmljZRJmCgtHZXRNYW5pZmVzdBIjLnJlZXZlLmRldmljZS52MS5HZXRNYW5pZmVzdFJlcXVlc3QaJC5yZWV2ZS5kZXZpY2UudjEuR2V0TWFuaWZlc3RSZXNwb25zZSIMkAIB+rsYBQoDBAEDElUKB0V4ZWN1dGUSHy5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0ZVJlcXVlc3QaIC5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0ZVJlc3BvbnNlIgf6uxgDCgEEEmkKDEdldEV4ZWN1dGlvbhIkLnJlZXZlLmRldmljZS52MS5HZXRFeGVjdXRpb25SZXF1ZXN0GiUucmVldmUuZGV2aWNlLnYxLkdldEV4ZWN1dGlvblJlc3BvbnNlIgyQAgH6uxgFCgMEAQMSUAoETGluaxIcLnJlZXZlLmRldmljZS52MS5MaW5rUmVxdWVzdBodLnJlZXZlLmRldmljZS52MS5MaW5rUmVzcG9uc2UiB/q7GAMKAQQoATABYgZwcm90bzM", [file_buf_validate_validate, file_reeve_common_v1_access, file_reeve_common_v1_error, file_reeve_common_v1_framing, file_reeve_common_v1_signed, file_reeve_device_v1_receipt]);
 
 /**
  * Asks for the manifest.
@@ -161,6 +163,13 @@ export type LinkRequest = Message<"reeve.device.v1.LinkRequest"> & {
    * @generated from field: repeated reeve.device.v1.Command commands = 1;
    */
   commands: Command[];
+
+  /**
+   * The frame's number and window.
+   *
+   * @generated from field: reeve.common.v1.Framing framing = 2;
+   */
+  framing?: Framing | undefined;
 };
 
 /**
@@ -182,6 +191,13 @@ export type LinkResponse = Message<"reeve.device.v1.LinkResponse"> & {
    * @generated from field: repeated reeve.device.v1.Event events = 1;
    */
   events: Event[];
+
+  /**
+   * The frame's number and window.
+   *
+   * @generated from field: reeve.common.v1.Framing framing = 2;
+   */
+  framing?: Framing | undefined;
 };
 
 /**
@@ -226,6 +242,14 @@ export type Command = Message<"reeve.device.v1.Command"> & {
      */
     value: Settle;
     case: "settle";
+  } | {
+    /**
+     * Take over the keys that sign grants from now on.
+     *
+     * @generated from field: reeve.device.v1.Trust trust = 4;
+     */
+    value: Trust;
+    case: "trust";
   } | { case: undefined; value?: undefined };
 };
 
@@ -235,6 +259,27 @@ export type Command = Message<"reeve.device.v1.Command"> & {
  */
 export const CommandSchema: GenMessage<Command> = /*@__PURE__*/
   messageDesc(file_reeve_device_v1_device_agent_service, 8);
+
+/**
+ * The keys that sign grants, signed by one that the device trusts already.
+ *
+ * @generated from message reeve.device.v1.Trust
+ */
+export type Trust = Message<"reeve.device.v1.Trust"> & {
+  /**
+   * A reeve.common.v1.Keyring. A device takes over only a version above its own. Required.
+   *
+   * @generated from field: reeve.common.v1.Envelope keyring = 1;
+   */
+  keyring?: Envelope | undefined;
+};
+
+/**
+ * Describes the message reeve.device.v1.Trust.
+ * Use `create(TrustSchema)` to create a new message.
+ */
+export const TrustSchema: GenMessage<Trust> = /*@__PURE__*/
+  messageDesc(file_reeve_device_v1_device_agent_service, 9);
 
 /**
  * Run one granted call.
@@ -276,7 +321,7 @@ export type Start = Message<"reeve.device.v1.Start"> & {
  * Use `create(StartSchema)` to create a new message.
  */
 export const StartSchema: GenMessage<Start> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 9);
+  messageDesc(file_reeve_device_v1_device_agent_service, 10);
 
 /**
  * Cancel one call: its whole process tree is killed.
@@ -297,7 +342,7 @@ export type Cancel = Message<"reeve.device.v1.Cancel"> & {
  * Use `create(CancelSchema)` to create a new message.
  */
 export const CancelSchema: GenMessage<Cancel> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 10);
+  messageDesc(file_reeve_device_v1_device_agent_service, 11);
 
 /**
  * Settle one call: a running one goes on, an ended one is told again, and one that was never started never will be.
@@ -332,7 +377,7 @@ export type Settle = Message<"reeve.device.v1.Settle"> & {
  * Use `create(SettleSchema)` to create a new message.
  */
 export const SettleSchema: GenMessage<Settle> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 11);
+  messageDesc(file_reeve_device_v1_device_agent_service, 12);
 
 /**
  * One event.
@@ -377,7 +422,7 @@ export type Event = Message<"reeve.device.v1.Event"> & {
  * Use `create(EventSchema)` to create a new message.
  */
 export const EventSchema: GenMessage<Event> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 12);
+  messageDesc(file_reeve_device_v1_device_agent_service, 13);
 
 /**
  * Who the device is.
@@ -391,6 +436,21 @@ export type Hello = Message<"reeve.device.v1.Hello"> & {
    * @generated from field: reeve.common.v1.Envelope manifest = 1;
    */
   manifest?: Envelope | undefined;
+
+  /**
+   * How often this device has dialled, this time included, kept on its disk: a number that comes twice shows that the
+   * device's state was copied. 0 where the device was dialled. System managed.
+   *
+   * @generated from field: uint64 attach_count = 2;
+   */
+  attachCount: bigint;
+
+  /**
+   * The version of the keys that it trusts for grants. System managed.
+   *
+   * @generated from field: uint64 keyring_version = 3;
+   */
+  keyringVersion: bigint;
 };
 
 /**
@@ -398,7 +458,7 @@ export type Hello = Message<"reeve.device.v1.Hello"> & {
  * Use `create(HelloSchema)` to create a new message.
  */
 export const HelloSchema: GenMessage<Hello> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 13);
+  messageDesc(file_reeve_device_v1_device_agent_service, 14);
 
 /**
  * Something a tool printed while it ran.
@@ -440,7 +500,7 @@ export type Output = Message<"reeve.device.v1.Output"> & {
  * Use `create(OutputSchema)` to create a new message.
  */
 export const OutputSchema: GenMessage<Output> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 14);
+  messageDesc(file_reeve_device_v1_device_agent_service, 15);
 
 /**
  * How a call ended.
@@ -496,7 +556,7 @@ export type Finished = Message<"reeve.device.v1.Finished"> & {
  * Use `create(FinishedSchema)` to create a new message.
  */
 export const FinishedSchema: GenMessage<Finished> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 15);
+  messageDesc(file_reeve_device_v1_device_agent_service, 16);
 
 /**
  * Which stream of a program an output came from.

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/device/v1/device.proto.
  */
 export const file_reeve_device_v1_device: GenFile = /*@__PURE__*/
-  fileDesc("ChxyZWV2ZS9kZXZpY2UvdjEvZGV2aWNlLnByb3RvEg9yZWV2ZS5kZXZpY2UudjEiwQMKBkRldmljZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjMKBmxhYmVscxgDIAMoCzIjLnJlZXZlLmRldmljZS52MS5EZXZpY2UuTGFiZWxzRW50cnkSKAoEbGluaxgEIAEoDjIaLnJlZXZlLmRldmljZS52MS5MaW5rU3RhdGUSIwoEbW9kZRgFIAEoDjIVLnJlZXZlLmRldmljZS52MS5Nb2RlEhcKD21hbmlmZXN0X2RpZ2VzdBgGIAEoCRIQCghwbGF0Zm9ybRgHIAEoCRIVCg1hZ2VudF92ZXJzaW9uGAggASgJEi4KB3NhbmRib3gYCSABKA4yHS5yZWV2ZS5kZXZpY2UudjEuU2FuZGJveExldmVsEg0KBXRvb2xzGAogAygJEjUKC3VuYXZhaWxhYmxlGAsgAygLMiAucmVldmUuZGV2aWNlLnYxLlVuYXZhaWxhYmxlVG9vbBIyCg5sYXN0X3NlZW5fdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASIsCg9VbmF2YWlsYWJsZVRvb2wSDAoEdG9vbBgBIAEoCRILCgN3aHkYAiABKAkqSAoETW9kZRIUChBNT0RFX1VOU1BFQ0lGSUVEEAASDQoJTU9ERV9VU0VSEAESDQoJTU9ERV9TVURPEAISDAoITU9ERV9BTEwQAypWCglMaW5rU3RhdGUSGgoWTElOS19TVEFURV9VTlNQRUNJRklFRBAAEhUKEUxJTktfU1RBVEVfT05MSU5FEAESFgoSTElOS19TVEFURV9PRkZMSU5FEAIqeAoMU2FuZGJveExldmVsEh0KGVNBTkRCT1hfTEVWRUxfVU5TUEVDSUZJRUQQABIWChJTQU5EQk9YX0xFVkVMX05PTkUQARIZChVTQU5EQk9YX0xFVkVMX1BST0NFU1MQAhIWChJTQU5EQk9YX0xFVkVMX0ZVTEwQA2IGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("ChxyZWV2ZS9kZXZpY2UvdjEvZGV2aWNlLnByb3RvEg9yZWV2ZS5kZXZpY2UudjEigwQKBkRldmljZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjMKBmxhYmVscxgDIAMoCzIjLnJlZXZlLmRldmljZS52MS5EZXZpY2UuTGFiZWxzRW50cnkSKAoEbGluaxgEIAEoDjIaLnJlZXZlLmRldmljZS52MS5MaW5rU3RhdGUSIwoEbW9kZRgFIAEoDjIVLnJlZXZlLmRldmljZS52MS5Nb2RlEhcKD21hbmlmZXN0X2RpZ2VzdBgGIAEoCRIQCghwbGF0Zm9ybRgHIAEoCRIVCg1hZ2VudF92ZXJzaW9uGAggASgJEi4KB3NhbmRib3gYCSABKA4yHS5yZWV2ZS5kZXZpY2UudjEuU2FuZGJveExldmVsEg0KBXRvb2xzGAogAygJEjUKC3VuYXZhaWxhYmxlGAsgAygLMiAucmVldmUuZGV2aWNlLnYxLlVuYXZhaWxhYmxlVG9vbBIyCg5sYXN0X3NlZW5fdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoJbGlua19tb2RlGA0gASgOMhkucmVldmUuZGV2aWNlLnYxLkxpbmtNb2RlEhIKCnJlcGxpY2FfaWQYDiABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASIsCg9VbmF2YWlsYWJsZVRvb2wSDAoEdG9vbBgBIAEoCRILCgN3aHkYAiABKAkqSAoETW9kZRIUChBNT0RFX1VOU1BFQ0lGSUVEEAASDQoJTU9ERV9VU0VSEAESDQoJTU9ERV9TVURPEAISDAoITU9ERV9BTEwQAypWCglMaW5rU3RhdGUSGgoWTElOS19TVEFURV9VTlNQRUNJRklFRBAAEhUKEUxJTktfU1RBVEVfT05MSU5FEAESFgoSTElOS19TVEFURV9PRkZMSU5FEAIqUQoITGlua01vZGUSGQoVTElOS19NT0RFX1VOU1BFQ0lGSUVEEAASFAoQTElOS19NT0RFX0FUVEFDSBABEhQKEExJTktfTU9ERV9ESVJFQ1QQAip4CgxTYW5kYm94TGV2ZWwSHQoZU0FOREJPWF9MRVZFTF9VTlNQRUNJRklFRBAAEhYKElNBTkRCT1hfTEVWRUxfTk9ORRABEhkKFVNBTkRCT1hfTEVWRUxfUFJPQ0VTUxACEhYKElNBTkRCT1hfTEVWRUxfRlVMTBADYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * A machine with a device agent.
@@ -105,6 +105,20 @@ export type Device = Message<"reeve.device.v1.Device"> & {
    * @generated from field: google.protobuf.Timestamp last_seen_time = 12;
    */
   lastSeenTime?: Timestamp | undefined;
+
+  /**
+   * How it is reached. System managed.
+   *
+   * @generated from field: reeve.device.v1.LinkMode link_mode = 13;
+   */
+  linkMode: LinkMode;
+
+  /**
+   * The replica of the registry that holds its stream. Empty where none does. System managed.
+   *
+   * @generated from field: string replica_id = 14;
+   */
+  replicaId: string;
 };
 
 /**
@@ -232,6 +246,47 @@ export const LinkStateSchema: GenEnum<LinkState> = /*@__PURE__*/
   enumDesc(file_reeve_device_v1_device, 1);
 
 /**
+ * How a device is reached.
+ *
+ * @generated from enum reeve.device.v1.LinkMode
+ */
+export const LinkMode = {
+  /**
+   * Not known.
+   *
+   * @generated from enum value: LINK_MODE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * It dials the control plane and holds a stream open.
+   *
+   * @generated from enum value: LINK_MODE_ATTACH = 1;
+   */
+  ATTACH: 1,
+
+  /**
+   * The control plane dials it.
+   *
+   * @generated from enum value: LINK_MODE_DIRECT = 2;
+   */
+  DIRECT: 2,
+} as const;
+
+/**
+ * How a device is reached.
+ *
+ * @generated from enum reeve.device.v1.LinkMode
+ */
+export type LinkMode = (typeof LinkMode)[keyof typeof LinkMode] | UnknownEnum;
+
+/**
+ * Describes the enum reeve.device.v1.LinkMode.
+ */
+export const LinkModeSchema: GenEnum<LinkMode> = /*@__PURE__*/
+  enumDesc(file_reeve_device_v1_device, 2);
+
+/**
  * How far a device keeps a program it runs apart from the rest of the machine.
  *
  * @generated from enum reeve.device.v1.SandboxLevel
@@ -277,5 +332,5 @@ export type SandboxLevel = (typeof SandboxLevel)[keyof typeof SandboxLevel] | Un
  * Describes the enum reeve.device.v1.SandboxLevel.
  */
 export const SandboxLevelSchema: GenEnum<SandboxLevel> = /*@__PURE__*/
-  enumDesc(file_reeve_device_v1_device, 2);
+  enumDesc(file_reeve_device_v1_device, 3);
 

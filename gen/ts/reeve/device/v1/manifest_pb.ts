@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/device/v1/manifest.proto.
  */
 export const file_reeve_device_v1_manifest: GenFile = /*@__PURE__*/
-  fileDesc("Ch5yZWV2ZS9kZXZpY2UvdjEvbWFuaWZlc3QucHJvdG8SD3JlZXZlLmRldmljZS52MSKcAwoITWFuaWZlc3QSDwoHdmVyc2lvbhgBIAEoDRIRCglkZXZpY2VfaWQYAiABKAkSDAoEbmFtZRgDIAEoCRImCgZsYWJlbHMYBCADKAsyFi5yZWV2ZS5kZXZpY2UudjEuTGFiZWwSIwoEbW9kZRgFIAEoDjIVLnJlZXZlLmRldmljZS52MS5Nb2RlEhQKDGNhcGFiaWxpdGllcxgGIAMoCRISCgpyZWFkX3Jvb3RzGAcgAygJEhMKC3dyaXRlX3Jvb3RzGAggAygJEhIKCnB1YmxpY19rZXkYCSABKAwSLgoHc2FuZGJveBgKIAEoDjIdLnJlZXZlLmRldmljZS52MS5TYW5kYm94TGV2ZWwSEAoIcGxhdGZvcm0YCyABKAkSFQoNYWdlbnRfdmVyc2lvbhgMIAEoCRI1Cgt1bmF2YWlsYWJsZRgNIAMoCzIgLnJlZXZlLmRldmljZS52MS5VbmF2YWlsYWJsZVRvb2wSLgoKaXNzdWVfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiIwoFTGFiZWwSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJYgZwcm90bzM", [file_google_protobuf_timestamp, file_reeve_device_v1_device]);
+  fileDesc("Ch5yZWV2ZS9kZXZpY2UvdjEvbWFuaWZlc3QucHJvdG8SD3JlZXZlLmRldmljZS52MSLSAwoITWFuaWZlc3QSDwoHdmVyc2lvbhgBIAEoDRIRCglkZXZpY2VfaWQYAiABKAkSDAoEbmFtZRgDIAEoCRImCgZsYWJlbHMYBCADKAsyFi5yZWV2ZS5kZXZpY2UudjEuTGFiZWwSIwoEbW9kZRgFIAEoDjIVLnJlZXZlLmRldmljZS52MS5Nb2RlEhQKDGNhcGFiaWxpdGllcxgGIAMoCRISCgpyZWFkX3Jvb3RzGAcgAygJEhMKC3dyaXRlX3Jvb3RzGAggAygJEhIKCnB1YmxpY19rZXkYCSABKAwSLgoHc2FuZGJveBgKIAEoDjIdLnJlZXZlLmRldmljZS52MS5TYW5kYm94TGV2ZWwSEAoIcGxhdGZvcm0YCyABKAkSFQoNYWdlbnRfdmVyc2lvbhgMIAEoCRI1Cgt1bmF2YWlsYWJsZRgNIAMoCzIgLnJlZXZlLmRldmljZS52MS5VbmF2YWlsYWJsZVRvb2wSLgoKaXNzdWVfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNAoJYW5ub3VuY2VkGA8gAygLMiEucmVldmUuZGV2aWNlLnYxLkFubm91bmNlZFNlcnZpY2UiSQoQQW5ub3VuY2VkU2VydmljZRIMCgRuYW1lGAEgASgJEg8KB3NlcnZpY2UYAiABKAkSFgoOZGVzY3JpcHRvcl9zZXQYAyABKAwiIwoFTGFiZWwSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJYgZwcm90bzM", [file_google_protobuf_timestamp, file_reeve_device_v1_device]);
 
 /**
  * A device's own statement of what it lets be done. Signed by the device's key; the device refuses anything else,
@@ -122,6 +122,13 @@ export type Manifest = Message<"reeve.device.v1.Manifest"> & {
    * @generated from field: google.protobuf.Timestamp issue_time = 14;
    */
   issueTime?: Timestamp | undefined;
+
+  /**
+   * Services of this machine whose annotated RPCs it offers as tools. Set by its owner.
+   *
+   * @generated from field: repeated reeve.device.v1.AnnouncedService announced = 15;
+   */
+  announced: AnnouncedService[];
 };
 
 /**
@@ -130,6 +137,41 @@ export type Manifest = Message<"reeve.device.v1.Manifest"> & {
  */
 export const ManifestSchema: GenMessage<Manifest> = /*@__PURE__*/
   messageDesc(file_reeve_device_v1_manifest, 0);
+
+/**
+ * A gRPC service of the machine, or of one it can reach, whose RPCs become tools named "<name>:<tool>".
+ *
+ * @generated from message reeve.device.v1.AnnouncedService
+ */
+export type AnnouncedService = Message<"reeve.device.v1.AnnouncedService"> & {
+  /**
+   * The name its tools begin with: lower case letters, digits and "-", at most 32. Set by the device's owner.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The service's full name, such as "acme.printer.v1.Printer". System managed.
+   *
+   * @generated from field: string service = 2;
+   */
+  service: string;
+
+  /**
+   * The google.protobuf.FileDescriptorSet that defines it, with all its imports. System managed.
+   *
+   * @generated from field: bytes descriptor_set = 3;
+   */
+  descriptorSet: Uint8Array;
+};
+
+/**
+ * Describes the message reeve.device.v1.AnnouncedService.
+ * Use `create(AnnouncedServiceSchema)` to create a new message.
+ */
+export const AnnouncedServiceSchema: GenMessage<AnnouncedService> = /*@__PURE__*/
+  messageDesc(file_reeve_device_v1_manifest, 1);
 
 /**
  * A label. A list of these, sorted by key, stands for a map wherever bytes are signed.
@@ -157,5 +199,5 @@ export type Label = Message<"reeve.device.v1.Label"> & {
  * Use `create(LabelSchema)` to create a new message.
  */
 export const LabelSchema: GenMessage<Label> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_manifest, 1);
+  messageDesc(file_reeve_device_v1_manifest, 2);
 

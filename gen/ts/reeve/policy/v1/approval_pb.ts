@@ -14,7 +14,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/policy/v1/approval.proto.
  */
 export const file_reeve_policy_v1_approval: GenFile = /*@__PURE__*/
-  fileDesc("Ch5yZWV2ZS9wb2xpY3kvdjEvYXBwcm92YWwucHJvdG8SD3JlZXZlLnBvbGljeS52MSLWAQoIQXBwcm92YWwSCgoCaWQYASABKAkSKwoEc3BlYxgCIAEoCzIdLnJlZXZlLnBvbGljeS52MS5BcHByb3ZhbFNwZWMSLwoGc3RhdHVzGAMgASgLMh8ucmVldmUucG9saWN5LnYxLkFwcHJvdmFsU3RhdHVzEi8KC2NyZWF0ZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAigwIKDEFwcHJvdmFsU3BlYxIPCgdjYWxsX2lkGAEgASgJEhEKCWRldmljZV9pZBgCIAEoCRITCgtkZXZpY2VfbmFtZRgDIAEoCRIMCgR0b29sGAQgASgJEioKCWFyZ3VtZW50cxgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEwoLYXJnc19kaWdlc3QYBiABKAkSFAoMcHJpbmNpcGFsX2lkGAcgASgJEg8KB3B1cnBvc2UYCCABKAkSEAoIcnVsZV9pZHMYCSADKAkSDwoHbWVzc2FnZRgKIAEoCRIMCgRjYXJkGAsgASgJEhMKC2NhcmRfZGlnZXN0GAwgASgJIqYBCg5BcHByb3ZhbFN0YXR1cxItCgVzdGF0ZRgBIAEoDjIeLnJlZXZlLnBvbGljeS52MS5BcHByb3ZhbFN0YXRlEhIKCmRlY2lkZWRfYnkYAiABKAkSDwoHY2hhbm5lbBgDIAEoCRIPCgdjb21tZW50GAQgASgJEi8KC2RlY2lkZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCqfAQoNQXBwcm92YWxTdGF0ZRIeChpBUFBST1ZBTF9TVEFURV9VTlNQRUNJRklFRBAAEhoKFkFQUFJPVkFMX1NUQVRFX1BFTkRJTkcQARIbChdBUFBST1ZBTF9TVEFURV9BUFBST1ZFRBACEhkKFUFQUFJPVkFMX1NUQVRFX0RFTklFRBADEhoKFkFQUFJPVkFMX1NUQVRFX0VYUElSRUQQBGIGcHJvdG8z", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("Ch5yZWV2ZS9wb2xpY3kvdjEvYXBwcm92YWwucHJvdG8SD3JlZXZlLnBvbGljeS52MSLWAQoIQXBwcm92YWwSCgoCaWQYASABKAkSKwoEc3BlYxgCIAEoCzIdLnJlZXZlLnBvbGljeS52MS5BcHByb3ZhbFNwZWMSLwoGc3RhdHVzGAMgASgLMh8ucmVldmUucG9saWN5LnYxLkFwcHJvdmFsU3RhdHVzEi8KC2NyZWF0ZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAitQIKDEFwcHJvdmFsU3BlYxIPCgdjYWxsX2lkGAEgASgJEhEKCWRldmljZV9pZBgCIAEoCRITCgtkZXZpY2VfbmFtZRgDIAEoCRIMCgR0b29sGAQgASgJEioKCWFyZ3VtZW50cxgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEwoLYXJnc19kaWdlc3QYBiABKAkSFAoMcHJpbmNpcGFsX2lkGAcgASgJEg8KB3B1cnBvc2UYCCABKAkSEAoIcnVsZV9pZHMYCSADKAkSDwoHbWVzc2FnZRgKIAEoCRIMCgRjYXJkGAsgASgJEhMKC2NhcmRfZGlnZXN0GAwgASgJEjAKB2RldmljZXMYDSADKAsyHy5yZWV2ZS5wb2xpY3kudjEuQXBwcm92YWxEZXZpY2UiKgoOQXBwcm92YWxEZXZpY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCSKmAQoOQXBwcm92YWxTdGF0dXMSLQoFc3RhdGUYASABKA4yHi5yZWV2ZS5wb2xpY3kudjEuQXBwcm92YWxTdGF0ZRISCgpkZWNpZGVkX2J5GAIgASgJEg8KB2NoYW5uZWwYAyABKAkSDwoHY29tbWVudBgEIAEoCRIvCgtkZWNpZGVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAqnwEKDUFwcHJvdmFsU3RhdGUSHgoaQVBQUk9WQUxfU1RBVEVfVU5TUEVDSUZJRUQQABIaChZBUFBST1ZBTF9TVEFURV9QRU5ESU5HEAESGwoXQVBQUk9WQUxfU1RBVEVfQVBQUk9WRUQQAhIZChVBUFBST1ZBTF9TVEFURV9ERU5JRUQQAxIaChZBUFBST1ZBTF9TVEFURV9FWFBJUkVEEARiBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * One held call and what became of it. The first decision wins and is final.
@@ -154,6 +154,13 @@ export type ApprovalSpec = Message<"reeve.policy.v1.ApprovalSpec"> & {
    * @generated from field: string card_digest = 12;
    */
   cardDigest: string;
+
+  /**
+   * The devices of a fan-out, by name, when the approval is for the whole of it; device_id is then the first. System managed.
+   *
+   * @generated from field: repeated reeve.policy.v1.ApprovalDevice devices = 13;
+   */
+  devices: ApprovalDevice[];
 };
 
 /**
@@ -162,6 +169,34 @@ export type ApprovalSpec = Message<"reeve.policy.v1.ApprovalSpec"> & {
  */
 export const ApprovalSpecSchema: GenMessage<ApprovalSpec> = /*@__PURE__*/
   messageDesc(file_reeve_policy_v1_approval, 1);
+
+/**
+ * One device of a fan-out.
+ *
+ * @generated from message reeve.policy.v1.ApprovalDevice
+ */
+export type ApprovalDevice = Message<"reeve.policy.v1.ApprovalDevice"> & {
+  /**
+   * Its id. System managed.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Its name. System managed.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message reeve.policy.v1.ApprovalDevice.
+ * Use `create(ApprovalDeviceSchema)` to create a new message.
+ */
+export const ApprovalDeviceSchema: GenMessage<ApprovalDevice> = /*@__PURE__*/
+  messageDesc(file_reeve_policy_v1_approval, 2);
 
 /**
  * Where an approval stands.
@@ -210,7 +245,7 @@ export type ApprovalStatus = Message<"reeve.policy.v1.ApprovalStatus"> & {
  * Use `create(ApprovalStatusSchema)` to create a new message.
  */
 export const ApprovalStatusSchema: GenMessage<ApprovalStatus> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_approval, 2);
+  messageDesc(file_reeve_policy_v1_approval, 3);
 
 /**
  * Where an approval stands.

@@ -9,11 +9,13 @@ import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { Outcome } from "../../audit/v1/record_pb.ts";
+import type { DeviceIdentity, Outcome } from "../../audit/v1/record_pb.ts";
 import { file_reeve_audit_v1_record } from "../../audit/v1/record_pb.ts";
 import { file_reeve_common_v1_access } from "../../common/v1/access_pb.ts";
 import type { ErrorDetail } from "../../common/v1/error_pb.ts";
 import { file_reeve_common_v1_error } from "../../common/v1/error_pb.ts";
+import type { Envelope } from "../../common/v1/signed_pb.ts";
+import { file_reeve_common_v1_signed } from "../../common/v1/signed_pb.ts";
 import type { Decision, DecisionRequest } from "./decision_pb.ts";
 import { file_reeve_policy_v1_decision } from "./decision_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -22,7 +24,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/policy/v1/policy_service.proto.
  */
 export const file_reeve_policy_v1_policy_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRyZWV2ZS9wb2xpY3kvdjEvcG9saWN5X3NlcnZpY2UucHJvdG8SD3JlZXZlLnBvbGljeS52MSJNChBBdXRob3JpemVSZXF1ZXN0EjkKB3JlcXVlc3QYASABKAsyIC5yZWV2ZS5wb2xpY3kudjEuRGVjaXNpb25SZXF1ZXN0Qga6SAPIAQEiQAoRQXV0aG9yaXplUmVzcG9uc2USKwoIZGVjaXNpb24YASABKAsyGS5yZWV2ZS5wb2xpY3kudjEuRGVjaXNpb24iSwoORXhwbGFpblJlcXVlc3QSOQoHcmVxdWVzdBgBIAEoCzIgLnJlZXZlLnBvbGljeS52MS5EZWNpc2lvblJlcXVlc3RCBrpIA8gBASJ1Cg9FeHBsYWluUmVzcG9uc2USDgoGZWZmZWN0GAEgASgJEikKBXJ1bGVzGAIgAygLMhoucmVldmUucG9saWN5LnYxLlJ1bGVUcmFjZRIPCgdtZXNzYWdlGAMgASgJEhYKDnBvbGljeV92ZXJzaW9uGAQgASgJIkwKCVJ1bGVUcmFjZRIPCgdydWxlX2lkGAEgASgJEg4KBmVmZmVjdBgCIAEoCRIPCgdtYXRjaGVkGAMgASgIEg0KBWVycm9yGAQgASgJIhIKEEdldFBvbGljeVJlcXVlc3QicgoRR2V0UG9saWN5UmVzcG9uc2USDAoEdGV4dBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEi0KCWxvYWRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHcmVmdXNlZBgEIAEoCSIUChJHZXRHcmFudEtleVJlcXVlc3QiQQoTR2V0R3JhbnRLZXlSZXNwb25zZRISCgpwdWJsaWNfa2V5GAEgASgMEhYKDmNoZWNrcG9pbnRfa2V5GAIgASgJIkYKC0xpbmtSZXF1ZXN0EjcKCXF1ZXN0aW9ucxgBIAMoCzIZLnJlZXZlLnBvbGljeS52MS5RdWVzdGlvbkIJukgGkgEDEIAIIjgKDExpbmtSZXNwb25zZRIoCgdhbnN3ZXJzGAEgAygLMhcucmVldmUucG9saWN5LnYxLkFuc3dlciLqAQoIUXVlc3Rpb24SCgoCaWQYASABKAQSNQoJYXV0aG9yaXplGAIgASgLMiAucmVldmUucG9saWN5LnYxLkRlY2lzaW9uUmVxdWVzdEgAEjgKDmF3YWl0X2FwcHJvdmFsGAMgASgLMh4ucmVldmUucG9saWN5LnYxLkF3YWl0QXBwcm92YWxIABIqCgdvdXRjb21lGAQgASgLMhcucmVldmUuYXVkaXQudjEuT3V0Y29tZUgAEikKBmZvcmdldBgFIAEoCzIXLnJlZXZlLnBvbGljeS52MS5Gb3JnZXRIAEIKCghxdWVzdGlvbiIkCg1Bd2FpdEFwcHJvdmFsEhMKC2FwcHJvdmFsX2lkGAEgASgJIh0KBkZvcmdldBITCgtxdWVzdGlvbl9pZBgBIAEoBCKpAQoGQW5zd2VyEgoKAmlkGAEgASgEEi0KCGRlY2lzaW9uGAIgASgLMhkucmVldmUucG9saWN5LnYxLkRlY2lzaW9uSAASLQoIcmVjb3JkZWQYAyABKAsyGS5yZWV2ZS5wb2xpY3kudjEuUmVjb3JkZWRIABIrCgdmYWlsdXJlGAQgASgLMhgucmVldmUucG9saWN5LnYxLkZhaWx1cmVIAEIICgZhbnN3ZXIiHwoIUmVjb3JkZWQSEwoLYXVkaXRfaW5kZXgYASABKAQiRwoHRmFpbHVyZRIrCgVlcnJvchgBIAEoCzIcLnJlZXZlLmNvbW1vbi52MS5FcnJvckRldGFpbBIPCgdtZXNzYWdlGAIgASgJMuQDCg1Qb2xpY3lTZXJ2aWNlElsKCUF1dGhvcml6ZRIhLnJlZXZlLnBvbGljeS52MS5BdXRob3JpemVSZXF1ZXN0GiIucmVldmUucG9saWN5LnYxLkF1dGhvcml6ZVJlc3BvbnNlIgf6uxgDCgEEEloKB0V4cGxhaW4SHy5yZWV2ZS5wb2xpY3kudjEuRXhwbGFpblJlcXVlc3QaIC5yZWV2ZS5wb2xpY3kudjEuRXhwbGFpblJlc3BvbnNlIgyQAgH6uxgFCgMBAwQSYAoJR2V0UG9saWN5EiEucmVldmUucG9saWN5LnYxLkdldFBvbGljeVJlcXVlc3QaIi5yZWV2ZS5wb2xpY3kudjEuR2V0UG9saWN5UmVzcG9uc2UiDJACAfq7GAUKAwEDBBJmCgtHZXRHcmFudEtleRIjLnJlZXZlLnBvbGljeS52MS5HZXRHcmFudEtleVJlcXVlc3QaJC5yZWV2ZS5wb2xpY3kudjEuR2V0R3JhbnRLZXlSZXNwb25zZSIMkAIB+rsYBQoDAQMEElAKBExpbmsSHC5yZWV2ZS5wb2xpY3kudjEuTGlua1JlcXVlc3QaHS5yZWV2ZS5wb2xpY3kudjEuTGlua1Jlc3BvbnNlIgf6uxgDCgEEKAEwAWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_reeve_audit_v1_record, file_reeve_common_v1_access, file_reeve_common_v1_error, file_reeve_policy_v1_decision]);
+  fileDesc("CiRyZWV2ZS9wb2xpY3kvdjEvcG9saWN5X3NlcnZpY2UucHJvdG8SD3JlZXZlLnBvbGljeS52MSJNChBBdXRob3JpemVSZXF1ZXN0EjkKB3JlcXVlc3QYASABKAsyIC5yZWV2ZS5wb2xpY3kudjEuRGVjaXNpb25SZXF1ZXN0Qga6SAPIAQEiQAoRQXV0aG9yaXplUmVzcG9uc2USKwoIZGVjaXNpb24YASABKAsyGS5yZWV2ZS5wb2xpY3kudjEuRGVjaXNpb24iSwoORXhwbGFpblJlcXVlc3QSOQoHcmVxdWVzdBgBIAEoCzIgLnJlZXZlLnBvbGljeS52MS5EZWNpc2lvblJlcXVlc3RCBrpIA8gBASJ1Cg9FeHBsYWluUmVzcG9uc2USDgoGZWZmZWN0GAEgASgJEikKBXJ1bGVzGAIgAygLMhoucmVldmUucG9saWN5LnYxLlJ1bGVUcmFjZRIPCgdtZXNzYWdlGAMgASgJEhYKDnBvbGljeV92ZXJzaW9uGAQgASgJIkwKCVJ1bGVUcmFjZRIPCgdydWxlX2lkGAEgASgJEg4KBmVmZmVjdBgCIAEoCRIPCgdtYXRjaGVkGAMgASgIEg0KBWVycm9yGAQgASgJIhIKEEdldFBvbGljeVJlcXVlc3QicgoRR2V0UG9saWN5UmVzcG9uc2USDAoEdGV4dBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEi0KCWxvYWRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHcmVmdXNlZBgEIAEoCSIUChJHZXRHcmFudEtleVJlcXVlc3QiQQoTR2V0R3JhbnRLZXlSZXNwb25zZRISCgpwdWJsaWNfa2V5GAEgASgMEhYKDmNoZWNrcG9pbnRfa2V5GAIgASgJIkYKC0xpbmtSZXF1ZXN0EjcKCXF1ZXN0aW9ucxgBIAMoCzIZLnJlZXZlLnBvbGljeS52MS5RdWVzdGlvbkIJukgGkgEDEIAIIjgKDExpbmtSZXNwb25zZRIoCgdhbnN3ZXJzGAEgAygLMhcucmVldmUucG9saWN5LnYxLkFuc3dlciLdAgoIUXVlc3Rpb24SCgoCaWQYASABKAQSNQoJYXV0aG9yaXplGAIgASgLMiAucmVldmUucG9saWN5LnYxLkRlY2lzaW9uUmVxdWVzdEgAEjgKDmF3YWl0X2FwcHJvdmFsGAMgASgLMh4ucmVldmUucG9saWN5LnYxLkF3YWl0QXBwcm92YWxIABIqCgdvdXRjb21lGAQgASgLMhcucmVldmUuYXVkaXQudjEuT3V0Y29tZUgAEikKBmZvcmdldBgFIAEoCzIXLnJlZXZlLnBvbGljeS52MS5Gb3JnZXRIABI5Cg9kZXZpY2VfaWRlbnRpdHkYBiABKAsyHi5yZWV2ZS5hdWRpdC52MS5EZXZpY2VJZGVudGl0eUgAEjYKDWF3YWl0X2tleXJpbmcYByABKAsyHS5yZWV2ZS5wb2xpY3kudjEuQXdhaXRLZXlyaW5nSABCCgoIcXVlc3Rpb24iJAoNQXdhaXRBcHByb3ZhbBITCgthcHByb3ZhbF9pZBgBIAEoCSIdCgZGb3JnZXQSEwoLcXVlc3Rpb25faWQYASABKAQi2AEKBkFuc3dlchIKCgJpZBgBIAEoBBItCghkZWNpc2lvbhgCIAEoCzIZLnJlZXZlLnBvbGljeS52MS5EZWNpc2lvbkgAEi0KCHJlY29yZGVkGAMgASgLMhkucmVldmUucG9saWN5LnYxLlJlY29yZGVkSAASKwoHZmFpbHVyZRgEIAEoCzIYLnJlZXZlLnBvbGljeS52MS5GYWlsdXJlSAASLQoIa2V5cmluZ3MYBSABKAsyGS5yZWV2ZS5wb2xpY3kudjEuS2V5cmluZ3NIAEIICgZhbnN3ZXIiJQoMQXdhaXRLZXlyaW5nEhUKDWtub3duX3ZlcnNpb24YASABKAQiNwoIS2V5cmluZ3MSKwoIa2V5cmluZ3MYASADKAsyGS5yZWV2ZS5jb21tb24udjEuRW52ZWxvcGUiHwoIUmVjb3JkZWQSEwoLYXVkaXRfaW5kZXgYASABKAQiRwoHRmFpbHVyZRIrCgVlcnJvchgBIAEoCzIcLnJlZXZlLmNvbW1vbi52MS5FcnJvckRldGFpbBIPCgdtZXNzYWdlGAIgASgJMuQDCg1Qb2xpY3lTZXJ2aWNlElsKCUF1dGhvcml6ZRIhLnJlZXZlLnBvbGljeS52MS5BdXRob3JpemVSZXF1ZXN0GiIucmVldmUucG9saWN5LnYxLkF1dGhvcml6ZVJlc3BvbnNlIgf6uxgDCgEEEloKB0V4cGxhaW4SHy5yZWV2ZS5wb2xpY3kudjEuRXhwbGFpblJlcXVlc3QaIC5yZWV2ZS5wb2xpY3kudjEuRXhwbGFpblJlc3BvbnNlIgyQAgH6uxgFCgMBAwQSYAoJR2V0UG9saWN5EiEucmVldmUucG9saWN5LnYxLkdldFBvbGljeVJlcXVlc3QaIi5yZWV2ZS5wb2xpY3kudjEuR2V0UG9saWN5UmVzcG9uc2UiDJACAfq7GAUKAwEDBBJmCgtHZXRHcmFudEtleRIjLnJlZXZlLnBvbGljeS52MS5HZXRHcmFudEtleVJlcXVlc3QaJC5yZWV2ZS5wb2xpY3kudjEuR2V0R3JhbnRLZXlSZXNwb25zZSIMkAIB+rsYBQoDAQMEElAKBExpbmsSHC5yZWV2ZS5wb2xpY3kudjEuTGlua1JlcXVlc3QaHS5yZWV2ZS5wb2xpY3kudjEuTGlua1Jlc3BvbnNlIgf6uxgDCgEEKAEwAWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_reeve_audit_v1_record, file_reeve_common_v1_access, file_reeve_common_v1_error, file_reeve_common_v1_signed, file_reeve_policy_v1_decision]);
 
 /**
  * Asks for a decision.
@@ -257,7 +259,8 @@ export type GetGrantKeyResponse = Message<"reeve.policy.v1.GetGrantKeyResponse">
   publicKey: Uint8Array;
 
   /**
-   * The checkpoint verifier key of the audit log, in the form of C2SP signed notes. System managed.
+   * The verifier keys of the audit log's checkpoints, in the form of C2SP signed notes: every key that the log has had, one
+   * a line, the newest first. System managed.
    *
    * @generated from field: string checkpoint_key = 2;
    */
@@ -363,6 +366,22 @@ export type Question = Message<"reeve.policy.v1.Question"> & {
      */
     value: Forget;
     case: "forget";
+  } | {
+    /**
+     * Write down what became of a device's identity.
+     *
+     * @generated from field: reeve.audit.v1.DeviceIdentity device_identity = 6;
+     */
+    value: DeviceIdentity;
+    case: "deviceIdentity";
+  } | {
+    /**
+     * Return the newest keyring for grants, and wait for the next one where the asker has it already.
+     *
+     * @generated from field: reeve.policy.v1.AwaitKeyring await_keyring = 7;
+     */
+    value: AwaitKeyring;
+    case: "awaitKeyring";
   } | { case: undefined; value?: undefined };
 };
 
@@ -457,6 +476,14 @@ export type Answer = Message<"reeve.policy.v1.Answer"> & {
      */
     value: Failure;
     case: "failure";
+  } | {
+    /**
+     * The newest keyring for grants.
+     *
+     * @generated from field: reeve.policy.v1.Keyrings keyrings = 5;
+     */
+    value: Keyrings;
+    case: "keyrings";
   } | { case: undefined; value?: undefined };
 };
 
@@ -466,6 +493,49 @@ export type Answer = Message<"reeve.policy.v1.Answer"> & {
  */
 export const AnswerSchema: GenMessage<Answer> = /*@__PURE__*/
   messageDesc(file_reeve_policy_v1_policy_service, 14);
+
+/**
+ * Asks for the keyrings of grants.
+ *
+ * @generated from message reeve.policy.v1.AwaitKeyring
+ */
+export type AwaitKeyring = Message<"reeve.policy.v1.AwaitKeyring"> & {
+  /**
+   * The version that the asker has; the answer comes when there is a newer one. 0: at once. Set by the registry.
+   *
+   * @generated from field: uint64 known_version = 1;
+   */
+  knownVersion: bigint;
+};
+
+/**
+ * Describes the message reeve.policy.v1.AwaitKeyring.
+ * Use `create(AwaitKeyringSchema)` to create a new message.
+ */
+export const AwaitKeyringSchema: GenMessage<AwaitKeyring> = /*@__PURE__*/
+  messageDesc(file_reeve_policy_v1_policy_service, 15);
+
+/**
+ * The keyrings of grants.
+ *
+ * @generated from message reeve.policy.v1.Keyrings
+ */
+export type Keyrings = Message<"reeve.policy.v1.Keyrings"> & {
+  /**
+   * Signed reeve.common.v1.Keyring messages, the oldest first, each signed by a key of the one before it; the first by
+   * its own. System managed.
+   *
+   * @generated from field: repeated reeve.common.v1.Envelope keyrings = 1;
+   */
+  keyrings: Envelope[];
+};
+
+/**
+ * Describes the message reeve.policy.v1.Keyrings.
+ * Use `create(KeyringsSchema)` to create a new message.
+ */
+export const KeyringsSchema: GenMessage<Keyrings> = /*@__PURE__*/
+  messageDesc(file_reeve_policy_v1_policy_service, 16);
 
 /**
  * Something was recorded.
@@ -486,7 +556,7 @@ export type Recorded = Message<"reeve.policy.v1.Recorded"> & {
  * Use `create(RecordedSchema)` to create a new message.
  */
 export const RecordedSchema: GenMessage<Recorded> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_policy_service, 15);
+  messageDesc(file_reeve_policy_v1_policy_service, 17);
 
 /**
  * A question failed.
@@ -514,7 +584,7 @@ export type Failure = Message<"reeve.policy.v1.Failure"> & {
  * Use `create(FailureSchema)` to create a new message.
  */
 export const FailureSchema: GenMessage<Failure> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_policy_service, 16);
+  messageDesc(file_reeve_policy_v1_policy_service, 18);
 
 /**
  * Decides about calls. It computes decisions and does not enforce them.

@@ -22,7 +22,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/registry/v1/call.proto.
  */
 export const file_reeve_registry_v1_call: GenFile = /*@__PURE__*/
-  fileDesc("ChxyZWV2ZS9yZWdpc3RyeS92MS9jYWxsLnByb3RvEhFyZWV2ZS5yZWdpc3RyeS52MSKuBQoEQ2FsbBIKCgJpZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSDAoEdG9vbBgDIAEoCRISCgpjYXBhYmlsaXR5GAQgASgJEhQKDHByaW5jaXBhbF9pZBgFIAEoCRInCgZzb3VyY2UYBiABKA4yFy5yZWV2ZS5wb2xpY3kudjEuU291cmNlEhMKC2FyZ3NfZGlnZXN0GAcgASgJEisKBXN0YXRlGAggASgOMhwucmVldmUucmVnaXN0cnkudjEuQ2FsbFN0YXRlEjQKCGRlY2lzaW9uGAkgASgLMiIucmVldmUucmVnaXN0cnkudjEuRGVjaXNpb25TdW1tYXJ5EhAKCGdyYW50X2lkGAogASgJEhMKC2FwcHJvdmFsX2lkGAsgASgJEicKBm91dHB1dBgMIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFgoOb3V0cHV0X2NsZWFuZWQYDSABKAgSKwoFZXJyb3IYDiABKAsyHC5yZWV2ZS5jb21tb24udjEuRXJyb3JEZXRhaWwSFQoNZXJyb3JfbWVzc2FnZRgPIAEoCRIoCgdyZWNlaXB0GBAgASgLMhcucmVldmUuY29tbW9uLnYxLlNpZ25lZBIuCgdzYW5kYm94GBEgASgOMh0ucmVldmUuZGV2aWNlLnYxLlNhbmRib3hMZXZlbBIgChNvdXRjb21lX2F1ZGl0X2luZGV4GBIgASgESACIAQESLwoLY3JlYXRlX3RpbWUYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGBQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdwdXJwb3NlGBUgASgJQhYKFF9vdXRjb21lX2F1ZGl0X2luZGV4ImEKD0RlY2lzaW9uU3VtbWFyeRIPCgdvdXRjb21lGAEgASgJEhAKCHJ1bGVfaWRzGAIgAygJEhYKDnBvbGljeV92ZXJzaW9uGAMgASgJEhMKC2F1ZGl0X2luZGV4GAQgASgEKs8CCglDYWxsU3RhdGUSGgoWQ0FMTF9TVEFURV9VTlNQRUNJRklFRBAAEhcKE0NBTExfU1RBVEVfUkVDRUlWRUQQARITCg9DQUxMX1NUQVRFX0hFTEQQAhIYChRDQUxMX1NUQVRFX1BFUk1JVFRFRBADEhkKFUNBTExfU1RBVEVfRElTUEFUQ0hFRBAEEhgKFENBTExfU1RBVEVfU1VDQ0VFREVEEAUSFQoRQ0FMTF9TVEFURV9GQUlMRUQQBhIYChRDQUxMX1NUQVRFX1RJTUVEX09VVBAHEhgKFENBTExfU1RBVEVfQ0FOQ0VMTEVEEAgSFQoRQ0FMTF9TVEFURV9ERU5JRUQQCRIXChNDQUxMX1NUQVRFX1JFSkVDVEVEEAoSFgoSQ0FMTF9TVEFURV9FWFBJUkVEEAsSFgoSQ0FMTF9TVEFURV9VTktOT1dOEAxiBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_reeve_common_v1_error, file_reeve_common_v1_signed, file_reeve_device_v1_device, file_reeve_policy_v1_decision]);
+  fileDesc("ChxyZWV2ZS9yZWdpc3RyeS92MS9jYWxsLnByb3RvEhFyZWV2ZS5yZWdpc3RyeS52MSL5BQoEQ2FsbBIKCgJpZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSDAoEdG9vbBgDIAEoCRISCgpjYXBhYmlsaXR5GAQgASgJEhQKDHByaW5jaXBhbF9pZBgFIAEoCRInCgZzb3VyY2UYBiABKA4yFy5yZWV2ZS5wb2xpY3kudjEuU291cmNlEhMKC2FyZ3NfZGlnZXN0GAcgASgJEisKBXN0YXRlGAggASgOMhwucmVldmUucmVnaXN0cnkudjEuQ2FsbFN0YXRlEjQKCGRlY2lzaW9uGAkgASgLMiIucmVldmUucmVnaXN0cnkudjEuRGVjaXNpb25TdW1tYXJ5EhAKCGdyYW50X2lkGAogASgJEhMKC2FwcHJvdmFsX2lkGAsgASgJEicKBm91dHB1dBgMIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFgoOb3V0cHV0X2NsZWFuZWQYDSABKAgSKwoFZXJyb3IYDiABKAsyHC5yZWV2ZS5jb21tb24udjEuRXJyb3JEZXRhaWwSFQoNZXJyb3JfbWVzc2FnZRgPIAEoCRIoCgdyZWNlaXB0GBAgASgLMhcucmVldmUuY29tbW9uLnYxLlNpZ25lZBIuCgdzYW5kYm94GBEgASgOMh0ucmVldmUuZGV2aWNlLnYxLlNhbmRib3hMZXZlbBIgChNvdXRjb21lX2F1ZGl0X2luZGV4GBIgASgESACIAQESLwoLY3JlYXRlX3RpbWUYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGBQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdwdXJwb3NlGBUgASgJEjUKEXF1ZXVlX2V4cGlyZV90aW1lGBYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpmYW5fb3V0X2lkGBcgASgJQhYKFF9vdXRjb21lX2F1ZGl0X2luZGV4ImEKD0RlY2lzaW9uU3VtbWFyeRIPCgdvdXRjb21lGAEgASgJEhAKCHJ1bGVfaWRzGAIgAygJEhYKDnBvbGljeV92ZXJzaW9uGAMgASgJEhMKC2F1ZGl0X2luZGV4GAQgASgEKuYCCglDYWxsU3RhdGUSGgoWQ0FMTF9TVEFURV9VTlNQRUNJRklFRBAAEhcKE0NBTExfU1RBVEVfUkVDRUlWRUQQARITCg9DQUxMX1NUQVRFX0hFTEQQAhIYChRDQUxMX1NUQVRFX1BFUk1JVFRFRBADEhkKFUNBTExfU1RBVEVfRElTUEFUQ0hFRBAEEhgKFENBTExfU1RBVEVfU1VDQ0VFREVEEAUSFQoRQ0FMTF9TVEFURV9GQUlMRUQQBhIYChRDQUxMX1NUQVRFX1RJTUVEX09VVBAHEhgKFENBTExfU1RBVEVfQ0FOQ0VMTEVEEAgSFQoRQ0FMTF9TVEFURV9ERU5JRUQQCRIXChNDQUxMX1NUQVRFX1JFSkVDVEVEEAoSFgoSQ0FMTF9TVEFURV9FWFBJUkVEEAsSFgoSQ0FMTF9TVEFURV9VTktOT1dOEAwSFQoRQ0FMTF9TVEFURV9RVUVVRUQQDWIGcHJvdG8z", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_reeve_common_v1_error, file_reeve_common_v1_signed, file_reeve_device_v1_device, file_reeve_policy_v1_decision]);
 
 /**
  * One use of one tool on one device.
@@ -176,6 +176,20 @@ export type Call = Message<"reeve.registry.v1.Call"> & {
    * @generated from field: string purpose = 21;
    */
   purpose: string;
+
+  /**
+   * Until when it is kept for a device that is away. Absent where it is not to be kept. System managed.
+   *
+   * @generated from field: google.protobuf.Timestamp queue_expire_time = 22;
+   */
+  queueExpireTime?: Timestamp | undefined;
+
+  /**
+   * The fan-out that it belongs to. Empty where it belongs to none. System managed.
+   *
+   * @generated from field: string fan_out_id = 23;
+   */
+  fanOutId: string;
 };
 
 /**
@@ -323,6 +337,13 @@ export const CallState = {
    * @generated from enum value: CALL_STATE_UNKNOWN = 12;
    */
   UNKNOWN: 12,
+
+  /**
+   * No end: it may run, its device is away, and the caller asked to keep it until the device is back. Policy is asked again then.
+   *
+   * @generated from enum value: CALL_STATE_QUEUED = 13;
+   */
+  QUEUED: 13,
 } as const;
 
 /**

@@ -1,0 +1,158 @@
+import { type Command, Option } from "commander";
+import {
+  type Enrolment,
+  EnrolmentSchema,
+  EnrolmentStateSchema,
+  EnrolmentState as State,
+} from "../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import { withConnection, withSession } from "../connection-options.ts";
+import { confirmDevice, listEnrolments } from "../device/confirm.ts";
+import { enrolmentTable } from "../device/enrolment-text.ts";
+import { UsageError } from "../errors/usage-error.ts";
+import { parseDuration } from "../flags/duration.ts";
+import { type ListFlags, withJson, withList } from "../list-options.ts";
+import { enumName, enumNames, enumValue } from "../print/enum-name.ts";
+import { jsonDocument, wholeJson } from "../print/json.ts";
+import { styleFor } from "../print/style.ts";
+import { timeText } from "../print/time.ts";
+import type { Session } from "../session.ts";
+import type { TargetFlags } from "../target.ts";
+import type { World } from "../world.ts";
+
+interface TokenFlags extends TargetFlags {
+  label: string[];
+  ttl?: string;
+  autoConfirm?: true;
+  replace?: true;
+  json?: true;
+}
+
+interface OneFlags extends TargetFlags {
+  fingerprint?: string;
+  why?: string;
+  json?: true;
+}
+
+/** The longest time that a token can be good for, in milliseconds. */
+const MAX_TTL_MS = 24 * 3_600_000;
+
+/** Registers `reeve device` with join-token, list, confirm, lock, unlock and remove. */
+export function registerDevice(program: Command, world: World): void {
+  const device = program
+    .command("device")
+    .description("Make machines devices, and keep devices out. `reeve devices` lists those that can be called.");
+  const token = device.command("join-token").argument("<name>", "the name of the device to be");
+  withJson(withConnection(token))
+    .description(
+      "Make a token with which one machine becomes a device: reeve device-agent --join TOKEN. It is shown once, works\n" +
+        "once, and is good for 15 minutes.",
+    )
+    .option("--label <key=value>", "a label of the device to be; can be repeated", gather, [])
+    .option("--ttl <time>", "how long the token can be used, at most 24h. Default 15m")
+    .option("--auto-confirm", "let in whatever machine shows the token, without a look at its fingerprint")
+    .option("--replace", "it may take the place of a device of the same name")
+    .action((name: string, flags: TokenFlags) =>
+      withSession(world, flags, (session) => createToken(session, name, flags, world)),
+    );
+  const list = device.command("list", { isDefault: true }).alias("enrolments");
+  withList(withConnection(list.description("List enrolments, newest first. The default.")))
+    .addOption(new Option("--state <state>", "only those in this state").choices(enumNames(EnrolmentStateSchema)))
+    .action((flags: TargetFlags & ListFlags & { state?: string }) =>
+      withSession(world, flags, (session) => list_(session, flags, world)),
+    );
+  const one = (
+    name: string,
+    what: string,
+    verb: (session: Session, id: string, flags: OneFlags) => Promise<Enrolment>,
+  ) =>
+    withJson(withConnection(device.command(name).argument(...(what.split("|") as [string, string])))).action(
+      (id: string, flags: OneFlags) =>
+        withSession(world, flags, async (session) => show(await verb(session, id, flags), flags, world)),
+    );
+  one("confirm", "<enrolment>|the enrolment's id, or the device's name", (session, id, { fingerprint }) =>
+    confirmDevice(session, id, fingerprint, world),
+  )
+    .description(
+      "Let a device in whose key was shown with a token, after comparing fingerprints with the device's own.",
+    )
+    .option("--fingerprint <pairs>", "the fingerprint that the device shows; without it, you are asked to compare");
+  one("lock", "<device>|the device, by id or name", async ({ enrolment }, id, { why = "" }) =>
+    known(id, await enrolment.lockDevice({ device: id, why })),
+  )
+    .description("Keep a device out: its streams end, and it takes part in nothing until it is unlocked.")
+    .option("--why <text>", "why, for the record and for whoever asks");
+  one("unlock", "<device>|the device, by id or name", async ({ enrolment }, id) =>
+    known(id, await enrolment.unlockDevice({ device: id })),
+  ).description("Let a locked device take part again.");
+  one("remove", "<device>|the device by id or name, or an enrolment", async ({ enrolment }, id, { why = "" }) =>
+    known(id, await enrolment.removeDevice({ device: id, why })),
+  )
+    .description(
+      "Remove a device for good, or take an invitation back. Its name is free, its certificates are refused.",
+    )
+    .option("--why <text>", "why, for the record");
+}
+
+async function createToken(session: Session, name: string, flags: TokenFlags, world: World): Promise<void> {
+  const { token, enrolment } = await session.enrolment.createJoinToken({
+    name,
+    labels: labelsFrom(flags.label),
+    ttlSeconds: flags.ttl === undefined ? 0 : secondsFrom(flags.ttl),
+    autoConfirm: flags.autoConfirm === true,
+    replace: flags.replace === true,
+  });
+  if (flags.json) {
+    world.stdout.write(jsonDocument({ token, enrolment: enrolment ? wholeJson(EnrolmentSchema, enrolment) : null }));
+    return;
+  }
+  world.stdout.write(`${token}\n`);
+  const next = flags.autoConfirm ? "" : `; then compare fingerprints: reeve device confirm ${name}`;
+  world.stderr.write(
+    `reeve: on the machine: reeve device-agent --join TOKEN, until ${timeText(enrolment?.expireTime)}${next}\n` +
+      "reeve: the token is not shown again\n",
+  );
+}
+
+async function list_(
+  session: Session,
+  { state, limit, json }: ListFlags & { state?: string },
+  world: World,
+): Promise<void> {
+  const wanted =
+    state === undefined ? State.UNSPECIFIED : (enumValue<State>(EnrolmentStateSchema, state) ?? State.UNSPECIFIED);
+  const found = await listEnrolments(session, wanted, limit);
+  if (json)
+    return void world.stdout.write(jsonDocument({ enrolments: found.map((one) => wholeJson(EnrolmentSchema, one)) }));
+  world.stdout.write(enrolmentTable(found, styleFor(world, world.stdout)));
+}
+
+function show(enrolment: Enrolment, { json }: OneFlags, world: World): void {
+  if (json) return void world.stdout.write(jsonDocument(wholeJson(EnrolmentSchema, enrolment)));
+  const { name, deviceId, state } = enrolment;
+  const id = deviceId === "" ? "" : ` (${deviceId})`;
+  world.stderr.write(`reeve: ${name}${id} is ${enumName(EnrolmentStateSchema, state)}\n`);
+}
+
+function known(id: string, { enrolment }: { enrolment?: Enrolment | undefined }): Enrolment {
+  if (enrolment !== undefined) return enrolment;
+  throw new Error(`the registry said nothing of ${id}`);
+}
+
+function labelsFrom(texts: readonly string[]): Record<string, string> {
+  const pairs = texts.map((text): [string, string] => {
+    const at = text.indexOf("=");
+    if (at < 1) throw new UsageError(`--label: ${JSON.stringify(text)} is not of the form key=value`);
+    return [text.slice(0, at), text.slice(at + 1)];
+  });
+  return Object.fromEntries(pairs);
+}
+
+function secondsFrom(text: string): number {
+  const ms = parseDuration(text, "--ttl");
+  if (ms >= 1000 && ms <= MAX_TTL_MS) return Math.ceil(ms / 1000);
+  throw new UsageError(`--ttl: ${text} is not from 1s to 24h`);
+}
+
+function gather(value: string, before: string[]): string[] {
+  return [...before, value];
+}

@@ -1,0 +1,97 @@
+import { Argument, type Command, Option } from "commander";
+import { KeyRole, KeySchema } from "../../gen/ts/reeve/policy/v1/key_service_pb.ts";
+import { AuthoritySchema } from "../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import { withConnection, withSession } from "../connection-options.ts";
+import { UsageError } from "../errors/usage-error.ts";
+import { parseDuration } from "../flags/duration.ts";
+import { listAuthorities } from "../keys/authorities.ts";
+import { keysTable } from "../keys/key-lines.ts";
+import { withJson } from "../list-options.ts";
+import { jsonDocument, wholeJson } from "../print/json.ts";
+import { styleFor } from "../print/style.ts";
+import type { Session } from "../session.ts";
+import type { TargetFlags } from "../target.ts";
+import type { World } from "../world.ts";
+
+interface ListFlags extends TargetFlags {
+  role?: string;
+  json?: true;
+}
+
+interface RotateFlags extends TargetFlags {
+  overlap?: string;
+  json?: true;
+}
+
+const AUTHORITY = "ca";
+const ROLES = { grant: KeyRole.GRANT, checkpoint: KeyRole.CHECKPOINT };
+const ROLE_NAMES = [...Object.keys(ROLES), AUTHORITY];
+
+/** The longest overlap that policy takes, in milliseconds. */
+const MAX_OVERLAP_MS = 30 * 86_400_000;
+
+/** Registers `reeve keys` with list and rotate. */
+export function registerKeys(program: Command, world: World): void {
+  const keys = program
+    .command("keys")
+    .description("List and rotate the keys that sign grants, checkpoints and the certificates of devices.");
+  withJson(withConnection(keys.command("list", { isDefault: true }).description("List the keys. The default.")))
+    .addOption(new Option("--role <role>", "only keys of this role").choices(ROLE_NAMES))
+    .action((flags: ListFlags) => withSession(world, flags, (session) => list(session, flags, world)));
+  withJson(withConnection(keys.command("rotate").addArgument(new Argument("<role>", "which key").choices(ROLE_NAMES))))
+    .description(
+      "Make a new key that takes the old one's place. Grants: devices hear of it first, and it signs from half of the\n" +
+        "overlap on. Checkpoints: both sign during the overlap. Certificates: it signs at once, and the old authority\n" +
+        "stays trusted until its last certificate has ended.",
+    )
+    .option("--overlap <time>", "how long the old key stays trusted, from 1s to 30d; not for ca. Default 24h")
+    .action((role: string, flags: RotateFlags) =>
+      withSession(world, flags, (session) =>
+        role === AUTHORITY ? rotateAuthority(session, flags, world) : rotate(session, role, flags, world),
+      ),
+    );
+}
+
+async function list(session: Session, { role, json }: ListFlags, world: World): Promise<void> {
+  const { keys } = role === AUTHORITY ? { keys: [] } : await session.keys.listKeys({ role: roleOf(role) });
+  const isWanted = role === undefined || role === AUTHORITY;
+  const found = isWanted ? await listAuthorities(session) : undefined;
+  if (role === AUTHORITY && found === undefined) throw new UsageError("this registry enrols no devices");
+  const authorities = found ?? [];
+  if (!json) {
+    world.stdout.write(keysTable(keys, authorities, { style: styleFor(world, world.stdout) }));
+    return;
+  }
+  const shown = authorities.map((authority) => wholeJson(AuthoritySchema, authority));
+  world.stdout.write(jsonDocument({ keys: keys.map((key) => wholeJson(KeySchema, key)), authorities: shown }));
+}
+
+async function rotate(session: Session, role: string, { overlap, json }: RotateFlags, world: World): Promise<void> {
+  const overlapSeconds = overlap === undefined ? 0 : overlapOf(overlap);
+  const { key } = await session.keys.rotateKey({ role: roleOf(role), overlapSeconds });
+  if (key === undefined) return;
+  if (json) world.stdout.write(jsonDocument(wholeJson(KeySchema, key)));
+  else world.stdout.write(keysTable([key], [], { style: styleFor(world, world.stdout) }));
+}
+
+async function rotateAuthority(session: Session, { overlap, json }: RotateFlags, world: World): Promise<void> {
+  if (overlap !== undefined) {
+    throw new UsageError(
+      "--overlap is not for ca: the old authority stays trusted until its last certificate has ended",
+    );
+  }
+  const { authority } = await session.enrolment.rotateAuthority({});
+  if (authority === undefined) return;
+  if (json) world.stdout.write(jsonDocument(wholeJson(AuthoritySchema, authority)));
+  else world.stdout.write(keysTable([], [authority], { style: styleFor(world, world.stdout) }));
+}
+
+function overlapOf(text: string): number {
+  const ms = parseDuration(text, "--overlap");
+  if (ms >= 1000 && ms <= MAX_OVERLAP_MS) return Math.ceil(ms / 1000);
+  throw new UsageError(`--overlap: ${text} is not from 1s to 30d`);
+}
+
+function roleOf(name: string | undefined): KeyRole {
+  return name === undefined ? KeyRole.UNSPECIFIED : (ROLES[name as keyof typeof ROLES] ?? KeyRole.UNSPECIFIED);
+}

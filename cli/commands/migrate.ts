@@ -1,0 +1,34 @@
+import { Argument, type Command } from "commander";
+import { UsageError } from "../errors/usage-error.ts";
+import type { World } from "../world.ts";
+
+/** By service: the variable with its database's URL, and what brings that up to date. */
+const SERVICES = {
+  registry: {
+    variable: "REEVE_REGISTRY_DATABASE_URL",
+    migrate: async (url: string) => (await import("../../services/registry/migrate.ts")).migrateRegistry(url),
+  },
+  policy: {
+    variable: "REEVE_POLICY_DATABASE_URL",
+    migrate: async (url: string) => (await import("../../services/policy/storage.ts")).migratePolicy(url),
+  },
+} as const;
+
+/** Registers `reeve migrate`. */
+export function registerMigrate(program: Command, world: World): void {
+  const names = Object.keys(SERVICES) as (keyof typeof SERVICES)[];
+  program
+    .command("migrate")
+    .description(
+      "Bring a service's PostgreSQL database up to date, before its new version is rolled out. Every start does the same;\n" +
+        "several at once are safe. The database's URL comes from the environment.",
+    )
+    .addArgument(new Argument("<service>", "whose database").choices(names))
+    .action(async (name: keyof typeof SERVICES) => {
+      const { variable, migrate } = SERVICES[name];
+      const url = world.env[variable];
+      if (!url) throw new UsageError(`${variable} is not set`, ["set it to the database's URL, postgres://…"]);
+      await migrate(url);
+      world.stderr.write(`reeve: the database of ${name} is up to date\n`);
+    });
+}

@@ -1,0 +1,108 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { parseJoinToken } from "../../lib/identity/join-token.ts";
+import { joinControlPlane } from "../../services/device-agent/identity/join.ts";
+import { startPlane } from "../../test/enrolment/plane.ts";
+import { runCli } from "../run-cli.ts";
+import { createFakeWorld, type FakeWorldOptions } from "../testing/fake-world.ts";
+import { agentEnvironment } from "./run-agent.ts";
+
+let plane: Awaited<ReturnType<typeof startPlane>>;
+let folder = "";
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "reeve-device-"));
+  plane = await startPlane();
+  writeFileSync(join(folder, "ca.crt"), plane.authority.certificate);
+});
+afterAll(async () => {
+  await plane.close();
+  rmSync(folder, { recursive: true });
+});
+
+const worldWith = (options: FakeWorldOptions = {}) =>
+  createFakeWorld({
+    env: {
+      REEVE_REGISTRY_URL: plane.url,
+      REEVE_TOKEN: plane.token,
+      REEVE_CA_FILE: join(folder, "ca.crt"),
+      REEVE_DATA_DIR: join(folder, "data"),
+    },
+    ...options,
+  });
+const reeve = async (...words: string[]) => {
+  const world = worldWith();
+  const code = await runCli(["device", ...words], world);
+  return { code, out: world.stdoutText(), err: world.stderrText() };
+};
+
+/** Joins, and resolves with the fingerprint on the machine's screen, while it waits. */
+async function joining(token: string, name: string): Promise<{ fingerprint: string; joined: Promise<unknown> }> {
+  const shown = Promise.withResolvers<string>();
+  const onPending = ({ fingerprint }: { fingerprint: string }) => shown.resolve(fingerprint);
+  const joined = joinControlPlane({ token, stateDir: join(folder, name), onPending });
+  return { fingerprint: await shown.promise, joined };
+}
+
+test("a device from its token to its removal", async () => {
+  const made = await reeve("join-token", "web1", "--label", "role=web", "--label", "zone=a", "--ttl", "5m");
+  expect(made.code).toBe(0);
+  expect(parseJoinToken(made.out)).toMatchObject({ name: "web1", labels: { role: "web", zone: "a" } });
+  expect(made.err).toContain("reeve device confirm web1");
+  const { fingerprint, joined } = await joining(made.out, "web1");
+  expect((await reeve("list", "--state", "pending")).out).toContain("web1");
+
+  const wrong = await reeve("confirm", "web1", "--fingerprint", fingerprint.replace(/^../, "00").replace(/..$/, "11"));
+  expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining("compare again") });
+  expect(await reeve("confirm", "web1")).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("nobody can be asked"),
+  });
+  expect(await reeve("confirm", "web1", "--fingerprint", fingerprint.toLowerCase())).toMatchObject({
+    code: 0,
+    err: expect.stringMatching(/web1 \(dev-[0-9a-f]{16}\) is enrolled/),
+  });
+  await joined;
+
+  expect((await reeve("lock", "web1", "--why", "lost")).err).toContain("is locked");
+  const { enrolments } = JSON.parse((await reeve("enrolments", "--json")).out);
+  expect(enrolments).toMatchObject([{ name: "web1", state: "ENROLMENT_STATE_LOCKED", why: "lost" }]);
+  expect((await reeve("unlock", "web1")).err).toContain("is enrolled");
+  expect((await reeve("remove", "web1", "--json")).out).toContain("ENROLMENT_STATE_REMOVED");
+});
+
+test("a person compares the fingerprint on a terminal, and may say no", async () => {
+  const { out: token } = await reeve("join-token", "web2");
+  const { fingerprint, joined } = await joining(token, "web2");
+  for (const [answer, code] of [
+    ["n\n", 2],
+    ["y\n", 0],
+  ] as const) {
+    const world = worldWith({ terminal: true });
+    const done = runCli(["device", "confirm", "web2"], world);
+    await world.typeAfter("The same? [y/N] ", answer);
+    expect(await done).toBe(code);
+    expect(world.stderrText()).toContain(fingerprint);
+  }
+  await joined;
+});
+
+test.each([
+  [["join-token", "web 1"], "name"],
+  [["join-token", "web1", "--label", "web"], "--label"],
+  [["join-token", "web1", "--ttl", "2d"], "--ttl"],
+  [["confirm", "nobody", "--fingerprint", "AB"], "no device waits"],
+  [["lock", "nobody"], "nobody"],
+])("refuses %j", async (words, message) => {
+  expect(await reeve(...words)).toMatchObject({ code: 2, err: expect.stringContaining(message) });
+});
+
+test("an agent without a folder of its own gets one beside the other data", () => {
+  const flags = { read: ["/srv", "/data"], write: [], mode: "all" };
+  expect(agentEnvironment(flags, { REEVE_DATA_DIR: "/var/lib/reeve" })).toMatchObject({
+    REEVE_DEVICE_STATE_DIR: "/var/lib/reeve/device-agent",
+    REEVE_DEVICE_READ_ROOTS: "/srv:/data",
+    REEVE_DEVICE_MODE: "all",
+  });
+});

@@ -1,0 +1,31 @@
+import { join } from "node:path";
+import type { Enrolment } from "../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import { dataDir } from "../profile.ts";
+import type { World } from "../world.ts";
+
+/** What `reeve device-agent` is told on the command line. */
+export interface AgentFlags {
+  join?: string;
+  mode?: string;
+  read: string[];
+  write: string[];
+}
+
+/** The environment of the agent: what was said on the command line, over the rest, with a folder of its own. */
+export function agentEnvironment({ mode, read, write }: AgentFlags, env: World["env"]): World["env"] {
+  return {
+    ...env,
+    REEVE_DEVICE_STATE_DIR: env.REEVE_DEVICE_STATE_DIR || join(dataDir(env), "device-agent"),
+    ...(mode === undefined ? {} : { REEVE_DEVICE_MODE: mode }),
+    ...(read.length === 0 ? {} : { REEVE_DEVICE_READ_ROOTS: read.join(":") }),
+    ...(write.length === 0 ? {} : { REEVE_DEVICE_WRITE_ROOTS: write.join(":") }),
+  };
+}
+
+/** What a person at the device sees while an operator has to confirm it. */
+export function pendingText({ id, name, fingerprint }: Enrolment): string {
+  return (
+    `${name} waits to be confirmed. This machine's fingerprint is\n\n  ${fingerprint}\n\n` +
+    `An operator compares it and lets the device in, from anywhere:\n\n  reeve device confirm ${id}\n\n`
+  );
+}

@@ -1,0 +1,84 @@
+import { stripVTControlCharacters } from "node:util";
+import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
+import { runsProgram } from "../call/show-call.ts";
+import { safeFor, visibleLine } from "../print/escape.ts";
+import { readable } from "../print/readable.ts";
+import { styleFor } from "../print/style.ts";
+import type { World } from "../world.ts";
+import { type Board, type DeviceLine, lineText } from "./board.ts";
+
+/** Shows a fan-out to a person: how each device stands on standard error, what came back on standard output. */
+export interface Display {
+  /** A device stands otherwise than before. */
+  changed(line: DeviceLine): void;
+  /** Says something that is no device's line. */
+  say(text: string): void;
+  /** Leaves the terminal to somebody else, as to a question, until the result is called. */
+  yield(): () => void;
+}
+
+/** With more devices than this there is no room to redraw them all: every change is a line of its own. */
+const MOST_REDRAWN = 40;
+
+/** On a terminal a line for each device, redrawn in its place; elsewhere a line for each change. */
+export function createDisplay(board: Board, tool: Tool, world: World): Display {
+  const style = styleFor(world, world.stderr);
+  const nameWidth = Math.max(...board.lines().map(({ device }) => visibleLine(device).length), 0);
+  const redraws = world.stderr.isTTY === true && board.lines().length <= MOST_REDRAWN;
+  let drawn = 0;
+  let away = 0;
+
+  const erase = () => {
+    if (drawn > 0) world.stderr.write(`\x1b[${drawn}A\x1b[J`);
+    drawn = 0;
+  };
+  const draw = () => {
+    if (!redraws || away > 0) return;
+    const lines = board.lines().map((line) => cut(lineText(line, nameWidth, style), world.stderr.columns));
+    world.stderr.write(lines.map((line) => `${line}\n`).join(""));
+    drawn = lines.length;
+  };
+
+  return {
+    changed(line) {
+      erase();
+      printResult(line, tool, nameWidth, world);
+      if (!redraws) world.stderr.write(`${lineText(line, nameWidth, style)}\n`);
+      draw();
+    },
+    say(text) {
+      erase();
+      world.stderr.write(`reeve: ${text}\n`);
+      draw();
+    },
+    yield() {
+      erase();
+      away += 1;
+      return () => {
+        away -= 1;
+        draw();
+      };
+    },
+  };
+}
+
+/** What a call returned, each line under its device's name. */
+function printResult({ device, call }: DeviceLine, tool: Tool, nameWidth: number, world: World): void {
+  const output = call?.output;
+  if (output === undefined) return;
+  const style = styleFor(world, world.stdout);
+  const name = style.dim(`${visibleLine(device).padEnd(nameWidth)} │`);
+  const text = runsProgram(tool)
+    ? [output.stdout, output.stderr].filter((part) => typeof part === "string").join("")
+    : readable(output, style);
+  if (text === "") return;
+  for (const line of text.replace(/\n$/, "").split("\n")) {
+    world.stdout.write(`${name} ${runsProgram(tool) ? safeFor(world.stdout, line) : line}\n`);
+  }
+}
+
+/** Cut to the terminal's width: a line that is broken takes two, and the next redraw would leave one of them. */
+function cut(line: string, columns = 80): string {
+  const tooLong = stripVTControlCharacters(line).length - columns + 1;
+  return tooLong > 0 ? `${stripVTControlCharacters(line).slice(0, -tooLong - 1)}…` : line;
+}

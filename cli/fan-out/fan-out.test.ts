@@ -1,0 +1,77 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { runCli } from "../run-cli.ts";
+import { createFakeWorld, type FakeWorldOptions, runInFake } from "../testing/fake-world.ts";
+import { startTestStack, type TestStack } from "../testing/test-stack.ts";
+
+let stack: TestStack;
+beforeAll(async () => {
+  stack = await startTestStack();
+});
+afterAll(() => stack.close());
+
+function reeve(argv: readonly string[], options: FakeWorldOptions = {}) {
+  return runInFake(argv, { env: stack.operator, ...options });
+}
+
+describe("a call to many devices", () => {
+  it("prints how each stands to standard error, and what came back to standard output", async () => {
+    const result = await reeve(["call", "--devices", "this", "--fan-out-id", "one", "exec", "--", "echo", "a\nb"]);
+    expect(result).toMatchObject({ code: 0, stdout: "this │ a\nthis │ b\n" });
+    expect(result.stderr).toMatch(/^reeve: one: 1 device in 1 wave\nreeve: wave 1: this\n/);
+    expect(result.stderr).toMatch(/\n {2}this {2}ok\nreeve: 1 of 1 succeeded\n$/);
+  });
+
+  it("redraws its lines on a terminal, and lets nothing from a device act on it", async () => {
+    const world = createFakeWorld({ env: stack.operator, terminal: true });
+    const code = await runCli(["call", "--devices", "this", "exec", "--", "printf", "\\033[2Jx"], world);
+    expect(code).toBe(0);
+    expect(world.stderrText()).toContain("\x1b[1A\x1b[J");
+    expect(world.stdoutText()).not.toContain("\x1b[2J");
+  });
+
+  it("asks the person at the terminal about the whole, and goes on when they say yes", async () => {
+    const world = createFakeWorld({ env: stack.operator, terminal: true });
+    const ended = runCli(["call", "--devices", "this", "shell.eval", "--command", "echo approved"], world);
+    await world.typeAfter("Approve?", "y\n");
+    expect(await ended).toBe(0);
+    expect(world.stderrText()).toContain("a fan-out to 1 device");
+    expect(world.stdoutText()).toContain("approved");
+  });
+
+  it("says how it can be approved where nobody can be asked, and ends as held", async () => {
+    const options = ["--devices", "this", "--wait", "10ms", "--fan-out-id", "held"];
+    const { code, stderr } = await reeve(["call", ...options, "shell.eval", "--command", "echo no"]);
+    expect(code).toBe(4);
+    expect(stderr).toContain("reeve approvals approve apr-");
+    expect(stderr).toContain("try again with the id held");
+  });
+
+  it("leaves at Ctrl-C, and says what goes on and how to end it", async () => {
+    const started = join(stack.workFolder, "started");
+    const world = createFakeWorld({ env: stack.operator });
+    const script = `touch ${started}; sleep 60`;
+    const argv = ["call", "--devices", "this", "--fan-out-id", "left", "exec", "--", "sh", "-c", script];
+    const ended = runCli(argv, world);
+    await vi.waitFor(() => expect(existsSync(started)).toBe(true), { timeout: 20_000 });
+    await world.shown("stderr", "running");
+    world.interrupt();
+    expect(await ended).toBe(7);
+    const [, callId = ""] = /reeve calls cancel (left-dev-[0-9a-f]+)/.exec(world.stderrText()) ?? [];
+    expect(JSON.parse((await reeve(["calls", "show", callId, "--json"])).stdout)).toMatchObject({ fanOutId: "left" });
+    expect((await reeve(["calls", "cancel", callId])).stdout).toContain("cancelled");
+  });
+
+  it.each([
+    [["call", "--devices", "this", "exec", "--no-wait", "--", "ls"], /--no-wait and --call-id/],
+    [["call", "--wave", "2", "this", "exec", "--", "ls"], /--wave is for many devices/],
+    [["call", "--on", "role=web"], /TOOL is needed/],
+    [["call", "--on", "role=none", "exec", "--", "ls"], /no device has the labels role=none/],
+    [["call", "--on", "role==web", "exec", "--", "ls"], /selector:/],
+    [["call", "--devices", "nas", "exec", "--", "ls"], /no device "nas"/],
+  ])("refuses %j", async (argv, message) => {
+    const { code, stderr } = await reeve(argv);
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringMatching(message) });
+  });
+});

@@ -1,0 +1,80 @@
+import type { Call } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { FanOutPlan } from "../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
+import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
+import { ExitCode } from "../exit-codes.ts";
+import { visibleLine } from "../print/escape.ts";
+import type { Session } from "../session.ts";
+import type { World } from "../world.ts";
+import { type Board, createBoard } from "./board.ts";
+import { createDisplay, type Display } from "./display.ts";
+import { exitCodeOfFanOut } from "./exit-code.ts";
+import { createQuestions } from "./questions.ts";
+import type { View } from "./view.ts";
+
+/** What showing a fan-out to a person needs. */
+export interface PersonViewOptions {
+  session: Session;
+  tool: Tool;
+  world: World;
+  fanOutId: string;
+}
+
+/** For a person: a line for each device, what came back, and questions about what is held. */
+export function personView({ session, tool, world, fanOutId }: PersonViewOptions): View {
+  let plan: FanOutPlan | undefined;
+  let board: Board | undefined;
+  let display: Display | undefined;
+  const questions = createQuestions(session, world, () => display?.yield());
+  const begin = (newPlan: FanOutPlan): void => {
+    // A stream that was opened again tells the same plan again.
+    if (plan !== undefined) return;
+    plan = newPlan;
+    board = createBoard(newPlan);
+    display = createDisplay(board, tool, world);
+    display.say(
+      `${visibleLine(newPlan.fanOutId)}: ${count(board.lines().length, "device")} in ${count(newPlan.waves.length, "wave")}`,
+    );
+  };
+  return {
+    take(event) {
+      if (event.case === "plan") begin(event.value);
+      else if (event.case === "held") questions.ask({ id: fanOutId, approvalId: event.value.approvalId });
+      else if (event.case === "wave") {
+        questions.withdraw(fanOutId);
+        const { number, devices } = event.value;
+        display?.say(`wave ${number}: ${devices.map(visibleLine).join(", ")}`);
+      } else if (event.case === "call") {
+        const line = board?.take(event.value);
+        if (line === undefined) return;
+        display?.changed(line);
+        const { id = "", approvalId = "" } = line.call ?? {};
+        if (line.status === "held") questions.ask({ id, approvalId });
+        else questions.withdraw(id);
+      }
+    },
+    end(summary) {
+      display?.say(visibleLine(summary.message));
+      if (!summary.succeeded && summary.notStarted.length > 0) {
+        display?.say(`never started: ${summary.notStarted.map(visibleLine).join(", ")}`);
+      }
+      if (plan !== undefined) world.setExitCode(exitCodeOfFanOut(plan, summary));
+    },
+    left() {
+      const lines = board?.lines() ?? [];
+      const going = lines.flatMap(({ call, status }) => (call && status !== "ok" && status !== "failed" ? [call] : []));
+      for (const call of going) display?.say(goesOn(call));
+      if (going.length === 0) display?.say("nothing of it runs any more");
+      world.setExitCode(ExitCode.CANCELLED);
+    },
+    settled: questions.settled,
+  };
+}
+
+function goesOn({ id }: Call): string {
+  const name = visibleLine(id);
+  return `${name} goes on: \`reeve calls watch ${name}\` shows how, \`reeve calls cancel ${name}\` ends it`;
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? "" : "s"}`;
+}

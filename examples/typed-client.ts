@@ -1,0 +1,38 @@
+// Governed calls with generated types: read a file and run a program on a device, through the gate.
+//
+//   REEVE_URL=http://127.0.0.1:7400 REEVE_TOKEN=... node typed-client.ts [device]
+import { approvalOf, callHeaders, createClient, createReeveTransport, errorOf, FileSystem, Shell } from "reeve/client";
+
+const { REEVE_URL = "http://127.0.0.1:7400", REEVE_TOKEN = "", REEVE_CA_FILE } = process.env;
+const [device] = process.argv.slice(2);
+
+const transport = createReeveTransport({
+  url: REEVE_URL,
+  token: REEVE_TOKEN,
+  ...(device !== undefined && { device }),
+  ...(REEVE_CA_FILE !== undefined && { caFile: REEVE_CA_FILE }),
+});
+const files = createClient(FileSystem, transport);
+const shell = createClient(Shell, transport);
+
+try {
+  const { entries } = await files.list({ path: process.env.REEVE_EXAMPLE_FOLDER ?? "/tmp" });
+  console.log(`${entries.length} entries`);
+
+  const { stdout } = await shell.exec({ argv: ["uname", "-s"] });
+  console.log(`it runs ${stdout.trim()}`);
+
+  // Shell text always waits for a human. With a deadline or a wait, the call would wait for the yes.
+  await shell.eval({ command: "ls | wc -l" }, { headers: callHeaders({ purpose: "to count files", waitMs: 0 }) });
+} catch (error) {
+  const needed = approvalOf(error);
+  if (needed === undefined) {
+    const { name, message } = errorOf(error);
+    console.error(`${name}: ${message}`);
+    process.exitCode = 1;
+  } else {
+    console.log(`waits for approval ${needed.approvalId}: reeve approvals approve ${needed.approvalId}`);
+  }
+} finally {
+  transport.close();
+}

@@ -1,0 +1,123 @@
+import { hash } from "node:crypto";
+import { createRemoteJWKSet, errors, type JWTVerifyGetKey, jwtVerify } from "jose";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../fault/fault.ts";
+import { principalFromClaims, type RoleMapping } from "./oidc-claims.ts";
+import type { Authenticate, Principal } from "./principal.ts";
+
+/** Which provider's tokens let somebody in. */
+export interface OidcOptions {
+  /** The issuer, exactly as its tokens say it, such as "https://accounts.example.com". */
+  issuer: string;
+  /** The audiences that are meant for this control plane: most often the client's id. */
+  audiences: readonly string[];
+  mapping: RoleMapping;
+  /** Milliseconds since 1970. Default Date.now. */
+  now?: () => number;
+}
+
+/** Asymmetric ones only: a public key must never be taken for a shared secret. */
+const ALGORITHMS = [
+  "ES256",
+  "ES384",
+  "ES512",
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "EdDSA",
+  "Ed25519",
+];
+/** The largest token that is looked at, in characters. */
+const MAX_TOKEN = 16 * 1024;
+/** How long a verified token is remembered, in milliseconds: a withdrawn key is noticed this late. */
+const REMEMBERED_MS = 60_000;
+/** Tokens that are remembered at most. */
+const MAX_REMEMBERED = 10_000;
+const CLOCK_SKEW_SECONDS = 30;
+const DISCOVERY_TIMEOUT_MS = 5000;
+
+const JWT = /^[Bb]earer ([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)$/;
+
+/**
+ * Lets people in with the ID tokens of an OpenID Connect provider (OpenID Connect Core 1.0), verified by the keys that
+ * its discovery document names. A header that holds no JWT is left to others. Throws TOKEN_REFUSED with why: expired,
+ * audience, issuer, signature or claims; and the cause where the provider cannot be reached, so that nobody is let in.
+ */
+export function authenticateByOidc(options: OidcOptions): Authenticate {
+  const { issuer, audiences, mapping, now = Date.now } = options;
+  const remembered = new Map<string, { principal: Principal; untilMs: number }>();
+  let keys: Promise<JWTVerifyGetKey> | undefined;
+  const keysOfIssuer = (): Promise<JWTVerifyGetKey> => {
+    keys ??= discoverKeys(issuer).catch((error: unknown) => {
+      keys = undefined; // asked again by the next token
+      throw error;
+    });
+    return keys;
+  };
+  const verify = async (token: string): Promise<{ principal: Principal; expireMs: number }> => {
+    const key = await keysOfIssuer();
+    const { payload } = await jwtVerify(token, key, {
+      issuer,
+      audience: [...audiences],
+      algorithms: ALGORITHMS,
+      clockTolerance: CLOCK_SKEW_SECONDS,
+      requiredClaims: ["exp", "sub"],
+      currentDate: new Date(now()),
+    }).catch((error: unknown): never => {
+      throw refusalOf(error);
+    });
+    return { principal: principalFromClaims(payload, mapping), expireMs: (payload.exp ?? 0) * 1000 };
+  };
+  return async (authorization) => {
+    if (authorization === undefined || authorization.length > MAX_TOKEN) return undefined;
+    const token = JWT.exec(authorization)?.[1];
+    if (token === undefined) return undefined;
+    const digest = hash("sha256", token);
+    const known = remembered.get(digest);
+    if (known !== undefined && now() < known.untilMs) return known.principal;
+    const { principal, expireMs } = await verify(token);
+    if (remembered.size >= MAX_REMEMBERED) remembered.clear();
+    remembered.set(digest, { principal, untilMs: Math.min(expireMs, now() + REMEMBERED_MS) });
+    return principal;
+  };
+}
+
+async function discoverKeys(issuer: string): Promise<JWTVerifyGetKey> {
+  const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
+  const answer = await fetch(url, { signal: AbortSignal.timeout(DISCOVERY_TIMEOUT_MS), redirect: "error" });
+  if (!answer.ok) throw new Error(`${url} answered ${answer.status}`);
+  const document: unknown = await answer.json();
+  const read = (key: string) =>
+    typeof document === "object" && document !== null ? Reflect.get(document, key) : undefined;
+  // The document must be that issuer's own (OpenID Connect Discovery 1.0, 4.3).
+  if (read("issuer") !== issuer) throw new Error(`${url} is the document of the issuer ${String(read("issuer"))}`);
+  const jwks: unknown = read("jwks_uri");
+  if (typeof jwks !== "string" || !URL.canParse(jwks)) throw new Error(`${url} names no keys`);
+  return createRemoteJWKSet(new URL(jwks), { timeoutDuration: DISCOVERY_TIMEOUT_MS });
+}
+
+/** What keeps a token from being good; any other error is the provider's or ours. */
+function refusalOf(error: unknown): unknown {
+  const why = whyRefused(error);
+  if (why === undefined) return error;
+  const detail = error instanceof Error ? error.message : "";
+  return fault(ErrorReason.TOKEN_REFUSED, { why }, { message: `the token is refused: ${detail}`, cause: error });
+}
+
+function whyRefused(error: unknown): string | undefined {
+  if (error instanceof errors.JWTExpired) return "expired";
+  if (error instanceof errors.JWTClaimValidationFailed) return WHY_OF_CLAIM.get(error.claim) ?? "claims";
+  if (error instanceof errors.JWSSignatureVerificationFailed || error instanceof errors.JWKSNoMatchingKey)
+    return "signature";
+  if (error instanceof errors.JOSEAlgNotAllowed || error instanceof errors.JWSInvalid) return "signature";
+  return error instanceof errors.JWTInvalid ? "claims" : undefined;
+}
+
+const WHY_OF_CLAIM = new Map([
+  ["aud", "audience"],
+  ["iss", "issuer"],
+  ["exp", "expired"],
+]);

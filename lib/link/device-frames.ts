@@ -1,0 +1,81 @@
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import type { Envelope, Signed } from "../../gen/ts/reeve/common/v1/signed_pb.ts";
+import {
+  type Command,
+  CommandSchema,
+  type Event,
+  EventSchema,
+  type LinkRequest,
+  LinkRequestSchema,
+  type LinkResponse,
+  LinkResponseSchema,
+} from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { Shape, Shapes } from "./framed.ts";
+
+/** What the small fields of an item count. Both sides count alike: see Shape.sizeOf. */
+const SMALL_BYTES = 256;
+
+/** Commands to a device. */
+export const commandShape: Shape<LinkRequest, Command> = {
+  items: (message) => message.commands,
+  framing: (message) => message.framing,
+  build(commands, framing) {
+    const message = create(LinkRequestSchema);
+    message.commands = commands;
+    if (framing !== undefined) message.framing = framing;
+    return message;
+  },
+  encode: (command) => toBinary(CommandSchema, command),
+  decode: (bytes) => fromBinary(CommandSchema, bytes),
+  sizeOf({ command }) {
+    if (command.case === "start") return command.value.arguments.length + signedBytes(command.value.grant);
+    return command.case === "trust" ? envelopeBytes(command.value.keyring) : SMALL_BYTES;
+  },
+  keyOf: ({ command }) => (command.case === "trust" || command.case === undefined ? "" : command.value.callId),
+  isUrgent: ({ command }) => command.case === "cancel",
+};
+
+/** Events from a device. */
+export const eventShape: Shape<LinkResponse, Event> = {
+  items: (message) => message.events,
+  framing: (message) => message.framing,
+  build(events, framing) {
+    const message = create(LinkResponseSchema);
+    message.events = events;
+    if (framing !== undefined) message.framing = framing;
+    return message;
+  },
+  encode: (event) => toBinary(EventSchema, event),
+  decode: (bytes) => fromBinary(EventSchema, bytes),
+  sizeOf({ event }) {
+    switch (event.case) {
+      case "output":
+        return event.value.data.length + SMALL_BYTES;
+      case "finished":
+        return event.value.output.length + event.value.message.length + signedBytes(event.value.receipt);
+      case "hello":
+        return envelopeBytes(event.value.manifest);
+      default:
+        return SMALL_BYTES;
+    }
+  },
+  keyOf: ({ event }) => (event.case === "hello" || event.case === undefined ? "" : event.value.callId),
+  isUrgent: () => false,
+};
+
+/** Both directions as the registry sees them. */
+export const toDevice: Shapes<LinkRequest, LinkResponse> = { out: commandShape, in: eventShape };
+
+/** Both directions as a device sees them. */
+export const fromDevice: Shapes<LinkResponse, LinkRequest> = { out: eventShape, in: commandShape };
+
+function envelopeBytes(envelope: Envelope | undefined): number {
+  return SMALL_BYTES + (envelope?.payload.length ?? 0);
+}
+
+function signedBytes(signed: Signed | undefined): number {
+  if (signed === undefined) return SMALL_BYTES;
+  let bytes = signed.statement.length + envelopeBytes(signed.head);
+  for (const hash of signed.path) bytes += hash.length;
+  return bytes;
+}

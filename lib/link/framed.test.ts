@@ -1,0 +1,292 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test, vi } from "vitest";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { reasonOf } from "../fault/fault.ts";
+import { createBatchQueue } from "./batch-queue.ts";
+import { dialFramed, type FramedOptions, framedEnd, framedOpener } from "./framed.ts";
+import { type Toy, type ToyFrame, toy, toyShapes } from "./framing/shape.fixture.ts";
+import type { LinkOpener } from "./opener.ts";
+
+type Wire = LinkOpener<ToyFrame, ToyFrame>;
+
+const MIB = 1024 * 1024;
+const fast: FramedOptions = { heartbeatMs: 40, answerMs: 400, plainAfterMs: 100 };
+
+/** Sends every toy back, and notes what came. */
+function echo(seen: Toy[] = []): Wire {
+  return async function* answer(requests) {
+    for await (const { toys } of requests) {
+      seen.push(...toys);
+      if (toys.length > 0) yield { toys };
+    }
+  };
+}
+
+/** A wire on which each frame takes a while. */
+function slowly(wire: Wire, ms: number): Wire {
+  async function* delay(frames: AsyncIterable<ToyFrame>) {
+    for await (const frame of frames) {
+      await sleep(ms);
+      yield frame;
+    }
+  }
+  return (requests, signal) => delay(wire(delay(requests), signal));
+}
+
+/** A wire that notes the frames of both directions. */
+function tapped(wire: Wire, out: ToyFrame[], back: ToyFrame[] = []): Wire {
+  async function* tap(frames: AsyncIterable<ToyFrame>, notes: ToyFrame[]) {
+    for await (const frame of frames) {
+      notes.push(frame);
+      yield frame;
+    }
+  }
+  return (requests, signal) => tap(wire(tap(requests, out), signal), back);
+}
+
+/** A dialling side by hand. */
+function dial(opener: Wire) {
+  const queue = createBatchQueue<Toy>();
+  const leaving = new AbortController();
+  async function* requests() {
+    for await (const toys of queue.batches()) yield { toys };
+  }
+  const incoming = opener(requests(), leaving.signal);
+  return {
+    send: (...toys: Toy[]) => {
+      for (const each of toys) queue.push(each);
+    },
+    end: () => queue.end(),
+    leave: () => leaving.abort(new Error("left")),
+    all: async () => (await Array.fromAsync(incoming)).flatMap(({ toys }) => toys),
+    next: async () => {
+      const { value } = await incoming[Symbol.asyncIterator]().next();
+      return (value as ToyFrame | undefined)?.toys;
+    },
+  };
+}
+
+function fifoOf(toys: readonly Toy[]): Map<string, number[]> {
+  const byKey = new Map<string, number[]>();
+  for (const { key, number } of toys) byKey.set(key, [...(byKey.get(key) ?? []), number]);
+  return byKey;
+}
+
+test("carries messages both ways in frames that are numbered from 1", async () => {
+  const [out, back]: [ToyFrame[], ToyFrame[]] = [[], []];
+  const link = dial(framedOpener(tapped(framedEnd(echo(), toyShapes), out, back), toyShapes));
+  link.send(toy("a"));
+  expect(await link.next()).toEqual([toy("a")]);
+  link.send(toy("b"), toy("c"));
+  link.end();
+  expect(await link.all()).toEqual([toy("b"), toy("c")]);
+  for (const frames of [out, back]) {
+    expect(frames.map(({ framing }) => framing?.number)).toEqual(frames.map((_, index) => BigInt(index + 1)));
+    expect(frames[0]?.framing).toMatchObject({ windowBytes: BigInt(MIB), heartbeatMs: 1000 });
+  }
+});
+
+test("a small item comes back before one of 4 MiB that was sent before it", async () => {
+  const link = dial(framedOpener(slowly(framedEnd(echo(), toyShapes), 1), toyShapes));
+  link.send(toy("big", 0, 4 * MIB));
+  await sleep(5);
+  link.send(toy("small"));
+  link.end();
+  expect((await link.all()).map(({ key }) => key)).toEqual(["small", "big"]);
+});
+
+test.each([1, 2, 3, 4, 5, 6, 7, 8])(
+  "keeps the order of each key, loses nothing and doubles nothing (%i)",
+  async (seed) => {
+    let state = seed;
+    const random = (below: number): number => {
+      state = (state * 1103515245 + 12345) % 2147483648;
+      return Math.floor((state / 2147483648) * below);
+    };
+    const sizes = [100, 100, 100, 5000, 9000, 64 * 1024, 200_000, 1_500_000];
+    const numbers = new Map<string, number>();
+    const toys = Array.from({ length: 300 }, () => {
+      const key = `key-${random(12)}`;
+      const number = numbers.get(key) ?? 0;
+      numbers.set(key, number + 1);
+      return { ...toy(key, number, sizes[random(sizes.length)]), urgent: random(10) === 0 };
+    });
+    const windowBytes = [8 * 1024, 100_000, MIB][random(3)] ?? MIB;
+    const seen: Toy[] = [];
+    const link = dial(
+      framedOpener(framedEnd(echo(seen), toyShapes, { windowBytes }), toyShapes, { windowBytes, heartbeatMs: 16 }),
+    );
+    const told = link.all();
+    for (const each of toys) {
+      link.send(each);
+      if (random(4) === 0) await sleep(0);
+    }
+    link.end();
+    const expected = fifoOf(toys);
+    expect(fifoOf(await told)).toEqual(expected);
+    expect(fifoOf(seen)).toEqual(expected);
+  },
+);
+
+test("takes no more from the source than the reader's window and its own backlog hold", async () => {
+  let pulled = 0;
+  async function* endless() {
+    for (; ; pulled++) yield { toys: [toy("a", pulled, 64 * 1024)] };
+  }
+  const release = Promise.withResolvers<void>();
+  const seen: number[] = [];
+  const slow: Wire = async function* read(requests) {
+    for await (const { toys } of requests) {
+      seen.push(...toys.map(({ number }) => number));
+      await release.promise;
+      if (seen.length > 200) yield { toys: [] };
+      if (seen.length > 200) return;
+    }
+  };
+  const incoming = framedOpener(framedEnd(slow, toyShapes), toyShapes)(endless(), new AbortController().signal);
+  const done = Array.fromAsync(incoming);
+  await vi.waitFor(() => expect(pulled).toBeGreaterThan(20));
+  await sleep(50);
+  expect(pulled).toBeLessThan(40);
+  release.resolve();
+  await done;
+  expect(seen.length).toBeGreaterThan(200);
+  expect(seen).toEqual(seen.map((_, index) => index));
+});
+
+test("a side without framing gets none: the dialled one", async () => {
+  const out: ToyFrame[] = [];
+  const link = dial(framedOpener(tapped(echo(), out), toyShapes, fast));
+  link.send(toy("a"));
+  expect(await link.next()).toEqual([toy("a")]);
+  link.send(toy("b", 0, 3 * MIB), toy("b", 1));
+  link.end();
+  expect(fifoOf(await link.all())).toEqual(new Map([["b", [0, 1]]]));
+  const later = out.filter(({ toys }) => toys.some(({ key }) => key === "b"));
+  expect(later.length).toBeGreaterThan(0);
+  expect(later.filter(({ framing }) => framing !== undefined)).toEqual([]);
+});
+
+test("a side without framing gets none: the dialling one", async () => {
+  const link = dial(framedEnd(echo(), toyShapes, fast));
+  link.send(toy("a"));
+  link.end();
+  expect(
+    await Array.fromAsync(framedEnd(echo(), toyShapes)(once({ toys: [toy("a")] }), new AbortController().signal)),
+  ).toEqual([{ toys: [toy("a")] }]);
+  expect(await link.all()).toEqual([toy("a")]);
+});
+
+test("a side that says nothing at first is spoken to without framing", async () => {
+  const greeting: Wire = async function* greet() {
+    yield { toys: [toy("hello")] };
+  };
+  expect(await dial(framedEnd(greeting, toyShapes, fast)).all()).toEqual([toy("hello")]);
+});
+
+test("stays up without anything to say, and says so at every heartbeat", async () => {
+  const [out, back]: [ToyFrame[], ToyFrame[]] = [[], []];
+  const link = dial(framedOpener(tapped(framedEnd(echo(), toyShapes, fast), out, back), toyShapes, fast));
+  const told = link.all();
+  await vi.waitFor(() => expect(Math.min(out.length, back.length)).toBeGreaterThan(8), 5000);
+  link.end();
+  expect(await told).toEqual([]);
+});
+
+test("both sides give up one that falls silent", async () => {
+  let isDead = false;
+  async function* lossy(frames: AsyncIterable<ToyFrame>) {
+    for await (const frame of frames) {
+      if (isDead) await new Promise(() => undefined);
+      yield frame;
+    }
+  }
+  const ends: unknown[] = [];
+  const server: Wire = (requests, signal) => {
+    signal.addEventListener("abort", () => ends.push(signal.reason));
+    return echo()(requests, signal);
+  };
+  const far = framedEnd(server, toyShapes, fast);
+  const link = dial(framedOpener((requests, signal) => lossy(far(lossy(requests), signal)), toyShapes, fast));
+  link.send(toy("a"));
+  expect(await link.next()).toEqual([toy("a")]);
+  isDead = true;
+  await expect(link.all()).rejects.toThrow("silent");
+  await vi.waitFor(() => expect(ends.map(reasonOf)).toEqual([ErrorReason.NOT_READY]));
+});
+
+test("gives up a side that never answers", async () => {
+  const never: Wire = async function* wait() {
+    await new Promise(() => undefined);
+    yield { toys: [] };
+  };
+  await expect(dial(framedOpener(never, toyShapes, fast)).all()).rejects.toThrow("silent");
+});
+
+test("a gap in the numbers ends the link", async () => {
+  async function* skip(frames: AsyncIterable<ToyFrame>) {
+    for await (const frame of frames) if (frame.framing?.number !== 2n) yield frame;
+  }
+  const far = framedEnd(echo(), toyShapes);
+  const link = dial(framedOpener((requests, signal) => far(skip(requests), signal), toyShapes));
+  link.send(toy("a"));
+  await sleep(1);
+  link.send(toy("b"));
+  await sleep(1);
+  link.send(toy("c"));
+  await expect(link.all()).rejects.toSatisfy((error) => reasonOf(error) === ErrorReason.INVALID_INPUT);
+});
+
+test("each side learns that the other goes away, and what runs is still told", async () => {
+  const heard: string[] = [];
+  const leaving = { near: new AbortController(), far: new AbortController() };
+  const far = framedEnd(echo(), toyShapes, { draining: leaving.far.signal, onDrain: () => heard.push("near leaves") });
+  const near = { draining: leaving.near.signal, onDrain: () => heard.push("far leaves") };
+  const link = dial(framedOpener(far, toyShapes, near));
+  link.send(toy("a"));
+  expect(await link.next()).toEqual([toy("a")]);
+  leaving.far.abort();
+  await vi.waitFor(() => expect(heard).toEqual(["far leaves"]));
+  leaving.near.abort();
+  await vi.waitFor(() => expect(heard).toEqual(["far leaves", "near leaves"]));
+  link.send(toy("b"));
+  expect(await link.next()).toEqual([toy("b")]);
+  link.end();
+  expect(await link.all()).toEqual([]);
+});
+
+test("a side that dials can serve what comes", async () => {
+  const seen: Toy[] = [];
+  const questions = createBatchQueue<Toy>();
+  const asking: Wire = async function* ask(answers) {
+    void (async () => {
+      for await (const { toys } of answers) seen.push(...toys);
+    })();
+    for await (const toys of questions.batches()) yield { toys };
+  };
+  const dialled = dialFramed(echo(), framedEnd(asking, toyShapes), toyShapes, new AbortController().signal);
+  questions.push(toy("a"));
+  questions.push(toy("b", 0, 2 * MIB));
+  await vi.waitFor(() => expect(seen.map(({ key }) => key)).toEqual(["a", "b"]));
+  questions.end();
+  await dialled;
+});
+
+test("leaves at once when it is told to", async () => {
+  const ends: unknown[] = [];
+  const server: Wire = (requests, signal) => {
+    signal.addEventListener("abort", () => ends.push(signal.reason));
+    return echo()(requests, signal);
+  };
+  const link = dial(framedOpener(framedEnd(server, toyShapes), toyShapes));
+  link.send(toy("a"));
+  await link.next();
+  const told = link.all();
+  link.leave();
+  await expect(told).rejects.toThrow("left");
+  await vi.waitFor(() => expect(ends).toHaveLength(1));
+});
+
+async function* once(frame: ToyFrame) {
+  yield frame;
+}

@@ -1,0 +1,70 @@
+import { type AddressInfo, isIP } from "node:net";
+import type { TlsSource } from "../identity/tls-source.ts";
+import type { Logger } from "../log/log.ts";
+import type { NodeHandler } from "./adapter.ts";
+import { type Drain, prepareDrain } from "./drain.ts";
+import { keepAlive } from "./keepalive.ts";
+import type { Limits } from "./limits.ts";
+import { createH1, createH2, listen } from "./listener.ts";
+import { serveBoth, serveBothSecurely } from "./sniff.ts";
+
+/** How a port is opened. */
+export interface PortOptions {
+  host: string;
+  port: number;
+  handler: NodeHandler;
+  limits: Limits;
+  logger: Logger;
+  /** Undefined: cleartext. */
+  tls?: TlsSource | undefined;
+}
+
+/** A port that speaks HTTP/1.1 and HTTP/2. */
+export interface Port {
+  /** Such as "https://127.0.0.1:7400". */
+  readonly url: string;
+  readonly port: number;
+  /** Stops taking connections, in two steps. */
+  readonly drain: Drain;
+}
+
+/** Listens for both versions of HTTP. Rejects with node's own error where the port cannot be had. */
+export async function openPort({ host, port, handler, limits, logger, tls }: PortOptions): Promise<Port> {
+  const h1 = createH1(handler, limits, tls);
+  const h2 = createH2(handler, limits);
+  h2.on("session", (session) => keepAlive(session, limits));
+  h2.on("sessionError", (error) => logger.debug({ err: error }, "HTTP/2 session failed"));
+  h1.on("tlsClientError", (error: Error) => logger.debug({ err: error }, "TLS handshake failed"));
+  const undecided = tls === undefined ? serveBoth(h1, h2, limits.sniffTimeoutMs) : serveBothSecurely(h1, h2);
+  const drain = prepareDrain({ h1, h2, undecided });
+  await listen(h1, port, host);
+  const bound = (h1.address() as AddressInfo).port;
+  const scheme = tls === undefined ? "http" : "https";
+  return { url: `${scheme}://${isIP(host) === 6 ? `[${host}]` : host}:${bound}`, port: bound, drain };
+}
+
+/** Resolves when the last connection is gone: at the latest `graceMs` and then `lastWordsMs` after the beginning. */
+export async function closePort(
+  { drain }: Port,
+  { graceMs, lastWordsMs, onGraceOver }: { graceMs: number; lastWordsMs: number; onGraceOver: () => void },
+): Promise<void> {
+  const closed = drain.begin();
+  if (await within(closed, graceMs)) return;
+  onGraceOver();
+  if (await within(closed, lastWordsMs)) return;
+  drain.destroy();
+  await closed;
+}
+
+/** True where the promise resolves within the time. */
+async function within(promise: Promise<void>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
+  });
+  try {
+    return await Promise.race([promise.then(() => true), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

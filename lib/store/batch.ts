@@ -1,0 +1,97 @@
+import { sql, type Transaction } from "kysely";
+import { type Database, dialectOf, walSyncOf } from "./database.ts";
+import { runDirectly } from "./direct.ts";
+import { asksForRetry, CommitUnknown, DatabaseUnreachable } from "./postgres-errors.ts";
+import { SYNC_LATER } from "./sync-later.ts";
+
+/** Tells the caller of a job how it ended. */
+export type Settle = () => void;
+
+/** What one caller wants to have done in a transaction. */
+export interface Job<T> {
+  /** Whether whoever waits for the job waits for the disk. */
+  waitsForSync: boolean;
+  run(trx: Transaction<T>): Promise<Settle>;
+  fail(error: unknown): void;
+}
+
+/** How the transaction of a batch ended. All but "committed" have changed nothing, or CommitUnknown says that they may. */
+export type BatchEnd =
+  | { kind: "committed"; settles: Settle[] }
+  /** One of the jobs, or what it did, kept the batch from being committed: without it the others may go through. */
+  | { kind: "job_failed"; error: unknown }
+  /** No job is to blame. */
+  | { kind: "failed"; error: unknown };
+
+/** Runs batches of jobs. */
+export interface Batches<T> {
+  /** Runs jobs one after another in one transaction. Never rejects. */
+  run(jobs: readonly Job<T>[]): Promise<BatchEnd>;
+  /** Brings a committed batch to the disk, where its jobs wait for that and COMMIT has not done it. */
+  sync(jobs: readonly Job<T>[]): Promise<void>;
+}
+
+/** How often a batch is run at most where the server asks for another try. */
+const MAX_TRIES = 5;
+
+/** Runs batches on a database; on PostgreSQL under the lock, when it has a name. */
+export function createBatches<T>(db: Database<T>, lock: string | undefined): Batches<T> {
+  const wal = walSyncOf(db);
+  const lockName = dialectOf(db) === "postgres" ? lock : undefined;
+
+  async function begin(trx: Transaction<T>, jobs: readonly Job<T>[]): Promise<void> {
+    if (wal !== undefined || !jobs.some(isWaitedFor)) await trx.executeQuery(SYNC_LATER);
+    if (lockName !== undefined) await takeLock(trx, lockName);
+    runDirectly(db, trx);
+  }
+
+  /** Resolves with undefined where another try may help. */
+  async function attempt(jobs: readonly Job<T>[], triesLeft: number): Promise<BatchEnd | undefined> {
+    let begun = false;
+    try {
+      const settles = await db.transaction().execute(async (trx) => {
+        await begin(trx, jobs);
+        begun = true;
+        return runInOrder(trx, jobs);
+      });
+      return { kind: "committed", settles };
+    } catch (error: unknown) {
+      if (error instanceof CommitUnknown) return { kind: "failed", error };
+      // Once: the connection may have been dead since a restart of the server, which is back by now or is not.
+      if (error instanceof DatabaseUnreachable) return triesLeft === MAX_TRIES ? undefined : { kind: "failed", error };
+      if (asksForRetry(error) && triesLeft > 1) return undefined;
+      return { kind: begun ? "job_failed" : "failed", error };
+    }
+  }
+
+  return {
+    async run(jobs) {
+      for (let triesLeft = MAX_TRIES; ; triesLeft--) {
+        const end = await attempt(jobs, triesLeft);
+        if (end !== undefined) return end;
+      }
+    },
+    async sync(jobs) {
+      if (wal === undefined || !jobs.some(isWaitedFor)) return;
+      // A job that is alone has nobody who would use the time.
+      if (jobs.length === 1) wal.syncInPlace();
+      else await wal.sync();
+    },
+  };
+}
+
+/** Until the transaction ends. The number is of the schema too, since a server may hold several installations. */
+async function takeLock<T>(trx: Transaction<T>, name: string): Promise<void> {
+  const key = sql`hashtextextended(coalesce(current_schema(), '') || '/' || ${name}, 0)`;
+  await sql`select pg_advisory_xact_lock(${key})`.execute(trx);
+}
+
+async function runInOrder<T>(trx: Transaction<T>, jobs: readonly Job<T>[]): Promise<Settle[]> {
+  const settles: Settle[] = [];
+  for (const job of jobs) settles.push(await job.run(trx));
+  return settles;
+}
+
+function isWaitedFor<T>(job: Job<T>): boolean {
+  return job.waitsForSync;
+}

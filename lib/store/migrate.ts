@@ -1,0 +1,81 @@
+import { type Kysely, sql } from "kysely";
+import { type Migration as KyselyMigration, Migrator } from "kysely/migration";
+import { dialectOf } from "./dialect.ts";
+
+/**
+ * One step of a schema. Steps run once each, in the order of their names ("0001_calls", "0002_call_index"), and are
+ * never changed after a release. Column types are text, integer, bigint (never past 2^53), double precision, bytea and
+ * bigserial; booleans are integers 0 and 1. Foreign keys are enforced.
+ */
+export interface Migration {
+  name: string;
+  up: (db: Kysely<unknown>) => Promise<void>;
+}
+
+/** What a migration needs to know. */
+export interface MigrateOptions {
+  migrations: readonly Migration[];
+  /** The schema to make where it is missing. PostgreSQL only. */
+  schema?: string | undefined;
+  /** What the database is called in messages. */
+  label: string;
+}
+
+const MIGRATION_TABLE = "kysely_migration";
+
+/**
+ * Brings a schema up to date, all pending migrations in one transaction. Several processes may do so at once: one does
+ * the work, the others wait. Rejects, and changes nothing, when the database holds a migration that is not in the list.
+ */
+export async function migrate<T>(db: Kysely<T>, options: MigrateOptions): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    if (dialectOf(trx) === "postgres") await lockSchema(trx, options.schema);
+    await refuseNewer(trx, options);
+    await runPending(trx, options);
+  });
+}
+
+async function lockSchema<T>(trx: Kysely<T>, schema: string | undefined): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended('reeve migrations', 0))`.execute(trx);
+  if (schema === undefined) return;
+  // Asked first: CREATE SCHEMA wants a right on the database even where the schema is there.
+  const { rows } = await sql`select 1 from pg_catalog.pg_namespace where nspname = ${schema}`.execute(trx);
+  if (rows.length === 0) await sql`create schema ${sql.id(schema)}`.execute(trx);
+}
+
+async function refuseNewer<T>(trx: Kysely<T>, { migrations, schema, label }: MigrateOptions): Promise<void> {
+  const known = new Set(migrations.map((migration) => migration.name));
+  const unknown = (await appliedMigrations(trx, schema)).filter((name) => !known.has(name));
+  if (unknown.length === 0) return;
+  throw new Error(
+    `the database ${label} is newer than this program: it holds the migrations ${unknown.join(", ")}. ` +
+      "Run the newer program, or restore a backup from before the upgrade.",
+  );
+}
+
+async function appliedMigrations<T>(trx: Kysely<T>, schema: string | undefined): Promise<string[]> {
+  const tables = await trx.introspection.getTables({ withInternalKyselyTables: true });
+  const isThere = tables.some((table) => table.name === MIGRATION_TABLE && (!schema || table.schema === schema));
+  if (!isThere) return [];
+  const withTable = trx as unknown as Kysely<{ [MIGRATION_TABLE]: { name: string } }>;
+  const rows = await withTable.selectFrom(MIGRATION_TABLE).select("name").execute();
+  return rows.map((row) => row.name);
+}
+
+async function runPending<T>(trx: Kysely<T>, { migrations, schema }: MigrateOptions): Promise<void> {
+  const byName: Record<string, KyselyMigration> = {};
+  for (const { name, up } of migrations) {
+    if (byName[name]) throw new Error(`two migrations are named ${name}`);
+    byName[name] = { up };
+  }
+  // Unordered, because the migrations of several modules share one database and each module adds its own later.
+  const migrator = new Migrator({
+    db: trx,
+    provider: { getMigrations: async () => byName },
+    migrationTableName: MIGRATION_TABLE,
+    ...(schema !== undefined && { migrationTableSchema: schema }),
+    allowUnorderedMigrations: true,
+  });
+  const { error } = await migrator.migrateToLatest();
+  if (error !== undefined) throw error;
+}

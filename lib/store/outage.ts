@@ -1,0 +1,20 @@
+import type { ConnectError } from "@connectrpc/connect";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../fault/fault.ts";
+import { CommitUnknown, DatabaseUnreachable } from "./postgres-errors.ts";
+
+/**
+ * What a caller is told where the database went away: NOT_READY where nothing was done, so that trying again is safe, and
+ * INTERRUPTED where nobody can say. Names no host. Undefined for every other error.
+ */
+export function outageFault(cause: unknown): ConnectError | undefined {
+  if (cause instanceof DatabaseUnreachable) {
+    const message = "the database cannot be reached; try again in a moment";
+    return fault(ErrorReason.NOT_READY, {}, { message, cause });
+  }
+  if (cause instanceof CommitUnknown) {
+    const message = "the database went away while this was written down: look whether it was, before it is done again";
+    return fault(ErrorReason.INTERRUPTED, {}, { message, cause });
+  }
+  return undefined;
+}

@@ -1,0 +1,118 @@
+import { type DescMethod, type DescMethodUnary, type DescService, getOption, hasOption } from "@bufbuild/protobuf";
+import { createValidator } from "@bufbuild/protovalidate";
+import type { AnnouncedService } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { secret, tool as toolOption } from "../../gen/ts/reeve/tool/v1/options_pb.ts";
+import { cleanJson, cleanOutput } from "../sanitise/sanitise.ts";
+import type { CatalogueTool } from "./catalogue-tool.ts";
+import { readDescriptorSet } from "./descriptor-set.ts";
+import { schemaDigest } from "./digest.ts";
+import { jsonDepth } from "./json-schema.ts";
+import { announcedName, isServiceName, isToolName } from "./names.ts";
+import { describeTool, methodName } from "./tool.ts";
+import { anyField, foreignRule } from "./unknown-rules.ts";
+
+/** A tool of an announced service. */
+export interface AnnouncedTool {
+  /** As the service describes itself, cleaned. Its name and its capability begin with the service's name and ":". */
+  tool: CatalogueTool;
+  method: DescMethodUnary;
+}
+
+/** What an announced service offers. */
+export interface Announced {
+  tools: AnnouncedTool[];
+  /** Annotated RPCs that are no tools, by the name that they would have. */
+  unavailable: { tool: string; why: string }[];
+}
+
+/** The most tools of one service. */
+const MAX_TOOLS = 64;
+/** The most bytes of one tool's schemas, as JSON. */
+const MAX_SCHEMA_BYTES = 64 * 1024;
+/** The longest that any call may take, in milliseconds. */
+const MAX_TIMEOUT_MS = 3_600_000;
+/** How deep a schema may be nested: a google.protobuf.Struct of it must still be read by clients with a limit of 100. */
+const MAX_SCHEMA_DEPTH = 24;
+/** The longest name of an RPC with its service, in characters. */
+const MAX_NAME = 256;
+/** The longest description, in characters. */
+const MAX_DESCRIPTION = 4096;
+
+/**
+ * The tools of a service that a device announces. What it says of itself is not trusted: it is held to limits, cannot take
+ * the name or the capability of a built-in tool, and its texts are cleaned. Device and registry both use this, so that
+ * they agree on a schema's digest. Throws an Error that says what is wrong where there is nothing to offer.
+ */
+export function describeAnnounced({ name, service: typeName, descriptorSet }: AnnouncedService): Announced {
+  if (!isServiceName(name))
+    throw new Error("the service's name is not of lower case letters, digits and -, at most 32");
+  const service = readDescriptorSet(descriptorSet).getService(typeName);
+  if (service === undefined) throw new Error("the descriptor set does not define the service");
+  const methods = toolMethodsOf(service);
+  if (methods.length > MAX_TOOLS) throw new Error(`more than ${MAX_TOOLS} tools`);
+  const announced: Announced = { tools: [], unavailable: [] };
+  const taken = new Set<string>();
+  for (const method of methods) {
+    const known = announcedName(name, nameOf(method));
+    const described = taken.has(known) ? "the name is used twice" : describeMethod(name, method);
+    taken.add(known);
+    if (typeof described === "string") announced.unavailable.push({ tool: known, why: clean(described) });
+    else announced.tools.push(described);
+  }
+  return announced;
+}
+
+/** The RPCs of a service that carry the tool option. */
+export function toolMethodsOf(service: DescService): DescMethod[] {
+  return service.methods.filter((method) => hasOption(method, toolOption));
+}
+
+/** What the option says, or the RPC's own name where it says nothing that can be a name. */
+function nameOf(method: DescMethod): string {
+  const { name } = getOption(method, toolOption);
+  return isToolName(name) ? name : method.name.slice(0, MAX_NAME);
+}
+
+/** The tool, or what is wrong with it. */
+function describeMethod(service: string, method: DescMethod): AnnouncedTool | string {
+  if (!isUnary(method)) return "a tool takes one request and gives one response, not a stream";
+  if (methodName(method).length > MAX_NAME) return "its name is too long";
+  const any = anyField([method.input, method.output]);
+  if (any !== undefined) return `${any} can hold any message, which cannot be checked`;
+  const foreign = foreignRule(method.input);
+  if (foreign !== undefined) return `${foreign} has a rule that is not one of protovalidate's own`;
+  const validator = createValidator();
+  const described = describeTool(method, { tool: toolOption, secret, validator, comments: "optional" });
+  if (described.kind === "none") return "the RPC is not annotated";
+  if (described.kind === "problem") return described.problems.join("; ");
+  if (!isToolName(described.tool.capability)) return "the capability is no name";
+  const tool = announcedTool(service, described.tool);
+  const schemas = [tool.inputSchema, tool.outputSchema];
+  if (JSON.stringify(schemas).length > MAX_SCHEMA_BYTES) return "its schema is too large";
+  if (schemas.some((schema) => jsonDepth(schema) > MAX_SCHEMA_DEPTH)) return "its schema is nested too deep";
+  return { tool, method };
+}
+
+function announcedTool(service: string, tool: CatalogueTool): CatalogueTool {
+  const inputSchema = cleanJson(tool.inputSchema).value;
+  return {
+    ...tool,
+    name: announcedName(service, tool.name),
+    // A rule about a built-in capability must not fit a tool that merely claims to have it.
+    capability: announcedName(service, tool.capability),
+    description: clean(tool.description) || `Call ${tool.method}.`,
+    defaultTimeoutMs: Math.min(tool.defaultTimeoutMs, MAX_TIMEOUT_MS),
+    anyProgram: [],
+    inputSchema,
+    outputSchema: cleanJson(tool.outputSchema).value,
+    schemaDigest: schemaDigest(inputSchema),
+  };
+}
+
+function isUnary(method: DescMethod): method is DescMethodUnary {
+  return method.methodKind === "unary";
+}
+
+function clean(text: string): string {
+  return cleanOutput(text).text.slice(0, MAX_DESCRIPTION);
+}

@@ -1,0 +1,59 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type ConfigLine, type ConfigSpec, describeConfig } from "../../lib/config/config.ts";
+import { deviceEnvironment } from "../../services/device-agent/config.ts";
+import { policyEnvironment } from "../../services/policy/config.ts";
+import { registryEnvironment } from "../../services/registry/config.ts";
+import { repositoryRoot } from "../repository-root.ts";
+
+/** Where every setting of every service is explained. Written by `npm run generate`, from the code that reads them. */
+export const CONFIGURATION_FILE = join(repositoryRoot, "deploy", "CONFIGURATION.md");
+
+/** The settings of each service's process. */
+export const ENVIRONMENTS: Readonly<Record<string, ConfigSpec>> = {
+  "reeve registry": registryEnvironment,
+  "reeve policy": policyEnvironment,
+  "reeve device-agent": deviceEnvironment,
+};
+
+/** The document's text. */
+export function configurationText(): string {
+  const parts = Object.entries(ENVIRONMENTS).map(([command, spec]) => section(command, describeConfig(spec)));
+  return `${HEAD}\n${parts.join("\n")}`;
+}
+
+/** What is wrong with the document that is there. */
+export async function staleConfiguration(): Promise<string[]> {
+  const written = await readFile(CONFIGURATION_FILE, "utf8").catch(() => "");
+  return written === configurationText()
+    ? []
+    : ["deploy/CONFIGURATION.md is not what the code reads: run npm run generate"];
+}
+
+const HEAD = `# Settings
+
+The services read their settings from the environment; an empty variable counts as unset. \`reeve doctor\` says which are set
+and what is wrong with them. Durations are written as 250ms, 30s, 5m, 2h or 1d. A name that ends in _FILE holds the path of
+a file, which may be mounted from a secret store.
+`;
+
+function section(command: string, lines: readonly ConfigLine[]): string {
+  const rows = [...lines].sort((a, b) => (a.name < b.name ? -1 : 1)).map(row);
+  return [
+    `## ${command}`,
+    "",
+    "| name | what it is | may be | default |",
+    "| --- | --- | --- | --- |",
+    ...rows,
+    "",
+  ].join("\n");
+}
+
+function row({ name, doc, expected, default: fallback, required, secret }: ConfigLine): string {
+  const standard = required ? "**must be set**" : fallback === undefined || fallback === "" ? "" : `\`${fallback}\``;
+  return `| \`${name}\` | ${cell(doc)}${secret ? " A secret." : ""} | ${cell(expected)} | ${standard} |`;
+}
+
+function cell(text: string): string {
+  return text.replaceAll("|", "\\|").replaceAll("\n", " ");
+}

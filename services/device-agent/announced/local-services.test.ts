@@ -1,0 +1,121 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create, type Message } from "@bufbuild/protobuf";
+import { type ConnectRouter, createRouterTransport } from "@connectrpc/connect";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../../../lib/fault/fault.ts";
+import { serveReflection } from "../../../lib/serve/reflection.ts";
+import { indexServices } from "../../../lib/serve/reflection-index.ts";
+import { descriptorSetOf, type Printer, startPrinter } from "../../../test/helpers/printer.ts";
+import { createTestContext, faultOf, type TestContext } from "../tools/testing/context.ts";
+import type { ToolContext } from "../tools/tool.ts";
+import { type LocalServices, openLocalServices } from "./local-services.ts";
+import { reflectFiles } from "./reflect.ts";
+
+let printer: Printer;
+let opened: LocalServices;
+let folder: string;
+let scene: TestContext;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "reeve-announced-"));
+  scene = createTestContext();
+  printer = await startPrinter();
+  opened = await openLocalServices([{ name: "printer", url: printer.url, descriptorFile: undefined }]);
+});
+afterAll(async () => {
+  opened[Symbol.dispose]();
+  await printer.close();
+  scene[Symbol.dispose]();
+  await rm(folder, { recursive: true });
+});
+beforeEach(() => {
+  printer.fail = undefined;
+});
+
+function print(text: string, changes: Partial<ToolContext> = {}): Promise<Message> {
+  const tool = opened.tools.find(({ name }) => name === "printer:print");
+  if (tool === undefined) throw new Error("the printer was not announced");
+  return tool.run(create(tool.input, { text }), { ...scene.context, ...changes });
+}
+
+describe("a listed service", () => {
+  test("is announced with its own files, the same each time", async () => {
+    using again = await openLocalServices([{ name: "printer", url: printer.url, descriptorFile: undefined }]);
+    expect(opened.announced.map(({ service }) => service)).toEqual(["acme.printer.v1.Printer"]);
+    expect(again.announced).toEqual(opened.announced);
+    expect([...opened.schemaDigests.keys()]).toEqual(["printer:print", "printer:paper.get"]);
+  });
+
+  test("is read from a file as it is by reflection", async () => {
+    const descriptorFile = join(folder, "printer.binpb");
+    await writeFile(descriptorFile, descriptorSetOf(printer.registry));
+    using fromFile = await openLocalServices([{ name: "printer", url: printer.url, descriptorFile }]);
+    expect(fromFile.schemaDigests).toEqual(opened.schemaDigests);
+  });
+
+  test("that is not there, or whose file is none, is listed with why", async () => {
+    const bad = join(folder, "bad.binpb");
+    await writeFile(bad, "no descriptors");
+    using none = await openLocalServices([
+      { name: "away", url: "http://127.0.0.1:1", descriptorFile: undefined },
+      { name: "bad", url: printer.url, descriptorFile: bad },
+      { name: "missing", url: printer.url, descriptorFile: join(folder, "missing") },
+    ]);
+    expect(none.tools).toEqual([]);
+    expect(none.unavailable.map(({ tool }) => tool)).toEqual(["away", "bad", "missing"]);
+    expect(none.unavailable[0]?.why).toContain("server reflection");
+  });
+
+  test("gets the call and gives its answer", async () => {
+    expect(await print("hello")).toMatchObject({ pages: 1 });
+    expect(printer.printed.at(-1)).toEqual({ text: "hello", copies: 0 });
+  });
+
+  test("fails a call with its own code and words, cleaned", async () => {
+    printer.fail = () => fault(ErrorReason.NOT_FOUND, {}, { message: "no\u001b[31m tray" });
+    expect(await faultOf(print("x"))).toEqual({
+      reason: ErrorReason.TOOL_FAILED,
+      metadata: { service: "acme.printer.v1.Printer", code: "not_found" },
+      message: "acme.printer.v1.Printer answered not_found: no tray",
+    });
+  });
+
+  test("that takes longer than the call may is given up", async () => {
+    expect(await faultOf(print("forever", { timeoutMs: 200 }))).toMatchObject({ reason: ErrorReason.TIMED_OUT });
+    await printer.gaveUp;
+  });
+
+  test("is not called for a call that was cancelled", async () => {
+    const signal = AbortSignal.abort();
+    expect(await faultOf(print("never", { signal }))).toMatchObject({ reason: ErrorReason.CANCELLED });
+    expect(printer.printed.map(({ text }) => text)).not.toContain("never");
+  });
+});
+
+describe("reflectFiles", () => {
+  const serve = (version: "v1" | "v1alpha") =>
+    createRouterTransport((router) => {
+      const service = printer.registry.getService("acme.printer.v1.Printer");
+      const only: Pick<ConnectRouter, "service"> = {
+        service(desc, implementation, options) {
+          if (desc.typeName === `grpc.reflection.${version}.ServerReflection`)
+            router.service(desc, implementation, options);
+          return router;
+        },
+      };
+      if (service !== undefined) serveReflection(only as ConnectRouter, indexServices([service]));
+    });
+
+  test.each(["v1", "v1alpha"] as const)("asks a server that has only %s", async (version) => {
+    const { services, files } = await reflectFiles(serve(version), AbortSignal.timeout(10_000));
+    expect(services).toEqual(["acme.printer.v1.Printer"]);
+    expect([...files.keys()]).toEqual(["acme/printer/v1/printer.proto"]);
+  });
+
+  test("fails where there is no reflection", async () => {
+    const none = createRouterTransport(() => undefined);
+    await expect(reflectFiles(none, AbortSignal.timeout(10_000))).rejects.toThrow();
+  });
+});

@@ -1,0 +1,151 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { LinkRequest, LinkResponse } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { fullJitter } from "../../../lib/link/backoff.ts";
+import type { LinkOpener } from "../../../lib/link/opener.ts";
+import type { Logger } from "../../../lib/log/log.ts";
+import type { ServiceTransport } from "../../../lib/serve/client.ts";
+import type { AttachCount } from "./attach-count.ts";
+import { type AttachSession, openAttachSession } from "./attach-session.ts";
+
+/** What attaching needs to know. Times are milliseconds. */
+export interface AttachOptions {
+  agent: {
+    linkAs(attachCount: bigint): LinkOpener<LinkRequest, LinkResponse>;
+    readonly draining: AbortSignal;
+    close(): Promise<void>;
+  };
+  /** The count of dials in the agent's own folder. */
+  count: AttachCount;
+  /** Where to dial. At least one; each dial takes the next. */
+  urls: readonly string[];
+  /** Makes a new connection for each dial. Where it calls `onConnected` once the registry is there, a busy one gets more time. */
+  transportTo(url: string, onConnected: () => void): ServiceTransport;
+  logger: Logger;
+  /** How often the device shows that it lives. Default 1000. */
+  heartbeatMs?: number;
+  /** The longest wait before a new dial. Default 1000. The first one after an end waits up to 20. */
+  maxBackoffMs?: number;
+  /** The longest wait where the control plane refuses who the device is. Default 10000. */
+  refusedBackoffMs?: number;
+  /** How long the registry may take to be there, at first; it grows where nobody is again and again. Default 1500. */
+  answerMs?: number;
+}
+
+/** A device that holds a stream to the control plane open. */
+export interface Attachment {
+  /** Whether a stream is open and answered. */
+  readonly isAttached: boolean;
+  /** Dials no more, closes the agent, lets the streams say the last of it, and hangs up. Safe to repeat. */
+  close(): Promise<void>;
+}
+
+/** A stream that lived so long was a good one: the next failure is the first again. */
+const GOOD_MS = 2000;
+
+/** So many dials without an answer, before more time is given to each. */
+const PATIENT_DIALS = 4;
+
+const MAX_ANSWER_MS = 10_000;
+
+/** From the agent's end to the cut of streams that still have something to say. */
+const LAST_WORDS_MS = 2000;
+
+/**
+ * Dials out and holds one stream open for ever. Any end means: dial again, with full jitter. Where the control plane says
+ * that it is going away, the device dials elsewhere at once, and what runs is still told on the old stream.
+ */
+export function attachAgent(options: AttachOptions): Attachment {
+  const { agent, count, urls, transportTo, logger, heartbeatMs = 1000 } = options;
+  const { maxBackoffMs = 1000, refusedBackoffMs = 10_000, answerMs = 1500 } = options;
+  const closing = new AbortController();
+  const sessions = new Set<AttachSession>();
+  const answered = new Set<AttachSession>();
+  // Where several are named, devices spread over them.
+  let next = Math.floor(Math.random() * urls.length);
+  let unanswered = 0;
+  /** Ends the wait for a session, not the session. */
+  let release = (): void => undefined;
+
+  const dial = async (url: string): Promise<AttachSession> => {
+    const attachCount = await count.next();
+    const session: AttachSession = openAttachSession({
+      end: agent.linkAs(attachCount),
+      connect: (onConnected) => transportTo(url, onConnected),
+      heartbeatMs,
+      answerMs: Math.min(MAX_ANSWER_MS, answerMs * 1.5 ** Math.max(0, unanswered - PATIENT_DIALS)),
+      draining: agent.draining,
+      onAnswer() {
+        unanswered = 0;
+        answered.add(session);
+        logger.info({ registry: url, attach_count: Number(attachCount) }, "attached");
+      },
+    });
+    sessions.add(session);
+    void session.ended.then((cause) => {
+      sessions.delete(session);
+      if (answered.delete(session)) logger.warn({ registry: url, err: cause }, "the stream to the registry ended");
+    });
+    return session;
+  };
+
+  /** Dials once and waits for the end, or for word of it. Resolves with what went wrong. */
+  const attend = async (url: string): Promise<unknown> => {
+    unanswered++;
+    const session = await dial(url);
+    const over = Promise.withResolvers<unknown>();
+    release = () => over.resolve(undefined);
+    void session.ended.then(over.resolve);
+    void session.drained.then(release);
+    if (closing.signal.aborted) release();
+    return over.promise;
+  };
+
+  const run = async (): Promise<void> => {
+    let told: string | undefined;
+    for (let failures = 0; !closing.signal.aborted; ) {
+      const url = urls[next++ % urls.length] as string;
+      const began = performance.now();
+      const cause = await attend(url).catch((error: unknown) => error);
+      if (closing.signal.aborted) return;
+      const isRefused = refuses(cause);
+      // Once for each reason: it is tried again and again.
+      const text = cause === undefined ? undefined : ConnectError.from(cause).message;
+      if (text !== undefined && text !== told) {
+        logger[isRefused ? "error" : "warn"]({ registry: url, err: cause }, "the device is not attached; trying again");
+      }
+      told = text;
+      failures = performance.now() - began > GOOD_MS && unanswered === 0 ? 0 : failures + 1;
+      const wait = isRefused ? Math.random() * refusedBackoffMs : fullJitter(failures, maxBackoffMs);
+      await sleep(wait, undefined, { signal: closing.signal }).catch(() => undefined);
+    }
+  };
+  const running = run();
+
+  let closed: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    closing.abort();
+    release();
+    await agent.close();
+    await running;
+    const ends = Promise.all([...sessions].map((session) => session.ended));
+    const late = new AbortController();
+    await Promise.race([ends, sleep(LAST_WORDS_MS, undefined, { signal: late.signal }).catch(() => undefined)]);
+    late.abort();
+    for (const session of sessions) session.abort();
+    await ends;
+  };
+  return {
+    get isAttached() {
+      return answered.size > 0;
+    },
+    close: () => (closed ??= close()),
+  };
+}
+
+/** True where the control plane knows who this is and will have nothing of it: there is no hurry to ask again. */
+function refuses(cause: unknown): boolean {
+  if (cause === undefined) return false;
+  const { code } = ConnectError.from(cause);
+  return code === Code.Unauthenticated || code === Code.PermissionDenied;
+}

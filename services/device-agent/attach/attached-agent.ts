@@ -1,0 +1,51 @@
+import type { TlsSource } from "../../../lib/identity/tls-source.ts";
+import type { Logger } from "../../../lib/log/log.ts";
+import { createServiceTransport } from "../../../lib/serve/client.ts";
+import type { DeviceAgent } from "../service.ts";
+import { attachAgent } from "./attach.ts";
+import { openAttachCount } from "./attach-count.ts";
+
+/** How an agent reaches the registry. */
+export interface AttachSettings {
+  /** https addresses of registries, at least one. */
+  urls: readonly string[];
+  /** The agent's own folder. */
+  stateDir: string;
+  heartbeatMs: number;
+  /** The device's certificate, and whom it trusts. A renewed one is shown from the next dial on. */
+  tls: TlsSource | undefined;
+  trustDomain: string;
+  logger: Logger;
+}
+
+/** HTTP/2's own signs of life, for what the framing does not see: a connection that has not got as far as a stream. */
+const PING_MS = 1000;
+const PING_TIMEOUT_MS = 2000;
+
+/** The same agent, attached to the registry until it is closed. Rejects where it has no certificate to show. */
+export async function attachedAgent(agent: DeviceAgent, settings: AttachSettings): Promise<DeviceAgent> {
+  const { urls, stateDir, heartbeatMs, tls, trustDomain, logger } = settings;
+  if (tls === undefined) {
+    throw new Error(
+      "a device that dials the registry needs a certificate: enrol it with `reeve device-agent --join TOKEN`",
+    );
+  }
+  const attachment = attachAgent({
+    agent,
+    count: await openAttachCount(stateDir),
+    urls,
+    transportTo: (baseUrl, onSecureConnect) =>
+      createServiceTransport({
+        baseUrl,
+        tls,
+        serverName: { kind: "service", name: "registry", trustDomain },
+        protocol: "grpc",
+        pingIntervalMs: PING_MS,
+        pingTimeoutMs: PING_TIMEOUT_MS,
+        onSecureConnect,
+      }),
+    logger,
+    heartbeatMs,
+  });
+  return { ...agent, close: attachment.close };
+}

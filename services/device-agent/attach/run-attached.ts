@@ -1,0 +1,43 @@
+import type { TlsSource } from "../../../lib/identity/tls-source.ts";
+import { createLogger, type Level, type Logger } from "../../../lib/log/log.ts";
+import type { ProbeSettings } from "../../../lib/run/probe-keys.ts";
+import { openTls, type TlsSettings } from "../../../lib/run/tls-keys.ts";
+import { createHealthState } from "../../../lib/serve/health-state.ts";
+import { createMetrics } from "../../../lib/serve/metrics.ts";
+import { createProbe } from "../../../lib/serve/probe.ts";
+
+/** What a process that listens on nothing needs. */
+export interface AttachedProcessOptions extends TlsSettings, ProbeSettings {
+  logLevel: Level;
+  /** Makes the agent, which dials out by itself. */
+  create(parts: { logger: Logger; tls: TlsSource | undefined }): Promise<{ ready(): boolean; close(): Promise<void> }>;
+}
+
+/** Runs an agent that only dials out: no port is open, but one for probes where it is asked for. */
+export async function runAttached(options: AttachedProcessOptions): Promise<{ close(): Promise<void> }> {
+  const { probeHost, probePort } = options;
+  const logger = createLogger({ service: "device-agent", level: options.logLevel });
+  const tls = openTls(options, logger);
+  const agent = await options.create({ logger, tls });
+  const health = createHealthState(agent.ready);
+  const probe =
+    probePort === undefined
+      ? undefined
+      : await createProbe({
+          ...(probeHost !== undefined && { host: probeHost }),
+          port: probePort,
+          health,
+          metrics: createMetrics(),
+          logger,
+        });
+  logger.info({ probe: probe?.url }, "ready");
+  let closing: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    health.drain();
+    await agent.close();
+    await probe?.close();
+    tls?.close();
+    logger.info("stopped");
+  };
+  return { close: () => (closing ??= close()) };
+}

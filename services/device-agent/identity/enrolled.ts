@@ -1,0 +1,58 @@
+import { readFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import type { ConnectError } from "@connectrpc/connect";
+import type { Enrolment } from "../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import { parseJoinToken } from "../../../lib/identity/join-token.ts";
+import { type DeviceEnrolment, readEnrolment } from "./enrolment-file.ts";
+import { enrolledEnvironment, settingsToKeep } from "./environment.ts";
+import { joinControlPlane } from "./join.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** How a device joins, where it is told to. */
+export interface Joining {
+  /** The join token. One that the device has joined with already is passed over. */
+  token?: string;
+  /** The file with a token for a device that has not joined yet. */
+  tokenFile?: string | undefined;
+  /** Called once, when an operator has to compare the fingerprint. */
+  onPending?(enrolment: Enrolment): void;
+  /** Called when the control plane cannot be reached and will be asked again. */
+  onRetry?(error: ConnectError): void;
+  /** Gives up joining. */
+  signal?: AbortSignal;
+}
+
+/** What a device agent starts with. */
+export interface Enrolled {
+  /** What it is told, and what it knows from joining. */
+  env: Environment;
+  /** Undefined for a device that has not joined and is not told to: it is dialled, or has its certificate from elsewhere. */
+  enrolment: DeviceEnrolment | undefined;
+}
+
+/** Joins where the device is told to and has not, and finds what it starts with. Rejects as joinControlPlane does. */
+export async function openEnrolled(stateDir: string, env: Environment, joining: Joining): Promise<Enrolled> {
+  const known = await readEnrolment(stateDir);
+  const enrolment = await joined(stateDir, known, env, joining);
+  if (enrolment === undefined) return { env, enrolment };
+  return { env: enrolledEnvironment(stateDir, enrolment, env), enrolment };
+}
+
+async function joined(
+  stateDir: string,
+  known: DeviceEnrolment | undefined,
+  env: Environment,
+  { token, tokenFile, ...callbacks }: Joining,
+): Promise<DeviceEnrolment | undefined> {
+  const wanted =
+    token ?? (known === undefined && tokenFile !== undefined ? await readFile(tokenFile, "utf8") : undefined);
+  if (wanted === undefined || parseJoinToken(wanted).id === known?.id) return known;
+  return joinControlPlane({ ...callbacks, token: wanted, stateDir, settings: withRoots(settingsToKeep(env), env) });
+}
+
+/** Whoever names no folder lets the home folder be read, as `reeve up` does. */
+function withRoots(settings: Record<string, string>, env: Environment): Record<string, string> {
+  if (settings.REEVE_DEVICE_READ_ROOTS || settings.REEVE_DEVICE_WRITE_ROOTS) return settings;
+  return { ...settings, REEVE_DEVICE_READ_ROOTS: env.HOME || homedir() };
+}

@@ -1,0 +1,74 @@
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { replaceFile } from "../replace-file.ts";
+
+/** What the device knows of its enrolment. */
+export interface DeviceEnrolment {
+  /** The enrolment's id; names the folder of its keys and certificates. */
+  id: string;
+  /** The name that the device was given. */
+  name: string;
+  /** The labels that the device was given. */
+  labels: Readonly<Record<string, string>>;
+  /** Where the registry is reached. */
+  urls: readonly string[];
+  /** The trust domain of the control plane's identities. */
+  domain: string;
+  /** What the owner said of the device when it joined, as settings in the environment. */
+  settings: Readonly<Record<string, string>>;
+}
+
+/** Where the parts of an enrolment are. */
+export interface EnrolmentFiles {
+  folder: string;
+  /** The TLS key; never leaves the device. */
+  keyFile: string;
+  /** The certificate and the one above it, replaced with each renewal. */
+  certFile: string;
+  /** The authorities of the control plane. */
+  caFile: string;
+  /** The keys that sign grants, as they were when the device joined. */
+  grantKeysFile: string;
+  /** How often the device has renewed. */
+  renewCountFile: string;
+}
+
+/** The files of one enrolment, in a folder of its own, so that a new enrolment leaves the one before whole until it is done. */
+export function enrolmentFiles(stateDir: string, id: string): EnrolmentFiles {
+  const folder = join(stateDir, "enrolments", id);
+  return {
+    folder,
+    keyFile: join(folder, "tls.key"),
+    certFile: join(folder, "tls.crt"),
+    caFile: join(folder, "authorities.pem"),
+    grantKeysFile: join(folder, "grant.pub"),
+    renewCountFile: join(folder, "renew-count"),
+  };
+}
+
+/** The enrolment in force; undefined where the device has not joined. Rejects where the file is damaged. */
+export async function readEnrolment(stateDir: string): Promise<DeviceEnrolment | undefined> {
+  const path = enrolmentPath(stateDir);
+  const text = await readFile(path, "utf8").catch((error: unknown) => {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as DeviceEnrolment;
+  } catch (cause: unknown) {
+    throw new Error(`The file ${path} is damaged. Restore it, or enrol the device again.`, { cause });
+  }
+}
+
+/** Puts an enrolment in force, whose files are there already, and clears away the one before. */
+export async function writeEnrolment(stateDir: string, enrolment: DeviceEnrolment): Promise<void> {
+  const before = await readEnrolment(stateDir).catch(() => undefined);
+  await replaceFile(enrolmentPath(stateDir), `${JSON.stringify(enrolment, undefined, 2)}\n`);
+  if (before === undefined || before.id === enrolment.id) return;
+  await rm(enrolmentFiles(stateDir, before.id).folder, { recursive: true, force: true });
+}
+
+function enrolmentPath(stateDir: string): string {
+  return join(stateDir, "enrolment.json");
+}

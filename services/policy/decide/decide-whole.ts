@@ -1,0 +1,51 @@
+import { isStricter } from "../rules/effect.ts";
+import type { Judgement, TraceStep } from "./decide.ts";
+
+/** What policy thinks of a fan-out's call on one device. */
+export interface DeviceJudgement {
+  /** The device's name, for the message. */
+  name: string;
+  judgement: Judgement;
+}
+
+/** How many devices a message names. */
+const NAMED = 10;
+
+/**
+ * The judgement about a fan-out as a whole: the strictest of those about its devices. What is not allowed on one device is
+ * not allowed at all, and the message names every device that it is not allowed on. Pure.
+ *
+ * @param judged one for each device, at least one.
+ */
+export function decideWhole(judged: readonly DeviceJudgement[]): Judgement {
+  const [first] = judged;
+  if (first === undefined) throw new TypeError("a fan-out has a device");
+  const strictest = judged.reduce((one, other) =>
+    isStricter(other.judgement.effect, one.judgement.effect) ? other : one,
+  ).judgement;
+  const against = judged.filter(({ judgement }) => judgement.effect === "deny" || judgement.effect === "block");
+  return {
+    effect: strictest.effect,
+    reason: strictest.reason,
+    ruleIds: [...new Set(judged.flatMap(({ judgement }) => judgement.ruleIds))],
+    message: against.length === 0 ? strictest.message : `On ${namesOf(against)}: ${strictest.message}`,
+    trace: mergedTrace(judged.map(({ judgement }) => judgement.trace)),
+  };
+}
+
+function namesOf(judged: readonly DeviceJudgement[]): string {
+  const names = judged.slice(0, NAMED).map(({ name }) => name);
+  const more = judged.length - names.length;
+  return more === 0 ? names.join(", ") : `${names.join(", ")} and ${more} more`;
+}
+
+/** One step for each rule and effect: matched where it matched for any device. */
+function mergedTrace(traces: readonly (readonly TraceStep[])[]): TraceStep[] {
+  const steps = new Map<string, TraceStep>();
+  for (const step of traces.flat()) {
+    const key = `${step.ruleId} ${step.effect}`;
+    const known = steps.get(key);
+    if (known === undefined || (step.matched && !known.matched)) steps.set(key, step);
+  }
+  return [...steps.values()];
+}

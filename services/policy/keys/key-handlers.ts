@@ -1,0 +1,57 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { ServiceImpl } from "@connectrpc/connect";
+import {
+  type Key,
+  KeyRole,
+  KeySchema,
+  type KeyService,
+  KeyState,
+} from "../../../gen/ts/reeve/policy/v1/key_service_pb.ts";
+import { principalOf } from "../../../lib/serve/context.ts";
+import { verifyKeyFromRaw } from "../../../lib/sign/keys.ts";
+import { formatVkey, noteKeyOf } from "../../../lib/sign/note.ts";
+import type { KeyRing } from "./key-ring.ts";
+import type { KeyRow } from "./key-store.ts";
+import type { KeyRotator } from "./rotate.ts";
+import type { SignedRole } from "./statement-types.ts";
+
+/** How long keys overlap where the request does not say, in seconds. */
+export const DEFAULT_OVERLAP_SECONDS = 86_400;
+
+/** The RPCs of KeyService. */
+export function keyHandlers(ring: KeyRing, rotator: KeyRotator) {
+  return {
+    async listKeys({ role }) {
+      await ring.refresh();
+      const rows = ring.current().rows.filter((row) => role === KeyRole.UNSPECIFIED || row.role === role);
+      return { keys: rows.map(keyMessage) };
+    },
+    async rotateKey({ role, overlapSeconds }, context) {
+      const overlapMs = (overlapSeconds === 0 ? DEFAULT_OVERLAP_SECONDS : overlapSeconds) * 1000;
+      return { key: keyMessage(await rotator.rotate(role as SignedRole, overlapMs, principalOf(context).id)) };
+    },
+    async getKeyring({ role }) {
+      await ring.refresh();
+      return { keyrings: [...ring.current().keyrings[role as SignedRole]] };
+    },
+  } satisfies ServiceImpl<typeof KeyService>;
+}
+
+function keyMessage(row: KeyRow): Key {
+  const signsNoMore = row.state === KeyState.RETIRING || row.state === KeyState.RETIRED;
+  return create(KeySchema, {
+    id: row.key_id,
+    role: row.role as KeyRole,
+    state: row.state as KeyState,
+    publicKey: publicText(row),
+    createTime: timestampFromMs(row.create_ms),
+    signTime: timestampFromMs(row.sign_ms),
+    ...(signsNoMore && row.end_ms !== null && { trustEndTime: timestampFromMs(row.end_ms) }),
+  });
+}
+
+function publicText({ role, name, public: raw }: KeyRow): string {
+  if (role === KeyRole.CHECKPOINT) return formatVkey(noteKeyOf(name, verifyKeyFromRaw(raw)));
+  return Buffer.from(raw).toString("base64");
+}

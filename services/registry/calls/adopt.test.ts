@@ -1,0 +1,79 @@
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { createLogger } from "../../../lib/log/log.ts";
+import type { Membership } from "../replicas/membership.ts";
+import { createAdopter } from "./adopt.ts";
+import type { Leadership } from "./leadership.ts";
+import { createLiveCall, type LiveCall } from "./live-call.ts";
+
+const logger = createLogger({ service: "test", level: "silent" });
+
+/** An adopter among replicas of which some are there and some are gone; whoever is neither has just come. */
+function scene(owners: string[], { alive = [] as string[], gone = [] as string[], own = [] as string[] } = {}) {
+  const adoptedFrom: string[][] = [];
+  const takenUp: string[] = [];
+  let looks = 0;
+  const led = new Map<string, LiveCall>();
+  const stored = (id: string) => ({
+    call: create(CallSchema, { id, state: CallState.HELD }),
+    args: new Uint8Array(),
+    owner: "rep-me",
+    cancelWanted: false,
+  });
+  const adopter = createAdopter({
+    leadership: {
+      owners: async () => owners,
+      adopt: async (from: readonly string[]) => {
+        adoptedFrom.push([...from]);
+        return { calls: from.map((owner) => stored(`of ${owner}`)), outcomes: [] };
+      },
+      mine: async () => own,
+      myOutcomes: async () => [],
+      wantedCancels: async () => own,
+    } as unknown as Leadership,
+    store: { get: async (id) => stored(id) },
+    membership: {
+      self: "rep-me",
+      isAlive: (id: string) => alive.includes(id),
+      isGone: (id: string) => gone.includes(id),
+      look: async () => void looks++,
+    } as unknown as Membership,
+    catchUp: () => Promise.resolve(),
+    led: (id) => led.get(id),
+    takeUp: ({ call }) => takenUp.push(call.id),
+    send: () => undefined,
+    logger,
+    everyMs: 60_000,
+  });
+  return { adopter, adoptedFrom, takenUp, led, looks: () => looks };
+}
+
+test("takes over from replicas that are gone and from nobody, not from those that are there", async () => {
+  const { adopter, adoptedFrom, takenUp } = scene(["rep-me", "rep-there", "rep-gone", ""], {
+    alive: ["rep-there"],
+    gone: ["rep-gone"],
+  });
+  await adopter.look();
+  await adopter.close();
+  expect(adoptedFrom).toEqual([["rep-gone", ""]]);
+  expect(takenUp).toEqual(["of rep-gone", "of "]);
+  expect(adopter.adopted).toBe(2);
+});
+
+test("looks for a replica that it does not know before it takes anything from it", async () => {
+  const { adopter, adoptedFrom, looks } = scene(["rep-new"]);
+  await adopter.look();
+  await adopter.close();
+  expect([looks(), adoptedFrom]).toEqual([1, []]);
+});
+
+test("takes up what it has lost hold of itself, and cancels what somebody wants cancelled", async () => {
+  const { adopter, takenUp, led } = scene([], { own: ["held", "lost"] });
+  const held = createLiveCall(create(CallSchema, { id: "held" }), new Uint8Array(), undefined);
+  led.set("held", held);
+  for (let i = 0; i < 5; i++) await adopter.look();
+  await adopter.close();
+  expect(takenUp).toEqual(["lost"]);
+  expect(held.cancelled.signal.aborted).toBe(true);
+});

@@ -1,0 +1,113 @@
+import type { Logger } from "../../../lib/log/log.ts";
+import type { Membership } from "../replicas/membership.ts";
+import type { Leadership } from "./leadership.ts";
+import type { LiveCall } from "./live-call.ts";
+import { isEnd } from "./state.ts";
+import type { CallStore, PendingOutcome, StoredCall } from "./store.ts";
+
+/** Takes over the calls of replicas that are gone. */
+export interface Adopter {
+  /** Looks at once. */
+  look(): Promise<void>;
+  /** Calls taken over since the start. */
+  readonly adopted: number;
+  /** Looks no more. */
+  close(): Promise<void>;
+}
+
+/** What adopting rests on. */
+export interface AdopterOptions {
+  leadership: Leadership;
+  store: Pick<CallStore, "get">;
+  membership: Membership;
+  /** Brings in what is known of devices, before calls on them are taken up. */
+  catchUp(): Promise<void>;
+  /** The call, where its life is led here. */
+  led(callId: string): LiveCall | undefined;
+  /** Takes up the life of a call, unless it is led here already. */
+  takeUp(stored: StoredCall): void;
+  /** Brings an outcome into the audit log. */
+  send(outcome: PendingOutcome): void;
+  logger: Logger;
+  /** How often to look, in milliseconds; 0: only when asked. */
+  everyMs: number;
+}
+
+/** Every so many looks this replica also looks for what it leads itself and has lost hold of. */
+const OWN_EVERY = 5;
+
+/** Looks at what nobody leads any more, with jitter, so that replicas do not all come at once. */
+export function createAdopter(options: AdopterOptions): Adopter {
+  const { leadership, membership, logger, everyMs } = options;
+  const { self } = membership;
+  let adopted = 0;
+  let looks = 0;
+  let closed = false;
+  let timer: NodeJS.Timeout | undefined;
+  let looking: Promise<void> = Promise.resolve();
+
+  const goneOwners = async (): Promise<string[]> => {
+    const others = (await leadership.owners()).filter((owner) => owner !== self);
+    // A replica that has just come is not known yet, and not gone.
+    if (others.some((owner) => owner !== "" && !membership.isAlive(owner))) await membership.look();
+    return others.filter((owner) => owner === "" || membership.isGone(owner));
+  };
+  const takeOver = async (): Promise<void> => {
+    const gone = await goneOwners();
+    if (gone.length === 0) return;
+    const { calls, outcomes } = await leadership.adopt(gone);
+    if (calls.length + outcomes.length === 0) return;
+    logger.info(
+      { from: gone, calls: calls.length, outcomes: outcomes.length },
+      "taking over from replicas that are gone",
+    );
+    await options.catchUp();
+    adopted += calls.length;
+    for (const stored of calls) options.takeUp(stored);
+    for (const outcome of outcomes) options.send(outcome);
+  };
+  /** A call whose life broke off, as when the database was away, is taken up again; so is an outcome. */
+  const takeUpOwn = async (): Promise<void> => {
+    for (const callId of await leadership.mine()) {
+      if (options.led(callId) !== undefined) continue;
+      const stored = await options.store.get(callId);
+      if (stored?.owner === self && !isEnd(stored.call.state)) options.takeUp(stored);
+    }
+    for (const outcome of await leadership.myOutcomes()) options.send(outcome);
+  };
+  const lookNow = async (): Promise<void> => {
+    if (closed) return;
+    await takeOver();
+    if (everyMs === 0) return;
+    for (const callId of await leadership.wantedCancels()) options.led(callId)?.cancelled.abort();
+    if (++looks % OWN_EVERY === 0) await takeUpOwn();
+  };
+  const look = (): Promise<void> => {
+    looking = looking.catch(() => undefined).then(lookNow);
+    return looking;
+  };
+  const plan = (): void => {
+    if (closed || everyMs === 0) return;
+    timer = setTimeout(
+      () => {
+        look()
+          .catch((error: unknown) => logger.warn({ err: error }, "could not look for calls that nobody leads"))
+          .finally(plan);
+      },
+      everyMs * (0.5 + Math.random()),
+    );
+  };
+  plan();
+
+  return {
+    look,
+    get adopted() {
+      return adopted;
+    },
+    async close() {
+      closed = true;
+      clearTimeout(timer);
+      await looking.catch(() => undefined);
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { brokenOff } from "./broken-off.ts";
+import type { Watcher } from "./live-call.ts";
+
+/** A call that can be waited for, whether it is live or has ended. */
+export interface AwaitedCall {
+  readonly call: Call;
+  readonly ended: Promise<Call>;
+  watch?(watcher: Watcher): () => void;
+}
+
+/** How long a call is waited for. */
+export interface RestOptions {
+  /** How long a held one waits for its human, in milliseconds, each time that it is held. */
+  waitMs: number;
+  /** Ends the wait: nobody wants to know any more. */
+  signal: AbortSignal;
+}
+
+/**
+ * Resolves with the call when it has ended, or as it stands when it goes nowhere for now: it is kept for a device that is
+ * away, nobody has decided about it in time, or nobody waits any more. Rejects with INTERRUPTED where its life broke off.
+ */
+export async function callAtRest(awaited: AwaitedCall, { waitMs, signal }: RestOptions): Promise<Call> {
+  const resting = Promise.withResolvers<Call>();
+  let timer: NodeJS.Timeout | undefined;
+  const rest = () => resting.resolve(awaited.call);
+  const look = (state: CallState) => {
+    clearTimeout(timer);
+    if (state === CallState.QUEUED) rest();
+    if (state === CallState.HELD) timer = setTimeout(rest, waitMs);
+  };
+  const unwatch = awaited.watch?.(({ event }) => event.case === "call" && look(event.value.state));
+  signal.addEventListener("abort", rest, { once: true });
+  try {
+    look(awaited.call.state);
+    if (signal.aborted) rest();
+    const ended = awaited.ended.catch((cause: unknown): never => {
+      throw brokenOff(awaited.call.id, cause);
+    });
+    return await Promise.race([ended, resting.promise]);
+  } finally {
+    clearTimeout(timer);
+    unwatch?.();
+    signal.removeEventListener("abort", rest);
+  }
+}

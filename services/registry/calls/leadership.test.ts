@@ -1,0 +1,82 @@
+import { create } from "@bufbuild/protobuf";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { createOutbox } from "../../../lib/events/outbox.ts";
+import { type Database, openDatabase } from "../../../lib/store/database.ts";
+import { createGroupCommit } from "../../../lib/store/group-commit.ts";
+import { type RegistryTables, registryMigrations } from "../tables.ts";
+import { createLeadership, type Leadership } from "./leadership.ts";
+import { type CallStore, createCallStore } from "./store.ts";
+
+let db: Database<RegistryTables>;
+let a: CallStore & Leadership;
+let b: CallStore & Leadership;
+beforeEach(async () => {
+  db = await openDatabase<RegistryTables>({ path: ":memory:", migrations: registryMigrations });
+  const writes = createGroupCommit(db);
+  const replica = (id: string) => ({
+    ...createCallStore(db, writes, createOutbox(db), id),
+    ...createLeadership(db, writes, id),
+  });
+  a = replica("rep-a");
+  b = replica("rep-b");
+});
+afterEach(() => db.destroy());
+
+const call = (id: string, state: CallState = CallState.RECEIVED) => create(CallSchema, { id, state });
+const ended = (id: string) => call(id, CallState.SUCCEEDED);
+const args = Buffer.from("{}");
+
+test("each call that is taken over goes to one, whoever tries", async () => {
+  for (const id of ["1", "2", "3"]) await a.insert(call(id), args);
+  const results = await Promise.all([b.adopt(["rep-a"]), b.adopt(["rep-a"])]);
+  const ids = results.map(({ calls }) => calls.map(({ call: { id } }) => id));
+  expect(ids).toEqual([["1", "2", "3"], []]);
+  expect(await b.mine()).toEqual(["1", "2", "3"]);
+  expect(await a.isMine("1")).toBe(false);
+});
+
+test("what has ended is not taken over, but for an outcome that the audit log does not have", async () => {
+  await a.insert(call("told"), args);
+  await a.finish(ended("told"), undefined, []);
+  await a.insert(call("untold"), args);
+  await a.finish(ended("untold"), Buffer.from("outcome"), []);
+  expect(await b.owners()).toEqual(["rep-a"]);
+  const { calls, outcomes } = await b.adopt(["rep-a"]);
+  expect(calls).toEqual([]);
+  expect(outcomes.map(({ callId, outcome }) => [callId, Buffer.from(outcome).toString()])).toEqual([
+    ["untold", "outcome"],
+  ]);
+  expect((await b.myOutcomes()).map(({ callId }) => callId)).toEqual(["untold"]);
+});
+
+test("a replica that has lost a call cannot write to it, and does not write its end a second time", async () => {
+  await a.insert(call("c"), args);
+  await b.adopt(["rep-a"]);
+  expect(await a.save(call("c", CallState.HELD))).toBe(false);
+  expect(await a.finish(ended("c"), Buffer.from("a"), [])).toBe(false);
+  expect(await b.finish(call("c", CallState.CANCELLED), Buffer.from("b"), [])).toBe(true);
+  expect(await b.finish(ended("c"), Buffer.from("b again"), [])).toBe(false);
+  const stored = await a.get("c");
+  expect(stored?.call.state).toBe(CallState.CANCELLED);
+  expect((await b.myOutcomes()).map(({ outcome }) => Buffer.from(outcome).toString())).toEqual(["b"]);
+});
+
+test("what is released belongs to whoever takes it first", async () => {
+  await a.insert(call("c"), args);
+  await a.release();
+  expect(await b.owners()).toEqual([""]);
+  expect((await b.adopt([""])).calls).toHaveLength(1);
+  expect(await a.adopt([""])).toEqual({ calls: [], outcomes: [] });
+});
+
+test("a wish to cancel goes with the call to whoever leads it next", async () => {
+  await a.insert(call("c"), args);
+  await b.wantCancel("c");
+  expect(await a.wantedCancels()).toEqual(["c"]);
+  expect((await b.adopt(["rep-a"])).calls).toMatchObject([{ cancelWanted: true }]);
+  expect(await a.wantedCancels()).toEqual([]);
+  await b.finish(ended("c"), undefined, []);
+  await a.wantCancel("c");
+  expect(await b.wantedCancels()).toEqual([]);
+});

@@ -1,0 +1,113 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import { CallSchema } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { Database } from "../../../lib/store/database.ts";
+import type { GroupCommit } from "../../../lib/store/group-commit.ts";
+import type { RegistryTables } from "../tables.ts";
+import type { PendingOutcome, StoredCall } from "./store.ts";
+
+/** Which replica leads a call's life, in the database. A call is led by one at a time, whoever tries. */
+export interface Leadership {
+  /** The replicas that lead what has not ended, or that have outcomes to bring into the audit log. Empty: none does. */
+  owners(): Promise<string[]>;
+  /** Takes over what these lead. Safe when several try: each call goes to one. */
+  adopt(owners: readonly string[]): Promise<Adopted>;
+  /** What this replica leads and has not ended, by id. */
+  mine(): Promise<string[]>;
+  /** Outcomes that this replica has to bring into the audit log, oldest first. */
+  myOutcomes(): Promise<PendingOutcome[]>;
+  /** Whether this replica leads a call. */
+  isMine(callId: string): Promise<boolean>;
+  /** Notes that somebody wants a call cancelled; whoever leads it looks for that. */
+  wantCancel(callId: string): Promise<void>;
+  /** The calls that this replica leads and somebody wants cancelled, by id. */
+  wantedCancels(): Promise<string[]>;
+  /** Lets any replica take over what this one leads. */
+  release(): Promise<void>;
+}
+
+/** What was taken over. */
+export interface Adopted {
+  /** Calls that have not ended, oldest first. */
+  calls: StoredCall[];
+  outcomes: PendingOutcome[];
+}
+
+/** @param self this replica. */
+export function createLeadership(
+  db: Database<RegistryTables>,
+  writes: GroupCommit<RegistryTables>,
+  self: string,
+): Leadership {
+  const mine = () => db.selectFrom("calls").select("id").where("ended", "=", 0).where("owner", "=", self);
+
+  return {
+    async owners() {
+      const open = db.selectFrom("calls").select("owner").where("ended", "=", 0);
+      const pending = db.selectFrom("calls").select("owner").where("outcome_pending", "=", 1);
+      return (await open.union(pending).execute()).map(({ owner }) => owner);
+    },
+    adopt: (owners) =>
+      writes.write(async (trx) => {
+        const open = await trx
+          .updateTable("calls")
+          .set({ owner: self })
+          .where("ended", "=", 0)
+          .where("owner", "in", owners)
+          .returning(["row", "call", "args", "cancel_wanted"])
+          .execute();
+        const pending = await trx
+          .updateTable("calls")
+          .set({ owner: self })
+          .where("outcome_pending", "=", 1)
+          .where("owner", "in", owners)
+          .returning(["row", "id", "outcome"])
+          .execute();
+        return {
+          calls: inOrder(open).map(({ call, args, cancel_wanted }) => ({
+            call: fromBinary(CallSchema, call),
+            args,
+            owner: self,
+            cancelWanted: cancel_wanted === 1,
+          })),
+          outcomes: outcomesIn(inOrder(pending)),
+        };
+      }),
+    mine: async () => (await mine().execute()).map(({ id }) => id),
+    async myOutcomes() {
+      const rows = await db
+        .selectFrom("calls")
+        .select(["id", "outcome"])
+        .where("outcome_pending", "=", 1)
+        .where("owner", "=", self)
+        .orderBy("row", "asc")
+        .limit(1000)
+        .execute();
+      return outcomesIn(rows);
+    },
+    isMine: async (callId) => (await mine().where("id", "=", callId).execute()).length === 1,
+    wantCancel: (callId) =>
+      writes.write(async (trx) => {
+        await trx
+          .updateTable("calls")
+          .set({ cancel_wanted: 1 })
+          .where("id", "=", callId)
+          .where("ended", "=", 0)
+          .execute();
+      }),
+    wantedCancels: async () => (await mine().where("cancel_wanted", "=", 1).execute()).map(({ id }) => id),
+    release: () =>
+      writes.write(async (trx) => {
+        const release = trx.updateTable("calls").set({ owner: "" }).where("owner", "=", self);
+        await release.where("ended", "=", 0).execute();
+        await release.where("outcome_pending", "=", 1).execute();
+      }),
+  };
+}
+
+function inOrder<R extends { row: number }>(rows: R[]): R[] {
+  return rows.sort((a, b) => a.row - b.row);
+}
+
+function outcomesIn(rows: readonly { id: string; outcome: Uint8Array | null }[]): PendingOutcome[] {
+  return rows.flatMap(({ id, outcome }) => (outcome === null ? [] : [{ callId: id, outcome }]));
+}

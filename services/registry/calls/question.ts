@@ -1,0 +1,62 @@
+import { create } from "@bufbuild/protobuf";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
+import { type DecisionRequest, DecisionRequestSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import type { Call } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { KnownDevice } from "../devices/linked-device.ts";
+import type { OfferedTool } from "../tools/offered.ts";
+
+/** What policy is told of a call. */
+export interface QuestionFacts {
+  call: Call;
+  device: KnownDevice;
+  tool: OfferedTool;
+  /** The roles of whoever asked. */
+  roles: readonly Role[];
+  /** The canonical arguments. */
+  args: Uint8Array;
+  /** The longest it may run, in milliseconds. */
+  timeoutMs: number;
+  /** How often policy was asked about it before. Default 0. */
+  delivery?: number;
+  /** When it is asked. Default: when the call was received. */
+  time?: Timestamp;
+}
+
+/**
+ * The question about a call: everything that the decision rests on, as it is known now. An approval that the call has
+ * already, its own or its fan-out's, is said to cover it.
+ */
+export function questionOf(facts: QuestionFacts): DecisionRequest {
+  const { call, device, tool, delivery = 0, time = call.createTime } = facts;
+  const { entry } = tool;
+  return create(DecisionRequestSchema, {
+    callId: call.id,
+    principal: { id: call.principalId, roles: [...facts.roles] },
+    device: {
+      id: device.id,
+      name: device.name,
+      labels: device.labels,
+      mode: device.manifest.mode,
+      manifestDigest: device.manifestDigest,
+      sandbox: device.manifest.sandbox,
+    },
+    tool: {
+      name: entry.name,
+      capability: entry.capability,
+      readOnly: entry.annotations.readOnly,
+      destructive: entry.annotations.destructive,
+      idempotent: entry.annotations.idempotent,
+      openWorld: entry.annotations.openWorld,
+      requiresApproval: tool.requiresApproval,
+      schemaDigest: entry.schemaDigest,
+    },
+    arguments: facts.args,
+    source: call.source,
+    ...(time && { time }),
+    timeoutMs: facts.timeoutMs,
+    purpose: call.purpose,
+    delivery,
+    approvalId: call.approvalId,
+  });
+}

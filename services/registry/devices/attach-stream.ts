@@ -1,0 +1,122 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import type { LinkRequest, LinkResponse } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { fault } from "../../../lib/fault/fault.ts";
+
+/** What a device says when it attaches. */
+export interface AttachedHello {
+  /** The device's id, as its certificate and its manifest say. */
+  deviceId: string;
+  /** The device's manifest. Nobody has checked its signature yet. */
+  manifest: Envelope;
+  /** How often it has dialled, this time included. */
+  attachCount: number;
+  /** The version of the keys that it trusts for grants. */
+  keyringVersion: number;
+}
+
+/** One device's stream, from its Hello on. */
+export interface AttachedStream {
+  readonly hello: AttachedHello;
+  /** False once somebody has become the stream's other end. */
+  readonly isFree: boolean;
+  /** Becomes the other end: these commands go out, and what comes back comes in, the Hello first. Once. */
+  take(commands: AsyncIterable<LinkRequest>): AsyncIterator<LinkResponse>;
+  /** The commands of whoever took it. Ends with nothing where the stream ends before. */
+  readonly commands: Promise<AsyncIterable<LinkRequest>>;
+  /** Ends the stream with this error, which the device gets. */
+  end(error: unknown): void;
+}
+
+/**
+ * Waits for a stream's Hello. Rejects with NOT_READY where none comes in time, with INVALID_INPUT where something else
+ * comes, and with IDENTITY_REFUSED where it is another device's.
+ */
+export async function readHello(
+  deviceId: string,
+  events: AsyncIterator<LinkResponse>,
+  waitMs: number,
+): Promise<{ hello: AttachedHello; first: LinkResponse }> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const message = `the device has not said who it is within ${waitMs} ms`;
+    timer = setTimeout(() => reject(fault(ErrorReason.NOT_READY, {}, { message })), waitMs);
+  });
+  const next = events.next();
+  // Its failure is the stream's, which has other ways to tell.
+  next.catch(() => undefined);
+  try {
+    const { value, done } = await Promise.race([next, late]);
+    if (done === true) throw fault(ErrorReason.NOT_READY, {}, { message: "the device left before it said who it is" });
+    return { hello: helloIn(deviceId, value), first: value };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function helloIn(deviceId: string, { events }: LinkResponse): AttachedHello {
+  const event = events[0]?.event;
+  const manifest = event?.case === "hello" ? event.value.manifest : undefined;
+  if (event?.case !== "hello" || manifest === undefined) {
+    const message = "the first event of a stream is Hello, with the device's manifest";
+    throw fault(ErrorReason.INVALID_INPUT, { field: "frame.events[0].hello", rule: "required" }, { message });
+  }
+  if (deviceIdIn(manifest) !== deviceId) {
+    const metadata = { why: "role", identity: deviceId };
+    throw fault(ErrorReason.IDENTITY_REFUSED, metadata, { message: "the manifest is that of another device" });
+  }
+  const { attachCount, keyringVersion } = event.value;
+  return { deviceId, manifest, attachCount: Number(attachCount), keyringVersion: Number(keyringVersion) };
+}
+
+function deviceIdIn(manifest: Envelope): string | undefined {
+  try {
+    return fromBinary(ManifestSchema, manifest.payload).deviceId;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A stream whose Hello has been read. Free until somebody takes it. */
+export function createAttachedStream(
+  hello: AttachedHello,
+  first: LinkResponse,
+  events: AsyncIterator<LinkResponse>,
+  end: (error: unknown) => void,
+): AttachedStream {
+  const commands = Promise.withResolvers<AsyncIterable<LinkRequest>>();
+  let isFree = true;
+  return {
+    hello,
+    commands: commands.promise,
+    get isFree() {
+      return isFree;
+    },
+    take(given) {
+      isFree = false;
+      commands.resolve(given);
+      let isFirst = true;
+      return {
+        next() {
+          if (!isFirst) return events.next();
+          isFirst = false;
+          return Promise.resolve({ done: false, value: first });
+        },
+        return(value) {
+          end(fault(ErrorReason.NOT_READY, {}, { message: "the registry lets go of the stream; attach again" }));
+          return Promise.resolve({ done: true, value });
+        },
+      };
+    },
+    end(error) {
+      end(error);
+      commands.resolve(nothing());
+    },
+  };
+}
+
+async function* nothing(): AsyncGenerator<never, void, void> {
+  // No commands.
+}

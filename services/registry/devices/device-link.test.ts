@@ -1,0 +1,173 @@
+import { create } from "@bufbuild/protobuf";
+import { afterEach, expect, test, vi } from "vitest";
+import {
+  type Command,
+  type Event,
+  EventSchema,
+  FinishedSchema,
+  LinkRequestSchema,
+  LinkResponseSchema,
+  OutputSchema,
+  SettleSchema,
+  StartSchema,
+} from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { createBatchQueue } from "../../../lib/link/batch-queue.ts";
+import { createDeviceLink, type DeviceLink, type DeviceOpener } from "./device-link.ts";
+
+/** A device that says what it is told to. */
+function puppet() {
+  const commands: Command["command"][] = [];
+  let events = createBatchQueue<Event>();
+  let ready = Promise.resolve();
+  const opener: DeviceOpener = async function* (requests, signal) {
+    await ready;
+    const mine = createBatchQueue<Event>();
+    events = mine;
+    signal.addEventListener("abort", () => mine.end(), { once: true });
+    mine.push(create(EventSchema, { event: { case: "hello", value: {} } }));
+    void (async () => {
+      for await (const request of requests) commands.push(...request.commands.map(({ command }) => command));
+    })();
+    for await (const batch of mine.batches()) yield create(LinkResponseSchema, { events: batch });
+  };
+  return {
+    opener,
+    commands,
+    say: (event: Event["event"]) => events.push(create(EventSchema, { event })),
+    /** Hangs up, and comes back when it may. */
+    hangUp(until = Promise.resolve()) {
+      ready = until;
+      events.end(new Error("gone"));
+    },
+  };
+}
+
+const links: DeviceLink[] = [];
+afterEach(async () => {
+  for (const link of links.splice(0)) await link.close();
+});
+
+async function linkTo(device: ReturnType<typeof puppet>, options: { lostMs?: number } = {}): Promise<DeviceLink> {
+  const linked = Promise.withResolvers<void>();
+  const onHello = () => {
+    linked.resolve();
+    return true;
+  };
+  const link = createDeviceLink({ opener: device.opener, onHello, onDown: () => undefined, ...options });
+  links.push(link);
+  await linked.promise;
+  return link;
+}
+
+const start = (callId: string) => create(StartSchema, { callId });
+const output = (callId: string) => create(OutputSchema, { callId, data: Buffer.from("hi") });
+const finished = (callId: string) => create(FinishedSchema, { callId, message: "done" });
+const kinds = (device: ReturnType<typeof puppet>) => device.commands.map(({ case: kind }) => kind);
+
+test("answers everybody who asks for the same call", async () => {
+  const device = puppet();
+  const link = await linkTo(device);
+  const printed: string[] = [];
+  const first = link.start(start("c"), () => printed.push("first"));
+  const second = link.start(start("c"), () => printed.push("second"));
+  const third = link.settle(create(SettleSchema, { callId: "c" }), () => printed.push("third"));
+  await vi.waitFor(() => expect(kinds(device)).toEqual(["start", "start", "settle"]));
+  device.say({ case: "output", value: output("c") });
+  device.say({ case: "finished", value: finished("c") });
+  for (const end of await Promise.all([first, second, third])) expect(end).toMatchObject({ kind: "finished" });
+  expect(printed).toEqual(["first", "second", "third"]);
+  expect(link.busy).toBe(false);
+});
+
+test("one who gives up leaves the others waiting", async () => {
+  const device = puppet();
+  const link = await linkTo(device, { lostMs: 10 });
+  const impatient = link.start(start("c"), () => undefined);
+  const patient = link.settle(create(SettleSchema, { callId: "c" }));
+  await vi.waitFor(() => expect(kinds(device)).toHaveLength(2));
+  const back = Promise.withResolvers<void>();
+  device.hangUp(back.promise);
+  expect(await impatient).toEqual({ kind: "lost" });
+  back.resolve();
+  await vi.waitFor(() => expect(kinds(device)).toHaveLength(3));
+  device.say({ case: "finished", value: finished("c") });
+  expect(await patient).toMatchObject({ kind: "finished" });
+});
+
+/** Uses a link as another replica does. */
+function joinLink(link: DeviceLink, signal = new AbortController().signal) {
+  const requests = createBatchQueue<Command>();
+  const events: Event["event"][] = [];
+  const over = (async () => {
+    const wire = (async function* () {
+      for await (const commands of requests.batches()) yield create(LinkRequestSchema, { commands });
+    })();
+    for await (const response of link.share(wire, signal)) events.push(...response.events.map(({ event }) => event));
+  })();
+  over.catch(() => undefined);
+  const ask = (command: Command["command"]) => requests.push({ $typeName: "reeve.device.v1.Command", command });
+  return { events, over, ask };
+}
+
+test("another replica uses the same link: it hears of the calls it asked for, and of no others", async () => {
+  const device = puppet();
+  const link = await linkTo(device);
+  const own = link.start(start("own"), () => undefined);
+  await vi.waitFor(() => expect(kinds(device)).toEqual(["start"]));
+  const other = joinLink(link);
+  await vi.waitFor(() => expect(other.events.map(({ case: kind }) => kind)).toEqual(["hello"]));
+  other.ask({ case: "start", value: start("theirs") });
+  other.ask({ case: "trust", value: { $typeName: "reeve.device.v1.Trust" } });
+  other.ask({ case: "cancel", value: { $typeName: "reeve.device.v1.Cancel", callId: "theirs" } });
+  // Keys are told by whoever holds the stream.
+  await vi.waitFor(() => expect(kinds(device)).toEqual(["start", "start", "cancel"]));
+  device.say({ case: "output", value: output("own") });
+  device.say({ case: "output", value: output("theirs") });
+  device.say({ case: "finished", value: finished("own") });
+  device.say({ case: "finished", value: finished("theirs") });
+  await own;
+  await vi.waitFor(() => expect(other.events).toHaveLength(3));
+  expect(other.events.slice(1)).toMatchObject([
+    { case: "output", value: { callId: "theirs" } },
+    { case: "finished", value: { callId: "theirs" } },
+  ]);
+});
+
+test("what another replica has open ends when the device goes away", async () => {
+  const device = puppet();
+  const link = await linkTo(device);
+  const other = joinLink(link);
+  await vi.waitFor(() => expect(other.events).toHaveLength(1));
+  device.hangUp();
+  await expect(other.over).rejects.toThrow("not linked");
+});
+
+test("live output that another replica does not take in time is left out, and it is told how much", async () => {
+  const device = puppet();
+  const link = await linkTo(device);
+  const requests = createBatchQueue<Command>();
+  const wire = (async function* () {
+    for await (const commands of requests.batches()) yield create(LinkRequestSchema, { commands });
+  })();
+  const stream = link.share(wire, new AbortController().signal)[Symbol.asyncIterator]();
+  await stream.next();
+  requests.push({ $typeName: "reeve.device.v1.Command", command: { case: "start", value: start("c") } });
+  await vi.waitFor(() => expect(kinds(device)).toEqual(["start"]));
+  const chunk = create(OutputSchema, { callId: "c", data: new Uint8Array(64 * 1024) });
+  for (let i = 0; i < 80; i++) device.say({ case: "output", value: chunk });
+  // Said on the same stream after all of the above.
+  const after = link.start(start("d"), () => undefined);
+  device.say({ case: "finished", value: finished("d") });
+  await after;
+  let bytes = 0;
+  while (bytes < 4 * 1024 * 1024) {
+    const { value } = await stream.next();
+    for (const { event } of value?.events ?? []) bytes += event.case === "output" ? event.value.data.length : 0;
+  }
+  device.say({ case: "output", value: output("c") });
+  const { value } = await stream.next();
+  const note = value?.events[0]?.event;
+  expect(note?.case === "output" && Buffer.from(note.value.data).toString()).toContain(
+    `${16 * 64 * 1024} bytes left out`,
+  );
+});

@@ -1,0 +1,138 @@
+import { type Selectable, sql, type Transaction } from "kysely";
+import type { LinkMode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
+import type { Database } from "../../../lib/store/database.ts";
+import type { GroupCommit } from "../../../lib/store/group-commit.ts";
+import { DEVICE_CHANGES, type RegistryTables } from "../tables.ts";
+
+/** A device as it is stored. */
+export type DeviceRow = Selectable<RegistryTables["devices"]>;
+
+/** A device that shows itself to this replica. */
+export interface ShownDevice {
+  name: string;
+  id: string;
+  publicKey: Uint8Array;
+  /** The signed manifest, encoded. */
+  manifest: Uint8Array;
+  linkMode: LinkMode;
+  /** How often it has dialled; 0 where it was dialled, which says nothing. */
+  attachCount: number;
+}
+
+/** What became of taking a device's stream. */
+export type Taken =
+  | { kind: "taken"; row: DeviceRow }
+  /** The name belongs to another key. */
+  | { kind: "other_key" }
+  /** It has dialled no more often than before: there are two of it. */
+  | { kind: "cloned" };
+
+/** The devices in the database: the directory that all replicas share. Every change has a number, in order of commit. */
+export interface DeviceStore {
+  /** Says that this replica holds the device's stream from now on, which ends every older one. */
+  take(device: ShownDevice): Promise<Taken>;
+  /** Says that this replica does not hold the stream any more, unless somebody took it over meanwhile. */
+  release(id: string, epoch: number): Promise<void>;
+  /** The same for all streams that this replica holds. */
+  releaseAll(): Promise<void>;
+  /** Has whoever holds the stream ask again whether the device is welcome. */
+  recheck(id: string): Promise<void>;
+  /** Frees the device's name. */
+  remove(id: string): Promise<void>;
+  /** What has changed since a change, removed devices included, in order. */
+  since(change: number): Promise<DeviceRow[]>;
+}
+
+/** @param self the id of this replica. */
+export function createDeviceStore(
+  db: Database<RegistryTables>,
+  writes: GroupCommit<RegistryTables>,
+  self: string,
+  now: () => number,
+): DeviceStore {
+  const change = <R>(job: (trx: Transaction<RegistryTables>, number: number) => Promise<R>): Promise<R> =>
+    writes.write(async (trx) => {
+      // First of all: its row lock puts the changes of all replicas in order.
+      const { value } = await trx
+        .updateTable("counters")
+        .set({ value: sql<number>`value + 1` })
+        .where("name", "=", DEVICE_CHANGES)
+        .returning("value")
+        .executeTakeFirstOrThrow();
+      return job(trx, value);
+    });
+
+  return {
+    take: (device) =>
+      change(async (trx, number) => {
+        const old = await trx.selectFrom("devices").selectAll().where("name", "=", device.name).executeTakeFirst();
+        const same = old !== undefined && Buffer.from(old.public_key).equals(device.publicKey);
+        if (old !== undefined && !same && old.removed === 0) return { kind: "other_key" };
+        if (same && old.removed === 0 && device.attachCount > 0 && device.attachCount <= old.attach_count) {
+          return { kind: "cloned" };
+        }
+        const row = {
+          id: device.id,
+          public_key: device.publicKey,
+          manifest: device.manifest,
+          last_seen_ms: now(),
+          link_mode: device.linkMode,
+          replica_id: self,
+          epoch: (old?.epoch ?? 0) + 1,
+          attach_count: device.attachCount > 0 || !same ? device.attachCount : old.attach_count,
+          removed: 0,
+          change: number,
+        };
+        // A device that goes by another name now leaves its old one.
+        await trx
+          .updateTable("devices")
+          .set({ removed: 1, change: number })
+          .where("id", "=", device.id)
+          .where("name", "<>", device.name)
+          .where("removed", "=", 0)
+          .execute();
+        await trx
+          .insertInto("devices")
+          .values({ name: device.name, ...row })
+          .onConflict((conflict) => conflict.column("name").doUpdateSet(row))
+          .execute();
+        return { kind: "taken", row: { name: device.name, checks: old?.checks ?? 0, ...row } };
+      }),
+    release: (id, epoch) =>
+      change(async (trx, number) => {
+        await trx
+          .updateTable("devices")
+          .set({ replica_id: "", last_seen_ms: now(), change: number })
+          .where("id", "=", id)
+          .where("epoch", "=", epoch)
+          .where("replica_id", "=", self)
+          .execute();
+      }),
+    releaseAll: () =>
+      change(async (trx, number) => {
+        await trx
+          .updateTable("devices")
+          .set({ replica_id: "", last_seen_ms: now(), change: number })
+          .where("replica_id", "=", self)
+          .execute();
+      }),
+    recheck: (id) =>
+      change(async (trx, number) => {
+        await trx
+          .updateTable("devices")
+          .set({ checks: sql<number>`checks + 1`, change: number })
+          .where("id", "=", id)
+          .execute();
+      }),
+    remove: (id) =>
+      change(async (trx, number) => {
+        await trx
+          .updateTable("devices")
+          .set({ removed: 1, replica_id: "", change: number })
+          .where("id", "=", id)
+          .execute();
+      }),
+    since: (after) =>
+      db.selectFrom("devices").selectAll().where("change", ">", after).orderBy("change").orderBy("name").execute(),
+  };
+}

@@ -1,0 +1,59 @@
+import type { Logger } from "../../../lib/log/log.ts";
+import type { DeviceRow, DeviceStore } from "./device-store.ts";
+
+/** Follows the directory in the database. */
+export interface Follower {
+  /** Brings in what has changed. Those who ask at the same time share one look that begins after they asked. */
+  look(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What following rests on. */
+export interface FollowerOptions {
+  store: Pick<DeviceStore, "since">;
+  /** How often to look by itself, in milliseconds; 0 never. */
+  pollMs: number;
+  apply(row: DeviceRow): void;
+  logger: Logger;
+}
+
+/** Follows from the beginning; the first `look` brings everything in. */
+export function createFollower({ store, pollMs, apply, logger }: FollowerOptions): Follower {
+  // Below the number of what was written before changes had numbers.
+  let last = -1;
+  let running: Promise<void> | undefined;
+  let next: Promise<void> | undefined;
+
+  const lookNow = async (): Promise<void> => {
+    for (const row of await store.since(last)) {
+      last = Math.max(last, row.change);
+      apply(row);
+    }
+  };
+  const look = (): Promise<void> => {
+    if (running === undefined) {
+      running = lookNow().finally(() => {
+        running = undefined;
+      });
+      return running;
+    }
+    next ??= running
+      .catch(() => undefined)
+      .then(() => {
+        next = undefined;
+        return look();
+      });
+    return next;
+  };
+  const lookQuietly = () =>
+    look().catch((error: unknown) => logger.warn({ err: error }, "the directory of devices could not be read"));
+  const timer = pollMs === 0 ? undefined : setInterval(() => void lookQuietly(), pollMs);
+
+  return {
+    look,
+    async close() {
+      clearInterval(timer);
+      await (next ?? running)?.catch(() => undefined);
+    },
+  };
+}

@@ -1,0 +1,54 @@
+import type { Manifest } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import type { Logger } from "../../../lib/log/log.ts";
+import { createBatchVerifier } from "../../../lib/sign/batch-verifier.ts";
+import { createKeyring, verifyKeyFromRaw } from "../../../lib/sign/keys.ts";
+import { RECEIPT_TYPE } from "../../../lib/sign/payload-types.ts";
+import { type DefinedTool, offeredTools } from "../tools/offered.ts";
+import type { KnownDevice, LinkFacts } from "./linked-device.ts";
+
+/** What a device's manifest is read with. */
+export interface ReadOptions {
+  catalogue: ReadonlyMap<string, DefinedTool>;
+  /** Names of tools that callers may use; empty keeps everything. */
+  toolsAllowed: readonly string[];
+  logger: Logger;
+}
+
+/** The device that a checked manifest describes, with what is known of its link. */
+export function readDevice(
+  { manifest, digest }: { manifest: Manifest; digest: string },
+  link: LinkFacts,
+  options: ReadOptions,
+): KnownDevice {
+  const { tools, unknown, refused } = offeredTools(manifest, options.catalogue, options.toolsAllowed);
+  for (const { name, why } of refused) {
+    options.logger.warn(
+      { service: name, device: manifest.name, why },
+      "a service that a device announces is not taken",
+    );
+  }
+  for (const name of unknown) {
+    options.logger.warn(
+      { tool: name, device: manifest.name },
+      "tools_allowed lists a tool that does not exist; dropped",
+    );
+  }
+  return {
+    id: manifest.deviceId,
+    name: manifest.name,
+    manifest,
+    manifestDigest: digest,
+    tools,
+    labels: labelsOf(manifest),
+    receipts: createBatchVerifier({
+      keyring: createKeyring([verifyKeyFromRaw(manifest.publicKey)]),
+      statementType: RECEIPT_TYPE,
+    }),
+    ...link,
+  };
+}
+
+/** The labels that a manifest states. */
+export function labelsOf(manifest: Manifest): Record<string, string> {
+  return Object.fromEntries(manifest.labels.map(({ key, value }) => [key, value]));
+}

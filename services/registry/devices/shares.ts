@@ -1,0 +1,143 @@
+import { create } from "@bufbuild/protobuf";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import {
+  type Command,
+  type Event,
+  EventSchema,
+  type Finished,
+  type Hello,
+  type LinkRequest,
+  LinkResponseSchema,
+  type Output,
+  OutputSchema,
+  OutputStream,
+} from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { fault } from "../../../lib/fault/fault.ts";
+import { createBatchQueue } from "../../../lib/link/batch-queue.ts";
+import type { DeviceOpener } from "./device-link.ts";
+
+/** Those who use one device's link besides this replica's own calls: sessions of other replicas. */
+export interface Shares {
+  /** Joins the link: commands go to the device, and what it says of the calls that were asked for comes back. */
+  readonly open: DeviceOpener;
+  readonly size: number;
+  /** The link is up. */
+  begin(hello: Hello): void;
+  output(output: Output): void;
+  finished(finished: Finished): void;
+  /** The link is down: everybody on it is told by the end of their stream, and finds the device where it is next. */
+  end(): void;
+}
+
+/** The most bytes of live output that wait for a replica that reads slowly; what is more is left out. */
+const MAX_WAITING_BYTES = 4 * 1024 * 1024;
+
+interface Share {
+  /** The calls it asked for and has not heard the end of. */
+  calls: Set<string>;
+  push(event: Event): void;
+  print(output: Output): void;
+  end(error: Error): void;
+}
+
+/** @param send hands a command to the device. */
+export function createShares(send: (command: Command) => void): Shares {
+  const shares = new Set<Share>();
+  let hello: Hello | undefined;
+
+  const obey = (share: Share, command: Command): void => {
+    const { case: kind, value } = command.command;
+    // Nothing else: which keys a device trusts is told by whoever holds its stream.
+    if (kind !== "start" && kind !== "settle" && kind !== "cancel") return;
+    if (kind !== "cancel") share.calls.add(value.callId);
+    if (hello !== undefined) send(command);
+  };
+  const read = async (share: Share, requests: AsyncIterable<LinkRequest>): Promise<void> => {
+    try {
+      for await (const { commands } of requests) for (const command of commands) obey(share, command);
+    } catch (error: unknown) {
+      share.end(error instanceof Error ? error : new Error(String(error)));
+    }
+  };
+
+  return {
+    async *open(requests, signal) {
+      if (hello === undefined) throw notLinked();
+      const { share, batches } = createShare();
+      const leave = () => share.end(new Error("the session ended"));
+      signal.addEventListener("abort", leave, { once: true });
+      shares.add(share);
+      share.push(create(EventSchema, { event: { case: "hello", value: hello } }));
+      void read(share, requests);
+      try {
+        for await (const events of batches) yield create(LinkResponseSchema, { events });
+      } finally {
+        shares.delete(share);
+        signal.removeEventListener("abort", leave);
+      }
+    },
+    get size() {
+      return shares.size;
+    },
+    begin(shown) {
+      hello = shown;
+    },
+    output(output) {
+      for (const share of shares) if (share.calls.has(output.callId)) share.print(output);
+    },
+    finished(finished) {
+      for (const share of shares) {
+        if (share.calls.delete(finished.callId)) {
+          share.push(create(EventSchema, { event: { case: "finished", value: finished } }));
+        }
+      }
+    },
+    end() {
+      hello = undefined;
+      for (const share of shares) share.end(notLinked());
+    },
+  };
+}
+
+function createShare() {
+  const queue = createBatchQueue<Event>({ sizeOf, maxBytes: 256 * 1024 });
+  let waitingBytes = 0;
+  let leftOut = 0;
+  const put = (output: Output): void => {
+    waitingBytes += output.data.length;
+    queue.push(create(EventSchema, { event: { case: "output", value: output } }));
+  };
+  const share: Share = {
+    calls: new Set(),
+    push: (event) => queue.push(event),
+    print(output) {
+      if (waitingBytes + output.data.length > MAX_WAITING_BYTES) {
+        leftOut += output.data.length;
+        return;
+      }
+      if (leftOut > 0) {
+        const data = Buffer.from(`\n[... ${leftOut} bytes left out ...]\n`);
+        put(create(OutputSchema, { callId: output.callId, stream: OutputStream.STDERR, data }));
+        leftOut = 0;
+      }
+      put(output);
+    },
+    end: (error) => queue.end(error),
+  };
+  async function* batches(): AsyncGenerator<Event[], void, void> {
+    for await (const batch of queue.batches()) {
+      for (const { event } of batch) if (event.case === "output") waitingBytes -= event.value.data.length;
+      yield batch;
+    }
+  }
+  return { share, batches: batches() };
+}
+
+function sizeOf({ event }: Event): number {
+  if (event.case === "output") return event.value.data.length + 64;
+  return event.case === "finished" ? event.value.output.length + 1024 : 4096;
+}
+
+function notLinked(): Error {
+  return fault(ErrorReason.DEVICE_OFFLINE, {}, { message: "the device is not linked to this replica" });
+}

@@ -1,0 +1,75 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { EnrolmentState as State } from "../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import { authorityId } from "../../../lib/identity/authority.ts";
+import { formatJoinToken, parseJoinToken } from "../../../lib/identity/join-token.ts";
+import { refusal, sceneOf } from "./testing/scene.ts";
+import { testDevice } from "./testing/test-device.ts";
+import { SERVICE_CA, type TestEnrolment, testEnrolment } from "./testing/test-enrolment.ts";
+
+let plane: TestEnrolment;
+
+beforeEach(async () => {
+  plane = await testEnrolment();
+});
+afterEach(() => plane.close());
+
+const { invite, changes } = sceneOf(() => plane);
+
+describe("a join token", () => {
+  test("says where the registry is, how it is known, and who may come", async () => {
+    const { token, enrolment } = await invite();
+    const parsed = parseJoinToken(token);
+    expect(parsed).toMatchObject({ urls: ["https://127.0.0.1:7400"], name: "web1", labels: { role: "web" } });
+    expect(parsed.ca).toBe(authorityId(SERVICE_CA));
+    expect(Buffer.from(parsed.secret, "base64url")).toHaveLength(16);
+    expect(enrolment).toMatchObject({ name: "web1", state: State.INVITED, createdBy: "ann", deviceId: "" });
+    expect(Number(enrolment?.expireTime?.seconds) * 1000).toBeGreaterThan(plane.clock.now + 14 * 60_000);
+    expect(changes()).toContain("invited");
+  });
+
+  test("is kept as a hash", async () => {
+    const { secret } = parseJoinToken((await invite()).token);
+    const rows = await plane.db.selectFrom("enrolments").selectAll().execute();
+    expect(
+      JSON.stringify(rows.map((row) => ({ ...row, secret_hash: Buffer.from(row.secret_hash).toString("latin1") }))),
+    ).not.toContain(secret);
+  });
+
+  test("does not work before its making is recorded", async () => {
+    await plane.close();
+    plane = await testEnrolment({ recordWaitMs: 20 });
+    plane.policy(false);
+    expect(await refusal(invite())).toBe("POLICY_UNAVAILABLE");
+    expect((await plane.operator.listEnrolments({})).enrolments).toEqual([]);
+    plane.policy(true);
+    await vi.waitFor(async () => expect((await plane.operator.listEnrolments({})).enrolments).toHaveLength(1));
+  });
+
+  test.each(["rvj1", "enr-1", `enr-${"0".repeat(32)}`])("that nobody made is unknown: %s", async (id) => {
+    const made = parseJoinToken((await invite()).token);
+    expect(await refusal(plane.anybody.join(await testDevice().joining(formatJoinToken({ ...made, id }))))).toBe(
+      "JOIN_REFUSED unknown",
+    );
+  });
+
+  test("with another secret is unknown", async () => {
+    const made = parseJoinToken((await invite()).token);
+    const token = formatJoinToken({ ...made, secret: Buffer.alloc(16).toString("base64url") });
+    expect(await refusal(plane.anybody.join(await testDevice().joining(token)))).toBe("JOIN_REFUSED unknown");
+    expect(changes()).not.toContain("refused");
+  });
+
+  test("has no use after its time", async () => {
+    const { token } = await invite();
+    plane.clock.now += 15 * 60_000;
+    expect(await refusal(plane.anybody.join(await testDevice().joining(token)))).toBe("JOIN_REFUSED expired");
+    const { enrolments } = await plane.operator.listEnrolments({ state: State.EXPIRED });
+    expect(enrolments).toMatchObject([{ name: "web1", state: State.EXPIRED }]);
+    expect((await plane.operator.listEnrolments({ state: State.INVITED })).enrolments).toEqual([]);
+  });
+
+  test("is made by nobody but an operator", async () => {
+    expect(await refusal(plane.anybody.createJoinToken({ name: "x" }))).toBe("UNAUTHENTICATED");
+    expect(await refusal(plane.device("dev-1").createJoinToken({ name: "x" }))).toBe("ROLE_REQUIRED");
+  });
+});

@@ -1,0 +1,82 @@
+import type { Transaction } from "kysely";
+import { EnrolmentState as State } from "../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import type { RegistryTables } from "../tables.ts";
+import type { Apply, Changes, Effect } from "./changes.ts";
+import { recordOf } from "./lock.ts";
+import type { EnrolledFleet } from "./parts.ts";
+import { type EnrolmentRow, LIVE } from "./rows.ts";
+import { findEnrolment } from "./store.ts";
+
+/** What effects work on. */
+export interface EffectOptions {
+  changes(): Changes;
+  fleet: EnrolledFleet;
+  /** How long a certificate lives: for as long an authority that signs no more stays trusted. Milliseconds. */
+  certificateTtlMs: number;
+  now(): number;
+}
+
+/** Brings about what was planned and is now on record. */
+export function createApply(options: EffectOptions): Apply {
+  return (trx, effect) =>
+    effect.kind === "state" ? changeState(trx, effect, options) : changeSigner(trx, effect.id, options);
+}
+
+async function changeState(
+  trx: Transaction<RegistryTables>,
+  { enrolmentId, from, to }: Effect & { kind: "state" },
+  options: EffectOptions,
+): Promise<(() => Promise<void>) | undefined> {
+  const update = trx.updateTable("enrolments").set({ state: to, why: "", cloned: 0 });
+  const { numUpdatedRows } = await update.where("id", "=", enrolmentId).where("state", "in", from).executeTakeFirst();
+  // Somebody has removed it meanwhile.
+  if (numUpdatedRows === 0n || to !== State.ENROLLED) return undefined;
+  const row = await findEnrolment(trx, enrolmentId);
+  const replaced = from.includes(State.LOCKED) ? [] : await replaceOthers(trx, row, options);
+  return () => tellFleet(options.fleet, row, replaced);
+}
+
+/** Removes what had the name before. Returns the devices that it was. */
+async function replaceOthers(
+  trx: Transaction<RegistryTables>,
+  { id, name, device_id: deviceId }: EnrolmentRow,
+  { changes }: EffectOptions,
+): Promise<string[]> {
+  const others = await trx
+    .selectFrom("enrolments")
+    .selectAll()
+    .where("name", "=", name)
+    .where("id", "!=", id)
+    .where("state", "in", [...LIVE])
+    .execute();
+  for (const other of others) {
+    const why = `replaced by ${id}`;
+    await trx.updateTable("enrolments").set({ state: State.REMOVED, why }).where("id", "=", other.id).execute();
+    await changes().note(trx, recordOf(other, "removed", { actor: deviceId, why }));
+  }
+  return others.map((other) => other.device_id);
+}
+
+async function tellFleet(fleet: EnrolledFleet, { name, device_id }: EnrolmentRow, replaced: string[]): Promise<void> {
+  const pinned = await fleet.pinned(name);
+  // A device that is dialled has a pin and no enrolment.
+  const gone = pinned === undefined || pinned.deviceId === device_id ? replaced : [...replaced, pinned.deviceId];
+  for (const deviceId of new Set(gone)) await fleet.forget(deviceId);
+  await fleet.recheck(device_id);
+}
+
+async function changeSigner(
+  trx: Transaction<RegistryTables>,
+  id: string,
+  { certificateTtlMs, now }: EffectOptions,
+): Promise<undefined> {
+  const next = await trx.selectFrom("device_authorities").select("id").where("id", "=", id).executeTakeFirst();
+  if (next === undefined) return;
+  const trustEnd = now() + certificateTtlMs;
+  await trx
+    .updateTable("device_authorities")
+    .set({ signs: 0, trust_end_ms: trustEnd })
+    .where("signs", "=", 1)
+    .execute();
+  await trx.updateTable("device_authorities").set({ signs: 1 }).where("id", "=", id).execute();
+}

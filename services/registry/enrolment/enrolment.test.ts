@@ -1,0 +1,203 @@
+import { X509Certificate } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { EnrolmentState as State } from "../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import { refusal, sceneOf } from "./testing/scene.ts";
+import { type TestDevice, testDevice } from "./testing/test-device.ts";
+import { SERVICE_CA, type TestEnrolment, testEnrolment } from "./testing/test-enrolment.ts";
+
+const DAY_MS = 24 * 3_600_000;
+let plane: TestEnrolment;
+
+beforeEach(async () => {
+  plane = await testEnrolment();
+});
+afterEach(() => plane.close());
+
+const { invite, enrol, changes, attach } = sceneOf(() => plane);
+
+describe("renewal", () => {
+  const renew = async (device: TestDevice, count: bigint) =>
+    plane.device(device.id).renewCertificate({ certificateRequest: await device.request(), renewCount: count });
+
+  test("gives a new certificate for the same key, and the authorities to trust", async () => {
+    const { device, chain } = await enrol();
+    plane.clock.now += DAY_MS / 2;
+    const renewed = await renew(device, 1n);
+    const certificate = new X509Certificate(renewed.certificateChain);
+    expect(certificate.checkPrivateKey(device.tlsKey)).toBe(true);
+    expect(Date.parse(certificate.validTo)).toBeGreaterThan(Date.parse(new X509Certificate(chain).validTo));
+    expect(renewed.trustedAuthorities).toBe(SERVICE_CA);
+    await attach(device, renewed.certificateChain);
+    await attach(device, chain);
+    expect(plane.records.at(-1)).toMatchObject({ change: "renewed", deviceId: device.id });
+    const { enrolments } = await plane.operator.listEnrolments({});
+    expect(Number(enrolments[0]?.certificateExpireTime?.seconds) * 1000).toBe(Date.parse(certificate.validTo));
+  });
+
+  test("may leave numbers out", async () => {
+    const { device } = await enrol();
+    await renew(device, 3n);
+    await renew(device, 7n);
+  });
+
+  test.each([
+    ["the same number", 5n],
+    ["a lower one", 4n],
+  ])("with %s again locks the device as cloned", async (_, count) => {
+    const { device, chain } = await enrol();
+    await renew(device, 5n);
+    expect(await refusal(renew(device, count))).toBe("IDENTITY_REFUSED cloned");
+    expect(plane.told).toContain(`recheck ${device.id}`);
+    expect(await refusal(attach(device, chain))).toBe("IDENTITY_REFUSED cloned");
+    expect(await refusal(plane.enrolment.mayAttach(device.id))).toBe("IDENTITY_REFUSED cloned");
+    expect(await refusal(renew(device, 6n))).toBe("IDENTITY_REFUSED cloned");
+    await vi.waitFor(() => expect(plane.records.at(-1)).toMatchObject({ change: "locked", deviceId: device.id }));
+    await plane.operator.unlockDevice({ device: "web1" });
+    await renew(device, 6n);
+  });
+
+  test("is for the enrolled key only", async () => {
+    const { device } = await enrol();
+    const certificateRequest = await testDevice().request();
+    expect(await refusal(plane.device(device.id).renewCertificate({ certificateRequest, renewCount: 1n }))).toBe(
+      "INVALID_INPUT",
+    );
+    const broken = plane.device(device.id).renewCertificate({ certificateRequest: Buffer.from("x"), renewCount: 1n });
+    expect(await refusal(broken)).toBe("INVALID_INPUT");
+  });
+
+  test("does not happen without its record, and its number is used up", async () => {
+    await plane.close();
+    plane = await testEnrolment({ recordWaitMs: 20 });
+    const { device } = await enrol();
+    plane.policy(false);
+    expect(await refusal(renew(device, 1n))).toBe("POLICY_UNAVAILABLE");
+    plane.policy(true);
+    await renew(device, 2n);
+  });
+
+  test("is for nobody but devices", async () => {
+    const certificateRequest = await testDevice().request();
+    expect(await refusal(plane.operator.renewCertificate({ certificateRequest, renewCount: 1n }))).toBe(
+      "ROLE_REQUIRED",
+    );
+    expect(
+      await refusal(plane.device("dev-0000000000000000").renewCertificate({ certificateRequest, renewCount: 1n })),
+    ).toBe("UNKNOWN_DEVICE");
+  });
+});
+
+describe("an operator", () => {
+  test("locks a device, also while policy is away, and it is recorded later", async () => {
+    const { device, chain } = await enrol();
+    plane.policy(false);
+    const { enrolment } = await plane.operator.lockDevice({ device: "web1", why: "stolen" });
+    expect(enrolment).toMatchObject({ state: State.LOCKED, why: "stolen" });
+    expect(plane.told).toContain(`recheck ${device.id}`);
+    expect(await refusal(attach(device, chain))).toBe("DEVICE_LOCKED stolen");
+    expect(changes()).not.toContain("locked");
+    plane.policy(true);
+    await vi.waitFor(() =>
+      expect(plane.records.at(-1)).toMatchObject({ change: "locked", why: "stolen", actor: "ann" }),
+    );
+    const before = plane.records.length;
+    await plane.operator.lockDevice({ device: device.id });
+    expect(plane.records).toHaveLength(before);
+  });
+
+  test("unlocks it, once that is recorded", async () => {
+    await plane.close();
+    plane = await testEnrolment({ recordWaitMs: 20 });
+    const { device, chain } = await enrol();
+    await plane.operator.lockDevice({ device: device.id });
+    plane.policy(false);
+    expect(await refusal(plane.operator.unlockDevice({ device: device.id }))).toBe("POLICY_UNAVAILABLE");
+    expect(await refusal(attach(device, chain))).toBe("DEVICE_LOCKED");
+    plane.policy(true);
+    await vi.waitFor(() => attach(device, chain));
+  });
+
+  test("removes it for good: old certificates stay refused after the same machine has enrolled again", async () => {
+    const { device, chain } = await enrol();
+    await plane.operator.removeDevice({ device: "web1", why: "sold" });
+    expect(plane.told).toContain(`forget ${device.id}`);
+    expect(await refusal(attach(device, chain))).toBe("IDENTITY_REFUSED revoked");
+    const again = await enrol(testDevice({ key: device.key }));
+    expect(again.device.id).toBe(device.id);
+    await attach(again.device, again.chain);
+    expect(await refusal(attach(device, chain))).toBe("IDENTITY_REFUSED revoked");
+  });
+
+  test("removes an invitation", async () => {
+    const { token, enrolment } = await invite();
+    await plane.operator.removeDevice({ device: enrolment?.id ?? "" });
+    expect(await refusal(plane.anybody.join(await testDevice().joining(token)))).toBe("JOIN_REFUSED unknown");
+  });
+
+  test("hears of names that are none", async () => {
+    for (const call of [plane.operator.lockDevice, plane.operator.unlockDevice, plane.operator.removeDevice]) {
+      expect(await refusal(call({ device: "nobody" }))).toBe("UNKNOWN_DEVICE");
+    }
+    await invite();
+    expect(await refusal(plane.operator.lockDevice({ device: "web1" }))).toBe("UNKNOWN_DEVICE");
+  });
+
+  test("pages through enrolments, newest first", async () => {
+    for (const name of ["a1", "a2", "a3"]) await invite(name);
+    const first = await plane.operator.listEnrolments({ pageSize: 2 });
+    const second = await plane.operator.listEnrolments({ pageSize: 2, pageToken: first.nextPageToken });
+    expect([...first.enrolments, ...second.enrolments].map(({ name }) => name)).toEqual(["a3", "a2", "a1"]);
+    expect(second.nextPageToken).toBe("");
+  });
+});
+
+test("a stream does not outlive the newest certificate", async () => {
+  await plane.close();
+  plane = await testEnrolment({ certificateTtlMs: 60_000 });
+  const { device } = await enrol();
+  plane.clock.now += 59_000;
+  await plane.enrolment.mayAttach(device.id);
+  plane.clock.now += 1000;
+  expect(await refusal(plane.enrolment.mayAttach(device.id))).toBe("IDENTITY_REFUSED expired");
+  await vi.waitFor(() => expect(plane.told.filter((word) => word === `recheck ${device.id}`)).toHaveLength(2), 10_000);
+});
+
+test("a device that calls itself something else than it enrolled as does not attach", async () => {
+  const { device } = await enrol();
+  const shown = { name: "web1", labels: { role: "web" }, isDialled: false };
+  await plane.enrolment.mayAttach(device.id, shown);
+  for (const other of [{ name: "web2" }, { labels: {} }, { labels: { role: "db" } }]) {
+    expect(await refusal(plane.enrolment.mayAttach(device.id, { ...shown, ...other }))).toBe(
+      "IDENTITY_REFUSED malformed",
+    );
+  }
+});
+
+test("a device that is dialled need not have enrolled; one that was removed is refused there too", async () => {
+  const dialled = { name: "web1", labels: { role: "web" }, isDialled: true };
+  await plane.enrolment.mayAttach("dev-0000000000000000", dialled);
+  const { device } = await enrol();
+  await plane.operator.removeDevice({ device: device.id });
+  expect(await refusal(plane.enrolment.mayAttach(device.id, dialled))).toBe("IDENTITY_REFUSED revoked");
+});
+
+test("a device that dials with a number from before is locked as cloned", async () => {
+  const { device, chain } = await enrol();
+  await plane.enrolment.onCloned(device.id);
+  expect(await refusal(attach(device, chain))).toBe("IDENTITY_REFUSED cloned");
+});
+
+test("a certificate that names a device and was never given out is refused, and so is a device that never enrolled", async () => {
+  const { chain } = await enrol();
+  expect(await refusal(attach(testDevice(), chain))).toBe("IDENTITY_REFUSED revoked");
+  expect(await refusal(plane.enrolment.mayAttach("dev-0000000000000000"))).toBe("IDENTITY_REFUSED revoked");
+});
+
+test("without TLS nothing is given out, and the reason says what to set", async () => {
+  await plane.close();
+  plane = await testEnrolment({ tls: undefined });
+  const call = plane.operator.createJoinToken({ name: "web1" });
+  expect(await refusal(call)).toBe("NOT_AVAILABLE");
+  await expect(call).rejects.toThrow("REEVE_TLS_CERT_FILE");
+  expect((await plane.operator.listAuthorities({})).authorities).toEqual([]);
+});

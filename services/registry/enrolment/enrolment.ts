@@ -1,0 +1,93 @@
+import type { DescService } from "@bufbuild/protobuf";
+import type { ConnectRouter } from "@connectrpc/connect";
+import type { DeviceIdentity } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { EnrolmentService } from "../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import { loadSealingKey } from "../../../lib/identity/seal.ts";
+import type { TlsSource } from "../../../lib/identity/tls-source.ts";
+import type { Logger } from "../../../lib/log/log.ts";
+import type { Database } from "../../../lib/store/database.ts";
+import { createGroupCommit } from "../../../lib/store/group-commit.ts";
+import type { RegistryTables } from "../tables.ts";
+import { type Admission, createAdmission } from "./admission.ts";
+import { openAuthorities } from "./authorities.ts";
+import { createChanges } from "./changes.ts";
+import { createApply } from "./effects.ts";
+import { watchExpiry } from "./expiry.ts";
+import { lockCloned } from "./lock.ts";
+import type { DevicePki, EnrolledFleet, EnrolmentParts } from "./parts.ts";
+import { enrolmentRoutes } from "./routes.ts";
+import { trustDevices } from "./server-trust.ts";
+
+/** What enrolment rests on. */
+export interface EnrolmentOptions {
+  db: Database<RegistryTables>;
+  fleet: EnrolledFleet;
+  /** The server's own TLS files. Undefined: cleartext, and no device can enrol. */
+  tls: TlsSource | undefined;
+  trustDomain: string;
+  /** The file of the key that seals private keys in the database; made when missing. */
+  sealingKeyFile: string;
+  /** Where devices reach the registry, most wanted first; asked when a token is made. */
+  urls(): readonly string[];
+  /** Writes a change into the audit log, for as long as it takes. The same change id again writes nothing. */
+  recordIdentity(change: DeviceIdentity): Promise<bigint>;
+  /** The public keys that sign grants, the one that signs first. */
+  grantKeys(): Promise<readonly Uint8Array[]>;
+  /** How long certificates of devices are good for, in milliseconds. Default a day. */
+  certificateTtlMs?: number;
+  /** How long a caller waits for a record, in milliseconds. Default 10000. */
+  recordWaitMs?: number;
+  logger: Logger;
+  /** Milliseconds since 1970. Default the system's clock. */
+  now?: () => number;
+}
+
+/** How machines become devices, and stop being some. */
+export interface Enrolment extends Admission {
+  routes(router: ConnectRouter): void;
+  services: DescService[];
+  /** Locks a device whose state was found in two places. */
+  onCloned(deviceId: string): Promise<void>;
+  /** What the server shows and trusts, the authorities of devices included. Undefined in cleartext. */
+  tls: TlsSource | undefined;
+  close(): Promise<void>;
+}
+
+const DAY_MS = 24 * 3_600_000;
+
+/** Opens enrolment. Where there is TLS, the authority that signs for devices is made when there is none yet. */
+export async function createEnrolment(options: EnrolmentOptions): Promise<Enrolment> {
+  const { db, fleet, tls, now = Date.now, certificateTtlMs = DAY_MS } = options;
+  await using opened = new AsyncDisposableStack();
+  const writes = createGroupCommit(db, { lock: "enrolment" });
+  opened.defer(() => writes.close());
+  const changes = createChanges({
+    ...options,
+    writes,
+    apply: createApply({ changes: () => changes, fleet, certificateTtlMs, now }),
+    ...(options.recordWaitMs === undefined ? {} : { waitMs: options.recordWaitMs }),
+  });
+  opened.defer(() => changes.close());
+  const pki = tls === undefined ? undefined : await openPki(tls, { ...options, writes, changes, now });
+  opened.defer(() => pki?.authorities.close());
+  const expiry = watchExpiry({ db, fleet, logger: options.logger, now });
+  opened.defer(() => expiry.close());
+  const parts: EnrolmentParts = { ...options, writes, changes, pki, certificateTtlMs, now };
+  const owned = opened.move();
+  return {
+    ...createAdmission(db, pki !== undefined, now),
+    routes: (router) => router.service(EnrolmentService, enrolmentRoutes(parts)),
+    services: [EnrolmentService],
+    onCloned: (deviceId) => lockCloned(parts, deviceId, "it dialled with a number that was used before"),
+    tls: pki === undefined ? undefined : trustDevices(pki.own, pki.authorities),
+    close: () => owned.disposeAsync(),
+  };
+}
+
+async function openPki(
+  own: TlsSource,
+  options: EnrolmentOptions & Pick<EnrolmentParts, "writes" | "changes" | "now">,
+): Promise<DevicePki> {
+  const sealingKey = await loadSealingKey(options.sealingKeyFile);
+  return { own, authorities: await openAuthorities({ ...options, sealingKey }) };
+}

@@ -1,0 +1,167 @@
+import type { KeyObject } from "node:crypto";
+import type { Transaction } from "kysely";
+import {
+  type Enrolment,
+  type JoinRequest,
+  EnrolmentState as State,
+} from "../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import type { RegistryTables } from "../tables.ts";
+import { keepCertificate, signFor } from "./certificates.ts";
+import { requirePki } from "./create-join-token.ts";
+import { type Applicant, decideJoin, type JoinDecision } from "./decide-join.ts";
+import type { EnrolmentParts } from "./parts.ts";
+import { deviceLocked, joinRefused } from "./refusals.ts";
+import { type EnrolmentRow, LIVE, toEnrolment } from "./rows.ts";
+import { isEnrolmentId, isSecret } from "./secret.ts";
+import { findEnrolment } from "./store.ts";
+import { verifyApplicant } from "./verify-applicant.ts";
+
+/** How long a device waits before it asks again, in milliseconds. */
+const RETRY_MS = 2000;
+
+/** Refusals of one token that are recorded; the token's holder could fill the log otherwise. */
+const MAX_REFUSALS = 10;
+
+/** What a device that asks gets. */
+interface Joined {
+  enrolment: Enrolment;
+  certificateChain: string;
+  grantKeys: string;
+  retryMs: number;
+}
+
+/**
+ * Lets a machine become a device: the first key that shows the token is bound to it, and gets its certificate once an
+ * operator has confirmed it, or at once where the token says so. The same key may ask again. Throws JOIN_REFUSED, and
+ * DEVICE_LOCKED. A secret that is wrong costs one look into the database and no cryptography.
+ */
+export async function join(parts: EnrolmentParts, request: JoinRequest): Promise<Joined> {
+  requirePki(parts);
+  const row = await findInvited(parts, request);
+  const { applicant, publicKey } = await verifyApplicant(request).catch((error: unknown) =>
+    refuse(parts, row, error instanceof Error ? error : new Error(String(error))),
+  );
+  const pinned = await parts.fleet.pinned(row.name);
+  const { decision, changeId } = await parts.writes.write((trx) =>
+    decide(parts, trx, row.id, {
+      ...applicant,
+      nameIsPinned: pinned !== undefined && pinned.deviceId !== applicant.deviceId,
+    }),
+  );
+  if (changeId !== undefined) await parts.changes.settled(changeId);
+  if (decision.kind === "locked") throw deviceLocked(row.name, row.why);
+  if (decision.kind === "refused") return refuse(parts, row, joinRefused(decision.why), applicant);
+  const current = await findEnrolment(parts.db, row.id);
+  if (current.state !== State.ENROLLED) {
+    return { enrolment: toEnrolment(current, parts.now()), certificateChain: "", grantKeys: "", retryMs: RETRY_MS };
+  }
+  const grantKeys = (await parts.grantKeys()).map((key) => Buffer.from(key).toString("base64")).join("\n");
+  const certificateChain = await firstCertificate(parts, current, publicKey);
+  const enrolment = toEnrolment(await findEnrolment(parts.db, row.id), parts.now());
+  return { enrolment, certificateChain, grantKeys, retryMs: 0 };
+}
+
+/** Says the same of a token that is not there and of a wrong secret. */
+async function findInvited({ db }: EnrolmentParts, { tokenId, secret }: JoinRequest): Promise<EnrolmentRow> {
+  if (!isEnrolmentId(tokenId)) throw joinRefused("unknown");
+  const row = await db.selectFrom("enrolments").selectAll().where("id", "=", tokenId).executeTakeFirst();
+  if (row === undefined || row.state === State.UNSPECIFIED || !isSecret(secret, row.secret_hash)) {
+    throw joinRefused("unknown");
+  }
+  return row;
+}
+
+async function decide(
+  parts: EnrolmentParts,
+  trx: Transaction<RegistryTables>,
+  id: string,
+  applicant: Applicant & { nameIsPinned: boolean },
+): Promise<{ decision: JoinDecision; changeId?: string }> {
+  const row = await findEnrolment(trx, id);
+  const decision = decideJoin(row, applicant, parts.now());
+  if (decision.kind !== "bind") return { decision };
+  await requireFree(trx, row, applicant);
+  const { deviceId: device_id, fingerprint } = applicant;
+  await trx.updateTable("enrolments").set({ device_id, fingerprint }).where("id", "=", id).execute();
+  const isConfirmed = row.auto_confirm === 1;
+  const change = isConfirmed ? "enrolled" : "pending";
+  const changeId = await parts.changes.plan(
+    trx,
+    {
+      change,
+      changeId: `${id}/${change}`,
+      enrolmentId: id,
+      deviceId: device_id,
+      name: row.name,
+      fingerprint,
+      why: isConfirmed ? "the token confirms by itself" : "",
+      actor: device_id,
+    },
+    { kind: "state", enrolmentId: id, from: [State.INVITED], to: isConfirmed ? State.ENROLLED : State.PENDING },
+  );
+  return { decision, changeId };
+}
+
+/** JOIN_REFUSED where the name belongs to another device, or the device is enrolled under another name. */
+async function requireFree(
+  trx: Transaction<RegistryTables>,
+  row: EnrolmentRow,
+  { deviceId, nameIsPinned }: Applicant & { nameIsPinned: boolean },
+): Promise<void> {
+  const live = await trx
+    .selectFrom("enrolments")
+    .select(["name", "device_id"])
+    .where("state", "in", [...LIVE])
+    .where((where) => where.or([where("name", "=", row.name), where("device_id", "=", deviceId)]))
+    .execute();
+  const other = live.find(({ name }) => name !== row.name);
+  if (other !== undefined) throw joinRefused("key", `this device has enrolled as ${other.name}; remove that first`);
+  if (row.replaces === 1 || (live.length === 0 && !nameIsPinned)) return;
+  throw joinRefused("name", `there is a device named ${row.name}; remove it first, or make a token that replaces it`);
+}
+
+/** The certificate that was given out, or a first one. Two who ask at once get the same. */
+async function firstCertificate(parts: EnrolmentParts, row: EnrolmentRow, publicKey: KeyObject): Promise<string> {
+  const { trustDomain, certificateTtlMs: ttlMs } = parts;
+  const now = parts.now();
+  if (row.certificate !== "" && (row.certificate_expire_ms ?? 0) > now) return row.certificate;
+  // A token is no way to a second certificate.
+  if (row.certificate !== "") throw joinRefused("expired", "the certificate that this token gave has expired");
+  const issued = await signFor(row.device_id, publicKey, {
+    authorities: requirePki(parts).authorities,
+    trustDomain,
+    ttlMs,
+    now,
+  });
+  return parts.writes.write(async (trx) => {
+    const { certificate } = await findEnrolment(trx, row.id);
+    if (certificate !== "") return certificate;
+    await keepCertificate(trx, row, issued, now);
+    await trx.updateTable("enrolments").set({ certificate: issued.chain }).where("id", "=", row.id).execute();
+    return issued.chain;
+  });
+}
+
+/** Whoever shows a good token and is refused goes into the audit log. */
+async function refuse(parts: EnrolmentParts, row: EnrolmentRow, error: Error, applicant?: Applicant): Promise<never> {
+  await parts.writes.write(async (trx) => {
+    const { refusals } = await findEnrolment(trx, row.id);
+    if (refusals >= MAX_REFUSALS) return;
+    await trx
+      .updateTable("enrolments")
+      .set({ refusals: refusals + 1 })
+      .where("id", "=", row.id)
+      .execute();
+    await parts.changes.note(trx, {
+      change: "refused",
+      enrolmentId: row.id,
+      deviceId: applicant?.deviceId ?? "",
+      name: row.name,
+      fingerprint: applicant?.fingerprint ?? "",
+      why: error.message,
+      actor: applicant?.deviceId ?? "",
+    });
+  });
+  parts.changes.nudge();
+  throw error;
+}

@@ -1,0 +1,88 @@
+import { type Enrolment, EnrolmentState as State } from "../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import type { Effect } from "./changes.ts";
+import type { EnrolmentParts } from "./parts.ts";
+import { noEnrolment } from "./refusals.ts";
+import { type EnrolmentRow, toEnrolment } from "./rows.ts";
+import { findEnrolment, resolveEnrolment } from "./store.ts";
+
+/** Who changes what, and why. */
+interface Order {
+  /** The device, by id or name, or an enrolment by its id. */
+  device: string;
+  why: string;
+  actor: string;
+}
+
+/** Locks a device: at once, recorded as soon as policy is there. Locking again changes nothing. */
+export async function lockDevice(parts: EnrolmentParts, order: Order): Promise<Enrolment> {
+  const row = await shutOut(parts, order, "locked");
+  if (row.device_id !== "") await tellFleet(parts, () => parts.fleet.recheck(row.device_id));
+  return toEnrolment(row, parts.now());
+}
+
+/** Removes a device, or an invitation: at once, recorded as soon as policy is there. Removing again changes nothing. */
+export async function removeDevice(parts: EnrolmentParts, order: Order): Promise<Enrolment> {
+  const row = await shutOut(parts, order, "removed");
+  if (row.device_id !== "") await tellFleet(parts, () => parts.fleet.forget(row.device_id));
+  return toEnrolment(row, parts.now());
+}
+
+/** Unlocks a device once that is on record. */
+export async function unlockDevice(parts: EnrolmentParts, { device, actor }: Omit<Order, "why">): Promise<Enrolment> {
+  const { row, changeId } = await parts.writes.write(async (trx) => {
+    const found = await resolveEnrolment(trx, device);
+    if (found.state !== State.LOCKED && found.state !== State.ENROLLED) throw noEnrolment(device);
+    if (found.state === State.ENROLLED) return { row: found, changeId: undefined };
+    const effect: Effect = { kind: "state", enrolmentId: found.id, from: [State.LOCKED], to: State.ENROLLED };
+    const record = recordOf(found, "unlocked", { actor, why: "" });
+    return { row: found, changeId: await parts.changes.plan(trx, record, effect) };
+  });
+  if (changeId !== undefined) await parts.changes.settled(changeId);
+  return toEnrolment(await findEnrolment(parts.db, row.id), parts.now());
+}
+
+/** Locks a device whose state was found in two places; its streams end. Does nothing where it has not enrolled. */
+export async function lockCloned(parts: EnrolmentParts, deviceId: string, why: string): Promise<void> {
+  const isLocked = await parts.writes.write(async (trx) => {
+    const row = await resolveEnrolment(trx, deviceId).catch(() => undefined);
+    if (row?.state !== State.ENROLLED) return false;
+    const set = { state: State.LOCKED, cloned: 1, why: `cloned: ${why}` };
+    await trx.updateTable("enrolments").set(set).where("id", "=", row.id).execute();
+    await parts.changes.note(trx, recordOf(row, "locked", { actor: deviceId, why: set.why }));
+    return true;
+  });
+  if (!isLocked) return;
+  parts.logger.error({ device: deviceId, why }, "a device's state was found in two places: the device is locked");
+  parts.changes.nudge();
+  await tellFleet(parts, () => parts.fleet.recheck(deviceId));
+}
+
+/** From which states a device can be locked or removed. */
+const LOCKABLE: readonly number[] = [State.ENROLLED];
+const REMOVABLE: readonly number[] = [State.ENROLLED, State.LOCKED, State.PENDING, State.INVITED];
+
+async function shutOut(parts: EnrolmentParts, order: Order, change: "locked" | "removed"): Promise<EnrolmentRow> {
+  const [from, to] = change === "locked" ? [LOCKABLE, State.LOCKED] : [REMOVABLE, State.REMOVED];
+  const row = await parts.writes.write(async (trx) => {
+    const found = await resolveEnrolment(trx, order.device);
+    if (found.state === to) return found;
+    if (!from.includes(found.state)) throw noEnrolment(order.device);
+    const set = { state: to, why: order.why };
+    await trx.updateTable("enrolments").set(set).where("id", "=", found.id).execute();
+    await parts.changes.note(trx, recordOf(found, change, order));
+    return { ...found, ...set };
+  });
+  parts.changes.nudge();
+  return row;
+}
+
+/** What is recorded of a change to an enrolment. */
+export function recordOf(row: EnrolmentRow, change: string, { actor, why }: Pick<Order, "actor" | "why">) {
+  const { id: enrolmentId, device_id: deviceId, name, fingerprint } = row;
+  return { change, enrolmentId, deviceId, name, fingerprint, actor, why };
+}
+
+// The change is in force whatever comes of this: the replicas look into the database by themselves as well.
+async function tellFleet({ logger }: EnrolmentParts, tell: () => Promise<void>): Promise<void> {
+  await tell().catch((err: unknown) => logger.error({ err }, "a replica was not told that a device is shut out"));
+}

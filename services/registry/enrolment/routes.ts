@@ -1,0 +1,44 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { EnrolmentService } from "../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import { fault } from "../../../lib/fault/fault.ts";
+import { principalOf } from "../../../lib/serve/context.ts";
+import { confirmEnrolment } from "./confirm.ts";
+import { createJoinToken, requirePki } from "./create-join-token.ts";
+import { join } from "./join.ts";
+import { listEnrolments, toAuthority } from "./list.ts";
+import { lockDevice, removeDevice, unlockDevice } from "./lock.ts";
+import type { EnrolmentParts } from "./parts.ts";
+import { renewCertificate } from "./renew.ts";
+
+/** The RPCs of enrolment. */
+export function enrolmentRoutes(parts: EnrolmentParts): ServiceImpl<typeof EnrolmentService> {
+  return {
+    createJoinToken: (request, context) => createJoinToken(parts, request, principalOf(context).id),
+    join: (request) => join(parts, request),
+    renewCertificate: (request, context) => renewCertificate(parts, request, principalOf(context).id),
+    listEnrolments: (request) => listEnrolments(parts, request),
+    confirmEnrolment: async (request, context) => ({
+      enrolment: await confirmEnrolment(parts, request, principalOf(context).id),
+    }),
+    lockDevice: async ({ device, why }, context) => ({
+      enrolment: await lockDevice(parts, { device, why, actor: principalOf(context).id }),
+    }),
+    unlockDevice: async ({ device }, context) => ({
+      enrolment: await unlockDevice(parts, { device, actor: principalOf(context).id }),
+    }),
+    removeDevice: async ({ device, why }, context) => ({
+      enrolment: await removeDevice(parts, { device, why, actor: principalOf(context).id }),
+    }),
+    listAuthorities: async () => ({ authorities: (await parts.pki?.authorities.list())?.map(toAuthority) ?? [] }),
+    rotateAuthority: async (_, context) => ({ authority: await rotateAuthority(parts, principalOf(context).id) }),
+  };
+}
+
+async function rotateAuthority(parts: EnrolmentParts, actor: string) {
+  const { authorities } = requirePki(parts);
+  const id = await authorities.rotate(actor);
+  const made = (await authorities.list()).find((row) => row.id === id);
+  if (made === undefined) throw fault(ErrorReason.INTERNAL, {}, { message: "the new authority is gone" });
+  return toAuthority(made);
+}

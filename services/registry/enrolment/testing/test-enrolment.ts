@@ -1,0 +1,115 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Client, createClient } from "@connectrpc/connect";
+import type { DeviceIdentity } from "../../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { Role } from "../../../../gen/ts/reeve/common/v1/access_pb.ts";
+import { EnrolmentService } from "../../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import type { Principal, PrincipalKind } from "../../../../lib/auth/principal.ts";
+import { service, testAuthority, testMaterial } from "../../../../lib/identity/testdata/certificates.ts";
+import { staticTls } from "../../../../lib/identity/tls-source.ts";
+import { createLogger } from "../../../../lib/log/log.ts";
+import { inMemoryTransport } from "../../../../lib/serve/client.ts";
+import { type Database, openDatabase } from "../../../../lib/store/database.ts";
+import { type RegistryTables, registryMigrations } from "../../tables.ts";
+import { createEnrolment, type Enrolment, type EnrolmentOptions } from "../enrolment.ts";
+
+/** An enrolment with its own database, in front of a fleet and an audit log that only remember what they were told. */
+export interface TestEnrolment {
+  enrolment: Enrolment;
+  db: Database<RegistryTables>;
+  operator: Client<typeof EnrolmentService>;
+  anybody: Client<typeof EnrolmentService>;
+  /** The RPCs as a device calls them. */
+  device(id: string): Client<typeof EnrolmentService>;
+  /** What the audit log holds, as "change name why". */
+  records: DeviceIdentity[];
+  /** Lets the audit log answer, or not. */
+  policy(isThere: boolean): void;
+  /** What the fleet was told, as "recheck dev-…". */
+  told: string[];
+  pins: Map<string, { deviceId: string }>;
+  /** Moves the clock. */
+  clock: { now: number };
+  /** Another replica on the same database. */
+  another(options?: Partial<EnrolmentOptions>): Promise<TestEnrolment>;
+  close(): Promise<void>;
+}
+
+/** The keys that sign grants here. */
+export const GRANT_KEYS = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)];
+
+const authority = await testAuthority();
+const material = await testMaterial(authority, service("registry"));
+/** The authority of the control plane here. */
+export const SERVICE_CA = authority.certificate;
+
+/** Opens an enrolment on a SQLite database in memory, or on the database behind a URL. */
+export async function testEnrolment(options: Partial<EnrolmentOptions> = {}, url?: string): Promise<TestEnrolment> {
+  const folder = await mkdtemp(join(tmpdir(), "reeve-enrolment-"));
+  const place = url === undefined ? { path: join(folder, "registry.db") } : { url };
+  const db = await openDatabase<RegistryTables>({ ...place, migrations: registryMigrations });
+  const first = await open(folder, db, { now: Date.now() }, options);
+  return {
+    ...first,
+    async close() {
+      await first.close();
+      await db.destroy();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+async function open(
+  folder: string,
+  db: Database<RegistryTables>,
+  clock: { now: number },
+  options: Partial<EnrolmentOptions>,
+): Promise<TestEnrolment> {
+  const records: DeviceIdentity[] = [];
+  const told: string[] = [];
+  const pins = new Map<string, { deviceId: string }>();
+  let policy = Promise.withResolvers<void>();
+  policy.resolve();
+  const enrolment = await createEnrolment({
+    db,
+    fleet: {
+      recheck: async (id) => void told.push(`recheck ${id}`),
+      forget: async (id) => void told.push(`forget ${id}`),
+      pinned: async (name) => pins.get(name),
+    },
+    tls: staticTls(material),
+    trustDomain: "reeve",
+    sealingKeyFile: join(folder, "sealing.key"),
+    urls: () => ["https://127.0.0.1:7400"],
+    async recordIdentity(change) {
+      await policy.promise;
+      const known = records.findIndex(({ changeId }) => changeId === change.changeId);
+      return BigInt(known >= 0 ? known : records.push(change) - 1);
+    },
+    grantKeys: async () => GRANT_KEYS,
+    logger: createLogger({ service: "test", level: "silent" }),
+    now: () => clock.now,
+    ...options,
+  });
+  const clientOf = (principal?: Principal) =>
+    createClient(EnrolmentService, inMemoryTransport(enrolment.routes, principal === undefined ? {} : { principal }));
+  const principal = (id: string, kind: PrincipalKind, role: Role): Principal => ({ id, kind, roles: [role], name: id });
+  return {
+    enrolment,
+    db,
+    operator: clientOf(principal("ann", "operator", Role.OPERATOR)),
+    anybody: clientOf(),
+    device: (id) => clientOf(principal(id, "device", Role.DEVICE)),
+    records,
+    policy(isThere) {
+      if (isThere) return policy.resolve();
+      policy = Promise.withResolvers();
+    },
+    told,
+    pins,
+    clock,
+    another: (more = {}) => open(folder, db, clock, { ...options, ...more }),
+    close: () => enrolment.close(),
+  };
+}

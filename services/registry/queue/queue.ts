@@ -1,0 +1,106 @@
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { fault } from "../../../lib/fault/fault.ts";
+import { type CallEnd, failedEnd } from "../calls/end.ts";
+import { questionOf } from "../calls/question.ts";
+import { type Directory, resolveTool } from "../devices/directory.ts";
+import type { KnownDevice } from "../devices/linked-device.ts";
+import type { Presence } from "./presence.ts";
+import type { Standings } from "./principals.ts";
+import type { QueueStore } from "./store.ts";
+
+/** Keeps calls for devices that are away. */
+export interface Queue {
+  /** Writes down what policy has to be told again of a call that is to be kept if need be. Others need no note. */
+  note(call: Call, question: DecisionRequest): Promise<void>;
+  /** Whether a call that may run has to be kept: its caller wants that, and its device is away. */
+  mustKeep(call: Call): boolean;
+  /** Waits until the device is back, the time is over or the signal aborts. */
+  next(call: Call, args: Uint8Array, signal: AbortSignal): Promise<QueueTurn>;
+  /** The call has ended. */
+  forget(call: Call): void;
+}
+
+/** What is to be done about a kept call. */
+export type QueueTurn =
+  /** The device is back: policy has to be asked again. */
+  | { kind: "ask"; question: DecisionRequest }
+  /** It is over without having been delivered. */
+  | { kind: "end"; end: CallEnd }
+  /** The signal has aborted. */
+  | { kind: "cancelled" };
+
+/** What a queue rests on. */
+export interface QueueOptions {
+  store: QueueStore;
+  presence: Presence;
+  directory: Pick<Directory, "byId">;
+  standings: Standings;
+  now(): number;
+}
+
+/** True for a call whose caller asked to keep it for its device. */
+export function isToBeKept(call: Call): boolean {
+  return call.queueExpireTime !== undefined;
+}
+
+/** A queue without an order of its own: each call waits for its device, and the device's ledger runs each once. */
+export function createQueue({ store, presence, directory, standings, now }: QueueOptions): Queue {
+  const askAgain = async (call: Call, args: Uint8Array): Promise<QueueTurn> => {
+    const standing = await standings(call.principalId);
+    if (!standing.valid) return { kind: "end", end: deniedEnd(standing.why) };
+    const delivery = await store.nextDelivery(call.id);
+    if (delivery === undefined) throw fault(ErrorReason.TAMPERED, { what: `queued_calls/${call.id}` });
+    const device = deviceOf(call, directory);
+    const question = questionOf({
+      call,
+      device,
+      tool: resolveTool(device, call.tool),
+      roles: standing.roles ?? delivery.roles,
+      args,
+      timeoutMs: delivery.timeoutMs,
+      delivery: delivery.number,
+      time: timestampFromMs(now()),
+    });
+    return { kind: "ask", question };
+  };
+
+  return {
+    note: async (call, { principal, timeoutMs }) => {
+      if (isToBeKept(call)) await store.note(call.id, { roles: principal?.roles ?? [], timeoutMs });
+    },
+    mustKeep: (call) => isToBeKept(call) && directory.byId(call.deviceId)?.online !== true,
+    async next(call, args, signal) {
+      const untilMs = call.queueExpireTime === undefined ? 0 : timestampMs(call.queueExpireTime);
+      const arrival = await presence.awaitOnline(call.deviceId, { untilMs, signal });
+      if (arrival === "aborted") return { kind: "cancelled" };
+      if (arrival === "late") return { kind: "end", end: expiredEnd(call, directory) };
+      try {
+        return await askAgain(call, args);
+      } catch (error: unknown) {
+        return { kind: "end", end: failedEnd(error) };
+      }
+    },
+    forget: (call) => isToBeKept(call) && store.forget(call.id),
+  };
+}
+
+function deviceOf({ deviceId }: Call, directory: Pick<Directory, "byId">): KnownDevice {
+  const device = directory.byId(deviceId);
+  if (device !== undefined) return device;
+  const message = "the device that the call was kept for is not known any more";
+  throw fault(ErrorReason.UNKNOWN_DEVICE, { device: deviceId, available: "" }, { message });
+}
+
+function expiredEnd({ deviceId }: Call, directory: Pick<Directory, "byId">): CallEnd {
+  const device = directory.byId(deviceId)?.name ?? deviceId;
+  const message = `${device} did not come back in the time that the call was kept for; nothing ran`;
+  return failedEnd(fault(ErrorReason.QUEUE_EXPIRED, { device }, { message }));
+}
+
+function deniedEnd(why: "expired" | "revoked"): CallEnd {
+  const message = `the token that asked for this was ${why} while the call waited for its device; nothing ran`;
+  return { ...failedEnd(fault(ErrorReason.TOKEN_REFUSED, { why }, { message })), state: CallState.DENIED };
+}

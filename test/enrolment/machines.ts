@@ -1,0 +1,121 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CLI, type CliResult, runReeve } from "../helpers/cli.ts";
+import { freePorts } from "../helpers/free-port.ts";
+import { nodeEnv } from "../helpers/node-env.ts";
+import { type ServiceProcess, startServiceProcess } from "../helpers/service-process.ts";
+
+/** `reeve device-agent` in a process of its own. */
+export interface AgentProcess {
+  /** Everything it has written to standard error. */
+  text(): string;
+  /** Resolves when the text is there. Rejects when the process ends before. */
+  shown(text: string | RegExp): Promise<string>;
+  /** Resolves with its exit code. */
+  ended: Promise<number | null>;
+  stop(): Promise<void>;
+}
+
+/** Starts the agent of a machine with that home folder. */
+export function startAgent(
+  home: string,
+  words: readonly string[] = [],
+  env: Record<string, string> = {},
+): AgentProcess {
+  const child: ChildProcess = spawn(process.execPath, [CLI, "device-agent", ...words], {
+    env: { ...nodeEnv(), HOME: home, ...env },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let text = "";
+  const ended = once(child, "exit").then(([code]) => code as number | null);
+  child.stderr?.on("data", (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  return {
+    text: () => text,
+    ended,
+    async shown(wanted) {
+      for (;;) {
+        const found = typeof wanted === "string" ? text.includes(wanted) && wanted : wanted.exec(text)?.[0];
+        if (found) return found;
+        const ends = ended.then((code) => Promise.reject(new Error(`the agent ended with ${code}:\n${text}`)));
+        await Promise.race([once(child.stderr ?? child, "data"), ends]);
+      }
+    },
+    async stop() {
+      child.kill("SIGTERM");
+      await ended;
+    },
+  };
+}
+
+/** A machine with a control plane: registry and policy with certificates of `reeve certs`, and an operator's shell. */
+export interface ControlPlaneMachine {
+  home: string;
+  registry: ServiceProcess;
+  policy: ServiceProcess;
+  /** Runs `reeve` as the operator. */
+  reeve(...words: string[]): Promise<CliResult>;
+  close(): Promise<void>;
+}
+
+/** Sets a control plane up from nothing, as the page on enrolment says. */
+export async function startControlPlane(env: Record<string, string> = {}): Promise<ControlPlaneMachine> {
+  const home = realpathSync(mkdtempSync(join(tmpdir(), "reeve-plane-")));
+  const certs = async (...words: string[]) => {
+    const { code, stderr } = await runReeve(["certs", ...words], { HOME: home });
+    if (code !== 0) throw new Error(stderr);
+  };
+  await certs("init", "--out", join(home, "ca"));
+  for (const service of ["registry", "policy"]) {
+    const out = join(home, service);
+    await certs("issue", "--ca", join(home, "ca"), "--service", service, "--ip", "127.0.0.1", "--out", out);
+  }
+  const tokens = join(home, "tokens.json");
+  const made = await runReeve(["tokens", "create", "--name", "ann", "--role", "operator", "--json"], {
+    HOME: home,
+    REEVE_TOKENS_FILE: tokens,
+  });
+  const { token } = JSON.parse(made.stdout) as { token: string };
+  const [registryPort = 0, policyPort = 0] = await freePorts(2);
+  const common = (service: string) => ({
+    HOME: home,
+    REEVE_TOKENS_FILE: tokens,
+    REEVE_TLS_CERT_FILE: join(home, service, "tls.crt"),
+    REEVE_TLS_KEY_FILE: join(home, service, "tls.key"),
+    REEVE_TLS_CA_FILE: join(home, service, "ca.crt"),
+  });
+  const policy = await startServiceProcess("policy", policyPort, {
+    ...common("policy"),
+    REEVE_POLICY_PORT: String(policyPort),
+    REEVE_POLICY_STATE_DIR: join(home, "policy"),
+  });
+  const registry = await startServiceProcess("registry", registryPort, {
+    ...common("registry"),
+    REEVE_REGISTRY_PORT: String(registryPort),
+    REEVE_REGISTRY_STATE_DIR: join(home, "registry"),
+    REEVE_POLICY_URL: policy.url,
+    ...env,
+  });
+  const shell = {
+    HOME: home,
+    REEVE_REGISTRY_URL: registry.url,
+    REEVE_POLICY_URL: policy.url,
+    REEVE_TOKEN: token,
+    REEVE_CA_FILE: join(home, "ca", "ca.crt"),
+  };
+  return {
+    home,
+    registry,
+    policy,
+    reeve: (...words) => runReeve(words, shell),
+    async close() {
+      await registry.stop();
+      await policy.stop();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}

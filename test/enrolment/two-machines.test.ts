@@ -1,0 +1,109 @@
+import { cpSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { type AgentProcess, type ControlPlaneMachine, startAgent, startControlPlane } from "./machines.ts";
+
+let plane: ControlPlaneMachine;
+let home = "";
+const agents: AgentProcess[] = [];
+
+beforeAll(async () => {
+  home = realpathSync(mkdtempSync(join(tmpdir(), "reeve-machine-")));
+  plane = await startControlPlane();
+});
+afterAll(async () => {
+  for (const agent of agents) await agent.stop();
+  await plane?.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+const machine = (...words: string[]) => {
+  const agent = startAgent(home, words);
+  agents.push(agent);
+  return agent;
+};
+/** A token, as the operator gets it. */
+const invite = async (...words: string[]) => {
+  const { stdout, stderr } = await plane.reeve("device", "join-token", "web1", "--label", "role=web", ...words);
+  expect(stderr).toContain("not shown again");
+  return stdout.trim();
+};
+const call = () => plane.reeve("call", "web1", "exec", "--argv", "uname", "--argv=-s");
+const link = async () => {
+  const { stdout } = await plane.reeve("devices", "--json");
+  const { devices } = JSON.parse(stdout) as { devices: { name: string; link: string }[] };
+  return devices.find(({ name }) => name === "web1")?.link;
+};
+const online = () =>
+  vi.waitFor(async () => expect(await link()).toBe("LINK_STATE_ONLINE"), { timeout: 60_000, interval: 200 });
+const standing = async () => {
+  const { stdout } = await plane.reeve("device", "list", "--json");
+  return (JSON.parse(stdout) as { enrolments: { state: string; why: string }[] }).enrolments[0];
+};
+
+test("from nothing: a token, a fingerprint that is compared, and a governed call on another machine", async () => {
+  const token = await invite();
+  const agent = machine("--join", token, "--read", home);
+  const fingerprint = await agent.shown(/([0-9A-F]{2}:){31}[0-9A-F]{2}/);
+  expect(agent.text()).toContain("reeve device confirm enr-");
+  expect((await plane.reeve("device", "list", "--state", "pending")).stdout).toContain("web1");
+  const confirmed = await plane.reeve("device", "confirm", "web1", "--fingerprint", fingerprint);
+  expect(confirmed).toMatchObject({ code: 0 });
+  await agent.shown('"msg":"attached"');
+  await online();
+  expect(await call()).toMatchObject({ code: 0, stdout: "Linux\n" });
+  const { stdout } = await plane.reeve("audit", "list", "--json");
+  for (const change of ["invited", "pending", "enrolled"]) expect(stdout).toContain(`"${change}"`);
+});
+
+test("it starts again with nothing but its folder", async () => {
+  await agents.at(-1)?.stop();
+  const agent = machine();
+  await agent.shown('"msg":"attached"');
+  await online();
+  expect(await call()).toMatchObject({ code: 0, stdout: "Linux\n" });
+});
+
+test("locked, its stream ends and it is told why; unlocked, it is back by itself", async () => {
+  const agent = agents.at(-1);
+  expect(await plane.reeve("device", "lock", "web1", "--why", "lost")).toMatchObject({ code: 0 });
+  await vi.waitFor(async () => expect(await link()).not.toBe("LINK_STATE_ONLINE"), { timeout: 30_000 });
+  await agent?.shown("is locked (lost)");
+  expect((await call()).code).not.toBe(0);
+  await plane.reeve("device", "unlock", "web1");
+  await online();
+  expect(await call()).toMatchObject({ code: 0 });
+});
+
+test("a copy of its folder locks it, and it enrols again", async () => {
+  const copy = realpathSync(mkdtempSync(join(tmpdir(), "reeve-copy-")));
+  await agents.at(-1)?.stop();
+  cpSync(home, copy, { recursive: true });
+  const original = machine();
+  await original.shown('"msg":"attached"');
+  const clone = startAgent(copy);
+  await clone.shown("two places");
+  expect(await standing()).toMatchObject({ state: "ENROLMENT_STATE_LOCKED" });
+  await original.shown("two places");
+  await clone.stop();
+  await original.stop();
+
+  const token = await invite("--replace", "--auto-confirm");
+  await machine("--join", token).shown('"msg":"attached"');
+  await online();
+  const late = startAgent(copy);
+  await late.shown("revoked");
+  await late.stop();
+  rmSync(copy, { recursive: true });
+  expect(await call()).toMatchObject({ code: 0 });
+});
+
+test("removed, it is refused for good", async () => {
+  expect(await plane.reeve("device", "remove", "web1")).toMatchObject({ code: 0 });
+  await agents.at(-1)?.shown("revoked");
+  expect((await call()).code).toBe(2);
+  expect(await plane.reeve("audit", "verify", "--db", join(plane.home, "policy", "policy.db"))).toMatchObject({
+    code: 0,
+  });
+});

@@ -1,0 +1,180 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import type { Hello, LinkRequest, LinkResponse } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { DeviceAgentService } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { Principal } from "../../lib/auth/principal.ts";
+import { fromDevice } from "../../lib/link/device-frames.ts";
+import { framedEnd } from "../../lib/link/framed.ts";
+import type { LinkOpener } from "../../lib/link/opener.ts";
+import { createLogger } from "../../lib/log/log.ts";
+import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createServer, type Server, type ServerOptions } from "../../lib/serve/server.ts";
+import { type Attachment, attachAgent } from "../../services/device-agent/attach/attach.ts";
+import { openAttachCount } from "../../services/device-agent/attach/attach-count.ts";
+import type { TestAgent } from "../../services/device-agent/testing/test-agent.ts";
+import {
+  type AttachPointOptions,
+  attachRoutes,
+  createAttachPoint,
+} from "../../services/registry/devices/attach-point.ts";
+import { createDeviceLink, type DeviceLink, type DeviceOpener } from "../../services/registry/devices/device-link.ts";
+import { deviceOver } from "../../services/registry/openers.ts";
+import { startTcpProxy, type TcpProxy } from "../helpers/tcp-proxy.ts";
+
+/** How often a link shows that it lives in these tests, in milliseconds: five times as often as outside. */
+export const HEARTBEAT_MS = 200;
+
+export const logger = createLogger({ service: "test", level: "silent" });
+
+const SERVICE: Principal = { id: "registry", kind: "service", roles: [Role.SERVICE], name: "registry" };
+
+/** What the two sides of a link saw of it. */
+export interface Seen {
+  /** Each Hello that the registry got. */
+  hellos: Hello[];
+  /** How often the registry's side went down. */
+  downs: number;
+  /** Each link that ended on the device. */
+  deviceEnds: unknown[];
+}
+
+/** A registry's link to a device over sockets, with a proxy in between. */
+export interface Linked extends AsyncDisposable {
+  link: DeviceLink;
+  proxy: TcpProxy;
+  seen: Seen;
+  /** Closes the device as its process would. */
+  closeDevice(): Promise<void>;
+}
+
+/** A way to open a link. */
+export interface LinkWay {
+  name: string;
+  open(device: TestAgent): Promise<Linked>;
+}
+
+/** Direct mode, and attach mode. */
+export const LINK_WAYS: readonly LinkWay[] = [
+  {
+    name: "the registry dials",
+    async open(device) {
+      const parts = new AsyncDisposableStack();
+      const seen: Seen = { hellos: [], downs: 0, deviceEnds: [] };
+      const { draining } = device.agent;
+      const end = framedEnd(watched(device.agent.link, seen), fromDevice, { heartbeatMs: HEARTBEAT_MS, draining });
+      const server = await serve(parts, {
+        routes: (router) =>
+          router.service(DeviceAgentService, { link: (requests, context) => end(requests, context.signal) }),
+        authenticate: () => SERVICE,
+      });
+      const proxy = parts.use(await startTcpProxy({ port: server.port }));
+      const transport = createServiceTransport({
+        baseUrl: `http://127.0.0.1:${proxy.port}`,
+        protocol: "grpc",
+        pingIntervalMs: HEARTBEAT_MS,
+        pingTimeoutMs: HEARTBEAT_MS,
+      });
+      parts.defer(() => transport.close());
+      const opener = deviceOver(transport, { heartbeatMs: HEARTBEAT_MS, answerMs: 400 });
+      const link = linkTo(parts, opener, seen);
+      return {
+        link,
+        proxy,
+        seen,
+        closeDevice: () => device.agent.close(),
+        [Symbol.asyncDispose]: () => parts.disposeAsync(),
+      };
+    },
+  },
+  {
+    name: "the device dials",
+    async open(device) {
+      const parts = new AsyncDisposableStack();
+      const seen: Seen = { hellos: [], downs: 0, deviceEnds: [] };
+      const { point, server } = await openPoint(parts, device.agent.deviceId);
+      const proxy = parts.use(await startTcpProxy({ port: server.port }));
+      const link = linkTo(parts, point.opener(device.agent.deviceId), seen);
+      const attachment = await attach(parts, device, { ports: [proxy.port], seen });
+      return { link, proxy, seen, closeDevice: attachment.close, [Symbol.asyncDispose]: () => parts.disposeAsync() };
+    },
+  },
+];
+
+/** A place to attach that takes whoever comes for that device. */
+export async function openPoint(parts: AsyncDisposableStack, deviceId: string, options: AttachPointOptions = {}) {
+  const point = createAttachPoint({ heartbeatMs: HEARTBEAT_MS, ...options });
+  const server = await serve(parts, {
+    routes: attachRoutes(point),
+    authenticate: () => ({ id: deviceId, kind: "device", roles: [Role.DEVICE], name: deviceId }),
+  });
+  parts.defer(() => point.close());
+  return { point, server };
+}
+
+/** Lets an agent dial. */
+export async function attach(
+  parts: AsyncDisposableStack,
+  device: TestAgent,
+  { ports, stateDir = device.config.stateDir, seen }: { ports: readonly number[]; stateDir?: string; seen?: Seen },
+): Promise<Attachment> {
+  const { agent } = device;
+  const attachment = attachAgent({
+    agent: {
+      linkAs: (count) => (seen === undefined ? agent.linkAs(count) : watched(agent.linkAs(count), seen)),
+      draining: agent.draining,
+      close: () => agent.close(),
+    },
+    count: await openAttachCount(stateDir),
+    urls: ports.map((port) => `http://127.0.0.1:${port}`),
+    transportTo: (baseUrl) => createServiceTransport({ baseUrl, protocol: "grpc" }),
+    logger,
+    heartbeatMs: HEARTBEAT_MS,
+    answerMs: 400,
+    maxBackoffMs: 100,
+    refusedBackoffMs: 100,
+  });
+  parts.defer(() => attachment.close());
+  return attachment;
+}
+
+/** The registry's link along an opener, which trusts whatever it meets. */
+export function linkTo(parts: AsyncDisposableStack, opener: DeviceOpener, seen: Seen): DeviceLink {
+  const link = createDeviceLink({
+    opener,
+    maxBackoffMs: 100,
+    onHello(hello) {
+      seen.hellos.push(hello);
+      return true;
+    },
+    onDown() {
+      seen.downs++;
+    },
+  });
+  parts.defer(() => link.close());
+  return link;
+}
+
+/** A folder of its own, removed at the end. */
+export async function folder(parts: AsyncDisposableStack): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), "reeve-link-"));
+  parts.defer(() => rm(path, { recursive: true }));
+  return path;
+}
+
+function watched(end: LinkOpener<LinkRequest, LinkResponse>, seen: Seen): LinkOpener<LinkRequest, LinkResponse> {
+  return (requests, left) => {
+    left.addEventListener("abort", () => seen.deviceEnds.push(left.reason), { once: true });
+    return end(requests, left);
+  };
+}
+
+async function serve(
+  parts: AsyncDisposableStack,
+  options: Pick<ServerOptions, "routes" | "authenticate">,
+): Promise<Server> {
+  const server = await createServer({ ...options, logger });
+  parts.defer(() => server.close(100));
+  return server;
+}

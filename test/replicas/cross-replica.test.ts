@@ -1,0 +1,216 @@
+import { existsSync } from "node:fs";
+import { cp, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { LinkMode, LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { fault } from "../../lib/fault/fault.ts";
+import { approveCall } from "../helpers/approvals.ts";
+import { openCallStream, printedIn } from "../helpers/call-stream.ts";
+import { type AttachedDevice, online, type Replica, type ReplicaScene, startReplicaScene } from "./fixture.ts";
+
+let scene: ReplicaScene;
+let a: Replica;
+let b: Replica;
+let nas: AttachedDevice;
+let count = 0;
+let callId: string;
+let mark: string;
+
+beforeAll(async () => {
+  scene = await startReplicaScene();
+  [a, b] = await Promise.all([scene.replica(), scene.replica()]);
+  nas = await scene.device("nas", [b.url]);
+  await Promise.all([online(a, "nas", b), online(b, "nas", b)]);
+});
+afterAll(() => scene?.close());
+beforeEach(() => {
+  callId = `cross-${++count}`;
+  mark = join(nas.work, callId);
+});
+
+const WAIT = { timeout: 20_000, interval: 20 };
+
+/** A program that says that it runs, leaves its process id, and goes on until its file is gone. */
+const lasting = (file: string) =>
+  `echo $$ > ${file}; echo started; while [ -e ${file} ]; do sleep 0.02; done; echo ended`;
+
+const isRunning = (pid: number) => existsSync(`/proc/${pid}`);
+
+test("every replica shows which one holds a device", async () => {
+  for (const replica of [a, b]) {
+    const { device } = await replica.operator.registry.getDevice({ device: "nas" });
+    expect(device).toMatchObject({
+      link: LinkState.ONLINE,
+      linkMode: LinkMode.ATTACH,
+      replicaId: b.registry.replicaId,
+    });
+  }
+});
+
+test("a call through one replica runs on a device that another one holds", async () => {
+  const { call } = await a.operator.registry.callTool({
+    device: "nas",
+    tool: "exec",
+    params: { argv: ["echo", "hi"] },
+  });
+  expect(call).toMatchObject({ state: CallState.SUCCEEDED, output: { stdout: "hi\n" } });
+});
+
+test("what a tool prints comes as it is printed, and a cancel through the same replica ends the process", async () => {
+  const stream = openCallStream(a.operator.registry);
+  stream.call({ device: "nas", tool: "exec", params: { argv: ["bash", "-c", lasting(mark)] }, callId });
+  expect(await stream.next(printedIn)).toBe("started\n");
+  const pid = Number(await readFile(mark, "utf8"));
+  expect(isRunning(pid)).toBe(true);
+  stream.cancel(callId);
+  expect((await stream.ended(callId)).state).toBe(CallState.CANCELLED);
+  expect(isRunning(pid)).toBe(false);
+  await stream.end();
+});
+
+test("arguments and output larger than a message of the bus get there whole", async () => {
+  // More than a message of 1 MB in either direction.
+  const argv = ["bash", "-c", "head -c 1500000 /dev/zero | tr '\\0' x"];
+  const text = "y".repeat(1024 * 1024);
+  const write = { device: "nas", tool: "fs.write", params: { path: mark, text } };
+  const [printed, written] = await Promise.all([
+    a.operator.registry.callTool({ device: "nas", tool: "exec", params: { argv } }),
+    a.operator.registry.callTool(write),
+  ]);
+  expect(written.call?.state).toBe(CallState.SUCCEEDED);
+  expect((await readFile(mark, "utf8")).length).toBe(text.length);
+  expect(printed.call).toMatchObject({ state: CallState.SUCCEEDED });
+});
+
+test("the same call id at two replicas is one call", async () => {
+  const wish = { device: "nas", tool: "exec", params: { argv: ["bash", "-c", `echo run >> ${mark}`] }, callId };
+  const [one, other] = await Promise.all([a.operator.registry.callTool(wish), b.operator.registry.callTool(wish)]);
+  expect(one.call?.state).toBe(CallState.SUCCEEDED);
+  expect(other.call?.receipt).toEqual(one.call?.receipt);
+  expect(await readFile(mark, "utf8")).toBe("run\n");
+});
+
+test("a replica that does not lead a call tells what happens to it, and cancels it", async () => {
+  const stream = openCallStream(a.operator.registry);
+  stream.call({ device: "nas", tool: "exec", params: { argv: ["bash", "-c", lasting(mark)] }, callId });
+  await stream.next(printedIn);
+  const seen: (CallState | undefined)[] = [];
+  const watching = (async () => {
+    for await (const { event } of b.operator.registry.watchCall({ callId })) {
+      if (event?.event.case === "call") seen.push(event.event.value.state);
+    }
+  })();
+  await vi.waitFor(() => expect(seen.at(-1)).toBe(CallState.DISPATCHED), WAIT);
+  const { call } = await b.operator.registry.cancelCall({ callId });
+  expect(call?.state).toBe(CallState.CANCELLED);
+  await watching;
+  expect(seen.slice(-2)).toEqual([CallState.DISPATCHED, CallState.CANCELLED]);
+  expect((await stream.ended(callId)).state).toBe(CallState.CANCELLED);
+  await stream.end();
+});
+
+test("a call that one replica holds is approved, and told by the other", async () => {
+  const wish = { device: "nas", tool: "exec", params: { argv: ["touch", mark] }, callId };
+  await a.agent.registry.callTool({ ...wish, noWait: true });
+  const told = b.agent.registry.callTool(wish);
+  await approveCall(b.operator, callId);
+  expect((await told).call?.state).toBe(CallState.SUCCEEDED);
+  expect(existsSync(mark)).toBe(true);
+});
+
+test("a call goes on when its device moves to another replica", async () => {
+  const c = await scene.replica();
+  const urls = [c.url];
+  const mover = await scene.device("mover", urls);
+  await online(a, "mover", c);
+  const file = join(mover.work, callId);
+  const argv = ["bash", "-c", `echo run >> ${file}.runs; ${lasting(file)}`];
+  const stream = openCallStream(a.operator.registry);
+  stream.call({ device: "mover", tool: "exec", params: { argv }, callId });
+  await stream.next(printedIn);
+  urls[0] = b.url;
+  await c.close();
+  await online(a, "mover", b);
+  await rm(file);
+  const call = await stream.ended(callId);
+  await stream.end();
+  expect(call).toMatchObject({ state: CallState.SUCCEEDED, output: { stdout: "started\nended\n" } });
+  expect(await readFile(`${file}.runs`, "utf8")).toBe("run\n");
+  await mover.close();
+});
+
+test("a device whose state was copied is refused, and its replica is told", async () => {
+  const cloned: string[] = [];
+  const c = await scene.replica({ welcome: { onCloned: async (id) => void cloned.push(id) } });
+  const first = await scene.device("twin", [c.url]);
+  await online(c, "twin", c);
+  await first.close();
+  const copy = join(scene.folder, "device-copy");
+  await cp(first.stateDir, copy, { recursive: true });
+  // The first one dials once more, and the copy then shows a number that is used.
+  const again = await scene.device("twin", [c.url], first.stateDir);
+  await online(a, "twin", c);
+  const second = await scene.device("twin", [b.url, c.url], copy);
+  await vi.waitFor(() => expect(cloned).toContain(first.id), WAIT);
+  await Promise.all([again.close(), second.close()]);
+});
+
+test("a device that is not welcome any more loses its stream, whichever replica is told", async () => {
+  const locked = new Set<string>();
+  const welcome = {
+    mayAttach: async (id: string) => {
+      if (locked.has(id)) throw fault(ErrorReason.DEVICE_LOCKED, { device: id, why: "test" });
+    },
+  };
+  const c = await scene.replica({ welcome });
+  const device = await scene.device("guest", [c.url]);
+  await online(a, "guest", c);
+  locked.add(device.id);
+  await a.registry.fleet.recheck(device.id);
+  await vi.waitFor(async () => {
+    const { device: seen } = await a.operator.registry.getDevice({ device: "guest" });
+    expect(seen?.link).toBe(LinkState.OFFLINE);
+  }, WAIT);
+  const { call } = await a.operator.registry.callTool({ device: "guest", tool: "exec", params: { argv: ["uname"] } });
+  expect(call).toMatchObject({ state: CallState.FAILED, error: { reason: ErrorReason.DEVICE_OFFLINE } });
+  await device.close();
+});
+
+test("a call goes on when the bus was killed under it and came back", async () => {
+  const stream = openCallStream(a.operator.registry);
+  const argv = ["bash", "-c", `echo run >> ${mark}.runs; ${lasting(mark)}`];
+  stream.call({ device: "nas", tool: "exec", params: { argv }, callId });
+  await stream.next(printedIn);
+  await scene.nats.restart();
+  await rm(mark);
+  const call = await stream.ended(callId);
+  await stream.end();
+  expect(call).toMatchObject({ state: CallState.SUCCEEDED, output: { stdout: "started\nended\n" } });
+  expect(await readFile(`${mark}.runs`, "utf8")).toBe("run\n");
+});
+
+test("without a bus a device at another replica is away, and the caller is told why", async () => {
+  const alone = await scene.replica({ nats: undefined });
+  await online(alone, "nas");
+  const { call } = await alone.operator.registry.callTool({ device: "nas", tool: "exec", params: { argv: ["uname"] } });
+  expect(call).toMatchObject({ state: CallState.FAILED, error: { reason: ErrorReason.DEVICE_OFFLINE } });
+  expect(call?.errorMessage).toContain("REEVE_NATS_URL");
+  await alone.close();
+});
+
+test("without a bus a call of another replica is told and cancelled all the same", async () => {
+  const alone = await scene.replica({ nats: undefined });
+  const argv = ["bash", "-c", lasting(mark)];
+  const wish = { device: "nas", tool: "exec", params: { argv }, callId };
+  const stream = openCallStream(a.operator.registry);
+  stream.call(wish);
+  await stream.next(printedIn);
+  const told = alone.operator.registry.callTool(wish);
+  await alone.operator.registry.cancelCall({ callId });
+  expect((await told).call?.state).toBe(CallState.CANCELLED);
+  expect((await stream.ended(callId)).state).toBe(CallState.CANCELLED);
+  await stream.end();
+  await alone.close();
+});

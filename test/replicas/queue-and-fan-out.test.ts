@@ -1,0 +1,78 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { fanOutCallId } from "../../lib/ids/fan-out-call-id.ts";
+import { approveCall } from "../helpers/approvals.ts";
+import { type AttachedDevice, online, type Replica, type ReplicaScene, startReplicaScene } from "./fixture.ts";
+
+const WAIT = { timeout: 20_000, interval: 20 };
+
+let scene: ReplicaScene;
+let a: Replica;
+let b: Replica;
+let nas: AttachedDevice;
+
+beforeAll(async () => {
+  scene = await startReplicaScene();
+  [a, b] = await Promise.all([scene.replica(), scene.replica()]);
+  nas = await scene.device("nas", [b.url]);
+  await Promise.all([online(a, "nas", b), online(b, "nas", b)]);
+});
+afterAll(() => scene?.close());
+
+async function away(replica: Replica): Promise<void> {
+  await vi.waitFor(async () => {
+    const { device } = await replica.operator.registry.getDevice({ device: "nas" });
+    expect(device?.link).toBe(LinkState.OFFLINE);
+  }, WAIT);
+}
+
+const stateOf = async (replica: Replica, callId: string) =>
+  (await replica.operator.registry.getCall({ callId })).call?.state;
+
+test("a kept call is delivered through another replica than the one that keeps it, also when that is gone", async () => {
+  await nas.close();
+  await Promise.all([away(a), away(b)]);
+  const wish = (name: string) => ({
+    device: "nas",
+    tool: "exec",
+    params: { argv: ["bash", "-c", `echo ran >> ${join(nas.work, name)}`] },
+    callId: name,
+    queueSeconds: 600,
+  });
+  const c = await scene.replica();
+  await away(c);
+  for (const [replica, name] of [
+    [a, "kept-by-a"],
+    [c, "kept-by-c"],
+  ] as const) {
+    expect((await replica.operator.registry.callTool(wish(name))).call?.state).toBe(CallState.QUEUED);
+  }
+  await c.close();
+  expect(await stateOf(b, "kept-by-c")).toBe(CallState.QUEUED);
+  nas = await scene.device("nas", [b.url]);
+  for (const name of ["kept-by-a", "kept-by-c"]) {
+    await vi.waitFor(async () => expect(await stateOf(b, name)).toBe(CallState.SUCCEEDED), WAIT);
+    expect(await readFile(join(nas.work, name), "utf8")).toBe("ran\n");
+  }
+});
+
+test("a fan-out that waits for its approval goes on through another replica when its own is gone", async () => {
+  await online(a, "nas", b);
+  const c = await scene.replica();
+  await online(c, "nas", b);
+  const fanOutId = "moved";
+  const request = { devices: ["nas"], tool: "exec", params: { argv: ["touch", join(nas.work, fanOutId)] }, fanOutId };
+  const begun = Promise.withResolvers<void>();
+  const first = (async () => {
+    for await (const { event } of c.agent.fanOut.fanOut(request)) if (event.case === "held") begun.resolve();
+  })();
+  await begun.promise;
+  await Promise.all([expect(first).rejects.toThrow(/try again with the id moved/), c.close()]);
+  const again = Array.fromAsync(a.agent.fanOut.fanOut(request));
+  await approveCall(b.operator, fanOutId);
+  expect((await again).at(-1)?.event).toMatchObject({ case: "summary", value: { succeeded: true } });
+  expect(await stateOf(b, fanOutCallId(fanOutId, nas.id))).toBe(CallState.SUCCEEDED);
+});

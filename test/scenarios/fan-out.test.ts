@@ -1,0 +1,265 @@
+import { existsSync } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fromJson, type JsonValue, type MessageInitShape } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import {
+  type FanOutRequestSchema,
+  type FanOutResponse,
+  FanOutResponseSchema,
+  type FanOutSummary,
+} from "../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
+import { faultDetail } from "../../lib/fault/fault.ts";
+import { fanOutCallId } from "../../lib/ids/fan-out-call-id.ts";
+import { approveCall, pendingApproval } from "../helpers/approvals.ts";
+import { runReeve, shellOf } from "../helpers/cli.ts";
+import { type Caller, callerOf } from "../helpers/clients.ts";
+import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
+
+let plane: ControlPlane;
+let operator: Caller;
+let agent: Caller;
+let ids: Record<string, string>;
+/** For each test: the fan-out's id, and a file or folder of its own. */
+let fanOutId: string;
+let mark: string;
+let count = 0;
+beforeAll(async () => {
+  plane = await startControlPlane({
+    others: { "web-1": "role=web", "web-2": "role=web", "web-3": "role=web", "db-1": "role=db" },
+  });
+  operator = callerOf(plane, plane.tokens.operator);
+  agent = callerOf(plane, plane.tokens.agent);
+  const { devices } = await operator.registry.listDevices({});
+  ids = Object.fromEntries(devices.map(({ name, id }) => [name, id]));
+});
+afterAll(() => plane.close());
+beforeEach(() => {
+  count += 1;
+  fanOutId = `fan-${count}`;
+  mark = join(plane.work, fanOutId);
+});
+
+type Request = MessageInitShape<typeof FanOutRequestSchema>;
+
+const uptime = (changes: Request = {}): Request => ({
+  selector: "role=web",
+  tool: "exec",
+  params: { argv: ["uname"] },
+  fanOutId,
+  ...changes,
+});
+/** Works on one device only, whichever is first: all share the folder. */
+const onlyOnce = (changes: Request = {}): Request => uptime({ params: { argv: ["mkdir", mark] }, ...changes });
+
+async function run(caller: Caller, request: Request): Promise<{ events: FanOutResponse[]; summary: FanOutSummary }> {
+  return ending(await Array.fromAsync(caller.fanOut.fanOut(request)));
+}
+
+function ending(events: FanOutResponse[]) {
+  const last = events.at(-1)?.event;
+  if (last?.case !== "summary") throw new Error(`the last event is ${last?.case}`);
+  return { events, summary: last.value };
+}
+
+/** The devices in the order in which their calls began, with the waves between them. */
+const order = (events: readonly FanOutResponse[]) =>
+  events.flatMap(({ event }) => {
+    if (event.case === "wave") return [`wave ${event.value.number}`];
+    const call =
+      event.case === "call" && event.value.event?.event.case === "call" ? event.value.event.event.value : undefined;
+    return call?.state === CallState.SUCCEEDED && event.case === "call" ? [event.value.device] : [];
+  });
+
+const recordsOf = async (callId: string) => {
+  const { entries } = await operator.audit.listRecords({ callId });
+  return entries.flatMap(({ record }) => record ?? []);
+};
+
+describe("a fan-out", () => {
+  test("calls every device with the labels, canary first and then in waves, and tells the results as they come", async () => {
+    const { events, summary } = await run(operator, uptime({ canary: 1, waveSize: 2 }));
+    expect(summary).toMatchObject({ succeeded: true, devices: 3, succeededCount: 3, message: "3 of 3 succeeded" });
+    const told = order(events);
+    expect(told.slice(0, 3)).toEqual(["wave 1", "web-1", "wave 2"]);
+    expect(told.slice(3).toSorted()).toEqual(["web-2", "web-3"]);
+    for (const name of ["web-1", "web-2", "web-3"]) {
+      const callId = fanOutCallId(fanOutId, ids[name] ?? "");
+      const { call } = await operator.registry.getCall({ callId });
+      expect(call).toMatchObject({ state: CallState.SUCCEEDED, fanOutId, deviceId: ids[name] });
+    }
+    expect((await recordsOf(fanOutId)).map(({ event }) => event)).toMatchObject([
+      { case: "decided", value: { decision: "permit", grantId: "" } },
+    ]);
+  });
+
+  test("goes no further where the canary does not succeed", async () => {
+    await mkdir(mark);
+    const { events, summary } = await run(operator, onlyOnce({ canary: 1, waveSize: 2, stopAfterFailures: 9 }));
+    expect(order(events).filter((step) => step.startsWith("wave"))).toEqual(["wave 1"]);
+    expect(summary).toMatchObject({
+      succeeded: false,
+      notStarted: ["web-2", "web-3"],
+      stopped: { reason: ErrorReason.FAN_OUT_STOPPED, metadata: { fan_out_id: fanOutId, why: "canary" } },
+    });
+    expect(Object.keys(summary.failed)).toEqual(["web-1"]);
+  });
+
+  test("is no success where some of it did not succeed", async () => {
+    const { summary } = await run(operator, onlyOnce({ waveSize: 2 }));
+    expect(summary).toMatchObject({ succeeded: false, succeededCount: 1, notStarted: ["web-3"] });
+    expect(Object.values(summary.failed)).toMatchObject([{ error: { reason: ErrorReason.TOOL_FAILED } }]);
+  });
+
+  test("starts nothing where more devices match than may, or one lacks the tool", async () => {
+    const refused = async (changes: Request) => {
+      const error: unknown = await run(operator, onlyOnce(changes)).catch((thrown: unknown) => thrown);
+      return faultDetail(error);
+    };
+    expect(await refused({ maxDevices: 2 })).toMatchObject({
+      reason: ErrorReason.SELECTION_REFUSED,
+      metadata: { matched: "3", max_devices: "2" },
+    });
+    expect(await refused({ selector: "role=cache" })).toMatchObject({ reason: ErrorReason.SELECTION_REFUSED });
+    expect(await refused({ params: { argv: "mkdir" } })).toMatchObject({
+      reason: ErrorReason.INVALID_INPUT,
+      metadata: { device: "web-1" },
+    });
+    expect(await refused({ tool: "no.such" })).toMatchObject({ reason: ErrorReason.UNKNOWN_TOOL });
+    expect(existsSync(mark)).toBe(false);
+    expect(await recordsOf(fanOutId)).toEqual([]);
+  });
+
+  test("waits for one approval that names the devices, and every grant rests on it", async () => {
+    const running = run(agent, uptime({ params: { argv: ["touch", mark] } }));
+    const approval = await pendingApproval(operator, fanOutId);
+    expect(approval.spec?.devices.map(({ name }) => name)).toEqual(["web-1", "web-2", "web-3"]);
+    for (const name of ["web-1", "web-2", "web-3"]) expect(approval.spec?.card).toContain(`  ${name} (${ids[name]})`);
+    expect(existsSync(mark)).toBe(false);
+    await approveCall(operator, fanOutId);
+    const { events, summary } = await running;
+    expect(events.map(({ event }) => event.case).slice(0, 3)).toEqual(["plan", "held", "wave"]);
+    expect(summary).toMatchObject({ succeeded: true, succeededCount: 3 });
+    for (const name of ["web-1", "web-2", "web-3"]) {
+      const [decided] = await recordsOf(fanOutCallId(fanOutId, ids[name] ?? ""));
+      expect(decided?.event).toMatchObject({
+        case: "decided",
+        value: { decision: "permit", approvalId: approval.id, deviceId: ids[name] },
+      });
+    }
+    const { approvals } = await operator.approvals.listApprovals({});
+    expect(approvals.filter(({ spec }) => spec?.callId.startsWith(fanOutId))).toHaveLength(1);
+  });
+
+  test("starts nothing where a human says no", async () => {
+    const running = run(agent, uptime({ params: { argv: ["touch", mark] } }));
+    const { id: approvalId } = await pendingApproval(operator, fanOutId);
+    await operator.approvals.deny({ approvalId, comment: "not today" });
+    const { summary } = await running;
+    expect(summary).toMatchObject({
+      succeeded: false,
+      notStarted: ["web-1", "web-2", "web-3"],
+      stopped: { reason: ErrorReason.APPROVAL_REJECTED },
+    });
+    expect(existsSync(mark)).toBe(false);
+  });
+
+  test("starts no further wave when its caller leaves, and goes on where it stood with the same id", async () => {
+    const request = uptime({
+      waveSize: 2,
+      params: { argv: ["sh", "-c", `echo . >> ${mark}; until [ -e ${mark}.go ]; do sleep 0.02; done`] },
+    });
+    const left = new AbortController();
+    const reading = (async () => {
+      for await (const { event } of operator.fanOut.fanOut(request, { signal: left.signal })) {
+        const call =
+          event.case === "call" && event.value.event?.event.case === "call" ? event.value.event.event.value : undefined;
+        if (call?.state === CallState.DISPATCHED && existsSync(mark)) left.abort();
+      }
+    })();
+    await vi.waitFor(() => expect(existsSync(mark)).toBe(true), { timeout: 20_000 });
+    left.abort();
+    await reading.catch(() => undefined);
+    const third = { callId: fanOutCallId(fanOutId, ids["web-3"] ?? "") };
+    await expect(operator.registry.getCall(third)).rejects.toThrow(/no call/);
+    const again = run(operator, request);
+    await writeFile(`${mark}.go`, "");
+    const { summary } = await again;
+    expect(summary).toMatchObject({ succeeded: true, succeededCount: 3 });
+    expect(await readFile(mark, "utf8")).toBe(".\n.\n.\n");
+  });
+
+  test("cancels what a caller cancels, call by call", async () => {
+    const running = run(operator, uptime({ params: { argv: ["sleep", "60"] } }));
+    const callIds = ["web-1", "web-2", "web-3"].map((name) => fanOutCallId(fanOutId, ids[name] ?? ""));
+    for (const callId of callIds) {
+      await vi.waitFor(
+        async () => expect((await operator.registry.getCall({ callId })).call?.state).toBe(CallState.DISPATCHED),
+        { timeout: 20_000 },
+      );
+      await operator.registry.cancelCall({ callId });
+    }
+    const { summary } = await running;
+    expect(Object.values(summary.failed).map(({ state }) => state)).toEqual(Array(3).fill(CallState.CANCELLED));
+  });
+});
+
+describe("reeve call --on", () => {
+  const reeve = (...args: string[]) => runReeve(args, shellOf(plane, plane.tokens.operator, plane.folder));
+
+  test("shows how each device stands and what came back, and ends with 0 where all succeeded", async () => {
+    const { code, stdout, stderr } = await reeve("call", "--on", "role=web", "--wave", "2", "exec", "--argv", "uname");
+    expect({ code, stdout: stdout.split("\n").toSorted() }).toEqual({
+      code: 0,
+      stdout: ["", "web-1 │ Linux", "web-2 │ Linux", "web-3 │ Linux"],
+    });
+    expect(stderr).toMatch(/wave 1: web-1, web-2\n.*web-1 {2}ok\n.*wave 2: web-3\n.*3 of 3 succeeded/s);
+  });
+
+  test("ends as its first call that did not succeed, and with --json prints a line for each event", async () => {
+    await mkdir(mark);
+    const args = ["--json", "--on", "role=web", "--canary", "1", "exec", "--argv", "mkdir", "--argv", mark];
+    const { code, stdout } = await reeve("call", ...args);
+    expect(code).toBe(9);
+    const events = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => fromJson(FanOutResponseSchema, JSON.parse(line) as JsonValue));
+    expect(events[0]?.event.case).toBe("plan");
+    expect(ending(events).summary).toMatchObject({ succeeded: false, notStarted: ["web-2", "web-3"] });
+  });
+
+  test("starts nothing and ends with 2 where too many devices match", async () => {
+    const { code, stderr } = await reeve("call", "--on", "role", "--max-devices", "3", "exec", "--argv", "uname");
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("4 devices would be called") });
+  });
+});
+
+describe("with a device that is away", () => {
+  beforeAll(() => plane.others["web-2"]?.stop());
+  afterAll(() => plane.others["web-2"]?.start());
+
+  test("a fan-out is no success, and says which device it is", async () => {
+    const { summary } = await run(operator, uptime());
+    expect(summary).toMatchObject({
+      succeeded: false,
+      succeededCount: 2,
+      failed: { "web-2": { state: CallState.FAILED, error: { reason: ErrorReason.DEVICE_OFFLINE } } },
+    });
+  });
+
+  test("a fan-out keeps the call for it where that is wanted", async () => {
+    const { summary } = await run(operator, uptime({ queueSeconds: 600 }));
+    expect(summary).toMatchObject({ succeeded: false, succeededCount: 2, queued: ["web-2"], failed: {} });
+    const callId = fanOutCallId(fanOutId, ids["web-2"] ?? "");
+    await plane.others["web-2"]?.start();
+    await vi.waitFor(
+      async () => expect((await operator.registry.getCall({ callId })).call?.state).toBe(CallState.SUCCEEDED),
+      { timeout: 20_000 },
+    );
+    expect((await run(operator, uptime({ queueSeconds: 600 }))).summary).toMatchObject({ succeeded: true });
+    await plane.others["web-2"]?.stop();
+  });
+});

@@ -1,0 +1,226 @@
+import { createPublicKey } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { cp } from "node:fs/promises";
+import { join } from "node:path";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { type Client, createClient } from "@connectrpc/connect";
+import { connect } from "nats";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { PolicyService } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
+import { EnrolmentService, EnrolmentState } from "../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { ReplicaMessageSchema } from "../../gen/ts/reeve/registry/v1/replica_pb.ts";
+import { faultDetail } from "../../lib/fault/fault.ts";
+import { chainOf, createAuthority, issueCertificate } from "../../lib/identity/authority.ts";
+import { createRequest, generateTlsKey, tlsKeyToPem } from "../../lib/identity/request.ts";
+import { staticTls, type TlsSource } from "../../lib/identity/tls-source.ts";
+import { createServiceTransport } from "../../lib/serve/client.ts";
+import { enrolmentFiles, readEnrolment } from "../../services/device-agent/identity/enrolment-file.ts";
+import { type Distributed, type DistributedDevice, startDistributed } from "../helpers/distributed.ts";
+import { type OidcProvider, startOidcProvider } from "../helpers/oidc-provider.ts";
+import { startServiceProcess } from "../helpers/service-process.ts";
+
+/** Who is not let in, each told why in a word that programs can act on. */
+const HOUR_MS = 3_600_000;
+
+let provider: OidcProvider;
+let many: Distributed;
+let operator: { enrolments: Client<typeof EnrolmentService>; registry: Client<typeof RegistryService> };
+beforeAll(async () => {
+  provider = await startOidcProvider();
+  many = await startDistributed({
+    env: {
+      REEVE_OIDC_ISSUER: provider.issuer,
+      REEVE_OIDC_AUDIENCE: provider.clientId,
+      REEVE_OIDC_ROLES: "admins=operator",
+    },
+  });
+  const transport = createServiceTransport({ baseUrl: many.registry.url, token: many.tokens.operator, ca: many.ca });
+  operator = {
+    enrolments: createClient(EnrolmentService, transport),
+    registry: createClient(RegistryService, transport),
+  };
+});
+afterAll(async () => {
+  await many?.close();
+  await provider?.close();
+});
+
+/** The reason and the why of an error, such as "IDENTITY_REFUSED revoked". */
+async function refusalOf(call: Promise<unknown>): Promise<string> {
+  const error: unknown = await call.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  const detail = faultDetail(error);
+  if (detail === undefined) return `no refusal: ${String(error)}`;
+  const name = Object.entries(ErrorReason).find(([, value]) => value === detail.reason)?.[0];
+  return `${name} ${detail.metadata.why ?? ""}`.trim();
+}
+
+/** The certificate that a device has been given, as a thief of its disk would use it. */
+async function stolenFrom({ stateDir }: DistributedDevice): Promise<TlsSource> {
+  const enrolment = await readEnrolment(stateDir);
+  const files = enrolmentFiles(stateDir, enrolment?.id ?? "");
+  const [cert, key, ca] = [files.certFile, files.keyFile, files.caFile].map((file) => readFileSync(file, "utf8"));
+  return staticTls({ cert: cert ?? "", key: key ?? "", ca: ca ?? "" });
+}
+
+async function renewWith(tls: TlsSource): Promise<unknown> {
+  const transport = createServiceTransport({ baseUrl: many.registry.url, tls, serverName: REGISTRY });
+  const request = await createRequest(generateTlsKey(), {
+    kind: "device",
+    id: "dev-0123456789abcdef",
+    trustDomain: "reeve",
+  });
+  const client = createClient(EnrolmentService, transport);
+  return client.renewCertificate({ certificateRequest: request, renewCount: 1n }).finally(() => transport.close());
+}
+
+const REGISTRY = { kind: "service", name: "registry", trustDomain: "reeve" } as const;
+
+/** A device's certificate from some authority. */
+async function certificateFrom(now: number): Promise<TlsSource> {
+  const authority = await createAuthority({ commonName: "elsewhere", ttlMs: 100 * HOUR_MS, now });
+  const key = generateTlsKey();
+  const leaf = await issueCertificate(authority, createPublicKey(key), {
+    identity: { kind: "device", id: "dev-0123456789abcdef", trustDomain: "reeve" },
+    ttlMs: HOUR_MS,
+    now,
+  });
+  return staticTls({ cert: chainOf(leaf, authority), key: tlsKeyToPem(key), ca: many.ca });
+}
+
+function deviceNamed(name: string): DistributedDevice {
+  const found = many.devices.find((device) => device.name === name);
+  if (found === undefined) throw new Error(`no device ${name}`);
+  return found;
+}
+
+const linkOf = async (name: string) => (await operator.registry.getDevice({ device: name })).device?.link;
+
+describe("a device", () => {
+  test("whose certificate another authority signed is refused as foreign", async () => {
+    expect(await refusalOf(renewWith(await certificateFrom(Date.now())))).toBe("IDENTITY_REFUSED foreign");
+  });
+
+  test("whose certificate has expired is refused as expired", async () => {
+    const files = await many.expiredDevice();
+    expect(await refusalOf(renewWith(staticTls(files)))).toBe("IDENTITY_REFUSED expired");
+  });
+
+  test("that was removed is refused as revoked, although its certificate is good for a day", async () => {
+    const tls = await stolenFrom(deviceNamed("third"));
+    await operator.enrolments.removeDevice({ device: "third", why: "sold" });
+    expect(await refusalOf(renewWith(tls))).toBe("IDENTITY_REFUSED revoked");
+    await vi.waitFor(() => expect(deviceNamed("third").process.log.join("\n")).toContain("revoked"), WAIT);
+  });
+
+  test("whose state is used twice is locked, and its own stream ends", async () => {
+    const device = deviceNamed("second");
+    const copy = join(many.folder, "copy-of-second");
+    await cp(device.stateDir, copy, { recursive: true });
+    const clone = await startServiceProcess("device-agent", 0, {
+      REEVE_DEVICE_STATE_DIR: copy,
+      REEVE_LOG_LEVEL: "info",
+    });
+    try {
+      // Both dial, and one of them with a number that the other has used.
+      device.way.cut();
+      await vi.waitFor(async () => {
+        const { enrolments } = await operator.enrolments.listEnrolments({ state: EnrolmentState.LOCKED });
+        expect(enrolments.map(({ name }) => name)).toEqual(["second"]);
+      }, WAIT);
+      await vi.waitFor(async () => expect(await linkOf("second")).toBe(LinkState.OFFLINE), WAIT);
+      expect(await refusalOf(renewWith(await stolenFrom(device)))).toBe("IDENTITY_REFUSED cloned");
+    } finally {
+      await clone.stop();
+    }
+  });
+
+  test("that is locked comes back when it is unlocked, and the clone does not matter any more", async () => {
+    await operator.enrolments.unlockDevice({ device: "second" });
+    await vi.waitFor(async () => expect(await linkOf("second")).toBe(LinkState.ONLINE), WAIT);
+  });
+});
+
+describe("a replica", () => {
+  test.each(["policy", "nats", "device"])("with the certificate of %s is no registry to policy", async (name) => {
+    const { certFile, keyFile, caFile } = await many.certificate(name);
+    const [cert = "", key = "", ca = ""] = [certFile, keyFile, caFile].map((file) => readFileSync(file, "utf8"));
+    const transport = createServiceTransport({
+      baseUrl: many.policy.url,
+      tls: staticTls({ cert, key, ca }),
+      serverName: { kind: "service", name: "policy", trustDomain: "reeve" },
+    });
+    expect(await refusalOf(createClient(PolicyService, transport).getGrantKey({}))).toBe("IDENTITY_REFUSED role");
+    transport.close();
+  });
+
+  test("that shows the certificate of another service is not believed to be policy", async () => {
+    const { certFile, keyFile, caFile } = await many.certificate("registry");
+    const [cert = "", key = "", ca = ""] = [certFile, keyFile, caFile].map((file) => readFileSync(file, "utf8"));
+    // The registries' balancer in place of policy's.
+    const transport = createServiceTransport({
+      baseUrl: many.registry.url,
+      tls: staticTls({ cert, key, ca }),
+      serverName: { kind: "service", name: "policy", trustDomain: "reeve" },
+    });
+    expect(await refusalOf(createClient(PolicyService, transport).getGrantKey({}))).toBe("IDENTITY_REFUSED role");
+    transport.close();
+  });
+});
+
+describe("a person", () => {
+  const listWith = async (token: string) => {
+    const transport = createServiceTransport({ baseUrl: many.registry.url, token, ca: many.ca });
+    return createClient(RegistryService, transport)
+      .listDevices({})
+      .finally(() => transport.close());
+  };
+  const claims = (change: object = {}) => {
+    const now = Math.floor(Date.now() / 1000);
+    return {
+      iss: provider.issuer,
+      aud: provider.clientId,
+      sub: "ada",
+      iat: now,
+      exp: now + 600,
+      groups: ["admins"],
+      ...change,
+    };
+  };
+
+  test("with a token of the provider for this control plane is let in", async () => {
+    expect((await listWith(await provider.sign(claims()))).devices.length).toBeGreaterThan(0);
+  });
+
+  test("with a token of another audience is refused for its audience", async () => {
+    const token = await provider.sign(claims({ aud: provider.otherClientId }));
+    expect(await refusalOf(listWith(token))).toBe("TOKEN_REFUSED audience");
+  });
+});
+
+test("a message that somebody inside the bus made up is refused as forged, by every replica that it reaches", async () => {
+  const { user, pass } = many.natsLogin;
+  const intruder = await connect({
+    servers: `tls://127.0.0.1:${many.nats.port}`,
+    user,
+    pass,
+    tls: { caFile: many.caFile },
+  });
+  const made = create(ReplicaMessageSchema, { body: Buffer.from("open the door"), mac: new Uint8Array(32), key: 1 });
+  intruder.publish("reeve_replica.all", toBinary(ReplicaMessageSchema, made));
+  await intruder.flush();
+  await intruder.close();
+  for (const { log } of many.registries)
+    await vi.waitFor(
+      () => expect(log.filter((line) => line.includes('"why":"forged"')).length).toBeGreaterThan(0),
+      WAIT,
+    );
+});
+
+/** How long to wait for what other processes do. */
+const WAIT = { timeout: 30_000, interval: 50 };

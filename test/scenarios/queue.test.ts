@@ -1,0 +1,267 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import type { Decided } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { createTokenFile } from "../../lib/auth/token-file.ts";
+import { isEnd } from "../../services/agent/toolbox/call-progress.ts";
+import { approveCall, pendingApproval } from "../helpers/approvals.ts";
+import { runReeve, shellOf } from "../helpers/cli.ts";
+import { type Caller, callerOf } from "../helpers/clients.ts";
+import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
+
+const RULES = `version: 1
+rules:
+  - { id: roots, effect: allow, tools: [fs.read], message: Reading is free. }
+  - { id: agents, effect: hold, when: "'agent' in principal.roles", message: Agents wait. }
+  - { id: operators, effect: allow, when: "'operator' in principal.roles", message: Operators may. }
+`;
+
+let plane: ControlPlane;
+let operator: Caller;
+let agent: Caller;
+let policyFile: string;
+/** For each test: the call's id, and a file that the call adds a line to. */
+let callId: string;
+let mark: string;
+let count = 0;
+
+beforeAll(async () => {
+  policyFile = join(await mkdtemp(join(tmpdir(), "reeve-queue-")), "policy.yaml");
+  await writeFile(policyFile, RULES);
+  plane = await startControlPlane({ policyFile });
+  operator = callerOf(plane, plane.tokens.operator);
+  agent = callerOf(plane, plane.tokens.agent);
+});
+afterAll(async () => {
+  await plane.close();
+  await rm(dirname(policyFile), { recursive: true });
+});
+beforeEach(async () => {
+  count += 1;
+  callId = `kept-${count}`;
+  mark = join(plane.work, callId);
+  await changeRules(RULES);
+  await plane.device.stop();
+  await deviceIs(LinkState.OFFLINE);
+});
+
+test("a call waits for its device, is delivered once with a grant of its own, and whoever watches sees it", async () => {
+  const { call } = await operator.registry.callTool(wish());
+  expect(call).toMatchObject({ state: CallState.QUEUED, grantId: "" });
+  expect(call?.queueExpireTime).toBeDefined();
+  const queued = await operator.registry.listCalls({ state: CallState.QUEUED });
+  expect(queued.calls.map(({ id }) => id)).toEqual([callId]);
+  const states: CallState[] = [];
+  const watching = (async () => {
+    for await (const { event } of operator.registry.watchCall({ callId })) {
+      if (event?.event.case === "call") states.push(event.event.value.state);
+    }
+  })();
+  await plane.device.start();
+  expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED });
+  await watching;
+  expect(states).toEqual([CallState.QUEUED, CallState.PERMITTED, CallState.DISPATCHED, CallState.SUCCEEDED]);
+  expect(await readFile(mark, "utf8")).toBe("ran\n");
+  const records = await recordsOf(3);
+  expect(records.map(({ event }) => event)).toMatchObject([
+    { case: "decided", value: { decision: "permit" } },
+    { case: "decided", value: { decision: "permit" } },
+    { case: "outcome", value: { state: "SUCCEEDED" } },
+  ]);
+  const [first, second] = records.map(({ event }) => (event.value as Decided).grantId);
+  expect(first).not.toBe(second);
+  expect(records[2]?.event.value).toMatchObject({ grantId: second });
+});
+
+test("a call that is not to be kept fails at once, as before", async () => {
+  const { call } = await operator.registry.callTool({ ...wish(), queueSeconds: 0 });
+  expect(call).toMatchObject({ state: CallState.FAILED, error: { reason: ErrorReason.DEVICE_OFFLINE } });
+});
+
+test("a call to a device that is there is not kept", async () => {
+  await plane.device.start();
+  await deviceIs(LinkState.ONLINE);
+  expect((await operator.registry.callTool(wish())).call).toMatchObject({ state: CallState.SUCCEEDED });
+});
+
+test("a kept call is denied where the rules deny it by then", async () => {
+  await operator.registry.callTool(wish());
+  await changeRules(`${RULES}  - { id: frozen, effect: deny, tools: [exec], message: Nothing runs now. }\n`);
+  await plane.device.start();
+  expect(await ended()).toMatchObject({
+    state: CallState.DENIED,
+    error: { reason: ErrorReason.POLICY_DENIED },
+    errorMessage: "Nothing runs now.",
+  });
+  expect(existsSync(mark)).toBe(false);
+});
+
+test("a kept call is held anew where the rules ask for a human by then", async () => {
+  await operator.registry.callTool(wish());
+  await changeRules(`${RULES}  - { id: careful, effect: hold, tools: [exec], message: Somebody has to look. }\n`);
+  await plane.device.start();
+  await approveCall(operator, callId);
+  expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED });
+});
+
+test("an approval covers the call that waited for its device after it, and nobody is asked twice", async () => {
+  const { id: approvalId } = await approvedWhileAway();
+  await plane.device.start();
+  expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED, approvalId });
+  const { approvals } = await operator.approvals.listApprovals({});
+  expect(approvals.filter(({ spec }) => spec?.callId === callId)).toHaveLength(1);
+  const decided = (await recordsOf(5)).flatMap(({ event }) => (event.case === "decided" ? [event.value] : []));
+  expect(decided.map(({ decision, approvalId: by }) => [decision, by])).toEqual([
+    ["hold", approvalId],
+    ["permit", approvalId],
+    ["permit", approvalId],
+  ]);
+});
+
+test("a kept call ends when its time is over, on record", async () => {
+  await operator.registry.callTool({ ...wish(), queueSeconds: 1 });
+  expect(await ended()).toMatchObject({
+    state: CallState.FAILED,
+    error: { reason: ErrorReason.QUEUE_EXPIRED, metadata: { device: "this" } },
+  });
+  const [, outcome] = await recordsOf(2);
+  expect(outcome?.event).toMatchObject({
+    case: "outcome",
+    value: { state: "FAILED", reason: ErrorReason.QUEUE_EXPIRED, grantId: "" },
+  });
+});
+
+test.each(["kill", "stop"] as const)("a kept call outlives a %s of the registry", async (end) => {
+  await operator.registry.callTool(wish());
+  await plane.registry[end]();
+  await plane.registry.start();
+  expect((await call()).state).toBe(CallState.QUEUED);
+  await plane.device.start();
+  expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED });
+  expect(await readFile(mark, "utf8")).toBe("ran\n");
+});
+
+test("a kept call runs where its device came back while the registry was gone", async () => {
+  await operator.registry.callTool(wish());
+  await plane.registry.kill();
+  await plane.device.start();
+  await plane.registry.start();
+  expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED });
+});
+
+test("a kept call is denied, on record, where the token that asked for it is gone by then", async () => {
+  const tokens = createTokenFile(join(plane.folder, "tokens.json"));
+  const { token, entry } = tokens.issueToken({ name: "gone soon", roles: [Role.OPERATOR] });
+  // Whoever checks tokens looks at the file once a second.
+  const { call: kept } = await vi.waitFor(() => callerOf(plane, token).registry.callTool(wish()), { timeout: 20_000 });
+  expect(kept).toMatchObject({ state: CallState.QUEUED, principalId: entry.id });
+  tokens.revokeToken(entry.id);
+  await plane.device.start();
+  expect(await ended()).toMatchObject({
+    state: CallState.DENIED,
+    error: { reason: ErrorReason.TOKEN_REFUSED, metadata: { why: "revoked" } },
+  });
+  expect(existsSync(mark)).toBe(false);
+  const [, outcome] = await recordsOf(2);
+  expect(outcome?.event).toMatchObject({
+    case: "outcome",
+    value: { state: "DENIED", reason: ErrorReason.TOKEN_REFUSED },
+  });
+});
+
+test("a kept call is cancelled like any other, and never starts", async () => {
+  await operator.registry.callTool(wish());
+  const { call: cancelled } = await operator.registry.cancelCall({ callId });
+  expect(cancelled).toMatchObject({ state: CallState.CANCELLED });
+  await plane.device.start();
+  await deviceIs(LinkState.ONLINE);
+  expect((await call()).state).toBe(CallState.CANCELLED);
+  expect(existsSync(mark)).toBe(false);
+});
+
+test("plain HTTP answers 202, and the command line says what goes on", async () => {
+  const response = await fetch(`${plane.registry.url}/invoke`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${plane.tokens.operator}`, "content-type": "application/json" },
+    body: JSON.stringify(wish()),
+  });
+  expect([response.status, await response.json()]).toMatchObject([202, { state: "CALL_STATE_QUEUED" }]);
+  const reeve = (...args: string[]) => runReeve(args, shellOf(plane, plane.tokens.operator, plane.folder));
+  const typed = await reeve("call", "--queue", "1h", "--call-id", "typed", "this", "exec", "--argv", "uname");
+  expect(typed).toMatchObject({ code: 4, stderr: expect.stringMatching(/typed is kept until .* for its device/) });
+  const listed = await reeve("calls", "list", "--state", "queued");
+  expect(listed.stdout).toMatch(/typed +queued/);
+  expect((await reeve("calls", "show", "typed")).stdout).toContain("kept until");
+  expect((await reeve("calls", "cancel", "typed")).code).toBe(0);
+  await operator.registry.cancelCall({ callId });
+});
+
+test("the log tells all of it without a finding", async () => {
+  const key = join(plane.folder, "policy", "checkpoint.vkey");
+  const result = await runReeve(["audit", "verify", "--db", plane.policyDb, "--key", key], { HOME: plane.folder });
+  expect(result.stdout, result.stderr).toContain("The audit log verifies.");
+});
+
+const wish = () => ({
+  device: "this",
+  tool: "exec",
+  params: { argv: ["sh", "-c", `echo ran >> ${mark}`] },
+  callId,
+  queueSeconds: 600,
+});
+
+async function deviceIs(link: LinkState): Promise<void> {
+  await vi.waitFor(
+    async () => expect((await operator.registry.getDevice({ device: "this" })).device?.link).toBe(link),
+    { timeout: 20_000, interval: 20 },
+  );
+}
+
+/** An agent's call that was held, and approved while its device is away. */
+async function approvedWhileAway() {
+  await agent.registry.callTool({ ...wish(), noWait: true });
+  const approval = await pendingApproval(operator, callId);
+  await approveCall(operator, callId);
+  await vi.waitFor(async () => expect((await call()).state).toBe(CallState.QUEUED), { timeout: 20_000 });
+  return approval;
+}
+
+async function changeRules(text: string): Promise<void> {
+  await writeFile(policyFile, text);
+  const isInForce = async () => expect((await operator.policy.getPolicy({})).text).toBe(text);
+  await vi.waitFor(isInForce, { timeout: 20_000 });
+}
+
+async function call(): Promise<Call> {
+  const { call: found } = await operator.registry.getCall({ callId });
+  if (found === undefined) throw new Error("no call");
+  return found;
+}
+
+function ended(): Promise<Call> {
+  return vi.waitFor(
+    async () => {
+      const found = await call();
+      if (!isEnd(found.state)) throw new Error(`it is in state ${found.state}`);
+      return found;
+    },
+    { timeout: 30_000, interval: 20 },
+  );
+}
+
+function recordsOf(atLeast: number) {
+  return vi.waitFor(
+    async () => {
+      const { entries } = await operator.audit.listRecords({ callId });
+      expect(entries.length).toBeGreaterThanOrEqual(atLeast);
+      return entries.flatMap(({ record }) => record ?? []);
+    },
+    { timeout: 20_000, interval: 20 },
+  );
+}
