@@ -1,10 +1,9 @@
-import { readFile, rm, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import type { JsonValue } from "@bufbuild/protobuf";
 import { parseStrictJson } from "../lib/serve/strict-json.ts";
 import { UsageError } from "./errors/usage-error.ts";
-import { writePrivateFile } from "./private-file.ts";
+import { readOwnFile, writePrivateFile } from "./private-file.ts";
 import type { World } from "./world.ts";
 
 /** Where a control plane is and how to be let in: what `reeve up` leaves for the other commands. */
@@ -46,28 +45,13 @@ export function tokensPath(env: Env): string {
 /** The profile of a data folder; undefined where there is none. Throws a UsageError for one that is damaged or open to others. */
 export async function readProfile(folder: string): Promise<Profile | undefined> {
   const path = profilePath(folder);
-  let bytes: Uint8Array;
-  try {
-    bytes = await readFile(path);
-  } catch (error: unknown) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    throw new UsageError(`${path} cannot be read`, [], { cause: error });
-  }
-  const { mode } = await stat(path);
-  if ((mode & 0o077) !== 0) {
-    throw new UsageError(`${path} may be read by others, and it holds a token`, [`make it private: chmod 600 ${path}`]);
-  }
-  return profileOf(bytes, path);
+  const bytes = await readOwnFile(path);
+  return bytes === undefined ? undefined : profileOf(bytes, path);
 }
 
 /** Writes a profile, mode 0600, whole or not at all. Makes the folder, mode 0700. */
 export function writeProfile(folder: string, profile: Profile): Promise<void> {
   return writePrivateFile(profilePath(folder), textOf(profile));
-}
-
-/** Takes the profile away; does nothing where there is none. */
-export async function removeProfile(folder: string): Promise<void> {
-  await rm(profilePath(folder), { force: true });
 }
 
 function textOf({ registry, policy, token, stateDir, caFile }: Profile): string {

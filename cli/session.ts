@@ -10,8 +10,9 @@ import { createServiceTransport } from "../lib/serve/client.ts";
 import { readCaFile } from "./ca-file.ts";
 import { UsageError } from "./errors/usage-error.ts";
 import { currentLogin } from "./login/current-token.ts";
+import { readLogin } from "./login/login-file.ts";
 import { dataDir, readProfile } from "./profile.ts";
-import { resolveTarget, type Target, type TargetFlags } from "./target.ts";
+import { needsLogin, resolveTarget, type Target, type TargetFlags } from "./target.ts";
 import type { World } from "./world.ts";
 
 /** A command's clients. */
@@ -37,10 +38,22 @@ export async function openSession(world: World, flags: TargetFlags): Promise<Ses
   return sessionAt(target);
 }
 
-/** Where to go, from flags, environment and profile. */
+/**
+ * Where to go, from flags, environment, login and profile. The login's provider is asked for a new token only where the
+ * login is what lets this command in, and a login file that is damaged matters only where it might.
+ */
 export async function findTarget(world: Pick<World, "env" | "now">, flags: TargetFlags): Promise<Target> {
-  const profile = await readProfile(dataDir(world.env));
-  return resolveTarget(flags, world.env, profile, await currentLogin(world));
+  const { env } = world;
+  const folder = dataDir(env);
+  const profile = await readProfile(folder);
+  const login = await readLogin(folder).catch((error: unknown) => {
+    if (needsLogin(flags, env)) throw error;
+    return undefined;
+  });
+  const target = resolveTarget(flags, env, profile, login);
+  if (login === undefined || target.token !== login.idToken) return target;
+  // All of it again: by now the file may hold the login of another registry.
+  return resolveTarget(flags, env, profile, await currentLogin(world));
 }
 
 /** Clients of a known target. Throws a UsageError where its file of authorities cannot be read. */

@@ -1,8 +1,18 @@
 import { describe, expect, it } from "vitest";
+import { UsageError } from "./errors/usage-error.ts";
 import type { Profile } from "./profile.ts";
-import { resolveTarget } from "./target.ts";
+import { needsLogin, resolveTarget } from "./target.ts";
 
 const profile: Profile = { registry: "http://127.0.0.1:1", policy: "http://127.0.0.1:2", token: "own", stateDir: "/s" };
+
+function refusalOf(run: () => unknown): UsageError {
+  try {
+    run();
+  } catch (error: unknown) {
+    if (error instanceof UsageError) return error;
+  }
+  throw new Error("it was not refused");
+}
 
 describe("where a command goes", () => {
   it("is the profile's control plane where nothing else is said", () => {
@@ -44,29 +54,44 @@ describe("where a command goes", () => {
     expect(resolveTarget({ registry: "http://127.0.0.1:1/" }, {}, profile).token).toBe("own");
   });
 
+  it("needs no login where both are said", () => {
+    expect(needsLogin({ registry: "https://r" }, { REEVE_TOKEN: "t" })).toBe(false);
+    for (const flags of [{}, { registry: "https://r" }, { token: "t" }]) expect(needsLogin(flags, {})).toBe(true);
+  });
+
   it("must be known", () => {
     expect(() => resolveTarget({}, {}, undefined)).toThrow(
       "no control plane is known: start one with `reeve up`, or set REEVE_REGISTRY_URL and REEVE_TOKEN",
     );
-    expect(() => resolveTarget({ registry: "http://r" }, {}, undefined)).toThrow("no token is known");
+    expect(() => resolveTarget({ registry: "https://r" }, {}, undefined)).toThrow("no token is known");
   });
 
   it.each(["127.0.0.1:7400", "ftp://x", "nonsense"])("must be an address: %s", (registry) => {
     expect(() => resolveTarget({ registry, token: "t" }, {}, undefined)).toThrow("is no address such as");
   });
 
-  it.each([
-    ["http://localhost:1", []],
-    ["http://127.0.0.1:1", []],
-    ["https://far.example", []],
-    ["http://far.example:1", ["the token and all calls go to far.example:1 in the clear: use an https address"]],
-    [
-      "http://127.0.0.1.far.example",
-      ["the token and all calls go to 127.0.0.1.far.example in the clear: use an https address"],
-    ],
-  ])("warns where the token would go in the clear: %s", (registry, warnings) => {
-    expect(resolveTarget({ registry }, { REEVE_TOKEN: "t" }, undefined).warnings).toEqual(warnings);
-  });
+  it.each(["http://localhost:1", "http://127.0.0.1:1", "http://[::1]:1", "https://far.example"])(
+    "may have the token: %s",
+    (registry) => {
+      expect(resolveTarget({ registry }, { REEVE_TOKEN: "t" }, undefined).warnings).toEqual([]);
+    },
+  );
+
+  it.each(["http://far.example:1", "http://127.0.0.1.far.example", "http://10.0.0.5:7400"])(
+    "is refused where the token would go in the clear, unless that is allowed, which is said: %s",
+    (far) => {
+      const env = { REEVE_TOKEN: "t" };
+      const near = "http://127.0.0.1:1";
+      for (const flags of [{ registry: far }, { registry: near, policy: far }]) {
+        const refusal = refusalOf(() => resolveTarget(flags, env, undefined));
+        expect(refusal.message).toContain("in the clear");
+        expect(refusal.hints.join()).toContain("REEVE_ALLOW_PLAINTEXT=true");
+        expect(() => resolveTarget(flags, { ...env, REEVE_ALLOW_PLAINTEXT: "yes" }, undefined)).toThrow(UsageError);
+        const allowed = resolveTarget(flags, { ...env, REEVE_ALLOW_PLAINTEXT: "true" }, undefined);
+        expect(allowed.warnings).toEqual([expect.stringContaining("in the clear")]);
+      }
+    },
+  );
 
   it("trusts the authorities of a flag, else of the environment, else of the profile at its own address", () => {
     const env = { REEVE_CA_FILE: "/env.pem", REEVE_TOKEN: "t" };

@@ -1,3 +1,4 @@
+import { isLoopback } from "../lib/serve/loopback.ts";
 import { UsageError } from "./errors/usage-error.ts";
 import type { Login } from "./login/login-file.ts";
 import type { Profile } from "./profile.ts";
@@ -27,12 +28,17 @@ export interface Target {
   warnings: readonly string[];
 }
 
+/** True where flags and environment leave open where to go or as whom, so that a login may say it. */
+export function needsLogin(flags: TargetFlags, env: World["env"]): boolean {
+  return !(flags.registry || env.REEVE_REGISTRY_URL) || !(flags.token || env.REEVE_TOKEN);
+}
+
 /**
  * Where to go: a flag, else the environment, else the login, else the profile, each address by itself. The token of a
  * login or a profile is sent to its own addresses only, so that nobody gets it by having another address put into the
  * environment.
  *
- * Throws a UsageError where something is missing.
+ * Throws a UsageError where something is missing, and where the token would cross a network in the clear.
  */
 export function resolveTarget(
   flags: TargetFlags,
@@ -51,7 +57,8 @@ export function resolveTarget(
   const isFor = entered && (policy === undefined || sameAddress(policy, login.policy ?? ""));
   const token = own || (isFor ? login.idToken : undefined) || (inside ? profile.token : undefined);
   if (token === undefined || token === "") throw noToken(profile !== undefined);
-  for (const address of [registry, policy]) if (address !== undefined) checkAddress(address);
+  const isAllowed = env.REEVE_ALLOW_PLAINTEXT === "true";
+  for (const address of [registry, policy]) if (address !== undefined) checkAddress(address, isAllowed);
   return {
     registry,
     policy,
@@ -76,10 +83,15 @@ function noToken(hasProfile: boolean): UsageError {
   return new UsageError(`no token is known for this address${why}`, ["set REEVE_TOKEN"]);
 }
 
-function checkAddress(address: string): void {
+function checkAddress(address: string, isPlaintextAllowed: boolean): void {
   const url = URL.parse(address);
-  if (url?.protocol === "http:" || url?.protocol === "https:") return;
-  throw new UsageError(`${JSON.stringify(address)} is no address such as http://127.0.0.1:7400`);
+  if (url?.protocol !== "http:" && url?.protocol !== "https:")
+    throw new UsageError(`${JSON.stringify(address)} is no address such as http://127.0.0.1:7400`);
+  if (url.protocol === "https:" || isLoopback(url.hostname) || isPlaintextAllowed) return;
+  throw new UsageError(`the token and all calls would go to ${url.host} in the clear`, [
+    "use an https address",
+    "where something else encrypts the way, set REEVE_ALLOW_PLAINTEXT=true",
+  ]);
 }
 
 function sameAddress(one: string, other: string): boolean {
@@ -90,8 +102,4 @@ function inClear(address: string | undefined): string[] {
   const url = URL.parse(address ?? "");
   if (url?.protocol !== "http:" || isLoopback(url.hostname)) return [];
   return [`the token and all calls go to ${url.host} in the clear: use an https address`];
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host);
 }

@@ -1,4 +1,5 @@
-import { X509Certificate } from "node:crypto";
+import type { X509Certificate } from "node:crypto";
+import { certificatesOf } from "../../lib/identity/chain.ts";
 import { fingerprintOf } from "../../lib/identity/fingerprint.ts";
 import { formatIdentity, identityOf } from "../../lib/identity/spiffe.ts";
 
@@ -20,8 +21,7 @@ export interface CertificateText {
 
 /** Every certificate in a PEM text, in its order. Throws what node throws for a text that is none. */
 export function describeCertificates(pem: string): CertificateText[] {
-  const found = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  return found.map((text) => describe(new X509Certificate(text)));
+  return certificatesOf(pem).map(describe);
 }
 
 function describe(certificate: X509Certificate): CertificateText {

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { readPrivateFile } from "../../lib/files/private-file.ts";
 import { type Authority, authorityFromPem } from "../../lib/identity/authority.ts";
-import { readPrivateFile } from "../../lib/identity/private-file.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { writePrivateFile } from "../private-file.ts";
 

@@ -12,6 +12,7 @@ import { parseDuration } from "../flags/duration.ts";
 import { withJson } from "../list-options.ts";
 import { visibleLine } from "../print/escape.ts";
 import { jsonDocument } from "../print/json.ts";
+import { gather } from "../repeatable.ts";
 import type { World } from "../world.ts";
 
 interface InitFlags {
@@ -138,8 +139,4 @@ function requireDns(name: string): void {
 
 function visible(text: string): string {
   return text.split("\n").map(visibleLine).join("\n");
-}
-
-function gather(value: string, before: string[]): string[] {
-  return [...before, value];
 }

@@ -15,6 +15,7 @@ import { enumName, enumNames, enumValue } from "../print/enum-name.ts";
 import { jsonDocument, wholeJson } from "../print/json.ts";
 import { styleFor } from "../print/style.ts";
 import { timeText } from "../print/time.ts";
+import { gather } from "../repeatable.ts";
 import type { Session } from "../session.ts";
 import type { TargetFlags } from "../target.ts";
 import type { World } from "../world.ts";
@@ -151,8 +152,4 @@ function secondsFrom(text: string): number {
   const ms = parseDuration(text, "--ttl");
   if (ms >= 1000 && ms <= MAX_TTL_MS) return Math.ceil(ms / 1000);
   throw new UsageError(`--ttl: ${text} is not from 1s to 24h`);
-}
-
-function gather(value: string, before: string[]): string[] {
-  return [...before, value];
 }

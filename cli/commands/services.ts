@@ -3,6 +3,7 @@ import { untilSignal } from "../../lib/run/run-service.ts";
 import { type AgentFlags, agentEnvironment, pendingText } from "../device/run-agent.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { visibleLine } from "../print/escape.ts";
+import { gather } from "../repeatable.ts";
 import type { World } from "../world.ts";
 
 /** Registers the commands that run one service in a process of its own, set up by the environment. */
@@ -45,10 +46,6 @@ async function runAgent(flags: AgentFlags, world: World): Promise<void> {
     signal: leaving.signal,
   }).finally(stop);
   await runUntilEnd(running);
-}
-
-function gather(value: string, before: string[]): string[] {
-  return [...before, value];
 }
 
 /** Runs policy in a process of its own: `reeve policy` without a subcommand. */

@@ -5,6 +5,7 @@ import { createLogger, type Level } from "../../lib/log/log.ts";
 import { untilSignal } from "../../lib/run/run-service.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { dataDir, readProfile, writeProfile } from "../profile.ts";
+import { gather } from "../repeatable.ts";
 import { type FirstTokens, issueFirstTokens, machineToken } from "../stack/first-tokens.ts";
 import { startStack } from "../stack/stack.ts";
 import type { World } from "../world.ts";
@@ -133,8 +134,4 @@ function modeOf(text: string): Mode {
   const mode = MODES.get(text);
   if (mode === undefined) throw new UsageError(`--mode: "${text}" is none of user, sudo, all`);
   return mode;
-}
-
-function gather(value: string, before: string[]): string[] {
-  return [...before, value];
 }

@@ -13,16 +13,15 @@ export async function checkNats({ env }: Pick<World, "env">): Promise<Finding[]>
   try {
     const logger = createLogger({ service: "doctor", level: "silent" });
     const bus = await openBus(readConfig(natsKeys, env), "doctor", logger);
-    const { server, degraded } = bus.status();
+    const { connected, server, degraded } = bus.status();
     await bus.close();
+    if (!connected) return [unusable(address, degraded.join("; "))];
     return [ok("nats", `${address}, server ${server}`), ...degraded.map((sentence) => note("nats", sentence))];
   } catch (error: unknown) {
-    return [
-      broken(
-        "nats",
-        `${address}: ${describeError(error).message}`,
-        "events wait in the services' outboxes until it answers",
-      ),
-    ];
+    return [unusable(address, describeError(error).message)];
   }
+}
+
+function unusable(address: string, why: string): Finding {
+  return broken("nats", `${address}: ${why}`, "events wait in the services' outboxes until it can be used");
 }

@@ -1,7 +1,7 @@
-import { readFile, rm, stat } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { UsageError } from "../errors/usage-error.ts";
-import { writePrivateFile } from "../private-file.ts";
+import { readOwnFile, writePrivateFile } from "../private-file.ts";
 import type { LoginTokens, Provider } from "./provider.ts";
 
 /** A login as it is kept: where it is good, and what refreshes it. */
@@ -15,15 +15,9 @@ export interface Login extends LoginTokens {
 /** The login of a data folder; undefined where nobody is logged in. Throws a UsageError for one that is damaged or open to others. */
 export async function readLogin(folder: string): Promise<Login | undefined> {
   const path = loginPath(folder);
-  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
-    throw new UsageError(`${path} cannot be read`, [], { cause: error });
-  });
-  if (text === undefined) return undefined;
-  if (((await stat(path)).mode & 0o077) !== 0) {
-    throw new UsageError(`${path} may be read by others, and it holds a token`, [`make it private: chmod 600 ${path}`]);
-  }
-  const login = loginOf(text);
+  const bytes = await readOwnFile(path);
+  if (bytes === undefined) return undefined;
+  const login = loginOf(Buffer.from(bytes).toString());
   if (login !== undefined) return login;
   throw new UsageError(`${path} is damaged`, ["log in again with `reeve login`"]);
 }

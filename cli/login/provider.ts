@@ -3,7 +3,9 @@ import {
   authorizationCodeGrant,
   buildAuthorizationUrl,
   type Configuration,
+  type CustomFetch,
   calculatePKCECodeChallenge,
+  customFetch,
   discovery,
   None,
   randomNonce,
@@ -12,6 +14,7 @@ import {
   refreshTokenGrant,
   type TokenEndpointResponse,
 } from "openid-client";
+import { isLoopback } from "../../lib/serve/loopback.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { listenForCallback } from "./callback.ts";
 
@@ -75,19 +78,33 @@ export async function logIn({ provider, scope, port, show, signal }: LoginOption
   }
 }
 
-/** The next ID token. A provider that sends no new refresh token lets the old one be used again. */
-export async function refresh(provider: Provider, refreshToken: string): Promise<LoginTokens> {
-  const config = await discover(provider);
+/**
+ * The next ID token. A provider that sends no new refresh token lets the old one be used again. Rejects when the signal is
+ * aborted.
+ */
+export async function refresh(provider: Provider, refreshToken: string, signal: AbortSignal): Promise<LoginTokens> {
+  const config = await discover(provider, signal);
   const tokens = tokensOf(await refreshTokenGrant(config, refreshToken));
   return { ...tokens, refreshToken: tokens.refreshToken ?? refreshToken };
 }
 
-function discover({ issuer, clientId }: Provider): Promise<Configuration> {
+function discover({ issuer, clientId }: Provider, signal?: AbortSignal): Promise<Configuration> {
   const url = URL.parse(issuer);
   if (url === null) throw new UsageError(`--issuer: ${JSON.stringify(issuer)} is no address`);
-  const isLoopback = url.hostname === "127.0.0.1" || url.hostname === "localhost" || url.hostname === "[::1]";
-  if (url.protocol !== "https:" && !isLoopback) throw new UsageError("--issuer: must be an https address");
-  return discovery(url, clientId, undefined, None(), isLoopback ? { execute: [allowInsecureRequests] } : {});
+  const isNear = isLoopback(url.hostname);
+  if (url.protocol !== "https:" && !isNear) throw new UsageError("--issuer: must be an https address");
+  return discovery(url, clientId, undefined, None(), {
+    ...(isNear && { execute: [allowInsecureRequests] }),
+    ...(signal !== undefined && { [customFetch]: fetchWith(signal) }),
+  });
+}
+
+/** Fetches as the library does, but no longer than the signal lets it. */
+function fetchWith(signal: AbortSignal): CustomFetch {
+  return (url, options) => {
+    const signals = options.signal === undefined ? [signal] : [signal, options.signal];
+    return fetch(url, { ...options, signal: AbortSignal.any(signals) } as RequestInit);
+  };
 }
 
 function tokensOf(answer: TokenEndpointResponse & { claims(): { exp: number } | undefined }): LoginTokens {

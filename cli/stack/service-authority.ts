@@ -2,6 +2,7 @@ import { createPublicKey, X509Certificate } from "node:crypto";
 import { mkdir, readFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join } from "node:path";
+import { readPrivateFile } from "../../lib/files/private-file.ts";
 import {
   type Authority,
   authorityFromPem,
@@ -9,7 +10,6 @@ import {
   createAuthority,
   issueCertificate,
 } from "../../lib/identity/authority.ts";
-import { readPrivateFile } from "../../lib/identity/private-file.ts";
 import { generateTlsKey, tlsKeyToPem } from "../../lib/identity/request.ts";
 import { DEFAULT_TRUST_DOMAIN } from "../../lib/identity/spiffe.ts";
 import { createTlsHolder, type TlsMaterial, type TlsSource } from "../../lib/identity/tls-source.ts";

@@ -1,11 +1,21 @@
-import { generateKeyPair, SignJWT } from "jose";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type OidcProvider, startOidcProvider } from "../../test/helpers/oidc-provider.ts";
 import { faultDetail } from "../fault/fault.ts";
+import { firstThatKnows } from "./authenticate.ts";
 import { authenticateByOidc, type OidcOptions } from "./oidc.ts";
 import { parseRoleMapping, principalFromClaims } from "./oidc-claims.ts";
+import type { Authenticate } from "./principal.ts";
+import { createTokenFile } from "./token-file.ts";
 
 let provider: OidcProvider;
 beforeAll(async () => {
@@ -85,9 +95,89 @@ describe("an ID token", () => {
     expect(await refusal(`Bearer ${await provider.sign(claims({ groups: ["guests"] }))}`)).toBe("claims");
   });
 
-  test("lets nobody in while the provider cannot be reached", async () => {
-    const authenticate = authenticator({ issuer: "http://127.0.0.1:1" });
-    await expect(authenticate(`Bearer ${await provider.sign(claims())}`)).rejects.toThrow();
+  test("that asks for an extension nobody knows is refused", async () => {
+    const [, ...rest] = (await provider.sign(claims())).split(".");
+    const header = Buffer.from(JSON.stringify({ alg: "RS256", kid: "test", crit: ["x"], x: 1 })).toString("base64url");
+    expect(await refusal(`Bearer ${[header, ...rest].join(".")}`)).toBe("signature");
+  });
+});
+
+describe("a provider that cannot be asked", () => {
+  const folder = mkdtempSync(join(tmpdir(), "reeve-oidc-"));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  test("is no fault of the token's, and may be there again; people of the token file are let in", async () => {
+    const away = authenticator({ issuer: "http://127.0.0.1:1" });
+    const error: unknown = await Promise.resolve(away(`Bearer ${await provider.sign(claims())}`)).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect([ConnectError.from(error).code, faultDetail(error)?.reason]).toEqual([
+      Code.Unavailable,
+      ErrorReason.NOT_READY,
+    ]);
+    expect(ConnectError.from(error).rawMessage).toContain("http://127.0.0.1:1");
+    const tokens = createTokenFile(join(folder, "tokens.json"));
+    const { token, entry } = tokens.issueToken({ name: "a", roles: [Role.AGENT] });
+    const both = firstThatKnows(tokens.authenticate, away);
+    expect(await both(`Bearer ${token}`)).toMatchObject({ id: entry.id });
+    expect(await both("Bearer rv_0123456789ab_unknown")).toBeUndefined();
+  });
+});
+
+describe("the provider's keys", () => {
+  let issuer: string;
+  let keys: object[];
+  let server: Server;
+  let privateKey: CryptoKey;
+  beforeEach(async () => {
+    const pair = await generateKeyPair("ES256", { extractable: true });
+    privateKey = pair.privateKey;
+    keys = [{ ...(await exportJWK(pair.publicKey)), kid: "one" }];
+    server = createServer((request, response) => {
+      const isKeys = request.url === "/keys";
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify(isKeys ? { keys } : { issuer, jwks_uri: `${issuer}/keys` }));
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+    server.close();
+    server.closeAllConnections();
+  });
+  const header = async () => {
+    const jwt = new SignJWT({ ...claims(), iss: issuer }).setProtectedHeader({ alg: "ES256", kid: "one" });
+    return `Bearer ${await jwt.sign(privateKey)}`;
+  };
+  const inTwoMinutes = () => vi.setSystemTime(Date.now() + 121_000);
+  const ask = async (authenticate: Authenticate, bearer: string) => {
+    try {
+      return (await authenticate(bearer))?.id;
+    } catch (error: unknown) {
+      return faultDetail(error)?.metadata.why ?? faultDetail(error)?.reason;
+    }
+  };
+
+  test("that was withdrawn is noticed after two minutes", async () => {
+    const authenticate = authenticator({ issuer });
+    const bearer = await header();
+    expect(await ask(authenticate, bearer)).toBe("oidc/ada");
+    keys = [];
+    expect(await ask(authenticate, bearer)).toBe("oidc/ada");
+    inTwoMinutes();
+    expect(await ask(authenticate, bearer)).toBe("signature");
+  });
+
+  test("that cannot be fetched any more make the service not ready for new tokens", async () => {
+    const authenticate = authenticator({ issuer });
+    const bearer = await header();
+    expect(await ask(authenticate, bearer)).toBe("oidc/ada");
+    server.close();
+    server.closeAllConnections();
+    inTwoMinutes();
+    expect(await ask(authenticate, bearer)).toBe(ErrorReason.NOT_READY);
   });
 });
 

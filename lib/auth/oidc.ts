@@ -32,8 +32,10 @@ const ALGORITHMS = [
 ];
 /** The largest token that is looked at, in characters. */
 const MAX_TOKEN = 16 * 1024;
-/** How long a verified token is remembered, in milliseconds: a withdrawn key is noticed this late. */
+/** How long a verified token is remembered, in milliseconds. */
 const REMEMBERED_MS = 60_000;
+/** How long the provider's keys are remembered. A withdrawn key is noticed after this and REMEMBERED_MS at the latest. */
+const KEYS_REMEMBERED_MS = 60_000;
 /** Tokens that are remembered at most. */
 const MAX_REMEMBERED = 10_000;
 const CLOCK_SKEW_SECONDS = 30;
@@ -44,7 +46,7 @@ const JWT = /^[Bb]earer ([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)$/;
 /**
  * Lets people in with the ID tokens of an OpenID Connect provider (OpenID Connect Core 1.0), verified by the keys that
  * its discovery document names. A header that holds no JWT is left to others. Throws TOKEN_REFUSED with why: expired,
- * audience, issuer, signature or claims; and the cause where the provider cannot be reached, so that nobody is let in.
+ * audience, issuer, signature or claims; and NOT_READY where the provider cannot be asked for its keys.
  */
 export function authenticateByOidc(options: OidcOptions): Authenticate {
   const { issuer, audiences, mapping, now = Date.now } = options;
@@ -58,7 +60,9 @@ export function authenticateByOidc(options: OidcOptions): Authenticate {
     return keys;
   };
   const verify = async (token: string): Promise<{ principal: Principal; expireMs: number }> => {
-    const key = await keysOfIssuer();
+    const key = await keysOfIssuer().catch((error: unknown): never => {
+      throw providerAway(issuer, error);
+    });
     const { payload } = await jwtVerify(token, key, {
       issuer,
       audience: [...audiences],
@@ -67,7 +71,7 @@ export function authenticateByOidc(options: OidcOptions): Authenticate {
       requiredClaims: ["exp", "sub"],
       currentDate: new Date(now()),
     }).catch((error: unknown): never => {
-      throw refusalOf(error);
+      throw refusalOf(error) ?? providerAway(issuer, error);
     });
     return { principal: principalFromClaims(payload, mapping), expireMs: (payload.exp ?? 0) * 1000 };
   };
@@ -96,13 +100,23 @@ async function discoverKeys(issuer: string): Promise<JWTVerifyGetKey> {
   if (read("issuer") !== issuer) throw new Error(`${url} is the document of the issuer ${String(read("issuer"))}`);
   const jwks: unknown = read("jwks_uri");
   if (typeof jwks !== "string" || !URL.canParse(jwks)) throw new Error(`${url} names no keys`);
-  return createRemoteJWKSet(new URL(jwks), { timeoutDuration: DISCOVERY_TIMEOUT_MS });
+  return createRemoteJWKSet(new URL(jwks), {
+    timeoutDuration: DISCOVERY_TIMEOUT_MS,
+    cacheMaxAge: KEYS_REMEMBERED_MS,
+  });
 }
 
-/** What keeps a token from being good; any other error is the provider's or ours. */
-function refusalOf(error: unknown): unknown {
+/** Nobody's token is good or bad while its provider cannot be asked. */
+function providerAway(issuer: string, cause: unknown): Error {
+  const detail = cause instanceof Error ? cause.message : String(cause);
+  const message = `the provider ${issuer} cannot be asked for its keys, so its tokens cannot be checked: ${detail}`;
+  return fault(ErrorReason.NOT_READY, {}, { message, cause });
+}
+
+/** What keeps a token from being good; undefined where it is not the token. */
+function refusalOf(error: unknown): Error | undefined {
   const why = whyRefused(error);
-  if (why === undefined) return error;
+  if (why === undefined) return undefined;
   const detail = error instanceof Error ? error.message : "";
   return fault(ErrorReason.TOKEN_REFUSED, { why }, { message: `the token is refused: ${detail}`, cause: error });
 }
@@ -110,11 +124,18 @@ function refusalOf(error: unknown): unknown {
 function whyRefused(error: unknown): string | undefined {
   if (error instanceof errors.JWTExpired) return "expired";
   if (error instanceof errors.JWTClaimValidationFailed) return WHY_OF_CLAIM.get(error.claim) ?? "claims";
-  if (error instanceof errors.JWSSignatureVerificationFailed || error instanceof errors.JWKSNoMatchingKey)
-    return "signature";
-  if (error instanceof errors.JOSEAlgNotAllowed || error instanceof errors.JWSInvalid) return "signature";
+  if (SIGNATURE_ERRORS.some((kind) => error instanceof kind)) return "signature";
   return error instanceof errors.JWTInvalid ? "claims" : undefined;
 }
+
+const SIGNATURE_ERRORS = [
+  errors.JWSSignatureVerificationFailed,
+  errors.JWSInvalid,
+  errors.JWKSNoMatchingKey,
+  errors.JWKSMultipleMatchingKeys,
+  errors.JOSEAlgNotAllowed,
+  errors.JOSENotSupported,
+];
 
 const WHY_OF_CLAIM = new Map([
   ["aud", "audience"],

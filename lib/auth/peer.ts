@@ -3,6 +3,7 @@ import type { TLSSocket } from "node:tls";
 import type { ConnectError } from "@connectrpc/connect";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../fault/fault.ts";
+import { certificatesOf, isFromAuthority } from "../identity/chain.ts";
 import { formatIdentity, type Identity, identityOf } from "../identity/spiffe.ts";
 
 /** What can be wrong with a certificate by itself. */
@@ -13,7 +14,7 @@ export type RefusedWhy = PeerProblem | "revoked" | "cloned" | "role";
 
 /** Who is at the other end of a TLS connection, by the certificate that was shown. */
 export interface Peer {
-  /** Undefined where the certificate is not from our authorities, or names nobody. */
+  /** Undefined where the certificate has any problem: then nothing that it says is believed. */
   readonly identity: Identity | undefined;
   /** SHA-256 of the certificate's DER bytes, 64 lower-case hexadecimal digits. */
   readonly fingerprint: string;
@@ -33,28 +34,43 @@ export type KnownPeer = Peer & { readonly identity: Identity };
 // A connection's certificate never changes, and reading it costs more than an RPC's whole gate.
 const known = new WeakMap<TLSSocket, Peer>();
 
-/** The peer at the other end of a connection; undefined where it showed no certificate. */
+/** The peer at the other end of a connection that was let in by `admitPeer`; undefined where it showed no certificate. */
 export function peerOfSocket(socket: TLSSocket): Peer | undefined {
-  const found = known.get(socket);
-  if (found !== undefined) return found;
+  return known.get(socket);
+}
+
+/**
+ * Reads who is at the other end of a new connection, once its handshake is done.
+ *
+ * @param authorities those that the handshake trusted, PEM.
+ */
+export function admitPeer(socket: TLSSocket, authorities: string): Peer | undefined {
   const certificate = socket.getPeerX509Certificate();
   if (certificate === undefined) return undefined;
-  const peer = readPeer(certificate, socket.authorized ? undefined : (socket.authorizationError ?? "unknown"));
+  const problem = socket.authorized ? undefined : problemOf(socket.authorizationError ?? "unknown");
+  const peer = readPeer(certificate, proven(problem, certificate, authorities));
   known.set(socket, peer);
   return peer;
 }
 
 /**
- * The peer of a certificate.
- *
- * @param refused What verification found wrong, as OpenSSL names it. Undefined: the certificate is from our authorities.
+ * OpenSSL names only the last thing that it finds wrong, and looks at times after signatures: what nobody here signed may
+ * be called expired as well, and says nothing then about anybody who was ever let in.
  */
-export function readPeer(certificate: X509Certificate, refused: Error | string | undefined): Peer {
+function proven(
+  problem: PeerProblem | undefined,
+  certificate: X509Certificate,
+  authorities: string,
+): PeerProblem | undefined {
+  if (problem === undefined || problem === "foreign") return problem;
+  return isFromAuthority(certificate, certificatesOf(authorities)) ? problem : "foreign";
+}
+
+function readPeer(certificate: X509Certificate, found: PeerProblem | undefined): Peer {
   const named = identityOf(certificate);
-  const problem = refused === undefined ? (named === undefined ? "malformed" : undefined) : problemOf(refused);
+  const problem = found ?? (named === undefined ? "malformed" : undefined);
   return {
-    // What an expired certificate says was true once; what a foreign one says never was.
-    identity: problem === "foreign" ? undefined : named,
+    identity: problem === undefined ? named : undefined,
     fingerprint: certificate.fingerprint256.replaceAll(":", "").toLowerCase(),
     serial: certificate.serialNumber.toLowerCase(),
     notAfterMs: Date.parse(certificate.validTo),

@@ -100,10 +100,17 @@ test("two programs that issue one after the other lose nothing", () => {
 
 test("lets nobody in while others may read the file, and says what to do", () => {
   const { token } = tokens.issueToken({ name: "a", roles: [Role.AGENT] });
-  chmodSync(path, 0o644);
+  chmodSync(path, 0o604);
   now += 1000;
-  expect(() => tokens.authenticate(`Bearer ${token}`)).toThrow(`chmod 600 ${path}`);
+  expect(() => tokens.authenticate(`Bearer ${token}`)).toThrow(`chmod o-rwx ${path}`);
   chmodSync(path, 0o600);
+  expect(tokens.authenticate(`Bearer ${token}`)).toBeDefined();
+});
+
+test("takes a file that its group may read, as one is mounted for a process without root", () => {
+  const { token } = tokens.issueToken({ name: "a", roles: [Role.AGENT] });
+  chmodSync(path, 0o440);
+  now += 1000;
   expect(tokens.authenticate(`Bearer ${token}`)).toBeDefined();
 });
 

@@ -1,5 +1,6 @@
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
+import { requirePrivate } from "../files/private-file.ts";
 import type { Principal } from "./principal.ts";
 import {
   type IssuedToken,
@@ -40,7 +41,7 @@ interface Loaded {
 const EMPTY: Loaded = { stamp: "none", entries: [], known: new Map() };
 
 /**
- * Bearer tokens in one JSON file, mode 0600, hashed. The file need not exist: then nobody is known, and the first token
+ * Bearer tokens in one JSON file, hashed, made with mode 0600. The file need not exist: then nobody is known, and the first token
  * makes it. A change is written to a temporary file, synced and renamed, so a reader never sees half of it. One program
  * at a time may change the file.
  */
@@ -87,8 +88,7 @@ export function createTokenFile(path: string, options: { now?: () => number } = 
 function stampOf(path: string): string {
   const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
   if (stat === undefined) return EMPTY.stamp;
-  if ((stat.mode & 0o077n) !== 0n)
-    throw new Error(`${path} may be read by others; make it private with: chmod 600 ${path}`);
+  requirePrivate(path, stat.mode);
   return `${stat.ino}:${stat.size}:${stat.mtimeNs}`;
 }
 

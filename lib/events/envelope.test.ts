@@ -1,7 +1,8 @@
 import { create, equals } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { BatchHeadSchema, SignedSchema } from "../../gen/ts/reeve/common/v1/signed_pb.ts";
-import { envelopeOf, payloadOf } from "./envelope.ts";
+import { envelopeOf } from "./envelope.ts";
+import { payloadOf } from "./testdata/payload.ts";
 
 const head = { id: "e1", time: new Date(1_500), actor: "agent:build", key: "c1" };
 const message = create(BatchHeadSchema, { statementType: "t", size: 3 });

@@ -1,4 +1,4 @@
-import { create, type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
+import { create, type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Envelope, EnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
@@ -20,7 +20,7 @@ export interface EnvelopeHead {
 }
 
 /** The largest payload, in bytes: an envelope fits into a NATS message of the default size. */
-export const MAX_PAYLOAD_BYTES = 512 * 1024;
+const MAX_PAYLOAD_BYTES = 512 * 1024;
 
 const ID = /^[\x21-\x7e]{1,128}$/;
 
@@ -39,11 +39,6 @@ export function envelopeOf<Desc extends DescMessage>(
     type: schema.typeName,
     payload: toBinary(schema, message),
   });
-}
-
-/** The message inside an envelope; undefined when the envelope holds another type. Throws when the bytes are damaged. */
-export function payloadOf<Desc extends DescMessage>(schema: Desc, envelope: Envelope): MessageShape<Desc> | undefined {
-  return envelope.type === schema.typeName ? fromBinary(schema, envelope.payload) : undefined;
 }
 
 /** Throws ERROR_REASON_INVALID_INPUT or ERROR_REASON_INPUT_TOO_LARGE for an envelope that no bus would carry. */

@@ -9,9 +9,9 @@ import { subjectMatcher } from "./subject.ts";
 
 /**
  * Connects to NATS JetStream and makes the stream REEVE_EVENTS (subjects "reeve.>", on disk, 7 days, 1 GiB) where it is
- * missing. Rejects ERROR_REASON_NOT_READY when no server answers, it refuses the login, has no JetStream or is older
- * than 2.9. Once connected it reconnects for ever; meanwhile publish rejects, and subscriptions go on afterwards where
- * they stopped.
+ * missing. Rejects ERROR_REASON_NOT_READY when a server answers that refuses the login, has no JetStream or is older than
+ * 2.9. Where none is there, the bus says that it is degraded and connects as soon as one is; it reconnects for ever.
+ * Meanwhile publish rejects, and subscriptions go on afterwards where they stopped, or begin.
  */
 export async function createNatsBus(options: NatsOptions): Promise<EventBus> {
   const { logger = SILENT_LOGGER } = options;
@@ -35,7 +35,13 @@ export async function createNatsBus(options: NatsOptions): Promise<EventBus> {
       return { close: () => subscription.close().finally(() => subscriptions.delete(subscription)) };
     },
     isHeard: () => true,
-    status: () => ({ kind: "nats", connected: link.isUp(), server: link.version(), degraded: link.degraded, dropped }),
+    status: () => ({
+      kind: "nats",
+      connected: link.isUp(),
+      server: link.version(),
+      degraded: link.degraded(),
+      dropped,
+    }),
     async close() {
       await Promise.all(subscriptions.values().map((subscription) => subscription.close()));
       await link.close();

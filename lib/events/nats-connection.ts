@@ -1,6 +1,13 @@
-import { readFile } from "node:fs/promises";
-import { type ConnectionOptions, connect, credsAuthenticator, Events, type NatsConnection } from "nats";
+import {
+  type Authenticator,
+  type ConnectionOptions,
+  connect,
+  credsAuthenticator,
+  type NatsConnection,
+  usernamePasswordAuthenticator,
+} from "nats";
 import { busNotReady, type EventLogger } from "./bus.ts";
+import { anyAnswers } from "./nats-reach.ts";
 import { natsTls } from "./nats-tls.ts";
 
 /** How long connecting, and one request, may take unless the options say otherwise, in milliseconds. */
@@ -13,10 +20,11 @@ export interface NatsOptions {
   /** Shown in the server's list of connections. Default "reeve". */
   name?: string;
   user?: string;
-  pass?: string;
+  /** A function is asked at each login, so that a password can be replaced while the process runs. */
+  pass?: string | (() => string);
   token?: string;
-  /** A file with a user's JWT and seed, as `nsc generate creds` writes it. */
-  credsFile?: string;
+  /** A user's JWT and seed, as `nsc generate creds` writes them, asked for at each login. */
+  creds?: () => string;
   /** Files in PEM form; turns TLS on. */
   tls?: { caFile?: string; certFile?: string; keyFile?: string };
   /** Copies of the stream in a cluster: 1, 3 or 5. Counts when the stream is made. Default 1. */
@@ -26,28 +34,34 @@ export interface NatsOptions {
   logger?: EventLogger;
 }
 
-/** Whether the connection is up. */
-export interface ConnectionWatch {
-  isUp(): boolean;
-  /** True when it will never be up again. */
-  isClosed(): boolean;
-  /** Resolves when the connection is up, or closed. */
-  whenUp(): Promise<void>;
-  /** Calls back each time the connection breaks, until the returned function is called. */
-  onDown(listener: () => void): () => void;
+/** No server is there: nobody listens, or nobody says anything. It may be there later. */
+export class NatsAway extends Error {
+  override name = "NatsAway";
 }
 
+/** What node and the package `nats` say where nobody is there. */
+const AWAY = new Set([
+  "CONNECTION_REFUSED",
+  "CONNECTION_CLOSED",
+  "DISCONNECT",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ETIMEDOUT",
+  "EPIPE",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+]);
+
 /**
- * Connects to NATS and reconnects for ever after. Rejects ERROR_REASON_NOT_READY where no server answers or it refuses
- * the login. Only the files beside this one that begin with "nats-" know the package `nats`.
+ * Connects to NATS; the connection is then made anew whenever it breaks. Rejects NatsAway where no server is there, and
+ * ERROR_REASON_NOT_READY where one refuses. Only the files beside this one that begin with "nats-" know the package `nats`.
  */
 export async function dialNats(options: NatsOptions): Promise<NatsConnection> {
-  const { servers, name = "reeve", user, pass, token, credsFile, tls, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
-  const login: ConnectionOptions = {};
-  if (user !== undefined) login.user = user;
-  if (pass !== undefined) login.pass = pass;
+  const { servers, name = "reeve", token, tls, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+  const login: ConnectionOptions = { authenticator: authenticatorsOf(options) };
   if (token !== undefined) login.token = token;
-  if (credsFile !== undefined) login.authenticator = credsAuthenticator(await readFile(credsFile));
   if (tls !== undefined) login.tls = natsTls(tls, servers);
   try {
     return await connect({
@@ -66,66 +80,40 @@ export async function dialNats(options: NatsOptions): Promise<NatsConnection> {
       ignoreAuthErrorAbort: true,
     });
   } catch (e: unknown) {
-    throw busNotReady(`cannot connect to NATS at ${servers.join(", ")}: ${messageOf(e)}`, e);
+    const message = `cannot connect to NATS at ${servers.join(", ")}: ${messageOf(e)}`;
+    if (await isAway(e, servers, timeoutMs)) throw new NatsAway(message, { cause: e });
+    throw busNotReady(message, e);
   }
 }
 
-/** Follows whether a connection is up, from now until it is closed. */
-export function watchConnection(nc: NatsConnection, logger: EventLogger): ConnectionWatch {
-  const downListeners = new Set<() => void>();
-  let up = Promise.withResolvers<void>();
-  let isUp = true;
-  up.resolve();
+function authenticatorsOf({ user, pass = "", creds }: NatsOptions): Authenticator[] {
+  return [
+    ...(user === undefined ? [] : [usernamePasswordAuthenticator(user, pass)]),
+    ...(creds === undefined ? [] : [loginWith(creds)]),
+  ];
+}
 
-  function goDown(): void {
-    if (isUp) up = Promise.withResolvers<void>();
-    isUp = false;
-    for (const listener of downListeners) listener();
-  }
-
-  function goUp(): void {
-    isUp = true;
-    up.resolve();
-  }
-
-  async function follow(): Promise<void> {
-    for await (const { type } of nc.status()) {
-      if (type === Events.Reconnect) goUp();
-      if (type !== Events.Disconnect) continue;
-      logger.warn({}, "the connection to NATS is down; reconnecting");
-      goDown();
+/** The package gives a connection up for good where this throws: a file that is half written must not do that. */
+function loginWith(creds: () => string): Authenticator {
+  let last: Authenticator | undefined;
+  return (nonce) => {
+    const text = creds();
+    const next = credsAuthenticator(() => Buffer.from(text));
+    try {
+      const auth = next(nonce);
+      last = next;
+      return auth;
+    } catch (error: unknown) {
+      if (last === undefined) throw error;
+      return last(nonce);
     }
-  }
-
-  void follow();
-  void nc.closed().then(() => {
-    goDown();
-    up.resolve();
-  });
-  return {
-    isUp: () => isUp,
-    isClosed: () => nc.isClosed(),
-    whenUp: () => up.promise,
-    onDown(listener) {
-      downListeners.add(listener);
-      return () => downListeners.delete(listener);
-    },
   };
 }
 
-/**
- * Starts a request in the caller's own turn, and rejects as soon as the connection breaks: the package itself
- * would let it wait for its time limit.
- */
-export async function whileUp<R>(watch: ConnectionWatch, request: () => Promise<R>): Promise<R> {
-  if (!watch.isUp()) throw busNotReady("the connection to NATS is down");
-  const down = Promise.withResolvers<never>();
-  const stopListening = watch.onDown(() => down.reject(busNotReady("the connection to NATS broke")));
-  try {
-    return await Promise.race([request(), down.promise]);
-  } finally {
-    stopListening();
-  }
+async function isAway(error: unknown, servers: readonly string[], timeoutMs: number): Promise<boolean> {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  // The package waits for its time limit, too, where a server hangs up on our certificate.
+  return AWAY.has(code) || (code === "TIMEOUT" && !(await anyAnswers(servers, timeoutMs)));
 }
 
 /** An error in words. */

@@ -3,6 +3,7 @@ import {
   type ConsumerConfig,
   DeliverPolicy,
   DiscardPolicy,
+  type JetStreamClient,
   type JetStreamManager,
   type JsMsg,
   type NatsConnection,
@@ -12,16 +13,10 @@ import {
   StorageType,
 } from "nats";
 import { busNotReady, SILENT_LOGGER } from "./bus.ts";
-import {
-  type ConnectionWatch,
-  DEFAULT_TIMEOUT_MS,
-  dialNats,
-  messageOf,
-  type NatsOptions,
-  watchConnection,
-  whileUp,
-} from "./nats-connection.ts";
+import { DEFAULT_TIMEOUT_MS, messageOf, NatsAway, type NatsOptions } from "./nats-connection.ts";
+import { holdLine } from "./nats-line.ts";
 import { judgeNatsVersion } from "./nats-version.ts";
+import type { ConnectionWatch } from "./nats-watch.ts";
 import { SUBJECT_ROOT } from "./subject.ts";
 
 /**
@@ -29,16 +24,18 @@ import { SUBJECT_ROOT } from "./subject.ts";
  * answer cannot come any more.
  */
 export interface NatsLink extends ConnectionWatch {
-  /** The server's version. */
+  /** The server's version; empty until one is there. */
   version(): string;
-  /** What the server does not give, a sentence each. */
-  degraded: readonly string[];
+  /** What the server does not give, a sentence each; that there is none so far. */
+  degraded(): readonly string[];
   /** Sends at once; resolves when the stream has it. An id that the stream had lately is taken and not stored again. */
   publish(subject: string, data: Uint8Array, id: string): Promise<unknown>;
   /** Makes the stream where it is missing. */
   ensureStream(): Promise<void>;
   /** Which stream it is, and how far it goes. A stream that was made anew has another name for itself. */
   position(): Promise<StreamPosition>;
+  /** Where it went to when the server was there first, before anything was published here; undefined until then. */
+  first(): StreamPosition | undefined;
   /** Makes the consumer where it is missing, or gives it the subject. */
   ensureConsumer(consumer: NatsConsumer): Promise<void>;
   removeConsumer(name: string): Promise<unknown>;
@@ -99,50 +96,52 @@ export const ACK_WAIT_MS = 5_000;
 
 const EPHEMERAL_KEPT_MS = 5 * 60_000;
 
-/** Connects, judges the server and makes the stream. Rejects ERROR_REASON_NOT_READY. Once up it reconnects for ever. */
+/** What is made of a connection. */
+interface Streaming {
+  nc: NatsConnection;
+  js: JetStreamClient;
+  jsm: JetStreamManager;
+  degraded: string[];
+  first: StreamPosition;
+}
+
+/**
+ * Connects, judges the server and makes the stream. Rejects ERROR_REASON_NOT_READY where a server answers that cannot be
+ * used; where none is there it connects in the background. Once up it reconnects for ever.
+ */
 export async function openNatsLink(options: NatsOptions): Promise<NatsLink> {
-  const { timeoutMs = DEFAULT_TIMEOUT_MS, logger = SILENT_LOGGER } = options;
-  const nc = await dialNats(options);
-  try {
-    const judged = judgeNatsVersion(nc.info?.version ?? "");
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, replicas = 1, logger = SILENT_LOGGER } = options;
+  const line = await holdLine<Streaming>(options, async (nc) => {
+    const server = nc.info?.version ?? "";
+    const judged = judgeNatsVersion(server);
     if (judged.kind === "refused") throw busNotReady(judged.message);
+    for (const sentence of judged.degraded) logger.warn({ server }, `NATS gives less than it could: ${sentence}`);
     const jsm = await nc.jetstreamManager({ timeout: timeoutMs, checkAPI: false });
-    const watch = watchConnection(nc, logger);
-    const link = createLink(nc, jsm, { timeoutMs, replicas: options.replicas ?? 1, watch });
-    await link.ensureStream();
-    return { ...link, ...watch, degraded: judged.degraded };
-  } catch (e: unknown) {
-    await nc.close();
-    throw e;
-  }
-}
-
-type StreamLink = Omit<NatsLink, keyof ConnectionWatch | "degraded">;
-
-interface LinkOptions {
-  timeoutMs: number;
-  replicas: number;
-  watch: ConnectionWatch;
-}
-
-function createLink(
-  nc: NatsConnection,
-  jsm: JetStreamManager,
-  { timeoutMs, replicas, watch }: LinkOptions,
-): StreamLink {
-  const js = nc.jetstream({ timeout: timeoutMs });
+    try {
+      await ensureStream(jsm, replicas);
+      const js = nc.jetstream({ timeout: timeoutMs });
+      return { nc, js, jsm, degraded: judged.degraded, first: await positionOf(jsm) };
+    } catch (e: unknown) {
+      // As right after its start, and in a cluster that has no leader yet.
+      if (nc.info?.jetstream === true && isPassing(e)) throw new NatsAway("JetStream is not ready yet", { cause: e });
+      throw e;
+    }
+  });
   return {
-    version: () => nc.info?.version ?? "",
-    publish: (subject, data, id) => whileUp(watch, () => js.publish(subject, data, { msgID: id })),
-    ensureStream: () => whileUp(watch, () => ensureStream(jsm, replicas)),
-    async position() {
-      const { created, state } = await whileUp(watch, () => jsm.streams.info(STREAM));
-      return { stream: created, last: state.last_seq };
+    ...line,
+    version: () => line.ready()?.nc.info?.version ?? "",
+    degraded() {
+      const why = line.waitsFor();
+      return why === undefined ? (line.ready()?.degraded ?? []) : [`events wait in the outbox: ${why}`];
     },
-    ensureConsumer: (consumer) => whileUp(watch, () => ensureConsumer(jsm, consumer)),
-    removeConsumer: (name) => whileUp(watch, () => jsm.consumers.delete(STREAM, name)),
+    first: () => line.ready()?.first,
+    publish: (subject, data, id) => line.request(({ js }) => js.publish(subject, data, { msgID: id })),
+    ensureStream: () => line.request(({ jsm }) => ensureStream(jsm, replicas)),
+    position: () => line.request(({ jsm }) => positionOf(jsm)),
+    ensureConsumer: (consumer) => line.request(({ jsm }) => ensureConsumer(jsm, consumer)),
+    removeConsumer: (name) => line.request(({ jsm }) => jsm.consumers.delete(STREAM, name)),
     async consume(name) {
-      const consumer = await whileUp(watch, () => js.consumers.get(STREAM, name));
+      const consumer = await line.request(({ js }) => js.consumers.get(STREAM, name));
       // One iterator for the whole connection: `next` and `fetch` leave a listener behind for every message.
       const messages = await consumer.consume({
         expires: 30_000,
@@ -151,12 +150,12 @@ function createLink(
       });
       return { stop: () => messages.stop(), [Symbol.asyncIterator]: () => readMessages(messages) };
     },
-    async close() {
-      // The last acknowledgements; they come again if the server is away.
-      await whileUp(watch, () => nc.flush()).catch(() => {});
-      await nc.close();
-    },
   };
+}
+
+async function positionOf(jsm: JetStreamManager): Promise<StreamPosition> {
+  const { created, state } = await jsm.streams.info(STREAM);
+  return { stream: created, last: state.last_seq };
 }
 
 async function* readMessages(messages: AsyncIterable<JsMsg>): AsyncGenerator<NatsMessage> {
@@ -219,6 +218,13 @@ function consumerConfig({ name, subject, start, ephemeral }: NatsConsumer): Part
     max_deliver: -1,
     ...(ephemeral ? { inactive_threshold: nanos(EPHEMERAL_KEPT_MS) } : {}),
   };
+}
+
+/** JetStream does not answer, or says that it cannot now. */
+function isPassing(e: unknown): boolean {
+  const cause = e instanceof NatsError ? e : e instanceof Error ? e.cause : undefined;
+  if (!(cause instanceof NatsError)) return false;
+  return cause.api_error?.code === 503 || ["503", "TIMEOUT", "DISCONNECT", "CONNECTION_CLOSED"].includes(cause.code);
 }
 
 function isNotFound(e: unknown): boolean {

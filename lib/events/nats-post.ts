@@ -1,5 +1,7 @@
-import { SILENT_LOGGER } from "./bus.ts";
-import { type ConnectionWatch, dialNats, type NatsOptions, watchConnection, whileUp } from "./nats-connection.ts";
+import type { NatsConnection } from "nats";
+import type { NatsOptions } from "./nats-connection.ts";
+import { holdLine } from "./nats-line.ts";
+import type { ConnectionWatch } from "./nats-watch.ts";
 
 /**
  * Messages between processes over core NATS: to those who listen at that moment and to nobody else, in order from each
@@ -19,29 +21,57 @@ export interface Post extends ConnectionWatch {
   close(): Promise<void>;
 }
 
-/** Connects to NATS for messages between processes. Rejects ERROR_REASON_NOT_READY; once up it reconnects for ever. */
+interface Listener {
+  subject: string;
+  receive(data: Uint8Array): void;
+  stop(): void;
+}
+
+/** What a server carries unless it says otherwise, in bytes. */
+const DEFAULT_MAX_BYTES = 1024 * 1024;
+
+/**
+ * Connects to NATS for messages between processes. Rejects ERROR_REASON_NOT_READY where a server answers and refuses; where
+ * none is there nothing can be sent until it is. Once up it reconnects for ever.
+ */
 export async function openNatsPost(options: NatsOptions): Promise<Post> {
-  const nc = await dialNats(options);
-  const watch = watchConnection(nc, options.logger ?? SILENT_LOGGER);
+  const listeners = new Set<Listener>();
+  const listenTo = (nc: NatsConnection, listener: Listener): void => {
+    const subscription = nc.subscribe(listener.subject, {
+      // A copy: the package's is a window on what the socket has read.
+      callback: (error, message) => error === null && listener.receive(new Uint8Array(message.data)),
+    });
+    listener.stop = () => subscription.unsubscribe();
+  };
+  const line = await holdLine(options, (nc) => {
+    for (const listener of listeners) listenTo(nc, listener);
+    return nc;
+  });
   return {
-    ...watch,
-    maxBytes: nc.info?.max_payload ?? 1024 * 1024,
+    isUp: line.isUp,
+    isClosed: line.isClosed,
+    whenUp: line.whenUp,
+    onDown: line.onDown,
+    get maxBytes() {
+      return line.ready()?.info?.max_payload ?? DEFAULT_MAX_BYTES;
+    },
     send(subject, data) {
-      if (!watch.isUp() || nc.isClosed()) return false;
+      const nc = line.ready();
+      if (nc === undefined || !line.isUp() || nc.isClosed()) return false;
       nc.publish(subject, data);
       return true;
     },
-    flush: () => whileUp(watch, () => nc.flush()),
+    flush: () => line.request((nc) => nc.flush()),
     listen(subject, receive) {
-      const subscription = nc.subscribe(subject, {
-        // A copy: the package's is a window on what the socket has read.
-        callback: (error, message) => error === null && receive(new Uint8Array(message.data)),
-      });
-      return () => subscription.unsubscribe();
+      const listener: Listener = { subject, receive, stop: () => undefined };
+      listeners.add(listener);
+      const nc = line.ready();
+      if (nc !== undefined) listenTo(nc, listener);
+      return () => {
+        listeners.delete(listener);
+        listener.stop();
+      };
     },
-    async close() {
-      await whileUp(watch, () => nc.flush()).catch(() => undefined);
-      await nc.close();
-    },
+    close: line.close,
   };
 }

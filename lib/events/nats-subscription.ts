@@ -9,7 +9,7 @@ import {
   type SubscribeOptions,
   type Subscription,
 } from "./bus.ts";
-import { ACK_WAIT_MS, type NatsLink, type NatsMessage, type NatsMessages } from "./nats-link.ts";
+import { ACK_WAIT_MS, type NatsLink, type NatsMessage, type NatsMessages, type StreamPosition } from "./nats-link.ts";
 
 /** Who hears what the handler does not. */
 export interface SubscriptionReports {
@@ -25,8 +25,8 @@ const RESUBSCRIBE_MS = 250;
 interface Delivery {
   name: string;
   request: SubscribeOptions;
-  /** The stream that `settled` counts in. */
-  stream: string;
+  /** The stream that `settled` counts in; undefined until the server was there to say. */
+  stream: string | undefined;
   /** The stream's sequence number of the last event that needs no delivery any more. */
   settled: number;
   closing: boolean;
@@ -42,10 +42,23 @@ export async function subscribeNats(
   reports: SubscriptionReports,
 ): Promise<Subscription> {
   const name = request.durable ?? `ephemeral_${randomUUID()}`;
-  const { stream, last: settled } = await link.position();
   const closed = Promise.withResolvers<void>();
-  const delivery: Delivery = { name, request, stream, settled, closing: false, closed, messages: undefined };
-  await ensureConsumer(link, delivery);
+  const delivery: Delivery = {
+    name,
+    request,
+    stream: undefined,
+    settled: 0,
+    closing: false,
+    closed,
+    messages: undefined,
+  };
+  try {
+    begin(delivery, await link.position());
+    await ensureConsumer(link, delivery);
+  } catch (error: unknown) {
+    if (link.isUp()) throw error;
+    // Without a server nothing is published either: it begins where the stream is when the server comes.
+  }
   const stop = () => delivery.messages?.stop();
   const stopListening = link.onDown(stop);
   const stopped = keepDelivering(link, delivery, reports);
@@ -61,10 +74,16 @@ export async function subscribeNats(
   };
 }
 
+function begin(delivery: Delivery, { stream, last: settled }: StreamPosition): void {
+  Object.assign(delivery, { stream, settled });
+}
+
 /** A consumer that the server has lost, by its disk or by an operator's hand, is made again behind what was settled. */
 async function ensureConsumer(link: NatsLink, delivery: Delivery): Promise<void> {
   const { name, request } = delivery;
   await link.ensureStream();
+  const first = link.first();
+  if (delivery.stream === undefined && first !== undefined) begin(delivery, first);
   const { stream } = await link.position();
   // A stream that was made anew counts from 1 again, and nothing in it was delivered yet.
   if (stream !== delivery.stream) Object.assign(delivery, { stream, settled: 0 });

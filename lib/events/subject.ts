@@ -2,7 +2,7 @@
 export const SUBJECT_ROOT = "reeve";
 
 /** The longest subject, in characters. */
-export const MAX_SUBJECT_LENGTH = 255;
+const MAX_SUBJECT_LENGTH = 255;
 
 const TOKEN = /^[A-Za-z0-9_-]+$/;
 const MAX_KEY_LENGTH = 100;

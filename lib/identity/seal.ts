@@ -1,7 +1,6 @@
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { createPrivateFile } from "../sign/key-file.ts";
-import { readPrivateFile } from "./private-file.ts";
+import { createPrivateFile, readPrivateFile } from "../files/private-file.ts";
 
 /** Seals what replicas keep in their database and the database's readers must not see. */
 export type SealingKey = KeyObject;

@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { PrivateFileError } from "../files/private-file.ts";
 import type { Authority } from "./authority.ts";
-import { PrivateFileError } from "./private-file.ts";
 import { service, testAuthority, testMaterial } from "./testdata/certificates.ts";
 import {
   createTlsHolder,

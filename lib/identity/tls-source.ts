@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { createSecureContext } from "node:tls";
-import { PrivateFileError, readPrivateFile } from "./private-file.ts";
+import { PrivateFileError, readPrivateFile } from "../files/private-file.ts";
 
 /** What one side of a TLS connection shows and trusts, in PEM form. */
 export interface TlsMaterial {

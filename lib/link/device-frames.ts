@@ -10,6 +10,7 @@ import {
   type LinkResponse,
   LinkResponseSchema,
 } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { errorBytes } from "../fault/error-bytes.ts";
 import type { Shape, Shapes } from "./framed.ts";
 
 /** What the small fields of an item count. Both sides count alike: see Shape.sizeOf. */
@@ -52,7 +53,12 @@ export const eventShape: Shape<LinkResponse, Event> = {
       case "output":
         return event.value.data.length + SMALL_BYTES;
       case "finished":
-        return event.value.output.length + event.value.message.length + signedBytes(event.value.receipt);
+        return (
+          event.value.output.length +
+          event.value.message.length +
+          errorBytes(event.value.error) +
+          signedBytes(event.value.receipt)
+        );
       case "hello":
         return envelopeBytes(event.value.manifest);
       default:

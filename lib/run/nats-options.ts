@@ -1,8 +1,10 @@
 import { ConfigError } from "../config/config.ts";
 import type { EventLogger } from "../events/bus.ts";
 import type { NatsOptions } from "../events/nats-connection.ts";
-import { readPrivateFile } from "../identity/private-file.ts";
+import { readPrivateFile } from "../files/private-file.ts";
+import { isLoopback } from "../serve/loopback.ts";
 import { type NatsSettings, natsKeys } from "./nats-keys.ts";
+import { secretIn } from "./secret-file.ts";
 
 /**
  * How to connect to the NATS servers of the settings; undefined where they name none. Throws ConfigError for settings that
@@ -15,17 +17,21 @@ export function natsOptions(settings: NatsSettings, name: string, logger: EventL
   const servers = natsUrl.split(",").map((server) => server.trim());
   const problems = [...problemsOf(settings), ...servers.flatMap((server) => problemsOfServer(server, settings))];
   if (problems.length > 0) throw new ConfigError(problems);
-  if (natsCredsFile !== undefined) readPrivateFile(natsCredsFile); // before the bus reads it, which does not look at modes
   if (settings.natsKeyFile !== undefined) readPrivateFile(settings.natsKeyFile);
   return {
     servers,
     name,
     logger,
     ...(natsUser !== undefined && { user: natsUser }),
-    ...(natsPasswordFile !== undefined && { pass: readPrivateFile(natsPasswordFile).replace(/\r?\n$/, "") }),
-    ...(natsCredsFile !== undefined && { credsFile: natsCredsFile }),
+    ...(natsPasswordFile !== undefined && { pass: passwordIn(natsPasswordFile, logger) }),
+    ...(natsCredsFile !== undefined && { creds: secretIn(natsCredsFile, logger) }),
     ...(servers.some((server) => isSecure(server, settings)) && { tls: tlsOf(settings) }),
   };
+}
+
+function passwordIn(path: string, logger: EventLogger): () => string {
+  const read = secretIn(path, logger);
+  return () => read().replace(/\r?\n$/, "");
 }
 
 function tlsOf({ natsCaFile, natsCertFile, natsKeyFile }: NatsSettings): NonNullable<NatsOptions["tls"]> {
@@ -73,8 +79,4 @@ function problemsOfServer(server: string, settings: NatsSettings): string[] {
 
 function isSecure(server: string, { natsCaFile, natsCertFile }: NatsSettings): boolean {
   return natsCaFile !== undefined || natsCertFile !== undefined || server.startsWith("tls://");
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host);
 }

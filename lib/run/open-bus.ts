@@ -6,14 +6,12 @@ import type { NatsSettings } from "./nats-keys.ts";
 import { natsOptions } from "./nats-options.ts";
 
 /**
- * The bus that a process is configured for: NATS, or one within the process. What the NATS server does not give is
- * logged. Rejects NOT_READY where the server cannot be used, and as `natsOptions` throws.
+ * The bus that a process is configured for: NATS, or one within the process. What the NATS server does not give is logged,
+ * and so is that there is none: then the bus connects when it comes. Rejects NOT_READY where a server is there that cannot
+ * be used, and as `natsOptions` throws.
  */
 export async function openBus(settings: NatsSettings, name: string, logger: Logger): Promise<EventBus> {
   const options = natsOptions(settings, name, logger);
   if (options === undefined) return createInProcessBus({ logger });
-  const bus = await createNatsBus(options);
-  const { server, degraded } = bus.status();
-  for (const sentence of degraded) logger.warn({ server }, `NATS gives less than it could: ${sentence}`);
-  return bus;
+  return createNatsBus(options);
 }

@@ -14,7 +14,7 @@ export const probeKeys = {
     min: 0,
     max: 65535,
     optional: true,
-    doc: "Cleartext port for probes and Prometheus; 0 takes any. Unset: there is none.",
+    doc: "Cleartext port for probes and Prometheus; 0 takes any. Unset: none, and /metrics is on the main port.",
   },
 } as const satisfies ConfigSpec;
 

@@ -1,3 +1,4 @@
+import { EventEmitter } from "node:events";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,7 +17,7 @@ import { staticTls, type TlsMaterial } from "../identity/tls-source.ts";
 import { createServiceTransport } from "../serve/client.ts";
 import { principalOf } from "../serve/context.ts";
 import { Echo } from "../serve/echo.fixture.ts";
-import { type ProcessOptions, type RunningService, runService, type Service } from "./run-service.ts";
+import { type ProcessOptions, type RunningService, runService, type Service, untilSignal } from "./run-service.ts";
 
 const POLICY = service("policy");
 const DEVICE = device("dev-0123456789abcdef");
@@ -157,6 +158,18 @@ test("half of the TLS settings is refused by name", async () => {
   await expect(start(half)).rejects.toThrow("REEVE_TLS_CA_FILE");
 });
 
+test("metrics are on the main port only where there is no probe port", async () => {
+  const metricsAt = (url: string): Promise<number> => fetch(`${url}/metrics`).then(({ status }) => status);
+  const { server } = await start();
+  expect(await metricsAt(server.url)).toBe(200);
+  await running?.close();
+  const [probePort = 0] = await freePorts(1);
+  const { server: probed } = await start({ probePort });
+  expect(await metricsAt(probed.url)).toBe(404);
+  expect(await metricsAt(`http://127.0.0.1:${probePort}`)).toBe(200);
+  expect((await fetch(`${probed.url}/healthz`)).status).toBe(200);
+});
+
 test("the probe port is cleartext, anywhere, and follows the drain to the end", async () => {
   let isClosing = false;
   const held = Promise.withResolvers<void>();
@@ -174,4 +187,16 @@ test("the probe port is cleartext, anywhere, and follows the drain to the end", 
   held.resolve();
   await closed;
   await expect(health()).rejects.toThrow();
+});
+
+test("a service that cannot be closed keeps nothing else open, and whoever ends it hears of it", async () => {
+  const [port = 0] = await freePorts(1);
+  await start({ probePort: port }, { close: async () => Promise.reject(new Error("the database is away")) });
+  const failing = running;
+  running = undefined;
+  const signals = new EventEmitter() as NodeJS.Process;
+  const ended = untilSignal(failing ?? echoing, signals);
+  signals.emit("SIGTERM");
+  await expect(ended).rejects.toThrow("did not close cleanly");
+  await expect(fetch(`http://127.0.0.1:${port}/healthz`)).rejects.toThrow();
 });

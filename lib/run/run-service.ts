@@ -65,7 +65,7 @@ export interface ProcessOptions extends TlsSettings, ProbeSettings, NatsSettings
 /** A service that is being served. */
 export interface RunningService {
   server: Server;
-  /** Drains the server, then closes the service. Safe to repeat. */
+  /** Drains the server, then closes the service. Rejects where a part could not be closed; the others are. Safe to repeat. */
   close(): Promise<void>;
 }
 
@@ -94,18 +94,32 @@ export async function runService(options: ProcessOptions): Promise<RunningServic
     authenticate: authenticatorOf(options, service, trustDomain, oidc),
     logger,
     metrics,
+    showMetrics: options.probePort === undefined,
     ...(service.fallback === undefined ? {} : { fallback: service.fallback }),
   });
   const probe = await openProbe(options, server, logger);
   logger.info({ url: server.url, probe: probe?.url }, "ready");
   let closing: Promise<void> | undefined;
-  const close = async () => {
+  const closeAll = async () => {
+    // Whatever fails to close, the rest is closed.
+    await using parts = new AsyncDisposableStack();
+    parts.defer(() => files?.close());
+    parts.defer(() => bus.close());
+    // After the server, because who watches it sees the drain there.
+    parts.defer(() => probe?.close());
     // Together: the server waits for streams that only the service ends, the service for calls that the server answers.
-    await Promise.all([server.close(), service.close()]);
-    await probe?.close(); // last, because who watches it sees the drain there
-    await bus.close();
-    files?.close();
-    logger.info("stopped");
+    const ends = await Promise.allSettled([server.close(), service.close()]);
+    const failures = ends.flatMap((end) => (end.status === "rejected" ? [end.reason] : []));
+    if (failures.length > 0) throw new AggregateError(failures, `the ${options.name} service did not close cleanly`);
+  };
+  const close = async () => {
+    try {
+      await closeAll();
+      logger.info("stopped");
+    } catch (err: unknown) {
+      logger.error({ err }, "stopped, and not everything could be closed");
+      throw err;
+    }
   };
   return { server, close: () => (closing ??= close()) };
 }
@@ -131,14 +145,17 @@ function openProbe({ probeHost, probePort }: ProcessOptions, { health, metrics }
   return createProbe({ ...(probeHost !== undefined && { host: probeHost }), port: probePort, health, metrics, logger });
 }
 
-/** Runs until a signal asks for the end: SIGTERM or SIGINT drains, a second one leaves at once. */
+/**
+ * Runs until a signal asks for the end: SIGTERM or SIGINT drains, a second one leaves at once. Rejects with what went wrong
+ * in the end, so that the process does not say that all is well.
+ */
 export function untilSignal(running: { close(): Promise<void> }, signals: NodeJS.Process): Promise<void> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     let asked = false;
     const onSignal = () => {
       if (asked) signals.exit(130);
       asked = true;
-      void running.close().then(resolve);
+      running.close().then(resolve, reject);
     };
     signals.on("SIGTERM", onSignal);
     signals.on("SIGINT", onSignal);

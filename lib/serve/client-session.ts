@@ -1,6 +1,9 @@
 import type { ClientHttp2Stream, Http2Session } from "node:http2";
+import { connect as connectTcp, type Socket } from "node:net";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { Http2SessionManager } from "@connectrpc/connect-node";
 import { type ClientTlsOptions, connectTls } from "./client-tls.ts";
+import { connectWithin } from "./connect-timeout.ts";
 import { H2_SESSION_MEGABYTES } from "./limits.ts";
 
 /** How the HTTP/2 connections of a client are kept. Times are milliseconds. */
@@ -8,6 +11,7 @@ export interface SessionOptions extends ClientTlsOptions {
   baseUrl: string;
   pingIntervalMs: number;
   pingTimeoutMs: number;
+  connectTimeoutMs: number;
 }
 
 /** The HTTP/2 connection to one server, made anew when it is needed. */
@@ -19,6 +23,8 @@ export type Session = Pick<Http2SessionManager, "authority" | "request" | "notif
 interface Generation {
   manager: Http2SessionManager;
   streams: number;
+  /** Resolves when the connection is there and alive. Rejects where it cannot be had. */
+  prepare(): Promise<void>;
 }
 
 /**
@@ -27,15 +33,15 @@ interface Generation {
  */
 export function createSession(options: SessionOptions): Session {
   const retired = new Set<Generation>();
-  let current: Generation = { manager: createManager(options), streams: 0 };
+  let current = createGeneration(options);
   const endIfDone = (generation: Generation): void => {
     if (generation === current || generation.streams > 0) return;
     retired.delete(generation);
-    generation.manager.abort();
+    abort(generation.manager);
   };
   const stopListening = options.tls?.onChange(() => {
     const old = current;
-    current = { manager: createManager(options), streams: 0 };
+    current = createGeneration(options);
     retired.add(old);
     endIfDone(old);
   });
@@ -49,6 +55,7 @@ export function createSession(options: SessionOptions): Session {
         endIfDone(generation);
       };
       try {
+        await generation.prepare();
         const stream = await generation.manager.request(method, path, headers, requestOptions);
         survive(stream.session);
         stream.once("close", done);
@@ -63,10 +70,44 @@ export function createSession(options: SessionOptions): Session {
     },
     close() {
       stopListening?.();
-      for (const { manager } of [current, ...retired]) manager.abort();
+      for (const { manager } of [current, ...retired]) abort(manager);
       retired.clear();
     },
   };
+}
+
+/**
+ * All who want the connection wait together while it is made, or asked whether it lives. A manager that finds it dead while
+ * others wait for the next one forgets both: they would wait for ever, and what becomes of theirs would end the process.
+ */
+function createGeneration(options: SessionOptions): Generation {
+  const manager = createManager(options);
+  let preparing: Promise<void> | undefined;
+  const connect = async (): Promise<void> => {
+    if ((await manager.connect()) === "error") throw manager.error() ?? connectionClosed();
+  };
+  return {
+    manager,
+    streams: 0,
+    prepare() {
+      preparing ??= connect().finally(() => {
+        preparing = undefined;
+      });
+      return preparing;
+    },
+  };
+}
+
+/**
+ * With a reason of our own: a manager that is aborted without one in the moment of its connection turns round and round for
+ * ever in its wait for that connection, and holds the whole process.
+ */
+function abort(manager: Http2SessionManager): void {
+  manager.abort(connectionClosed());
+}
+
+function connectionClosed(): ConnectError {
+  return new ConnectError("the connection was closed", Code.Unavailable);
 }
 
 const surviving = new WeakSet<Http2Session>();
@@ -82,15 +123,23 @@ function survive(session: Http2Session | undefined): void {
 }
 
 function createManager(options: SessionOptions): Http2SessionManager {
-  const { baseUrl, pingIntervalMs, pingTimeoutMs } = options;
+  const { baseUrl, pingIntervalMs, pingTimeoutMs, connectTimeoutMs } = options;
   const url = new URL(baseUrl);
+  const connect = (): Socket =>
+    url.protocol === "https:"
+      ? connectWithin(connectTls(url, options, ["h2"]), "secureConnect", connectTimeoutMs)
+      : connectWithin(connectTcp(addressOf(url)), "connect", connectTimeoutMs);
   return new Http2SessionManager(
     baseUrl,
     { pingIntervalMs, pingTimeoutMs },
     {
       maxSessionMemory: H2_SESSION_MEGABYTES,
       settings: { initialWindowSize: 1024 * 1024 },
-      ...(url.protocol === "https:" && { createConnection: () => connectTls(url, options, ["h2"]) }),
+      createConnection: connect,
     },
   );
+}
+
+function addressOf({ hostname, port }: URL): { host: string; port: number } {
+  return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 80) };
 }

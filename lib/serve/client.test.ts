@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { faultDetail } from "../fault/fault.ts";
+import { callOf } from "./call.ts";
 import { createServiceTransport, inMemoryTransport, type ServiceTransportOptions } from "./client.ts";
-import { principalOf, requestIdOf } from "./context.ts";
+import { principalOf } from "./context.ts";
 import { Echo } from "./echo.fixture.ts";
 import { type EchoServer, people, startEcho } from "./server.fixture.ts";
 
@@ -69,7 +70,7 @@ describe("in memory", () => {
           router.service(Echo, {
             say: (request, context) => {
               if (request.text === "boom") throw new Error("password is hunter2");
-              return { text: principalOf(context).id, words: [requestIdOf(context)] };
+              return { text: principalOf(context).id, words: [callOf(context.values).requestId] };
             },
             async *down(request) {
               yield request;

@@ -29,6 +29,8 @@ export interface ServiceTransportOptions extends ClientTlsOptions {
   pingIntervalMs?: number;
   /** And given up after so long without an answer. Default 5 s. */
   pingTimeoutMs?: number;
+  /** How long it may take until the server is there, with TLS until the end of the handshake. Default 10 s. */
+  connectTimeoutMs?: number;
 }
 
 /** A transport that can be closed. It reconnects by itself and does not keep the process alive while idle. */
@@ -63,8 +65,8 @@ export function createServiceTransport(options: ServiceTransportOptions): Servic
     const { agent, close } = createTlsAgent(options);
     return closable(createConnectTransport({ ...common, httpVersion, nodeOptions: { agent } }), close);
   }
-  const { pingIntervalMs = 10_000, pingTimeoutMs = 5_000 } = options;
-  const sessionManager = createSession({ ...options, pingIntervalMs, pingTimeoutMs });
+  const { pingIntervalMs = 10_000, pingTimeoutMs = 5_000, connectTimeoutMs = 10_000 } = options;
+  const sessionManager = createSession({ ...options, pingIntervalMs, pingTimeoutMs, connectTimeoutMs });
   const create = protocol === "grpc" ? createGrpcTransport : createConnectTransport;
   return closable(create({ ...common, httpVersion, sessionManager }), sessionManager.close);
 }

@@ -7,6 +7,7 @@ import { fault } from "../fault/fault.ts";
 import type { TlsSource } from "../identity/tls-source.ts";
 import type { NodeHandler } from "./adapter.ts";
 import { H2_SESSION_MEGABYTES, type Limits } from "./limits.ts";
+import { isLoopback } from "./loopback.ts";
 
 /** Bytes on the way at a time. The default of 64 KiB stalls a large message for a round trip each 64 KiB. */
 const STREAM_WINDOW = 1024 * 1024;
@@ -81,7 +82,7 @@ function http2Options(limits: Limits): http2.ServerOptions {
  * Throws INVALID_INPUT for a host other than loopback unless it is allowed: tokens would cross the network in cleartext.
  */
 export function assertCleartextAllowed(host: string, isAllowed: boolean): void {
-  if (isAllowed || host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host)) return;
+  if (isAllowed || isLoopback(host)) return;
   const message =
     `refusing to listen on ${host} in cleartext, where others could read tokens off the network; ` +
     "set a certificate for TLS, listen on 127.0.0.1, or allow plaintext where something else encrypts the way";

@@ -17,19 +17,21 @@ export interface PlainOptions {
   authenticate: Authenticate;
   fallback: Fallback | undefined;
   health: HealthState;
-  metrics: Metrics;
+  /** What /metrics shows to anyone; undefined where that path is nobody's. */
+  metrics: Metrics | undefined;
   logger: Logger;
   newRequestId: () => string;
   /** Aborted when the server is done waiting for a drain. */
   shutdownSignal: AbortSignal;
 }
 
-/** Serves /healthz and /metrics to anyone, and everything else through the fallback, logged like an RPC. */
+/** Serves /healthz, and /metrics where there are any, to anyone, and everything else through the fallback, logged like an RPC. */
 export function createPlainHandler(options: PlainOptions): NodeHandler {
+  const { health, metrics } = options;
   return (request, response) => {
     const path = pathOf(request.url);
-    if (path === "/healthz") return sendHealth(response, options.health);
-    if (path === "/metrics") return void sendMetrics(response, options.metrics.registry);
+    if (path === "/healthz") return sendHealth(response, health);
+    if (path === "/metrics" && metrics !== undefined) return void sendMetrics(response, metrics.registry);
     void serve(request, response, path, options);
   };
 }

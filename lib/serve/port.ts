@@ -6,6 +6,7 @@ import { type Drain, prepareDrain } from "./drain.ts";
 import { keepAlive } from "./keepalive.ts";
 import type { Limits } from "./limits.ts";
 import { createH1, createH2, listen } from "./listener.ts";
+import { followPeers } from "./peers.ts";
 import { serveBoth, serveBothSecurely } from "./sniff.ts";
 
 /** How a port is opened. */
@@ -36,6 +37,7 @@ export async function openPort({ host, port, handler, limits, logger, tls }: Por
   h2.on("sessionError", (error) => logger.debug({ err: error }, "HTTP/2 session failed"));
   h1.on("tlsClientError", (error: Error) => logger.debug({ err: error }, "TLS handshake failed"));
   const undecided = tls === undefined ? serveBoth(h1, h2, limits.sniffTimeoutMs) : serveBothSecurely(h1, h2);
+  if (tls !== undefined) followPeers({ h1, h2, tls, logger });
   const drain = prepareDrain({ h1, h2, undecided });
   await listen(h1, port, host);
   const bound = (h1.address() as AddressInfo).port;

@@ -45,6 +45,8 @@ export interface ServerOptions {
   logger: Logger;
   /** Default: new ones, with the process's. */
   metrics?: Metrics;
+  /** Whether anyone may read them at /metrics of this port. Default true; false where a probe port serves them. */
+  showMetrics?: boolean;
   /** False: RPCs and plain paths are refused with NOT_READY, health says NOT_SERVING. Default: always true. */
   ready?: () => boolean;
   /** Who may call an RPC. Default: the RPC's own option. */
@@ -76,7 +78,7 @@ const LAST_WORDS_MS = 1000;
 
 /**
  * Listens on one port for Connect, gRPC and gRPC-Web over HTTP/1.1 and HTTP/2, with TLS or in cleartext, with reflection,
- * health, /healthz and /metrics. Rejects with INVALID_INPUT for a host that needs `tls` or `allowPlaintext`, and with
+ * health, /healthz and, unless told otherwise, /metrics. Rejects with INVALID_INPUT for a host that needs `tls` or `allowPlaintext`, and with
  * node's own error where the port cannot be had.
  */
 export async function createServer(options: ServerOptions): Promise<Server> {
@@ -109,6 +111,7 @@ interface Parts {
 
 function createHandler(options: ServerOptions, { limits, metrics, health, shutdownSignal }: Parts): NodeHandler {
   const { authenticate, logger, fallback, access = accessFromOption, newRequestId = randomUUID } = options;
+  const shown = (options.showMetrics ?? true) ? metrics : undefined;
   const prepared = prepareRoutes(
     (router) => {
       options.routes(router);
@@ -131,7 +134,15 @@ function createHandler(options: ServerOptions, { limits, metrics, health, shutdo
   prepared.routes(router);
   return createAdapter({
     handlers: router.handlers,
-    fallback: createPlainHandler({ authenticate, fallback, health, metrics, logger, newRequestId, shutdownSignal }),
+    fallback: createPlainHandler({
+      authenticate,
+      fallback,
+      health,
+      metrics: shown,
+      logger,
+      newRequestId,
+      shutdownSignal,
+    }),
     onLost: (path, cause) => logger.debug({ path, err: cause }, "the answer could not be written"),
   });
 }

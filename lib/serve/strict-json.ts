@@ -8,7 +8,7 @@ import { type JsonLimits, type JsonViolation, pathOf, type Scan, scanDocument } 
 export type { JsonLimits, JsonRule, JsonViolation } from "./json-scanner.ts";
 
 /** The limits where none are given. */
-export const defaultJsonLimits: JsonLimits = Object.freeze({ maxBytes: 1024 * 1024, maxDepth: 32, maxKeys: 1000 });
+const defaultJsonLimits: JsonLimits = Object.freeze({ maxBytes: 1024 * 1024, maxDepth: 32, maxKeys: 1000 });
 
 /**
  * Checks one JSON document (RFC 8259, I-JSON of RFC 7493 for strings and keys) before anything is built from it. Refuses

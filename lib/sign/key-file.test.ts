@@ -2,7 +2,8 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createKeyFile, KeyFileError, loadKeyFile, loadOrCreateKeyFile } from "./key-file.ts";
+import { PrivateFileError } from "../files/private-file.ts";
+import { createKeyFile, loadKeyFile, loadOrCreateKeyFile } from "./key-file.ts";
 import { generateSigningKey, signingKeyToPem } from "./keys.ts";
 
 let folder = "";
@@ -37,11 +38,20 @@ describe("createKeyFile", () => {
 });
 
 describe("loadKeyFile", () => {
-  it("refuses a file that group or world may read or write", async () => {
+  it("refuses a file that others may read or write", async () => {
     await createKeyFile(path, generateSigningKey());
-    for (const mode of [0o640, 0o604, 0o620, 0o644]) {
+    for (const mode of [0o604, 0o602, 0o644]) {
       await chmod(path, mode);
       await expect(loadKeyFile(path)).rejects.toThrow(`open to others (mode 0${mode.toString(8)})`);
+    }
+  });
+
+  it("takes a file that its group may use: a volume's group gets that when it is mounted again", async () => {
+    const key = generateSigningKey();
+    await createKeyFile(path, key);
+    for (const mode of [0o440, 0o660]) {
+      await chmod(path, mode);
+      expect((await loadKeyFile(path)).keyId).toBe(key.keyId);
     }
   });
 
@@ -50,7 +60,7 @@ describe("loadKeyFile", () => {
     await symlink(path, join(folder, "link.pem"));
     expect((await loadKeyFile(join(folder, "link.pem"))).keyId).toBe((await loadKeyFile(path)).keyId);
     await chmod(path, 0o644);
-    await expect(loadKeyFile(join(folder, "link.pem"))).rejects.toThrow(KeyFileError);
+    await expect(loadKeyFile(join(folder, "link.pem"))).rejects.toThrow(PrivateFileError);
   });
 
   it("says what is wrong with a missing, damaged or huge file, without showing its content", async () => {
@@ -59,7 +69,7 @@ describe("loadKeyFile", () => {
     for (const content of ["", "secret", half, "s".repeat(20_000)]) {
       await writeFile(path, content, { mode: 0o600 });
       const error = await loadKeyFile(path).catch((e: unknown) => e);
-      expect(error).toBeInstanceOf(KeyFileError);
+      expect(error).toBeInstanceOf(PrivateFileError);
       if (content) expect(String(error)).not.toContain(content.slice(0, 6));
     }
   });
@@ -81,7 +91,7 @@ describe("loadOrCreateKeyFile", () => {
 
   it("does not replace a damaged key", async () => {
     await writeFile(path, "damaged", { mode: 0o600 });
-    await expect(loadOrCreateKeyFile(path)).rejects.toThrow(KeyFileError);
+    await expect(loadOrCreateKeyFile(path)).rejects.toThrow(PrivateFileError);
     expect(await readFile(path, "utf8")).toBe("damaged");
   });
 });

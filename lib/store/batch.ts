@@ -1,4 +1,5 @@
 import { sql, type Transaction } from "kysely";
+import { beginTransaction } from "./begin.ts";
 import { type Database, dialectOf, walSyncOf } from "./database.ts";
 import { runDirectly } from "./direct.ts";
 import { asksForRetry, CommitUnknown, DatabaseUnreachable } from "./postgres-errors.ts";
@@ -25,8 +26,13 @@ export type BatchEnd =
 
 /** Runs batches of jobs. */
 export interface Batches<T> {
-  /** Runs jobs one after another in one transaction. Never rejects. */
-  run(jobs: readonly Job<T>[]): Promise<BatchEnd>;
+  /**
+   * Runs jobs one after another in one transaction. Never rejects.
+   *
+   * @param apart each job has a savepoint, so that one that fails is rolled back alone; its settle then tells its error.
+   *   Costs two statements a job. Default false.
+   */
+  run(jobs: readonly Job<T>[], apart?: boolean): Promise<BatchEnd>;
   /** Brings a committed batch to the disk, where its jobs wait for that and COMMIT has not done it. */
   sync(jobs: readonly Job<T>[]): Promise<void>;
 }
@@ -46,13 +52,13 @@ export function createBatches<T>(db: Database<T>, lock: string | undefined): Bat
   }
 
   /** Resolves with undefined where another try may help. */
-  async function attempt(jobs: readonly Job<T>[], triesLeft: number): Promise<BatchEnd | undefined> {
+  async function attempt(jobs: readonly Job<T>[], apart: boolean, triesLeft: number): Promise<BatchEnd | undefined> {
     let begun = false;
     try {
-      const settles = await db.transaction().execute(async (trx) => {
+      const settles = await beginTransaction(db).execute(async (trx) => {
         await begin(trx, jobs);
         begun = true;
-        return runInOrder(trx, jobs);
+        return runInOrder(trx, jobs, apart ? runApart : runTogether);
       });
       return { kind: "committed", settles };
     } catch (error: unknown) {
@@ -65,9 +71,9 @@ export function createBatches<T>(db: Database<T>, lock: string | undefined): Bat
   }
 
   return {
-    async run(jobs) {
+    async run(jobs, apart = false) {
       for (let triesLeft = MAX_TRIES; ; triesLeft--) {
-        const end = await attempt(jobs, triesLeft);
+        const end = await attempt(jobs, apart, triesLeft);
         if (end !== undefined) return end;
       }
     },
@@ -86,10 +92,31 @@ async function takeLock<T>(trx: Transaction<T>, name: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(${key})`.execute(trx);
 }
 
-async function runInOrder<T>(trx: Transaction<T>, jobs: readonly Job<T>[]): Promise<Settle[]> {
+async function runInOrder<T>(
+  trx: Transaction<T>,
+  jobs: readonly Job<T>[],
+  run: (trx: Transaction<T>, job: Job<T>) => Promise<Settle>,
+): Promise<Settle[]> {
   const settles: Settle[] = [];
-  for (const job of jobs) settles.push(await job.run(trx));
+  for (const job of jobs) settles.push(await run(trx, job));
   return settles;
+}
+
+const runTogether = <T>(trx: Transaction<T>, job: Job<T>): Promise<Settle> => job.run(trx);
+
+async function runApart<T>(trx: Transaction<T>, job: Job<T>): Promise<Settle> {
+  await sql`savepoint job`.execute(trx);
+  try {
+    const settle = await job.run(trx);
+    await sql`release savepoint job`.execute(trx);
+    return settle;
+  } catch (error: unknown) {
+    // These are about the whole transaction.
+    if (error instanceof DatabaseUnreachable || asksForRetry(error)) throw error;
+    await sql`rollback to savepoint job`.execute(trx);
+    await sql`release savepoint job`.execute(trx);
+    return () => job.fail(error);
+  }
 }
 
 function isWaitedFor<T>(job: Job<T>): boolean {

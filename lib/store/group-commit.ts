@@ -56,7 +56,7 @@ const LAZY_DELAY_MS = 10;
 
 /**
  * Gathers the jobs of one turn of the event loop into one transaction, without a savepoint for each: two statements a
- * job would cost more than the rare batch with a failing job, which is rolled back and run again job by job.
+ * job would cost more than the rare batch with a failing job, which is rolled back and run again with them.
  */
 export function createGroupCommit<T>(db: Database<T>, options: GroupCommitOptions = {}): GroupCommit<T> {
   const onLazyError = options.onLazyError ?? ((error: Error) => process.emitWarning(error));
@@ -126,9 +126,13 @@ function createQueue<T>(commitBatch: (jobs: readonly Job<T>[]) => Promise<Settle
   };
 }
 
-/** Runs the jobs in one transaction, or one by one where one of them fails. Each job's outcome is in the result. */
+/**
+ * Runs the jobs in one transaction; where one of them fails, again in one that keeps them apart, and where even that cannot
+ * be committed one by one. Each job's outcome is in the result.
+ */
 async function commit<T>(batches: Batches<T>, jobs: readonly Job<T>[]): Promise<Settle[]> {
-  const end = await batches.run(jobs);
+  let end = await batches.run(jobs);
+  if (end.kind === "job_failed" && jobs.length > 1) end = await batches.run(jobs, true);
   if (end.kind === "job_failed" && jobs.length > 1) return commitEach(batches, jobs);
   if (end.kind !== "committed") return jobs.map((job) => () => job.fail(end.error));
   try {

@@ -1,5 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import { type Migration as KyselyMigration, Migrator } from "kysely/migration";
+import { beginTransaction } from "./begin.ts";
 import { dialectOf } from "./dialect.ts";
 
 /**
@@ -28,7 +29,7 @@ const MIGRATION_TABLE = "kysely_migration";
  * the work, the others wait. Rejects, and changes nothing, when the database holds a migration that is not in the list.
  */
 export async function migrate<T>(db: Kysely<T>, options: MigrateOptions): Promise<void> {
-  await db.transaction().execute(async (trx) => {
+  await beginTransaction(db).execute(async (trx) => {
     if (dialectOf(trx) === "postgres") await lockSchema(trx, options.schema);
     await refuseNewer(trx, options);
     await runPending(trx, options);

@@ -52,27 +52,41 @@ async function cut(on: Database<NoteTables>, statement: string): Promise<void> {
   });
 }
 
-test("runs the batches of all replicas one after another under a lock", async () => {
-  const replicas = await Promise.all([1, 2, 3].map(open));
-  const locked = replicas.map((replica) => createGroupCommit(replica, { lock: "counter" }));
-  await note(1).execute(db);
-  const size = async (trx: Database<TagTables>) =>
-    (
-      await trx
-        .selectFrom("tags")
-        .select((eb) => eb.fn.countAll<number>().as("n"))
-        .executeTakeFirstOrThrow()
-    ).n;
-  // Reads before it writes: two at a time would write the same number.
-  const count = (on: GroupCommit<TagTables>) =>
-    on.write(async (trx) => {
-      const name = String(await size(trx));
-      await trx.insertInto("tags").values({ seq: undefined, note: 1, name }).execute();
-    });
-  await Promise.all(Array.from({ length: 60 }, (_, i) => count(locked[i % 3] ?? writes)));
-  const rows = await db.selectFrom("tags").select("name").orderBy("seq").execute();
-  expect(rows.map((row) => row.name)).toEqual(Array.from({ length: 60 }, (_, i) => String(i)));
-  await Promise.all(locked.map((group) => group.close()));
+test.each(["read committed", "repeatable read", "serializable"])(
+  "runs the batches of all replicas one after another under a lock, where %s is the default",
+  async (isolation) => {
+    await sql`alter database ${sql.id(new URL(url).pathname.slice(1))} set default_transaction_isolation = ${sql.lit(isolation)}`.execute(
+      db,
+    );
+    const replicas = await Promise.all([1, 2, 3].map(open));
+    const locked = replicas.map((replica) => createGroupCommit(replica, { lock: "counter" }));
+    await note(1).execute(db);
+    const size = async (trx: Database<TagTables>) =>
+      (
+        await trx
+          .selectFrom("tags")
+          .select((eb) => eb.fn.countAll<number>().as("n"))
+          .executeTakeFirstOrThrow()
+      ).n;
+    // Reads before it writes: two at a time would write the same number.
+    const count = (on: GroupCommit<TagTables>) =>
+      on.write(async (trx) => {
+        const name = String(await size(trx));
+        await trx.insertInto("tags").values({ seq: undefined, note: 1, name }).execute();
+      });
+    await Promise.all(Array.from({ length: 60 }, (_, i) => count(locked[i % 3] ?? writes)));
+    const rows = await db.selectFrom("tags").select("name").orderBy("seq").execute();
+    expect(rows.map((row) => row.name)).toEqual(Array.from({ length: 60 }, (_, i) => String(i)));
+    await Promise.all(locked.map((group) => group.close()));
+  },
+);
+
+test("brings a new database up to date once where many open it at once, and repeatable read is the default", async () => {
+  url = await server().newDatabase();
+  const name = new URL(url).pathname.slice(1);
+  await sql`alter database ${sql.id(name)} set default_transaction_isolation = 'repeatable read'`.execute(db);
+  const replicas = await Promise.all([1, 2, 3, 4].map(open));
+  for (const replica of replicas) expect(await ids(replica)).toEqual([]);
 });
 
 test("does not wait for the lock of another name, or of another schema", async () => {
@@ -200,4 +214,42 @@ test("loses no acknowledged row when the server is killed", { timeout: 60_000 },
   }
   const stored = new Set(await ids());
   expect(acknowledged.filter((id) => !stored.has(id))).toEqual([]);
+});
+
+test("neighbours of jobs that fail still share one commit", async () => {
+  const transaction = (id: number) =>
+    writes.write(async (trx) => {
+      await note(id).execute(trx);
+      return (await sql<{ xid: string }>`select pg_current_xact_id()::text as xid`.execute(trx)).rows[0]?.xid;
+    });
+  const twice = insert(1);
+  const results = await Promise.allSettled([
+    twice,
+    transaction(2),
+    insert(1),
+    transaction(3),
+    insert(2),
+    transaction(4),
+  ]);
+  expect(results.map(({ status }) => status)).toEqual([
+    "fulfilled",
+    "fulfilled",
+    "rejected",
+    "fulfilled",
+    "rejected",
+    "fulfilled",
+  ]);
+  const xids = [1, 3, 5].map((n) => (results[n]?.status === "fulfilled" ? results[n].value : undefined));
+  expect(new Set(xids).size).toBe(1);
+  expect(await ids()).toEqual([1, 2, 3, 4]);
+});
+
+test("a job that goes on after a failed statement rejects, and harms no neighbour", async () => {
+  const swallowing = writes.write(async (trx) => {
+    await note(5).execute(trx);
+    await sql`select 1 / 0`.execute(trx).catch(() => undefined);
+  });
+  const results = await Promise.allSettled([insert(1), swallowing, insert(2)]);
+  expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  expect(await ids()).toEqual([1, 2]);
 });

@@ -38,6 +38,7 @@ export async function runDeviceAgent(
   const settings = readConfig(deviceEnvironment, enrolled.env);
   const config = configOf(settings);
   const grantKeys = await grantKeysOf(settings);
+  const keyringVersion = BigInt(enrolled.enrolment?.keyringVersion ?? 0);
   const schemaDigests = new Map(loadCatalogue().tools.map((tool) => [tool.name, tool.schemaDigest]));
   const urls = parseRegistryUrls(settings.registryUrl, deviceEnvironment.registryUrl.name);
   const { stateDir, heartbeat: heartbeatMs, trustDomain, port } = settings;
@@ -46,7 +47,7 @@ export async function runDeviceAgent(
   const expired = Promise.withResolvers<never>();
   expired.promise.catch(() => undefined); // whoever waits for it hears of it
   const create = async ({ logger, tls }: { logger: Logger; tls: TlsSource | undefined }) => {
-    const agent = await createDeviceAgent({ config, grantKeys, schemaDigests, logger, env });
+    const agent = await createDeviceAgent({ config, grantKeys, keyringVersion, schemaDigests, logger, env });
     if (urls.length === 0) return agent;
     const attached = await attachedAgent(agent, { urls, stateDir, heartbeatMs, tls, trustDomain, logger });
     if (files === undefined) return attached;

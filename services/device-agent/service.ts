@@ -38,6 +38,8 @@ export interface DeviceAgentOptions {
   config: DeviceAgentConfig;
   /** The keys that sign grants, to begin with: the device follows to newer ones, and keeps those it followed to. */
   grantKeys: readonly VerifyKey[];
+  /** The version of the keyring that these are from: only newer ones are followed to. Default 0: not known. */
+  keyringVersion?: bigint;
   /** By tool: the digest of its input schema in the catalogue, in hex. */
   schemaDigests: ReadonlyMap<string, string>;
   logger: Logger;
@@ -134,7 +136,8 @@ async function openSelf(options: DeviceAgentOptions, now: () => number, parts: A
   const { config, env, logger } = options;
   const state = await openStateDir(config.stateDir);
   const { key } = await loadOrCreateKeyFile(state.keyFile);
-  const keyring = await openGrantKeyring({ file: state.grantKeysFile, pins: options.grantKeys });
+  const { grantKeys: pins, keyringVersion: pinnedVersion = 0n } = options;
+  const keyring = await openGrantKeyring({ file: state.grantKeysFile, pins, pinnedVersion });
   const services = parts.use(await openLocalServices(config.services ?? []));
   for (const { tool, why } of services.unavailable)
     logger.warn({ tool, why }, "a listed service offers less than it says");

@@ -5,15 +5,21 @@ import { usePostgres } from "./testing/test-policy.ts";
 // The tests of these files again, as they stand, with a PostgreSQL database for each state folder.
 let server: PostgresServer;
 
+/** How long starting and clearing away may take on a busy machine, in milliseconds. */
+const HOOK_MS = 180_000;
+
 usePostgres(() => server.newDatabase());
 beforeAll(async () => {
   server = await startPostgresServer();
-});
-afterAll(async () => server.close());
+}, HOOK_MS);
+// There is a database for each test by then, with a thousand files each.
+afterAll(async () => server.close(), HOOK_MS);
 
 await import("./service.test.ts");
 await import("./link.test.ts");
 await import("./approvals/approvals.test.ts");
+await import("./approvals/undecided.test.ts");
+await import("./approvals/release.test.ts");
 await import("./audit/audit.test.ts");
 await import("./decide/asked-again.test.ts");
 await import("./decide/fan-out.test.ts");

@@ -8,6 +8,7 @@ import { hearReplicas } from "./approvals/hear-replicas.ts";
 import { createNewestHold } from "./approvals/newest-hold.ts";
 import { type Audit, openAudit } from "./audit/audit.ts";
 import { createDeviceChangeRecorder, type DeviceChangeRecorder } from "./audit/device-changes.ts";
+import { createOutcomeStore } from "./audit/outcome-store.ts";
 import { createOutcomeRecorder, type OutcomeRecorder } from "./audit/outcomes.ts";
 import { policyLoadedRecord } from "./audit/policy-records.ts";
 import { DEFAULT_CHECKPOINT_DELAY_MS, DEFAULT_ISSUER, DEFAULT_RELOAD_MS, type PolicyConfig } from "./config.ts";
@@ -22,6 +23,7 @@ import { type KeyRing, openKeyRing } from "./keys/key-ring.ts";
 import { createKeyStore, type KeyStore } from "./keys/key-store.ts";
 import { createKeyRotator, type KeyRotator } from "./keys/rotate.ts";
 import { DEFAULT_POLICY_FILE } from "./rules/default-policy.ts";
+import type { Policy } from "./rules/policy.ts";
 import { openPolicySource, type PolicySource } from "./rules/policy-source.ts";
 import type { PolicyState } from "./state-dir.ts";
 import type { Storage } from "./storage.ts";
@@ -78,17 +80,32 @@ export async function openParts(options: PartsOptions): Promise<Parts> {
     now,
     newGrantId: () => randomHex(16),
   });
-  const approvals = await openApprovals({ storage, log: audit.log, minter, now, onError });
+  const policy = (): Policy => source.current().policy;
+  const judge = createJudge({ policy, blockReason, lookup: toolByName });
+  const outcomeStore = createOutcomeStore(db);
+  const approvals = await openApprovals({
+    storage,
+    sealing: options.state.sealing,
+    log: audit.log,
+    outcomes: outcomeStore,
+    policy,
+    judge,
+    minter,
+    isTrusted: (keyId) => keys.current().grantKeys.some((key) => key.keyId === keyId),
+    now,
+    onError,
+  });
   onClose(approvals.close);
   if (bus && storage.shared) onClose(await hearReplicas(bus, approvals.changes, onError));
-  const judge = createJudge({ policy: () => source.current().policy, blockReason, lookup: toolByName });
   const decisions = createDecisionStore(db);
   const authorizer = createAuthorizer({
     db,
     writes,
     judge,
     decisions,
+    outcomes: outcomeStore,
     approvals: approvals.store,
+    requests: approvals.requests,
     changes: approvals.changes,
     log: audit.log,
     outbox,
@@ -97,7 +114,7 @@ export async function openParts(options: PartsOptions): Promise<Parts> {
     newApprovalId: () => `apr-${randomHex(8)}`,
   });
   const onEnded = createHoldEnder({ newestHold: createNewestHold(db, decisions), ...approvals });
-  const outcomes = createOutcomeRecorder({ db, writes, log: audit.log, onEnded, now });
+  const outcomes = createOutcomeRecorder({ writes, store: outcomeStore, log: audit.log, onEnded, now });
   const deviceChanges = createDeviceChangeRecorder({ db, writes, log: audit.log, now });
   const shutdown = new AbortController();
   const recorders = { outcomes, deviceChanges };

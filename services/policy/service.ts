@@ -14,6 +14,7 @@ import { measureOutbox } from "../../lib/events/outbox-metric.ts";
 import type { LinkOpener } from "../../lib/link/opener.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { VerifyKey } from "../../lib/sign/keys.ts";
+import { createClosers } from "./closers.ts";
 import type { PolicyConfig } from "./config.ts";
 import { openParts } from "./parts.ts";
 import { createRandomHex } from "./random-hex.ts";
@@ -63,11 +64,7 @@ export interface PolicyService {
 export async function createPolicyService(options: PolicyServiceOptions): Promise<PolicyService> {
   const { config, logger, bus, now = Date.now, randomHex = createRandomHex() } = options;
   const onError = (err: unknown): void => logger.error({ err }, "policy failed");
-  const closers: (() => Promise<void>)[] = [];
-  const onClose = (closer: () => Promise<void>): void => void closers.push(closer);
-  const closeAll = async (): Promise<void> => {
-    for (const closer of closers.splice(0).reverse()) await closer();
-  };
+  const { add: onClose, closeAll } = createClosers();
   try {
     const state = await openPolicyState(config);
     const database = config.databaseUrl === undefined ? { path: state.databaseFile } : { url: config.databaseUrl };
@@ -95,7 +92,7 @@ export async function createPolicyService(options: PolicyServiceOptions): Promis
       origin: parts.keys.current().logName,
     };
   } catch (e: unknown) {
-    await closeAll();
+    await closeAll().catch(onError);
     throw e;
   }
 }

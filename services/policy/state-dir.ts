@@ -1,4 +1,4 @@
-import { chmod, mkdir } from "node:fs/promises";
+import { chmod, mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { loadSealingKey, type SealingKey } from "../../lib/identity/seal.ts";
 import type { PolicyConfig } from "./config.ts";
@@ -12,10 +12,13 @@ export interface PolicyState {
   sealing: SealingKey;
 }
 
+const OTHERS = 0o007;
+
 /** Makes policy's folder and its sealing key where they are missing, and closes the folder to everybody else. */
 export async function openPolicyState({ stateDir, sealingKeyFile }: PolicyConfig): Promise<PolicyState> {
   await mkdir(stateDir, { recursive: true, mode: 0o700 });
-  await chmod(stateDir, 0o700);
+  // One that only its group can enter stays: it may be a volume's, which belongs to root.
+  if (((await stat(stateDir)).mode & OTHERS) !== 0) await chmod(stateDir, 0o700);
   return {
     path: stateDir,
     databaseFile: join(stateDir, "policy.db"),

@@ -5,6 +5,7 @@ import type { Logger } from "../../lib/log/log.ts";
 import { dialectOf, openDatabase } from "../../lib/store/database.ts";
 import { createGroupCommit } from "../../lib/store/group-commit.ts";
 import { keepLease, leaseMigration } from "../../lib/store/lease.ts";
+import { createClosers } from "./closers.ts";
 import { type RecordedWrites, recordedWrites } from "./recorded-writes.ts";
 import { ALONE, type Sequencer } from "./sequencer.ts";
 import { type PolicyDatabase, type PolicyTables, policyMigrations } from "./tables.ts";
@@ -57,6 +58,11 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   const commits = createGroupCommit(db, { onLazyError: onError, lock: LOG_LOCK });
   const sequencer = shared ? keepLease({ db, name: SEQUENCER_LEASE, holder: replicaId, onError }) : ALONE;
   const relay = bus && createOutboxRelay({ db, writes: commits, bus, logger, ...(shared && { lease: sequencer }) });
+  const { add: onClose, closeAll } = createClosers();
+  onClose(() => db.destroy());
+  onClose(() => sequencer.close());
+  onClose(() => commits.close());
+  onClose(() => relay?.close());
   return {
     db,
     shared,
@@ -64,11 +70,6 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     outbox: createOutbox(db),
     sequencer,
     nudge: () => relay?.nudge(),
-    async close() {
-      await relay?.close();
-      await commits.close();
-      await sequencer.close();
-      await db.destroy();
-    },
+    close: closeAll,
   };
 }

@@ -3,6 +3,7 @@ import type { OutboxTables } from "../../lib/events/outbox.ts";
 import type { Database, Migration } from "../../lib/store/database.ts";
 import type { LeaseTables } from "../../lib/store/lease.ts";
 import { replicaMigration } from "./replica-migration.ts";
+import { requestMigration } from "./request-migration.ts";
 
 /** Policy's own database. Times are milliseconds since 1970. */
 export interface PolicyTables extends OutboxTables, LeaseTables {
@@ -10,6 +11,8 @@ export interface PolicyTables extends OutboxTables, LeaseTables {
   decisions: { call_id: string; digest: string; decision: Uint8Array; idx: number };
   /** Held calls. */
   approvals: ApprovalsTable;
+  /** By approval: what was asked (reeve.policy.v1.DecisionRequest), sealed, for as long as it may be released. */
+  approval_requests: { approval_id: string; sealed: Uint8Array };
   /** The audit log: the leaves of the Merkle tree, gap-free from 0. */
   records: { idx: number; leaf: Uint8Array; hash: Uint8Array; call_id: string };
   /** Records about a call that are neither its decision nor its end. */
@@ -77,7 +80,7 @@ export interface ApprovalsTable {
   comment: string;
   /** The index of the record of the human's decision. */
   decide_idx: number | null;
-  /** The newest permit (reeve.policy.v1.Decision), and when its grant ends. */
+  /** The newest decision after a yes (reeve.policy.v1.Decision), and until when it stands: as long as its grant. */
   permit: Uint8Array | null;
   permit_expire_ms: number | null;
   /** The index of the record of its newest change: the hold, then its end. By it replicas find what is new. */
@@ -162,4 +165,5 @@ export const policyMigrations: readonly Migration[] = [
     },
   },
   replicaMigration,
+  requestMigration,
 ];

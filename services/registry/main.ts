@@ -3,6 +3,7 @@ import { tokenStandings } from "../../lib/auth/token-standing.ts";
 import { readConfig } from "../../lib/config/config.ts";
 import { loadSealingKey } from "../../lib/identity/seal.ts";
 import type { TlsSource } from "../../lib/identity/tls-source.ts";
+import { untilRenewed } from "../../lib/link/until-renewed.ts";
 import { type RunningService, runService } from "../../lib/run/run-service.ts";
 import { createServiceTransport, type ServiceTransport } from "../../lib/serve/client.ts";
 import type { ExpectedServer } from "../../lib/serve/client-tls.ts";
@@ -19,6 +20,8 @@ export function runRegistry(env: Record<string, string | undefined>): Promise<Ru
   return runService({
     ...config,
     name: "registry",
+    // Registries talk to each other over NATS, and policy answers only: no service has anything to call here.
+    acceptServices: [],
     create: async ({ logger, bus, tls, trustDomain, nats, metrics }) => {
       const sealingKey = config.sealingKeyFile === undefined ? undefined : await loadSealingKey(config.sealingKeyFile);
       const transportTo = transportsWith(config.serviceToken, tls);
@@ -33,9 +36,12 @@ export function runRegistry(env: Record<string, string | undefined>): Promise<Ru
           ...(config.localDevice === undefined ? {} : { localDevice: config.localDevice }),
           ...(config.defaultDevice === undefined ? {} : { defaultDevice: config.defaultDevice }),
         },
-        policy: policyOver(toPolicy(policyUrl), ...otherPolicies.map(toPolicy)),
+        policy: untilRenewed(policyOver(toPolicy(policyUrl), ...otherPolicies.map(toPolicy)), tls),
         devices: new Map(
-          [...devices].map(([name, url]) => [name, deviceOver(transportTo(url, { kind: "device", trustDomain }))]),
+          [...devices].map(([name, url]) => {
+            const transport = transportTo(url, { kind: "device", trustDomain });
+            return [name, untilRenewed(deviceOver(transport), tls)];
+          }),
         ),
         standings: tokenStandings(createTokenFile(config.tokensFile)),
         bus,
@@ -59,6 +65,8 @@ function transportsWith(token: string | undefined, tls: TlsSource | undefined) {
       protocol: "grpc",
       pingIntervalMs: 1000,
       pingTimeoutMs: 1000,
+      // Another replica may be there.
+      connectTimeoutMs: 2000,
     });
   };
 }

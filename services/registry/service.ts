@@ -26,12 +26,13 @@ import { receiveCall } from "./calls/receive.ts";
 import { createCallStore } from "./calls/store.ts";
 import type { RegistryConfig } from "./config.ts";
 import { attachRoutes, createAttachPoint } from "./devices/attach-point.ts";
+import { forgetDevice, freeName, recheckDevice } from "./devices/device-changes.ts";
 import type { DeviceOpener } from "./devices/device-link.ts";
 import { createDeviceStore } from "./devices/device-store.ts";
 import { createDirectory } from "./devices/directory.ts";
 import { createFleet, type Fleet } from "./devices/fleet.ts";
-import type { Welcome } from "./devices/fleet-options.ts";
 import { followKeyring } from "./devices/keyring-follower.ts";
+import type { Welcome } from "./devices/welcome.ts";
 import type { Enrolment } from "./enrolment/enrolment.ts";
 import { type ExtensionSettings, openEnrolment } from "./enrolment/extension.ts";
 import type { FanOutPorts } from "./fan-out/fan-out.ts";
@@ -108,7 +109,9 @@ export interface Registry {
  */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {
   const { config, bus, logger, now = Date.now } = options;
-  const db = await openState(config);
+  // What closes last comes first. Whatever fails to close, or to start, keeps nothing else open.
+  await using opened = new AsyncDisposableStack();
+  const db = opened.adopt(await openState(config), (one) => one.destroy());
   const alone = dialectOf(db) === "sqlite";
   const self = newReplicaId();
   const leaseMs = config.leaseMs ?? LEASE_MS;
@@ -118,21 +121,33 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   });
   const deviceWrites = createGroupCommit(db);
   const leadWrites = createGroupCommit(db);
+  const post = alone || options.nats === undefined ? undefined : await openNatsPost({ ...options.nats, logger });
+  opened.defer(() => post?.close());
+  let replicas: Replicas | undefined;
+  // After this replica has left, so that those who hear of it find it gone.
+  opened.defer(() => replicas?.close());
   const membership = await joinReplicas({ db, self, logger, ttlMs: leaseMs, renewMs: leaseMs * 0.3, now });
+  opened.defer(() => membership.close());
+  for (const one of [writes, deviceWrites, leadWrites]) opened.defer(() => one.close());
   const relayLease = alone ? undefined : keepLease({ db, name: "registry-outbox", holder: self });
+  opened.defer(() => relayLease?.close());
   const relay = createOutboxRelay({ db, writes, bus, logger, ...(relayLease && { lease: relayLease }) });
+  opened.defer(() => relay.close());
   const store = createCallStore(db, writes, createOutbox(db), self);
   const leadership = createLeadership(db, leadWrites, self);
   const metrics = createRegistryMetrics(options.metrics);
   measureOutbox(options.metrics, relay.pending);
   const policy = createPolicyLink(options.policy);
+  opened.defer(() => policy.close());
   const keys = followKeyring({
     awaitKeyring: policy.awaitKeyring,
     onError: (err) => logger.warn({ err }, "policy does not say which keys devices are to trust"),
   });
 
-  const post = alone || options.nats === undefined ? undefined : await openNatsPost({ ...options.nats, logger });
-  const replicas: Replicas | undefined =
+  opened.defer(() => keys.close());
+
+  let begun = false;
+  replicas =
     post &&
     joinBus({
       membership,
@@ -140,9 +155,11 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       keys: options.busKey === undefined ? await loadBusKeys(db, options.sealer) : busKeysOf(options.busKey),
       logger,
       now,
-      shared: (deviceId) => fleet.shared(deviceId),
-      led: (callId) => calls.led(callId),
+      // Others speak as soon as this one listens, which is before its own parts are there.
+      shared: (deviceId) => (begun ? fleet.shared(deviceId) : undefined),
+      led: (callId) => (begun ? calls.led(callId) : undefined),
       onNudge() {
+        if (!begun) return;
         void fleet.catchUp().catch(() => undefined);
         void adopter.look().catch(() => undefined);
       },
@@ -152,21 +169,26 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
 
   const directory = createDirectory(config.localDevice, () => fleet.catchUp(), config.defaultDevice);
   const streams = createAttachPoint({
-    admit: (hello) => fleet.admit(hello),
+    admit: (device) => fleet.admit(device),
     ...(config.heartbeatMs !== undefined && { heartbeatMs: config.heartbeatMs }),
   });
+  opened.defer(() => streams.close());
   // Devices that are linked already wait for it.
   const enrolled = Promise.withResolvers<Enrolment>();
   const fleet: Fleet = await createFleet({
     openers: options.devices,
     streams,
     remote: replicas?.remote,
+    isBusUp: () => post?.isUp() ?? false,
     directory,
-    store: createDeviceStore(db, deviceWrites, self, now),
+    store: createDeviceStore(db, deviceWrites, self, now, (device, err) =>
+      logger.error({ device, err }, "a device in the database cannot be read"),
+    ),
     membership,
     keys,
     welcome: options.welcome ?? {
       mayAttach: async (...device) => (await enrolled.promise).mayAttach(...device),
+      refusals: async (...devices) => (await enrolled.promise).refusals(...devices),
       onCloned: async (deviceId) => (await enrolled.promise).onCloned(deviceId),
     },
     nudge,
@@ -176,7 +198,21 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     logger,
     now,
   });
-  const enrolment = await openEnrolment(config.stateDir, options.enrolment, { db, fleet, policy, logger, now });
+  opened.defer(() => fleet.close());
+  const enrolment = await openEnrolment(config.stateDir, options.enrolment, {
+    db,
+    fleet: {
+      recheck: recheckDevice,
+      forget: forgetDevice,
+      free: freeName,
+      announce: fleet.announce,
+      pinned: fleet.pinned,
+    },
+    policy,
+    logger,
+    now,
+  });
+  opened.defer(() => enrolment.close());
   enrolled.resolve(enrolment);
   const queue = openQueue({ db, writes, directory, standings: options.standings, now });
   const calls = createCalls({
@@ -196,6 +232,9 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     isHeard: () => bus.isHeard(),
     onEvent: () => relay.nudge(),
   });
+  opened.defer(() => leadership.release());
+  opened.defer(() => calls.close());
+  opened.defer(() => calls.drain(DRAIN_MS));
   const adopter = createAdopter({
     leadership,
     store,
@@ -207,15 +246,18 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     logger,
     everyMs: alone ? 0 : leaseMs / 5,
   });
+  opened.defer(() => adopter.close());
   metrics.measure({
     linkedHere: () => fleet.linkedHere,
     openCalls: () => calls.open,
     adopted: () => adopter.adopted,
   });
+  begun = true;
   await fleet.settled(config.startWaitMs ?? 3000);
   await adopter.look();
   logger.info({ replica: self, database: dialectOf(db), bus: post !== undefined }, "registry replica started");
   let closed = false;
+  const owned = opened.move();
   const closing = new AbortController();
   const fanOuts: FanOutPorts = {
     calls,
@@ -249,23 +291,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       // Devices go to another replica at once, and what they run is told there or here.
       fleet.drain();
       streams.drain();
-      await adopter.close();
-      await calls.drain(DRAIN_MS);
-      calls.close();
-      await leadership.release();
-      await fleet.close();
-      await streams.close();
-      await enrolment.close();
-      nudge();
-      await keys.close();
-      await policy.close();
-      await relay.close();
-      await relayLease?.close();
-      await Promise.all([writes, deviceWrites, leadWrites].map((one) => one.close()));
-      await membership.close();
-      replicas?.close();
-      await post?.close();
-      await db.destroy();
+      await owned.disposeAsync();
     },
   };
 }

@@ -68,6 +68,7 @@ test("a machine joins, an operator compares fingerprints and confirms, and the m
 
   await plane.operator.confirmEnrolment({ enrolmentId: enrolment?.id ?? "", fingerprint });
   expect(await joining).toMatchObject({ name: "web1", labels: { role: "web", zone: "a" }, urls: [plane.url] });
+  expect((await readEnrolment(machine()))?.keyringVersion).toBe(5);
   await plane.enrolment.mayAttach(deviceId);
   const files = enrolmentFiles(machine(), enrolment?.id ?? "");
   for (const file of [files.keyFile, files.certFile, files.caFile, files.grantKeysFile]) {

@@ -27,13 +27,19 @@ export async function startPlane(
   const db = await openDatabase<RegistryTables>({ path: join(folder, "registry.db"), migrations: registryMigrations });
   const records: DeviceIdentity[] = [];
   const ended: string[] = [];
+  const changed = new Set<string>();
   const logger = createLogger({ service: "registry", level: "silent" });
   let url = "";
   const enrolment = await createEnrolment({
     db,
     fleet: {
-      recheck: (id) => enrolment.mayAttach(id).catch(() => void ended.push(id)),
-      forget: async (id) => void ended.push(id),
+      recheck: async (_, id) => void changed.add(id),
+      forget: async (_, id) => void changed.add(id),
+      free: async () => undefined,
+      async announce() {
+        for (const id of changed) await enrolment.mayAttach(id).catch(() => void ended.push(id));
+        changed.clear();
+      },
       pinned: async () => undefined,
     },
     tls: staticTls(material),
@@ -41,7 +47,7 @@ export async function startPlane(
     sealingKeyFile: join(folder, "sealing.key"),
     urls: () => [url],
     recordIdentity: async (change) => BigInt(records.push(change)),
-    grantKeys: async () => [new Uint8Array(32).fill(7)],
+    grantKeys: async () => ({ version: 5n, keys: [new Uint8Array(32).fill(7)] }),
     logger,
     ...options,
   });

@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
@@ -53,6 +53,10 @@ test("from nothing: a token, a fingerprint that is compared, and a governed call
   await agent.shown('"msg":"attached"');
   await online();
   expect(await call()).toMatchObject({ code: 0, stdout: "Linux\n" });
+  // The keys that it pinned are of the newest version: it was sent none to follow to.
+  const files = readdirSync(home, { recursive: true, encoding: "utf8" });
+  expect(files.some((name) => name.endsWith("device.key"))).toBe(true);
+  expect(files.filter((name) => name.endsWith("grant-keys.json"))).toEqual([]);
   const { stdout } = await plane.reeve("audit", "list", "--json");
   for (const change of ["invited", "pending", "enrolled"]) expect(stdout).toContain(`"${change}"`);
 });

@@ -1,3 +1,4 @@
+import { EventEmitter } from "node:events";
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
@@ -103,6 +104,32 @@ test("goes elsewhere where it is told to, and what runs is still told on the old
   expect(points[next]?.point.has(deviceId)).toBe(true);
 });
 
+test("dials again when its certificate was replaced, and what runs is told on the new stream", async () => {
+  await using parts = new AsyncDisposableStack();
+  const device = parts.use(await openTestAgent());
+  const { deviceId } = device.agent;
+  const { point, server } = await openPoint(parts, deviceId);
+  const seen = nobody();
+  const link = linkTo(parts, point.opener(deviceId), seen);
+  const renewed = new EventEmitter();
+  const onRenewed = (listener: () => void) => {
+    renewed.on("change", listener);
+    return () => void renewed.off("change", listener);
+  };
+  const attachment = await attach(parts, device, { ports: [server.port], seen, onRenewed });
+  await vi.waitFor(() => expect(seen.hellos).toHaveLength(1));
+  const ready = Promise.withResolvers<void>();
+  const waiting = { argv: ["sh", "-c", "echo ready; until [ -e go ]; do sleep 0.02; done"] };
+  const ended = link.start(await device.grants.start({ tool: "exec", args: waiting }), () => ready.resolve());
+  await ready.promise;
+  renewed.emit("change");
+  await vi.waitFor(() => expect(seen.hellos).toHaveLength(2));
+  await device.execute("fs.write", { path: `${device.work}/go` });
+  expect(await ended).toMatchObject({ kind: "finished", finished: { outcome: Outcome.SUCCEEDED } });
+  await attachment.close();
+  expect(renewed.listenerCount("change")).toBe(0);
+});
+
 test("tells when a device has come and gone, and ends a stream with a fault when it is asked to", async () => {
   await using parts = new AsyncDisposableStack();
   const device = parts.use(await openTestAgent());
@@ -139,10 +166,38 @@ test("ends a stream that does not say whose it is", async () => {
   const { server } = await openPoint(parts, "dev-0000000000000000", { helloWaitMs: 50 });
   const transport = createServiceTransport({ baseUrl: server.url, protocol: "grpc" });
   parts.defer(() => transport.close());
-  async function* silence() {
-    await new Promise((resolve) => setTimeout(resolve, 20_000));
-    yield {};
-  }
   const answers = Array.fromAsync(createClient(AttachService, transport).attach(silence()));
   await expect(answers).rejects.toThrow("has not said who it is");
 });
+
+test("ends a dial that was not let in yet when the device dials again", async () => {
+  await using parts = new AsyncDisposableStack();
+  const { server } = await openPoint(parts, "dev-0000000000000000");
+  const dial = () => {
+    const transport = createServiceTransport({ baseUrl: server.url, protocol: "grpc" });
+    parts.defer(() => transport.close());
+    return Array.fromAsync(createClient(AttachService, transport).attach(silence()));
+  };
+  const first = dial();
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  dial().catch(() => undefined);
+  await expect(first).rejects.toThrow("has dialled again");
+});
+
+test("lets a device dial only so often", async () => {
+  await using parts = new AsyncDisposableStack();
+  const { server } = await openPoint(parts, "dev-0000000000000000", { helloWaitMs: 10, rate: { burst: 2 } });
+  const transport = createServiceTransport({ baseUrl: server.url, protocol: "grpc" });
+  parts.defer(() => transport.close());
+  const reasons = [];
+  for (let dial = 0; dial < 3; dial++) {
+    const answers = Array.fromAsync(createClient(AttachService, transport).attach(silence()));
+    reasons.push(faultDetail(await answers.catch((error: unknown) => error))?.reason);
+  }
+  expect(reasons).toEqual([ErrorReason.NOT_READY, ErrorReason.NOT_READY, ErrorReason.RATE_LIMITED]);
+});
+
+async function* silence() {
+  await new Promise((resolve) => setTimeout(resolve, 20_000));
+  yield {};
+}

@@ -11,7 +11,7 @@ import type { LinkOpener } from "../../lib/link/opener.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
 import { createServer, type Server, type ServerOptions } from "../../lib/serve/server.ts";
-import { type Attachment, attachAgent } from "../../services/device-agent/attach/attach.ts";
+import { type Attachment, type AttachOptions, attachAgent } from "../../services/device-agent/attach/attach.ts";
 import { openAttachCount } from "../../services/device-agent/attach/attach-count.ts";
 import type { TestAgent } from "../../services/device-agent/testing/test-agent.ts";
 import {
@@ -113,11 +113,18 @@ export async function openPoint(parts: AsyncDisposableStack, deviceId: string, o
   return { point, server };
 }
 
+/** How an agent dials. */
+export interface AttachWay extends Pick<AttachOptions, "onRenewed"> {
+  ports: readonly number[];
+  stateDir?: string;
+  seen?: Seen;
+}
+
 /** Lets an agent dial. */
 export async function attach(
   parts: AsyncDisposableStack,
   device: TestAgent,
-  { ports, stateDir = device.config.stateDir, seen }: { ports: readonly number[]; stateDir?: string; seen?: Seen },
+  { ports, stateDir = device.config.stateDir, seen, onRenewed }: AttachWay,
 ): Promise<Attachment> {
   const { agent } = device;
   const attachment = attachAgent({
@@ -130,6 +137,7 @@ export async function attach(
     urls: ports.map((port) => `http://127.0.0.1:${port}`),
     transportTo: (baseUrl) => createServiceTransport({ baseUrl, protocol: "grpc" }),
     logger,
+    ...(onRenewed && { onRenewed }),
     heartbeatMs: HEARTBEAT_MS,
     answerMs: 400,
     maxBackoffMs: 100,

@@ -120,6 +120,20 @@ test("a call that one replica holds is approved, and told by the other", async (
   expect(existsSync(mark)).toBe(true);
 });
 
+test("every replica shows a call as it stands each time, and the end on a stream has its output", async () => {
+  const wish = { device: "nas", tool: "exec", params: { argv: ["bash", "-c", "echo hi"] }, callId };
+  await a.agent.registry.callTool({ ...wish, noWait: true });
+  const seen = async () => (await b.agent.registry.getCall({ callId })).call;
+  await vi.waitFor(async () => expect(await seen()).toMatchObject({ state: CallState.HELD }), WAIT);
+  expect((await seen())?.approvalId).not.toBe("");
+  expect((await b.agent.registry.callTool({ ...wish, noWait: true })).call?.approvalId).not.toBe("");
+  const stream = openCallStream(b.agent.registry);
+  stream.call(wish);
+  await approveCall(b.operator, callId);
+  expect(await stream.ended(callId)).toMatchObject({ state: CallState.SUCCEEDED, output: { stdout: "hi\n" } });
+  await stream.end();
+});
+
 test("a call goes on when its device moves to another replica", async () => {
   const c = await scene.replica();
   const urls = [c.url];

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { connect, type NatsConnection } from "nats";
+import { Registry } from "prom-client";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { ReplicaBodySchema } from "../../gen/ts/reeve/registry/v1/replica_pb.ts";
 import { busKeysOf } from "../../services/registry/replicas/bus-key.ts";
@@ -18,6 +19,9 @@ let b: Replica;
 let nas: AttachedDevice;
 /** Somebody inside the bus. */
 let intruder: NatsConnection;
+/** Where b counts. */
+const metrics = new Registry();
+let before: Record<string, number> = {};
 /** Everything that was said between the replicas, by subject. */
 const heard: { subject: string; data: Uint8Array }[] = [];
 
@@ -27,7 +31,7 @@ beforeAll(async () => {
   intruder.subscribe("reeve_replica.>", {
     callback: (_, { subject, data }) => void heard.push({ subject, data: new Uint8Array(data) }),
   });
-  [a, b] = await Promise.all([scene.replica(), scene.replica()]);
+  [a, b] = await Promise.all([scene.replica(), scene.replica({ metrics })]);
   nas = await scene.device("nas", [b.url]);
   await online(a, "nas", b);
 });
@@ -35,9 +39,9 @@ afterAll(async () => {
   await intruder?.close();
   await scene?.close();
 });
-beforeEach(() => {
+beforeEach(async () => {
   heard.length = 0;
-  b.log.length = 0;
+  before = await refusedInAll();
 });
 
 const OUTSIDER_KEY = randomBytes(32);
@@ -65,8 +69,17 @@ function changed(bytes: Uint8Array): Uint8Array {
   return copy;
 }
 
-/** Why b refused what it got, in order. */
-const refusals = () => b.log.flatMap(({ msg, why }) => (String(msg).includes("was refused") ? [why] : []));
+/** How often b has refused something since the test began, by why. */
+async function refusals(): Promise<Record<string, number>> {
+  const now = await refusedInAll();
+  const since = Object.entries(now).map(([why, count]) => [why, count - (before[why] ?? 0)] as const);
+  return Object.fromEntries(since.filter(([, count]) => count > 0));
+}
+
+async function refusedInAll(): Promise<Record<string, number>> {
+  const counter = await metrics.getSingleMetric("reeve_bus_messages_refused_total")?.get();
+  return Object.fromEntries((counter?.values ?? []).map(({ labels, value }) => [String(labels.why), value]));
+}
 
 async function sendToB(bytes: Uint8Array): Promise<void> {
   intruder.publish(`reeve_replica.${b.registry.replicaId}`, bytes);
@@ -89,7 +102,7 @@ test.each<[string, () => Uint8Array, string]>([
   ["that says nothing", () => message({ message: { case: undefined } }), "malformed"],
 ])("refuses a message %s", async (_, forge, why) => {
   await sendToB(forge());
-  await vi.waitFor(() => expect(refusals()).toEqual([why]));
+  await vi.waitFor(async () => expect(await refusals()).toEqual({ [why]: 1 }));
   const answers = heard.filter(({ subject }) => subject === `reeve_replica.${a.registry.replicaId}`);
   expect(answers).toEqual([]);
 });
@@ -104,8 +117,7 @@ test("what the bus carried once runs nothing when it is played again", async () 
   heard.length = 0;
   for (const { subject, data } of toB) intruder.publish(subject, data);
   await intruder.flush();
-  await vi.waitFor(() => expect(refusals()).toHaveLength(toB.length));
-  expect(new Set(refusals())).toEqual(new Set(["stale"]));
+  await vi.waitFor(async () => expect(await refusals()).toEqual({ stale: toB.length }));
   expect(await readFile(mark, "utf8")).toBe("run\n");
 });
 
@@ -119,7 +131,7 @@ test("a message put into a running session does not cancel its call", async () =
   for (const { data } of heard.filter(({ subject }) => subject.endsWith(b.registry.replicaId))) {
     await sendToB(changed(data));
   }
-  await vi.waitFor(() => expect(refusals().length).toBeGreaterThan(0));
+  await vi.waitFor(async () => expect((await refusals()).forged).toBeGreaterThan(0));
   expect(existsSync(mark)).toBe(true);
   stream.cancel("injected");
   await stream.ended("injected");

@@ -10,7 +10,7 @@ import { KeyRole, KeyService, KeyState } from "../../gen/ts/reeve/policy/v1/key_
 import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { createInProcessBus } from "../../lib/events/in-process-bus.ts";
-import { createLogger } from "../../lib/log/log.ts";
+import { createLogger, type Logger } from "../../lib/log/log.ts";
 import { inMemoryTransport } from "../../lib/serve/client.ts";
 import { signKeyring } from "../../lib/sign/keyring.ts";
 import { generateSigningKey, type VerifyKey } from "../../lib/sign/keys.ts";
@@ -59,11 +59,11 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-function openDevice(pin: VerifyKey): Promise<DeviceAgent> {
+function openDevice(pin: VerifyKey, more: { keyringVersion?: bigint; logger?: Logger } = {}): Promise<DeviceAgent> {
   const roots = { readRoots: [], writeRoots: [join(folder, "work")] };
   const config = { stateDir: join(folder, "device"), name: "this", mode: Mode.ALL, labels: {}, ...roots };
   const schemaDigests = new Map(loadCatalogue().tools.map((tool) => [tool.name, tool.schemaDigest]));
-  return createDeviceAgent({ config, grantKeys: [pin], schemaDigests, logger, env: process.env, now });
+  return createDeviceAgent({ config, grantKeys: [pin], schemaDigests, logger, env: process.env, now, ...more });
 }
 
 async function ping(): Promise<{ state: CallState | undefined; reason: ErrorReason | undefined }> {
@@ -105,6 +105,36 @@ test("a device that was away over two rotations follows when it is back, pinned 
   expect(policy.grantKeys.some(({ keyId }) => keyId === pin.keyId)).toBe(false);
   device = await openDevice(pin);
   await eventually(async () => expect(await ping()).toEqual(SUCCEEDED));
+});
+
+test("a device that enrols after a rotation never trusts the key that has retired, and warns of nothing", async () => {
+  const retired = policy.grantKey;
+  await device?.close();
+  device = undefined;
+  await rm(join(folder, "device", "grant-keys.json"), { force: true });
+  await rotate();
+  const { keyrings } = await keys().getKeyring({ role: KeyRole.GRANT });
+  expect(keyrings).toHaveLength(4);
+  const log: string[] = [];
+  const logged = createLogger({
+    service: "test",
+    level: "info",
+    destination: { write: (line: string) => void log.push(line) },
+  });
+  device = await openDevice(policy.grantKey, { keyringVersion: 4n, logger: logged });
+  await eventually(async () => expect(await ping()).toEqual(SUCCEEDED));
+  // Whoever is between replays what policy has signed: the third version holds the old key beside the new one.
+  async function* requests() {
+    for (const keyring of keyrings) yield { commands: [{ command: { case: "trust", value: { keyring } } }] } as never;
+  }
+  for await (const _ of device.link(requests(), new AbortController().signal));
+  const versions: bigint[] = [];
+  for await (const { events } of device.link((async function* () {})(), new AbortController().signal)) {
+    for (const { event } of events) if (event.case === "hello") versions.push(event.value.keyringVersion);
+  }
+  expect(versions).toEqual([4n]);
+  expect(log.filter((line) => line.includes("keyring") || line.includes("grant keys"))).toEqual([]);
+  expect(policy.grantKey.keyId).not.toBe(retired.keyId);
 });
 
 test("a device takes no keys that the one it trusts did not sign, whoever sends them", async () => {

@@ -106,6 +106,12 @@ describe("a device", () => {
     expect(await refusalOf(renewWith(await certificateFrom(Date.now())))).toBe("IDENTITY_REFUSED foreign");
   });
 
+  test("whose certificate another authority signed is foreign also after it has expired", async () => {
+    expect(await refusalOf(renewWith(await certificateFrom(Date.now() - 10 * HOUR_MS)))).toBe(
+      "IDENTITY_REFUSED foreign",
+    );
+  });
+
   test("whose certificate has expired is refused as expired", async () => {
     const files = await many.expiredDevice();
     expect(await refusalOf(renewWith(staticTls(files)))).toBe("IDENTITY_REFUSED expired");
@@ -156,6 +162,15 @@ describe("a replica", () => {
       serverName: { kind: "service", name: "policy", trustDomain: "reeve" },
     });
     expect(await refusalOf(createClient(PolicyService, transport).getGrantKey({}))).toBe("IDENTITY_REFUSED role");
+    transport.close();
+  });
+
+  test.each(["policy", "nats"])("with the certificate of %s has nothing to call at a registry", async (name) => {
+    const { certFile, keyFile, caFile } = await many.certificate(name);
+    const [cert = "", key = "", ca = ""] = [certFile, keyFile, caFile].map((file) => readFileSync(file, "utf8"));
+    const tls = staticTls({ cert, key, ca });
+    const transport = createServiceTransport({ baseUrl: many.registry.url, tls, serverName: REGISTRY });
+    expect(await refusalOf(createClient(RegistryService, transport).listDevices({}))).toBe("IDENTITY_REFUSED role");
     transport.close();
   });
 

@@ -1,10 +1,11 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
 import { type Client, createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
-import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { ErrorDetailSchema, ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Outcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
@@ -74,6 +75,25 @@ test.each<[string, Lie]>([
 ])("does not believe a receipt %s: the end is not known", async (_, lie) => {
   device.lie = lie;
   expect(await ping()).toEqual({ state: CallState.UNKNOWN, reason: ErrorReason.RECEIPT_INVALID, output: undefined });
+});
+
+test("does not let a device say what only others know, nor as much of it as it likes", async () => {
+  const receipt = { outcome: Outcome.FAILED, outputDigest: "", outputBytes: 0 };
+  const metadata = Object.fromEntries(Array.from({ length: 1000 }, (_, n) => [`key_${n}`, "x".repeat(1000)]));
+  const ends = async (reason: ErrorReason) => {
+    const error = create(ErrorDetailSchema, { reason, metadata });
+    device.lie = { receipt, finished: { outcome: Outcome.FAILED, output: Buffer.alloc(0), error } };
+    const { call } = await client.callTool({ tool: "device.ping", params: { text: "ping" } });
+    return { state: call?.state, reason: call?.error?.reason, keys: Object.keys(call?.error?.metadata ?? {}).length };
+  };
+  expect(await ends(ErrorReason.POLICY_UNAVAILABLE)).toEqual({
+    state: CallState.FAILED,
+    reason: ErrorReason.TOOL_FAILED,
+    keys: 0,
+  });
+  const { reason, keys } = await ends(ErrorReason.OS_REFUSED);
+  expect(reason).toBe(ErrorReason.OS_REFUSED);
+  expect(keys).toBeLessThan(16);
 });
 
 test("sends the same call again, with the same grant, to a device that hung up", async () => {

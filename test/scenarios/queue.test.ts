@@ -2,14 +2,17 @@ import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import type { Decided } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
-import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { type Call, CallSchema, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { createTokenFile } from "../../lib/auth/token-file.ts";
+import { openDatabase } from "../../lib/store/database.ts";
 import { isEnd } from "../../services/agent/toolbox/call-progress.ts";
+import { type RegistryTables, registryMigrations } from "../../services/registry/tables.ts";
 import { approveCall, pendingApproval } from "../helpers/approvals.ts";
 import { runReeve, shellOf } from "../helpers/cli.ts";
 import { type Caller, callerOf } from "../helpers/clients.ts";
@@ -155,6 +158,31 @@ test("a kept call runs where its device came back while the registry was gone", 
   expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED });
 });
 
+test("a kept call outlives a registry that died before it reached the device that had just left", async () => {
+  await operator.registry.callTool(wish());
+  await plane.registry.kill();
+  await permittedOnDisk();
+  await plane.registry.start();
+  expect((await call()).state).toBe(CallState.QUEUED);
+  await plane.device.start();
+  expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED });
+  expect(await readFile(mark, "utf8")).toBe("ran\n");
+});
+
+test("a kept call that runs while its registry dies is told with its true end, whatever the rules say by then", async () => {
+  await plane.device.start();
+  await deviceIs(LinkState.ONLINE);
+  const argv = ["sh", "-c", `echo ran >> ${mark}; while [ -e ${mark} ]; do sleep 0.02; done; echo done`];
+  await operator.registry.callTool({ ...wish(), params: { argv }, noWait: true });
+  await vi.waitFor(() => expect(existsSync(mark)).toBe(true), { timeout: 20_000 });
+  await plane.registry.kill();
+  await changeRules(`${RULES}  - { id: frozen, effect: deny, tools: [exec], message: Nothing runs now. }\n`);
+  await plane.registry.start();
+  await rm(mark);
+  expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED, output: { stdout: "done\n" } });
+  expect(existsSync(mark)).toBe(false);
+});
+
 test("a kept call is denied, on record, where the token that asked for it is gone by then", async () => {
   const tokens = createTokenFile(join(plane.folder, "tokens.json"));
   const { token, entry } = tokens.issueToken({ name: "gone soon", roles: [Role.OPERATOR] });
@@ -221,6 +249,22 @@ async function deviceIs(link: LinkState): Promise<void> {
     async () => expect((await operator.registry.getDevice({ device: "this" })).device?.link).toBe(link),
     { timeout: 20_000, interval: 20 },
   );
+}
+
+/** Leaves the call as a registry does that dies after it was permitted, and before its device was reached. */
+async function permittedOnDisk(): Promise<void> {
+  const path = join(plane.folder, "registry", "registry.db");
+  const db = await openDatabase<RegistryTables>({ path, migrations: registryMigrations });
+  const { call: bytes } = await db
+    .selectFrom("calls")
+    .select("call")
+    .where("id", "=", callId)
+    .executeTakeFirstOrThrow();
+  const left = fromBinary(CallSchema, bytes);
+  Object.assign(left, { state: CallState.PERMITTED, grantId: "ab".repeat(16) });
+  const row = { state: left.state, call: toBinary(CallSchema, left) };
+  await db.updateTable("calls").set(row).where("id", "=", callId).execute();
+  await db.destroy();
 }
 
 /** An agent's call that was held, and approved while its device is away. */

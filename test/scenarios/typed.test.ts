@@ -113,7 +113,9 @@ describe("a client of grpc-js that knows only the .proto files", () => {
     expect(existsSync(mark)).toBe(false);
     const approval = await approveCall(operator, callId);
     expect(refused.metadata).toEqual({ approval_id: approval.id, call_id: callId });
-    const { response } = await asAgent.call(EXEC, { argv: ["touch", mark] }, wish[2]);
+    // The approval is on its way from policy to the registry for a moment.
+    const patient = { ...wish[2], "reeve-wait-ms": "20000" };
+    const { response } = await asAgent.call(EXEC, { argv: ["touch", mark] }, patient);
     expect(response).toMatchObject({ exitCode: 0 });
     expect(existsSync(mark)).toBe(true);
   });

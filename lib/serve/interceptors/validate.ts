@@ -42,7 +42,7 @@ export function assertValid<Desc extends DescMessage>(
 }
 
 /** A path in JSON names: "params.argv[2]", "env["A B"]". */
-export function jsonPath(path: Path): string {
+function jsonPath(path: Path): string {
   let text = "";
   for (const step of path) {
     switch (step.kind) {

@@ -1,3 +1,4 @@
+import { isLoopback } from "../../../lib/serve/loopback.ts";
 import { isServiceName } from "../../../lib/toolschema/names.ts";
 import { parseList } from "../settings.ts";
 
@@ -52,8 +53,4 @@ function originOf(text: string, variable: string): string {
   }
   if (url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname))) return url.origin;
   throw new Error(`${variable}: "${text}" must be https, since only loopback may be cleartext`);
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
 }

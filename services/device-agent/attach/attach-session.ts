@@ -36,8 +36,8 @@ export interface AttachSession {
   readonly drained: Promise<void>;
   /** Resolves at the end, with what went wrong if anything did. Never rejects. */
   readonly ended: Promise<unknown>;
-  /** Hangs up at once. */
-  abort(): void;
+  /** Hangs up at once. @param why default: the device hangs up. */
+  abort(why?: Error): void;
 }
 
 /**
@@ -76,7 +76,7 @@ export function openAttachSession(options: AttachSessionOptions): AttachSession 
       stopWaiting();
       transport.close();
     });
-  return { drained: drained.promise, ended, abort: () => leaving.abort(new Error("the device hangs up")) };
+  return { drained: drained.promise, ended, abort: (why = new Error("the device hangs up")) => leaving.abort(why) };
 }
 
 const TICKS = 8;

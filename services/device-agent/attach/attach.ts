@@ -22,6 +22,8 @@ export interface AttachOptions {
   /** Makes a new connection for each dial. Where it calls `onConnected` once the registry is there, a busy one gets more time. */
   transportTo(url: string, onConnected: () => void): ServiceTransport;
   logger: Logger;
+  /** Calls back when the device's certificate was replaced: the stream is opened anew with it. Default: it never is. */
+  onRenewed?(listener: () => void): () => void;
   /** How often the device shows that it lives. Default 1000. */
   heartbeatMs?: number;
   /** The longest wait before a new dial. Default 1000. The first one after an end waits up to 20. */
@@ -121,10 +123,15 @@ export function attachAgent(options: AttachOptions): Attachment {
     }
   };
   const running = run();
+  // The registry ends what the old certificate let in when that expires. What runs is told on the new stream.
+  const stopListening = options.onRenewed?.(() => {
+    for (const session of sessions) session.abort(new Error("the device dials again with its new certificate"));
+  });
 
   let closed: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     closing.abort();
+    stopListening?.();
     release();
     await agent.close();
     await running;

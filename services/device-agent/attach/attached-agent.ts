@@ -12,7 +12,7 @@ export interface AttachSettings {
   /** The agent's own folder. */
   stateDir: string;
   heartbeatMs: number;
-  /** The device's certificate, and whom it trusts. A renewed one is shown from the next dial on. */
+  /** The device's certificate, and whom it trusts. A renewed one is shown at once, on a new stream. */
   tls: TlsSource | undefined;
   trustDomain: string;
   logger: Logger;
@@ -45,6 +45,7 @@ export async function attachedAgent(agent: DeviceAgent, settings: AttachSettings
         onSecureConnect,
       }),
     logger,
+    onRenewed: tls.onChange,
     heartbeatMs,
   });
   return { ...agent, close: attachment.close };

@@ -81,6 +81,27 @@ describe("a device's keyring", () => {
     expect(trustedOf(known)).toEqual([third]);
   });
 
+  it("starts at the version that its pins are from: a key that had retired by then never comes back", async () => {
+    const keyring = await openGrantKeyring({ file, pins: [second], pinnedVersion: 4n });
+    expect(keyring.version).toBe(4n);
+    // Signed by the pinned key itself, and by one that is not trusted here: old is old.
+    for (const old of [chain[2], chain[0], ring(4n, second, [second, first])])
+      expect(await keyring.trust(old)).toBe(false);
+    expect(trustedOf(keyring)).toEqual([second]);
+    expect(await keyring.trust(chain[4])).toBe(true);
+    expect(keyring.version).toBe(5n);
+    const again = await openGrantKeyring({ file, pins: [second], pinnedVersion: 4n });
+    expect([again.version, trustedOf(again)]).toEqual([5n, [second, third]]);
+  });
+
+  it("is begun anew where the pins are from a newer version than the file", async () => {
+    const before = await openGrantKeyring({ file, pins: [first] });
+    for (const envelope of chain.slice(0, 3)) await before.trust(envelope);
+    const enrolledAnew = await openGrantKeyring({ file, pins: [second], pinnedVersion: 4n });
+    expect(await enrolledAnew.trust(chain[2])).toBe(false);
+    expect([enrolledAnew.version, trustedOf(enrolledAnew)]).toEqual([4n, [second]]);
+  });
+
   it("never goes back", async () => {
     const keyring = await openGrantKeyring({ file, pins: [first] });
     for (const envelope of chain.slice(0, 3)) await keyring.trust(envelope);

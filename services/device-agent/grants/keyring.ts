@@ -1,19 +1,20 @@
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
-import { openKeyringVersion } from "../../../lib/sign/keyring.ts";
+import { openKeyringVersion, unverifiedVersion } from "../../../lib/sign/keyring.ts";
 import { createKeyring, type Keyring, type VerifyKey } from "../../../lib/sign/keys.ts";
 import { GRANT_TYPE } from "../../../lib/sign/payload-types.ts";
 import { loadTrust, storeTrust, type Trusted } from "./keyring-file.ts";
 
 /** The keys that the device trusts for grants: those it was pinned to, then whatever these say. */
 export interface GrantKeyring extends Keyring {
-  /** The version that is in force; 0 while only the pinned keys are. */
+  /** The version that is in force; that of the pins while only these are. */
   readonly version: bigint;
   /**
    * Takes over a newer version that a trusted key signed, once it is on disk, and resolves with true. False for a version
-   * that is not above the one in force. Rejects with GRANT_INVALID for one that no trusted key signed, and with what the
-   * file system throws; either way everything stays as it was.
+   * that is not above the one in force, whoever signed it: keys that have retired do not come back. Rejects with
+   * GRANT_INVALID for one that no trusted key signed, and with what the file system throws; either way everything stays as
+   * it was.
    */
   trust(envelope: Envelope | undefined): Promise<boolean>;
 }
@@ -24,26 +25,31 @@ export interface GrantKeyringOptions {
   file: string;
   /** The keys that were given to the device by its owner. At least one. */
   pins: readonly VerifyKey[];
+  /** The version of the keyring that the pins are from. Default 0: not known. */
+  pinnedVersion?: bigint;
 }
 
 /**
  * Opens the keyring. What the file says goes before the pins, as long as it came from them: where the owner has pinned
- * other keys since, which the file does not know, these count and the file does not. Rejects where the file is damaged.
+ * other keys since, which the file does not know, or a newer version, these count and the file does not. Rejects where
+ * the file is damaged.
  */
-export async function openGrantKeyring({ file, pins }: GrantKeyringOptions): Promise<GrantKeyring> {
-  const pinned: Trusted = { version: 0n, keys: pins, pins };
+export async function openGrantKeyring(options: GrantKeyringOptions): Promise<GrantKeyring> {
+  const { file, pins, pinnedVersion = 0n } = options;
+  const pinned: Trusted = { version: pinnedVersion, keys: pins, pins };
   let trusted = chooseTrust(await loadTrust(file), pinned);
   let keyring = createKeyring(trusted.keys);
   let before: Promise<unknown> = Promise.resolve();
 
   const follow = async (envelope: Envelope | undefined): Promise<boolean> => {
+    // Before its signature: of what is old it does not matter who signed it.
+    if (envelope !== undefined && isOld(unverifiedVersion(envelope), trusted)) return false;
     const opened = openKeyringVersion(envelope, keyring, GRANT_TYPE);
     if (!opened.ok) {
       const message = `the keyring cannot be trusted: ${opened.kind.replaceAll("_", " ")}`;
       throw fault(ErrorReason.GRANT_INVALID, {}, { message });
     }
     const { version, keys } = opened.keyring;
-    if (version <= trusted.version) return false;
     const next = { version, keys, pins };
     await storeTrust(file, next);
     keyring = createKeyring(keys);
@@ -64,8 +70,13 @@ export async function openGrantKeyring({ file, pins }: GrantKeyringOptions): Pro
   };
 }
 
+/** A version of 0 is none: what it is in is refused for what it is. */
+function isOld(version: bigint, trusted: Trusted): boolean {
+  return version > 0n && version <= trusted.version;
+}
+
 function chooseTrust(stored: Trusted | undefined, pinned: Trusted): Trusted {
-  if (stored === undefined) return pinned;
+  if (stored === undefined || stored.version < pinned.version) return pinned;
   const has = (keys: readonly VerifyKey[], keyId: string): boolean => keys.some((key) => key.keyId === keyId);
   const samePins =
     stored.pins.length === pinned.pins.length && stored.pins.every(({ keyId }) => has(pinned.pins, keyId));

@@ -14,6 +14,8 @@ export interface DeviceEnrolment {
   urls: readonly string[];
   /** The trust domain of the control plane's identities. */
   domain: string;
+  /** The version of the keyring that the keys for grants are from; missing in the file of an earlier version: 0. */
+  keyringVersion?: number;
   /** What the owner said of the device when it joined, as settings in the environment. */
   settings: Readonly<Record<string, string>>;
 }

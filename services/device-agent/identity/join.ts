@@ -12,12 +12,13 @@ import {
   type JoinResponse,
 } from "../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
+import { createPrivateFile } from "../../../lib/files/private-file.ts";
 import { signJoin } from "../../../lib/identity/join-proof.ts";
 import { type JoinToken, parseJoinToken } from "../../../lib/identity/join-token.ts";
 import { createRequest, generateTlsKey, tlsKeyFromPem, tlsKeyToPem } from "../../../lib/identity/request.ts";
 import { deviceIdOf } from "../../../lib/ids/device-id.ts";
 import { createServiceTransport } from "../../../lib/serve/client.ts";
-import { createPrivateFile, loadOrCreateKeyFile } from "../../../lib/sign/key-file.ts";
+import { loadOrCreateKeyFile } from "../../../lib/sign/key-file.ts";
 import type { SigningKey } from "../../../lib/sign/keys.ts";
 import { replaceFile } from "../replace-file.ts";
 import { openStateDir } from "../state-dir.ts";
@@ -62,7 +63,8 @@ export async function joinControlPlane(options: JoinOptions): Promise<DeviceEnro
   await replaceFile(files.grantKeysFile, `${joined.grantKeys}\n`);
   await replaceFile(files.certFile, joined.certificateChain);
   const { id, name, labels, urls, domain } = token;
-  const enrolment = { id, name, labels, urls, domain, settings: options.settings ?? {} };
+  const keyringVersion = Number(joined.keyringVersion);
+  const enrolment = { id, name, labels, urls, domain, keyringVersion, settings: options.settings ?? {} };
   await writeEnrolment(state.path, enrolment);
   return enrolment;
 }

@@ -33,8 +33,8 @@ export interface ApprovalStore {
   find(on: QueryRunner, id: string): Promise<ApprovalRow | undefined>;
   /** Writes down how a pending approval ended, which is its newest change; false where it is not pending. */
   settle(on: QueryRunner, settlement: Settlement): Promise<boolean>;
-  /** Keeps the newest permit of an approved call. */
-  keepPermit(on: QueryRunner, id: string, permit: Uint8Array, expireMs: number): Promise<void>;
+  /** Keeps the newest decision about an approved call, and until when it stands. */
+  keepDecision(on: QueryRunner, id: string, decision: Uint8Array, untilMs: number): Promise<void>;
   /** The pending approvals that expire at or before a time, the earliest first. */
   due(on: QueryRunner, untilMs: number): Promise<ApprovalRow[]>;
   /** When the next pending approval expires; undefined where none is pending. */
@@ -92,8 +92,8 @@ export function createApprovalStore(db: PolicyDatabase): ApprovalStore {
       .where("id", "=", p.id)
       .where("state", "=", PENDING),
   );
-  const keepPermit = prepared((p: { id: string; permit: Uint8Array; expireMs: number }) =>
-    db.updateTable("approvals").set({ permit: p.permit, permit_expire_ms: p.expireMs }).where("id", "=", p.id),
+  const keepDecision = prepared((p: { id: string; decision: Uint8Array; untilMs: number }) =>
+    db.updateTable("approvals").set({ permit: p.decision, permit_expire_ms: p.untilMs }).where("id", "=", p.id),
   );
   const due = prepared((p: { until: number }) =>
     db
@@ -128,7 +128,7 @@ export function createApprovalStore(db: PolicyDatabase): ApprovalStore {
     },
     find: (on, id) => find.first(on, { id }),
     settle: async (on, settlement) => (await settle.run(on, settlement)) === 1,
-    keepPermit: async (on, id, permit, expireMs) => void (await keepPermit.run(on, { id, permit, expireMs })),
+    keepDecision: async (on, id, decision, untilMs) => void (await keepDecision.run(on, { id, decision, untilMs })),
     due: (on, until) => due.all(on, { until }),
     nextExpiry: async (on) => (await nextExpiry.first(on, {}))?.expire_ms,
     pending: (on) => pending.all(on, {}),

@@ -1,18 +1,25 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import type { SealingKey } from "../../../lib/identity/seal.ts";
 import type { AuditLog } from "../audit/log.ts";
+import type { OutcomeStore } from "../audit/outcome-store.ts";
+import type { Judge } from "../decide/judge.ts";
 import type { GrantMinter } from "../grants/mint.ts";
+import type { Policy } from "../rules/policy.ts";
 import type { Storage } from "../storage.ts";
 import { type ApprovalStore, createApprovalStore } from "./approval-store.ts";
 import { type ApprovalChanges, openApprovalChanges } from "./changes.ts";
 import { startApprovalExpiry } from "./expiry.ts";
 import { createApprovalRelease } from "./release.ts";
+import { createRequestStore, type RequestStore } from "./request-store.ts";
+import { createReviewer } from "./review.ts";
 import { type ApprovalSettler, createApprovalSettler } from "./settle.ts";
 import { type ApprovalWaits, createApprovalWaits } from "./wait.ts";
 
 /** Held calls: what is stored of them, who decides, who waits. */
 export interface Approvals {
   store: ApprovalStore;
+  requests: RequestStore;
   changes: ApprovalChanges;
   settler: ApprovalSettler;
   waits: ApprovalWaits;
@@ -23,8 +30,15 @@ export interface Approvals {
 /** What approvals need. */
 export interface ApprovalsOptions {
   storage: Storage;
+  /** Seals what was asked about held calls. */
+  sealing: SealingKey;
   log: AuditLog;
+  outcomes: OutcomeStore;
+  policy: () => Policy;
+  judge: Judge;
   minter: GrantMinter;
+  /** Whether devices trust what a key has signed, by its id. */
+  isTrusted: (keyId: string) => boolean;
   now: () => number;
   onError: (error: unknown) => void;
 }
@@ -33,22 +47,25 @@ export interface ApprovalsOptions {
 const POLL_MS = 250;
 
 /** Opens the approvals; those that expired while nobody ran are ended first. */
-export async function openApprovals({ storage, log, minter, now, onError }: ApprovalsOptions): Promise<Approvals> {
+export async function openApprovals(options: ApprovalsOptions): Promise<Approvals> {
+  const { storage, log, now, onError } = options;
   const { db, writes, outbox } = storage;
+  const requests = createRequestStore(db, options.sealing);
   const store = createApprovalStore(db);
   const changes = await openApprovalChanges({ db, store, onError, pollMs: storage.shared ? POLL_MS : undefined });
-  const settler = createApprovalSettler({ writes, store, log, outbox, changes, now });
+  const settler = createApprovalSettler({ writes, store, requests, log, outbox, changes, now });
   const expiry = await startApprovalExpiry({ db, store, expire: settler.expire, now, onError });
   changes.listen(({ status, expireTime }) => {
     storage.nudge();
     if (status?.state === ApprovalState.PENDING && expireTime) expiry.schedule(timestampMs(expireTime));
   });
-  const release = createApprovalRelease({ writes, store, log, minter, now });
+  const review = createReviewer({ ...options, db, requests });
+  const release = createApprovalRelease({ ...options, writes, store, requests, review });
   const waits = createApprovalWaits({ db, store, changes, release });
   changes.start();
   const close = async (): Promise<void> => {
     await changes.close();
     await expiry.close();
   };
-  return { store, changes, settler, waits, close };
+  return { store, requests, changes, settler, waits, close };
 }

@@ -5,6 +5,8 @@ import { keptArguments } from "./cut.ts";
 import { redactSecretFields } from "./redact.ts";
 import { visible } from "./visible.ts";
 
+const ARGS = { argv: ["rm", "-r", "my dir"], env: { TZ: "UTC" }, timeoutMs: 1000 };
+
 const FACTS: CardFacts = {
   deviceName: "laptop",
   deviceId: "dev-1",
@@ -17,7 +19,7 @@ const FACTS: CardFacts = {
   purpose: "",
   message: "This may change something.",
   ruleIds: ["exec/agent-other"],
-  args: { argv: ["rm", "-r", "my dir"], env: { TZ: "UTC" }, timeoutMs: 1000 },
+  args: ARGS,
   argsDigest: "d".repeat(64),
   timeoutMs: 60_000,
 };
@@ -128,11 +130,11 @@ describe("arguments that are kept", () => {
   });
 
   it("are the arguments themselves for a tool without secrets", () => {
-    expect(redactSecretFields(FACTS.args, toolByName("exec")?.inputSchema)).toEqual(FACTS.args);
+    expect(redactSecretFields(ARGS, toolByName("exec")?.inputSchema ?? {})).toEqual(ARGS);
   });
 
   it("are short enough for a list", () => {
-    expect(keptArguments(FACTS.args)).toEqual(FACTS.args);
+    expect(keptArguments(ARGS)).toEqual(ARGS);
     const long = keptArguments({ text: "x".repeat(100_000) });
     expect(JSON.stringify(long).length).toBeLessThan(5000);
     const endless = keptArguments({ list: Array.from({ length: 50_000 }, (_, i) => i) });

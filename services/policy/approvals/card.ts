@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { cutText } from "./cut.ts";
+import { NOT_SHOWN } from "./redact.ts";
 import { visible } from "./visible.ts";
 
 /** What a card is made from. Everything in it may come from whoever asks. */
@@ -16,8 +17,8 @@ export interface CardFacts {
   purpose: string;
   message: string;
   ruleIds: readonly string[];
-  /** Without secrets. */
-  args: JsonObject;
+  /** Without secrets; undefined where it is not known which they are. */
+  args: JsonObject | undefined;
   argsDigest: string;
   timeoutMs: number;
 }
@@ -72,7 +73,8 @@ function render(facts: CardFacts, limit: number): string {
   return `${lines.join("\n")}\n`;
 }
 
-function argumentLines(args: JsonObject, limit: number): string[] {
+function argumentLines(args: JsonObject | undefined, limit: number): string[] {
+  if (args === undefined) return [`  ${NOT_SHOWN}`];
   const lines = [...leaves("", args)].map(([path, value]) => `  ${path}: ${shown(value, limit)}`);
   return lines.length === 0 ? ["  (none)"] : lines;
 }

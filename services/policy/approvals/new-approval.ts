@@ -10,7 +10,7 @@ import { grantTemplate } from "../grants/mint.ts";
 import type { NewApproval } from "./approval-store.ts";
 import { renderCard } from "./card.ts";
 import { keptArguments } from "./cut.ts";
-import { redactSecretFields } from "./redact.ts";
+import { NOT_SHOWN, redactSecretFields } from "./redact.ts";
 
 /** A call that is held. */
 export interface HeldCall extends Judged {
@@ -35,7 +35,7 @@ export function newApproval(id: string, held: HeldCall, holdRecord: Record): Omi
 
 function approvalSpec({ whole, args, argsDigest, judgement, inputSchema }: HeldCall) {
   const { request, principal, device, tool } = whole;
-  const shown = redactSecretFields(args, inputSchema);
+  const shown = inputSchema && redactSecretFields(args, inputSchema);
   const devices = request.devices.map(({ id, name }) => ({ id, name }));
   const card = renderCard({
     deviceName: device.name,
@@ -58,7 +58,7 @@ function approvalSpec({ whole, args, argsDigest, judgement, inputSchema }: HeldC
     deviceId: device.id,
     deviceName: device.name,
     tool: tool.name,
-    arguments: keptArguments(shown),
+    arguments: shown ? keptArguments(shown) : { note: NOT_SHOWN },
     argsDigest,
     principalId: principal.id,
     purpose: request.purpose,

@@ -1,24 +1,29 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type Record, RecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { type Decided, type Record, RecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
 import { type Decision, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import type { QueryRunner } from "../../../lib/store/prepared.ts";
 import type { AuditLog } from "../audit/log.ts";
+import type { OutcomeStore } from "../audit/outcome-store.ts";
 import { type DecisionHead, denialDecision, permitDecision, wholePermitDecision } from "../decide/decisions.ts";
 import type { GrantMinter, MintedGrant } from "../grants/mint.ts";
 import type { RecordedWrites } from "../recorded-writes.ts";
 import { specOf } from "./approval-message.ts";
 import type { ApprovalRow, ApprovalStore } from "./approval-store.ts";
+import type { RequestStore } from "./request-store.ts";
+import type { Review, Reviewer } from "./review.ts";
 
 /** Turns settled approvals into decisions. */
 export interface ApprovalRelease {
   /**
-   * The decision of an approval that is not pending: a denial, or a permit. While the permit's grant is valid, asking
-   * again returns the same one; afterwards a new grant is made, with a record of its own. The permit of a fan-out as a
-   * whole carries no grant and stays the same.
+   * The decision of an approval that is not pending: a denial, or a permit. While the permit's grant is valid and its key
+   * trusted, asking again returns the same one; afterwards the call is reviewed again, and a new grant is made, with a
+   * record of its own. Where the approval counts no more, or the rules of today deny the call, it is denied, with a record,
+   * once and for all. A call that has ended gets no permit any more: CALL_ENDED. The permit of a fan-out as a whole
+   * carries no grant and stays the same.
    */
   decisionOf(settled: ApprovalRow): Promise<Decision>;
 }
@@ -26,52 +31,91 @@ export interface ApprovalRelease {
 /** What releasing needs. */
 export interface ReleaseOptions {
   writes: RecordedWrites;
-  store: ApprovalStore;
+  store: Pick<ApprovalStore, "find" | "keepDecision">;
+  requests: Pick<RequestStore, "forget">;
+  outcomes: Pick<OutcomeStore, "find">;
+  review: Reviewer;
   log: AuditLog;
   minter: GrantMinter;
+  /** Whether devices trust what a key has signed, by its id. */
+  isTrusted: (keyId: string) => boolean;
   now: () => number;
 }
 
-/** The end of a permit that carries no grant: there is none. */
+/** The end of a decision that carries no grant: there is none. */
 const NEVER_MS = Number.MAX_SAFE_INTEGER;
 
-/** Mints grants for approved calls, one at a time for each approval. */
-export function createApprovalRelease({ writes, store, log, minter, now }: ReleaseOptions): ApprovalRelease {
-  const minting = new Map<string, Promise<Decision>>();
+/** Reviews approved calls and mints grants for them, one at a time for each approval. */
+export function createApprovalRelease(options: ReleaseOptions): ApprovalRelease {
+  const { writes, store, requests, outcomes, review, log, minter, isTrusted, now } = options;
+  const releasing = new Map<string, Promise<Decision>>();
 
-  const validPermit = async (on: QueryRunner, id: string): Promise<Decision | undefined> => {
-    const row = await store.find(on, id);
+  const kept = (row: ApprovalRow | undefined): Decision | undefined => {
     if (!row?.permit || (row.permit_expire_ms ?? 0) <= now()) return undefined;
-    return fromBinary(DecisionSchema, row.permit);
-  };
-  const mint = async (row: ApprovalRow): Promise<Decision> => {
-    const minted = specOf(row).devices.length === 0 ? await mintGrant(row) : undefined;
-    return writes.write(async (trx) => {
-      const valid = await validPermit(trx, row.id);
-      if (valid) return valid;
-      const auditIndex = await log.append(trx, permitRecord(row, minted?.grantId ?? "", now()), "here");
-      const head = headOf(row, auditIndex);
-      const decision = minted ? permitDecision(head, minted) : wholePermitDecision(head);
-      await store.keepPermit(trx, row.id, toBinary(DecisionSchema, decision), minted?.expireMs ?? NEVER_MS);
-      return decision;
-    });
+    const decision = fromBinary(DecisionSchema, row.permit);
+    return signersOf(decision).every(isTrusted) ? decision : undefined;
   };
   const mintGrant = (row: ApprovalRow): Promise<MintedGrant> => {
     const release = { approvalId: row.id, approverIds: [row.decided_by] };
     return minter.mint(fromBinary(GrantSchema, row.template), row.grant_ttl_ms, release);
   };
-  const permit = (row: ApprovalRow): Promise<Decision> => {
-    if (row.permit && (row.permit_expire_ms ?? 0) > now()) {
-      return Promise.resolve(fromBinary(DecisionSchema, row.permit));
-    }
-    const running = minting.get(row.id) ?? mint(row).finally(() => minting.delete(row.id));
-    minting.set(row.id, running);
+  const permit = async (trx: QueryRunner, row: ApprovalRow, head: Head, minted: MintedGrant | undefined) => {
+    const record = recordOf(row, { ...head, decision: "permit", grantId: minted?.grantId ?? "" }, now());
+    const auditIndex = await log.append(trx, record, "here");
+    const decision = minted
+      ? permitDecision({ ...head, auditIndex }, minted)
+      : wholePermitDecision({ ...head, auditIndex });
+    await store.keepDecision(trx, row.id, toBinary(DecisionSchema, decision), minted?.expireMs ?? NEVER_MS);
+    return decision;
+  };
+  const deny = async (trx: QueryRunner, row: ApprovalRow, fallen: Review & { kind: "falls" }) => {
+    const { reason, message, approvalId, ruleIds, policyVersion } = fallen;
+    const record = recordOf(row, { decision: "denial", reason, ruleIds, policyVersion }, now());
+    const auditIndex = await log.append(trx, record, "here");
+    const decision = denialDecision({ ruleIds, policyVersion, auditIndex }, reason, message, approvalId);
+    await store.keepDecision(trx, row.id, toBinary(DecisionSchema, decision), NEVER_MS);
+    await requests.forget(trx, row.id);
+    return decision;
+  };
+  const release = async (row: ApprovalRow): Promise<Decision> => {
+    const { callId, devices } = specOf(row);
+    const reviewed = await review(row);
+    const minted = reviewed.kind === "stands" && devices.length === 0 ? await mintGrant(row) : undefined;
+    return writes.write(async (trx) => {
+      const known = kept(await store.find(trx, row.id));
+      if (known) return known;
+      // Cancelled at the moment it was approved: whoever comes first in the log is right.
+      const ended = await outcomes.find(trx, callId);
+      if (ended) return endedDecision(row, ended);
+      const { ruleIds, policyVersion } = reviewed;
+      return reviewed.kind === "falls"
+        ? deny(trx, row, reviewed)
+        : permit(trx, row, { ruleIds, policyVersion }, minted);
+    });
+  };
+  const approved = (row: ApprovalRow): Promise<Decision> => {
+    const known = kept(row);
+    if (known) return Promise.resolve(known);
+    const running = releasing.get(row.id) ?? release(row).finally(() => releasing.delete(row.id));
+    releasing.set(row.id, running);
     return running;
   };
 
   return {
-    decisionOf: (row) => (row.state === ApprovalState.APPROVED ? permit(row) : Promise.resolve(refusal(row))),
+    decisionOf: (row) => (row.state === ApprovalState.APPROVED ? approved(row) : Promise.resolve(refusal(row))),
   };
+}
+
+type Head = Omit<DecisionHead, "auditIndex">;
+
+/** The keys that have signed a permit's grant; none where there is no grant. */
+function signersOf({ outcome }: Decision): string[] {
+  const grant = outcome.case === "permit" ? outcome.value.grant : undefined;
+  return grant?.head?.signatures.map(({ keyId }) => keyId) ?? [];
+}
+
+function endedDecision(row: ApprovalRow, { state, idx }: { state: string; idx: number }): Decision {
+  return denialDecision(headOf(row, idx), ErrorReason.CALL_ENDED, `The call has ended already: ${state}.`);
 }
 
 function refusal(row: ApprovalRow): Decision {
@@ -89,9 +133,9 @@ function headOf(row: ApprovalRow, auditIndex: number): DecisionHead {
 }
 
 // The record of the hold, with what has changed: all the facts of the call are those that the person decided on.
-function permitRecord(row: ApprovalRow, grantId: string, nowMs: number): Record {
+function recordOf(row: ApprovalRow, changes: Partial<Decided>, nowMs: number): Record {
   const record = fromBinary(RecordSchema, row.hold_record);
   record.time = timestampFromMs(nowMs);
-  if (record.event.case === "decided") Object.assign(record.event.value, { decision: "permit", grantId });
+  if (record.event.case === "decided") Object.assign(record.event.value, changes);
   return record;
 }

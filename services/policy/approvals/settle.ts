@@ -12,6 +12,7 @@ import type { RecordedWrites } from "../recorded-writes.ts";
 import { approvalOf, specOf, stateName } from "./approval-message.ts";
 import type { ApprovalRow, ApprovalStore } from "./approval-store.ts";
 import type { ApprovalChanges } from "./changes.ts";
+import type { RequestStore } from "./request-store.ts";
 
 /** One person's decision. */
 export interface HumanDecision {
@@ -45,6 +46,7 @@ export interface ApprovalSettler {
 export interface SettleOptions {
   writes: RecordedWrites;
   store: ApprovalStore;
+  requests: Pick<RequestStore, "forget">;
   log: AuditLog;
   outbox: Outbox;
   changes: Pick<ApprovalChanges, "look">;
@@ -60,13 +62,15 @@ const UNDECIDED: Ending = { state: ApprovalState.EXPIRED, decided_by: "", commen
  * The first decision wins: state, record and event are one transaction, which changes nothing where the approval is not
  * pending any more.
  */
-export function createApprovalSettler({ writes, store, log, outbox, changes, now }: SettleOptions): ApprovalSettler {
+export function createApprovalSettler(options: SettleOptions): ApprovalSettler {
+  const { writes, store, requests, log, outbox, changes, now } = options;
   const end = async (trx: QueryRunner, row: ApprovalRow, ending: Ending): Promise<ApprovalRow> => {
     const nowMs = now();
     const spec = specOf(row);
     const decide_idx = await log.append(trx, settledRecord(row.id, spec, ending, nowMs), "here");
     const settled = { id: row.id, ...ending, decide_ms: nowMs, decide_idx };
     if (!(await store.settle(trx, settled))) throw decided(row);
+    if (ending.state !== ApprovalState.APPROVED) await requests.forget(trx, row.id);
     const event = { approvalId: row.id, callId: spec.callId, state: ending.state as ApprovalState, nowMs };
     await outbox.enqueue(trx, [approvalSettled({ ...event, decidedBy: ending.decided_by })]);
     return { ...row, ...settled, change_idx: decide_idx };

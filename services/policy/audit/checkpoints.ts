@@ -142,7 +142,7 @@ export function createCheckpointer(options: CheckpointerOptions): Checkpointer {
 }
 
 /** A stored checkpoint as a message. Origin and root are those of the signed text. */
-export function checkpointOf({ size, note, time_ms }: PolicyTables["checkpoints"]): Checkpoint {
+function checkpointOf({ size, note, time_ms }: PolicyTables["checkpoints"]): Checkpoint {
   const parsed = parseCheckpoint(note.slice(0, note.indexOf("\n\n") + 1));
   return create(CheckpointSchema, {
     origin: parsed?.origin ?? "",

@@ -4,10 +4,10 @@ import { type Outcome, OutcomeSchema, RecordSchema } from "../../../gen/ts/reeve
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
-import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
+import type { QueryRunner } from "../../../lib/store/prepared.ts";
 import type { RecordedWrites } from "../recorded-writes.ts";
-import type { PolicyDatabase, PolicyTables } from "../tables.ts";
 import type { AuditLog } from "./log.ts";
+import type { OutcomeRow, OutcomeStore } from "./outcome-store.ts";
 import { deviceToolResource } from "./resources.ts";
 
 /** Writes down how calls ended. */
@@ -21,8 +21,8 @@ export interface OutcomeRecorder {
 
 /** What a recorder needs. */
 export interface OutcomeOptions {
-  db: PolicyDatabase;
   writes: RecordedWrites;
+  store: OutcomeStore;
   log: AuditLog;
   /** Ends what still waits for the call, in the same transaction. The result is called after the commit. */
   onEnded: (trx: QueryRunner, outcome: Outcome) => Promise<() => void>;
@@ -30,23 +30,17 @@ export interface OutcomeOptions {
 }
 
 /** Records outcomes in the log and, by call id, in the table outcomes. */
-export function createOutcomeRecorder({ db, writes, log, onEnded, now }: OutcomeOptions): OutcomeRecorder {
-  const select = prepared((p: { callId: string }) =>
-    db.selectFrom("outcomes").selectAll().where("call_id", "=", p.callId),
-  );
-  const insert = prepared((p: PolicyTables["outcomes"]) =>
-    db.insertInto("outcomes").values({ call_id: p.call_id, digest: p.digest, state: p.state, idx: p.idx }),
-  );
+export function createOutcomeRecorder({ writes, store, log, onEnded, now }: OutcomeOptions): OutcomeRecorder {
   return {
     async record(outcome, actor) {
       if (outcome.callId === "") throw missing("callId");
       if (outcome.state === "") throw missing("state");
       const digest = sha256Hex(toBinary(OutcomeSchema, outcome));
       const { idx, tell } = await writes.write(async (trx) => {
-        const known = await select.first(trx, { callId: outcome.callId });
+        const known = await store.find(trx, outcome.callId);
         if (known) return { idx: indexOfSame(known, digest), tell: undefined };
         const idx = await log.append(trx, outcomeRecord(outcome, actor, now()), "elsewhere");
-        await insert.run(trx, { call_id: outcome.callId, digest, state: outcome.state, idx });
+        await store.insert(trx, { call_id: outcome.callId, digest, state: outcome.state, idx });
         return { idx, tell: await onEnded(trx, outcome) };
       });
       tell?.();
@@ -66,7 +60,7 @@ function outcomeRecord(outcome: Outcome, actor: string, nowMs: number) {
   });
 }
 
-function indexOfSame(known: PolicyTables["outcomes"], digest: string): number {
+function indexOfSame(known: OutcomeRow, digest: string): number {
   if (known.digest === digest) return known.idx;
   const message = `the call has ended already: ${known.state}`;
   throw fault(ErrorReason.CALL_ENDED, { call_id: known.call_id, state: known.state }, { message });

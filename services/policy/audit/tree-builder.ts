@@ -13,7 +13,7 @@ export interface TreeBuilder {
   build(trx: QueryRunner, built: number, most: number): Promise<{ size: number; root: Uint8Array }>;
 }
 
-/** Nodes in one statement; two parameters short of nothing: SQLite takes 32766. */
+/** Nodes in one statement: three parameters each, of which SQLite takes 32766. */
 const ROWS_AT_ONCE = 64;
 
 /** A builder on the tables records and nodes. */

@@ -8,7 +8,9 @@ import { approvalOf } from "../approvals/approval-message.ts";
 import type { ApprovalStore } from "../approvals/approval-store.ts";
 import type { ApprovalChanges } from "../approvals/changes.ts";
 import { newApproval } from "../approvals/new-approval.ts";
+import type { RequestStore } from "../approvals/request-store.ts";
 import type { AuditLog, Listed } from "../audit/log.ts";
+import type { OutcomeStore } from "../audit/outcome-store.ts";
 import { approvalRequested } from "../events.ts";
 import { type GrantMinter, grantTemplate, type MintedGrant, type Release } from "../grants/mint.ts";
 import { type RecordedWrites, RollBack } from "../recorded-writes.ts";
@@ -27,8 +29,8 @@ export interface Authorizer {
    * Decides about one call. Decision, record, approval and event are one transaction, and nothing is returned before it
    * is committed. The same question again returns the same decision, byte for byte; with another content under its call id
    * it throws CALL_ID_REUSED. A call that was kept for its device is asked about again with the number of the delivery, and
-   * that is a new question, which the rules of today decide. Throws INVALID_INPUT for arguments that are not canonical, and POLICY_UNAVAILABLE where it cannot be
-   * written down.
+   * that is a new question, which the rules of today decide; CALL_ENDED where the call has ended meanwhile. Throws
+   * INVALID_INPUT for arguments that are not canonical, and POLICY_UNAVAILABLE where it cannot be written down.
    */
   authorize(request: DecisionRequest): Promise<Decision>;
 }
@@ -39,7 +41,9 @@ export interface AuthorizerOptions {
   writes: RecordedWrites;
   judge: Judge;
   decisions: DecisionStore;
+  outcomes: Pick<OutcomeStore, "find">;
   approvals: ApprovalStore;
+  requests: Pick<RequestStore, "keep">;
   log: AuditLog;
   outbox: Outbox;
   minter: GrantMinter;
@@ -61,6 +65,7 @@ export function createAuthorizer(options: AuthorizerOptions): Authorizer {
       const bytes = toBinary(DecisionSchema, decision);
       const isNew = await decisions.insert(trx, { call_id: key, digest, decision: bytes, idx });
       if (!isNew) throw new RollBack("decided before");
+      if (judged.whole.request.delivery > 0) await refuseEnded(options, trx, judged.whole.request.callId);
       return made;
     });
     written.tell();
@@ -85,6 +90,14 @@ export function createAuthorizer(options: AuthorizerOptions): Authorizer {
       }
     },
   };
+}
+
+/** A call that was kept for its device may have been cancelled at the moment that the device came: nothing follows its end. */
+async function refuseEnded({ outcomes }: AuthorizerOptions, trx: QueryRunner, callId: string): Promise<void> {
+  const ended = await outcomes.find(trx, callId);
+  if (ended === undefined) return;
+  const message = `the call has ended already: ${ended.state}`;
+  throw fault(ErrorReason.CALL_ENDED, { call_id: callId, state: ended.state }, { message });
 }
 
 /** A decision whose record was written. */
@@ -151,7 +164,7 @@ function writeDenial({ log, now }: AuthorizerOptions, judged: Judged): Write {
 }
 
 function writeHold(options: AuthorizerOptions, judged: Judged): Write {
-  const { log, approvals, outbox, changes, now, newApprovalId } = options;
+  const { log, approvals, requests, outbox, changes, now, newApprovalId } = options;
   return async (trx) => {
     const nowMs = now();
     const approvalId = newApprovalId();
@@ -159,6 +172,7 @@ function writeHold(options: AuthorizerOptions, judged: Judged): Write {
     const idx = await log.append(trx, record, listedOf(judged));
     const held = { ...newApproval(approvalId, { ...judged, nowMs }, record), change_idx: idx };
     const approval = approvalOf(await approvals.insert(trx, held));
+    await requests.keep(trx, approvalId, judged.whole.request);
     if (approval.spec) await outbox.enqueue(trx, [approvalRequested(approvalId, approval.spec, nowMs)]);
     const expireMs = nowMs + judged.policy.approvalTtlMs;
     const decision = holdDecision(headOf(judged, idx), approvalId, expireMs, judged.judgement.message);

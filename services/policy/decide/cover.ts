@@ -4,6 +4,7 @@ import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import { fanOutCallId } from "../../../lib/ids/fan-out-call-id.ts";
 import { specOf } from "../approvals/approval-message.ts";
 import type { ApprovalRow } from "../approvals/approval-store.ts";
+import { voidnessOf } from "../approvals/given.ts";
 import type { Release } from "../grants/mint.ts";
 import type { Judged } from "./judge.ts";
 
@@ -17,7 +18,7 @@ export type HeldQuestion = Pick<Judged, "whole" | "argsDigest" | "policy">;
  * by somebody whom the policy of today lets approve. Pure.
  */
 export function coverOf(row: ApprovalRow | undefined, held: HeldQuestion, nowMs: number): Release | undefined {
-  if (row?.state !== ApprovalState.APPROVED || row.decide_ms === null) return undefined;
+  if (row?.state !== ApprovalState.APPROVED) return undefined;
   const { whole, argsDigest, policy } = held;
   const { request, principal, tool } = whole;
   const spec = specOf(row);
@@ -28,9 +29,8 @@ export function coverOf(row: ApprovalRow | undefined, held: HeldQuestion, nowMs:
     spec.argsDigest === argsDigest &&
     template.schemaDigest === tool.schemaDigest &&
     template.timeoutMs === request.timeoutMs;
-  const fresh = nowMs - row.decide_ms <= policy.approvalValidMs;
-  const otherEyes = !policy.fourEyes || row.decided_by !== principal.id;
-  if (!sameWork || !fresh || !otherEyes || !isOfThisCall(spec, whole)) return undefined;
+  const counts = voidnessOf(row, principal.id, policy, nowMs) === undefined;
+  if (!sameWork || !counts || !isOfThisCall(spec, whole)) return undefined;
   return { approvalId: row.id, approverIds: [row.decided_by] };
 }
 

@@ -34,7 +34,7 @@ export interface BlockReason {
 }
 
 /** The id under which a tool's or device's own demand for a human appears. */
-export const REQUIRES_APPROVAL = "mode/requires-approval";
+const REQUIRES_APPROVAL = "mode/requires-approval";
 
 const UNMATCHED = "No rule allows this.";
 

@@ -9,6 +9,7 @@ import type { ToolLookup } from "../rules/example.ts";
 import type { Policy } from "../rules/policy.ts";
 import { type BlockReason, decide, type Judgement } from "./decide.ts";
 import { decideWhole } from "./decide-whole.ts";
+import { inputSchemaOf } from "./input-schema.ts";
 import { asksAboutWhole } from "./question.ts";
 import { factsOf, type WholeRequest, wholeRequest } from "./request-facts.ts";
 
@@ -19,7 +20,7 @@ export interface Judged {
   argsDigest: string;
   judgement: Judgement;
   policy: Policy;
-  /** The schema of the tool's input, where the tool is built in. */
+  /** The schema of the tool's input, where it is known: it says which arguments are secrets. */
   inputSchema: JsonSchema | undefined;
 }
 
@@ -51,7 +52,7 @@ export function createJudge({ policy, blockReason, lookup }: JudgeOptions): Judg
       argsDigest: sha256Hex(request.arguments),
       judgement,
       policy: inForce,
-      inputSchema: lookup(whole.tool.name)?.inputSchema,
+      inputSchema: inputSchemaOf(whole.tool, lookup),
     };
   };
 }

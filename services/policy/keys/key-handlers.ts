@@ -17,7 +17,7 @@ import type { KeyRotator } from "./rotate.ts";
 import type { SignedRole } from "./statement-types.ts";
 
 /** How long keys overlap where the request does not say, in seconds. */
-export const DEFAULT_OVERLAP_SECONDS = 86_400;
+const DEFAULT_OVERLAP_SECONDS = 86_400;
 
 /** The RPCs of KeyService. */
 export function keyHandlers(ring: KeyRing, rotator: KeyRotator) {

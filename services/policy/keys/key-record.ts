@@ -5,7 +5,7 @@ import { KeyRole } from "../../../gen/ts/reeve/policy/v1/key_service_pb.ts";
 import type { KeyStep } from "./key-steps.ts";
 
 /** The word for a role, as the log and the command line use it. */
-export function roleWord(role: number): string {
+function roleWord(role: number): string {
   return role === KeyRole.GRANT ? "grant" : "checkpoint";
 }
 

@@ -76,7 +76,7 @@ export function celContext(facts: Facts): CelContext {
  * JSON as CEL values. Whole numbers become CEL ints, so that `args.depth + 1` works. Objects become Maps: the keys are
  * the caller's, and on a plain object `constructor` or `__proto__` would not be what they seem.
  */
-export function celValue(value: JsonValue): unknown {
+function celValue(value: JsonValue): unknown {
   if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : value;
   if (value === null || typeof value !== "object") return value;
   if (Array.isArray(value)) return value.map(celValue);

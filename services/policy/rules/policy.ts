@@ -10,7 +10,7 @@ export interface Policy {
   text: string;
   /** How long an approval waits, in milliseconds. */
   approvalTtlMs: number;
-  /** How long an approval covers a call that waits for its device, or the calls of a fan-out, in milliseconds. */
+  /** How long an approval counts once it was given, in milliseconds: for its call, and for the calls of a fan-out. */
   approvalValidMs: number;
   /** True when nobody may approve what they asked for themselves. */
   fourEyes: boolean;

@@ -16,6 +16,8 @@ export interface TestRequest {
   requiresApproval?: boolean;
   purpose?: string;
   timeMs?: number;
+  /** The schema of a tool that is not built in, and its digest. */
+  inputSchema?: JsonObject;
   /** In the place of the canonical bytes of args. */
   argumentBytes?: Uint8Array;
 }
@@ -26,6 +28,7 @@ let calls = 0;
 export function testRequest(test: TestRequest): DecisionRequest {
   const tool = toolByName(test.tool);
   calls += 1;
+  const inputSchema = new TextEncoder().encode(test.inputSchema ? canonicalJson(test.inputSchema) : "");
   return create(DecisionRequestSchema, {
     callId: test.callId ?? `call-${calls}`,
     principal: { id: test.principalId ?? "agent-1", roles: test.roles ?? [Role.AGENT] },
@@ -45,7 +48,8 @@ export function testRequest(test: TestRequest): DecisionRequest {
       idempotent: tool?.annotations.idempotent ?? false,
       openWorld: tool?.annotations.openWorld ?? false,
       requiresApproval: test.requiresApproval ?? false,
-      schemaDigest: tool?.schemaDigest ?? sha256Hex(test.tool),
+      schemaDigest: test.inputSchema ? sha256Hex(inputSchema) : (tool?.schemaDigest ?? sha256Hex(test.tool)),
+      inputSchema,
     },
     arguments: test.argumentBytes ?? new TextEncoder().encode(canonicalJson(test.args ?? {})),
     source: Source.RPC,

@@ -1,4 +1,5 @@
 import type { Logger } from "../../../lib/log/log.ts";
+import { createSharedRun } from "../../../lib/run/shared-run.ts";
 import type { Membership } from "../replicas/membership.ts";
 import type { Leadership } from "./leadership.ts";
 import type { LiveCall } from "./live-call.ts";
@@ -7,7 +8,7 @@ import type { CallStore, PendingOutcome, StoredCall } from "./store.ts";
 
 /** Takes over the calls of replicas that are gone. */
 export interface Adopter {
-  /** Looks at once. */
+  /** Looks at once. Those who ask while it looks share one look that begins after that. */
   look(): Promise<void>;
   /** Calls taken over since the start. */
   readonly adopted: number;
@@ -33,7 +34,7 @@ export interface AdopterOptions {
   everyMs: number;
 }
 
-/** Every so many looks this replica also looks for what it leads itself and has lost hold of. */
+/** Every so many of the looks by itself this replica also looks for what it leads and has lost hold of. */
 const OWN_EVERY = 5;
 
 /** Looks at what nobody leads any more, with jitter, so that replicas do not all come at once. */
@@ -41,10 +42,10 @@ export function createAdopter(options: AdopterOptions): Adopter {
   const { leadership, membership, logger, everyMs } = options;
   const { self } = membership;
   let adopted = 0;
-  let looks = 0;
+  let turns = 0;
+  let isOwnDue = false;
   let closed = false;
   let timer: NodeJS.Timeout | undefined;
-  let looking: Promise<void> = Promise.resolve();
 
   const goneOwners = async (): Promise<string[]> => {
     const others = (await leadership.owners()).filter((owner) => owner !== self);
@@ -80,17 +81,19 @@ export function createAdopter(options: AdopterOptions): Adopter {
     await takeOver();
     if (everyMs === 0) return;
     for (const callId of await leadership.wantedCancels()) options.led(callId)?.cancelled.abort();
-    if (++looks % OWN_EVERY === 0) await takeUpOwn();
+    if (!isOwnDue) return;
+    isOwnDue = false;
+    await takeUpOwn();
   };
-  const look = (): Promise<void> => {
-    looking = looking.catch(() => undefined).then(lookNow);
-    return looking;
-  };
+  const looking = createSharedRun(lookNow);
   const plan = (): void => {
     if (closed || everyMs === 0) return;
     timer = setTimeout(
       () => {
-        look()
+        // However often others ask for a look: what this replica has lost hold of is looked for at its own pace.
+        isOwnDue ||= ++turns % OWN_EVERY === 0;
+        looking
+          .run()
           .catch((error: unknown) => logger.warn({ err: error }, "could not look for calls that nobody leads"))
           .finally(plan);
       },
@@ -100,14 +103,14 @@ export function createAdopter(options: AdopterOptions): Adopter {
   plan();
 
   return {
-    look,
+    look: looking.run,
     get adopted() {
       return adopted;
     },
     async close() {
       closed = true;
       clearTimeout(timer);
-      await looking.catch(() => undefined);
+      await looking.quiet();
     },
   };
 }

@@ -10,17 +10,18 @@ import { CommitUnknown, DatabaseUnreachable } from "../../../lib/store/postgres-
 import { callAtRest } from "./at-rest.ts";
 import { callTools } from "./call-tools.ts";
 import type { Calls, EndedCall } from "./calls.ts";
+import { cancelCall } from "./cancel-call.ts";
 import { createLiveCall, type LiveCall } from "./live-call.ts";
 
 const PRINCIPAL: Principal = { id: "op", kind: "operator", roles: [Role.OPERATOR], name: "op" };
 
 /** A stream with one call, for which the gate answers as it is told. */
-function streamOf(begin: () => Promise<LiveCall | EndedCall>) {
+function streamOf(begin: () => Promise<LiveCall | EndedCall>, signal = new AbortController().signal) {
   const requests = (async function* () {
     const value = { callId: "c", tool: "exec" };
     yield create(CallToolsRequestSchema, { messages: [{ message: { case: "call", value } }] });
   })();
-  return callTools({ begin } as unknown as Calls, requests, PRINCIPAL, new AbortController().signal);
+  return callTools({ begin } as unknown as Calls, requests, PRINCIPAL, signal);
 }
 
 const callIn = (state: CallState) => create(CallSchema, { id: "c", state });
@@ -74,4 +75,38 @@ test("tells who waits for a call at rest that its life broke off", async () => {
   live.breakOff(new DatabaseUnreachable("away"));
   const error = await rest.catch((e: unknown) => e);
   expect(faultDetail(error)).toMatchObject({ reason: ErrorReason.INTERRUPTED, metadata: { call_id: "c" } });
+});
+
+test("keeps nothing of a caller that has left while its call waits", async () => {
+  const live = createLiveCall(callIn(CallState.HELD), new Uint8Array(), undefined);
+  let watchers = 0;
+  const watched: LiveCall = {
+    ...live,
+    watch(watcher) {
+      watchers++;
+      const unwatch = live.watch(watcher);
+      return () => {
+        watchers -= Number(unwatch());
+      };
+    },
+  };
+  const caller = new AbortController();
+  const stream = streamOf(() => Promise.resolve(watched), caller.signal);
+  await stream.next();
+  expect(watchers).toBe(1);
+  caller.abort();
+  expect(await stream.next()).toMatchObject({ done: true });
+  expect(watchers).toBe(0);
+});
+
+test("tells who cancels a call that its life broke off, and waits no longer", async () => {
+  const live = createLiveCall(callIn(CallState.DISPATCHED), new Uint8Array(), undefined);
+  const find = () => Promise.resolve(live);
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+  const before = timers();
+  const cancelled = cancelCall({ find } as unknown as Calls, "c", PRINCIPAL);
+  live.cancelled.signal.addEventListener("abort", () => live.breakOff(new DatabaseUnreachable("away")));
+  const error = await cancelled.catch((e: unknown) => e);
+  expect(faultDetail(error)).toMatchObject({ reason: ErrorReason.INTERRUPTED, metadata: { call_id: "c" } });
+  expect(timers()).toBe(before);
 });

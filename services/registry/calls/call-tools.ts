@@ -21,12 +21,13 @@ import { wishOf } from "./call-tool.ts";
 import type { Calls, EndedCall } from "./calls.ts";
 import { cancelCall } from "./cancel-call.ts";
 import { createEventQueue } from "./event-queue.ts";
-import { callEvent, type LiveCall } from "./live-call.ts";
+import { callEvent, type OpenCall } from "./live-call.ts";
 import { isEnd } from "./state.ts";
 
 /**
- * A caller's stream: every call on it begins as it comes, and what happens to each is sent as it happens: held, kept for its device, what
- * the tool prints, the end. The caller closes its side when it has asked for all; the stream ends with the last call.
+ * A caller's stream: every call on it begins as it comes, and what happens to each is sent as it happens: held, kept for
+ * its device, what the tool prints, the end. The caller closes its side when it has asked for all; the stream ends with
+ * the last call. A caller that leaves changes nothing about its calls.
  */
 export async function* callTools(
   calls: Calls,
@@ -35,18 +36,31 @@ export async function* callTools(
   signal: AbortSignal,
 ): AsyncGenerator<CallToolsResponse> {
   const events = createEventQueue();
-  const stop = () => events.end();
+  const watches = new Set<() => void>();
+  const stop = () => {
+    events.end();
+    // Its calls may wait for days, and nothing is kept for it meanwhile.
+    for (const unwatch of watches) unwatch();
+    watches.clear();
+  };
   signal.addEventListener("abort", stop, { once: true });
-  void serve(calls, requests, principal, events);
+  void serve({ calls, principal, events, watches, signal }, requests);
   for await (const batch of events.batches()) yield create(CallToolsResponseSchema, { events: batch });
 }
 
-async function serve(
-  calls: Calls,
-  requests: AsyncIterable<CallToolsRequest>,
-  principal: Principal,
-  events: BatchQueue<CallEvent>,
-): Promise<void> {
+/** One caller's stream. */
+interface CallStream {
+  calls: Calls;
+  principal: Principal;
+  events: BatchQueue<CallEvent>;
+  /** What ends the watch over each of its open calls. */
+  watches: Set<() => void>;
+  /** Aborted when the caller has left. */
+  signal: AbortSignal;
+}
+
+async function serve(stream: CallStream, requests: AsyncIterable<CallToolsRequest>): Promise<void> {
+  const { events } = stream;
   const running = new Set<Promise<void>>();
   const take = (work: Promise<void>) => {
     running.add(work);
@@ -58,8 +72,8 @@ async function serve(
   try {
     for await (const { messages } of requests) {
       for (const { message } of messages) {
-        if (message.case === "call") take(follow(calls, message.value, principal, events));
-        else if (message.case === "cancelCallId") take(cancel(calls, message.value, principal));
+        if (message.case === "call") take(follow(stream, message.value));
+        else if (message.case === "cancelCallId") take(cancel(stream, message.value));
       }
       await events.room();
     }
@@ -71,29 +85,31 @@ async function serve(
 }
 
 /** Nothing is said of a call that is not there or has ended: its own events tell the caller all there is to know. */
-async function cancel(calls: Calls, callId: string, principal: Principal): Promise<void> {
+async function cancel({ calls, principal }: CallStream, callId: string): Promise<void> {
   await cancelCall(calls, callId, principal).catch(() => undefined);
 }
 
 /** Tells what happens to one call. Throws where its end cannot be told, although it was written down. */
-async function follow(
-  calls: Calls,
-  request: CallToolRequest,
-  principal: Principal,
-  events: BatchQueue<CallEvent>,
-): Promise<void> {
-  const begun = await begin(calls, request, principal).catch((error: unknown) => refusal(request.callId, error));
+async function follow(stream: CallStream, request: CallToolRequest): Promise<void> {
+  const { events, watches, signal } = stream;
+  const begun = await begin(stream, request).catch((error: unknown) => refusal(request.callId, error));
   if ("event" in begun) return events.push(begun);
-  const unwatch = "watch" in begun ? begun.watch((event) => interesting(event) && events.push(event)) : undefined;
-  if (isWorthTelling(begun.call.state)) events.push(callEvent(begun.call));
-  const { state } = await begun.ended.catch((cause: unknown): never => {
+  if (signal.aborted) return;
+  const unwatch = "watch" in begun ? begun.watch((event) => interesting(event) && events.push(event)) : () => undefined;
+  watches.add(unwatch);
+  try {
+    if (isWorthTelling(begun.call.state)) events.push(callEvent(begun.call));
+    const { state } = await begun.ended;
+    if (!isEnd(state)) throw new Error("its end is not known here");
+  } catch (cause: unknown) {
     throw brokenOff(request.callId, cause);
-  });
-  unwatch?.();
-  if (!isEnd(state)) throw brokenOff(request.callId);
+  } finally {
+    unwatch();
+    watches.delete(unwatch);
+  }
 }
 
-async function begin(calls: Calls, request: CallToolRequest, principal: Principal): Promise<LiveCall | EndedCall> {
+async function begin({ calls, principal }: CallStream, request: CallToolRequest): Promise<OpenCall | EndedCall> {
   if (request.callId === "") throw callIdRequired();
   return calls.begin(wishOf(request, principal, Source.STREAM));
 }

@@ -100,7 +100,8 @@ export function createCalls(options: CallsOptions): Calls {
       if (live.get(one.call.id) === one) live.delete(one.call.id);
       one.breakOff(error);
       if (closed) return;
-      options.logger.error({ err: error, call_id: one.call.id }, "a call's life broke off; the next start takes it up");
+      const next = options.alone ? "the next start takes it up" : "a replica takes it up again soon";
+      options.logger.error({ err: error, call_id: one.call.id }, `a call's life broke off; ${next}`);
     });
   };
   const known = async (callId: string): Promise<OpenCall | EndedCall | undefined> => {

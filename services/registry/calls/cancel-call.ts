@@ -1,19 +1,29 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Call } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
+import { brokenOff } from "./broken-off.ts";
 import type { Calls } from "./calls.ts";
 
 /** How long to wait for the end of a cancelled call, in milliseconds. */
 const CANCEL_WAIT_MS = 5000;
 
-/** Cancels a call and returns it when it has ended, or as it stands after 5 seconds. One that has ended stays as it is. */
+/**
+ * Cancels a call and returns it when it has ended, or as it stands after 5 seconds. One that has ended stays as it is.
+ * Rejects with INTERRUPTED where its life breaks off meanwhile.
+ */
 export async function cancelCall(calls: Calls, callId: string, principal: Principal): Promise<Call> {
   const found = await calls.find(callId, principal);
   if (!("cancelled" in found)) return found.call;
   found.cancelled.abort();
   const waited = new AbortController();
   const timeout = sleep(CANCEL_WAIT_MS, undefined, { signal: waited.signal }).catch(() => undefined);
-  await Promise.race([found.ended, timeout]);
-  waited.abort();
+  const ended = found.ended.catch((cause: unknown): never => {
+    throw brokenOff(callId, cause);
+  });
+  try {
+    await Promise.race([ended, timeout]);
+  } finally {
+    waited.abort();
+  }
   return found.call;
 }

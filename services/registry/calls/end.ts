@@ -10,6 +10,7 @@ import { fault, faultDetail } from "../../../lib/fault/fault.ts";
 import { parseStrictJson } from "../../../lib/serve/strict-json.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import type { KnownDevice } from "../devices/linked-device.ts";
+import { deviceError } from "./device-error.ts";
 import { endOf } from "./state.ts";
 
 /** How a call ended, before its output is cleaned. */
@@ -55,13 +56,14 @@ export function acceptFinished(finished: Finished, call: Call, device: KnownDevi
   const output = outputOf(finished);
   if (finished.outcome === Outcome.SUCCEEDED && output === undefined)
     return untrustedEnd("the output is no JSON object");
+  const failure = finished.outcome === Outcome.SUCCEEDED ? undefined : deviceError(finished);
   return {
     state: endOf(finished.outcome),
     output,
     outputDigest: receipt.outputDigest,
     outputBytes: finished.output.length,
-    error: finished.outcome === Outcome.SUCCEEDED ? undefined : finished.error,
-    message: finished.message,
+    error: failure?.error,
+    message: failure?.message ?? "",
     receipt: finished.receipt,
     grantId: receipt.grantId,
     sandbox: receipt.sandbox,

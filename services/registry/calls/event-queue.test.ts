@@ -3,7 +3,8 @@ import { expect, it } from "vitest";
 import { OutputSchema, OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
-import { createEventQueue, MAX_WAITING_BYTES } from "./event-queue.ts";
+import { MAX_WAITING_BYTES } from "../../../lib/link/output-room.ts";
+import { createEventQueue } from "./event-queue.ts";
 
 const CHUNK = 64 * 1024;
 

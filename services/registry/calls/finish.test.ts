@@ -1,10 +1,11 @@
 import { create, fromBinary } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { OutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { OutputSchema, OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { CallEnd } from "./end.ts";
-import { createFinisher } from "./finish.ts";
+import { createFinisher, type FinishPorts } from "./finish.ts";
 import { createLiveCall } from "./live-call.ts";
 import type { CallStore } from "./store.ts";
 
@@ -50,6 +51,18 @@ test("records the grant that was given where the device used none", async () => 
 
 test("leaves denials to policy, which wrote them down when it decided", async () => {
   expect(await outcomeOf("", { ...ENDED, state: CallState.DENIED, output: undefined })).toEqual([]);
+});
+
+test("takes streams that a device makes up for standard output, and keeps nothing for each", () => {
+  const cleaner = createFinisher({} as FinishPorts).outputCleaner();
+  // Half of an escape sequence is kept back until more has come.
+  const half = Buffer.from("x\u001b[");
+  for (let n = 0; n < 1000; n++) {
+    const stream = n as OutputStream;
+    const { stream: told } = cleaner.clean(create(OutputSchema, { callId: "c", stream, data: half }));
+    expect(told).toBe(stream === OutputStream.STDERR ? OutputStream.STDERR : OutputStream.STDOUT);
+  }
+  expect(cleaner.rest().length).toBeLessThanOrEqual(2);
 });
 
 test("tells the end that another replica found where that one leads the call by now", async () => {

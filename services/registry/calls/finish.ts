@@ -2,11 +2,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { OutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import {
-  type Output,
-  OutputSchema,
-  type OutputStream,
-} from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { type Output, OutputSchema, OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { cleanJson, cleanOutput, createStreamCleaner, type StreamCleaner } from "../../../lib/sanitise/sanitise.ts";
 import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
@@ -89,9 +85,11 @@ function outputCleaner(): OutputCleaner {
   return {
     clean(output) {
       last = output;
-      const cleaner = cleaners.get(output.stream) ?? createStreamCleaner();
-      cleaners.set(output.stream, cleaner);
-      return { ...output, data: encoder.encode(cleaner.push(output.data)) };
+      // Streams that a device makes up are none: each would keep a cleaner for as long as the call runs.
+      const stream = output.stream === OutputStream.STDERR ? OutputStream.STDERR : OutputStream.STDOUT;
+      const cleaner = cleaners.get(stream) ?? createStreamCleaner();
+      cleaners.set(stream, cleaner);
+      return { ...output, stream, data: encoder.encode(cleaner.push(output.data)) };
     },
     rest() {
       if (last === undefined) return [];

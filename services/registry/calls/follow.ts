@@ -9,7 +9,10 @@ import type { CallStore } from "./store.ts";
 
 /** Follows calls whose life another replica leads. */
 export interface CallFollower {
-  /** The call as an open one. What happens to it is asked for only when somebody waits for it, watches or cancels it. */
+  /**
+   * A call as it was just read, as an open one. What happens to it from then on is asked for only when somebody waits for it,
+   * watches or cancels it; nothing is kept for whoever does not.
+   */
   follow(call: Call): OpenCall;
   /** Resolves with the call's stored end, whoever brings it about. Rejects when the follower is closed. */
   end(callId: string): Promise<Call>;
@@ -28,21 +31,60 @@ export interface FollowOptions {
    */
   ask(owner: string, callId: string, tell: Watcher, cancelled: AbortSignal): Promise<void> | undefined;
   logger: Logger;
+  /** Waits between two tries; rejects when the signal aborts. Default: by the clock. */
+  pause?(ms: number, signal: AbortSignal): Promise<unknown>;
 }
 
 /** How often to look where nobody can be asked, in milliseconds. */
 const POLL_MS = 300;
 
+/** The longest pause after tries that came to nothing, as while the bus is down, in milliseconds. */
+const LONGEST_PAUSE_MS = 3000;
+
+/** Whoever told of a call for so long did tell of it, in milliseconds. */
+const LASTING_MS = 1000;
+
+/** What was told so lately may not be in the database yet, in milliseconds. */
+const FRESH_MS = 1000;
+
+/** An open call that is followed, whether anybody still wants to know or not. */
+interface FollowedCall extends OpenCall {
+  /** Takes over how the call stands in the database. */
+  bringUpToDate(stored: Call): void;
+}
+
 /** The database has the last word: events only say when to look at it. */
 export function createCallFollower(options: FollowOptions): CallFollower {
-  const followed = new Map<string, OpenCall>();
+  /** The calls that somebody waits for, watches or cancels. */
+  const followed = new Map<string, FollowedCall>();
   const closing = new AbortController();
-  const follow = (call: Call): OpenCall => {
+  const begin = (call: Call): FollowedCall => {
     const known = followed.get(call.id);
     if (known !== undefined) return known;
     const one = createFollowed(call, options, closing.signal, () => followed.delete(call.id));
     followed.set(call.id, one);
     return one;
+  };
+  const follow = (call: Call): OpenCall => {
+    let joined = followed.get(call.id);
+    joined?.bringUpToDate(call);
+    const join = (): FollowedCall => {
+      joined ??= begin(call);
+      return joined;
+    };
+    return {
+      get call() {
+        return joined?.call ?? call;
+      },
+      // Whoever asks for it is about to cancel.
+      get cancelled() {
+        return join().cancelled;
+      },
+      watch: (watcher) => join().watch(watcher),
+      get ended() {
+        return join().ended;
+      },
+    };
   };
   return {
     follow,
@@ -55,32 +97,54 @@ export function createCallFollower(options: FollowOptions): CallFollower {
   };
 }
 
-function createFollowed(call: Call, options: FollowOptions, closing: AbortSignal, onOver: () => void): OpenCall {
+function createFollowed(call: Call, options: FollowOptions, closing: AbortSignal, onOver: () => void): FollowedCall {
   const { store, leadership, led, ask, logger } = options;
+  const pause = options.pause ?? ((ms, signal) => sleep(ms, undefined, { signal }));
   const watchers = new Set<Watcher>();
   const cancelled = new AbortController();
-  let following: Promise<Call> | undefined;
+  let toldMs = Number.NEGATIVE_INFINITY;
+  let isEndTold = false;
+  /** Stretches in a row that came to nothing. */
+  let failures = 0;
 
-  const tell = (event: CallEvent): void => {
-    if (event.event.case === "call") {
-      // The first word of whoever leads it says how the call stands, which may be no news.
-      const isNews = event.event.value.state !== call.state;
-      Object.assign(call, event.event.value);
-      if (!isNews) return;
-    }
+  const show = (event: CallEvent): void => {
     for (const watcher of watchers) watcher(event);
+  };
+  const enter = (changed: Call): void => {
+    // The first word of whoever leads it says how the call stands, which may be no news.
+    const isNews = changed.state !== call.state;
+    Object.assign(call, changed);
+    if (isNews) show(callEvent(call));
+  };
+  const bringUpToDate = (stored: Call): void => {
+    if (performance.now() - toldMs > FRESH_MS) enter(stored);
+  };
+  const tell = (event: CallEvent): void => {
+    if (event.event.case !== "call") {
+      show(event);
+      return;
+    }
+    // It is in the database by now, with its output, which is too large for an event.
+    isEndTold = isEnd(event.event.value.state);
+    if (isEndTold) return;
+    toldMs = performance.now();
+    enter(event.event.value);
   };
   /** One stretch with whoever leads the call now. The stored end, where there is one. */
   const stretch = async (): Promise<Call | undefined> => {
     const stored = await store.get(call.id);
     if (stored === undefined) throw new Error(`the call ${call.id} is not in the store`);
     if (isEnd(stored.call.state)) return stored.call;
+    bringUpToDate(stored.call);
     const here = led(call.id);
+    const beganMs = performance.now();
+    isEndTold = false;
     const told =
       here === undefined ? ask(stored.owner, call.id, tell, cancelled.signal) : passOn(here, tell, cancelled.signal);
     await told;
-    // Somebody else has it soon, or it ended just now.
-    await sleep(told === undefined ? POLL_MS : 20 + Math.random() * 50, undefined, { signal: closing });
+    failures = performance.now() - beganMs < LASTING_MS ? failures + 1 : 0;
+    if (isEndTold && failures < 2) return undefined;
+    await pause(told === undefined ? POLL_MS : pauseAfter(failures), closing);
     return undefined;
   };
   const run = async (): Promise<Call> => {
@@ -89,44 +153,42 @@ function createFollowed(call: Call, options: FollowOptions, closing: AbortSignal
       try {
         const end = await stretch();
         if (end === undefined) continue;
-        tell(callEvent(end));
+        enter(end);
         onOver();
         return call;
       } catch (error: unknown) {
         closing.throwIfAborted();
         logger.warn({ err: error, call_id: call.id }, "a call of another replica could not be followed; trying again");
-        await sleep(POLL_MS, undefined, { signal: closing });
+        await pause(POLL_MS, closing);
       }
     }
-  };
-  const begin = (): Promise<Call> => {
-    if (following === undefined) {
-      following = run();
-      // Nobody may be waiting when the registry closes.
-      following.catch(() => undefined);
-    }
-    return following;
   };
   cancelled.signal.addEventListener("abort", () => {
     // Written down as well: whoever leads it may be gone, or be away from the bus.
     leadership
       .wantCancel(call.id)
       .catch((error: unknown) => logger.warn({ err: error, call_id: call.id }, "a cancel was not noted"));
-    void begin();
   });
+  const ended = run();
+  // Nobody may be waiting when the registry closes.
+  ended.catch(() => undefined);
 
   return {
     call,
     cancelled,
     watch(watcher) {
       watchers.add(watcher);
-      void begin();
       return () => watchers.delete(watcher);
     },
-    get ended() {
-      return begin();
-    },
+    ended,
+    bringUpToDate,
   };
+}
+
+/** Somebody else has the call soon, or it ended just now; after more than one such stretch there is nobody to ask. */
+function pauseAfter(failures: number): number {
+  if (failures < 2) return 20 + Math.random() * 50;
+  return Math.min(LONGEST_PAUSE_MS, POLL_MS * 2 ** (failures - 2)) * (0.5 + Math.random() / 2);
 }
 
 /** Passes on what happens to a call that this replica leads, until its life is over. */

@@ -5,6 +5,7 @@ import { type DecisionRequest, DecisionRequestSchema } from "../../../gen/ts/ree
 import type { Call } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { KnownDevice } from "../devices/linked-device.ts";
 import type { OfferedTool } from "../tools/offered.ts";
+import { inputSchemaOf } from "./input-schema.ts";
 
 /** What policy is told of a call. */
 export interface QuestionFacts {
@@ -50,6 +51,7 @@ export function questionOf(facts: QuestionFacts): DecisionRequest {
       openWorld: entry.annotations.openWorld,
       requiresApproval: tool.requiresApproval,
       schemaDigest: entry.schemaDigest,
+      inputSchema: inputSchemaOf(entry),
     },
     arguments: facts.args,
     source: call.source,

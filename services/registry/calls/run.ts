@@ -12,6 +12,7 @@ import { isToBeKept, type Queue } from "../queue/queue.ts";
 import { acceptFinished, type CallEnd, failedEnd } from "./end.ts";
 import type { Finisher } from "./finish.ts";
 import type { LiveCall } from "./live-call.ts";
+import { settleCall } from "./settle.ts";
 import type { CallStore } from "./store.ts";
 
 /** What the life of a call rests on. */
@@ -32,7 +33,7 @@ export interface RunPorts {
  * decision are on disk by now.
  */
 export async function followDecision(live: LiveCall, answer: PolicyAnswer, ports: RunPorts): Promise<void> {
-  if (answer.kind === "failed") return ports.finisher.finish(live, failedEnd(answer.error));
+  if (answer.kind === "failed") return finishUnsent(live, failedEnd(answer.error), ports);
   const { decision } = answer;
   summarise(live, decision);
   switch (decision.outcome.case) {
@@ -41,11 +42,12 @@ export async function followDecision(live: LiveCall, answer: PolicyAnswer, ports
     case "hold":
       return hold(live, decision.outcome.value, ports);
     case "denial":
-      return ports.finisher.finish(live, deniedEnd(decision.outcome.value));
+      return finishUnsent(live, deniedEnd(decision.outcome.value), ports);
     case undefined:
-      return ports.finisher.finish(
+      return finishUnsent(
         live,
         failedEnd(fault(ErrorReason.POLICY_UNAVAILABLE, {}, { message: "policy sent no decision" })),
+        ports,
       );
   }
 }
@@ -74,7 +76,7 @@ async function hold(live: LiveCall, held: Hold, ports: RunPorts): Promise<void> 
 export async function awaitApproval(live: LiveCall, ports: RunPorts): Promise<void> {
   // Only the wait can fail here: once the call may have been sent, an error is no reason to say that it failed.
   const answer = await awaitDecision(live, ports);
-  if (answer.kind === "failed" && live.cancelled.signal.aborted) return ports.finisher.finish(live, cancelledEnd());
+  if (answer.kind === "failed" && live.cancelled.signal.aborted) return finishUnsent(live, cancelledEnd(), ports);
   // A human takes a while: whoever leads the call by now has been told the same.
   if (!(await ports.isMine(live.call.id))) return ports.finisher.overtaken(live);
   await followDecision(live, answer, ports);
@@ -90,14 +92,15 @@ async function awaitDecision(live: LiveCall, { policy }: Pick<RunPorts, "policy"
 
 async function dispatch(live: LiveCall, permit: Permit, ports: RunPorts): Promise<void> {
   if (ports.queue.mustKeep(live.call)) return keep(live, ports);
+  const earlier = live.call.grantId;
   live.call.grantId = permit.grantId;
   live.enter(CallState.PERMITTED);
   // On disk it may wait for its device still: it must not be said later that it was never sent.
   if (isToBeKept(live.call) && !(await ports.store.save(live.call))) return ports.finisher.overtaken(live);
   live.markDecided();
-  if (live.cancelled.signal.aborted) return ports.finisher.finish(live, cancelledEnd());
+  if (live.cancelled.signal.aborted) return finishUnsent(live, cancelledEnd(), ports, earlier);
   const link = ports.link(live.call.deviceId);
-  if (link === undefined) return ports.finisher.finish(live, endOfLink({ kind: "offline" }, live, ports));
+  if (link === undefined) return finishUnsent(live, endOfLink({ kind: "offline" }, live, ports), ports, earlier);
   live.enter(CallState.DISPATCHED);
   ports.store.saveLazily(live.call);
   const onCancel = () => link.cancel(live.call.id);
@@ -112,13 +115,31 @@ async function dispatch(live: LiveCall, permit: Permit, ports: RunPorts): Promis
   const end = await link.start(start, (output) => live.print(cleaner.clean(output)));
   for (const output of cleaner.rest()) live.print(output);
   live.cancelled.signal.removeEventListener("abort", onCancel);
-  if (end.kind === "offline" && isToBeKept(live.call)) return keep(live, ports);
+  if (end.kind === "offline" && isToBeKept(live.call)) {
+    live.call.grantId = earlier;
+    return keep(live, ports);
+  }
+  if (end.kind === "cancelled") return finishUnsent(live, endOfLink(end, live, ports), ports, earlier);
   await ports.finisher.finish(live, endOfLink(end, live, ports));
 }
 
-/** Keeps a call for its device. The grant that it has been given is not used: there is a new one when the device is back. */
-async function keep(live: LiveCall, ports: RunPorts): Promise<void> {
-  live.call.grantId = "";
+/**
+ * Ends a call that is not sent. One that a process before this may have sent, as the grant shows that it was given, is
+ * settled with its device first: what it did there is the end that counts.
+ *
+ * @param grantId the grant that it may have been sent with; empty where it cannot have been.
+ */
+async function finishUnsent(live: LiveCall, end: CallEnd, ports: RunPorts, grantId = live.call.grantId): Promise<void> {
+  if (grantId === "") return ports.finisher.finish(live, end);
+  const settled = endOfLink(await settleCall(live, ports), live, ports);
+  await ports.finisher.finish(live, settled.error?.reason === ErrorReason.NOT_STARTED ? end : settled);
+}
+
+/**
+ * Keeps a call for its device. A grant that it has been given is not used, since there is a new one when the device is back;
+ * one that it may have been sent with by a process before this stays noted.
+ */
+export async function keep(live: LiveCall, ports: RunPorts): Promise<void> {
   live.enter(CallState.QUEUED);
   if (!(await ports.store.save(live.call))) return ports.finisher.overtaken(live);
   live.markDecided();
@@ -134,8 +155,8 @@ export async function deliver(live: LiveCall, ports: RunPorts): Promise<void> {
   const { signal } = live.cancelled;
   for (;;) {
     const turn = await queue.next(live.call, live.args, signal);
-    if (turn.kind === "cancelled") return finisher.finish(live, cancelledEnd());
-    if (turn.kind === "end") return finisher.finish(live, turn.end);
+    if (turn.kind === "cancelled") return finishUnsent(live, cancelledEnd(), ports);
+    if (turn.kind === "end") return finishUnsent(live, turn.end, ports);
     // It may have waited for days: whoever leads the call by now delivers it.
     if (!(await ports.isMine(live.call.id))) return finisher.overtaken(live);
     const answer = await decide(turn.question, ports);
@@ -160,6 +181,8 @@ export function endOfLink(end: DeviceEnd, live: LiveCall, ports: Pick<RunPorts, 
           },
         ),
       );
+    case "cancelled":
+      return cancelledEnd();
     case "lost":
       return {
         ...failedEnd(

@@ -14,8 +14,16 @@ import { fault } from "../../../lib/fault/fault.ts";
 import { toDevice } from "../../../lib/link/device-frames.ts";
 import { framedEnd } from "../../../lib/link/framed.ts";
 import { mapStream } from "../../../lib/link/map-stream.ts";
-import { type AttachedHello, type AttachedStream, createAttachedStream, readHello } from "./attach-stream.ts";
+import { type AttachRateOptions, createAttachRate } from "./attach-rate.ts";
+import {
+  type ArrivingDevice,
+  type AttachedHello,
+  type AttachedStream,
+  createAttachedStream,
+  readHello,
+} from "./attach-stream.ts";
 import type { DeviceOpener } from "./device-link.ts";
+import { showsLife } from "./shows-life.ts";
 
 export { attachRoutes } from "./attach-routes.ts";
 export type { AttachedHello } from "./attach-stream.ts";
@@ -26,16 +34,23 @@ export interface AttachPointOptions {
   heartbeatMs?: number;
   /** How long a new stream may take to say whose it is, in milliseconds. Default 10000. */
   helloWaitMs?: number;
+  /** How often a device may dial. */
+  rate?: AttachRateOptions;
   /** Asked with each Hello before the stream takes the place of an older one. Throws or rejects with the device's fault. */
-  admit?(hello: AttachedHello): void | Promise<void>;
+  admit?(device: ArrivingDevice): void | Promise<void>;
 }
 
 /** Where the streams of devices that dial in become openers, which is what links are made of. */
 export interface AttachPoint {
-  /** The body of the RPC, for a device whose id is known. Throws NOT_READY where this replica is going away. */
+  /**
+   * The body of the RPC, for a device whose id is known. Throws NOT_READY where this replica is going away, and
+   * RATE_LIMITED where the device dials too often. A dial ends an earlier one that was not let in yet.
+   */
   attach(deviceId: string, requests: AsyncIterable<AttachRequest>, signal: AbortSignal): AsyncIterable<AttachResponse>;
   /** Waits for the device's next stream and becomes it. The first event is its Hello. Ends with the stream. */
   opener(deviceId: string): DeviceOpener;
+  /** The devices that have a stream here, as they were let in. */
+  held(): AttachedHello[];
   /** Whether the device has a stream here. */
   has(deviceId: string): boolean;
   /** How many devices have a stream here. */
@@ -52,10 +67,23 @@ export interface AttachPoint {
   close(): Promise<void>;
 }
 
+/** One stream, before anybody is let in on it. */
+interface Dial {
+  /** Aborted at its end. */
+  left: AbortSignal;
+  /** How many frames have come in. */
+  heard(): number;
+  /** Ends it with an error, which the device gets. */
+  cut(error: unknown): void;
+}
+
 /** No streams yet. */
 export function createAttachPoint(options: AttachPointOptions = {}): AttachPoint {
   const { heartbeatMs = 1000, helloWaitMs = 10_000 } = options;
+  const rate = createAttachRate(options.rate);
   const streams = new Map<string, AttachedStream>();
+  /** How to end the stream of a device that was not let in yet. */
+  const pending = new Map<string, (error: unknown) => void>();
   const waiters = new Map<string, Set<() => void>>();
   const attachListeners = new Set<(hello: AttachedHello) => void>();
   const detachListeners = new Set<(deviceId: string) => void>();
@@ -76,19 +104,32 @@ export function createAttachPoint(options: AttachPointOptions = {}): AttachPoint
     streams.delete(deviceId);
     for (const listener of detachListeners) listener(deviceId);
   };
+  /** Waits until a device has said who it is and was let in. */
+  const letIn = async (
+    deviceId: string,
+    events: AsyncIterator<LinkResponse>,
+    { left, heard, cut }: Dial,
+  ): Promise<AttachedStream> => {
+    pending.get(deviceId)?.(fault(ErrorReason.NOT_READY, {}, { message: "the device has dialled again" }));
+    pending.set(deviceId, cut);
+    try {
+      const { hello, first } = await readHello(deviceId, events, helloWaitMs);
+      left.throwIfAborted();
+      await options.admit?.({ ...hello, left, livesOn: () => showsLife({ heard, left, heartbeatMs }) });
+      left.throwIfAborted();
+      return createAttachedStream(hello, first, events, cut);
+    } finally {
+      if (pending.get(deviceId) === cut) pending.delete(deviceId);
+    }
+  };
   /** The registry's end of one stream: reads the Hello, and lends itself to whoever takes the stream. */
   async function* hold(
     deviceId: string,
     incoming: AsyncIterable<LinkResponse>,
-    left: AbortSignal,
-    cut: (error: unknown) => void,
+    dial: Dial,
   ): AsyncGenerator<LinkRequest, void, void> {
-    const events = incoming[Symbol.asyncIterator]();
-    const { hello, first } = await readHello(deviceId, events, helloWaitMs);
-    left.throwIfAborted();
-    await options.admit?.(hello);
-    left.throwIfAborted();
-    const stream = createAttachedStream(hello, first, events, cut);
+    const stream = await letIn(deviceId, incoming[Symbol.asyncIterator](), dial);
+    const { left } = dial;
     left.addEventListener("abort", () => {
       unregister(stream);
       stream.end(left.reason);
@@ -122,7 +163,9 @@ export function createAttachPoint(options: AttachPointOptions = {}): AttachPoint
   return {
     attach(deviceId, requests, signal) {
       if (draining.signal.aborted) throw shuttingDown();
+      rate.take(deviceId);
       const cut = new AbortController();
+      let frameCount = 0;
       const leave = (): void => cut.abort(signal.reason);
       const end = framedEnd<LinkRequest, LinkResponse>(
         (incoming, left) => {
@@ -131,7 +174,7 @@ export function createAttachPoint(options: AttachPointOptions = {}): AttachPoint
             cuts.delete(cut);
             signal.removeEventListener("abort", leave);
           });
-          return hold(deviceId, incoming, left, (error) => cut.abort(error));
+          return hold(deviceId, incoming, { left, heard: () => frameCount, cut: (error) => cut.abort(error) });
         },
         toDevice,
         // A device speaks first, so there is no telling what a silent one is.
@@ -139,7 +182,10 @@ export function createAttachPoint(options: AttachPointOptions = {}): AttachPoint
       );
       signal.addEventListener("abort", leave, { once: true });
       if (signal.aborted) leave();
-      const frames = mapStream(requests, ({ frame }) => frame ?? create(LinkResponseSchema));
+      const frames = mapStream(requests, ({ frame }) => {
+        frameCount++;
+        return frame ?? create(LinkResponseSchema);
+      });
       return mapStream(end(frames, cut.signal), (frame) => create(AttachResponseSchema, { frame }));
     },
     opener: (deviceId) =>
@@ -155,6 +201,7 @@ export function createAttachPoint(options: AttachPointOptions = {}): AttachPoint
           signal.removeEventListener("abort", leave);
         }
       },
+    held: () => [...streams.values()].map(({ hello }) => hello),
     has: (deviceId) => streams.has(deviceId),
     get size() {
       return streams.size;

@@ -3,7 +3,9 @@ import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import type { LinkRequest, LinkResponse } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { identityRefused } from "../../../lib/auth/peer.ts";
 import { fault } from "../../../lib/fault/fault.ts";
+import { helloOf, requireNoHello } from "./one-hello.ts";
 
 /** What a device says when it attaches. */
 export interface AttachedHello {
@@ -13,8 +15,14 @@ export interface AttachedHello {
   manifest: Envelope;
   /** How often it has dialled, this time included. */
   attachCount: number;
-  /** The version of the keys that it trusts for grants. */
-  keyringVersion: number;
+}
+
+/** A device that wants to be let in. */
+export interface ArrivingDevice extends AttachedHello {
+  /** Aborted when its stream is over: whoever dialled has given this dial up. */
+  left: AbortSignal;
+  /** Resolves true when its stream has gone on showing life for three heartbeats, false where it does not. */
+  livesOn(): Promise<boolean>;
 }
 
 /** One device's stream, from its Hello on. */
@@ -57,18 +65,20 @@ export async function readHello(
 }
 
 function helloIn(deviceId: string, { events }: LinkResponse): AttachedHello {
-  const event = events[0]?.event;
-  const manifest = event?.case === "hello" ? event.value.manifest : undefined;
-  if (event?.case !== "hello" || manifest === undefined) {
-    const message = "the first event of a stream is Hello, with the device's manifest";
-    throw fault(ErrorReason.INVALID_INPUT, { field: "frame.events[0].hello", rule: "required" }, { message });
+  const { manifest, attachCount } = helloOf(events);
+  if (manifest === undefined) {
+    const message = "Hello comes with the device's manifest";
+    throw fault(ErrorReason.INVALID_INPUT, { field: "frame.events[0].hello.manifest", rule: "required" }, { message });
+  }
+  if (attachCount > Number.MAX_SAFE_INTEGER) {
+    const message = `frame.events[0].hello.attach_count: at most ${Number.MAX_SAFE_INTEGER}`;
+    const metadata = { field: "frame.events[0].hello.attach_count", rule: "uint64.lte" };
+    throw fault(ErrorReason.INVALID_INPUT, metadata, { message });
   }
   if (deviceIdIn(manifest) !== deviceId) {
-    const metadata = { why: "role", identity: deviceId };
-    throw fault(ErrorReason.IDENTITY_REFUSED, metadata, { message: "the manifest is that of another device" });
+    throw identityRefused("role", deviceId, { message: "the manifest is that of another device" });
   }
-  const { attachCount, keyringVersion } = event.value;
-  return { deviceId, manifest, attachCount: Number(attachCount), keyringVersion: Number(keyringVersion) };
+  return { deviceId, manifest, attachCount: Number(attachCount) };
 }
 
 function deviceIdIn(manifest: Envelope): string | undefined {
@@ -99,10 +109,20 @@ export function createAttachedStream(
       commands.resolve(given);
       let isFirst = true;
       return {
-        next() {
-          if (!isFirst) return events.next();
-          isFirst = false;
-          return Promise.resolve({ done: false, value: first });
+        async next() {
+          if (isFirst) {
+            isFirst = false;
+            return { done: false, value: first };
+          }
+          const next = await events.next();
+          if (next.done === true) return next;
+          try {
+            requireNoHello(next.value.events);
+          } catch (error: unknown) {
+            end(error);
+            throw error;
+          }
+          return next;
         },
         return(value) {
           end(fault(ErrorReason.NOT_READY, {}, { message: "the registry lets go of the stream; attach again" }));

@@ -5,6 +5,7 @@ import {
   type Event,
   EventSchema,
   FinishedSchema,
+  HelloSchema,
   LinkRequestSchema,
   LinkResponseSchema,
   OutputSchema,
@@ -47,13 +48,17 @@ afterEach(async () => {
   for (const link of links.splice(0)) await link.close();
 });
 
-async function linkTo(device: ReturnType<typeof puppet>, options: { lostMs?: number } = {}): Promise<DeviceLink> {
+async function linkTo(
+  device: ReturnType<typeof puppet>,
+  options: { lostMs?: number; onDown?: () => void } = {},
+): Promise<DeviceLink> {
   const linked = Promise.withResolvers<void>();
-  const onHello = () => {
+  const greeting = () => {
     linked.resolve();
-    return true;
+    return [];
   };
-  const link = createDeviceLink({ opener: device.opener, onHello, onDown: () => undefined, ...options });
+  const onHello = () => true;
+  const link = createDeviceLink({ opener: device.opener, onHello, greeting, onDown: () => undefined, ...options });
   links.push(link);
   await linked.promise;
   return link;
@@ -92,6 +97,74 @@ test("one who gives up leaves the others waiting", async () => {
   await vi.waitFor(() => expect(kinds(device)).toHaveLength(3));
   device.say({ case: "finished", value: finished("c") });
   expect(await patient).toMatchObject({ kind: "finished" });
+});
+
+test("a call that is cancelled before it was sent never is, and one that may have been is asked about", async () => {
+  const device = puppet();
+  const gone = Promise.withResolvers<void>();
+  const link = await linkTo(device, { onDown: gone.resolve });
+  const back = Promise.withResolvers<void>();
+  const sent = link.start(start("sent"), () => undefined);
+  await vi.waitFor(() => expect(kinds(device)).toEqual(["start"]));
+  device.hangUp(back.promise);
+  await gone.promise;
+  const settled = link.settle(create(SettleSchema, { callId: "old" }));
+  const unsent = link.start(start("unsent"), () => undefined);
+  for (const callId of ["sent", "old", "unsent"]) link.cancel(callId);
+  expect(await unsent).toEqual({ kind: "cancelled" });
+  back.resolve();
+  await vi.waitFor(() => expect(kinds(device)).toEqual(["start", "start", "cancel", "settle", "cancel"]));
+  for (const callId of ["sent", "old"]) device.say({ case: "finished", value: finished(callId) });
+  for (const end of await Promise.all([sent, settled])) expect(end).toMatchObject({ kind: "finished" });
+  expect(link.busy).toBe(false);
+});
+
+test("a device that says Hello again is hung up on, and its word does not count", async () => {
+  const device = puppet();
+  const downs = vi.fn();
+  const link = await linkTo(device, { onDown: downs });
+  const ended = link.start(start("c"), () => undefined);
+  await vi.waitFor(() => expect(kinds(device)).toEqual(["start"]));
+  device.say({ case: "hello", value: create(HelloSchema, { attachCount: 7n }) });
+  await vi.waitFor(() => expect(downs).toHaveBeenCalledOnce());
+  // On a stream of its own it is as good as any other.
+  await vi.waitFor(() => expect(kinds(device)).toEqual(["start", "start"]));
+  device.say({ case: "finished", value: finished("c") });
+  expect(await ended).toMatchObject({ kind: "finished" });
+});
+
+test("a device is sent nothing and not listened to before it is trusted", async () => {
+  const device = puppet();
+  const asked = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<boolean>();
+  const onHello = () => {
+    asked.resolve();
+    return answer.promise;
+  };
+  const link = createDeviceLink({ opener: device.opener, onHello, onDown: () => undefined, offlineMs: 50 });
+  links.push(link);
+  const ended = link.start(start("c"), () => undefined);
+  await asked.promise;
+  device.say({ case: "finished", value: finished("c") });
+  answer.resolve(false);
+  expect(await ended).toEqual({ kind: "offline", why: undefined });
+  expect(kinds(device)).toEqual([]);
+});
+
+test("who waits for a device that is none any more is told, and who waits when the process ends is not", async () => {
+  const device = puppet();
+  const link = await linkTo(device);
+  const ends = [
+    link.start(start("a"), () => undefined),
+    link.settle(create(SettleSchema, { callId: "b" })),
+    link.start(start("c"), () => undefined),
+  ];
+  await link.abandon();
+  expect(await Promise.all(ends)).toEqual([{ kind: "lost" }, { kind: "lost" }, { kind: "lost" }]);
+  const other = await linkTo(puppet());
+  const open = other.start(start("a"), () => undefined);
+  await other.close();
+  expect(await Promise.race([open, Promise.resolve("open")])).toBe("open");
 });
 
 /** Uses a link as another replica does. */

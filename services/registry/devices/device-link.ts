@@ -14,6 +14,7 @@ import {
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { keepLinked } from "../../../lib/link/keep-linked.ts";
 import type { LinkOpener } from "../../../lib/link/opener.ts";
+import { helloOf, requireNoHello } from "./one-hello.ts";
 import { createShares } from "./shares.ts";
 
 /** The way to a device's end of a link. */
@@ -24,6 +25,8 @@ export type DeviceEnd =
   | { kind: "finished"; finished: Finished }
   /** The device could not be reached: the call was never sent, so nothing ran. Why, where more is known than that. */
   | { kind: "offline"; why?: string | undefined }
+  /** It was cancelled before it was sent: nothing ran. */
+  | { kind: "cancelled" }
   /** The device went away after the call was sent and did not come back in time. */
   | { kind: "lost" };
 
@@ -33,7 +36,7 @@ export interface DeviceLink {
   start(start: Start, onOutput: (output: Output) => void): Promise<DeviceEnd>;
   /** Asks how a call ended, and that it never be started after this. Waits for the device for as long as it takes. */
   settle(settle: Settle, onOutput?: (output: Output) => void): Promise<DeviceEnd>;
-  /** Kills a running call; its end comes through `start` or `settle`. */
+  /** Kills a running call; its end comes through `start` or `settle`. One that was not sent yet never will be. */
   cancel(callId: string): void;
   /** Sends a command that has no answer. Lost where the device is not linked. */
   tell(command: Command): void;
@@ -41,14 +44,20 @@ export interface DeviceLink {
   readonly share: DeviceOpener;
   /** Whether anybody waits for something. */
   readonly busy: boolean;
+  /** Closes it for good because the device is none any more: whoever waits is told so. */
+  abandon(): Promise<void>;
+  /** Closes it because this process ends: whoever waits hears nothing, and the next leader takes their calls up. */
   close(): Promise<void>;
 }
 
 /** What a link needs to know. */
 export interface DeviceLinkOptions {
   opener: DeviceOpener;
-  /** Gets what the device says of itself at the start of each link. False: it is not to be trusted; nothing is sent. */
-  onHello(hello: Hello): boolean;
+  /**
+   * Gets what the device says of itself at the start of each link. False: it is not to be trusted; nothing is sent, and
+   * nothing it says is heard. Rejects where that cannot be told now: the stream ends, and is opened again.
+   */
+  onHello(hello: Hello): boolean | Promise<boolean>;
   /** What a trusted device is told before anything else. Default nothing. */
   greeting?(hello: Hello): readonly Command[];
   onDown(): void;
@@ -83,7 +92,20 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
 
   const link = keepLinked<Command, Event>({
     async *open(outgoing, signal) {
-      for await (const response of options.opener(requests(outgoing), signal)) yield response.events;
+      let isGreeted = false;
+      for await (const { events } of options.opener(requests(outgoing), signal)) {
+        if (events.length === 0) continue;
+        if (isGreeted) {
+          requireNoHello(events);
+          if (trusted) yield events;
+          continue;
+        }
+        isGreeted = true;
+        const hello = helloOf(events);
+        if (!(await isTrusted(hello, signal))) continue;
+        begin(hello);
+        yield events.slice(1);
+      }
     },
     sizeOf: ({ command }) => (command.case === "start" ? command.value.arguments.length + 2048 : 256),
     ...(options.maxBackoffMs === undefined ? {} : { maxBackoffMs: options.maxBackoffMs }),
@@ -109,12 +131,15 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     link.send(one.command);
     if (one.cancelled) link.send(cancelOf(callId));
   };
-  const giveUp = (callId: string, one: Waiting) => {
+  const release = (callId: string, one: Waiting, end: DeviceEnd) => {
+    clearTimeout(one.timer);
     const others = waiting.get(callId)?.filter((other) => other !== one) ?? [];
     if (others.length > 0) waiting.set(callId, others);
     else waiting.delete(callId);
-    one.resolve(one.sent ? { kind: "lost" } : { kind: "offline", why: options.whyOffline?.() });
+    one.resolve(end);
   };
+  const giveUp = (callId: string, one: Waiting) =>
+    release(callId, one, one.sent ? { kind: "lost" } : { kind: "offline", why: options.whyOffline?.() });
   const giveUpLater = (callId: string, one: Waiting) => {
     if (closed || one.patient || one.timer !== undefined) return;
     one.timer = setTimeout(() => giveUp(callId, one), one.sent ? lostMs : offlineMs);
@@ -128,15 +153,24 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
       one.resolve({ kind: "finished", finished });
     }
   };
+  const isTrusted = async (hello: Hello, signal: AbortSignal): Promise<boolean> => {
+    const closing = Promise.withResolvers<false>();
+    const close = (): void => closing.resolve(false);
+    signal.addEventListener("abort", close, { once: true });
+    try {
+      return (await Promise.race([options.onHello(hello), closing.promise])) && !signal.aborted;
+    } finally {
+      signal.removeEventListener("abort", close);
+    }
+  };
+  const begin = (hello: Hello) => {
+    trusted = true;
+    for (const command of options.greeting?.(hello) ?? []) link.send(command);
+    shares.begin(hello);
+    for (const [callId, all] of waiting) for (const one of all) send(callId, one);
+  };
   const handle = (event: Event["event"]) => {
     switch (event.case) {
-      case "hello":
-        trusted = options.onHello(event.value);
-        if (!trusted) break;
-        for (const command of options.greeting?.(event.value) ?? []) link.send(command);
-        shares.begin(event.value);
-        for (const [callId, all] of waiting) for (const one of all) send(callId, one);
-        break;
       case "output":
         for (const one of waiting.get(event.value.callId) ?? []) one.onOutput(event.value);
         shares.output(event.value);
@@ -145,9 +179,16 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
         finish(event.value);
         shares.finished(event.value);
         break;
-      case undefined:
-        break;
+      default:
     }
+  };
+  const close = async () => {
+    closed = true;
+    trusted = false;
+    shares.end();
+    for (const all of waiting.values()) for (const one of all) clearTimeout(one.timer);
+    waiting.clear();
+    await link.close();
   };
   const ask = (callId: string, command: Command, onOutput: (output: Output) => void, patient: boolean) =>
     new Promise<DeviceEnd>((resolve) => {
@@ -167,7 +208,11 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     cancel: (callId) => {
       const all = waiting.get(callId);
       if (all === undefined) return;
-      for (const one of all) one.cancelled = true;
+      for (const one of all) {
+        one.cancelled = true;
+        // Settling is about a call that may have been sent before: the device has to say.
+        if (!one.sent && !one.patient) release(callId, one, { kind: "cancelled" });
+      }
       if (trusted) link.send(cancelOf(callId));
     },
     tell: (command) => {
@@ -177,15 +222,14 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     get busy() {
       return waiting.size > 0 || shares.size > 0;
     },
-    async close() {
-      // What waits is left open: its end is not known here, and the next start takes it up again.
-      closed = true;
-      trusted = false;
-      shares.end();
-      for (const all of waiting.values()) for (const one of all) clearTimeout(one.timer);
-      waiting.clear();
-      await link.close();
+    abandon() {
+      for (const [callId, all] of waiting) {
+        // One that is settled may have been sent by an earlier leader.
+        for (const one of all) release(callId, one, { kind: one.sent || one.patient ? "lost" : "offline" });
+      }
+      return close();
     },
+    close,
   };
 }
 

@@ -2,9 +2,14 @@ const NAME = "[A-Za-z0-9][A-Za-z0-9_-]{0,63}";
 const DEVICE_NAME = new RegExp(`^${NAME}$`);
 const ENTRY = new RegExp(`^(${NAME})=(https?:\\/\\/\\S+)$`);
 
-/** Whether a text is the name of a device: letters, digits, "-" and "_", at most 64. */
+/** Whether a text is the name of a device: letters, digits, "-" and "_", at most 64, and not of the form of an id. */
 export function isDeviceName(text: string): boolean {
-  return DEVICE_NAME.test(text);
+  return DEVICE_NAME.test(text) && !isIdLike(text);
+}
+
+/** Whether a text has the form of the id of a device or an enrolment, which a name must not have: callers may say either. */
+export function isIdLike(text: string): boolean {
+  return /^(dev-[0-9a-f]{16}|enr-[0-9a-f]{32})$/.test(text);
 }
 
 /**
@@ -23,6 +28,7 @@ export function parseDevices(
     if (name === undefined || url === undefined || !URL.canParse(url)) {
       throw new TypeError(`REEVE_DEVICES: "${entry}" is not name=url, such as laptop=http://127.0.0.1:7402`);
     }
+    if (isIdLike(name)) throw new TypeError(`REEVE_DEVICES: "${name}" has the form of an id; choose another name`);
     if (devices.has(name)) throw new TypeError(`REEVE_DEVICES: "${name}" is there twice`);
     devices.set(name, (overrideOf(name, env) ?? url).replace(/\/$/, ""));
   }

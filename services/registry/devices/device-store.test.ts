@@ -1,9 +1,11 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { sql } from "kysely";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { LinkMode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { type Database, openDatabase } from "../../../lib/store/database.ts";
 import { createGroupCommit } from "../../../lib/store/group-commit.ts";
+import { startPostgresServer } from "../../../test/helpers/postgres-server.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";
-import { createDeviceStore, type DeviceStore, type ShownDevice } from "./device-store.ts";
+import { createDeviceStore, type DeviceClaim, type DeviceStore } from "./device-store.ts";
 
 let db: Database<RegistryTables>;
 let a: DeviceStore;
@@ -16,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => db.destroy());
 
-const nas: ShownDevice = {
+const nas: DeviceClaim = {
   name: "nas",
   id: "dev-1",
   publicKey: new Uint8Array([1]),
@@ -25,7 +27,7 @@ const nas: ShownDevice = {
   attachCount: 1,
 };
 
-async function taken(store: DeviceStore, device: ShownDevice) {
+async function taken(store: DeviceStore, device: DeviceClaim) {
   const result = await store.take(device);
   if (result.kind !== "taken") throw new Error(result.kind);
   return result.row;
@@ -51,7 +53,7 @@ test.each([1, 0])(
   "a device that has dialled twice shows a number that was used %i times less: it was copied",
   async (less) => {
     await taken(a, { ...nas, attachCount: 5 });
-    expect(await b.take({ ...nas, attachCount: 5 - less })).toEqual({ kind: "cloned" });
+    expect(await b.take({ ...nas, attachCount: 5 - less })).toEqual({ kind: "low" });
   },
 );
 
@@ -96,4 +98,43 @@ test("a replica that leaves gives up all it held, and nothing of another's", asy
   await a.releaseAll();
   const rows = await a.since(-1);
   expect(Object.fromEntries(rows.map(({ name, replica_id }) => [name, replica_id]))).toEqual({ nas: "", box: "rep-b" });
+});
+
+test("a device that the guard refuses is not taken", async () => {
+  const error = new Error("locked");
+  expect(await a.take(nas, async () => error)).toEqual({ kind: "refused", error });
+  expect(await a.since(-1)).toEqual([]);
+});
+
+test("a removed device counts its dials anew", async () => {
+  await taken(a, { ...nas, attachCount: 9 });
+  await a.remove("dev-1");
+  expect(await taken(a, { ...nas, attachCount: 1 })).toMatchObject({ attach_count: 1, removed: 0 });
+});
+
+describe.each(["sqlite", "postgres"])("on %s", (dialect) => {
+  test("a row that cannot be read is left out, and said once", async () => {
+    await using parts = new AsyncDisposableStack();
+    const postgres =
+      dialect === "postgres" ? parts.adopt(await startPostgresServer(), (one) => one.close()) : undefined;
+    const place = postgres === undefined ? { path: ":memory:" } : { url: await postgres.newDatabase() };
+    const migrations = registryMigrations;
+    const own = parts.adopt(await openDatabase<RegistryTables>({ ...place, migrations }), (one) => one.destroy());
+    const unreadable: string[] = [];
+    const store = createDeviceStore(own, createGroupCommit(own), "rep-a", Date.now, (name) => unreadable.push(name));
+    await store.take(nas);
+    await store.take({ ...nas, name: "box", id: "dev-2" });
+    await own
+      .updateTable("devices")
+      .set({ attach_count: sql<number>`9007199254740994` })
+      .where("name", "=", "nas")
+      .execute();
+    for (let look = 0; look < 2; look++) expect((await store.since(-1)).map(({ name }) => name)).toEqual(["box"]);
+    expect(unreadable).toEqual(["nas"]);
+    await store.remove("dev-1");
+    expect((await store.since(-1)).map(({ name, removed }) => [name, removed])).toEqual([
+      ["box", 0],
+      ["nas", 1],
+    ]);
+  });
 });

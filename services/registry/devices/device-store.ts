@@ -1,14 +1,15 @@
-import { type Selectable, sql, type Transaction } from "kysely";
+import type { Selectable, Transaction } from "kysely";
 import type { LinkMode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
-import { DEVICE_CHANGES, type RegistryTables } from "../tables.ts";
+import type { RegistryTables } from "../tables.ts";
+import { forgetDevice, nextChange, recheckDevice } from "./device-changes.ts";
 
 /** A device as it is stored. */
 export type DeviceRow = Selectable<RegistryTables["devices"]>;
 
-/** A device that shows itself to this replica. */
-export interface ShownDevice {
+/** A device whose stream this replica is to hold. */
+export interface DeviceClaim {
   name: string;
   id: string;
   publicKey: Uint8Array;
@@ -24,13 +25,18 @@ export type Taken =
   | { kind: "taken"; row: DeviceRow }
   /** The name belongs to another key. */
   | { kind: "other_key" }
-  /** It has dialled no more often than before: there are two of it. */
-  | { kind: "cloned" };
+  /** It has dialled no more often than before: there are two of it, or this dial was given up long ago. */
+  | { kind: "low" }
+  /** The guard said no. */
+  | { kind: "refused"; error: Error };
+
+/** A last look, within the transaction that takes a stream. What it returns refuses it. */
+export type Guard = (trx: Transaction<RegistryTables>) => Promise<Error | undefined>;
 
 /** The devices in the database: the directory that all replicas share. Every change has a number, in order of commit. */
 export interface DeviceStore {
   /** Says that this replica holds the device's stream from now on, which ends every older one. */
-  take(device: ShownDevice): Promise<Taken>;
+  take(device: DeviceClaim, guard?: Guard): Promise<Taken>;
   /** Says that this replica does not hold the stream any more, unless somebody took it over meanwhile. */
   release(id: string, epoch: number): Promise<void>;
   /** The same for all streams that this replica holds. */
@@ -39,37 +45,51 @@ export interface DeviceStore {
   recheck(id: string): Promise<void>;
   /** Frees the device's name. */
   remove(id: string): Promise<void>;
-  /** What has changed since a change, removed devices included, in order. */
+  /** What has changed since a change, removed devices included, in order. Leaves out what cannot be read. */
   since(change: number): Promise<DeviceRow[]>;
 }
 
-/** @param self the id of this replica. */
+/**
+ * @param self the id of this replica.
+ * @param onUnreadable hears of each device whose row cannot be read, once; nobody else's must suffer from it.
+ */
 export function createDeviceStore(
   db: Database<RegistryTables>,
   writes: GroupCommit<RegistryTables>,
   self: string,
   now: () => number,
+  onUnreadable: (name: string, error: unknown) => void = () => undefined,
 ): DeviceStore {
+  const unreadable = new Set<string>();
   const change = <R>(job: (trx: Transaction<RegistryTables>, number: number) => Promise<R>): Promise<R> =>
-    writes.write(async (trx) => {
-      // First of all: its row lock puts the changes of all replicas in order.
-      const { value } = await trx
-        .updateTable("counters")
-        .set({ value: sql<number>`value + 1` })
-        .where("name", "=", DEVICE_CHANGES)
-        .returning("value")
-        .executeTakeFirstOrThrow();
-      return job(trx, value);
-    });
+    // The number first of all, since it puts the changes of all replicas in order.
+    writes.write(async (trx) => job(trx, await nextChange(trx)));
+  const changed = (after: number) =>
+    db.selectFrom("devices").where("change", ">", after).orderBy("change").orderBy("name");
+  const readable = async (after: number): Promise<DeviceRow[]> => {
+    const rows: DeviceRow[] = [];
+    for (const { name } of await changed(after).select("name").execute()) {
+      try {
+        rows.push(...(await db.selectFrom("devices").selectAll().where("name", "=", name).execute()));
+      } catch (error: unknown) {
+        if (!isUnreadable(error)) throw error;
+        if (!unreadable.has(name)) onUnreadable(name, error);
+        unreadable.add(name);
+      }
+    }
+    return rows;
+  };
 
   return {
-    take: (device) =>
+    take: (device, guard) =>
       change(async (trx, number) => {
+        const error = await guard?.(trx);
+        if (error !== undefined) return { kind: "refused", error };
         const old = await trx.selectFrom("devices").selectAll().where("name", "=", device.name).executeTakeFirst();
         const same = old !== undefined && Buffer.from(old.public_key).equals(device.publicKey);
         if (old !== undefined && !same && old.removed === 0) return { kind: "other_key" };
         if (same && old.removed === 0 && device.attachCount > 0 && device.attachCount <= old.attach_count) {
-          return { kind: "cloned" };
+          return { kind: "low" };
         }
         const row = {
           id: device.id,
@@ -116,23 +136,20 @@ export function createDeviceStore(
           .where("replica_id", "=", self)
           .execute();
       }),
-    recheck: (id) =>
-      change(async (trx, number) => {
-        await trx
-          .updateTable("devices")
-          .set({ checks: sql<number>`checks + 1`, change: number })
-          .where("id", "=", id)
-          .execute();
-      }),
-    remove: (id) =>
-      change(async (trx, number) => {
-        await trx
-          .updateTable("devices")
-          .set({ removed: 1, replica_id: "", change: number })
-          .where("id", "=", id)
-          .execute();
-      }),
-    since: (after) =>
-      db.selectFrom("devices").selectAll().where("change", ">", after).orderBy("change").orderBy("name").execute(),
+    recheck: (id) => writes.write((trx) => recheckDevice(trx, id)),
+    remove: (id) => writes.write((trx) => forgetDevice(trx, id)),
+    async since(after) {
+      try {
+        return await changed(after).selectAll().execute();
+      } catch (error: unknown) {
+        if (!isUnreadable(error)) throw error;
+        return readable(after);
+      }
+    },
   };
+}
+
+/** True for a number that no number of this language holds. A database that is away is something else. */
+function isUnreadable(error: unknown): boolean {
+  return error instanceof RangeError || (error instanceof Error && error.cause instanceof RangeError);
 }

@@ -63,6 +63,17 @@ test("says which devices there are when the wanted one is not", () => {
   });
 });
 
+test("names some of many devices and says how many more there are, so that the refusal fits into a header", () => {
+  const directory = createDirectory(undefined);
+  const nas = device("nas");
+  for (let n = 1; n <= 1000; n++) directory.put({ ...nas, name: `machine-${n}`, id: `dev-${n}` });
+  for (const wanted of ["", "nowhere"]) {
+    const { available = "" } = refused(() => directory.resolve(wanted)) as { available?: string };
+    expect(available).toMatch(/^machine-1, .*machine-9 and 980 more$/);
+    expect(available.split(", ")).toHaveLength(20);
+  }
+});
+
 test("tells a tool that nobody knows from one that this device cannot offer", () => {
   const nas = device("nas", [{ tool: "docker.list", why: "docker: no engine answers" }]);
   expect(refused(() => resolveTool(nas, "fs.erase"))).toMatchObject({

@@ -33,7 +33,7 @@ export function createDirectory(
 ): Directory {
   const byName = new Map<string, KnownDevice>();
   const ids = new Map<string, KnownDevice>();
-  const names = () => [...byName.keys()].sort().join(", ");
+  const names = () => namesIn(byName);
   const remove = (name: string): void => {
     const device = byName.get(name);
     byName.delete(name);
@@ -76,6 +76,15 @@ export function createDirectory(
     byId: (id) => ids.get(id),
     all: () => [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
   };
+}
+
+/** So many devices are named to whoever means none of them. */
+const MAX_NAMES = 20;
+
+/** The names there are; of many, some and how many more. A refusal has to fit into the headers of gRPC. */
+function namesIn(devices: ReadonlyMap<string, KnownDevice>): string {
+  const names = devices.keys().take(MAX_NAMES).toArray().sort().join(", ");
+  return devices.size <= MAX_NAMES ? names : `${names} and ${devices.size - MAX_NAMES} more`;
 }
 
 function noneNamed(known: number, names: string): Error {

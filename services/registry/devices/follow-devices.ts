@@ -1,4 +1,5 @@
 import type { Logger } from "../../../lib/log/log.ts";
+import { createSharedRun } from "../../../lib/run/shared-run.ts";
 import type { DeviceRow, DeviceStore } from "./device-store.ts";
 
 /** Follows the directory in the database. */
@@ -21,39 +22,28 @@ export interface FollowerOptions {
 export function createFollower({ store, pollMs, apply, logger }: FollowerOptions): Follower {
   // Below the number of what was written before changes had numbers.
   let last = -1;
-  let running: Promise<void> | undefined;
-  let next: Promise<void> | undefined;
 
   const lookNow = async (): Promise<void> => {
     for (const row of await store.since(last)) {
       last = Math.max(last, row.change);
-      apply(row);
+      try {
+        apply(row);
+      } catch (err: unknown) {
+        // One device's row is nobody else's trouble.
+        logger.error({ err, device: row.name }, "a device in the database cannot be read");
+      }
     }
   };
-  const look = (): Promise<void> => {
-    if (running === undefined) {
-      running = lookNow().finally(() => {
-        running = undefined;
-      });
-      return running;
-    }
-    next ??= running
-      .catch(() => undefined)
-      .then(() => {
-        next = undefined;
-        return look();
-      });
-    return next;
-  };
+  const looking = createSharedRun(lookNow);
   const lookQuietly = () =>
-    look().catch((error: unknown) => logger.warn({ err: error }, "the directory of devices could not be read"));
+    looking.run().catch((error: unknown) => logger.warn({ err: error }, "the directory of devices could not be read"));
   const timer = pollMs === 0 ? undefined : setInterval(() => void lookQuietly(), pollMs);
 
   return {
-    look,
+    look: looking.run,
     async close() {
       clearInterval(timer);
-      await (next ?? running)?.catch(() => undefined);
+      await looking.quiet();
     },
   };
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { type Command, CommandSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
@@ -44,7 +45,7 @@ export function followKeyring({ awaitKeyring, onError }: KeyringFollowerOptions)
       } catch (e: unknown) {
         if (signal.aborted) return;
         onError(e);
-        await pause(RETRY_MS, signal);
+        await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
       }
     }
   };
@@ -68,16 +69,4 @@ export function followKeyring({ awaitKeyring, onError }: KeyringFollowerOptions)
 
 function trustCommand(keyring: Envelope): Command {
   return create(CommandSchema, { command: { case: "trust", value: { keyring } } });
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done, { once: true });
-  });
 }

@@ -14,8 +14,7 @@ export interface Links {
   here(name: string): { link: DeviceLink; how: Here } | undefined;
   /** Another way may be the best now. */
   reroute(name: string): void;
-  rerouteAll(): void;
-  /** Closes a link for good. */
+  /** Closes a link for good: its device is none any more, or nobody uses it. */
   drop(name: string): void;
   /** How many devices are linked to this very process. */
   readonly hereCount: number;
@@ -26,8 +25,8 @@ export interface Links {
 export interface LinksOptions {
   /** The best way to a device now. Ways to a stream of this very process have the keys "attached" and "dialled". */
   choose(name: string): Way | undefined;
-  /** A device shows itself. False where it is not to be trusted. */
-  onHello(name: string, hello: Hello, how: Here | undefined): boolean;
+  /** A device shows itself. False where it is not to be trusted; rejects where that cannot be told now. */
+  onHello(name: string, hello: Hello, how: Here | undefined): boolean | Promise<boolean>;
   /** A device that was linked to this very process is so no more. */
   onGone(name: string, how: Here): void;
   /** More about why a device is not linked. */
@@ -59,10 +58,10 @@ export function createLinks(options: LinksOptions): Links {
     const link = createDeviceLink({
       opener: route.opener,
       maxBackoffMs: 0,
-      onHello(hello) {
+      async onHello(hello) {
         const key = route.way?.key;
         const how = key === "attached" || key === "dialled" ? key : undefined;
-        if (!options.onHello(name, hello, how)) return false;
+        if (!(await options.onHello(name, hello, how))) return false;
         one.how = how;
         one.keys = hello.keyringVersion;
         return true;
@@ -93,7 +92,7 @@ export function createLinks(options: LinksOptions): Links {
   const drop = (name: string): void => {
     const one = held.get(name);
     held.delete(name);
-    void one?.link.close();
+    void one?.link.abandon();
   };
   const timer = setInterval(() => {
     const old = performance.now() - IDLE_MS;
@@ -114,9 +113,6 @@ export function createLinks(options: LinksOptions): Links {
       return one?.how === undefined ? undefined : { link: one.link, how: one.how };
     },
     reroute: (name) => held.get(name)?.reroute(),
-    rerouteAll() {
-      for (const one of held.values()) one.reroute();
-    },
     drop,
     get hereCount() {
       return held.values().reduce((count, { how }) => count + (how === undefined ? 0 : 1), 0);

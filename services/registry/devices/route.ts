@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { fullJitter } from "../../../lib/link/backoff.ts";
 import type { DeviceOpener } from "./device-link.ts";
 
 /** One way to a device. */
@@ -50,7 +51,7 @@ export function createRoute(choose: () => Way | undefined): Route {
     },
     async *opener(requests, signal) {
       if (failures > 0) {
-        await changed(signal, Math.random() * Math.min(LONGEST_PAUSE_MS, 20 * 2 ** Math.min(failures, 10)));
+        await changed(signal, fullJitter(failures, LONGEST_PAUSE_MS));
       }
       let chosen = choose();
       while (chosen === undefined && !signal.aborted) {

@@ -29,7 +29,7 @@ export interface RowsOptions extends ReadOptions {
   isHere(name: string): boolean;
   /** A row is new or has changed, and is in the directory. */
   onChanged(row: DeviceRow, old: DeviceRow | undefined): void;
-  /** A device was removed, and is in the directory no more. */
+  /** A device was removed, or another one has its name: it is in the directory no more under this name. */
   onRemoved(row: DeviceRow): void;
 }
 
@@ -58,6 +58,11 @@ export function createDeviceRows(options: RowsOptions): DeviceRows {
     const device = same ? Object.assign(known, linkOf(row)) : read(row);
     if (device !== undefined) directory.put(device);
   };
+  const forget = (row: DeviceRow): void => {
+    rows.delete(row.name);
+    if (directory.byId(row.id)?.name === row.name) directory.remove(row.name);
+    options.onRemoved(row);
+  };
 
   return {
     byName: (name) => rows.get(name),
@@ -67,15 +72,13 @@ export function createDeviceRows(options: RowsOptions): DeviceRows {
     apply(row) {
       const old = rows.get(row.name);
       if (old !== undefined && old.change >= row.change) return;
-      if (row.removed === 0) {
-        rows.set(row.name, row);
-        put(row, old);
-        options.onChanged(row, old);
-      } else if (old !== undefined) {
-        rows.delete(row.name);
-        if (directory.byId(old.id)?.name === row.name) directory.remove(row.name);
-        options.onRemoved(old);
-      }
+      const isOther = row.removed === 1 || (old !== undefined && old.id !== row.id);
+      if (old !== undefined && isOther) forget(old);
+      if (row.removed === 1) return;
+      const before = isOther ? undefined : old;
+      rows.set(row.name, row);
+      put(row, before);
+      options.onChanged(row, before);
     },
     refresh(row) {
       const known = directory.byId(row.id);

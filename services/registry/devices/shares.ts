@@ -9,11 +9,11 @@ import {
   type LinkRequest,
   LinkResponseSchema,
   type Output,
-  OutputSchema,
-  OutputStream,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { createBatchQueue } from "../../../lib/link/batch-queue.ts";
+import { eventShape } from "../../../lib/link/device-frames.ts";
+import { createOutputRoom } from "../../../lib/link/output-room.ts";
 import type { DeviceOpener } from "./device-link.ts";
 
 /** Those who use one device's link besides this replica's own calls: sessions of other replicas. */
@@ -28,9 +28,6 @@ export interface Shares {
   /** The link is down: everybody on it is told by the end of their stream, and finds the device where it is next. */
   end(): void;
 }
-
-/** The most bytes of live output that wait for a replica that reads slowly; what is more is left out. */
-const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 
 interface Share {
   /** The calls it asked for and has not heard the end of. */
@@ -100,42 +97,26 @@ export function createShares(send: (command: Command) => void): Shares {
 }
 
 function createShare() {
-  const queue = createBatchQueue<Event>({ sizeOf, maxBytes: 256 * 1024 });
-  let waitingBytes = 0;
-  let leftOut = 0;
-  const put = (output: Output): void => {
-    waitingBytes += output.data.length;
-    queue.push(create(EventSchema, { event: { case: "output", value: output } }));
-  };
+  const queue = createBatchQueue<Event>({ sizeOf: eventShape.sizeOf, maxBytes: 256 * 1024 });
+  const room = createOutputRoom((output) =>
+    queue.push(create(EventSchema, { event: { case: "output", value: output } })),
+  );
   const share: Share = {
     calls: new Set(),
-    push: (event) => queue.push(event),
-    print(output) {
-      if (waitingBytes + output.data.length > MAX_WAITING_BYTES) {
-        leftOut += output.data.length;
-        return;
-      }
-      if (leftOut > 0) {
-        const data = Buffer.from(`\n[... ${leftOut} bytes left out ...]\n`);
-        put(create(OutputSchema, { callId: output.callId, stream: OutputStream.STDERR, data }));
-        leftOut = 0;
-      }
-      put(output);
+    push(event) {
+      if (event.event.case === "finished") room.noteLeftOut(event.event.value.callId);
+      queue.push(event);
     },
+    print: room.print,
     end: (error) => queue.end(error),
   };
   async function* batches(): AsyncGenerator<Event[], void, void> {
     for await (const batch of queue.batches()) {
-      for (const { event } of batch) if (event.case === "output") waitingBytes -= event.value.data.length;
+      for (const { event } of batch) if (event.case === "output") room.taken(event.value);
       yield batch;
     }
   }
   return { share, batches: batches() };
-}
-
-function sizeOf({ event }: Event): number {
-  if (event.case === "output") return event.value.data.length + 64;
-  return event.case === "finished" ? event.value.output.length + 1024 : 4096;
 }
 
 function notLinked(): Error {

@@ -1,17 +1,11 @@
+import type { Transaction } from "kysely";
 import { EnrolmentState as State } from "../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
 import { identityRefused, type KnownPeer } from "../../../lib/auth/peer.ts";
 import type { Database } from "../../../lib/store/database.ts";
+import type { HeldDevice, ShownDevice } from "../devices/welcome.ts";
 import type { RegistryTables } from "../tables.ts";
 import { deviceLocked } from "./refusals.ts";
 import { LIVE, labelsText } from "./rows.ts";
-
-/** What a device says of itself, and how it is reached. */
-export interface ShownDevice {
-  name: string;
-  labels: Readonly<Record<string, string>>;
-  /** The registry dials it, as its configuration says, so that it need not have enrolled. */
-  isDialled: boolean;
-}
 
 /** Who may take part. */
 export interface Admission {
@@ -20,6 +14,8 @@ export interface Admission {
    * itself something else than it enrolled as.
    */
   mayAttach(deviceId: string, shown?: ShownDevice): Promise<void>;
+  /** The same for many devices at once: the fault of each that may not, by its id. Within a transaction, as that sees it. */
+  refusals(devices: readonly HeldDevice[], trx?: Transaction<RegistryTables>): Promise<ReadonlyMap<string, Error>>;
   /** For the very certificate that was shown: one from before a new enrolment is refused as revoked. */
   checkPeer(peer: KnownPeer): Promise<void>;
 }
@@ -31,6 +27,14 @@ interface Standing {
   cloned: number;
   certificate_expire_ms: number | null;
 }
+
+interface EnrolledAs extends Standing {
+  name: string;
+  labels: string;
+}
+
+/** So many devices are asked about in one statement, which takes only so many parameters. */
+const MAX_AT_ONCE = 1000;
 
 /**
  * Asks the database each time: what an operator has just locked is locked.
@@ -45,22 +49,41 @@ export function createAdmission(db: Database<RegistryTables>, canEnrol: boolean,
     "enrolments.cloned",
     "enrolments.certificate_expire_ms",
   ] as const;
+  const standingsOf = (deviceIds: readonly string[], tables: Pick<Database<RegistryTables>, "selectFrom">) =>
+    tables
+      .selectFrom("enrolments")
+      .select([...columns, "enrolments.name", "enrolments.labels"])
+      .where("device_id", "in", deviceIds)
+      .where("state", "in", [...LIVE, State.REMOVED])
+      .orderBy("row", "desc")
+      .execute();
+  const requireWelcome = ({ deviceId, shown }: HeldDevice, rows: readonly EnrolledAs[]): void => {
+    if (rows.length === 0 && (shown?.isDialled || !canEnrol)) return;
+    const current = rows.find(({ state }) => state !== State.REMOVED);
+    requireGood(current, deviceId);
+    // A stream may outlive the certificate it began with, but not the newest one.
+    if (now() >= (current?.certificate_expire_ms ?? Infinity)) throw identityRefused("expired", deviceId);
+    if (shown !== undefined && current !== undefined) requireSame(current, shown, deviceId);
+  };
+  const refusals = async (devices: readonly HeldDevice[], trx?: Transaction<RegistryTables>) => {
+    const refused = new Map<string, Error>();
+    for (let start = 0; start < devices.length; start += MAX_AT_ONCE) {
+      const some = devices.slice(start, start + MAX_AT_ONCE);
+      const ids = some.map(({ deviceId }) => deviceId);
+      const rows = Map.groupBy(await standingsOf(ids, trx ?? db), ({ device_id }) => device_id);
+      for (const device of some) {
+        const error = thrownBy(() => requireWelcome(device, rows.get(device.deviceId) ?? []));
+        if (error !== undefined) refused.set(device.deviceId, error);
+      }
+    }
+    return refused;
+  };
+
   return {
     async mayAttach(deviceId, shown) {
-      const rows = await db
-        .selectFrom("enrolments")
-        .select([...columns, "enrolments.name", "enrolments.labels"])
-        .where("device_id", "=", deviceId)
-        .where("state", "in", [...LIVE, State.REMOVED])
-        .orderBy("row", "desc")
-        .execute();
-      if (rows.length === 0 && (shown?.isDialled || !canEnrol)) return;
-      const current = rows.find(({ state }) => state !== State.REMOVED);
-      requireGood(current, deviceId);
-      // A stream may outlive the certificate it began with, but not the newest one.
-      if (now() >= (current?.certificate_expire_ms ?? Infinity)) throw identityRefused("expired", deviceId);
-      if (shown !== undefined && current !== undefined) requireSame(current, shown, deviceId);
+      requireWelcome({ deviceId, shown }, await standingsOf([deviceId], db));
     },
+    refusals,
     async checkPeer({ identity, fingerprint }) {
       if (identity.kind !== "device") return;
       const standing = await db
@@ -85,4 +108,13 @@ function requireSame(row: { name: string; labels: string }, { name, labels }: Sh
   if (row.name === name && row.labels === labelsText(labels)) return;
   const message = "the device's manifest says another name, or other labels, than it enrolled with";
   throw identityRefused("malformed", deviceId, { message });
+}
+
+function thrownBy(run: () => void): Error | undefined {
+  try {
+    run();
+    return undefined;
+  } catch (error: unknown) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
 }

@@ -127,7 +127,7 @@ export async function openAuthorities(options: AuthoritiesOptions): Promise<Auth
 }
 
 /** The certificates among these that are trusted at that time. */
-export function trustedOf(rows: readonly AuthorityRow[], now: number): string[] {
+function trustedOf(rows: readonly AuthorityRow[], now: number): string[] {
   return rows
     .filter(({ trust_end_ms }) => trust_end_ms === null || trust_end_ms > now)
     .map(({ certificate }) => certificate);

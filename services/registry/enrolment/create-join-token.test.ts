@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { EnrolmentState as State } from "../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import { faultDetail } from "../../../lib/fault/fault.ts";
 import { authorityId } from "../../../lib/identity/authority.ts";
 import { formatJoinToken, parseJoinToken } from "../../../lib/identity/join-token.ts";
 import { refusal, sceneOf } from "./testing/scene.ts";
@@ -67,6 +69,14 @@ describe("a join token", () => {
     expect(enrolments).toMatchObject([{ name: "web1", state: State.EXPIRED }]);
     expect((await plane.operator.listEnrolments({ state: State.INVITED })).enrolments).toEqual([]);
   });
+
+  test.each(["dev-0123456789abcdef", `enr-${"0".repeat(32)}`])(
+    "is for no name that is like an id: %s",
+    async (name) => {
+      const error = await invite(name).catch((thrown: unknown) => thrown);
+      expect(faultDetail(error)).toMatchObject({ reason: ErrorReason.INVALID_INPUT, metadata: { field: "name" } });
+    },
+  );
 
   test("is made by nobody but an operator", async () => {
     expect(await refusal(plane.anybody.createJoinToken({ name: "x" }))).toBe("UNAUTHENTICATED");

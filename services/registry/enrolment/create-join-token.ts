@@ -6,6 +6,7 @@ import {
 } from "../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { formatJoinToken } from "../../../lib/identity/join-token.ts";
+import { isIdLike } from "../devices/device-list.ts";
 import type { DevicePki, EnrolmentParts } from "./parts.ts";
 import { joinRefused } from "./refusals.ts";
 import { LIVE, labelsText, toEnrolment } from "./rows.ts";
@@ -18,7 +19,7 @@ const DEFAULT_TTL_MS = 15 * 60_000;
 
 /**
  * Makes a join token, which works once its making is on record. JOIN_REFUSED where a device of the name has enrolled and
- * is not to be replaced; NOT_AVAILABLE where the registry serves no TLS or does not know its own address.
+ * is not to be replaced; INVALID_INPUT for a name that could be an id; NOT_AVAILABLE where the registry serves no TLS or does not know its own address.
  */
 export async function createJoinToken(
   parts: EnrolmentParts,
@@ -26,6 +27,7 @@ export async function createJoinToken(
   actor: string,
 ): Promise<{ token: string; enrolment: Enrolment }> {
   const { own } = requirePki(parts);
+  if (isIdLike(request.name)) throw idForName(request.name);
   const urls = requireUrls(parts);
   const now = parts.now();
   const { secret, secretHash } = mintSecret();
@@ -75,6 +77,11 @@ function requireUrls({ urls }: EnrolmentParts): readonly string[] {
   if (known.length > 0) return known;
   const message = "the registry does not know where devices reach it: set REEVE_REGISTRY_PUBLIC_URL";
   throw fault(ErrorReason.NOT_AVAILABLE, { tool: "enrolment", program: "REEVE_REGISTRY_PUBLIC_URL" }, { message });
+}
+
+function idForName(name: string): Error {
+  const message = `name: ${name} has the form of an id; choose a name that nobody can take for one`;
+  return fault(ErrorReason.INVALID_INPUT, { field: "name", rule: "id_like" }, { message });
 }
 
 function nameTaken(name: string): Error {

@@ -32,16 +32,22 @@ async function changeState(
   // Somebody has removed it meanwhile.
   if (numUpdatedRows === 0n || to !== State.ENROLLED) return undefined;
   const row = await findEnrolment(trx, enrolmentId);
-  const replaced = from.includes(State.LOCKED) ? [] : await replaceOthers(trx, row, options);
-  return () => tellFleet(options.fleet, row, replaced);
+  const { fleet } = options;
+  if (!from.includes(State.LOCKED)) {
+    await replaceOthers(trx, row, options);
+    // A device that is dialled has a pin and no enrolment.
+    await fleet.free(trx, row.name, row.device_id);
+  }
+  await fleet.recheck(trx, row.device_id);
+  return fleet.announce;
 }
 
-/** Removes what had the name before. Returns the devices that it was. */
+/** Removes what had the name before. */
 async function replaceOthers(
   trx: Transaction<RegistryTables>,
   { id, name, device_id: deviceId }: EnrolmentRow,
-  { changes }: EffectOptions,
-): Promise<string[]> {
+  { changes, fleet }: EffectOptions,
+): Promise<void> {
   const others = await trx
     .selectFrom("enrolments")
     .selectAll()
@@ -53,16 +59,8 @@ async function replaceOthers(
     const why = `replaced by ${id}`;
     await trx.updateTable("enrolments").set({ state: State.REMOVED, why }).where("id", "=", other.id).execute();
     await changes().note(trx, recordOf(other, "removed", { actor: deviceId, why }));
+    if (other.device_id !== deviceId) await fleet.forget(trx, other.device_id);
   }
-  return others.map((other) => other.device_id);
-}
-
-async function tellFleet(fleet: EnrolledFleet, { name, device_id }: EnrolmentRow, replaced: string[]): Promise<void> {
-  const pinned = await fleet.pinned(name);
-  // A device that is dialled has a pin and no enrolment.
-  const gone = pinned === undefined || pinned.deviceId === device_id ? replaced : [...replaced, pinned.deviceId];
-  for (const deviceId of new Set(gone)) await fleet.forget(deviceId);
-  await fleet.recheck(device_id);
 }
 
 async function changeSigner(

@@ -7,14 +7,14 @@ import type { TlsSource } from "../../../lib/identity/tls-source.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import { createGroupCommit } from "../../../lib/store/group-commit.ts";
+import { createSuspicions } from "../devices/suspicions.ts";
 import type { RegistryTables } from "../tables.ts";
 import { type Admission, createAdmission } from "./admission.ts";
 import { openAuthorities } from "./authorities.ts";
 import { createChanges } from "./changes.ts";
 import { createApply } from "./effects.ts";
-import { watchExpiry } from "./expiry.ts";
 import { lockCloned } from "./lock.ts";
-import type { DevicePki, EnrolledFleet, EnrolmentParts } from "./parts.ts";
+import type { DevicePki, EnrolledFleet, EnrolmentParts, GrantKeys } from "./parts.ts";
 import { enrolmentRoutes } from "./routes.ts";
 import { trustDevices } from "./server-trust.ts";
 
@@ -31,8 +31,8 @@ export interface EnrolmentOptions {
   urls(): readonly string[];
   /** Writes a change into the audit log, for as long as it takes. The same change id again writes nothing. */
   recordIdentity(change: DeviceIdentity): Promise<bigint>;
-  /** The public keys that sign grants, the one that signs first. */
-  grantKeys(): Promise<readonly Uint8Array[]>;
+  /** The keys that sign grants now. */
+  grantKeys(): Promise<GrantKeys>;
   /** How long certificates of devices are good for, in milliseconds. Default a day. */
   certificateTtlMs?: number;
   /** How long a caller waits for a record, in milliseconds. Default 10000. */
@@ -55,9 +55,18 @@ export interface Enrolment extends Admission {
 
 const DAY_MS = 24 * 3_600_000;
 
+/** So many renewals of a device within a day that come below a number that was used are no accident. */
+const MAX_LOW_RENEWALS = 2;
+
 /** Opens enrolment. Where there is TLS, the authority that signs for devices is made when there is none yet. */
 export async function createEnrolment(options: EnrolmentOptions): Promise<Enrolment> {
-  const { db, fleet, tls, now = Date.now, certificateTtlMs = DAY_MS } = options;
+  const { db, logger, tls, now = Date.now, certificateTtlMs = DAY_MS } = options;
+  const fleet: EnrolledFleet = {
+    ...options.fleet,
+    // What was committed is in force whatever comes of this: every replica follows the database by itself, a little later.
+    announce: () =>
+      options.fleet.announce().catch((err: unknown) => logger.error({ err }, "the replicas were not told at once")),
+  };
   await using opened = new AsyncDisposableStack();
   const writes = createGroupCommit(db, { lock: "enrolment" });
   opened.defer(() => writes.close());
@@ -70,9 +79,8 @@ export async function createEnrolment(options: EnrolmentOptions): Promise<Enrolm
   opened.defer(() => changes.close());
   const pki = tls === undefined ? undefined : await openPki(tls, { ...options, writes, changes, now });
   opened.defer(() => pki?.authorities.close());
-  const expiry = watchExpiry({ db, fleet, logger: options.logger, now });
-  opened.defer(() => expiry.close());
-  const parts: EnrolmentParts = { ...options, writes, changes, pki, certificateTtlMs, now };
+  const lowRenewals = createSuspicions({ limit: MAX_LOW_RENEWALS, withinMs: DAY_MS });
+  const parts: EnrolmentParts = { ...options, fleet, writes, changes, pki, certificateTtlMs, lowRenewals, now };
   const owned = opened.move();
   return {
     ...createAdmission(db, pki !== undefined, now),

@@ -14,11 +14,11 @@ test.each([
   expect(publicUrls(settings)).toEqual(urls);
 });
 
-test("devices pin the keys of the newest keyring", () => {
+test("devices pin the keys of the newest keyring, at its version", () => {
   const keyrings = [1, 2].map((version) => {
     const keyring = create(KeyringSchema, { version: BigInt(version), publicKeys: [new Uint8Array(32).fill(version)] });
     return create(EnvelopeSchema, { payload: toBinary(KeyringSchema, keyring) });
   });
-  expect(newestKeys(keyrings)).toEqual([new Uint8Array(32).fill(2)]);
+  expect(newestKeys(keyrings)).toEqual({ version: 2n, keys: [new Uint8Array(32).fill(2)] });
   expect(() => newestKeys([])).toThrow("no key that signs grants");
 });

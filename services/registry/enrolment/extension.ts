@@ -10,7 +10,7 @@ import type { PolicyLink } from "../policy/policy-link.ts";
 import type { RegistryTables } from "../tables.ts";
 import type { enrolmentKeys } from "./config.ts";
 import { createEnrolment, type Enrolment } from "./enrolment.ts";
-import type { EnrolledFleet } from "./parts.ts";
+import type { EnrolledFleet, GrantKeys } from "./parts.ts";
 import { notRecorded } from "./refusals.ts";
 
 /** What a registry's process knows of its own surroundings. */
@@ -64,7 +64,7 @@ export function publicUrls({ publicUrl, host = "", port = 0 }: Partial<Extension
   return isAddress ? [`https://${host.includes(":") ? `[${host}]` : host}:${port}`] : [];
 }
 
-async function grantKeysOf(policy: Pick<PolicyLink, "awaitKeyring">): Promise<readonly Uint8Array[]> {
+async function grantKeysOf(policy: Pick<PolicyLink, "awaitKeyring">): Promise<GrantKeys> {
   const late = AbortSignal.timeout(KEYS_WAIT_MS);
   const keyrings = await policy.awaitKeyring(0n, late).catch((cause: unknown) => {
     throw late.aborted ? notRecorded(cause) : cause;
@@ -72,9 +72,10 @@ async function grantKeysOf(policy: Pick<PolicyLink, "awaitKeyring">): Promise<re
   return newestKeys(keyrings);
 }
 
-/** The keys of the newest keyring. Policy is believed here: whom else could one ask. */
-export function newestKeys(keyrings: readonly Envelope[]): readonly Uint8Array[] {
+/** The keys of the newest keyring, and its version. Policy is believed here: whom else could one ask. */
+export function newestKeys(keyrings: readonly Envelope[]): GrantKeys {
   const newest = keyrings.at(-1);
   if (newest === undefined) throw new Error("policy has no key that signs grants");
-  return fromBinary(KeyringSchema, newest.payload).publicKeys;
+  const { version, publicKeys } = fromBinary(KeyringSchema, newest.payload);
+  return { version, keys: publicKeys };
 }

@@ -24,7 +24,7 @@ describe("joining", () => {
     const device = testDevice();
     const { token, enrolment } = await invite();
     const asked = await plane.anybody.join(await device.joining(token));
-    expect(asked).toMatchObject({ certificateChain: "", grantKeys: "" });
+    expect(asked).toMatchObject({ certificateChain: "", grantKeys: "", keyringVersion: 0n });
     expect(asked.retryMs).toBeGreaterThan(0);
     expect(asked.enrolment).toMatchObject({
       state: State.PENDING,
@@ -47,6 +47,7 @@ describe("joining", () => {
     expect(certificate.checkPrivateKey(device.tlsKey)).toBe(true);
     expect(Date.parse(certificate.validTo)).toBe(Math.floor((plane.clock.now + DAY_MS) / 1000) * 1000);
     expect(joined.grantKeys.split("\n")).toEqual(GRANT_KEYS.map((key) => Buffer.from(key).toString("base64")));
+    expect(joined.keyringVersion).toBe(3n);
     await plane.enrolment.mayAttach(device.id);
     await attach(device, joined.certificateChain);
     expect(changes().slice(-3)).toEqual(["invited", "pending", "enrolled"]);

@@ -27,6 +27,7 @@ interface Joined {
   enrolment: Enrolment;
   certificateChain: string;
   grantKeys: string;
+  keyringVersion: bigint;
   retryMs: number;
 }
 
@@ -53,12 +54,14 @@ export async function join(parts: EnrolmentParts, request: JoinRequest): Promise
   if (decision.kind === "refused") return refuse(parts, row, joinRefused(decision.why), applicant);
   const current = await findEnrolment(parts.db, row.id);
   if (current.state !== State.ENROLLED) {
-    return { enrolment: toEnrolment(current, parts.now()), certificateChain: "", grantKeys: "", retryMs: RETRY_MS };
+    const enrolment = toEnrolment(current, parts.now());
+    return { enrolment, certificateChain: "", grantKeys: "", keyringVersion: 0n, retryMs: RETRY_MS };
   }
-  const grantKeys = (await parts.grantKeys()).map((key) => Buffer.from(key).toString("base64")).join("\n");
+  const { version: keyringVersion, keys } = await parts.grantKeys();
+  const grantKeys = keys.map((key) => Buffer.from(key).toString("base64")).join("\n");
   const certificateChain = await firstCertificate(parts, current, publicKey);
   const enrolment = toEnrolment(await findEnrolment(parts.db, row.id), parts.now());
-  return { enrolment, certificateChain, grantKeys, retryMs: 0 };
+  return { enrolment, certificateChain, grantKeys, keyringVersion, retryMs: 0 };
 }
 
 /** Says the same of a token that is not there and of a wrong secret. */

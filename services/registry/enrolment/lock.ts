@@ -3,7 +3,7 @@ import type { Effect } from "./changes.ts";
 import type { EnrolmentParts } from "./parts.ts";
 import { noEnrolment } from "./refusals.ts";
 import { type EnrolmentRow, toEnrolment } from "./rows.ts";
-import { findEnrolment, resolveEnrolment } from "./store.ts";
+import { enrolmentOfDevice, findEnrolment, resolveEnrolment } from "./store.ts";
 
 /** Who changes what, and why. */
 interface Order {
@@ -15,16 +15,12 @@ interface Order {
 
 /** Locks a device: at once, recorded as soon as policy is there. Locking again changes nothing. */
 export async function lockDevice(parts: EnrolmentParts, order: Order): Promise<Enrolment> {
-  const row = await shutOut(parts, order, "locked");
-  if (row.device_id !== "") await tellFleet(parts, () => parts.fleet.recheck(row.device_id));
-  return toEnrolment(row, parts.now());
+  return toEnrolment(await shutOut(parts, order, "locked"), parts.now());
 }
 
 /** Removes a device, or an invitation: at once, recorded as soon as policy is there. Removing again changes nothing. */
 export async function removeDevice(parts: EnrolmentParts, order: Order): Promise<Enrolment> {
-  const row = await shutOut(parts, order, "removed");
-  if (row.device_id !== "") await tellFleet(parts, () => parts.fleet.forget(row.device_id));
-  return toEnrolment(row, parts.now());
+  return toEnrolment(await shutOut(parts, order, "removed"), parts.now());
 }
 
 /** Unlocks a device once that is on record. */
@@ -44,17 +40,18 @@ export async function unlockDevice(parts: EnrolmentParts, { device, actor }: Omi
 /** Locks a device whose state was found in two places; its streams end. Does nothing where it has not enrolled. */
 export async function lockCloned(parts: EnrolmentParts, deviceId: string, why: string): Promise<void> {
   const isLocked = await parts.writes.write(async (trx) => {
-    const row = await resolveEnrolment(trx, deviceId).catch(() => undefined);
+    const row = await enrolmentOfDevice(trx, deviceId).catch(() => undefined);
     if (row?.state !== State.ENROLLED) return false;
     const set = { state: State.LOCKED, cloned: 1, why: `cloned: ${why}` };
     await trx.updateTable("enrolments").set(set).where("id", "=", row.id).execute();
     await parts.changes.note(trx, recordOf(row, "locked", { actor: deviceId, why: set.why }));
+    await parts.fleet.recheck(trx, deviceId);
     return true;
   });
   if (!isLocked) return;
   parts.logger.error({ device: deviceId, why }, "a device's state was found in two places: the device is locked");
   parts.changes.nudge();
-  await tellFleet(parts, () => parts.fleet.recheck(deviceId));
+  await parts.fleet.announce();
 }
 
 /** From which states a device can be locked or removed. */
@@ -70,9 +67,11 @@ async function shutOut(parts: EnrolmentParts, order: Order, change: "locked" | "
     const set = { state: to, why: order.why };
     await trx.updateTable("enrolments").set(set).where("id", "=", found.id).execute();
     await parts.changes.note(trx, recordOf(found, change, order));
+    if (found.device_id !== "") await parts.fleet[change === "locked" ? "recheck" : "forget"](trx, found.device_id);
     return { ...found, ...set };
   });
   parts.changes.nudge();
+  await parts.fleet.announce();
   return row;
 }
 
@@ -80,9 +79,4 @@ async function shutOut(parts: EnrolmentParts, order: Order, change: "locked" | "
 export function recordOf(row: EnrolmentRow, change: string, { actor, why }: Pick<Order, "actor" | "why">) {
   const { id: enrolmentId, device_id: deviceId, name, fingerprint } = row;
   return { change, enrolmentId, deviceId, name, fingerprint, actor, why };
-}
-
-// The change is in force whatever comes of this: the replicas look into the database by themselves as well.
-async function tellFleet({ logger }: EnrolmentParts, tell: () => Promise<void>): Promise<void> {
-  await tell().catch((err: unknown) => logger.error({ err }, "a replica was not told that a device is shut out"));
 }

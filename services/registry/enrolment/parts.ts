@@ -1,17 +1,23 @@
+import type { Transaction } from "kysely";
 import type { TlsSource } from "../../../lib/identity/tls-source.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
+import type { Suspicions } from "../devices/suspicions.ts";
 import type { RegistryTables } from "../tables.ts";
 import type { Authorities } from "./authorities.ts";
 import type { Changes } from "./changes.ts";
 
 /** What enrolment needs of the fleet. */
 export interface EnrolledFleet {
-  /** Whether the device may attach has changed: streams that it may not hold any more end, on every replica. */
-  recheck(deviceId: string): Promise<void>;
-  /** The device is none any more: its streams end and its name is free. */
-  forget(deviceId: string): Promise<void>;
+  /** Whether the device may attach has changed: with this transaction, streams that it may not hold any more end. */
+  recheck(trx: Transaction<RegistryTables>, deviceId: string): Promise<void>;
+  /** The device is none any more: with this transaction its streams end and its name is free. */
+  forget(trx: Transaction<RegistryTables>, deviceId: string): Promise<void>;
+  /** The name is this device's: with this transaction whichever other one had it is forgotten. */
+  free(trx: Transaction<RegistryTables>, name: string, deviceId: string): Promise<void>;
+  /** Brings in at once, on every replica, what was just committed; they look by themselves a little later. */
+  announce(): Promise<void>;
   /** The device that has this name, enrolled or dialled. */
   pinned(name: string): Promise<{ deviceId: string } | undefined>;
 }
@@ -21,6 +27,14 @@ export interface DevicePki {
   authorities: Authorities;
   /** The server's own files. */
   own: TlsSource;
+}
+
+/** The keys that sign grants, as one version of the keyring says. */
+export interface GrantKeys {
+  /** The keyring's version: who pins the keys takes over only newer ones. */
+  version: bigint;
+  /** The public keys, 32 bytes each, the one that signs first. */
+  keys: readonly Uint8Array[];
 }
 
 /** What the RPCs of enrolment work on. */
@@ -35,10 +49,12 @@ export interface EnrolmentParts {
   trustDomain: string;
   /** Where devices reach the registry. */
   urls(): readonly string[];
-  /** The public keys that sign grants, 32 bytes each, the one that signs first. */
-  grantKeys(): Promise<readonly Uint8Array[]>;
+  /** The keys that sign grants now. */
+  grantKeys(): Promise<GrantKeys>;
   /** How long certificates of devices are good for, in milliseconds. */
   certificateTtlMs: number;
+  /** Renewals with a number below one that was used before, which may have come late. */
+  lowRenewals: Suspicions;
   logger: Logger;
   now(): number;
 }

@@ -14,28 +14,31 @@ import { enrolmentOfDevice } from "./store.ts";
 
 /**
  * Gives a device a new certificate for the key it has enrolled with. The number of the renewal has to be higher than any
- * before: one that comes again shows that the device's state is in two places, and locks the device. The number is kept
- * before anything else is done, so that it counts whatever becomes of this renewal. The certificate is signed once the
- * renewal is on record.
+ * before: one that comes again shows that the device's state is in two places, and locks the device; so does one that is
+ * lower, the second time. The number is kept before anything else is done, so that it counts whatever becomes of this
+ * renewal. The certificate is signed once the renewal is on record.
+ *
+ * @param left aborted when the device has hung up or its time is over.
  */
 export async function renewCertificate(
   parts: EnrolmentParts,
   request: RenewCertificateRequest,
   deviceId: string,
+  left: AbortSignal,
 ): Promise<{ certificateChain: string; trustedAuthorities: string }> {
   const { authorities, own } = requirePki(parts);
   const { publicKey, fingerprint } = await checkRequest(request.certificateRequest).catch(invalidRequest);
   const count = Number(request.renewCount);
-  const row = await parts.writes.write(async (trx) => {
+  const { row, before } = await parts.writes.write(async (trx) => {
     const current = requireEnrolled(await enrolmentOfDevice(trx, deviceId), fingerprint);
-    if (count <= current.renew_count) return undefined;
-    await trx.updateTable("enrolments").set({ renew_count: count }).where("id", "=", current.id).execute();
-    return current;
+    // Whoever asked may have given up and asked with a higher number since: nothing is to be learned from this one.
+    if (left.aborted) throw askAgain("the device has given this renewal up");
+    if (count > current.renew_count) {
+      await trx.updateTable("enrolments").set({ renew_count: count }).where("id", "=", current.id).execute();
+    }
+    return { row: current, before: current.renew_count };
   });
-  if (row === undefined) {
-    await lockCloned(parts, deviceId, "a renewal came with a number that was used before");
-    throw identityRefused("cloned", deviceId);
-  }
+  if (count <= before) return refuseLow(parts, deviceId, count === before);
   await parts.changes.record({
     change: "renewed",
     changeId: `${row.id}/renewed/${count}`,
@@ -50,6 +53,21 @@ export async function renewCertificate(
   const issued = await signFor(deviceId, publicKey, { authorities, trustDomain, ttlMs, now });
   await parts.writes.write((trx) => keepCertificate(trx, row, issued, now));
   return { certificateChain: issued.chain, trustedAuthorities: own.current().ca };
+}
+
+/**
+ * A number that comes a second time is that of two devices. One that is lower than another may have come late, since a
+ * device does not wait for ever; when it happens again, it has not.
+ */
+async function refuseLow(parts: EnrolmentParts, deviceId: string, isSame: boolean): Promise<never> {
+  if (!isSame && !parts.lowRenewals.add(deviceId))
+    throw askAgain("a renewal with a higher number was asked for before");
+  await lockCloned(parts, deviceId, "a renewal came with a number that was used before");
+  throw identityRefused("cloned", deviceId);
+}
+
+function askAgain(what: string): Error {
+  return fault(ErrorReason.NOT_READY, {}, { message: `${what}; renew again` });
 }
 
 function requireEnrolled(row: EnrolmentRow, fingerprint: string): EnrolmentRow {

@@ -16,7 +16,7 @@ export function enrolmentRoutes(parts: EnrolmentParts): ServiceImpl<typeof Enrol
   return {
     createJoinToken: (request, context) => createJoinToken(parts, request, principalOf(context).id),
     join: (request) => join(parts, request),
-    renewCertificate: (request, context) => renewCertificate(parts, request, principalOf(context).id),
+    renewCertificate: (request, context) => renewCertificate(parts, request, principalOf(context).id, context.signal),
     listEnrolments: (request) => listEnrolments(parts, request),
     confirmEnrolment: async (request, context) => ({
       enrolment: await confirmEnrolment(parts, request, principalOf(context).id),

@@ -1,5 +1,6 @@
-import { X509Certificate } from "node:crypto";
+import type { X509Certificate } from "node:crypto";
 import { authorityId } from "../../../lib/identity/authority.ts";
+import { certificatesOf } from "../../../lib/identity/chain.ts";
 import type { TlsMaterial, TlsSource } from "../../../lib/identity/tls-source.ts";
 import type { Authorities } from "./authorities.ts";
 
@@ -49,10 +50,4 @@ function chainUp({ cert, ca }: TlsMaterial): X509Certificate[] {
     lowest = parent;
   }
   return chain;
-}
-
-/** The certificates in a PEM text, in its order. */
-function certificatesOf(pem: string): X509Certificate[] {
-  const found = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  return found.map((one) => new X509Certificate(one));
 }

@@ -16,7 +16,14 @@ export async function findEnrolment(tables: Tables, id: string): Promise<Enrolme
 
 /** The enrolment in force of a device. UNKNOWN_DEVICE where it has none. */
 export async function enrolmentOfDevice(tables: Tables, deviceId: string): Promise<EnrolmentRow> {
-  return resolveEnrolment(tables, deviceId);
+  const rows = await tables
+    .selectFrom("enrolments")
+    .selectAll()
+    .where("device_id", "=", deviceId)
+    .where("state", "!=", State.UNSPECIFIED)
+    .orderBy("row", "desc")
+    .execute();
+  return bestOf(rows, deviceId);
 }
 
 /** How much an enrolment in this state is meant by a name; the newest of the highest counts. */
@@ -40,6 +47,10 @@ export async function resolveEnrolment(tables: Tables, what: string): Promise<En
     .where("state", "!=", State.UNSPECIFIED)
     .orderBy("row", "desc")
     .execute();
+  return bestOf(rows, what);
+}
+
+function bestOf(rows: EnrolmentRow[], what: string): EnrolmentRow {
   const [best] = rows.sort((a, b) => (WEIGHT[b.state] ?? 0) - (WEIGHT[a.state] ?? 0));
   if (best === undefined) throw noEnrolment(what);
   return best;

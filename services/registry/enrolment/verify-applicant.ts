@@ -7,6 +7,7 @@ import { verifyJoin } from "../../../lib/identity/join-proof.ts";
 import { CertificateRequestError, checkRequest } from "../../../lib/identity/request.ts";
 import { verifyKeyFromRaw } from "../../../lib/sign/keys.ts";
 import { checkManifest } from "../devices/pin.ts";
+import { labelsOf } from "../devices/read-device.ts";
 import type { Applicant } from "./decide-join.ts";
 import { joinRefused } from "./refusals.ts";
 
@@ -23,8 +24,8 @@ export async function verifyApplicant(
   });
   const key = verifyKeyFromRaw(manifest.publicKey);
   if (!verifyJoin(key, request.tokenId, request.certificateRequest, request.proof)) throw joinRefused("proof");
-  const labels = Object.fromEntries(manifest.labels.map(({ key: label, value }) => [label, value]));
-  return { applicant: { deviceId: manifest.deviceId, fingerprint, name: manifest.name, labels }, publicKey };
+  const { deviceId, name } = manifest;
+  return { applicant: { deviceId, fingerprint, name, labels: labelsOf(manifest) }, publicKey };
 }
 
 function verifyManifest(bytes: Uint8Array): Manifest {

@@ -75,7 +75,10 @@ export function createPolicyLink(opener: PolicyOpener, options: { timeoutMs?: nu
     },
     sizeOf: ({ question }) =>
       question.case === "authorize"
-        ? question.value.arguments.length + 2048 + question.value.devices.length * 512
+        ? question.value.arguments.length +
+          (question.value.tool?.inputSchema.length ?? 0) +
+          2048 +
+          question.value.devices.length * 512
         : 512,
     onUp() {
       up = true;

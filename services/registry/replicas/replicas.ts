@@ -20,6 +20,7 @@ export interface Replicas {
   nudge(): void;
   /** Messages refused since the start. */
   readonly refused: number;
+  /** Tells the others to look, ends all sessions and listens no more. */
   close(): void;
 }
 
@@ -45,7 +46,9 @@ const GATHER_MS = 20;
 /** Joins the bus. */
 export function joinBus(options: ReplicasOptions): Replicas {
   const { membership } = options;
-  const sessions = createSessions({ ...options, self: membership.self, serve, onNudge: gathered(options.onNudge) });
+  const heard = gathered(options.onNudge);
+  const sessions = createSessions({ ...options, self: membership.self, serve, onNudge: heard });
+  const nudge = gathered(sessions.nudge);
 
   function serve(session: Session, opening: SessionMessage): void {
     if (opening.case === "openDevice") {
@@ -65,23 +68,28 @@ export function joinBus(options: ReplicasOptions): Replicas {
       owner === membership.self || !membership.isAlive(owner)
         ? undefined
         : askCall(sessions, owner, callId, tell, cancelled),
-    nudge: gathered(sessions.nudge),
+    nudge,
     get refused() {
       return sessions.refused;
     },
-    close: sessions.close,
+    close() {
+      heard.stop();
+      nudge.stop();
+      // A last one, at once: the others find out what this replica has let go of.
+      sessions.nudge();
+      sessions.close();
+    },
   };
 }
 
-/** Does a thing a moment after it was asked for, once for all who asked meanwhile. */
-function gathered(what: () => void): () => void {
-  let isAsked = false;
-  return () => {
-    if (isAsked) return;
-    isAsked = true;
-    setTimeout(() => {
-      isAsked = false;
+/** Does a thing a moment after it was asked for, once for all who asked meanwhile, until it is stopped. */
+function gathered(what: () => void): { (): void; stop(): void } {
+  let timer: NodeJS.Timeout | undefined;
+  const ask = (): void => {
+    timer ??= setTimeout(() => {
+      timer = undefined;
       what();
     }, GATHER_MS);
   };
+  return Object.assign(ask, { stop: () => clearTimeout(timer) });
 }

@@ -1,11 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { KeepAliveSchema, type ReplicaBody, ReplicaBodySchema } from "../../../gen/ts/reeve/registry/v1/replica_pb.ts";
 import type { Post } from "../../../lib/events/nats-post.ts";
-import { fault } from "../../../lib/fault/fault.ts";
 import type { Logger } from "../../../lib/log/log.ts";
+import { createRefusalLog } from "./refusal-log.ts";
 import { type BusKeys, MAX_AGE_MS, openMessage, type RefusedWhy, sealMessage } from "./sealed-message.ts";
 import { createSession, type Session, type SessionMessage, type Wire } from "./session.ts";
 
@@ -48,7 +47,7 @@ const ALL = "all";
 const REMEMBER_MS = 2 * MAX_AGE_MS;
 
 /** The subject on which a replica listens. */
-export function subjectOfReplica(replicaId: string): string {
+function subjectOfReplica(replicaId: string): string {
   return `${SUBJECT}.${replicaId}`;
 }
 
@@ -61,13 +60,13 @@ export function createSessions(options: SessionsOptions): Sessions {
   /** By replica: the number of its last word to all. */
   const nudges = new Map<string, bigint>();
   let nudgesSent = 0n;
+  const refusals = createRefusalLog({ logger });
   let refusedCount = 0;
 
   const refuse = (why: RefusedWhy): void => {
     refusedCount++;
     options.onRefused?.(why);
-    const error = fault(ErrorReason.BUS_MESSAGE_REFUSED, { why });
-    logger.warn({ err: error, why }, "a message on the bus between replicas was refused");
+    refusals.note(why);
   };
   const send = (to: string, part: Pick<ReplicaBody, "session" | "number" | "message">): void => {
     const body = create(ReplicaBodySchema, { from: self, to, time: timestampFromMs(now()), ...part });
@@ -133,6 +132,7 @@ export function createSessions(options: SessionsOptions): Sessions {
   );
   const timer = setInterval(() => {
     for (const session of [...sessions.values()]) session.beat(keepAliveMs);
+    refusals.flush();
     const old = performance.now() - REMEMBER_MS;
     for (const [id, at] of over) {
       if (at > old) break;

@@ -36,7 +36,7 @@ export interface TestEnrolment {
   close(): Promise<void>;
 }
 
-/** The keys that sign grants here. */
+/** The keys that sign grants here, of the third version of the keyring. */
 export const GRANT_KEYS = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)];
 
 const authority = await testAuthority();
@@ -74,8 +74,10 @@ async function open(
   const enrolment = await createEnrolment({
     db,
     fleet: {
-      recheck: async (id) => void told.push(`recheck ${id}`),
-      forget: async (id) => void told.push(`forget ${id}`),
+      recheck: async (_, id) => void told.push(`recheck ${id}`),
+      forget: async (_, id) => void told.push(`forget ${id}`),
+      free: async (_, name, id) => void told.push(`free ${name} for ${id}`),
+      announce: async () => undefined,
       pinned: async (name) => pins.get(name),
     },
     tls: staticTls(material),
@@ -87,7 +89,7 @@ async function open(
       const known = records.findIndex(({ changeId }) => changeId === change.changeId);
       return BigInt(known >= 0 ? known : records.push(change) - 1);
     },
-    grantKeys: async () => GRANT_KEYS,
+    grantKeys: async () => ({ version: 3n, keys: GRANT_KEYS }),
     logger: createLogger({ service: "test", level: "silent" }),
     now: () => clock.now,
     ...options,

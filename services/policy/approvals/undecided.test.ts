@@ -1,0 +1,110 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { Envelope } from "../../../gen/ts/reeve/event/v1/envelope_pb.ts";
+import { ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import { ApprovalSettledSchema } from "../../../gen/ts/reeve/policy/v1/policy_events_pb.ts";
+import { createInProcessBus } from "../../../lib/events/in-process-bus.ts";
+import { payloadOf } from "../../../lib/events/testdata/payload.ts";
+import { reasonOf } from "../../../lib/fault/fault.ts";
+import { awaitDecision, events, hold, holdingPolicy } from "../testing/test-approvals.ts";
+import { openTestLink } from "../testing/test-link.ts";
+import { removeTestFolders, startTestPolicy, type TestPolicy } from "../testing/test-policy.ts";
+
+const running: TestPolicy[] = [];
+let policyFile = "";
+
+async function start(...options: Parameters<typeof startTestPolicy>): Promise<TestPolicy> {
+  const policy = await startTestPolicy({ policyFile, ...options[0] });
+  running.push(policy);
+  return policy;
+}
+
+beforeAll(async () => {
+  policyFile = await holdingPolicy("10m");
+});
+afterEach(async () => {
+  for (const policy of running.splice(0)) await policy.stop();
+});
+afterAll(removeTestFolders);
+
+describe("an approval that nobody decides", () => {
+  it("expires, is recorded as that, and the call is denied", async () => {
+    const policy = await start({ policyFile: await holdingPolicy("50ms") });
+    const { id, spec } = await hold(policy);
+    const { outcome } = await awaitDecision(policy, id);
+    expect(outcome).toMatchObject({ case: "denial", value: { reason: ErrorReason.APPROVAL_EXPIRED, approvalId: id } });
+    expect((await events(policy, spec?.callId ?? ""))[1]).toMatchObject({
+      actor: "policy",
+      value: { state: "expired" },
+    });
+  });
+
+  it("cannot be approved once its time is over, even before the timer has fired", async () => {
+    let nowMs = Date.parse("2026-11-01T12:00:00Z");
+    const policy = await start({ now: () => nowMs });
+    const { id, spec } = await hold(policy);
+    nowMs += 600_000;
+    const error = await policy.approvals
+      .approve({ approvalId: id, cardDigest: spec?.cardDigest ?? "" })
+      .catch((e: unknown) => e);
+    expect(reasonOf(error)).toBe(ErrorReason.APPROVAL_EXPIRED);
+  });
+
+  it("expires at the next start where its time passed meanwhile", async () => {
+    let nowMs = Date.parse("2026-11-01T12:00:00Z");
+    const before = await start({ now: () => nowMs });
+    const { id } = await hold(before);
+    await before.stop();
+    nowMs += 600_000;
+    const after = await start({ stateDir: before.stateDir, now: () => nowMs });
+    const { approval } = await after.approvals.getApproval({ approvalId: id });
+    expect(approval?.status?.state).toBe(ApprovalState.EXPIRED);
+  });
+});
+
+describe("an approval whose call ends without it", () => {
+  it("ends with the call, is recorded, wakes who waits, and cannot be approved", async () => {
+    const bus = createInProcessBus();
+    const told = Promise.withResolvers<ApprovalState>();
+    const handler = async (envelope: Envelope) => {
+      const settled = payloadOf(ApprovalSettledSchema, envelope);
+      if (settled) told.resolve(settled.state);
+    };
+    await bus.subscribe({ subject: "reeve.policy.v1.>", handler });
+    const policy = await start({ bus });
+    const { id, spec } = await hold(policy);
+    const link = openTestLink(policy.policy);
+    const waiting = link.ask({ case: "awaitApproval", value: { approvalId: id } });
+    const value = { callId: spec?.callId ?? "", state: "CANCELLED" };
+    expect((await link.ask({ case: "outcome", value })).case).toBe("recorded");
+    expect((await waiting).value).toMatchObject({
+      outcome: { case: "denial", value: { reason: ErrorReason.APPROVAL_EXPIRED, approvalId: id } },
+    });
+    await link.end();
+
+    const { approval } = await policy.approvals.getApproval({ approvalId: id });
+    const comment = "the call ended: CANCELLED";
+    expect(approval?.status).toMatchObject({ state: ApprovalState.EXPIRED, decidedBy: "", comment });
+    const late = policy.approvals.approve({ approvalId: id, cardDigest: spec?.cardDigest ?? "" });
+    expect(reasonOf(await late.catch((e: unknown) => e))).toBe(ErrorReason.APPROVAL_DECIDED);
+    expect(await events(policy, spec?.callId ?? "")).toMatchObject([
+      { case: "decided", value: { decision: "hold" } },
+      { actor: "registry", case: "outcome" },
+      { actor: "policy", case: "approvalDecided", value: { approvalId: id, state: "expired" } },
+    ]);
+    expect(await told.promise).toBe(ApprovalState.EXPIRED);
+    await policy.stop();
+    await bus.close();
+  });
+
+  it("stays as it was decided where somebody was quicker", async () => {
+    const policy = await start();
+    const { id, spec } = await hold(policy);
+    await policy.approvals.approve({ approvalId: id, cardDigest: spec?.cardDigest ?? "" });
+    const link = openTestLink(policy.policy);
+    await link.ask({ case: "outcome", value: { callId: spec?.callId ?? "", state: "CANCELLED" } });
+    await link.end();
+    const { approval } = await policy.approvals.getApproval({ approvalId: id });
+    expect(approval?.status?.state).toBe(ApprovalState.APPROVED);
+  });
+});

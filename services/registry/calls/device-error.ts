@@ -1,0 +1,98 @@
+import { create } from "@bufbuild/protobuf";
+import { type ErrorDetail, ErrorDetailSchema, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { Finished } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { Outcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { errorBytes } from "../../../lib/fault/error-bytes.ts";
+import { cleanOutput } from "../../../lib/sanitise/sanitise.ts";
+
+/** The most characters of a device's message. What an announced service or a program said is shorter. */
+export const MAX_MESSAGE = 4096;
+
+/** About the most bytes of a device's metadata and violations: they go to callers in the headers of a response. */
+export const MAX_DETAIL_BYTES = 4096;
+
+const MAX_ENTRIES = 16;
+const MAX_VALUE = 1024;
+const KEY = /^[a-z][a-z0-9_]{0,63}$/i;
+
+/**
+ * What a device may say of itself and its tools. Anything else, such as that policy said no or that the database was away,
+ * is not for a device to say: callers act on it.
+ */
+const DEVICE_REASONS: ReadonlySet<ErrorReason> = new Set([
+  ErrorReason.INVALID_INPUT,
+  ErrorReason.INPUT_TOO_LARGE,
+  ErrorReason.UNKNOWN_TOOL,
+  ErrorReason.POLICY_BLOCKED,
+  ErrorReason.GRANT_INVALID,
+  ErrorReason.GRANT_REPLAYED,
+  ErrorReason.GRANT_EXPIRED,
+  ErrorReason.GRANT_WRONG_DEVICE,
+  ErrorReason.GRANT_WRONG_ARGUMENTS,
+  ErrorReason.MANIFEST_REFUSED,
+  ErrorReason.PATH_OUTSIDE_ROOTS,
+  ErrorReason.NOT_AVAILABLE,
+  ErrorReason.START_FAILED,
+  ErrorReason.TOOL_FAILED,
+  ErrorReason.TIMED_OUT,
+  ErrorReason.CANCELLED,
+  ErrorReason.INTERRUPTED,
+  ErrorReason.NOT_STARTED,
+  ErrorReason.CALL_ID_REUSED,
+  ErrorReason.TARGET_NOT_FOUND,
+  ErrorReason.OS_REFUSED,
+  ErrorReason.INTERNAL,
+]);
+
+/** The reason where the device gives none that is its to give; RECEIPT_INVALID where the outcome tells none either. */
+const REASON_OF = new Map<Outcome, ErrorReason>([
+  [Outcome.FAILED, ErrorReason.TOOL_FAILED],
+  [Outcome.TIMED_OUT, ErrorReason.TIMED_OUT],
+  [Outcome.CANCELLED, ErrorReason.CANCELLED],
+  [Outcome.INTERRUPTED, ErrorReason.INTERRUPTED],
+  [Outcome.NOT_STARTED, ErrorReason.NOT_STARTED],
+]);
+
+/** The error of a call that did not succeed, as a device tells it: cleaned, and no more of it than callers can use. */
+export function deviceError({ error, outcome, message }: Pick<Finished, "error" | "outcome" | "message">): {
+  error: ErrorDetail;
+  message: string;
+} {
+  const said = bounded(message, MAX_MESSAGE);
+  if (error === undefined || !DEVICE_REASONS.has(error.reason)) return { error: replaced(outcome), message: said };
+  const clean = create(ErrorDetailSchema, { reason: error.reason });
+  addMetadata(clean, error);
+  if (error.reason === ErrorReason.INVALID_INPUT) addViolations(clean, error);
+  return { error: clean, message: said };
+}
+
+function replaced(outcome: Outcome): ErrorDetail {
+  const reason = REASON_OF.get(outcome) ?? ErrorReason.RECEIPT_INVALID;
+  const metadata: Record<string, string> = reason === ErrorReason.RECEIPT_INVALID ? { what: "reason" } : {};
+  return create(ErrorDetailSchema, { reason, metadata });
+}
+
+function addMetadata(clean: ErrorDetail, { metadata }: ErrorDetail): void {
+  for (const [key, value] of Object.entries(metadata).slice(0, MAX_ENTRIES)) {
+    if (!KEY.test(key)) continue;
+    clean.metadata[key] = bounded(value, MAX_VALUE);
+    if (errorBytes(clean) <= MAX_DETAIL_BYTES) continue;
+    delete clean.metadata[key];
+    return;
+  }
+}
+
+function addViolations(clean: ErrorDetail, { violations }: ErrorDetail): void {
+  for (const { $typeName, field, message } of violations.slice(0, MAX_ENTRIES)) {
+    clean.violations.push({ $typeName, field: bounded(field, MAX_VALUE), message: bounded(message, MAX_VALUE) });
+    if (errorBytes(clean) <= MAX_DETAIL_BYTES) continue;
+    clean.violations.pop();
+    return;
+  }
+}
+
+/** Cleaned before it is cut, so that no half of a secret is left. */
+function bounded(text: string, most: number): string {
+  const { text: clean } = cleanOutput(text);
+  return clean.length > most ? `${clean.slice(0, most - 1).toWellFormed()}…` : clean;
+}

@@ -1,0 +1,139 @@
+import { create } from "@bufbuild/protobuf";
+import { afterEach, expect, test, vi } from "vitest";
+import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { createLogger } from "../../../lib/log/log.ts";
+import { type CallFollower, createCallFollower, type FollowOptions } from "./follow.ts";
+import { callEvent, type OpenCall, type Watcher } from "./live-call.ts";
+
+const followers: CallFollower[] = [];
+afterEach(() => {
+  for (const follower of followers.splice(0)) follower.close();
+});
+
+/** A call of another replica, in a database that can be read and changed, and the one who can be asked about it. */
+function scene(options: Partial<FollowOptions> = {}) {
+  const stored = create(CallSchema, { id: "c", state: CallState.RECEIVED });
+  const asked: { tell: Watcher; cancelled: AbortSignal; leave(): void }[] = [];
+  const wanted: string[] = [];
+  let reads = 0;
+  const read = () => create(CallSchema, { ...stored });
+  const follower = createCallFollower({
+    store: {
+      get: async () => {
+        reads++;
+        return { call: read(), args: new Uint8Array(), owner: "rep-other", cancelWanted: false };
+      },
+    },
+    leadership: { wantCancel: async (id) => void wanted.push(id) },
+    led: () => undefined,
+    ask: (_owner, _id, tell, cancelled) =>
+      new Promise((resolve) => {
+        asked.push({ tell, cancelled, leave: resolve });
+      }),
+    logger: createLogger({ service: "test", level: "silent" }),
+    ...options,
+  });
+  followers.push(follower);
+  return {
+    stored,
+    asked,
+    wanted,
+    reads: () => reads,
+    /** What a request that names the call gets. */
+    find: (): OpenCall => follower.follow(read()),
+  };
+}
+
+/** The one who is asked, once somebody asks. */
+async function leaderOf({ asked }: ReturnType<typeof scene>) {
+  return vi.waitFor(() => {
+    const last = asked.at(-1);
+    if (last === undefined) throw new Error("nobody asks");
+    return last;
+  });
+}
+
+function statesOf(open: OpenCall): CallState[] {
+  const states: CallState[] = [];
+  open.watch(({ event }) => event.case === "call" && states.push(event.value.state));
+  return states;
+}
+
+test("shows how a call stands whenever it is asked for, and asks nobody about one that nobody waits for", () => {
+  const one = scene();
+  expect(one.find().call.state).toBe(CallState.RECEIVED);
+  Object.assign(one.stored, { state: CallState.HELD, approvalId: "apr-1" });
+  expect(one.find().call).toMatchObject({ state: CallState.HELD, approvalId: "apr-1" });
+  expect([one.asked.length, one.reads()]).toEqual([0, 0]);
+});
+
+test("all who wait for a call share one who asks, and see what is told", async () => {
+  const one = scene();
+  const [first, second] = [one.find(), one.find()];
+  const seen = [statesOf(first), statesOf(second)];
+  const leader = await leaderOf(one);
+  leader.tell(callEvent(create(CallSchema, { ...one.stored, state: CallState.HELD, approvalId: "apr-1" })));
+  expect(seen).toEqual([[CallState.HELD], [CallState.HELD]]);
+  expect(second.call.approvalId).toBe("apr-1");
+  expect(one.asked).toHaveLength(1);
+});
+
+test("what was told a moment ago is not taken back by a database that does not have it yet", async () => {
+  const one = scene();
+  const open = one.find();
+  const seen = statesOf(open);
+  (await leaderOf(one)).tell(callEvent(create(CallSchema, { ...one.stored, state: CallState.DISPATCHED })));
+  expect(one.find().call.state).toBe(CallState.DISPATCHED);
+  expect(open.call.state).toBe(CallState.DISPATCHED);
+  expect(seen).toEqual([CallState.DISPATCHED]);
+});
+
+test("those who watch see the end with its output, which no event between replicas holds", async () => {
+  const one = scene();
+  const open = one.find();
+  const ends: Call[] = [];
+  open.watch(({ event }) => event.case === "call" && ends.push(event.value));
+  const leader = await leaderOf(one);
+  Object.assign(one.stored, { state: CallState.SUCCEEDED, output: { text: "done" } });
+  leader.tell(callEvent(create(CallSchema, { id: "c", state: CallState.SUCCEEDED })));
+  leader.leave();
+  expect(await open.ended).toMatchObject({ state: CallState.SUCCEEDED, output: { text: "done" } });
+  expect(ends).toMatchObject([{ state: CallState.SUCCEEDED, output: { text: "done" } }]);
+});
+
+test("a cancel is told to whoever leads the call, and written down", async () => {
+  const one = scene();
+  one.find().cancelled.abort();
+  expect((await leaderOf(one)).cancelled.aborted).toBe(true);
+  expect(one.wanted).toEqual(["c"]);
+});
+
+test("those who watch see changes in the database where nobody can be asked", async () => {
+  const one = scene({ ask: () => undefined, pause: () => new Promise((resolve) => setImmediate(resolve)) });
+  const open = one.find();
+  const seen = statesOf(open);
+  one.stored.state = CallState.HELD;
+  await vi.waitFor(() => expect(seen).toEqual([CallState.HELD]));
+  one.stored.state = CallState.CANCELLED;
+  await open.ended;
+  expect(seen).toEqual([CallState.HELD, CallState.CANCELLED]);
+});
+
+test("asks less and less often while the bus is down", async () => {
+  const pauses: number[] = [];
+  const one = scene({
+    ask: () => Promise.resolve(),
+    pause: async (ms) => {
+      pauses.push(ms);
+      if (pauses.length === 8) one.stored.state = CallState.CANCELLED;
+    },
+  });
+  await one.find().ended;
+  expect(pauses).toHaveLength(8);
+  expect(pauses[0]).toBeLessThanOrEqual(70);
+  for (const [n, ms] of pauses.slice(1).entries()) {
+    const most = Math.min(3000, 300 * 2 ** n);
+    expect(ms).toBeLessThanOrEqual(most);
+    expect(ms).toBeGreaterThanOrEqual(most / 2);
+  }
+});

@@ -1,0 +1,183 @@
+import { create, fromBinary } from "@bufbuild/protobuf";
+import { FramingSchema } from "../../../../gen/ts/reeve/common/v1/framing_pb.ts";
+import { EnvelopeSchema } from "../../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import {
+  type Command,
+  type Event,
+  EventSchema,
+  type LinkResponse,
+  LinkResponseSchema,
+} from "../../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { AttachRequestSchema } from "../../../../gen/ts/reeve/registry/v1/attach_service_pb.ts";
+import { deviceIdOf } from "../../../../lib/ids/device-id.ts";
+import { createBatchQueue } from "../../../../lib/link/batch-queue.ts";
+import { createLogger } from "../../../../lib/log/log.ts";
+import { generateSigningKey } from "../../../../lib/sign/keys.ts";
+import { type Database, openDatabase } from "../../../../lib/store/database.ts";
+import { createGroupCommit } from "../../../../lib/store/group-commit.ts";
+import { testManifest } from "../../enrolment/testing/test-device.ts";
+import { joinReplicas } from "../../replicas/membership.ts";
+import { newReplicaId } from "../../replicas/replica-id.ts";
+import { type RegistryTables, registryMigrations } from "../../tables.ts";
+import { builtInTools } from "../../tools/built-in-tools.ts";
+import { type AttachPoint, createAttachPoint } from "../attach-point.ts";
+import type { DeviceOpener } from "../device-link.ts";
+import { createDeviceStore } from "../device-store.ts";
+import { createDirectory, type Directory } from "../directory.ts";
+import { createFleet, type Fleet } from "../fleet.ts";
+import type { Welcome } from "../welcome.ts";
+
+/** How often streams show that they live in these tests, in milliseconds. */
+export const HEARTBEAT_MS = 100;
+
+const logger = createLogger({ service: "test", level: "silent" });
+
+/** A fleet with a place to attach. */
+export interface TestFleet {
+  fleet: Fleet;
+  directory: Directory;
+  streams: AttachPoint;
+  db: Database<RegistryTables>;
+  close(): Promise<void>;
+}
+
+/** What a test may choose. */
+export interface TestFleetOptions {
+  welcome?: Welcome;
+  /** Devices that are dialled, by name. */
+  openers?: ReadonlyMap<string, DeviceOpener>;
+  /** A database of several fleets. Default: one of its own in memory. */
+  db?: Database<RegistryTables>;
+}
+
+/** Opens a fleet on a database in memory, or on one that others use too. */
+export async function openTestFleet(options: TestFleetOptions = {}): Promise<TestFleet> {
+  const { welcome = {}, openers = new Map() } = options;
+  const db = options.db ?? (await openDatabase<RegistryTables>({ path: ":memory:", migrations: registryMigrations }));
+  const writes = createGroupCommit(db);
+  const self = newReplicaId();
+  const membership = await joinReplicas({ db, self, logger, ttlMs: 5000, renewMs: 1500, now: Date.now });
+  const directory = createDirectory(undefined);
+  const streams = createAttachPoint({ admit: (device) => fleet.admit(device), heartbeatMs: HEARTBEAT_MS });
+  const fleet: Fleet = await createFleet({
+    openers,
+    streams,
+    remote: undefined,
+    directory,
+    store: createDeviceStore(db, writes, self, Date.now),
+    membership,
+    welcome,
+    nudge: () => undefined,
+    pollMs: 20,
+    catalogue: builtInTools(),
+    toolsAllowed: [],
+    logger,
+    now: Date.now,
+  });
+  return {
+    fleet,
+    directory,
+    streams,
+    db,
+    async close() {
+      await fleet.close();
+      await streams.close();
+      await writes.close();
+      await membership.close();
+      if (options.db === undefined) await db.destroy();
+    },
+  };
+}
+
+/** A stream that a device has opened. */
+export interface TestStream {
+  /** Says more. */
+  say(...events: Event[]): void;
+  /** Hangs up. */
+  leave(): void;
+  /** What it was told to do. */
+  commands: Command["command"][];
+  /** Resolves at the end with the error that it ended with, if any. */
+  over: Promise<unknown>;
+  isOver(): boolean;
+}
+
+/** A device as the registry sees it, which says whatever a test wants. */
+export function shownDevice(name = "nas") {
+  const key = generateSigningKey();
+  const id = deviceIdOf(key);
+  const hello = (attachCount: bigint, labels: Readonly<Record<string, string>> = { role: "dev" }): Event => {
+    const manifest = fromBinary(EnvelopeSchema, testManifest(key, { name, labels }));
+    return create(EventSchema, { event: { case: "hello", value: { manifest, attachCount } } });
+  };
+  return { id, name, key, hello, attach: (streams: AttachPoint, ...events: Event[]) => attach(streams, id, events) };
+}
+
+function attach(streams: AttachPoint, id: string, first: Event[]): TestStream {
+  const outgoing = createBatchQueue<Event[]>();
+  const leaving = new AbortController();
+  const commands: Command["command"][] = [];
+  let isOver = false;
+  outgoing.push(first);
+  // An empty frame is a sign of life.
+  const beat = setInterval(() => outgoing.push([]), HEARTBEAT_MS / 2);
+  const run = async (): Promise<unknown> => {
+    try {
+      for await (const { frame } of streams.attach(id, framed(outgoing.batches()), leaving.signal)) {
+        commands.push(...(frame?.commands ?? []).map(({ command }) => command));
+      }
+      return undefined;
+    } catch (error: unknown) {
+      return error;
+    } finally {
+      isOver = true;
+      clearInterval(beat);
+    }
+  };
+  return {
+    say: (...events) => outgoing.push(events),
+    leave: () => leaving.abort(new Error("the device hangs up")),
+    commands,
+    over: run(),
+    isOver: () => isOver,
+  };
+}
+
+async function* framed(batches: AsyncIterable<Event[][]>) {
+  let number = 0n;
+  for await (const batch of batches) {
+    for (const events of batch) {
+      const opening = number === 0n ? { heartbeatMs: HEARTBEAT_MS, windowBytes: 1_000_000n } : {};
+      const framing = create(FramingSchema, { number: ++number, ...opening });
+      yield create(AttachRequestSchema, { frame: create(LinkResponseSchema, { events, framing }) });
+    }
+  }
+}
+
+/** A device that is dialled: says its Hello, and notes what it is told. */
+export function dialledDevice(hello: () => Event) {
+  const commands: Command["command"][] = [];
+  let gone = Promise.withResolvers<void>();
+  let back = Promise.resolve();
+  const dialled = {
+    commands,
+    dials: 0,
+    /** Hangs up, and is there again when it may. */
+    hangUp(until: Promise<void>) {
+      back = until;
+      gone.resolve();
+    },
+    async *opener(requests: Parameters<DeviceOpener>[0], signal: AbortSignal): AsyncGenerator<LinkResponse> {
+      dialled.dials++;
+      await back;
+      gone = Promise.withResolvers();
+      void (async () => {
+        for await (const request of requests) commands.push(...request.commands.map(({ command }) => command));
+      })();
+      yield create(LinkResponseSchema, { events: [hello()] });
+      const left = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      if (!signal.aborted) await Promise.race([left, gone.promise]);
+    },
+  };
+  return dialled;
+}
