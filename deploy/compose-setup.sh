@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Makes what the services of compose.yaml need and nobody else may have: certificates, keys, passwords, the first tokens;
+# and gives the volumes to the user that the services run as. Runs at each `up`: what is there is kept, but certificates
+# that end within 30 days are made anew.
+#   /owner    what only the owner has: the authority's key and the operator's token
+#   /certs    what the services have
+#   /volumes  the services' own volumes
+# Variables for a run elsewhere: REEVE_SETUP_ROOT stands before each of these folders, REEVE_SETUP_USER is who gets them,
+# REEVE_SETUP_PROGRAM is the command line.
+set -euo pipefail
+umask 077
+root=${REEVE_SETUP_ROOT:-}
+user=${REEVE_SETUP_USER:-65532:65532}
+program=${REEVE_SETUP_PROGRAM:-/app/bin/reeve.js}
+owner=$root/owner
+certs=$root/certs
+
+reeve() { node "$program" "$@"; }
+
+# Whether a certificate is there and good for 30 more days.
+is_good() {
+  [[ -f $1 ]] && node -e '
+    const { X509Certificate } = require("node:crypto");
+    const end = Date.parse(new X509Certificate(require("node:fs").readFileSync(process.argv[1])).validTo);
+    process.exit(end - Date.now() > 30 * 86_400_000 ? 0 : 1);
+  ' "$1"
+}
+
+[[ -f $owner/ca/ca.crt ]] || reeve certs init --out "$owner/ca" >/dev/null
+cp "$owner/ca/ca.crt" "$owner/ca.crt"
+cp "$owner/ca/ca.crt" "$certs/ca.crt"
+for service in registry policy nats; do
+  is_good "$certs/$service/tls.crt" && continue
+  [[ -f $certs/$service/tls.crt ]] &&
+    echo "the certificate of $service is made anew; NATS reads its own after: docker compose restart nats"
+  rm -rf "$certs/$service.new"
+  reeve certs issue --ca "$owner/ca" --service "$service" --dns "$service" --dns localhost --ip 127.0.0.1 \
+    --out "$certs/$service.new" >/dev/null
+  mkdir -p "$certs/$service"
+  mv "$certs/$service.new"/* "$certs/$service/"
+  rmdir "$certs/$service.new"
+done
+
+if [[ ! -f $certs/nats-users.conf ]]; then
+  head -c 32 /dev/urandom | base64 | tr -d '/+=\n' >"$certs/nats-password"
+  cat >"$certs/nats-users.conf" <<END
+authorization {
+  users = [{
+    user: reeve
+    password: "$(cat "$certs/nats-password")"
+    permissions {
+      publish: ["reeve.>", "reeve_replica.>", "\$JS.API.>", "\$JS.ACK.>"]
+      subscribe: ["reeve_replica.>", "_INBOX.>"]
+    }
+  }]
+}
+END
+fi
+[[ -f $certs/sealing.key ]] || head -c 32 /dev/urandom | base64 >"$certs/sealing.key"
+
+if [[ ! -f $owner/operator-token ]]; then
+  export REEVE_TOKENS_FILE=$certs/tokens.json
+  reeve tokens create --name operator --role operator >"$owner/operator-token.new"
+  mv "$owner/operator-token.new" "$owner/operator-token"
+  echo "operator's token:             $(cat "$owner/operator-token")"
+  echo "agent's token, shown once:    $(reeve tokens create --name agent --role agent)"
+fi
+
+# What compose-join.sh reads is the services' user's; the authority's key stays with root.
+chown "$user" "$owner" "$owner/operator-token" "$owner/ca.crt"
+chown -R "$user" "$certs"
+for volume in "$root"/volumes/*; do
+  chown "$user" "$volume"
+  chmod 0700 "$volume"
+done

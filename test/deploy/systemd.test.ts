@@ -1,0 +1,35 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { commandList } from "../../cli/command-list.ts";
+import { readConfig } from "../../lib/config/config.ts";
+import { repositoryRoot } from "../../scripts/repository-root.ts";
+import { deviceEnvironment } from "../../services/device-agent/config.ts";
+
+const folder = join(repositoryRoot, "deploy", "systemd");
+const unit = readFileSync(join(folder, "reeve-device-agent.service"), "utf8");
+
+test("the unit starts a command that there is", () => {
+  const [, command] = /^ExecStart=\S+\/reeve (\S+)$/m.exec(unit) ?? [];
+  expect(commandList.map(({ name }) => name)).toContain(command);
+});
+
+test("the unit gives it no rights to gain more", () => {
+  for (const line of ["NoNewPrivileges=yes", "CapabilityBoundingSet=", "ProtectSystem=strict", "User=reeve"])
+    expect(unit.split("\n")).toContain(line);
+});
+
+test("every folder that may be written to is one that may be missing, or the unit would not start", () => {
+  const [, paths = ""] = /^ReadWritePaths=(.+)$/m.exec(unit) ?? [];
+  expect(paths.split(" ").filter((path) => !path.startsWith("-/"))).toEqual([]);
+});
+
+test("the environment file sets what the code reads, to values that it takes", () => {
+  const lines = readFileSync(join(folder, "device.env"), "utf8").split("\n");
+  const set = Object.fromEntries(
+    lines.filter((line) => /^[A-Z]/.test(line)).map((line) => line.split(/=(.*)/s).slice(0, 2)),
+  );
+  const known = Object.values(deviceEnvironment).map(({ name }) => name);
+  expect(Object.keys(set).filter((name) => !known.includes(name as never))).toEqual([]);
+  expect(() => readConfig(deviceEnvironment, set)).not.toThrow();
+});
