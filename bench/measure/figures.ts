@@ -1,13 +1,20 @@
+import type { Subject } from "../subjects/subject.ts";
 import type { Sample } from "./drive.ts";
 
-/** The figures of one subject at one concurrency, over all rounds. */
-export interface Figures {
-  subject: string;
-  concurrency: number;
+/** The figures of calls. */
+export interface CallFigures {
   calls: number;
   callsPerSecond: number;
   p50Ms: number;
   p99Ms: number;
+}
+
+/** The figures of one subject at one concurrency, over all rounds. */
+export interface Figures extends CallFigures {
+  subject: string;
+  /** The subject that it is compared with. */
+  against?: string;
+  concurrency: number;
   /** Processor time of server and client together, in microseconds. */
   cpuUsPerCall: number;
   /** The server's resident memory at the end, in MiB. */
@@ -22,23 +29,36 @@ export interface Round {
 }
 
 /** Rates are the median over the rounds, so that one disturbed round does not count; latencies are over all calls. */
-export function figuresOf(subject: string, concurrency: number, rounds: readonly Round[]): Figures {
-  const latencies = rounds.flatMap((round) => round.sample.latenciesMs).sort((a, b) => a - b);
-  const rates = rounds.map(({ sample }) => (sample.latenciesMs.length / sample.elapsedMs) * 1000);
+export function figuresOf(
+  { name: subject, against }: Pick<Subject, "name" | "against">,
+  concurrency: number,
+  rounds: readonly Round[],
+): Figures {
+  const calls = callFigures(rounds.map(({ sample }) => sample));
   const cpu = rounds.reduce((sum, round) => sum + round.cpuUs, 0);
   return {
     subject,
+    ...(against !== undefined && { against }),
     concurrency,
-    calls: latencies.length,
-    callsPerSecond: median(rates),
-    p50Ms: quantile(latencies, 0.5),
-    p99Ms: quantile(latencies, 0.99),
-    cpuUsPerCall: cpu / Math.max(1, latencies.length),
+    ...calls,
+    cpuUsPerCall: cpu / Math.max(1, calls.calls),
     serverRssMiB: Math.max(0, ...rounds.map((round) => round.rssBytes)) / 1024 / 1024,
   };
 }
 
-function median(values: readonly number[]): number {
+/** What the samples of one thing come to. */
+export function callFigures(samples: readonly Sample[]): CallFigures {
+  const latencies = samples.flatMap(({ latenciesMs }) => latenciesMs).sort((a, b) => a - b);
+  return {
+    calls: latencies.length,
+    callsPerSecond: median(samples.map((sample) => (sample.latenciesMs.length / sample.elapsedMs) * 1000)),
+    p50Ms: quantile(latencies, 0.5),
+    p99Ms: quantile(latencies, 0.99),
+  };
+}
+
+/** The middle one; 0 where there is none. */
+export function median(values: readonly number[]): number {
   return quantile(
     [...values].sort((a, b) => a - b),
     0.5,

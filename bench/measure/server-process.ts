@@ -12,6 +12,8 @@ export interface Usage {
 export interface ServerProcess {
   url: string;
   token: string;
+  /** Whom its callers have to trust, PEM; empty where it listens in cleartext. */
+  ca: string;
   usage(): Promise<Usage>;
   stop(): Promise<void>;
 }
@@ -21,10 +23,11 @@ export async function startServer(name: string): Promise<ServerProcess> {
   const child = fork(join(import.meta.dirname, "..", "servers", `${name}.ts`), { stdio: "inherit" });
   const ready = await Promise.race([nextMessage(child), once(child, "exit").then(() => undefined)]);
   if (ready === undefined) throw new Error(`the ${name} server ended before it listened`);
-  const { url, token = "" } = ready as { url: string; token?: string };
+  const { url, token = "", ca = "" } = ready as { url: string; token?: string; ca?: string };
   return {
     url,
     token,
+    ca,
     async usage() {
       child.send("usage");
       return (await nextMessage(child)) as Usage;

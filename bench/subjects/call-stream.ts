@@ -13,14 +13,18 @@ import { createBatchQueue } from "../../lib/link/batch-queue.ts";
 /** A caller's stream of calls. */
 export interface CallStream {
   call(request: MessageInitShape<typeof CallToolRequestSchema>): Promise<Call>;
+  /** Says that no more calls come: the stream ends. */
+  end(): void;
 }
+
+let streams = 0;
 
 /** Opens one stream for all calls. A failure of the stream ends the benchmark. */
 export function openCallStream(client: Client<typeof RegistryService>): CallStream {
   const outgoing = createBatchQueue<CallerMessage>();
   const waiting = new Map<string, PromiseWithResolvers<Call>>();
   let next = 0;
-  const prefix = `bench-${process.pid}-${Date.now()}`;
+  const prefix = `bench-${process.pid}-${Date.now()}-${streams++}`;
 
   async function* requests() {
     for await (const messages of outgoing.batches()) yield create(CallToolsRequestSchema, { messages });
@@ -55,5 +59,6 @@ export function openCallStream(client: Client<typeof RegistryService>): CallStre
       outgoing.push(create(CallerMessageSchema, { message: { case: "call", value: call } }));
       return one.promise;
     },
+    end: () => outgoing.end(),
   };
 }

@@ -1,34 +1,47 @@
-import { createClient } from "@connectrpc/connect";
-import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { type Client, createClient } from "@connectrpc/connect";
+import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
 import type { ServerProcess } from "../measure/server-process.ts";
 import { openCallStream } from "./call-stream.ts";
 import type { Subject } from "./subject.ts";
 
-const NOOP = { tool: "device.ping", params: {} };
-const EXEC = { tool: "exec", params: { argv: ["/bin/true"] } };
+/** What is asked for. */
+export interface Request {
+  device?: string;
+  tool: string;
+  params: JsonObject;
+}
+
+/** A tool that does nothing. */
+export const NOOP: Request = { tool: "device.ping", params: {} };
+
+const EXEC: Request = { tool: "exec", params: { argv: ["/bin/true"] } };
 
 /** The governed calls: validated, decided, granted, run by the device, cleaned and recorded. */
 export function governedSubjects(server: ServerProcess): Subject[] {
   const transport = createServiceTransport({ baseUrl: server.url, token: server.token, readMaxBytes: 16 << 20 });
-  const client = createClient(RegistryService, transport);
-  const stream = openCallStream(client);
-  const unary = (request: typeof NOOP | typeof EXEC) => async () => {
-    const { call } = await client.callTool(request);
-    if (call?.state !== CallState.SUCCEEDED)
-      throw new Error(`a governed call ended as ${call?.state}: ${call?.errorMessage}`);
-  };
-  const streamed = (request: typeof NOOP | typeof EXEC) => async () => {
-    const call = await stream.call(request);
-    if (call.state !== CallState.SUCCEEDED)
-      throw new Error(`a governed call ended as ${call.state}: ${call.errorMessage}`);
-  };
+  const { unary, streamed } = governedCalls(createClient(RegistryService, transport));
   const { usage } = server;
   return [
-    { name: "governed unary", work: "noop", call: unary(NOOP), usage },
-    { name: "governed stream", work: "noop", call: streamed(NOOP), usage },
-    { name: "governed unary exec", work: "exec", call: unary(EXEC), usage },
-    { name: "governed stream exec", work: "exec", call: streamed(EXEC), usage },
+    { name: "governed unary", against: "bare MCP", call: unary(NOOP), usage },
+    { name: "governed stream", against: "bare MCP", call: streamed(NOOP), usage },
+    { name: "governed unary exec", against: "bare MCP exec", call: unary(EXEC), usage },
+    { name: "governed stream exec", against: "bare MCP exec", call: streamed(EXEC), usage },
   ];
+}
+
+/** Calls through a registry, each by itself or all on one stream. A call that does not succeed rejects. */
+export function governedCalls(client: Client<typeof RegistryService>) {
+  const stream = openCallStream(client);
+  return {
+    unary: (request: Request) => async () => requireSuccess((await client.callTool(request)).call),
+    streamed: (request: Request) => async () => requireSuccess(await stream.call(request)),
+  };
+}
+
+function requireSuccess(call: Call | undefined): void {
+  if (call?.state === CallState.SUCCEEDED) return;
+  throw new Error(`a governed call ended as ${call?.state}: ${call?.errorMessage}`);
 }

@@ -3,9 +3,18 @@ import type { Usage } from "../measure/server-process.ts";
 /** Something to measure: one kind of call. */
 export interface Subject {
   name: string;
-  /** Which other subjects it is compared with: those that do the same work. */
-  work: "noop" | "exec";
+  /** The subject that it is compared with, which does the same work. Default none: it is not compared. */
+  against?: string;
   call(): Promise<void>;
-  /** What its server has used; zero where there is none. */
-  usage(): Promise<Usage>;
+  /** What its servers have used. Default nothing. */
+  usage?(): Promise<Usage>;
+}
+
+/** Subjects that are measured together, round by round. */
+export interface Section {
+  name: string;
+  /** In a few words, for the table's head. */
+  title: string;
+  /** Starts what the subjects need. What `parts` disposes of ends with the section. */
+  open(parts: AsyncDisposableStack): Promise<Subject[]>;
 }

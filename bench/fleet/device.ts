@@ -1,0 +1,104 @@
+import { SandboxLevel } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { DEFAULT_TRUST_DOMAIN } from "../../lib/identity/spiffe.ts";
+import { deviceIdOf } from "../../lib/ids/device-id.ts";
+import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createBatchSigner } from "../../lib/sign/batch.ts";
+import { createBatchVerifier } from "../../lib/sign/batch-verifier.ts";
+import { createKeyring } from "../../lib/sign/keys.ts";
+import { GRANT_TYPE, RECEIPT_TYPE } from "../../lib/sign/payload-types.ts";
+import { attachAgent } from "../../services/device-agent/attach/attach.ts";
+import { createEndings } from "../../services/device-agent/execute/endings.ts";
+import { createExecutions, type Executions } from "../../services/device-agent/execute/executions.ts";
+import { createSlots } from "../../services/device-agent/execute/slots.ts";
+import { openLink } from "../../services/device-agent/routes.ts";
+import type { Enrolled } from "./enrol.ts";
+import type { Workshop } from "./workshop.ts";
+
+/**
+ * A device as an object: its own key, certificate, connection and stream, grants checked and receipts signed by the
+ * device agent's own code. It runs no program, and its ledger and its count of dials are in memory.
+ */
+export interface SimulatedDevice {
+  /** Whether the registry has answered its stream. */
+  readonly isAttached: boolean;
+  /** How often it has dialled. */
+  readonly dials: number;
+  close(): Promise<void>;
+}
+
+/** HTTP/2's own signs of life, as a device agent asks for them. */
+const PING_MS = 1000;
+const PING_TIMEOUT_MS = 2000;
+
+/** Attaches it to the registry, for as long as it lives. */
+export function attachDevice(enrolled: Enrolled, url: string, workshop: Workshop): SimulatedDevice {
+  const executions = executionsOf(enrolled, workshop);
+  const closed = new AbortController();
+  const draining = new AbortController();
+  const offered = {
+    executions,
+    // Nobody changes the keys while this runs.
+    trust: { version: () => 1n, follow: () => Promise.resolve() },
+    manifest: enrolled.manifest.envelope,
+    closed: closed.signal,
+    draining: draining.signal,
+  };
+  let dials = 0n;
+  const attachment = attachAgent({
+    agent: {
+      linkAs: (attachCount) => openLink(offered, attachCount),
+      draining: draining.signal,
+      async close() {
+        draining.abort(new Error("the device goes away"));
+        await executions.close();
+        closed.abort(new Error("the device has gone"));
+      },
+    },
+    count: { next: () => Promise.resolve(++dials) },
+    urls: [url],
+    transportTo: (baseUrl, onSecureConnect) =>
+      createServiceTransport({
+        baseUrl,
+        tls: enrolled.tls,
+        serverName: { kind: "service", name: "registry", trustDomain: DEFAULT_TRUST_DOMAIN },
+        protocol: "grpc",
+        pingIntervalMs: PING_MS,
+        pingTimeoutMs: PING_TIMEOUT_MS,
+        onSecureConnect,
+      }),
+    logger: workshop.logger,
+  });
+  return {
+    get isAttached() {
+      return attachment.isAttached;
+    },
+    get dials() {
+      return Number(dials);
+    },
+    close: attachment.close,
+  };
+}
+
+function executionsOf({ key, manifest, grantKeys }: Enrolled, workshop: Workshop): Executions {
+  const { ledger, executor, roots, offered, validator, schemaDigests } = workshop;
+  const deviceId = deviceIdOf(key);
+  const signer = createBatchSigner({ key, statementType: RECEIPT_TYPE });
+  const issuer = { signer, deviceId, manifestDigest: manifest.digest, sandbox: SandboxLevel.NONE };
+  return createExecutions({
+    ledger,
+    endings: createEndings({ ledger, issuer, now: Date.now }),
+    slots: createSlots(64),
+    executor,
+    roots,
+    now: Date.now,
+    onUnexpected: (_, error) => {
+      throw error;
+    },
+    verifier: createBatchVerifier({ keyring: createKeyring(grantKeys), statementType: GRANT_TYPE }),
+    deviceId,
+    manifestDigest: manifest.digest,
+    schemaDigests,
+    offered,
+    validator,
+  });
+}

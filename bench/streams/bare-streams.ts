@@ -1,0 +1,51 @@
+import { create } from "@bufbuild/protobuf";
+import { createClient } from "@connectrpc/connect";
+import {
+  CommandSchema,
+  DeviceAgentService,
+  type LinkRequest,
+  LinkRequestSchema,
+  type LinkResponse,
+} from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { createBatchQueue } from "../../lib/link/batch-queue.ts";
+import { toDevice } from "../../lib/link/device-frames.ts";
+import { framedOpener } from "../../lib/link/framed.ts";
+import type { LinkOpener } from "../../lib/link/opener.ts";
+import { createServiceTransport } from "../../lib/serve/client.ts";
+import { startServer } from "../measure/server-process.ts";
+import type { StreamSubject, Transfer } from "./stream-subject.ts";
+
+/** The same messages over the same TLS connection: as they are, and with a link's framing. */
+export async function bareStreams(parts: AsyncDisposableStack): Promise<StreamSubject[]> {
+  const server = parts.adopt(await startServer("streams"), (one) => one.stop());
+  const transport = createServiceTransport({ baseUrl: server.url, ca: server.ca, protocol: "grpc" });
+  parts.defer(() => transport.close());
+  const client = createClient(DeviceAgentService, transport);
+  const bare: LinkOpener<LinkRequest, LinkResponse> = (requests, signal) => client.link(requests, { signal });
+  const framed = framedOpener<LinkRequest, LinkResponse>(
+    (requests, signal) => client.link(requests, { signal, headers: { "x-framed": "1" } }),
+    toDevice,
+  );
+  return [
+    { name: "bare stream", what: "connect-node, gRPC over TLS", transfer: (bytes) => read(bare, bytes) },
+    { name: "framed link", what: "the same with a link's framing", transfer: (bytes) => read(framed, bytes) },
+  ];
+}
+
+async function read(opener: LinkOpener<LinkRequest, LinkResponse>, bytes: number): Promise<Transfer> {
+  const asked = createBatchQueue<LinkRequest>();
+  // The command's text says how much is wanted.
+  const command = create(CommandSchema, { command: { case: "cancel", value: { callId: String(bytes) } } });
+  asked.push(create(LinkRequestSchema, { commands: [command] }));
+  async function* requests() {
+    for await (const batch of asked.batches()) yield* batch;
+  }
+  const began = performance.now();
+  let arrivedBytes = 0;
+  for await (const { events } of opener(requests(), new AbortController().signal)) {
+    for (const { event } of events) if (event.case === "output") arrivedBytes += event.value.data.length;
+    if (arrivedBytes >= bytes) asked.end();
+  }
+  if (arrivedBytes < bytes) throw new Error(`${arrivedBytes} of ${bytes} bytes came`);
+  return { sentBytes: arrivedBytes, arrivedBytes, leftOutBytes: 0, elapsedMs: performance.now() - began };
+}

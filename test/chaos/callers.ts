@@ -1,0 +1,140 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
+import type { Call } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { faultDetail, reasonName } from "../../lib/fault/fault.ts";
+import { createServiceTransport } from "../../lib/serve/client.ts";
+import { isEnd } from "../../services/agent/toolbox/call-progress.ts";
+import { createRandom } from "./random.ts";
+import { createStreamCaller, type StreamCaller } from "./stream-caller.ts";
+import type { Wish } from "./wishes.ts";
+
+/** Those who make calls, as careful clients do: with an id of their own, again and again, until there is an end. */
+export interface Callers {
+  /** Makes a call at its time and resolves with the end that its caller was told. */
+  attend(wish: Wish, startMs: number): Promise<Call>;
+  /** How often each kind of error was met on the way. */
+  readonly errors: ReadonlyMap<string, number>;
+  close(): void;
+}
+
+/** Where calls can be made, and by whom. */
+export interface CallersOptions {
+  /** Addresses that lead to a registry: a load balancer, and replicas themselves. */
+  urls: readonly string[];
+  tokens: { operator: string; agent: string };
+  /** The authority to trust, PEM. */
+  ca: string;
+  seed: number;
+}
+
+interface Door {
+  registry: Client<typeof RegistryService>;
+  stream: StreamCaller;
+  close(): void;
+}
+
+/** How long one try may take, in milliseconds: a caller that hears nothing asks again, maybe somewhere else. */
+const TRY_MS = 30_000;
+
+/** Codes that say that trying the same again cannot help. Every other error is one of a part that is broken. */
+const FINAL = new Set([
+  Code.InvalidArgument,
+  Code.AlreadyExists,
+  Code.PermissionDenied,
+  Code.Unauthenticated,
+  Code.FailedPrecondition,
+  Code.Unimplemented,
+]);
+
+/** Callers with connections of their own to each address, as an operator and as an agent. */
+export function createCallers({ urls, tokens, ca, seed }: CallersOptions): Callers {
+  const errors = new Map<string, number>();
+  const doors = { operator: urls.map(doorOf(tokens.operator)), agent: urls.map(doorOf(tokens.agent)) };
+  let turn = 0;
+  let closed = false;
+
+  function doorOf(token: string): (baseUrl: string) => Door {
+    return (baseUrl) => {
+      const transport = createServiceTransport({
+        baseUrl,
+        token,
+        ca,
+        pingIntervalMs: 1000,
+        pingTimeoutMs: 2000,
+        connectTimeoutMs: 5000,
+      });
+      const registry = createClient(RegistryService, transport);
+      const stream = createStreamCaller(registry);
+      return {
+        registry,
+        stream,
+        close() {
+          stream.close();
+          transport.close();
+        },
+      };
+    };
+  }
+  /** Tries until it works, each time at a door that chance gives. Undefined results are tried again, too. */
+  const persist = async <T>(wish: Wish, what: string, work: (door: Door) => Promise<T | undefined>): Promise<T> => {
+    const random = createRandom(seed + ++turn);
+    for (;;) {
+      try {
+        const result = await work(random.pick(doors[wish.as]));
+        if (result !== undefined) return result;
+      } catch (error: unknown) {
+        const { code, rawMessage } = ConnectError.from(error);
+        const reason = faultDetail(error)?.reason;
+        count(errors, `${what}: ${Code[code]} ${reason === undefined ? plain(rawMessage) : reasonName(reason)}`);
+        if (FINAL.has(code)) throw new Error(`${what} ${wish.id}: ${rawMessage}`, { cause: error });
+      }
+      if (closed) throw new Error(`${what} ${wish.id}: nobody waits for its end any more`);
+      await sleep(random.between(50, 400));
+    }
+  };
+  const call = (wish: Wish) =>
+    persist(wish, wish.way, async ({ registry, stream }) => {
+      const request = requestOf(wish);
+      const signal = AbortSignal.timeout(TRY_MS);
+      const told =
+        wish.way === "stream"
+          ? await stream.call(request, signal)
+          : (await registry.callTool({ ...request, waitMs: TRY_MS / 3 }, { signal })).call;
+      return told !== undefined && isEnd(told.state) ? told : undefined;
+    });
+  const cancel = (wish: Wish) =>
+    persist(wish, "cancel", async ({ registry }) => {
+      const { call: told } = await registry.cancelCall({ callId: wish.id }, { signal: AbortSignal.timeout(TRY_MS) });
+      return told !== undefined && isEnd(told.state) ? told : undefined;
+    });
+
+  return {
+    errors,
+    async attend(wish, startMs) {
+      await sleep(Math.max(0, startMs + wish.atMs - performance.now()));
+      const ended = call(wish);
+      if (wish.cancelAfterMs === undefined) return ended;
+      const [told] = await Promise.all([ended, sleep(wish.cancelAfterMs).then(() => cancel(wish))]);
+      return told;
+    },
+    close() {
+      closed = true;
+      for (const door of [...doors.operator, ...doors.agent]) door.close();
+    },
+  };
+}
+
+function requestOf({ id, device, argv, stdin, queueSeconds }: Wish) {
+  const params = { argv, ...(stdin === undefined ? {} : { stdin }) };
+  return { tool: "exec", device, params, callId: id, queueSeconds: queueSeconds ?? 0 };
+}
+
+/** An error of the connection in words, without what differs each time. */
+function plain(message: string): string {
+  return message.replace(/\d+\.\d+\.\d+\.\d+:\d+/, "a door");
+}
+
+function count(counts: Map<string, number>, what: string): void {
+  counts.set(what, (counts.get(what) ?? 0) + 1);
+}

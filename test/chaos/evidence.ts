@@ -1,0 +1,63 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { fromBinary } from "@bufbuild/protobuf";
+import type { Record as LogRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { type Finished, FinishedSchema } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { openSqlite } from "../../lib/store/sqlite-handle.ts";
+import { decodeRecord } from "../../services/policy/audit/entries.ts";
+import { openLogDatabase } from "../../services/policy/audit/log-database.ts";
+
+/** What a device has written down about one call. */
+export interface LedgerRow {
+  /** "started", "finished", "refused" or "not_started". */
+  state: string;
+  /** What the device tells everybody who asks; undefined where it has not ended. */
+  finished: Finished | undefined;
+}
+
+/** How often each line is in a file that calls append to; empty where there is none. */
+export async function readMarks(file: string): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  const text = await readFile(file, "utf8").catch(() => "");
+  for (const id of text.split("\n")) if (id !== "") counts.set(id, (counts.get(id) ?? 0) + 1);
+  return counts;
+}
+
+/** The ledger of a device that is stopped, by call. */
+export function readLedger(stateDir: string): Map<string, LedgerRow> {
+  const db = openSqlite(`${pathToFileURL(join(stateDir, "ledger.db")).href}?mode=ro`);
+  try {
+    const rows = db.run("select call_id, state, finished from executions", []).rows as unknown as {
+      call_id: string;
+      state: string;
+      finished: Uint8Array | null;
+    }[];
+    return new Map(
+      rows.map(({ call_id, state, finished }) => [
+        call_id,
+        { state, finished: finished === null ? undefined : fromBinary(FinishedSchema, finished) },
+      ]),
+    );
+  } finally {
+    db.close();
+  }
+}
+
+/** The audit log's records in policy's PostgreSQL database, by the call that they are about. */
+export async function readRecords(url: string): Promise<Map<string, LogRecord[]>> {
+  const records = new Map<string, LogRecord[]>();
+  const { source, close } = await openLogDatabase(url);
+  try {
+    for await (const { leaf } of source.entries()) {
+      const record = decodeRecord(leaf);
+      if (record === undefined) throw new Error("a record cannot be read");
+      const ofCall = records.get(record.callId);
+      if (ofCall === undefined) records.set(record.callId, [record]);
+      else ofCall.push(record);
+    }
+    return records;
+  } finally {
+    await close();
+  }
+}

@@ -1,0 +1,51 @@
+import { join } from "node:path";
+import type { Call } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { Distributed } from "../helpers/distributed.ts";
+import { readLedger, readMarks, readRecords } from "./evidence.ts";
+import type { Evidence } from "./truth.ts";
+import type { Wish } from "./wishes.ts";
+
+/** All that is known in the end. */
+export interface Gathered {
+  /** About each call. */
+  evidence: Evidence[];
+  /** How many records the audit log has. */
+  records: number;
+}
+
+/** What those said who had to be asked before. */
+export interface Said {
+  wishes: readonly Wish[];
+  /** The ends that callers were told, by call. */
+  told: ReadonlyMap<string, Call>;
+  /** How each registry shows each call, in the order of the wishes. */
+  shown: readonly (readonly (Call | undefined)[])[];
+}
+
+/** Where each device keeps the witness of what ran on it, by the device's name. */
+export function marksOf({ devices }: Distributed): Map<string, string> {
+  return new Map(devices.map(({ name, work }) => [name, join(work, "marks")]));
+}
+
+/** Stops the devices and puts together what witnesses, ledgers, registries, callers and the audit log say. */
+export async function gather(plane: Distributed, { wishes, told, shown }: Said): Promise<Gathered> {
+  for (const { process } of plane.devices) await process.stop();
+  const records = await readRecords(plane.policyDatabase);
+  const ledgers = new Map(plane.devices.map(({ name, stateDir }) => [name, readLedger(stateDir)]));
+  // A call that ran on another device than its own was executed, too.
+  const ran = new Map<string, number>();
+  for (const file of marksOf(plane).values()) {
+    for (const [id, times] of await readMarks(file)) ran.set(id, (ran.get(id) ?? 0) + times);
+  }
+  return {
+    evidence: wishes.map((wish, n) => ({
+      wish,
+      told: told.get(wish.id),
+      shown: shown[n] ?? [],
+      marks: ran.get(wish.id) ?? 0,
+      ledger: ledgers.get(wish.device)?.get(wish.id),
+      records: records.get(wish.id) ?? [],
+    })),
+    records: [...records.values()].reduce((sum, ofCall) => sum + ofCall.length, 0),
+  };
+}

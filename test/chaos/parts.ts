@@ -1,0 +1,131 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Distributed } from "../helpers/distributed.ts";
+import type { ServiceProcess } from "../helpers/service-process.ts";
+
+/** One thing that can be broken and mended. */
+export interface Part {
+  /** Such as "registry 0". */
+  name: string;
+  kind: "registry" | "policy" | "device" | "nats" | "postgres" | "way";
+  readonly up: boolean;
+  /** When it was mended last, by performance.now(); -Infinity where it was never broken. */
+  readonly upSince: number;
+  kill(): Promise<void>;
+  /** Starts it again. Tried until it works, as whatever supervises services does. */
+  start(): Promise<void>;
+  /** Makes it stand still, or swallow everything, and go on. */
+  pause(): void;
+  resume(): void;
+  /** Resets it without a pause. */
+  reset(): void;
+}
+
+/** All parts of a control plane and its devices. */
+export interface Parts {
+  all: readonly Part[];
+  /** Starts that failed, and parts that ended without being told to, in words. */
+  readonly accidents: readonly string[];
+  /** Looks whether a part has ended by itself, and starts it again. */
+  supervise(): Promise<void>;
+}
+
+/** How often a start is tried. A part that does not start in that many is a finding of its own. */
+const TRIES = 20;
+
+/** Gathers them. */
+export function createParts({ registries, policies, devices, nats, postgres }: Distributed): Parts {
+  const accidents: string[] = [];
+  const processes = new Map<Part, ServiceProcess>();
+
+  const part = (
+    name: string,
+    kind: Part["kind"],
+    acts: Pick<Part, "kill" | "start" | "pause" | "resume" | "reset">,
+  ) => {
+    let up = true;
+    let upSince = Number.NEGATIVE_INFINITY;
+    const broken = () => {
+      up = false;
+    };
+    const mended = () => {
+      up = true;
+      upSince = performance.now();
+    };
+    const one: Part = {
+      name,
+      kind,
+      get up() {
+        return up;
+      },
+      get upSince() {
+        return upSince;
+      },
+      async kill() {
+        broken();
+        await acts.kill();
+      },
+      async start() {
+        for (let tries = 1; ; tries++) {
+          try {
+            await acts.start();
+            return mended();
+          } catch (error: unknown) {
+            accidents.push(`${name} did not start: ${error instanceof Error ? error.message : String(error)}`);
+            if (tries === TRIES) throw error;
+            await sleep(200);
+          }
+        }
+      },
+      pause() {
+        broken();
+        acts.pause();
+      },
+      resume() {
+        acts.resume();
+        mended();
+      },
+      reset() {
+        acts.reset();
+        mended();
+      },
+    };
+    return one;
+  };
+  const none = () => undefined;
+  const ofProcess = (name: string, kind: Part["kind"], process: ServiceProcess): Part => {
+    const one = part(name, kind, { ...process, reset: none });
+    processes.set(one, process);
+    return one;
+  };
+  const server = (kind: "nats" | "postgres", one: { kill(): Promise<void>; restart(): Promise<void> }) =>
+    part(kind, kind, { kill: one.kill, start: one.restart, pause: none, resume: none, reset: none });
+
+  const all = [
+    ...registries.map((one, n) => ofProcess(`registry ${n}`, "registry", one)),
+    ...policies.map((one, n) => ofProcess(`policy ${n}`, "policy", one)),
+    ...devices.map(({ name, process }) => ofProcess(`device ${name}`, "device", process)),
+    server("nats", nats),
+    server("postgres", postgres),
+    ...devices.map(({ name, way }) =>
+      part(`way ${name}`, "way", {
+        kill: async () => way.cut(),
+        start: async () => undefined,
+        pause: way.blackhole,
+        resume: way.restore,
+        reset: way.cut,
+      }),
+    ),
+  ];
+  return {
+    all,
+    accidents,
+    async supervise() {
+      for (const [one, process] of processes) {
+        if (!one.up || process.running) continue;
+        accidents.push(`${one.name} ended by itself:\n${process.log.slice(-30).join("\n")}`);
+        await one.kill();
+        await one.start();
+      }
+    },
+  };
+}

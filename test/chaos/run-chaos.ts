@@ -1,0 +1,159 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Client, createClient } from "@connectrpc/connect";
+import type { Record as LogRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { Device } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { reasonOf } from "../../lib/fault/fault.ts";
+import { createServiceTransport } from "../../lib/serve/client.ts";
+import type { Distributed } from "../helpers/distributed.ts";
+import { createApprover } from "./approver.ts";
+import { breakParts } from "./break-parts.ts";
+import { type Callers, createCallers } from "./callers.ts";
+import { readRecords } from "./evidence.ts";
+import { type Gathered, gather, marksOf } from "./gather.ts";
+import { createParts, type Parts } from "./parts.ts";
+import { type Return, watchReturns } from "./returns.ts";
+import type { ChaosSettings } from "./settings.ts";
+import { makeWishes, type Wish } from "./wishes.ts";
+
+type RegistryClient = Client<typeof RegistryService>;
+
+/** What came of a run, once everything was mended and calm. */
+export interface ChaosResult extends Gathered {
+  /** Calls whose caller heard of no end, or got an error that no trying again helps against; in words. */
+  unheard: string[];
+  /** Starts that failed, and services that ended by themselves. */
+  accidents: readonly string[];
+  /** Devices that did not come back at all. */
+  away: string[];
+  returns: readonly Return[];
+  faults: ReadonlyMap<string, number>;
+  errors: ReadonlyMap<string, number>;
+  durationMs: number;
+}
+
+/** How long after the last fault every call must have ended, in milliseconds: longer than a lost device is waited for. */
+const SETTLE_MS = 150_000;
+
+/** How long the last device may take to come back, and the audit log to get the last outcome, in milliseconds. */
+const CALM_MS = 60_000;
+
+/**
+ * Makes all calls while everything breaks, waits until all is calm, and gathers what everybody says. Stops the devices.
+ *
+ * @param say hears what happens, a line each.
+ */
+export async function runChaos(
+  plane: Distributed,
+  settings: ChaosSettings,
+  say: (line: string) => void,
+): Promise<ChaosResult> {
+  const { seed } = settings;
+  const wishes = makeWishes({ ...settings, marks: marksOf(plane) });
+  const parts = createParts(plane);
+  const registries = plane.registries.map(({ url }) => registryAt(url, plane));
+  const watch = watchReturns({ devices: plane.devices, parts: parts.all, list: () => listDevices(registries, parts) });
+  const operator = { token: plane.tokens.operator, ca: plane.ca, seed };
+  const answers = new Map(wishes.map(({ id, answer }) => [id, answer]));
+  const approver = createApprover({ ...operator, urls: urlsOf(plane.policies), answer: (id) => answers.get(id) });
+  const callers = createCallers({ ...plane, urls: [plane.registry.url, ...urlsOf(plane.registries)], seed });
+
+  const started = performance.now();
+  const attending = attendAll(wishes, callers, started);
+  const breaker = breakParts(parts.all, seed, say, (part, { kind }) => watch.broken(part, `${kind} of ${part.name}`));
+  const supervising = setInterval(() => void parts.supervise().catch(() => undefined), 500);
+  await sleep(settings.ms);
+  await breaker.stop();
+  say(`everything is mended; callers wait for ${attending.unheard.size} calls`);
+  await Promise.race([attending.all, sleep(SETTLE_MS, undefined, { ref: false })]);
+  clearInterval(supervising);
+  const durationMs = performance.now() - started;
+  await waitUntil(CALM_MS, async () => watch.away().length === 0);
+  await watch.stop();
+  callers.close();
+  await approver.close();
+  say("looking at what everybody says");
+
+  const shown: (Call | undefined)[][] = [];
+  for (const { id } of wishes) shown.push(await Promise.all(registries.map((registry) => show(registry, id))));
+  await waitUntil(CALM_MS, async () => isRecorded(shown, await readRecords(plane.policyDatabase)));
+  return {
+    ...(await gather(plane, { wishes, told: attending.told, shown })),
+    unheard: [...attending.unheard.values()],
+    accidents: parts.accidents,
+    away: watch.away(),
+    returns: watch.returns,
+    faults: breaker.counts,
+    errors: callers.errors,
+    durationMs,
+  };
+}
+
+/** Makes all calls, each at its time. */
+function attendAll(wishes: readonly Wish[], callers: Callers, startMs: number) {
+  const told = new Map<string, Call>();
+  const unheard = new Map<string, string>(wishes.map(({ id }) => [id, `${id}: its caller waits still`]));
+  const attend = async (wish: Wish): Promise<void> => {
+    try {
+      told.set(wish.id, await callers.attend(wish, startMs));
+      unheard.delete(wish.id);
+    } catch (error: unknown) {
+      unheard.set(wish.id, error instanceof Error ? error.message : String(error));
+    }
+  };
+  return { told, unheard, all: Promise.all(wishes.map(attend)) };
+}
+
+function urlsOf(services: readonly { url: string }[]): string[] {
+  return services.map(({ url }) => url);
+}
+
+/** The devices as the first registry that is up shows them. */
+async function listDevices(registries: readonly RegistryClient[], { all }: Parts): Promise<Device[]> {
+  const client = registries.find((_, n) => all.some(({ name, up }) => name === `registry ${n}` && up));
+  if (client === undefined) throw new Error("no registry is up");
+  return (await client.listDevices({}, { timeoutMs: 1000 })).devices;
+}
+
+function registryAt(baseUrl: string, { tokens, ca }: Distributed): RegistryClient {
+  const transport = createServiceTransport({
+    baseUrl,
+    token: tokens.operator,
+    ca,
+    pingIntervalMs: 1000,
+    pingTimeoutMs: 1000,
+    connectTimeoutMs: 1000,
+  });
+  return createClient(RegistryService, transport);
+}
+
+/** The call as a registry shows it; undefined where it does not know it. Rejects where it does not answer. */
+async function show(registry: RegistryClient, callId: string): Promise<Call | undefined> {
+  try {
+    return (await registry.getCall({ callId }, { timeoutMs: 30_000 })).call;
+  } catch (error: unknown) {
+    if (reasonOf(error) === ErrorReason.NOT_FOUND) return undefined;
+    throw error;
+  }
+}
+
+/** Whether the log has an outcome for each call that is to have one. */
+function isRecorded(
+  shown: readonly (readonly (Call | undefined)[])[],
+  records: ReadonlyMap<string, LogRecord[]>,
+): boolean {
+  return shown.every(([call]) => {
+    if (call === undefined) return true;
+    if (call.state === CallState.DENIED || call.state === CallState.REJECTED || call.state === CallState.EXPIRED)
+      return true;
+    return records.get(call.id)?.some(({ event }) => event.case === "outcome") ?? false;
+  });
+}
+
+/** Waits for something, and goes on without it after so long: what is missing then is found by what is checked. */
+async function waitUntil(ms: number, holds: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + ms;
+  while (performance.now() < deadline && !(await holds())) await sleep(200);
+}

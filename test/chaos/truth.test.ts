@@ -1,0 +1,92 @@
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { RecordSchema } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { FinishedSchema } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { Outcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { type Call, CallSchema, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { planFaults } from "./faults.ts";
+import { type Evidence, lies } from "./truth.ts";
+import { makeWishes, type Wish } from "./wishes.ts";
+
+const statement = new Uint8Array([1, 2, 3]);
+const receipt = { statement };
+const wish: Wish = {
+  id: "c",
+  kind: "quick",
+  atMs: 0,
+  device: "this",
+  as: "operator",
+  way: "unary",
+  argv: ["true"],
+};
+const succeeded = create(CallSchema, { id: "c", state: CallState.SUCCEEDED, grantId: "g", receipt });
+const decided = (decision: string, grantId = "") =>
+  create(RecordSchema, { callId: "c", event: { case: "decided", value: { decision, grantId } } });
+const outcome = (state: string, grantId = "") =>
+  create(RecordSchema, { callId: "c", event: { case: "outcome", value: { callId: "c", state, grantId } } });
+
+/** A call that ran once and succeeded, as everybody says, but for what is given. */
+function evidenceOf(changed: Partial<Evidence> = {}): Evidence {
+  return {
+    wish,
+    told: succeeded,
+    shown: [succeeded, succeeded],
+    marks: 1,
+    ledger: { state: "finished", finished: create(FinishedSchema, { outcome: Outcome.SUCCEEDED, receipt }) },
+    records: [decided("permit", "g"), outcome("SUCCEEDED", "g")],
+    ...changed,
+  };
+}
+
+const failed = (reason: ErrorReason): Call =>
+  create(CallSchema, { id: "c", state: CallState.FAILED, error: { reason } });
+
+test("a call that everybody says the same of is true", () => {
+  expect(lies(evidenceOf())).toEqual([]);
+});
+
+test("a call that never ran and says so is true", () => {
+  const call = failed(ErrorReason.DEVICE_OFFLINE);
+  const records = [decided("permit", "g"), outcome("FAILED")];
+  expect(lies(evidenceOf({ told: call, shown: [call, call], marks: 0, ledger: undefined, records }))).toEqual([]);
+});
+
+const running = create(CallSchema, { id: "c", state: CallState.DISPATCHED });
+const offline = failed(ErrorReason.DEVICE_OFFLINE);
+
+test.each<[string, Partial<Evidence>]>([
+  ["is lost", { shown: [undefined, undefined] }],
+  ["executed twice", { marks: 2 }],
+  ["no end", { shown: [running, running] }],
+  ["told no end", { told: undefined }],
+  ["somebody else was told FAILED/device_offline", { told: offline }],
+  ["somebody else was told FAILED/device_offline", { shown: [succeeded, offline] }],
+  ["left no mark", { marks: 0 }],
+  ["says that nothing ran", { told: offline, shown: [offline] }],
+  ["a human said no", { wish: { ...wish, answer: "no" } }],
+  ["not in the device's ledger", { ledger: undefined }],
+  ["no end of it", { ledger: { state: "started", finished: undefined } }],
+  [
+    "ledger says finished",
+    { ledger: { state: "finished", finished: create(FinishedSchema, { outcome: Outcome.FAILED, receipt }) } },
+  ],
+  ["0 outcomes", { records: [decided("permit", "g")] }],
+  ["2 outcomes", { records: [decided("permit", "g"), outcome("SUCCEEDED", "g"), outcome("SUCCEEDED", "g")] }],
+  ["the log says FAILED", { records: [decided("permit", "g"), outcome("FAILED", "g")] }],
+  ["2 decisions", { records: [decided("permit", "g"), decided("permit", "h"), outcome("SUCCEEDED", "g")] }],
+  ["no permit for its grant", { records: [decided("denial"), outcome("SUCCEEDED", "g")] }],
+])("a lie is found: %s", (words, changed) => {
+  expect(lies(evidenceOf(changed)).join("\n")).toContain(words);
+});
+
+test("the same seed gives the same calls and the same faults, another one others", () => {
+  const wishes = (seed: number) => makeWishes({ calls: 50, ms: 1000, seed, marks: new Map([["this", "/marks"]]) });
+  const faults = (seed: number) => {
+    const plan = planFaults(seed);
+    return Array.from({ length: 50 }, () => plan.next().value);
+  };
+  expect(wishes(1)).toEqual(wishes(1));
+  expect(faults(1)).toEqual(faults(1));
+  expect(faults(1)).not.toEqual(faults(2));
+});

@@ -1,0 +1,112 @@
+import type { Record as LogRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { reasonName } from "../../lib/fault/fault.ts";
+import { endOf, isEnd, stateName } from "../../services/registry/calls/state.ts";
+import type { LedgerRow } from "./evidence.ts";
+import type { Wish } from "./wishes.ts";
+
+/** All that is known about one call in the end, from everybody who knows something. */
+export interface Evidence {
+  wish: Wish;
+  /** The end that its caller was told. */
+  told: Call | undefined;
+  /** How each registry shows it. */
+  shown: readonly (Call | undefined)[];
+  /** How often it ran, by its own witness. */
+  marks: number;
+  /** What its device has in its ledger. */
+  ledger: LedgerRow | undefined;
+  /** The audit log's records. */
+  records: readonly LogRecord[];
+}
+
+/** Ends that policy writes down itself, when it decides. */
+const BY_POLICY = new Set<CallState>([CallState.DENIED, CallState.REJECTED, CallState.EXPIRED]);
+
+/** What is not true about a call, in words; empty where all that was said of it holds. */
+export function lies(evidence: Evidence): string[] {
+  const { wish, told, shown, marks } = evidence;
+  const [call] = shown;
+  if (call === undefined) return [`${wish.id} (${wish.kind}) is lost: the registry does not know it`];
+  const what = `${wish.id} (${wish.kind}, ${wish.way}) is ${describeEnd(call)}, ran ${marks} times`;
+  const found: string[] = [];
+  const must = (holds: boolean, words: string) => {
+    if (!holds) found.push(`${what}: ${words}`);
+  };
+  must(isEnd(call.state), "it has no end");
+  must(marks <= 1, "it was executed twice");
+  must(told !== undefined, "its caller was told no end");
+  for (const other of [told, ...shown.slice(1)]) {
+    if (other !== undefined) must(isSame(other, call), `somebody else was told ${describeEnd(other)}`);
+  }
+  if (call.state === CallState.SUCCEEDED) must(marks === 1, "it succeeded and left no mark");
+  if (ranNothing(call)) must(marks === 0, "it says that nothing ran");
+  must(wish.answer !== "no" || marks === 0, "a human said no");
+  return [...found, ...besideLedger(evidence, call).map(withWhat), ...besideLog(evidence, call).map(withWhat)];
+
+  function withWhat(words: string): string {
+    return `${what}: ${words}`;
+  }
+}
+
+/** How a call ended, in words. */
+export function describeEnd({ state, error }: Call): string {
+  return error === undefined ? stateName(state) : `${stateName(state)}/${reasonName(error.reason)}`;
+}
+
+/** True where the device knows the end of a call and the registry does not: it gave up waiting, and says so. */
+export function isGivenUp({ ledger }: Pick<Evidence, "ledger">, call: Call): boolean {
+  return (
+    call.state === CallState.UNKNOWN && ledger?.finished !== undefined && endOf(ledger.finished.outcome) !== call.state
+  );
+}
+
+function isSame(one: Call, other: Call): boolean {
+  return one.state === other.state && one.grantId === other.grantId && one.error?.reason === other.error?.reason;
+}
+
+/** Ends that say that the tool was not started. */
+function ranNothing({ state, error }: Call): boolean {
+  if (BY_POLICY.has(state)) return true;
+  return state === CallState.FAILED && error?.reason !== ErrorReason.TOOL_FAILED;
+}
+
+function besideLedger(evidence: Evidence, call: Call): string[] {
+  const { ledger, marks } = evidence;
+  if (ledger === undefined) {
+    if (marks > 0) return ["it is not in the device's ledger"];
+    return call.receipt === undefined ? [] : ["it has a receipt, and is not in the device's ledger"];
+  }
+  const { state, finished } = ledger;
+  if (finished === undefined) return ["the device's ledger has no end of it"];
+  const said = `the device's ledger says ${state}, outcome ${finished.outcome}`;
+  if (call.receipt === undefined) {
+    // Without a receipt the registry may say only that it does not know, or that nothing ran.
+    const isHonest = call.state === CallState.UNKNOWN || state === "not_started" || state === "refused";
+    return isHonest ? [] : [said];
+  }
+  const isTheReceipt = Buffer.from(call.receipt.statement).equals(finished.receipt?.statement ?? new Uint8Array());
+  return isTheReceipt && endOf(finished.outcome) === call.state ? [] : [said];
+}
+
+function besideLog({ records }: Evidence, call: Call): string[] {
+  const found: string[] = [];
+  const outcomes = records.flatMap(({ event }) => (event.case === "outcome" ? [event.value] : []));
+  const decided = records.flatMap(({ event }) => (event.case === "decided" ? [event.value] : []));
+  const [outcome] = outcomes;
+  const wanted = BY_POLICY.has(call.state) ? 0 : 1;
+  if (outcomes.length !== wanted) found.push(`the log has ${outcomes.length} outcomes`);
+  if (outcome !== undefined && (outcome.state !== stateName(call.state) || outcome.grantId !== call.grantId)) {
+    found.push(`the log says ${outcome.state} by the grant ${outcome.grantId}, the call ${call.grantId}`);
+  }
+  const permits = decided.filter(({ decision }) => decision === "permit");
+  // A call that was kept for its device is asked about again; the grant of a held one that a human has allowed is renewed
+  // where it has run out before its call could be sent.
+  const isAskedAgain = call.queueExpireTime !== undefined || decided.some(({ decision }) => decision === "hold");
+  if (!isAskedAgain && decided.length > 1) found.push(`the log has ${decided.length} decisions`);
+  if (call.grantId !== "" && !permits.some(({ grantId }) => grantId === call.grantId)) {
+    found.push("the log has no permit for its grant");
+  }
+  return found;
+}
