@@ -9,6 +9,7 @@ import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { freePorts } from "../../test/helpers/free-port.ts";
 import { identityRefused } from "../auth/peer.ts";
 import { createTokenFile } from "../auth/token-file.ts";
+import type { EventBus } from "../events/bus.ts";
 import { faultDetail } from "../fault/fault.ts";
 import type { Authority } from "../identity/authority.ts";
 import type { Identity } from "../identity/spiffe.ts";
@@ -199,4 +200,14 @@ test("a service that cannot be closed keeps nothing else open, and whoever ends 
   signals.emit("SIGTERM");
   await expect(ended).rejects.toThrow("did not close cleanly");
   await expect(fetch(`http://127.0.0.1:${port}/healthz`)).rejects.toThrow();
+});
+
+test("a start that fails leaves nothing open", async () => {
+  let bus: EventBus | undefined;
+  const create: ProcessOptions["create"] = async (parts) => {
+    bus = parts.bus;
+    throw new Error("the database is away");
+  };
+  await expect(start({ create })).rejects.toThrow("the database is away");
+  await expect(bus?.subscribe({ subject: "reeve.>", handler: async () => undefined })).rejects.toThrow("closed");
 });

@@ -77,11 +77,24 @@ export async function runService(options: ProcessOptions): Promise<RunningServic
   const logger = createLogger({ service: options.name, level: options.logLevel });
   const { trustDomain = DEFAULT_TRUST_DOMAIN } = options;
   const oidc = oidcAuthenticator(options);
+  // A start that fails leaves nothing open: a process that ends can be started again.
+  await using opened = new AsyncDisposableStack();
+  const orClose = (close: () => unknown) =>
+    opened.defer(async () => {
+      try {
+        await close();
+      } catch (err: unknown) {
+        logger.error({ err }, "the start failed, and not everything could be closed");
+      }
+    });
   const files = openTls(options, logger);
+  orClose(() => files?.close());
   const bus = await openBus(options, options.name, logger);
+  orClose(() => bus.close());
   const metrics = createMetrics();
   const nats = natsOptions(options, options.name, logger);
   const service = await options.create({ logger, bus, metrics, tls: files, trustDomain, nats });
+  orClose(() => service.close());
   const tls = service.tls ?? files;
   const server = await createServer({
     host: options.host,
@@ -97,7 +110,9 @@ export async function runService(options: ProcessOptions): Promise<RunningServic
     showMetrics: options.probePort === undefined,
     ...(service.fallback === undefined ? {} : { fallback: service.fallback }),
   });
+  orClose(() => server.close());
   const probe = await openProbe(options, server, logger);
+  opened.move();
   logger.info({ url: server.url, probe: probe?.url }, "ready");
   let closing: Promise<void> | undefined;
   const closeAll = async () => {

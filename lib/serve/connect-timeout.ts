@@ -9,6 +9,8 @@ import type { Socket } from "node:net";
 export function connectWithin<S extends Socket>(socket: S, event: "connect" | "secureConnect", ms: number): S {
   const giveUp = (): void => {
     const error = new Error(`nobody answered at ${socket.remoteAddress ?? "the address"} within ${ms} ms`);
+    // Whoever waits for the connection hears of it; where nobody does any more, it must not end the process.
+    socket.on("error", () => undefined);
     socket.destroy(Object.assign(error, { code: "ETIMEDOUT" }));
   };
   const timer = setTimeout(giveUp, ms);

@@ -23,8 +23,10 @@ export interface Part {
 /** All parts of a control plane and its devices. */
 export interface Parts {
   all: readonly Part[];
-  /** Starts that failed, and parts that ended without being told to, in words. */
+  /** Parts that ended without being told to, or neither came up nor ended when they were started; in words. */
   readonly accidents: readonly string[];
+  /** Starts that failed, as when the database went away meanwhile, and were tried again; in words. */
+  readonly retries: readonly string[];
   /** Looks whether a part has ended by itself, and starts it again. */
   supervise(): Promise<void>;
 }
@@ -32,9 +34,13 @@ export interface Parts {
 /** How often a start is tried. A part that does not start in that many is a finding of its own. */
 const TRIES = 20;
 
+/** How long a start may take, in milliseconds: far longer than it waits for a database. */
+const START_MS = 90_000;
+
 /** Gathers them. */
 export function createParts({ registries, policies, devices, nats, postgres }: Distributed): Parts {
   const accidents: string[] = [];
+  const retries: string[] = [];
   const processes = new Map<Part, ServiceProcess>();
 
   const part = (
@@ -67,10 +73,11 @@ export function createParts({ registries, policies, devices, nats, postgres }: D
       async start() {
         for (let tries = 1; ; tries++) {
           try {
-            await acts.start();
-            return mended();
+            if (await isUpInTime(acts.start())) return mended();
+            accidents.push(`${name} neither came up nor ended`);
+            await acts.kill();
           } catch (error: unknown) {
-            accidents.push(`${name} did not start: ${error instanceof Error ? error.message : String(error)}`);
+            retries.push(`${name} did not start: ${error instanceof Error ? error.message : String(error)}`);
             if (tries === TRIES) throw error;
             await sleep(200);
           }
@@ -119,6 +126,7 @@ export function createParts({ registries, policies, devices, nats, postgres }: D
   return {
     all,
     accidents,
+    retries,
     async supervise() {
       for (const [one, process] of processes) {
         if (!one.up || process.running) continue;
@@ -128,4 +136,15 @@ export function createParts({ registries, policies, devices, nats, postgres }: D
       }
     },
   };
+}
+
+async function isUpInTime(start: Promise<void>): Promise<boolean> {
+  const late = new AbortController();
+  const timer = sleep(START_MS, false, { signal: late.signal });
+  try {
+    return await Promise.race([start.then(() => true), timer]);
+  } finally {
+    late.abort();
+    timer.catch(() => undefined);
+  }
 }

@@ -24,8 +24,10 @@ type RegistryClient = Client<typeof RegistryService>;
 export interface ChaosResult extends Gathered {
   /** Calls whose caller heard of no end, or got an error that no trying again helps against; in words. */
   unheard: string[];
-  /** Starts that failed, and services that ended by themselves. */
+  /** Services that ended by themselves, or neither came up nor ended when they were started. */
   accidents: readonly string[];
+  /** Starts that failed and were tried again. */
+  retries: readonly string[];
   /** Devices that did not come back at all. */
   away: string[];
   returns: readonly Return[];
@@ -83,6 +85,7 @@ export async function runChaos(
     ...(await gather(plane, { wishes, told: attending.told, shown })),
     unheard: [...attending.unheard.values()],
     accidents: parts.accidents,
+    retries: parts.retries,
     away: watch.away(),
     returns: watch.returns,
     faults: breaker.counts,

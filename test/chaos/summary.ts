@@ -14,6 +14,8 @@ export interface Summary {
   returns: readonly Return[];
   /** Calls that the registry gave up on although their device knows the end. */
   givenUp: number;
+  /** Starts that failed and were tried again. */
+  retries: readonly string[];
   /** Records in the audit log. */
   records: number;
 }
@@ -27,7 +29,7 @@ export function tally(words: Iterable<string>): Map<string, number> {
 
 /** The summary as text, for the one who runs it. */
 export function printSummary(summary: Summary): string {
-  const { seed, calls, durationMs, ends, faults, errors, returns, givenUp, records } = summary;
+  const { seed, calls, durationMs, ends, faults, errors, returns, givenUp, retries, records } = summary;
   const times = returns.map(({ ms }) => ms);
   const slowest = [...returns].sort((a, b) => b.ms - a.ms).slice(0, 3);
   return [
@@ -35,6 +37,7 @@ export function printSummary(summary: Summary): string {
     ...table("calls by end", ends),
     ...(givenUp === 0 ? [] : [`  of these ${givenUp} are UNKNOWN to the registry only; their devices know the end`]),
     ...table("faults", faults),
+    ...(retries.length === 0 ? [] : [`  ${retries.length} starts failed and were tried again`]),
     ...table("errors that callers met", errors),
     `devices came back ${returns.length} times: p50 ${seconds(percentile(times, 50))}, p99 ${seconds(percentile(times, 99))}, max ${seconds(percentile(times, 100))}`,
     ...slowest.map(({ device, cause, ms }) => `  ${seconds(ms)} ${device} after ${cause}`),
