@@ -4,7 +4,7 @@ import type { Drivers } from "./drivers.ts";
 import type { Recovery } from "./figures.ts";
 
 /** How often the registry is asked how many devices it is linked to, in milliseconds. */
-const LOOK_MS = 50;
+const LOOK_MS = 250;
 
 /** How long devices may take, in milliseconds. */
 const PATIENCE_MS = 180_000;

@@ -1,7 +1,13 @@
 import { X509Certificate } from "node:crypto";
 import { Agent } from "node:https";
 import { isIP, type Socket } from "node:net";
-import { type ConnectionOptions, connect, type PeerCertificate } from "node:tls";
+import {
+  type ConnectionOptions,
+  connect,
+  createSecureContext,
+  type PeerCertificate,
+  type SecureContext,
+} from "node:tls";
 import { ConnectError, type Interceptor } from "@connectrpc/connect";
 import { identityRefused, problemOf } from "../auth/peer.ts";
 import { faultDetail } from "../fault/fault.ts";
@@ -65,14 +71,30 @@ export function createTlsAgent(options: ClientTlsOptions): { agent: Agent; close
   return { agent, close };
 }
 
-function secureOptions({ tls, ca, serverName }: ClientTlsOptions): ConnectionOptions {
+function secureOptions(options: ClientTlsOptions): ConnectionOptions {
+  const { serverName } = options;
   return {
-    ...(tls?.current() ?? (ca === undefined ? {} : { ca })),
-    minVersion: "TLSv1.3",
+    secureContext: contextOf(options),
     ...(serverName !== undefined && {
       checkServerIdentity: (_host: string, { raw }: PeerCertificate) => checkServer(serverName, raw),
     }),
   };
+}
+
+/** By what they were made of, which is never changed but replaced. */
+const contexts = new WeakMap<object, SecureContext>();
+
+/** To read keys and authorities takes longer than all else about a connection, so it is done once for all of them. */
+function contextOf(options: ClientTlsOptions): SecureContext {
+  const material = options.tls?.current();
+  const owner = material ?? options;
+  const known = contexts.get(owner);
+  if (known !== undefined) return known;
+  const { ca } = options;
+  const parts = material ?? (ca === undefined ? {} : { ca });
+  const context = createSecureContext({ ...parts, minVersion: "TLSv1.3" });
+  contexts.set(owner, context);
+  return context;
 }
 
 /** Undefined where the certificate is the expected one's. Its chain was verified before. */
