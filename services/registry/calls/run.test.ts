@@ -5,9 +5,11 @@ import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb
 import type { CallEnd } from "./end.ts";
 import { createLiveCall } from "./live-call.ts";
 import { awaitApproval, type RunPorts } from "./run.ts";
+import { stateName } from "./state.ts";
 
 function portsThat(options: { decide: () => Promise<unknown>; finish: (end: CallEnd) => Promise<void> }): RunPorts {
   return {
+    store: { save: async () => true },
     policy: { awaitApproval: options.decide },
     finisher: { finish: (_: unknown, end: CallEnd) => options.finish(end) },
     device: () => undefined,
@@ -46,4 +48,25 @@ test("a held call whose wait is cancelled ends as cancelled", async () => {
   });
   await awaitApproval(held, ports);
   expect(ends).toEqual([CallState.CANCELLED]);
+});
+
+test("a held call that was allowed is on disk as permitted before it is sent", async () => {
+  const steps: string[] = [];
+  const permit = create(DecisionSchema, { outcome: { case: "permit", value: { grantId: "g" } } });
+  const ports = portsThat({ decide: async () => permit, finish: async () => void steps.push("finished") });
+  await awaitApproval(heldCall(), {
+    ...ports,
+    store: {
+      ...ports.store,
+      async save({ state, grantId }) {
+        steps.push(`saved ${stateName(state)} with ${grantId}`);
+        return true;
+      },
+    },
+    link() {
+      steps.push("sent");
+      return undefined;
+    },
+  });
+  expect(steps.slice(0, 2)).toEqual(["saved PERMITTED with g", "sent"]);
 });

@@ -93,10 +93,11 @@ async function awaitDecision(live: LiveCall, { policy }: Pick<RunPorts, "policy"
 async function dispatch(live: LiveCall, permit: Permit, ports: RunPorts): Promise<void> {
   if (ports.queue.mustKeep(live.call)) return keep(live, ports);
   const earlier = live.call.grantId;
+  // On disk it may wait still, for a human or its device: whoever reads that must not think that it was never sent.
+  const mayWait = live.call.state === CallState.HELD || isToBeKept(live.call);
   live.call.grantId = permit.grantId;
   live.enter(CallState.PERMITTED);
-  // On disk it may wait for its device still: it must not be said later that it was never sent.
-  if (isToBeKept(live.call) && !(await ports.store.save(live.call))) return ports.finisher.overtaken(live);
+  if (mayWait && !(await ports.store.save(live.call))) return ports.finisher.overtaken(live);
   live.markDecided();
   if (live.cancelled.signal.aborted) return finishUnsent(live, cancelledEnd(), ports, earlier);
   const link = ports.link(live.call.deviceId);
