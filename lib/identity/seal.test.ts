@@ -21,6 +21,11 @@ test("what was sealed opens with the same key and context", async () => {
   expect(Buffer.from(unseal(await loadSealingKey(path), sealed, "authority/1")).toString()).toBe("a private key");
 });
 
+test("a folder that is missing is made, for its owner only", async () => {
+  await loadSealingKey(join(folder, "state", "sealing.key"));
+  expect((await stat(join(folder, "state"))).mode & 0o777).toBe(0o700);
+});
+
 test("sealing the same twice gives different bytes", async () => {
   const key = await loadSealingKey(path);
   expect(seal(key, Buffer.from("x"), "c")).not.toEqual(seal(key, Buffer.from("x"), "c"));

@@ -1,5 +1,7 @@
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { dirname } from "node:path";
 import { createPrivateFile, readPrivateFile } from "../files/private-file.ts";
 
 /** Seals what replicas keep in their database and the database's readers must not see. */
@@ -17,11 +19,14 @@ const TAG_BYTES = 16;
 const VERSION = 1;
 
 /**
- * The key in a file: 32 bytes as base64. A missing file is made, mode 0600, also when two processes race for it. Throws
- * where others may read the file, or where it holds no such key.
+ * The key in a file: 32 bytes as base64. A missing file is made, mode 0600, in a folder of mode 0700, also when two
+ * processes race for it. Throws where others may read the file, or where it holds no such key.
  */
 export async function loadSealingKey(path: string): Promise<SealingKey> {
-  if (!existsSync(path)) await createPrivateFile(path, `${randomBytes(KEY_BYTES).toString("base64")}\n`);
+  if (!existsSync(path)) {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await createPrivateFile(path, `${randomBytes(KEY_BYTES).toString("base64")}\n`);
+  }
   return sealingKeyOf(readPrivateFile(path), path);
 }
 

@@ -12,14 +12,14 @@ export const natsKeys = {
     name: "REEVE_NATS_CREDS_FILE",
     type: "path",
     optional: true,
-    doc: "File with a user's JWT and seed, as nsc writes it, not readable by others.",
+    doc: "File with a user's JWT and seed, as nsc writes it, not readable by others; read for each connection.",
   },
   natsUser: { name: "REEVE_NATS_USER", type: "string", optional: true, doc: "User at NATS, with a password." },
   natsPasswordFile: {
     name: "REEVE_NATS_PASSWORD_FILE",
     type: "path",
     optional: true,
-    doc: "File with the password at NATS, not readable by others.",
+    doc: "File with the password at NATS, not readable by others; read for each connection.",
   },
   natsCaFile: {
     name: "REEVE_NATS_CA_FILE",
@@ -37,7 +37,7 @@ export const natsKeys = {
     name: "REEVE_NATS_KEY_FILE",
     type: "path",
     optional: true,
-    doc: "File with that certificate's private key, PEM, not readable by others.",
+    doc: "File with that certificate's private key, PEM, not readable by others; read for each connection.",
   },
   natsAllowPlaintext: {
     name: "REEVE_NATS_ALLOW_PLAINTEXT",

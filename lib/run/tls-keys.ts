@@ -26,7 +26,7 @@ export const tlsKeys = {
     name: "REEVE_ALLOW_PLAINTEXT",
     type: "bool",
     default: false,
-    doc: "Listen beyond loopback without certificates: only where something else encrypts the way, such as a mesh.",
+    doc: "Listen and call beyond loopback without TLS: only where something else encrypts the way, such as a mesh.",
   },
   trustDomain: {
     name: "REEVE_TRUST_DOMAIN",
