@@ -21,7 +21,7 @@ import type { Workshop } from "./workshop.ts";
 export interface SimulatedDevice {
   /** Whether the registry has answered its stream. */
   readonly isAttached: boolean;
-  /** How often it has dialled. */
+  /** How often it has opened a stream. */
   readonly dials: number;
   close(): Promise<void>;
 }
@@ -56,7 +56,7 @@ export function attachDevice(enrolled: Enrolled, url: string, workshop: Workshop
     },
     count: { next: () => Promise.resolve(++dials) },
     urls: [url],
-    transportTo: (baseUrl, onSecureConnect) =>
+    transportTo: (baseUrl) =>
       createServiceTransport({
         baseUrl,
         tls: enrolled.tls,
@@ -64,7 +64,6 @@ export function attachDevice(enrolled: Enrolled, url: string, workshop: Workshop
         protocol: "grpc",
         pingIntervalMs: PING_MS,
         pingTimeoutMs: PING_TIMEOUT_MS,
-        onSecureConnect,
       }),
     logger: workshop.logger,
   });

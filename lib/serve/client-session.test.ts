@@ -42,20 +42,15 @@ test("a connection that is given up twice, as lost and by its owner, does no har
   await expect(call.finally(() => transport.close())).rejects.toThrow("PING timed out");
 });
 
-test("says that somebody is there when the server has shown who it is, before it answers", async () => {
-  const connected = Promise.withResolvers<void>();
-  const transport = createServiceTransport({
-    baseUrl: echo.url,
-    token: "agent-token",
-    ca: authority.certificate,
-    onSecureConnect: connected.resolve,
-  });
-  const leaving = new AbortController();
-  const call = createClient(Echo, transport).say({}, { signal: leaving.signal });
-  await connected.promise;
-  leaving.abort();
-  await expect(call).rejects.toThrow("abort");
+test("connects before there is a call, and says why it cannot", async () => {
+  const { url: baseUrl } = answering;
+  const transport = createServiceTransport({ baseUrl, token: "agent-token", ca: authority.certificate });
+  await transport.connect();
+  await createClient(Echo, transport).say({});
   transport.close();
+  const stranger = createServiceTransport({ baseUrl });
+  await expect(stranger.connect()).rejects.toThrow("the server's certificate is refused");
+  stranger.close();
 });
 
 test("does not wait for ever for a server that takes the connection and says nothing", async () => {

@@ -16,6 +16,8 @@ export interface SessionOptions extends ClientTlsOptions {
 
 /** The HTTP/2 connection to one server, made anew when it is needed. */
 export type Session = Pick<Http2SessionManager, "authority" | "request" | "notifyResponseByteRead"> & {
+  /** Resolves when the connection is there and alive. Rejects where it cannot be had. */
+  connect(): Promise<void>;
   /** Ends the connection and all calls on it. */
   close(): void;
 };
@@ -47,6 +49,7 @@ export function createSession(options: SessionOptions): Session {
   });
   return {
     authority: current.manager.authority,
+    connect: () => current.prepare(),
     async request(method, path, headers, requestOptions) {
       const generation = current;
       generation.streams++; // from now on, so that a change meanwhile does not end the connection under it

@@ -28,22 +28,18 @@ export interface ClientTlsOptions {
    * certificate must be for the address's host.
    */
   serverName?: ExpectedServer | undefined;
-  /** Called for each connection over TLS when the server has shown who it is: somebody is there, however busy. */
-  onSecureConnect?: (() => void) | undefined;
 }
 
 /** Opens a TLS connection with the material of this moment. */
 export function connectTls(url: URL, options: ClientTlsOptions, protocols: readonly string[]): Socket {
   const host = url.hostname.replace(/^\[|\]$/g, "");
-  const socket = connect({
+  return connect({
     host,
     port: Number(url.port || 443),
     ALPNProtocols: [...protocols],
     ...(isIP(host) === 0 && { servername: host }), // TLS has no field for an IP address
     ...secureOptions(options),
   });
-  if (options.onSecureConnect !== undefined) socket.once("secureConnect", options.onSecureConnect);
-  return socket;
 }
 
 /** Connections for HTTP/1.1, each new one with the material of its moment. */
@@ -130,7 +126,8 @@ export const identityInterceptor: Interceptor = (next) => async (request) => {
   }
 };
 
-function refusedServer(error: unknown): ConnectError | undefined {
+/** The error IDENTITY_REFUSED where a connection ended over the server's certificate; undefined for any other end. */
+export function refusedServer(error: unknown): ConnectError | undefined {
   if (faultDetail(error) !== undefined || !(error instanceof ConnectError)) return undefined;
   const { cause } = error;
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";

@@ -6,7 +6,7 @@ import type { Principal } from "../auth/principal.ts";
 import { createLogger, type Logger } from "../log/log.ts";
 import { type AccessLookup, accessFromOption } from "./access.ts";
 import { createSession } from "./client-session.ts";
-import { type ClientTlsOptions, createTlsAgent, identityInterceptor } from "./client-tls.ts";
+import { type ClientTlsOptions, createTlsAgent, identityInterceptor, refusedServer } from "./client-tls.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
 import { createObserver } from "./observe.ts";
 import { prepareRoutes } from "./rpc.ts";
@@ -35,6 +35,11 @@ export interface ServiceTransportOptions extends ClientTlsOptions {
 
 /** A transport that can be closed. It reconnects by itself and does not keep the process alive while idle. */
 export interface ServiceTransport extends Transport {
+  /**
+   * Connects before there is a call, and resolves when the server is there, over TLS as who it must be. Rejects with what a
+   * call would fail with, such as IDENTITY_REFUSED. HTTP/1.1 has a connection for each call: it resolves at once.
+   */
+  connect(): Promise<void>;
   /** Ends the connection and all calls on it. */
   close(): void;
 }
@@ -61,18 +66,25 @@ export function createServiceTransport(options: ServiceTransportOptions): Servic
     ...(options.defaultTimeoutMs !== undefined && { defaultTimeoutMs: options.defaultTimeoutMs }),
   };
   if (httpVersion === "1.1") {
-    if (!isSecure) return closable(createConnectTransport({ ...common, httpVersion }), () => undefined);
+    const connect = () => Promise.resolve();
+    if (!isSecure)
+      return serviceTransport(createConnectTransport({ ...common, httpVersion }), connect, () => undefined);
     const { agent, close } = createTlsAgent(options);
-    return closable(createConnectTransport({ ...common, httpVersion, nodeOptions: { agent } }), close);
+    return serviceTransport(createConnectTransport({ ...common, httpVersion, nodeOptions: { agent } }), connect, close);
   }
   const { pingIntervalMs = 10_000, pingTimeoutMs = 5_000, connectTimeoutMs = 10_000 } = options;
   const sessionManager = createSession({ ...options, pingIntervalMs, pingTimeoutMs, connectTimeoutMs });
   const create = protocol === "grpc" ? createGrpcTransport : createConnectTransport;
-  return closable(create({ ...common, httpVersion, sessionManager }), sessionManager.close);
+  const connect = async () => {
+    await sessionManager.connect().catch((error: unknown) => {
+      throw refusedServer(error) ?? error;
+    });
+  };
+  return serviceTransport(create({ ...common, httpVersion, sessionManager }), connect, sessionManager.close);
 }
 
-function closable(transport: Transport, close: () => void): ServiceTransport {
-  return { unary: transport.unary.bind(transport), stream: transport.stream.bind(transport), close };
+function serviceTransport(transport: Transport, connect: () => Promise<void>, close: () => void): ServiceTransport {
+  return { unary: transport.unary.bind(transport), stream: transport.stream.bind(transport), connect, close };
 }
 
 function bearerInterceptor(token: string): Interceptor {

@@ -139,6 +139,7 @@ export async function attach(
     logger,
     ...(onRenewed && { onRenewed }),
     heartbeatMs: HEARTBEAT_MS,
+    againMs: 400,
     answerMs: 400,
     maxBackoffMs: 100,
     refusedBackoffMs: 100,

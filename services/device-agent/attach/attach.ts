@@ -1,12 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { LinkRequest, LinkResponse } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { fault } from "../../../lib/fault/fault.ts";
 import { fullJitter } from "../../../lib/link/backoff.ts";
 import type { LinkOpener } from "../../../lib/link/opener.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { ServiceTransport } from "../../../lib/serve/client.ts";
 import type { AttachCount } from "./attach-count.ts";
 import { type AttachSession, openAttachSession } from "./attach-session.ts";
+import { hedge } from "./hedge.ts";
 
 /** What attaching needs to know. Times are milliseconds. */
 export interface AttachOptions {
@@ -17,10 +20,10 @@ export interface AttachOptions {
   };
   /** The count of dials in the agent's own folder. */
   count: AttachCount;
-  /** Where to dial. At least one; each dial takes the next. */
+  /** Where to dial. At least one; each connection takes the next. */
   urls: readonly string[];
-  /** Makes a new connection for each dial. Where it calls `onConnected` once the registry is there, a busy one gets more time. */
-  transportTo(url: string, onConnected: () => void): ServiceTransport;
+  /** Makes a new connection. */
+  transportTo(url: string): ServiceTransport;
   logger: Logger;
   /** Calls back when the device's certificate was replaced: the stream is opened anew with it. Default: it never is. */
   onRenewed?(listener: () => void): () => void;
@@ -30,7 +33,9 @@ export interface AttachOptions {
   maxBackoffMs?: number;
   /** The longest wait where the control plane refuses who the device is. Default 10000. */
   refusedBackoffMs?: number;
-  /** How long the registry may take to be there, at first; it grows where nobody is again and again. Default 1500. */
+  /** Where nobody is there after so long, another connection is tried beside the first. Default 1500. */
+  againMs?: number;
+  /** How long a registry that is there may take to answer: those who hang up on a busy one only make it do the same again. Default 10000. */
   answerMs?: number;
 }
 
@@ -45,11 +50,6 @@ export interface Attachment {
 /** A stream that lived so long was a good one: the next failure is the first again. */
 const GOOD_MS = 2000;
 
-/** So many dials without an answer, before more time is given to each. */
-const PATIENT_DIALS = 4;
-
-const MAX_ANSWER_MS = 10_000;
-
 /** From the agent's end to the cut of streams that still have something to say. */
 const LAST_WORDS_MS = 2000;
 
@@ -59,26 +59,49 @@ const LAST_WORDS_MS = 2000;
  */
 export function attachAgent(options: AttachOptions): Attachment {
   const { agent, count, urls, transportTo, logger, heartbeatMs = 1000 } = options;
-  const { maxBackoffMs = 1000, refusedBackoffMs = 10_000, answerMs = 1500 } = options;
+  const { maxBackoffMs = 1000, refusedBackoffMs = 10_000, againMs = 1500, answerMs = 10_000 } = options;
   const closing = new AbortController();
   const sessions = new Set<AttachSession>();
   const answered = new Set<AttachSession>();
   // Where several are named, devices spread over them.
   let next = Math.floor(Math.random() * urls.length);
-  let unanswered = 0;
+  let answeredMs = Number.POSITIVE_INFINITY;
+  let told: string | undefined;
   /** Ends the wait for a session, not the session. */
   let release = (): void => undefined;
 
-  const dial = async (url: string): Promise<AttachSession> => {
-    const attachCount = await count.next();
+  /** Logs what went wrong, once for each reason: it is tried again and again. */
+  const tell = (cause: unknown): void => {
+    const text = cause === undefined ? undefined : ConnectError.from(cause).message;
+    if (text !== undefined && text !== told) {
+      const level = refuses(cause) ? "error" : "warn";
+      logger[level]({ registry: urls.join(","), err: cause }, "the device is not attached; trying again");
+    }
+    told = text;
+  };
+  const connect = () =>
+    hedge(
+      () => {
+        const url = urls[next++ % urls.length] as string;
+        const transport = transportTo(url);
+        return { there: transport.connect().then(() => ({ url, transport })), stop: transport.close };
+      },
+      { againMs, onAgain: () => tell(silent(againMs)), signal: closing.signal },
+    );
+  const dial = async (): Promise<AttachSession> => {
+    const { url, transport } = await connect();
+    const attachCount = await count.next().catch((error: unknown) => {
+      transport.close();
+      throw error;
+    });
     const session: AttachSession = openAttachSession({
       end: agent.linkAs(attachCount),
-      connect: (onConnected) => transportTo(url, onConnected),
+      transport,
       heartbeatMs,
-      answerMs: Math.min(MAX_ANSWER_MS, answerMs * 1.5 ** Math.max(0, unanswered - PATIENT_DIALS)),
+      answerMs,
       draining: agent.draining,
       onAnswer() {
-        unanswered = 0;
+        answeredMs = performance.now();
         answered.add(session);
         logger.info({ registry: url, attach_count: Number(attachCount) }, "attached");
       },
@@ -92,9 +115,9 @@ export function attachAgent(options: AttachOptions): Attachment {
   };
 
   /** Dials once and waits for the end, or for word of it. Resolves with what went wrong. */
-  const attend = async (url: string): Promise<unknown> => {
-    unanswered++;
-    const session = await dial(url);
+  const attend = async (): Promise<unknown> => {
+    answeredMs = Number.POSITIVE_INFINITY;
+    const session = await dial();
     const over = Promise.withResolvers<unknown>();
     release = () => over.resolve(undefined);
     void session.ended.then(over.resolve);
@@ -104,21 +127,12 @@ export function attachAgent(options: AttachOptions): Attachment {
   };
 
   const run = async (): Promise<void> => {
-    let told: string | undefined;
     for (let failures = 0; !closing.signal.aborted; ) {
-      const url = urls[next++ % urls.length] as string;
-      const began = performance.now();
-      const cause = await attend(url).catch((error: unknown) => error);
+      const cause = await attend().catch((error: unknown) => error);
       if (closing.signal.aborted) return;
-      const isRefused = refuses(cause);
-      // Once for each reason: it is tried again and again.
-      const text = cause === undefined ? undefined : ConnectError.from(cause).message;
-      if (text !== undefined && text !== told) {
-        logger[isRefused ? "error" : "warn"]({ registry: url, err: cause }, "the device is not attached; trying again");
-      }
-      told = text;
-      failures = performance.now() - began > GOOD_MS && unanswered === 0 ? 0 : failures + 1;
-      const wait = isRefused ? Math.random() * refusedBackoffMs : fullJitter(failures, maxBackoffMs);
+      tell(cause);
+      failures = performance.now() - answeredMs > GOOD_MS ? 0 : failures + 1;
+      const wait = refuses(cause) ? Math.random() * refusedBackoffMs : fullJitter(failures, maxBackoffMs);
       await sleep(wait, undefined, { signal: closing.signal }).catch(() => undefined);
     }
   };
@@ -148,6 +162,10 @@ export function attachAgent(options: AttachOptions): Attachment {
     },
     close: () => (closed ??= close()),
   };
+}
+
+function silent(ms: number): Error {
+  return fault(ErrorReason.NOT_READY, {}, { message: `the registry is silent: nobody was there within ${ms} ms` });
 }
 
 /** True where the control plane knows who this is and will have nothing of it: there is no hurry to ask again. */

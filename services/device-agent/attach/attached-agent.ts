@@ -34,7 +34,7 @@ export async function attachedAgent(agent: DeviceAgent, settings: AttachSettings
     agent,
     count: await openAttachCount(stateDir),
     urls,
-    transportTo: (baseUrl, onSecureConnect) =>
+    transportTo: (baseUrl) =>
       createServiceTransport({
         baseUrl,
         tls,
@@ -42,7 +42,6 @@ export async function attachedAgent(agent: DeviceAgent, settings: AttachSettings
         protocol: "grpc",
         pingIntervalMs: PING_MS,
         pingTimeoutMs: PING_TIMEOUT_MS,
-        onSecureConnect,
       }),
     logger,
     onRenewed: tls.onChange,
