@@ -1,13 +1,14 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Approval, ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
 import { type Decision, type DecisionRequest, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import { reasonOf } from "../../../lib/fault/fault.ts";
+import { eventually } from "../../../test/helpers/eventually.ts";
 import { openTestLink } from "../testing/test-link.ts";
 import { OPERATOR, removeTestFolders, startTestPolicy, type TestPolicy, testFolder } from "../testing/test-policy.ts";
 import { testRequest } from "../testing/test-requests.ts";
@@ -34,7 +35,7 @@ async function start(effect: keyof typeof RULES, options: { now?: () => number; 
   const change = async (...[rule, approvals]: Parameters<typeof write>) => {
     await write(rule, approvals);
     const text = await readFile(policyFile, "utf8");
-    await vi.waitFor(async () => expect((await policy.policy.getPolicy({})).text).toBe(text));
+    await eventually(async () => expect((await policy.policy.getPolicy({})).text).toBe(text));
   };
   return { policy, change };
 }
@@ -61,6 +62,20 @@ const grantOf = ({ outcome }: Decision) => {
   if (outcome.case !== "permit") throw new Error(`a ${outcome.case} has no grant`);
   return fromBinary(GrantSchema, outcome.value.grant?.statement ?? new Uint8Array());
 };
+
+describe("a call that has ended", () => {
+  it.each([0, 1])("before it was decided gets no permit, and no record of one (delivery %i)", async (delivery) => {
+    const { policy } = await start("allow");
+    const request = testRequest({ tool: "device.ping", callId: "given-up" });
+    const link = openTestLink(policy.policy);
+    const outcome = { callId: "given-up", state: "FAILED", deviceId: "dev-1", tool: "device.ping" };
+    expect(await link.ask({ case: "outcome", value: outcome })).toMatchObject({ case: "recorded" });
+    expect(reasonOf(await ask(policy, { ...request, delivery }).catch((e: unknown) => e))).toBe(ErrorReason.CALL_ENDED);
+    const { entries } = await policy.audit.listRecords({ callId: "given-up" });
+    expect(entries.map(({ record }) => record?.event.case)).toEqual(["outcome"]);
+    await link.end();
+  });
+});
 
 describe("a call that is asked about again", () => {
   it("gets a new decision and grant for each delivery, and the same for the same", async () => {

@@ -29,7 +29,7 @@ export interface Authorizer {
    * Decides about one call. Decision, record, approval and event are one transaction, and nothing is returned before it
    * is committed. The same question again returns the same decision, byte for byte; with another content under its call id
    * it throws CALL_ID_REUSED. A call that was kept for its device is asked about again with the number of the delivery, and
-   * that is a new question, which the rules of today decide; CALL_ENDED where the call has ended meanwhile. Throws
+   * that is a new question, which the rules of today decide. Throws CALL_ENDED where the call has ended meanwhile,
    * INVALID_INPUT for arguments that are not canonical, and POLICY_UNAVAILABLE where it cannot be written down.
    */
   authorize(request: DecisionRequest): Promise<Decision>;
@@ -63,9 +63,9 @@ export function createAuthorizer(options: AuthorizerOptions): Authorizer {
       const made = await prepared(trx);
       const { decision, idx } = made;
       const bytes = toBinary(DecisionSchema, decision);
-      const isNew = await decisions.insert(trx, { call_id: key, digest, decision: bytes, idx });
-      if (!isNew) throw new RollBack("decided before");
-      if (judged.whole.request.delivery > 0) await refuseEnded(options, trx, judged.whole.request.callId);
+      const row = { call_id: key, digest, decision: bytes, idx };
+      const isNew = await decisions.insert(trx, row, judged.whole.request.callId);
+      if (!isNew) throw new RollBack("decided before, or ended");
       return made;
     });
     written.tell();
@@ -74,6 +74,7 @@ export function createAuthorizer(options: AuthorizerOptions): Authorizer {
   const decidedBefore = async (request: DecisionRequest, digest: string): Promise<Decision> => {
     const row = await decisions.find(db, decisionKey(request));
     if (row?.digest === digest) return fromBinary(DecisionSchema, row.decision);
+    if (row === undefined) throw await endedBefore(options, request.callId);
     const message = "this call id was used for another request";
     throw fault(ErrorReason.CALL_ID_REUSED, { call_id: request.callId }, { message });
   };
@@ -92,12 +93,15 @@ export function createAuthorizer(options: AuthorizerOptions): Authorizer {
   };
 }
 
-/** A call that was kept for its device may have been cancelled at the moment that the device came: nothing follows its end. */
-async function refuseEnded({ outcomes }: AuthorizerOptions, trx: QueryRunner, callId: string): Promise<void> {
-  const ended = await outcomes.find(trx, callId);
-  if (ended === undefined) return;
+/**
+ * Nothing follows a call's end. It may have been cancelled at the moment that its device came back, or been ended by a
+ * registry that took it over from the one that asks, and that was held up.
+ */
+async function endedBefore({ db, outcomes }: AuthorizerOptions, callId: string): Promise<Error> {
+  const ended = await outcomes.find(db, callId);
+  if (ended === undefined) throw new Error(`nothing was decided about the call ${callId}, and it has no end`);
   const message = `the call has ended already: ${ended.state}`;
-  throw fault(ErrorReason.CALL_ENDED, { call_id: callId, state: ended.state }, { message });
+  return fault(ErrorReason.CALL_ENDED, { call_id: callId, state: ended.state }, { message });
 }
 
 /** A decision whose record was written. */
