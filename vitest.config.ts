@@ -9,7 +9,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["{lib,services,cli,client,scripts,bench}/**/*.test.ts"],
-          testTimeout: 30_000,
+          testTimeout: 90_000,
           hookTimeout: 30_000,
         },
       },

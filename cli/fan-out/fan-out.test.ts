@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eventually } from "../../test/helpers/eventually.ts";
 import { runCli } from "../run-cli.ts";
 import { createFakeWorld, type FakeWorldOptions, runInFake } from "../testing/fake-world.ts";
 import { startTestStack, type TestStack } from "../testing/test-stack.ts";
@@ -54,7 +55,7 @@ describe("a call to many devices", () => {
     const script = `touch ${started}; sleep 60`;
     const argv = ["call", "--devices", "this", "--fan-out-id", "left", "exec", "--", "sh", "-c", script];
     const ended = runCli(argv, world);
-    await vi.waitFor(() => expect(existsSync(started)).toBe(true), { timeout: 20_000 });
+    await eventually(() => expect(existsSync(started)).toBe(true));
     await world.shown("stderr", "running");
     world.interrupt();
     expect(await ended).toBe(7);

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { eventually } from "../../test/helpers/eventually.ts";
 import { runInFake } from "../testing/fake-world.ts";
 import { startTestStack, type TestStack } from "../testing/test-stack.ts";
 
@@ -33,10 +34,7 @@ it("rotates a checkpoint key: both sign, and the log verifies with the keys besi
   const rotated = await reeve("keys", "rotate", "checkpoint", "--overlap", "1s");
   expect(rotated).toMatchObject({ code: 0, stdout: expect.stringMatching(/\ncheckpoint +[0-9a-f]{16} +active/) });
   const call = await reeve("call", "this", "exec", "--json", "--", "true");
-  await vi.waitFor(
-    async () => expect(await states("checkpoint")).toEqual(["KEY_STATE_ACTIVE", "KEY_STATE_RETIRED"]),
-    10_000,
-  );
+  await eventually(async () => expect(await states("checkpoint")).toEqual(["KEY_STATE_ACTIVE", "KEY_STATE_RETIRED"]));
   const kept = await readFile(join(stack.dataFolder, "policy", "checkpoint.vkey"), "utf8");
   expect(kept.trim().split("\n")).toHaveLength(2);
   expect(await reeve("audit", "verify")).toMatchObject({ code: 0 });
@@ -54,7 +52,7 @@ it("rotates the grant key: calls go on, before the device has heard of it, and a
     ["KEY_STATE_ACTIVE", "KEY_STATE_RETIRING"],
     ["KEY_STATE_ACTIVE", "KEY_STATE_RETIRED"],
   ]) {
-    await vi.waitFor(async () => expect(await states("grant")).toEqual(wanted), 10_000);
+    await eventually(async () => expect(await states("grant")).toEqual(wanted));
     expect(await reeve("call", "this", "exec", "--", "true")).toMatchObject({ code: 0 });
   }
 });

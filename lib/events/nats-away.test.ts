@@ -1,9 +1,10 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 import { create } from "@bufbuild/protobuf";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Envelope, EnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
+import { eventually } from "../../test/helpers/eventually.ts";
 import { freePorts } from "../../test/helpers/free-port.ts";
 import { startNatsServer } from "../../test/helpers/nats-server.ts";
 import { reasonOf } from "../fault/fault.ts";
@@ -12,8 +13,6 @@ import { createNatsBus } from "./nats-bus.ts";
 import type { NatsOptions } from "./nats-connection.ts";
 import { openNatsPost, type Post } from "./nats-post.ts";
 import { createInbox } from "./testdata/inbox.ts";
-
-const SOON = { timeout: 15_000 };
 
 let parts: AsyncDisposableStack;
 let port: number;
@@ -81,21 +80,21 @@ describe("where no server is there yet", () => {
     expect(await bus.publish([event("a")]).catch(reasonOf)).toBe(ErrorReason.NOT_READY);
   });
 
-  test("the bus connects when it comes, and subscriptions hear what is published from then on", SOON, async () => {
+  test("the bus connects when it comes, and subscriptions hear what is published from then on", async () => {
     const bus = await openBus();
     const [durable, ephemeral] = [createInbox(), createInbox()];
     await bus.subscribe({ subject: "reeve.test.v1.away.>", durable: "away", handler: durable.take });
     await bus.subscribe({ subject: "reeve.test.v1.away.>", handler: ephemeral.take });
     await startServer();
     // As an outbox does, which does not wait for the subscriptions.
-    await vi.waitFor(() => bus.publish([event("first")]), { timeout: 10_000, interval: 5 });
+    await eventually(() => bus.publish([event("first")]));
     expect(bus.status()).toMatchObject({ connected: true, server: expect.stringMatching(/^\d/) });
     expect(bus.status().degraded.join()).not.toContain("cannot connect");
     expect(await durable.until(1)).toEqual(["first"]);
     expect(await ephemeral.until(1)).toEqual(["first"]);
   });
 
-  test("messages between processes are not sent, and those who listen hear when it comes", SOON, async () => {
+  test("messages between processes are not sent, and those who listen hear when it comes", async () => {
     const post = await openPost();
     const heard: string[] = [];
     const stop = post.listen("post.away", (data) => heard.push(Buffer.from(data).toString()));
@@ -105,21 +104,21 @@ describe("where no server is there yet", () => {
     await startServer();
     await post.whenUp();
     for (const subject of ["post.left", "post.away"]) expect(post.send(subject, Buffer.from("came"))).toBe(true);
-    await vi.waitFor(() => expect(heard).toEqual(["came"]));
+    await eventually(() => expect(heard).toEqual(["came"]));
     stop();
     post.send("post.away", Buffer.from("again"));
     await post.flush();
     expect(heard).toEqual(["came"]);
   });
 
-  test("one that comes and refuses is tried again until it does not, and the bus says why", SOON, async () => {
+  test("one that comes and refuses is tried again until it does not, and the bus says why", async () => {
     let pass = "wrong";
     const bus = await openBus({ user: "reeve", pass: () => pass });
     await startServer("--user", "reeve", "--pass", "s3cret");
-    await vi.waitFor(() => expect(bus.status().degraded.join()).toContain("Authorization Violation"), SOON);
+    await eventually(() => expect(bus.status().degraded.join()).toContain("Authorization Violation"));
     expect(lines.filter((line) => line.startsWith("error"))).toHaveLength(1);
     pass = "s3cret";
-    await vi.waitFor(() => expect(bus.status().connected).toBe(true), SOON);
+    await eventually(() => expect(bus.status().connected).toBe(true));
   });
 
   test("JetStream that is not ready yet counts as away", async () => {
@@ -151,7 +150,7 @@ describe("where a server answers that cannot be used, the start fails", () => {
   });
 });
 
-test("a password that was replaced is used when the connection is made anew", SOON, async () => {
+test("a password that was replaced is used when the connection is made anew", async () => {
   let pass = "old";
   const first = await startServer("--user", "reeve", "--pass", "old");
   const bus = await openBus({ user: "reeve", pass: () => pass });
@@ -159,5 +158,5 @@ test("a password that was replaced is used when the connection is made anew", SO
   await first.close();
   pass = "new";
   await startServer("--user", "reeve", "--pass", "new");
-  await vi.waitFor(() => bus.publish([event("after")]), SOON);
+  await eventually(() => bus.publish([event("after")]));
 });

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { eventually } from "../../test/helpers/eventually.ts";
 import { type NatsServer, startNatsServer } from "../../test/helpers/nats-server.ts";
 import { reasonOf } from "../fault/fault.ts";
 import { openNatsPost } from "./nats-post.ts";
@@ -19,7 +20,7 @@ test("brings messages to those who listen, in order, until they stop", async () 
   await listener.flush();
   for (const text of ["1", "2", "3"]) expect(sender.send("post.a", Buffer.from(text))).toBe(true);
   sender.send("post.b", Buffer.from("for somebody else"));
-  await vi.waitFor(() => expect(heard).toEqual(["1", "2", "3"]));
+  await eventually(() => expect(heard).toEqual(["1", "2", "3"]));
   stop();
   sender.send("post.a", Buffer.from("4"));
   await sender.flush();
@@ -35,13 +36,13 @@ test("sends nothing while the connection is down, tells those who want to know, 
   post.onDown(() => downs++);
   post.listen("post.c", (data) => heard.push(Buffer.from(data).toString()));
   await server.kill();
-  await vi.waitFor(() => expect(post.isUp()).toBe(false));
+  await eventually(() => expect(post.isUp()).toBe(false));
   expect(downs).toBe(1);
   expect(post.send("post.c", Buffer.from("lost"))).toBe(false);
   expect(await post.flush().catch(reasonOf)).toBe(ErrorReason.NOT_READY);
   await server.restart();
   await post.whenUp();
-  await vi.waitFor(() => {
+  await eventually(() => {
     post.send("post.c", Buffer.from("again"));
     expect(heard).toContain("again");
   });

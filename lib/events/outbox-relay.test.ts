@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Envelope, EnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
+import { eventually } from "../../test/helpers/eventually.ts";
 import { startNatsServer } from "../../test/helpers/nats-server.ts";
 import { reasonOf } from "../fault/fault.ts";
 import type { Database } from "../store/database.ts";
@@ -185,7 +186,7 @@ describe.each(SHARED_STORE_KINDS)("the relay of an outbox on %s", (kind) => {
     await bus.subscribe({ subject: "reeve.>", handler: inbox.take });
     const leases = ["a", "b"].map((holder) => keepLease({ db, name: "relay", holder, renewMs: 10 }));
     const relays = leases.map((lease) => startRelay(bus, { lease }));
-    await vi.waitFor(() => expect(leases.filter((lease) => lease.held)).toHaveLength(1));
+    await eventually(() => expect(leases.filter((lease) => lease.held)).toHaveLength(1));
     const holder = leases.findIndex((lease) => lease.held);
     await enqueue("one", "two");
     relays[1 - holder]?.nudge();

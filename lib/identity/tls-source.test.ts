@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { eventually } from "../../test/helpers/eventually.ts";
 import { PrivateFileError } from "../files/private-file.ts";
 import type { Authority } from "./authority.ts";
 import { service, testAuthority, testMaterial } from "./testdata/certificates.ts";
@@ -74,7 +75,7 @@ test("looks by itself", async () => {
   const files = { certFile: path("cert.pem"), keyFile: path("key.pem"), caFile: path("ca.pem") };
   const tls = tlsFromFiles({ ...files, checkMs: 5 });
   write(second);
-  await vi.waitFor(() => expect(tls.current()).toEqual(second));
+  await eventually(() => expect(tls.current()).toEqual(second));
   tls.close();
 });
 

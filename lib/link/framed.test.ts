@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { eventually } from "../../test/helpers/eventually.ts";
 import { reasonOf } from "../fault/fault.ts";
 import { createBatchQueue } from "./batch-queue.ts";
 import { dialFramed, type FramedOptions, framedEnd, framedOpener } from "./framed.ts";
@@ -145,7 +146,7 @@ test("takes no more from the source than the reader's window and its own backlog
   };
   const incoming = framedOpener(framedEnd(slow, toyShapes), toyShapes)(endless(), new AbortController().signal);
   const done = Array.fromAsync(incoming);
-  await vi.waitFor(() => expect(pulled).toBeGreaterThan(20));
+  await eventually(() => expect(pulled).toBeGreaterThan(20));
   await sleep(50);
   expect(pulled).toBeLessThan(40);
   release.resolve();
@@ -188,7 +189,7 @@ test("stays up without anything to say, and says so at every heartbeat", async (
   const [out, back]: [ToyFrame[], ToyFrame[]] = [[], []];
   const link = dial(framedOpener(tapped(framedEnd(echo(), toyShapes, fast), out, back), toyShapes, fast));
   const told = link.all();
-  await vi.waitFor(() => expect(Math.min(out.length, back.length)).toBeGreaterThan(8), 5000);
+  await eventually(() => expect(Math.min(out.length, back.length)).toBeGreaterThan(8));
   link.end();
   expect(await told).toEqual([]);
 });
@@ -212,7 +213,7 @@ test("both sides give up one that falls silent", async () => {
   expect(await link.next()).toEqual([toy("a")]);
   isDead = true;
   await expect(link.all()).rejects.toThrow("silent");
-  await vi.waitFor(() => expect(ends.map(reasonOf)).toEqual([ErrorReason.NOT_READY]));
+  await eventually(() => expect(ends.map(reasonOf)).toEqual([ErrorReason.NOT_READY]));
 });
 
 test("gives up a side that never answers", async () => {
@@ -246,9 +247,9 @@ test("each side learns that the other goes away, and what runs is still told", a
   link.send(toy("a"));
   expect(await link.next()).toEqual([toy("a")]);
   leaving.far.abort();
-  await vi.waitFor(() => expect(heard).toEqual(["far leaves"]));
+  await eventually(() => expect(heard).toEqual(["far leaves"]));
   leaving.near.abort();
-  await vi.waitFor(() => expect(heard).toEqual(["far leaves", "near leaves"]));
+  await eventually(() => expect(heard).toEqual(["far leaves", "near leaves"]));
   link.send(toy("b"));
   expect(await link.next()).toEqual([toy("b")]);
   link.end();
@@ -267,7 +268,7 @@ test("a side that dials can serve what comes", async () => {
   const dialled = dialFramed(echo(), framedEnd(asking, toyShapes), toyShapes, new AbortController().signal);
   questions.push(toy("a"));
   questions.push(toy("b", 0, 2 * MIB));
-  await vi.waitFor(() => expect(seen.map(({ key }) => key)).toEqual(["a", "b"]));
+  await eventually(() => expect(seen.map(({ key }) => key)).toEqual(["a", "b"]));
   questions.end();
   await dialled;
 });
@@ -284,7 +285,7 @@ test("leaves at once when it is told to", async () => {
   const told = link.all();
   link.leave();
   await expect(told).rejects.toThrow("left");
-  await vi.waitFor(() => expect(ends).toHaveLength(1));
+  await eventually(() => expect(ends).toHaveLength(1));
 });
 
 async function* once(frame: ToyFrame) {

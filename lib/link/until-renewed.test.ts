@@ -1,6 +1,7 @@
 import { createClient } from "@connectrpc/connect";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { eventually } from "../../test/helpers/eventually.ts";
 import { authenticateByCertificate } from "../auth/authenticate.ts";
 import type { Authority } from "../identity/authority.ts";
 import { testAuthority, testMaterial } from "../identity/testdata/certificates.ts";
@@ -64,9 +65,9 @@ test("a stream moves to the new certificate at once, and what was not answered i
     receive: (batch) => void answers.push(...batch),
   });
   parts.defer(() => link.close());
-  await vi.waitFor(() => expect(serials).toHaveLength(1));
+  await eventually(() => expect(serials).toHaveLength(1));
   shown.replace(await testMaterial(authority, REGISTRY));
-  await vi.waitFor(() => expect(answers).toHaveLength(1));
+  await eventually(() => expect(answers).toHaveLength(1));
   expect(new Set(serials).size).toBe(2);
   expect(answers).toEqual([`question by ${serials[1]}`]);
 });

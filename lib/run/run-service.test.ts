@@ -6,6 +6,7 @@ import { createClient } from "@connectrpc/connect";
 import { afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { eventually } from "../../test/helpers/eventually.ts";
 import { freePorts } from "../../test/helpers/free-port.ts";
 import { identityRefused } from "../auth/peer.ts";
 import { createTokenFile } from "../auth/token-file.ts";
@@ -99,7 +100,7 @@ test("with certificates it listens with TLS, and tokens count for those who show
   const { server } = await startSecurely();
   expect(server.url).toMatch(/^https:/);
   const { token, entry } = createTokenFile(path("tokens.json")).issueToken({ name: "a", roles: [Role.AGENT] });
-  await vi.waitFor(async () => expect(await callAs(undefined, token)).toBe(entry.id));
+  await eventually(async () => expect(await callAs(undefined, token)).toBe(entry.id));
   expect(await callAs(undefined)).toEqual([ErrorReason.UNAUTHENTICATED, undefined]);
   expect(await callAs(service("registry"))).toEqual([ErrorReason.ROLE_REQUIRED, undefined]);
 });

@@ -1,5 +1,6 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { eventually } from "../../test/helpers/eventually.ts";
 import { reasonOf } from "../fault/fault.ts";
 import type { Database } from "./database.ts";
 import { keepLease, type Lease, type LeaseOptions, type LeaseTables, leaseMigration } from "./lease.ts";
@@ -36,16 +37,16 @@ describe.each(STORE_KINDS)("a lease on %s", (kind) => {
   test("is held by one at a time, and given back to the next with a higher token", () =>
     withLeases(async (keep, db) => {
       const first = keep({ db, name: "audit", holder: "a" });
-      await vi.waitFor(() => expect(first.held).toBe(true));
+      await eventually(() => expect(first.held).toBe(true));
       const second = keep({ db, name: "audit", holder: "b", renewMs: 10 });
       const elsewhere = keep({ db, name: "relay", holder: "b" });
-      await vi.waitFor(() => expect(elsewhere.held).toBe(true));
+      await eventually(() => expect(elsewhere.held).toBe(true));
       expect([first.token, second.token, elsewhere.token]).toEqual([1, undefined, 1]);
       await check(db, first);
       expect(await check(db, second).catch(reasonOf)).toBe(ErrorReason.LEASE_LOST);
       await first.close();
       expect(first.held).toBe(false);
-      await vi.waitFor(() => expect(second.held).toBe(true));
+      await eventually(() => expect(second.held).toBe(true));
       expect(second.token).toBe(2);
       expect(await check(db, first).catch(reasonOf)).toBe(ErrorReason.LEASE_LOST);
     }));
@@ -53,11 +54,11 @@ describe.each(STORE_KINDS)("a lease on %s", (kind) => {
   test("stays with a holder that renews it", () =>
     withLeases(async (keep, db) => {
       const holder = keep({ db, name: "audit", holder: "a", ttlMs: 1_000, renewMs: 20 });
-      await vi.waitFor(() => expect(holder.held).toBe(true));
+      await eventually(() => expect(holder.held).toBe(true));
       const expiry = async () =>
         (await db.selectFrom("leases").select("expires_ms").executeTakeFirstOrThrow()).expires_ms;
       const first = await expiry();
-      await vi.waitFor(async () => expect(await expiry()).toBeGreaterThan(first + 100));
+      await eventually(async () => expect(await expiry()).toBeGreaterThan(first + 100));
       expect(holder.token).toBe(1);
     }));
 
@@ -66,9 +67,9 @@ describe.each(STORE_KINDS)("a lease on %s", (kind) => {
       const begin = Date.now();
       // Its clock stands still: it never learns that its time is up.
       const paused = keep({ db, name: "audit", holder: "a", ttlMs: SHORT_MS, renewMs: NEVER_MS, now: () => begin });
-      await vi.waitFor(() => expect(paused.held).toBe(true));
+      await eventually(() => expect(paused.held).toBe(true));
       const next = keep({ db, name: "audit", holder: "b", renewMs: 20 });
-      await vi.waitFor(() => expect(next.held).toBe(true), { timeout: 10_000 });
+      await eventually(() => expect(next.held).toBe(true));
       expect(paused.held).toBe(true);
       expect(await check(db, paused).catch(reasonOf)).toBe(ErrorReason.LEASE_LOST);
       await check(db, next);
@@ -78,7 +79,7 @@ describe.each(STORE_KINDS)("a lease on %s", (kind) => {
     withLeases(async (keep, db) => {
       const begin = Date.now();
       const slow = keep({ db, name: "audit", holder: "a", ttlMs: SHORT_MS, renewMs: NEVER_MS, now: () => begin });
-      await vi.waitFor(() => expect(slow.held).toBe(true));
+      await eventually(() => expect(slow.held).toBe(true));
       const { next, heldDuring } = await db.transaction().execute(async (trx) => {
         await slow.check(trx);
         const waiting = keep({ db, name: "audit", holder: "b", renewMs: 10 });
@@ -86,7 +87,7 @@ describe.each(STORE_KINDS)("a lease on %s", (kind) => {
         return { next: waiting, heldDuring: waiting.held };
       });
       expect(heldDuring).toBe(false);
-      await vi.waitFor(() => expect(next.held).toBe(true), { timeout: 10_000 });
+      await eventually(() => expect(next.held).toBe(true));
     }));
 
   test("is over for its holder before anybody else can take it, where it cannot be renewed", () =>
@@ -95,14 +96,14 @@ describe.each(STORE_KINDS)("a lease on %s", (kind) => {
       const changes: boolean[] = [];
       const lease = keep({ db, name: "audit", holder: "a", ttlMs: 1_000, renewMs: NEVER_MS, now: () => now });
       lease.onChange((held) => changes.push(held));
-      await vi.waitFor(() => expect(lease.held).toBe(true));
+      await eventually(() => expect(lease.held).toBe(true));
       now += 899;
       expect(lease.held).toBe(true);
       now += 1;
       expect(lease.held).toBe(false);
       expect(lease.token).toBeUndefined();
       expect(await check(db, lease).catch(reasonOf)).toBe(ErrorReason.LEASE_LOST);
-      await vi.waitFor(() => expect(changes).toEqual([true, false]), { timeout: 5_000 });
+      await eventually(() => expect(changes).toEqual([true, false]));
     }));
 
   test("is another holding once it was lost and taken again", () =>
@@ -111,9 +112,9 @@ describe.each(STORE_KINDS)("a lease on %s", (kind) => {
       const changes: boolean[] = [];
       const lease = keep({ db, name: "audit", holder: "a", renewMs: 20, now: () => now });
       lease.onChange((held) => changes.push(held));
-      await vi.waitFor(() => expect(lease.held).toBe(true));
+      await eventually(() => expect(lease.held).toBe(true));
       now += 5_000;
-      await vi.waitFor(() => expect(lease.token).toBe(2));
+      await eventually(() => expect(lease.token).toBe(2));
       expect(await check(db, lease, 1).catch(reasonOf)).toBe(ErrorReason.LEASE_LOST);
       await check(db, lease, 2);
       expect(changes).toEqual([true, false, true]);
@@ -124,9 +125,9 @@ describe.each(STORE_KINDS)("a lease on %s", (kind) => {
       const errors: unknown[] = [];
       await db.schema.alterTable("leases").renameTo("hidden").execute();
       const lease = keep({ db, name: "audit", holder: "a", renewMs: 5, onError: (error) => errors.push(error) });
-      await vi.waitFor(() => expect(errors).toHaveLength(1));
+      await eventually(() => expect(errors).toHaveLength(1));
       await db.schema.alterTable("hidden").renameTo("leases").execute();
-      await vi.waitFor(() => expect(lease.held).toBe(true));
+      await eventually(() => expect(lease.held).toBe(true));
       expect(errors).toHaveLength(1);
     }));
 });

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { eventually } from "../../test/helpers/eventually.ts";
 import { type Database, openDatabase } from "./database.ts";
 import { createGroupCommit, type GroupCommit } from "./group-commit.ts";
 import { CommitUnknown, DatabaseUnreachable } from "./postgres-errors.ts";
@@ -43,7 +44,7 @@ const ids = async (on: Database<TagTables> = db) =>
 
 /** Ends the one session, of another than the asker, whose present statement begins like this. */
 async function cut(on: Database<NoteTables>, statement: string): Promise<void> {
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const { rows } = await sql`
       select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and pid <> pg_backend_pid() and state = 'active' and query like ${statement}
@@ -207,7 +208,7 @@ test("loses no acknowledged row when the server is killed", { timeout: 60_000 },
   };
   for (let round = 1; round <= 3; round++) {
     const writers = Array.from({ length: 8 }, writeUntilLost);
-    await vi.waitFor(() => expect(acknowledged.length).toBeGreaterThan(round * 300), { timeout: 10_000 });
+    await eventually(() => expect(acknowledged.length).toBeGreaterThan(round * 300));
     await server().kill();
     await Promise.all(writers);
     await server().restart();

@@ -6,10 +6,11 @@ import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Approval, ApprovalState } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
 import { DecisionSchema } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
+import { eventually } from "../../test/helpers/eventually.ts";
 import { type PostgresServer, startPostgresServer } from "../../test/helpers/postgres-server.ts";
 import { runSql } from "./testing/run-sql.ts";
 import { openTestLink } from "./testing/test-link.ts";
-import { eventually, removeTestFolders, startTestPolicy, type TestPolicy, testFolder } from "./testing/test-policy.ts";
+import { removeTestFolders, startTestPolicy, type TestPolicy, testFolder } from "./testing/test-policy.ts";
 import { startReplica, verifyDatabase } from "./testing/test-replicas.ts";
 import { testRequest } from "./testing/test-requests.ts";
 

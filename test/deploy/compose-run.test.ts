@@ -4,9 +4,10 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { authorityFromPem, issueCertificate } from "../../lib/identity/authority.ts";
 import { CLI, runReeve } from "../helpers/cli.ts";
+import { eventually } from "../helpers/eventually.ts";
 import { freePorts } from "../helpers/free-port.ts";
 import { startNatsServer } from "../helpers/nats-server.ts";
 import { nodeEnv } from "../helpers/node-env.ts";
@@ -142,10 +143,7 @@ test("what compose.yaml says makes a control plane, whose device joins and can b
   const work = join(root, "volumes", "work");
   await start("device", "device-agent", { ...environmentOf("device", addresses), REEVE_DEVICE_WRITE_ROOTS: work });
   const shell = { ...operator, HOME: root, REEVE_TOKEN: read("owner", "operator-token").trim() };
-  await vi.waitFor(async () => expect((await runReeve(["devices"], shell)).stdout).toMatch(/demo.*online/i), {
-    timeout: 60_000,
-    interval: 300,
-  });
+  await eventually(async () => expect((await runReeve(["devices"], shell)).stdout).toMatch(/demo.*online/i));
   const written = await runReeve(["call", "demo", "fs.write", "--path", join(work, "a"), "--text", "hello"], shell);
   expect(written.stderr + written.stdout).not.toMatch(/denied|refused/i);
   expect(written.code).toBe(0);

@@ -4,8 +4,9 @@ import { readFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { repositoryRoot } from "../../scripts/repository-root.ts";
+import { eventually } from "../helpers/eventually.ts";
 import { freePorts } from "../helpers/free-port.ts";
 import { nodeEnv } from "../helpers/node-env.ts";
 
@@ -46,7 +47,7 @@ test("the page's commands, run block by block in two homes, make a machine a dev
       if (who === "machine") await running.find((one) => one.who === "machine")?.stop();
       const started = start(who, here);
       running.push(started);
-      await vi.waitFor(() => expect(started.text()).toMatch(READY[who]), { timeout: 60_000, interval: 50 });
+      await eventually(() => expect(started.text()).toMatch(READY[who]));
       carried.FINGERPRINT ??= /(?:[0-9A-F]{2}:){31}[0-9A-F]{2}/.exec(started.text())?.[0] ?? "";
       if (carried.FINGERPRINT === "") delete carried.FINGERPRINT;
       continue;
@@ -108,12 +109,7 @@ async function run(who: keyof typeof homes, commands: string) {
 }
 
 async function online(name: string): Promise<void> {
-  await vi.waitFor(
-    async () =>
-      expect((await run("control plane", "reeve devices")).stdout).toMatch(new RegExp(`${name}.*online`, "i")),
-    {
-      timeout: 60_000,
-      interval: 300,
-    },
+  await eventually(async () =>
+    expect((await run("control plane", "reeve devices")).stdout).toMatch(new RegExp(`${name}.*online`, "i")),
   );
 }

@@ -12,6 +12,7 @@ import { eventBusConformance } from "../../lib/events/testdata/conformance.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { busKeysOf } from "../../services/registry/replicas/bus-key.ts";
 import { createSessions, type Sessions, type SessionsOptions } from "../../services/registry/replicas/sessions.ts";
+import { eventually } from "../helpers/eventually.ts";
 import { type NatsServer, startNatsServer } from "../helpers/nats-server.ts";
 import { makeServiceAuthority } from "../helpers/service-certificates.ts";
 import { DEPLOY } from "./compose.ts";
@@ -107,7 +108,7 @@ describe.each([
       for await (const { case: kind } of session.messages()) heard.push(kind);
       expect(heard).toEqual(["cancel"]);
       one.nudge();
-      await vi.waitFor(() => expect(onNudge).toHaveBeenCalledTimes(1));
+      await eventually(() => expect(onNudge).toHaveBeenCalledTimes(1));
     });
   });
 
@@ -125,7 +126,7 @@ describe.each([
       client.subscribe("elsewhere.>", { callback: () => undefined });
       client.publish("elsewhere.x");
       await client.flush();
-      await vi.waitFor(() => {
+      await eventually(() => {
         for (const operation of ["subscription", "publish"])
           expect(refused).toContainEqual(
             expect.objectContaining({ permissionContext: expect.objectContaining({ operation }) }),

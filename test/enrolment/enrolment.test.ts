@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { EnrolmentState as State } from "../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
 import { faultDetail } from "../../lib/fault/fault.ts";
 import { formatJoinToken, parseJoinToken } from "../../lib/identity/join-token.ts";
@@ -12,6 +12,7 @@ import { enrolmentFiles, readEnrolment } from "../../services/device-agent/ident
 import { enrolledEnvironment } from "../../services/device-agent/identity/environment.ts";
 import { type JoinOptions, joinControlPlane } from "../../services/device-agent/identity/join.ts";
 import { keepRenewed, type Renewal } from "../../services/device-agent/identity/renewal.ts";
+import { eventually } from "../helpers/eventually.ts";
 import { startPlane } from "./plane.ts";
 
 let home = "";
@@ -127,7 +128,7 @@ test("renews at half-life by itself", async () => {
   const { files } = await enrol();
   const before = readFileSync(files.certFile, "utf8");
   await renewal();
-  await vi.waitFor(() => expect(readFileSync(files.certFile, "utf8")).not.toBe(before), 10_000);
+  await eventually(() => expect(readFileSync(files.certFile, "utf8")).not.toBe(before));
 });
 
 test("a copied state folder locks the device: neither of the two takes part any more", async () => {
@@ -140,7 +141,7 @@ test("a copied state folder locks the device: neither of the two takes part any 
   const [locked] = (await plane.operator.listEnrolments({})).enrolments;
   expect(locked).toMatchObject({ state: State.LOCKED });
   expect(plane.ended).toEqual([locked?.deviceId]);
-  await vi.waitFor(() => expect(plane.records.at(-1)).toMatchObject({ change: "locked" }));
+  await eventually(() => expect(plane.records.at(-1)).toMatchObject({ change: "locked" }));
 });
 
 test("a device that was cloned enrols again with a new key, and the copy stays out", async () => {

@@ -1,7 +1,8 @@
 import { cpSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { eventually } from "../helpers/eventually.ts";
 import { type AgentProcess, type ControlPlaneMachine, startAgent, startControlPlane } from "./machines.ts";
 
 let plane: ControlPlaneMachine;
@@ -35,8 +36,7 @@ const link = async () => {
   const { devices } = JSON.parse(stdout) as { devices: { name: string; link: string }[] };
   return devices.find(({ name }) => name === "web1")?.link;
 };
-const online = () =>
-  vi.waitFor(async () => expect(await link()).toBe("LINK_STATE_ONLINE"), { timeout: 60_000, interval: 200 });
+const online = () => eventually(async () => expect(await link()).toBe("LINK_STATE_ONLINE"));
 const standing = async () => {
   const { stdout } = await plane.reeve("device", "list", "--json");
   return (JSON.parse(stdout) as { enrolments: { state: string; why: string }[] }).enrolments[0];
@@ -72,7 +72,7 @@ test("it starts again with nothing but its folder", async () => {
 test("locked, its stream ends and it is told why; unlocked, it is back by itself", async () => {
   const agent = agents.at(-1);
   expect(await plane.reeve("device", "lock", "web1", "--why", "lost")).toMatchObject({ code: 0 });
-  await vi.waitFor(async () => expect(await link()).not.toBe("LINK_STATE_ONLINE"), { timeout: 30_000 });
+  await eventually(async () => expect(await link()).not.toBe("LINK_STATE_ONLINE"));
   await agent?.shown("is locked (lost)");
   expect((await call()).code).not.toBe(0);
   await plane.reeve("device", "unlock", "web1");

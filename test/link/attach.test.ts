@@ -10,6 +10,7 @@ import { fault, faultDetail } from "../../lib/fault/fault.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
 import { openTestAgent } from "../../services/device-agent/testing/test-agent.ts";
 import type { AttachedHello } from "../../services/registry/devices/attach-point.ts";
+import { eventually } from "../helpers/eventually.ts";
 import { startTcpProxy } from "../helpers/tcp-proxy.ts";
 import { attach, folder, linkTo, openPoint, type Seen } from "./ways.ts";
 
@@ -22,13 +23,13 @@ test("says how often it has dialled, over resets and restarts", async () => {
   const { server } = await openPoint(parts, device.agent.deviceId, { admit: (hello) => void hellos.push(hello) });
   const proxy = parts.use(await startTcpProxy({ port: server.port }));
   const first = await attach(parts, device, { ports: [proxy.port] });
-  await vi.waitFor(() => expect(first.isAttached).toBe(true));
+  await eventually(() => expect(first.isAttached).toBe(true));
   proxy.cut();
-  await vi.waitFor(() => expect(hellos).toHaveLength(2));
+  await eventually(() => expect(hellos).toHaveLength(2));
   await first.close();
   await device.restart();
   await attach(parts, device, { ports: [proxy.port] });
-  await vi.waitFor(() => expect(hellos).toHaveLength(3));
+  await eventually(() => expect(hellos).toHaveLength(3));
   const counts = hellos.map(({ attachCount }) => attachCount);
   expect(counts).toEqual([...new Set(counts)].toSorted((a, b) => a - b));
   expect(hellos.every(({ deviceId }) => deviceId === device.agent.deviceId)).toBe(true);
@@ -49,11 +50,11 @@ test("a copied folder shows a number that was shown before, and is refused by na
   const copy = join(await folder(parts), "state");
   await cp(device.config.stateDir, copy, { recursive: true });
   const original = await attach(parts, device, { ports: [server.port] });
-  await vi.waitFor(() => expect(original.isAttached).toBe(true));
-  await vi.waitFor(() => expect(counts).toEqual([1]));
+  await eventually(() => expect(original.isAttached).toBe(true));
+  await eventually(() => expect(counts).toEqual([1]));
   const clone = await attach(parts, device, { ports: [server.port], stateDir: copy });
-  await vi.waitFor(() => expect(counts.slice(0, 2)).toEqual([1, 1]));
-  await vi.waitFor(() => expect(clone.isAttached).toBe(false));
+  await eventually(() => expect(counts.slice(0, 2)).toEqual([1, 1]));
+  await eventually(() => expect(clone.isAttached).toBe(false));
   expect(original.isAttached).toBe(true);
 });
 
@@ -68,11 +69,11 @@ test("a newer stream of a device ends the older one, and the link goes on", asyn
   point.onDetach(detached);
   const proxy = parts.use(await startTcpProxy({ port: server.port }));
   await attach(parts, device, { ports: [proxy.port], seen });
-  await vi.waitFor(() => expect(seen.hellos).toHaveLength(1));
+  await eventually(() => expect(seen.hellos).toHaveLength(1));
   proxy.retarget(1);
   await attach(parts, device, { ports: [server.port], stateDir: await folder(parts) });
-  await vi.waitFor(() => expect(seen.hellos).toHaveLength(2));
-  await vi.waitFor(() => expect(seen.deviceEnds.length).toBeGreaterThan(0));
+  await eventually(() => expect(seen.hellos).toHaveLength(2));
+  await eventually(() => expect(seen.deviceEnds.length).toBeGreaterThan(0));
   expect([point.size, detached.mock.calls]).toEqual([1, []]);
   const start = await device.grants.start({ tool: "device.ping", args: { text: "still here" } });
   expect(await link.start(start, () => undefined)).toMatchObject({ kind: "finished" });
@@ -86,7 +87,7 @@ test("goes elsewhere where it is told to, and what runs is still told on the old
   const seen = points.map(nobody);
   const links = points.map(({ point }, index) => linkTo(parts, point.opener(deviceId), seen[index] ?? nobody()));
   await attach(parts, device, { ports: points.map(({ server }) => server.port) });
-  await vi.waitFor(() => expect(points.filter(({ point }) => point.has(deviceId))).toHaveLength(1));
+  await eventually(() => expect(points.filter(({ point }) => point.has(deviceId))).toHaveLength(1));
   const old = points.findIndex(({ point }) => point.has(deviceId));
   const next = 1 - old;
   const ready = Promise.withResolvers<void>();
@@ -94,7 +95,7 @@ test("goes elsewhere where it is told to, and what runs is still told on the old
   const ended = links[old]?.start(await device.grants.start({ tool: "exec", args: waiting }), () => ready.resolve());
   await ready.promise;
   points[old]?.point.drain();
-  await vi.waitFor(() => expect(seen[next]?.hellos).toHaveLength(1));
+  await eventually(() => expect(seen[next]?.hellos).toHaveLength(1));
   expect(points[old]?.point.has(deviceId)).toBe(true);
   await device.execute("fs.write", { path: `${device.work}/go` });
   expect(await ended).toMatchObject({ kind: "finished", finished: { outcome: Outcome.SUCCEEDED } });
@@ -117,13 +118,13 @@ test("dials again when its certificate was replaced, and what runs is told on th
     return () => void renewed.off("change", listener);
   };
   const attachment = await attach(parts, device, { ports: [server.port], seen, onRenewed });
-  await vi.waitFor(() => expect(seen.hellos).toHaveLength(1));
+  await eventually(() => expect(seen.hellos).toHaveLength(1));
   const ready = Promise.withResolvers<void>();
   const waiting = { argv: ["sh", "-c", "echo ready; until [ -e go ]; do sleep 0.02; done"] };
   const ended = link.start(await device.grants.start({ tool: "exec", args: waiting }), () => ready.resolve());
   await ready.promise;
   renewed.emit("change");
-  await vi.waitFor(() => expect(seen.hellos).toHaveLength(2));
+  await eventually(() => expect(seen.hellos).toHaveLength(2));
   await device.execute("fs.write", { path: `${device.work}/go` });
   expect(await ended).toMatchObject({ kind: "finished", finished: { outcome: Outcome.SUCCEEDED } });
   await attachment.close();
@@ -140,12 +141,12 @@ test("tells when a device has come and gone, and ends a stream with a fault when
   point.onDetach((id) => said.push(`gone ${id}`));
   const seen = nobody();
   const attachment = await attach(parts, device, { ports: [server.port], seen });
-  await vi.waitFor(() => expect(said).toEqual(["attached 1"]));
+  await eventually(() => expect(said).toEqual(["attached 1"]));
   point.end(deviceId, fault(ErrorReason.DEVICE_LOCKED, { device: deviceId, why: "operator" }));
-  await vi.waitFor(() => expect(said.slice(0, 3)).toEqual(["attached 1", `gone ${deviceId}`, "attached 2"]));
+  await eventually(() => expect(said.slice(0, 3)).toEqual(["attached 1", `gone ${deviceId}`, "attached 2"]));
   expect(faultDetail(seen.deviceEnds[0])?.reason).toBe(ErrorReason.DEVICE_LOCKED);
   await attachment.close();
-  await vi.waitFor(() => expect(said.at(-1)).toBe(`gone ${deviceId}`));
+  await eventually(() => expect(said.at(-1)).toBe(`gone ${deviceId}`));
   expect(point.size).toBe(0);
 });
 
@@ -155,7 +156,7 @@ test("refuses a stream whose manifest is another device's, and it takes nobody's
   const { point, server } = await openPoint(parts, "dev-0000000000000000");
   const seen = nobody();
   await attach(parts, device, { ports: [server.port], seen });
-  await vi.waitFor(() => expect(seen.deviceEnds.length).toBeGreaterThan(1));
+  await eventually(() => expect(seen.deviceEnds.length).toBeGreaterThan(1));
   const detail = faultDetail(seen.deviceEnds[0]);
   expect([detail?.reason, detail?.metadata.why]).toEqual([ErrorReason.IDENTITY_REFUSED, "role"]);
   expect(point.size).toBe(0);

@@ -1,8 +1,9 @@
 import { readFile } from "node:fs/promises";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Output } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { Outcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { openTestAgent, type TestAgent } from "../../services/device-agent/testing/test-agent.ts";
+import { eventually } from "../helpers/eventually.ts";
 import { LINK_WAYS } from "./ways.ts";
 
 /** Writes a line each time that it is started, and ends when the file `go` is there. */
@@ -53,9 +54,9 @@ describe.each(LINK_WAYS)("$name", ({ open }) => {
     const ended = link.start(start, () => ready.resolve());
     await ready.promise;
     proxy.blackhole();
-    await vi.waitFor(() => expect([seen.downs, seen.deviceEnds.length]).toEqual([1, 1]), 5000);
+    await eventually(() => expect([seen.downs, seen.deviceEnds.length]).toEqual([1, 1]));
     proxy.restore();
-    await vi.waitFor(() => expect(seen.hellos.length).toBeGreaterThan(1), 5000);
+    await eventually(() => expect(seen.hellos.length).toBeGreaterThan(1));
     await device.execute("fs.write", { path: `${device.work}/go` });
     expect(await ended).toMatchObject({ kind: "finished", finished: { outcome: Outcome.SUCCEEDED } });
     expect(await startsOf(device)).toBe(1);
@@ -70,9 +71,9 @@ describe.each(LINK_WAYS)("$name", ({ open }) => {
     const ended = link.start(start, () => ready.resolve());
     await ready.promise;
     proxy.blackhole();
-    await vi.waitFor(() => expect(seen.downs).toBe(1), 5000);
+    await eventually(() => expect(seen.downs).toBe(1));
     await device.execute("fs.write", { path: `${device.work}/go` });
-    await vi.waitFor(async () =>
+    await eventually(async () =>
       expect((await device.client.getExecution({ callId: start.callId })).running).toBe(false),
     );
     proxy.restore();
@@ -87,9 +88,9 @@ describe.each(LINK_WAYS)("$name", ({ open }) => {
     const start = await device.grants.start({ tool: "exec", args: COUNTED });
     const ended = link.start(start, () => undefined);
     for (let resets = 1; resets <= 5; resets++) {
-      await vi.waitFor(() => expect(seen.hellos.length).toBeGreaterThanOrEqual(resets), 5000);
+      await eventually(() => expect(seen.hellos.length).toBeGreaterThanOrEqual(resets));
       proxy.cut();
-      await vi.waitFor(() => expect(seen.downs).toBeGreaterThanOrEqual(resets), 5000);
+      await eventually(() => expect(seen.downs).toBeGreaterThanOrEqual(resets));
     }
     await device.execute("fs.write", { path: `${device.work}/go` });
     expect(await ended).toMatchObject({ kind: "finished", finished: { outcome: Outcome.SUCCEEDED } });
@@ -115,11 +116,11 @@ describe.each(LINK_WAYS)("$name", ({ open }) => {
     const starts = await Promise.all([1, 2, 3].map(() => device.grants.start({ tool: "exec", args: COUNTED })));
     const ends = starts.map((start) => linked.link.start(start, () => ready.resolve()));
     await ready.promise;
-    await vi.waitFor(async () => expect(await startsOf(device)).toBe(3));
+    await eventually(async () => expect(await startsOf(device)).toBe(3));
     await linked.closeDevice();
     for (const end of await Promise.all(ends)) {
       expect(end).toMatchObject({ kind: "finished", finished: { outcome: Outcome.CANCELLED } });
     }
-    await vi.waitFor(() => expect(linked.seen.downs).toBe(1));
+    await eventually(() => expect(linked.seen.downs).toBe(1));
   });
 });

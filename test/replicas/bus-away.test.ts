@@ -1,6 +1,7 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { eventually } from "../helpers/eventually.ts";
 import { freePorts } from "../helpers/free-port.ts";
 import { startNatsServer } from "../helpers/nats-server.ts";
 import { online, startReplicaScene } from "./fixture.ts";
@@ -20,5 +21,5 @@ test("replicas that start without NATS serve their own devices, and each other's
   expect(call?.errorMessage).toContain("NATS, over which replicas reach each other, is not connected");
   parts.adopt(await startNatsServer({ args: ["-p", String(port)] }), (one) => one.close());
   const reached = async () => expect((await a.operator.registry.callTool(ping)).call?.state).toBe(CallState.SUCCEEDED);
-  await vi.waitFor(reached, { timeout: 30_000, interval: 100 });
+  await eventually(reached);
 }, 90_000);

@@ -1,13 +1,14 @@
 import { existsSync } from "node:fs";
 import { cp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { LinkMode, LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
 import { approveCall } from "../helpers/approvals.ts";
 import { openCallStream, printedIn } from "../helpers/call-stream.ts";
+import { eventually } from "../helpers/eventually.ts";
 import { type AttachedDevice, online, type Replica, type ReplicaScene, startReplicaScene } from "./fixture.ts";
 
 let scene: ReplicaScene;
@@ -29,8 +30,6 @@ beforeEach(() => {
   callId = `cross-${++count}`;
   mark = join(nas.work, callId);
 });
-
-const WAIT = { timeout: 20_000, interval: 20 };
 
 /** A program that says that it runs, leaves its process id, and goes on until its file is gone. */
 const lasting = (file: string) =>
@@ -102,7 +101,7 @@ test("a replica that does not lead a call tells what happens to it, and cancels 
       if (event?.event.case === "call") seen.push(event.event.value.state);
     }
   })();
-  await vi.waitFor(() => expect(seen.at(-1)).toBe(CallState.DISPATCHED), WAIT);
+  await eventually(() => expect(seen.at(-1)).toBe(CallState.DISPATCHED));
   const { call } = await b.operator.registry.cancelCall({ callId });
   expect(call?.state).toBe(CallState.CANCELLED);
   await watching;
@@ -124,7 +123,7 @@ test("every replica shows a call as it stands each time, and the end on a stream
   const wish = { device: "nas", tool: "exec", params: { argv: ["bash", "-c", "echo hi"] }, callId };
   await a.agent.registry.callTool({ ...wish, noWait: true });
   const seen = async () => (await b.agent.registry.getCall({ callId })).call;
-  await vi.waitFor(async () => expect(await seen()).toMatchObject({ state: CallState.HELD }), WAIT);
+  await eventually(async () => expect(await seen()).toMatchObject({ state: CallState.HELD }));
   expect((await seen())?.approvalId).not.toBe("");
   expect((await b.agent.registry.callTool({ ...wish, noWait: true })).call?.approvalId).not.toBe("");
   const stream = openCallStream(b.agent.registry);
@@ -167,7 +166,7 @@ test("a device whose state was copied is refused, and its replica is told", asyn
   const again = await scene.device("twin", [c.url], first.stateDir);
   await online(a, "twin", c);
   const second = await scene.device("twin", [b.url, c.url], copy);
-  await vi.waitFor(() => expect(cloned).toContain(first.id), WAIT);
+  await eventually(() => expect(cloned).toContain(first.id));
   await Promise.all([again.close(), second.close()]);
 });
 
@@ -183,10 +182,10 @@ test("a device that is not welcome any more loses its stream, whichever replica 
   await online(a, "guest", c);
   locked.add(device.id);
   await a.registry.fleet.recheck(device.id);
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const { device: seen } = await a.operator.registry.getDevice({ device: "guest" });
     expect(seen?.link).toBe(LinkState.OFFLINE);
-  }, WAIT);
+  });
   const { call } = await a.operator.registry.callTool({ device: "guest", tool: "exec", params: { argv: ["uname"] } });
   expect(call).toMatchObject({ state: CallState.FAILED, error: { reason: ErrorReason.DEVICE_OFFLINE } });
   await device.close();

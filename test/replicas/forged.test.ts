@@ -6,11 +6,12 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { connect, type NatsConnection } from "nats";
 import { Registry } from "prom-client";
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { ReplicaBodySchema } from "../../gen/ts/reeve/registry/v1/replica_pb.ts";
 import { busKeysOf } from "../../services/registry/replicas/bus-key.ts";
 import { sealMessage } from "../../services/registry/replicas/sealed-message.ts";
 import { openCallStream, printedIn } from "../helpers/call-stream.ts";
+import { eventually } from "../helpers/eventually.ts";
 import { type AttachedDevice, BUS_KEY, online, type Replica, type ReplicaScene, startReplicaScene } from "./fixture.ts";
 
 let scene: ReplicaScene;
@@ -102,7 +103,7 @@ test.each<[string, () => Uint8Array, string]>([
   ["that says nothing", () => message({ message: { case: undefined } }), "malformed"],
 ])("refuses a message %s", async (_, forge, why) => {
   await sendToB(forge());
-  await vi.waitFor(async () => expect(await refusals()).toEqual({ [why]: 1 }));
+  await eventually(async () => expect(await refusals()).toEqual({ [why]: 1 }));
   const answers = heard.filter(({ subject }) => subject === `reeve_replica.${a.registry.replicaId}`);
   expect(answers).toEqual([]);
 });
@@ -117,7 +118,7 @@ test("what the bus carried once runs nothing when it is played again", async () 
   heard.length = 0;
   for (const { subject, data } of toB) intruder.publish(subject, data);
   await intruder.flush();
-  await vi.waitFor(async () => expect(await refusals()).toEqual({ stale: toB.length }));
+  await eventually(async () => expect(await refusals()).toEqual({ stale: toB.length }));
   expect(await readFile(mark, "utf8")).toBe("run\n");
 });
 
@@ -131,7 +132,7 @@ test("a message put into a running session does not cancel its call", async () =
   for (const { data } of heard.filter(({ subject }) => subject.endsWith(b.registry.replicaId))) {
     await sendToB(changed(data));
   }
-  await vi.waitFor(async () => expect((await refusals()).forged).toBeGreaterThan(0));
+  await eventually(async () => expect((await refusals()).forged).toBeGreaterThan(0));
   expect(existsSync(mark)).toBe(true);
   stream.cancel("injected");
   await stream.ended("injected");

@@ -18,9 +18,9 @@ import { GRANT_TYPE } from "../../lib/sign/payload-types.ts";
 import { loadCatalogue } from "../../lib/toolschema/catalogue-file.ts";
 import { createDeviceAgent, type DeviceAgent } from "../../services/device-agent/service.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
-import { eventually } from "../../services/policy/testing/test-policy.ts";
 import type { DeviceOpener } from "../../services/registry/devices/device-link.ts";
 import { createRegistry } from "../../services/registry/service.ts";
+import { eventually } from "../helpers/eventually.ts";
 
 const HOUR = 3_600_000;
 const logger = createLogger({ service: "test", level: "silent" });

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
@@ -10,6 +10,7 @@ import { createTokenFile } from "../../lib/auth/token-file.ts";
 import { approveCall } from "../helpers/approvals.ts";
 import { openCallStream, printedIn } from "../helpers/call-stream.ts";
 import { type Caller, callerOf } from "../helpers/clients.ts";
+import { eventually } from "../helpers/eventually.ts";
 import { freePorts } from "../helpers/free-port.ts";
 import { startNatsServer } from "../helpers/nats-server.ts";
 import { type PostgresServer, startPostgresServer } from "../helpers/postgres-server.ts";
@@ -84,17 +85,15 @@ beforeEach(() => {
   mark = join(work, callId);
 });
 
-const WAIT = { timeout: 60_000, interval: 50 };
-
 /** The call's end as the second replica tells it. */
 function ended(): Promise<Call> {
-  return vi.waitFor(async () => {
+  return eventually(async () => {
     const { call } = await operators[1].registry.getCall({ callId });
     if (call === undefined || call.state < CallState.SUCCEEDED || call.state > CallState.UNKNOWN) {
       throw new Error(`${callId} has not ended`);
     }
     return call;
-  }, WAIT);
+  });
 }
 
 /** What the audit log has about the call. */
@@ -111,13 +110,13 @@ test("a call that runs when its replica is killed is told with its true end by a
   const waiting = operators[1].registry.callTool({ tool: "exec", params: { argv: ["bash", "-c", script] }, callId });
   await first.kill();
   await expect(stream.end()).rejects.toThrow();
-  await vi.waitFor(() => expect(second.log.some((line) => line.includes("taking over"))).toBe(true), WAIT);
+  await eventually(() => expect(second.log.some((line) => line.includes("taking over"))).toBe(true));
   await rm(mark);
   const call = await ended();
   expect(call).toMatchObject({ state: CallState.SUCCEEDED, output: { stdout: "started\nended\n" } });
   expect((await waiting).call).toMatchObject({ state: CallState.SUCCEEDED });
   expect(await readFile(`${mark}.runs`, "utf8")).toBe("run\n");
-  await vi.waitFor(async () => expect(await recorded()).toEqual(["decided", "outcome"]), WAIT);
+  await eventually(async () => expect(await recorded()).toEqual(["decided", "outcome"]));
   await first.start();
 });
 
@@ -173,9 +172,6 @@ test("calls that were open while the database was killed and started again end t
   expect(call.state === CallState.UNKNOWN ? call.error?.reason : undefined).not.toBe(ErrorReason.INTERNAL);
   expect(await readFile(`${mark}.runs`, "utf8")).toBe("run\n");
   await over;
-  const after = await vi.waitFor(
-    () => operators[0].registry.callTool({ tool: "exec", params: { argv: ["uname"] } }),
-    WAIT,
-  );
+  const after = await eventually(() => operators[0].registry.callTool({ tool: "exec", params: { argv: ["uname"] } }));
   expect(after.call?.state).toBe(CallState.SUCCEEDED);
 });

@@ -10,9 +10,9 @@ import { PolicyService } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts
 import { createTokenFile } from "../../lib/auth/token-file.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
 import { openTestLink, type TestLink } from "../../services/policy/testing/test-link.ts";
-import { eventually } from "../../services/policy/testing/test-policy.ts";
 import { verifyDatabase } from "../../services/policy/testing/test-replicas.ts";
 import { testRequest } from "../../services/policy/testing/test-requests.ts";
+import { eventually } from "../helpers/eventually.ts";
 import { freePorts } from "../helpers/free-port.ts";
 import { type PostgresServer, startPostgresServer } from "../helpers/postgres-server.ts";
 import { type ServiceProcess, startServiceProcess } from "../helpers/service-process.ts";

@@ -1,13 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { fanOutCallId } from "../../lib/ids/fan-out-call-id.ts";
 import { approveCall } from "../helpers/approvals.ts";
+import { eventually } from "../helpers/eventually.ts";
 import { type AttachedDevice, online, type Replica, type ReplicaScene, startReplicaScene } from "./fixture.ts";
-
-const WAIT = { timeout: 20_000, interval: 20 };
 
 let scene: ReplicaScene;
 let a: Replica;
@@ -23,10 +22,10 @@ beforeAll(async () => {
 afterAll(() => scene?.close());
 
 async function away(replica: Replica): Promise<void> {
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const { device } = await replica.operator.registry.getDevice({ device: "nas" });
     expect(device?.link).toBe(LinkState.OFFLINE);
-  }, WAIT);
+  });
 }
 
 const stateOf = async (replica: Replica, callId: string) =>
@@ -54,7 +53,7 @@ test("a kept call is delivered through another replica than the one that keeps i
   expect(await stateOf(b, "kept-by-c")).toBe(CallState.QUEUED);
   nas = await scene.device("nas", [b.url]);
   for (const name of ["kept-by-a", "kept-by-c"]) {
-    await vi.waitFor(async () => expect(await stateOf(b, name)).toBe(CallState.SUCCEEDED), WAIT);
+    await eventually(async () => expect(await stateOf(b, name)).toBe(CallState.SUCCEEDED));
     expect(await readFile(join(nas.work, name), "utf8")).toBe("ran\n");
   }
 });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ManifestSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
@@ -14,6 +14,7 @@ import { approveCall } from "../helpers/approvals.ts";
 import { runReeve, shellOf } from "../helpers/cli.ts";
 import { type Caller, callerOf } from "../helpers/clients.ts";
 import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
+import { eventually } from "../helpers/eventually.ts";
 import { descriptorSetOf, type Printer, startPrinter } from "../helpers/printer.ts";
 import { deviceClient } from "./one-gate.ways.ts";
 
@@ -111,7 +112,7 @@ describe("a service that a device announces", () => {
     expect(await print(agent, { text: "please" })).toMatchObject({ state: CallState.HELD });
     expect(printer.printed).toEqual([]);
     await approveCall(operator, callId);
-    await vi.waitFor(() => expect(printer.printed).toEqual([{ text: "please", copies: 0 }]), 10_000);
+    await eventually(() => expect(printer.printed).toEqual([{ text: "please", copies: 0 }]));
   });
 
   test("is not called with what its rules refuse: the field is named", async () => {
@@ -136,7 +137,7 @@ describe("a service that a device announces", () => {
 
   test("is told when a call is cancelled", async () => {
     const call = print(operator, { text: "forever" });
-    await vi.waitFor(() => expect(printer.printed).toHaveLength(1), 10_000);
+    await eventually(() => expect(printer.printed).toHaveLength(1));
     await operator.registry.cancelCall({ callId });
     expect(await call).toMatchObject({ state: CallState.CANCELLED });
     await printer.gaveUp;

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fromJson, type JsonValue, type MessageInitShape } from "@bufbuild/protobuf";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import {
@@ -17,6 +17,7 @@ import { approveCall, pendingApproval } from "../helpers/approvals.ts";
 import { runReeve, shellOf } from "../helpers/cli.ts";
 import { type Caller, callerOf } from "../helpers/clients.ts";
 import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
+import { eventually } from "../helpers/eventually.ts";
 
 let plane: ControlPlane;
 let operator: Caller;
@@ -179,7 +180,7 @@ describe("a fan-out", () => {
         if (call?.state === CallState.DISPATCHED && existsSync(mark)) left.abort();
       }
     })();
-    await vi.waitFor(() => expect(existsSync(mark)).toBe(true), { timeout: 20_000 });
+    await eventually(() => expect(existsSync(mark)).toBe(true));
     left.abort();
     await reading.catch(() => undefined);
     const third = { callId: fanOutCallId(fanOutId, ids["web-3"] ?? "") };
@@ -195,9 +196,8 @@ describe("a fan-out", () => {
     const running = run(operator, uptime({ params: { argv: ["sleep", "60"] } }));
     const callIds = ["web-1", "web-2", "web-3"].map((name) => fanOutCallId(fanOutId, ids[name] ?? ""));
     for (const callId of callIds) {
-      await vi.waitFor(
-        async () => expect((await operator.registry.getCall({ callId })).call?.state).toBe(CallState.DISPATCHED),
-        { timeout: 20_000 },
+      await eventually(async () =>
+        expect((await operator.registry.getCall({ callId })).call?.state).toBe(CallState.DISPATCHED),
       );
       await operator.registry.cancelCall({ callId });
     }
@@ -255,9 +255,8 @@ describe("with a device that is away", () => {
     expect(summary).toMatchObject({ succeeded: false, succeededCount: 2, queued: ["web-2"], failed: {} });
     const callId = fanOutCallId(fanOutId, ids["web-2"] ?? "");
     await plane.others["web-2"]?.start();
-    await vi.waitFor(
-      async () => expect((await operator.registry.getCall({ callId })).call?.state).toBe(CallState.SUCCEEDED),
-      { timeout: 20_000 },
+    await eventually(async () =>
+      expect((await operator.registry.getCall({ callId })).call?.state).toBe(CallState.SUCCEEDED),
     );
     expect((await run(operator, uptime({ queueSeconds: 600 }))).summary).toMatchObject({ succeeded: true });
     await plane.others["web-2"]?.stop();

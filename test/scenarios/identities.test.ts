@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { type Client, createClient } from "@connectrpc/connect";
 import { connect } from "nats";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { PolicyService } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
@@ -19,6 +19,7 @@ import { staticTls, type TlsSource } from "../../lib/identity/tls-source.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
 import { enrolmentFiles, readEnrolment } from "../../services/device-agent/identity/enrolment-file.ts";
 import { type Distributed, type DistributedDevice, startDistributed } from "../helpers/distributed.ts";
+import { eventually } from "../helpers/eventually.ts";
 import { type OidcProvider, startOidcProvider } from "../helpers/oidc-provider.ts";
 import { startServiceProcess } from "../helpers/service-process.ts";
 
@@ -121,7 +122,7 @@ describe("a device", () => {
     const tls = await stolenFrom(deviceNamed("third"));
     await operator.enrolments.removeDevice({ device: "third", why: "sold" });
     expect(await refusalOf(renewWith(tls))).toBe("IDENTITY_REFUSED revoked");
-    await vi.waitFor(() => expect(deviceNamed("third").process.log.join("\n")).toContain("revoked"), WAIT);
+    await eventually(() => expect(deviceNamed("third").process.log.join("\n")).toContain("revoked"));
   });
 
   test("whose state is used twice is locked, and its own stream ends", async () => {
@@ -135,11 +136,11 @@ describe("a device", () => {
     try {
       // Both dial, and one of them with a number that the other has used.
       device.way.cut();
-      await vi.waitFor(async () => {
+      await eventually(async () => {
         const { enrolments } = await operator.enrolments.listEnrolments({ state: EnrolmentState.LOCKED });
         expect(enrolments.map(({ name }) => name)).toEqual(["second"]);
-      }, WAIT);
-      await vi.waitFor(async () => expect(await linkOf("second")).toBe(LinkState.OFFLINE), WAIT);
+      });
+      await eventually(async () => expect(await linkOf("second")).toBe(LinkState.OFFLINE));
       expect(await refusalOf(renewWith(await stolenFrom(device)))).toBe("IDENTITY_REFUSED cloned");
     } finally {
       await clone.stop();
@@ -148,7 +149,7 @@ describe("a device", () => {
 
   test("that is locked comes back when it is unlocked, and the clone does not matter any more", async () => {
     await operator.enrolments.unlockDevice({ device: "second" });
-    await vi.waitFor(async () => expect(await linkOf("second")).toBe(LinkState.ONLINE), WAIT);
+    await eventually(async () => expect(await linkOf("second")).toBe(LinkState.ONLINE));
   });
 });
 
@@ -231,11 +232,7 @@ test("a message that somebody inside the bus made up is refused as forged, by ev
   await intruder.flush();
   await intruder.close();
   for (const { log } of many.registries)
-    await vi.waitFor(
-      () => expect(log.filter((line) => line.includes('"why":"forged"')).length).toBeGreaterThan(0),
-      WAIT,
-    );
+    await eventually(() => expect(log.filter((line) => line.includes('"why":"forged"')).length).toBeGreaterThan(0));
 });
 
 /** How long to wait for what other processes do. */
-const WAIT = { timeout: 30_000, interval: 50 };

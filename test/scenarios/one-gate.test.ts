@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type DescService, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { Command } from "commander";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { commandList } from "../../cli/command-list.ts";
 import { processWorld } from "../../cli/world.ts";
 import { ServerReflection } from "../../gen/ts/grpc/reflection/v1/reflection_pb.ts";
@@ -26,6 +26,7 @@ import { repositoryRoot } from "../../scripts/repository-root.ts";
 import { approveCall } from "../helpers/approvals.ts";
 import { type Caller, callerOf } from "../helpers/clients.ts";
 import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
+import { eventually } from "../helpers/eventually.ts";
 import { type AskedCall, askPolicy, startOf } from "../helpers/policy-grant.ts";
 import {
   COMMANDS,
@@ -321,14 +322,11 @@ async function servicesAt(baseUrl: string): Promise<string[]> {
 
 /** A call's records, once there are as many as there have to be. */
 function recordsOf(id: string, atLeast: number): Promise<AuditRecord[]> {
-  return vi.waitFor(
-    async () => {
-      const { entries } = await operator.audit.listRecords({ callId: id });
-      expect(entries.length).toBeGreaterThanOrEqual(atLeast);
-      return entries.flatMap(({ record }) => record ?? []);
-    },
-    { timeout: 30_000, interval: 20 },
-  );
+  return eventually(async () => {
+    const { entries } = await operator.audit.listRecords({ callId: id });
+    expect(entries.length).toBeGreaterThanOrEqual(atLeast);
+    return entries.flatMap(({ record }) => record ?? []);
+  });
 }
 
 function grantIn(record: AuditRecord | undefined): string {

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Decided } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
@@ -17,6 +17,7 @@ import { approveCall, pendingApproval } from "../helpers/approvals.ts";
 import { runReeve, shellOf } from "../helpers/cli.ts";
 import { type Caller, callerOf } from "../helpers/clients.ts";
 import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
+import { eventually } from "../helpers/eventually.ts";
 
 const RULES = `version: 1
 rules:
@@ -174,7 +175,7 @@ test("a kept call that runs while its registry dies is told with its true end, w
   await deviceIs(LinkState.ONLINE);
   const argv = ["sh", "-c", `echo ran >> ${mark}; while [ -e ${mark} ]; do sleep 0.02; done; echo done`];
   await operator.registry.callTool({ ...wish(), params: { argv }, noWait: true });
-  await vi.waitFor(() => expect(existsSync(mark)).toBe(true), { timeout: 20_000 });
+  await eventually(() => expect(existsSync(mark)).toBe(true));
   await plane.registry.kill();
   await changeRules(`${RULES}  - { id: frozen, effect: deny, tools: [exec], message: Nothing runs now. }\n`);
   await plane.registry.start();
@@ -187,7 +188,7 @@ test("a kept call is denied, on record, where the token that asked for it is gon
   const tokens = createTokenFile(join(plane.folder, "tokens.json"));
   const { token, entry } = tokens.issueToken({ name: "gone soon", roles: [Role.OPERATOR] });
   // Whoever checks tokens looks at the file once a second.
-  const { call: kept } = await vi.waitFor(() => callerOf(plane, token).registry.callTool(wish()), { timeout: 20_000 });
+  const { call: kept } = await eventually(() => callerOf(plane, token).registry.callTool(wish()));
   expect(kept).toMatchObject({ state: CallState.QUEUED, principalId: entry.id });
   tokens.revokeToken(entry.id);
   await plane.device.start();
@@ -245,10 +246,7 @@ const wish = () => ({
 });
 
 async function deviceIs(link: LinkState): Promise<void> {
-  await vi.waitFor(
-    async () => expect((await operator.registry.getDevice({ device: "this" })).device?.link).toBe(link),
-    { timeout: 20_000, interval: 20 },
-  );
+  await eventually(async () => expect((await operator.registry.getDevice({ device: "this" })).device?.link).toBe(link));
 }
 
 /** Leaves the call as a registry does that dies after it was permitted, and before its device was reached. */
@@ -272,14 +270,14 @@ async function approvedWhileAway() {
   await agent.registry.callTool({ ...wish(), noWait: true });
   const approval = await pendingApproval(operator, callId);
   await approveCall(operator, callId);
-  await vi.waitFor(async () => expect((await call()).state).toBe(CallState.QUEUED), { timeout: 20_000 });
+  await eventually(async () => expect((await call()).state).toBe(CallState.QUEUED));
   return approval;
 }
 
 async function changeRules(text: string): Promise<void> {
   await writeFile(policyFile, text);
   const isInForce = async () => expect((await operator.policy.getPolicy({})).text).toBe(text);
-  await vi.waitFor(isInForce, { timeout: 20_000 });
+  await eventually(isInForce);
 }
 
 async function call(): Promise<Call> {
@@ -289,23 +287,17 @@ async function call(): Promise<Call> {
 }
 
 function ended(): Promise<Call> {
-  return vi.waitFor(
-    async () => {
-      const found = await call();
-      if (!isEnd(found.state)) throw new Error(`it is in state ${found.state}`);
-      return found;
-    },
-    { timeout: 30_000, interval: 20 },
-  );
+  return eventually(async () => {
+    const found = await call();
+    if (!isEnd(found.state)) throw new Error(`it is in state ${found.state}`);
+    return found;
+  });
 }
 
 function recordsOf(atLeast: number) {
-  return vi.waitFor(
-    async () => {
-      const { entries } = await operator.audit.listRecords({ callId });
-      expect(entries.length).toBeGreaterThanOrEqual(atLeast);
-      return entries.flatMap(({ record }) => record ?? []);
-    },
-    { timeout: 20_000, interval: 20 },
-  );
+  return eventually(async () => {
+    const { entries } = await operator.audit.listRecords({ callId });
+    expect(entries.length).toBeGreaterThanOrEqual(atLeast);
+    return entries.flatMap(({ record }) => record ?? []);
+  });
 }

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
@@ -10,6 +10,7 @@ import { approveCall, pendingApproval } from "../helpers/approvals.ts";
 import { openCallStream, printedIn } from "../helpers/call-stream.ts";
 import { type Caller, callerOf } from "../helpers/clients.ts";
 import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
+import { eventually } from "../helpers/eventually.ts";
 
 let plane: ControlPlane;
 let operator: Caller;
@@ -116,10 +117,10 @@ test("the end of a call that ran while policy was gone gets into the log when it
   expect((await stream.ended(callId)).state).toBe(CallState.SUCCEEDED);
   await stream.end();
   await plane.policy.start();
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const { entries } = await operator.audit.listRecords({ callId });
     expect(entries.map(({ record }) => record?.event.case)).toEqual(["decided", "outcome"]);
-  }, LONG_WAIT);
+  });
 });
 
 test("a call for a device that is gone fails without having run, and the device's absence shows", async () => {
@@ -129,16 +130,14 @@ test("a call for a device that is gone fails without having run, and the device'
   const { device } = await operator.registry.getDevice({ device: "this" });
   expect(device?.link).toBe(LinkState.OFFLINE);
   await plane.device.start();
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const now = await operator.registry.getDevice({ device: "this" });
     expect(now.device?.link).toBe(LinkState.ONLINE);
-  }, LONG_WAIT);
+  });
   const after = await operator.registry.callTool({ tool: "exec", params: { argv: ["uname"] } });
   expect(after.call?.state).toBe(CallState.SUCCEEDED);
   expect(existsSync(mark)).toBe(false);
 });
-
-const LONG_WAIT = { timeout: 60_000, interval: 50 };
 
 /** A call of the agent that would make the mark, and waits for a person. */
 async function hold(): Promise<void> {
@@ -147,9 +146,9 @@ async function hold(): Promise<void> {
 
 /** The call when it has ended, asked for until the registry answers. */
 function ended(): Promise<Call> {
-  return vi.waitFor(async () => {
+  return eventually(async () => {
     const { call } = await operator.registry.getCall({ callId });
     if (call === undefined || !isEnd(call.state)) throw new Error(`${callId} has not ended`);
     return call;
-  }, LONG_WAIT);
+  });
 }

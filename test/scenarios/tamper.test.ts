@@ -1,7 +1,7 @@
 import { copyFile, cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { generateSigningKey } from "../../lib/sign/keys.ts";
 import { formatVkey, noteKeyOf, parseVkey } from "../../lib/sign/note.ts";
 import { openSqlite, type SqliteHandle } from "../../lib/store/sqlite-handle.ts";
@@ -9,6 +9,7 @@ import { approveCall } from "../helpers/approvals.ts";
 import { type CliResult, runReeve } from "../helpers/cli.ts";
 import { callerOf } from "../helpers/clients.ts";
 import { startControlPlane } from "../helpers/control-plane.ts";
+import { eventually } from "../helpers/eventually.ts";
 
 /** A log that real calls have left, in the state folder of a policy service that has ended. */
 let folder: string;
@@ -34,12 +35,12 @@ beforeAll(async () => {
   await approveCall(operator, "held");
   await held;
   // One for the policy, two for each call, and two more for the one that was held.
-  await vi.waitFor(async () => expect(await records()).toBe(13), { timeout: 30_000 });
+  await eventually(async () => expect(await records()).toBe(13));
   const { proof } = await operator.audit.getInclusionProof({ index: 12n });
   earlier = Number(proof?.checkpoint?.size);
   await agent.registry.callTool({ tool: "fs.read", params: { path: "/etc/shadow" } });
   await operator.registry.callTool({ tool: "exec", params: { argv: ["uname"] } });
-  await vi.waitFor(async () => expect(await records()).toBe(16), { timeout: 30_000 });
+  await eventually(async () => expect(await records()).toBe(16));
   const newest = await operator.audit.getInclusionProof({ index: 15n });
   witness = join(folder, "witness.txt");
   await writeFile(witness, newest.proof?.checkpoint?.note ?? "");

@@ -1,5 +1,6 @@
 import { expect, it, vi } from "vitest";
 import { createInProcessBus } from "../../../lib/events/in-process-bus.ts";
+import { eventually } from "../../../test/helpers/eventually.ts";
 import { approvalRequested } from "../events.ts";
 import { hearReplicas } from "./hear-replicas.ts";
 
@@ -10,7 +11,7 @@ it("looks when a replica says on the bus that there is news, until it is stopped
   const look = vi.fn();
   const stop = await hearReplicas(bus, { look }, (error) => expect.fail(String(error)));
   await bus.publish([event]);
-  await vi.waitFor(() => expect(look).toHaveBeenCalledOnce());
+  await eventually(() => expect(look).toHaveBeenCalledOnce());
   await stop();
   await bus.close();
 });

@@ -1,24 +1,18 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { toBinary } from "@bufbuild/protobuf";
-import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Decision, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { KeyRole } from "../../../gen/ts/reeve/policy/v1/key_service_pb.ts";
 import { reasonOf } from "../../../lib/fault/fault.ts";
+import { eventually } from "../../../test/helpers/eventually.ts";
 import { openLogFile } from "../audit/log-source.ts";
 import { verifyLog } from "../audit/verify.ts";
 import { runSql } from "../testing/run-sql.ts";
 import { approve, awaitDecision, endCall, events, hold } from "../testing/test-approvals.ts";
-import {
-  eventually,
-  OPERATOR,
-  removeTestFolders,
-  startTestPolicy,
-  type TestPolicy,
-  testFolder,
-} from "../testing/test-policy.ts";
+import { OPERATOR, removeTestFolders, startTestPolicy, type TestPolicy, testFolder } from "../testing/test-policy.ts";
 import { verifyDatabase } from "../testing/test-replicas.ts";
 import { testRequest } from "../testing/test-requests.ts";
 
@@ -45,7 +39,7 @@ async function start(approvals = "{ ttl: 10m, valid: 2h }") {
   const change = async (rules: readonly string[], limits = approvals) => {
     await write(rules, limits);
     const text = await readFile(policyFile, "utf8");
-    await vi.waitFor(async () => expect((await policy.policy.getPolicy({})).text).toBe(text));
+    await eventually(async () => expect((await policy.policy.getPolicy({})).text).toBe(text));
     return (await policy.policy.getPolicy({})).version;
   };
   return { policy, change };

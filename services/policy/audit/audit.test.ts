@@ -1,4 +1,4 @@
-import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
 import { leafHash } from "../../../lib/merkle/hash.ts";
@@ -6,6 +6,7 @@ import { verifyConsistency, verifyInclusion } from "../../../lib/merkle/verify.t
 import { verifyCheckpoint } from "../../../lib/sign/checkpoint.ts";
 import { type NoteKey, parseVkey } from "../../../lib/sign/note.ts";
 import { verifyTlogProof } from "../../../lib/sign/tlog-proof.ts";
+import { eventually } from "../../../test/helpers/eventually.ts";
 import { runSql } from "../testing/run-sql.ts";
 import { removeTestFolders, startTestPolicy, type TestPolicy } from "../testing/test-policy.ts";
 import { testRequest } from "../testing/test-requests.ts";
@@ -68,7 +69,7 @@ describe("checkpoints", () => {
     const policy = await startTestPolicy({ checkpointDelayMs: 1 });
     running.push(policy);
     await ping(policy, 3);
-    await vi.waitFor(async () => expect((await policy.audit.getCheckpoint({})).checkpoint?.size).toBe(4n));
+    await eventually(async () => expect((await policy.audit.getCheckpoint({})).checkpoint?.size).toBe(4n));
     const { checkpoint, verifierKey } = await policy.audit.getCheckpoint({});
     expect(verifierKey).toBe(policy.service.checkpointKey);
     expect(verifyCheckpoint(checkpoint?.note ?? "", keyOf(policy))).toMatchObject({

@@ -10,12 +10,13 @@ import { createKeyFile } from "../../../lib/sign/key-file.ts";
 import { openKeyringVersion } from "../../../lib/sign/keyring.ts";
 import { createKeyring, generateSigningKey } from "../../../lib/sign/keys.ts";
 import { GRANT_TYPE } from "../../../lib/sign/payload-types.ts";
+import { eventually } from "../../../test/helpers/eventually.ts";
 import { type PostgresServer, startPostgresServer } from "../../../test/helpers/postgres-server.ts";
 import { openLogFile } from "../audit/log-source.ts";
 import { verifyLog } from "../audit/verify.ts";
 import { runSql } from "../testing/run-sql.ts";
 import { openTestLink } from "../testing/test-link.ts";
-import { eventually, removeTestFolders, startTestPolicy, type TestPolicy, testFolder } from "../testing/test-policy.ts";
+import { removeTestFolders, startTestPolicy, type TestPolicy, testFolder } from "../testing/test-policy.ts";
 import { startReplica, verifyDatabase } from "../testing/test-replicas.ts";
 import { testRequest } from "../testing/test-requests.ts";
 

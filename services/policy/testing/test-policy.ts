@@ -2,7 +2,6 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Client, createClient } from "@connectrpc/connect";
-import { vi } from "vitest";
 import { AuditService } from "../../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
 import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ApprovalService } from "../../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
@@ -91,11 +90,6 @@ export async function startTestPolicy(
 
 function principal(id: string, role: Role): Principal {
   return { id, kind: role === Role.AGENT ? "agent" : "operator", roles: [role], name: id };
-}
-
-/** Resolves when the check holds; a busy machine may take its time. */
-export function eventually<T>(check: () => T | Promise<T>): Promise<T> {
-  return vi.waitFor(check, { timeout: 15_000, interval: 25 });
 }
 
 const folders: string[] = [];

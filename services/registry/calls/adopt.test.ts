@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { createLogger } from "../../../lib/log/log.ts";
+import { eventually } from "../../../test/helpers/eventually.ts";
 import type { Membership } from "../replicas/membership.ts";
 import { createAdopter } from "./adopt.ts";
 import type { Leadership } from "./leadership.ts";
@@ -83,7 +84,7 @@ test("takes up what it has lost hold of itself, and cancels what somebody wants 
   const { adopter, takenUp, led } = scene([], { own: ["held", "lost"], everyMs: 1 });
   const held = createLiveCall(create(CallSchema, { id: "held" }), new Uint8Array(), undefined);
   led.set("held", held);
-  await vi.waitFor(() => expect(takenUp).toContain("lost"));
+  await eventually(() => expect(takenUp).toContain("lost"));
   await adopter.close();
   expect(new Set(takenUp)).toEqual(new Set(["lost"]));
   expect(held.cancelled.signal.aborted).toBe(true);

@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { createLogger } from "../../../lib/log/log.ts";
+import { eventually } from "../../../test/helpers/eventually.ts";
 import { type CallFollower, createCallFollower, type FollowOptions } from "./follow.ts";
 import { callEvent, type OpenCall, type Watcher } from "./live-call.ts";
 
@@ -46,7 +47,7 @@ function scene(options: Partial<FollowOptions> = {}) {
 
 /** The one who is asked, once somebody asks. */
 async function leaderOf({ asked }: ReturnType<typeof scene>) {
-  return vi.waitFor(() => {
+  return eventually(() => {
     const last = asked.at(-1);
     if (last === undefined) throw new Error("nobody asks");
     return last;
@@ -113,7 +114,7 @@ test("those who watch see changes in the database where nobody can be asked", as
   const open = one.find();
   const seen = statesOf(open);
   one.stored.state = CallState.HELD;
-  await vi.waitFor(() => expect(seen).toEqual([CallState.HELD]));
+  await eventually(() => expect(seen).toEqual([CallState.HELD]));
   one.stored.state = CallState.CANCELLED;
   await open.ended;
   expect(seen).toEqual([CallState.HELD, CallState.CANCELLED]);

@@ -13,6 +13,7 @@ import {
   StartSchema,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { createBatchQueue } from "../../../lib/link/batch-queue.ts";
+import { eventually } from "../../../test/helpers/eventually.ts";
 import { createDeviceLink, type DeviceLink, type DeviceOpener } from "./device-link.ts";
 
 /** A device that says what it is told to. */
@@ -76,7 +77,7 @@ test("answers everybody who asks for the same call", async () => {
   const first = link.start(start("c"), () => printed.push("first"));
   const second = link.start(start("c"), () => printed.push("second"));
   const third = link.settle(create(SettleSchema, { callId: "c" }), () => printed.push("third"));
-  await vi.waitFor(() => expect(kinds(device)).toEqual(["start", "start", "settle"]));
+  await eventually(() => expect(kinds(device)).toEqual(["start", "start", "settle"]));
   device.say({ case: "output", value: output("c") });
   device.say({ case: "finished", value: finished("c") });
   for (const end of await Promise.all([first, second, third])) expect(end).toMatchObject({ kind: "finished" });
@@ -89,12 +90,12 @@ test("one who gives up leaves the others waiting", async () => {
   const link = await linkTo(device, { lostMs: 10 });
   const impatient = link.start(start("c"), () => undefined);
   const patient = link.settle(create(SettleSchema, { callId: "c" }));
-  await vi.waitFor(() => expect(kinds(device)).toHaveLength(2));
+  await eventually(() => expect(kinds(device)).toHaveLength(2));
   const back = Promise.withResolvers<void>();
   device.hangUp(back.promise);
   expect(await impatient).toEqual({ kind: "lost" });
   back.resolve();
-  await vi.waitFor(() => expect(kinds(device)).toHaveLength(3));
+  await eventually(() => expect(kinds(device)).toHaveLength(3));
   device.say({ case: "finished", value: finished("c") });
   expect(await patient).toMatchObject({ kind: "finished" });
 });
@@ -105,7 +106,7 @@ test("a call that is cancelled before it was sent never is, and one that may hav
   const link = await linkTo(device, { onDown: gone.resolve });
   const back = Promise.withResolvers<void>();
   const sent = link.start(start("sent"), () => undefined);
-  await vi.waitFor(() => expect(kinds(device)).toEqual(["start"]));
+  await eventually(() => expect(kinds(device)).toEqual(["start"]));
   device.hangUp(back.promise);
   await gone.promise;
   const settled = link.settle(create(SettleSchema, { callId: "old" }));
@@ -113,7 +114,7 @@ test("a call that is cancelled before it was sent never is, and one that may hav
   for (const callId of ["sent", "old", "unsent"]) link.cancel(callId);
   expect(await unsent).toEqual({ kind: "cancelled" });
   back.resolve();
-  await vi.waitFor(() => expect(kinds(device)).toEqual(["start", "start", "cancel", "settle", "cancel"]));
+  await eventually(() => expect(kinds(device)).toEqual(["start", "start", "cancel", "settle", "cancel"]));
   for (const callId of ["sent", "old"]) device.say({ case: "finished", value: finished(callId) });
   for (const end of await Promise.all([sent, settled])) expect(end).toMatchObject({ kind: "finished" });
   expect(link.busy).toBe(false);
@@ -124,11 +125,11 @@ test("a device that says Hello again is hung up on, and its word does not count"
   const downs = vi.fn();
   const link = await linkTo(device, { onDown: downs });
   const ended = link.start(start("c"), () => undefined);
-  await vi.waitFor(() => expect(kinds(device)).toEqual(["start"]));
+  await eventually(() => expect(kinds(device)).toEqual(["start"]));
   device.say({ case: "hello", value: create(HelloSchema, { attachCount: 7n }) });
-  await vi.waitFor(() => expect(downs).toHaveBeenCalledOnce());
+  await eventually(() => expect(downs).toHaveBeenCalledOnce());
   // On a stream of its own it is as good as any other.
-  await vi.waitFor(() => expect(kinds(device)).toEqual(["start", "start"]));
+  await eventually(() => expect(kinds(device)).toEqual(["start", "start"]));
   device.say({ case: "finished", value: finished("c") });
   expect(await ended).toMatchObject({ kind: "finished" });
 });
@@ -186,20 +187,20 @@ test("another replica uses the same link: it hears of the calls it asked for, an
   const device = puppet();
   const link = await linkTo(device);
   const own = link.start(start("own"), () => undefined);
-  await vi.waitFor(() => expect(kinds(device)).toEqual(["start"]));
+  await eventually(() => expect(kinds(device)).toEqual(["start"]));
   const other = joinLink(link);
-  await vi.waitFor(() => expect(other.events.map(({ case: kind }) => kind)).toEqual(["hello"]));
+  await eventually(() => expect(other.events.map(({ case: kind }) => kind)).toEqual(["hello"]));
   other.ask({ case: "start", value: start("theirs") });
   other.ask({ case: "trust", value: { $typeName: "reeve.device.v1.Trust" } });
   other.ask({ case: "cancel", value: { $typeName: "reeve.device.v1.Cancel", callId: "theirs" } });
   // Keys are told by whoever holds the stream.
-  await vi.waitFor(() => expect(kinds(device)).toEqual(["start", "start", "cancel"]));
+  await eventually(() => expect(kinds(device)).toEqual(["start", "start", "cancel"]));
   device.say({ case: "output", value: output("own") });
   device.say({ case: "output", value: output("theirs") });
   device.say({ case: "finished", value: finished("own") });
   device.say({ case: "finished", value: finished("theirs") });
   await own;
-  await vi.waitFor(() => expect(other.events).toHaveLength(3));
+  await eventually(() => expect(other.events).toHaveLength(3));
   expect(other.events.slice(1)).toMatchObject([
     { case: "output", value: { callId: "theirs" } },
     { case: "finished", value: { callId: "theirs" } },
@@ -210,7 +211,7 @@ test("what another replica has open ends when the device goes away", async () =>
   const device = puppet();
   const link = await linkTo(device);
   const other = joinLink(link);
-  await vi.waitFor(() => expect(other.events).toHaveLength(1));
+  await eventually(() => expect(other.events).toHaveLength(1));
   device.hangUp();
   await expect(other.over).rejects.toThrow("not linked");
 });
@@ -225,7 +226,7 @@ test("live output that another replica does not take in time is left out, and it
   const stream = link.share(wire, new AbortController().signal)[Symbol.asyncIterator]();
   await stream.next();
   requests.push({ $typeName: "reeve.device.v1.Command", command: { case: "start", value: start("c") } });
-  await vi.waitFor(() => expect(kinds(device)).toEqual(["start"]));
+  await eventually(() => expect(kinds(device)).toEqual(["start"]));
   const chunk = create(OutputSchema, { callId: "c", data: new Uint8Array(64 * 1024) });
   for (let i = 0; i < 80; i++) device.say({ case: "output", value: chunk });
   // Said on the same stream after all of the above.

@@ -5,6 +5,7 @@ import { StartSchema } from "../../../gen/ts/reeve/device/v1/device_agent_servic
 import { identityRefused } from "../../../lib/auth/peer.ts";
 import { fault, reasonOf } from "../../../lib/fault/fault.ts";
 import { openDatabase } from "../../../lib/store/database.ts";
+import { eventually } from "../../../test/helpers/eventually.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";
 import { recheckDevice } from "./device-changes.ts";
 import {
@@ -26,7 +27,6 @@ async function fleetWith(options: TestFleetOptions = {}): Promise<TestFleet> {
   return one;
 }
 
-const WAIT = { timeout: 5000, interval: 10 };
 const locked = (id: string): Error => fault(ErrorReason.DEVICE_LOCKED, { device: id, why: "lost" });
 const isOnline = ({ directory }: TestFleet, { id }: { id: string }) => directory.byId(id)?.online === true;
 
@@ -38,12 +38,12 @@ test.each(["later", "in its first frame"])(
     const changed = device.hello(1n, { role: "prod" });
     const stream = device.attach(scene.streams, device.hello(1n), ...(when === "later" ? [] : [changed]));
     if (when === "later") {
-      await vi.waitFor(() => expect(isOnline(scene, device)).toBe(true), WAIT);
+      await eventually(() => expect(isOnline(scene, device)).toBe(true));
       stream.say(changed);
     }
     expect(reasonOf(await stream.over)).toBe(ErrorReason.INVALID_INPUT);
     expect(scene.directory.byId(device.id)?.labels ?? {}).not.toEqual({ role: "prod" });
-    await vi.waitFor(() => expect(isOnline(scene, device)).toBe(false), WAIT);
+    await eventually(() => expect(isOnline(scene, device)).toBe(false));
   },
 );
 
@@ -54,7 +54,7 @@ test("a count of dials that no number holds is refused, and freezes nobody else"
   expect(reasonOf(refused)).toBe(ErrorReason.INVALID_INPUT);
   await scene.fleet.catchUp();
   good.attach(scene.streams, good.hello(1n));
-  await vi.waitFor(() => expect(isOnline(scene, good)).toBe(true), WAIT);
+  await eventually(() => expect(isOnline(scene, good)).toBe(true));
 });
 
 describe("a device that is shut out", () => {
@@ -73,7 +73,7 @@ describe("a device that is shut out", () => {
     });
     const device = shownDevice();
     const before = device.attach(scene.streams, device.hello(1n));
-    await vi.waitFor(() => expect(isOnline(scene, device)).toBe(true), WAIT);
+    await eventually(() => expect(isOnline(scene, device)).toBe(true));
     before.leave();
     await before.over;
     actNow = true;
@@ -111,7 +111,7 @@ describe("a device that is shut out", () => {
     const [lost, kept] = [shownDevice("lost"), shownDevice("kept")];
     const stream = lost.attach(scene.streams, lost.hello(1n));
     kept.attach(scene.streams, kept.hello(1n));
-    await vi.waitFor(() => expect([isOnline(scene, lost), isOnline(scene, kept)]).toEqual([true, true]), WAIT);
+    await eventually(() => expect([isOnline(scene, lost), isOnline(scene, kept)]).toEqual([true, true]));
     out.add(lost.id);
     expect(reasonOf(await stream.over)).toBe(ErrorReason.DEVICE_LOCKED);
     expect(isOnline(scene, kept)).toBe(true);
@@ -125,7 +125,7 @@ describe("a device that is shut out", () => {
     const scene = await fleetWith({ welcome: { mayAttach } });
     const device = shownDevice();
     const stream = device.attach(scene.streams, device.hello(1n));
-    await vi.waitFor(() => expect(isOnline(scene, device)).toBe(true), WAIT);
+    await eventually(() => expect(isOnline(scene, device)).toBe(true));
     out.add(device.id);
     await scene.db.transaction().execute((trx) => recheckDevice(trx, device.id));
     expect(reasonOf(await stream.over)).toBe(ErrorReason.DEVICE_LOCKED);
@@ -135,13 +135,13 @@ describe("a device that is shut out", () => {
     const scene = await fleetWith();
     const device = shownDevice();
     const stream = device.attach(scene.streams, device.hello(1n));
-    await vi.waitFor(() => expect(isOnline(scene, device)).toBe(true), WAIT);
+    await eventually(() => expect(isOnline(scene, device)).toBe(true));
     const link = scene.fleet.link(device.id);
     const sent = link?.start(create(StartSchema, { callId: "sent" }), () => undefined);
-    await vi.waitFor(() => expect(stream.commands).toHaveLength(1), WAIT);
+    await eventually(() => expect(stream.commands).toHaveLength(1));
     stream.leave();
     await stream.over;
-    await vi.waitFor(() => expect(isOnline(scene, device)).toBe(false), WAIT);
+    await eventually(() => expect(isOnline(scene, device)).toBe(false));
     const unsent = link?.start(create(StartSchema, { callId: "unsent" }), () => undefined);
     await scene.fleet.forget(device.id);
     expect(await Promise.all([sent, unsent])).toEqual([{ kind: "lost" }, { kind: "offline" }]);
@@ -151,14 +151,14 @@ describe("a device that is shut out", () => {
     const scene = await fleetWith();
     const [before, after] = [shownDevice(), shownDevice()];
     const stream = before.attach(scene.streams, before.hello(1n));
-    await vi.waitFor(() => expect(isOnline(scene, before)).toBe(true), WAIT);
+    await eventually(() => expect(isOnline(scene, before)).toBe(true));
     const ended = scene.fleet.link(before.id)?.start(create(StartSchema, { callId: "c" }), () => undefined);
-    await vi.waitFor(() => expect(stream.commands).toHaveLength(1), WAIT);
+    await eventually(() => expect(stream.commands).toHaveLength(1));
     // Both changes before this replica looks again.
     await scene.db.updateTable("devices").set({ removed: 1 }).execute();
     const next = after.attach(scene.streams, after.hello(1n));
     expect(await ended).toEqual({ kind: "lost" });
-    await vi.waitFor(() => expect(isOnline(scene, after)).toBe(true), WAIT);
+    await eventually(() => expect(isOnline(scene, after)).toBe(true));
     expect(next.commands).toEqual([]);
     expect(scene.directory.byId(before.id)).toBeUndefined();
   });
@@ -169,7 +169,7 @@ describe("a dial with a number that was used before", () => {
     const scene = await fleetWith({ welcome: { onCloned } });
     const device = shownDevice();
     const stream = device.attach(scene.streams, device.hello(6n));
-    await vi.waitFor(() => expect(isOnline(scene, device)).toBe(true), WAIT);
+    await eventually(() => expect(isOnline(scene, device)).toBe(true));
     return { scene, device, stream };
   }
 
@@ -181,10 +181,10 @@ describe("a dial with a number that was used before", () => {
     const scene = await fleetWith({ welcome: { onCloned, mayAttach } });
     const device = shownDevice();
     const givenUp = device.attach(scene.streams, device.hello(5n));
-    await vi.waitFor(() => expect(asked).toBe(1), WAIT);
+    await eventually(() => expect(asked).toBe(1));
     givenUp.leave();
     const stream = device.attach(scene.streams, device.hello(6n));
-    await vi.waitFor(() => expect(isOnline(scene, device)).toBe(true), WAIT);
+    await eventually(() => expect(isOnline(scene, device)).toBe(true));
     slow.resolve();
     await givenUp.over;
     await scene.fleet.catchUp();
@@ -200,9 +200,9 @@ describe("a dial with a number that was used before", () => {
     const scene = await fleetWith({ welcome: { mayAttach } });
     const device = shownDevice();
     const stream = device.attach(scene.streams, device.hello(6n));
-    await vi.waitFor(() => expect(asked).toBe(2), WAIT);
+    await eventually(() => expect(asked).toBe(2));
     const givenUp = device.attach(scene.streams, device.hello(7n));
-    await vi.waitFor(() => expect(asked).toBe(3), WAIT);
+    await eventually(() => expect(asked).toBe(3));
     givenUp.leave();
     await givenUp.over;
     slow.resolve();
@@ -225,9 +225,9 @@ describe("a dial with a number that was used before", () => {
     ];
     const device = shownDevice();
     const early = device.attach(one.streams, device.hello(5n));
-    await vi.waitFor(() => expect(asked).toBe(1), WAIT);
+    await eventually(() => expect(asked).toBe(1));
     device.attach(other.streams, device.hello(6n));
-    await vi.waitFor(() => expect(isOnline(other, device)).toBe(true), WAIT);
+    await eventually(() => expect(isOnline(other, device)).toBe(true));
     slow.resolve();
     expect(reasonOf(await early.over)).toBe(ErrorReason.NOT_READY);
     expect(onCloned).not.toHaveBeenCalled();
@@ -290,7 +290,7 @@ describe("a device that is dialled", () => {
     await scene.fleet.settled(5000);
     const back = Promise.withResolvers<void>();
     dialled.hangUp(back.promise);
-    await vi.waitFor(() => expect(isOnline(scene, device)).toBe(false), WAIT);
+    await eventually(() => expect(isOnline(scene, device)).toBe(false));
     out.add(device.id);
     const ended = scene.fleet.link(device.id)?.start(create(StartSchema, { callId: "c" }), () => undefined);
     back.resolve();
@@ -298,7 +298,7 @@ describe("a device that is dialled", () => {
     expect(dialled.commands).toEqual([]);
     out.delete(device.id);
     await scene.fleet.recheck(device.id);
-    await vi.waitFor(() => expect(isOnline(scene, device)).toBe(true), WAIT);
+    await eventually(() => expect(isOnline(scene, device)).toBe(true));
   }, 15_000);
 
   test("is refused at its first dial, and dialled again only when it is welcome", async () => {
@@ -313,7 +313,7 @@ describe("a device that is dialled", () => {
     await scene.fleet.settled(5000);
     expect([dialled.dials, scene.fleet.linkedHere]).toEqual([1, 0]);
     out.clear();
-    await vi.waitFor(() => expect(scene.fleet.linkedHere).toBe(1), WAIT);
+    await eventually(() => expect(scene.fleet.linkedHere).toBe(1));
     expect(dialled.dials).toBe(2);
   });
 
@@ -325,7 +325,7 @@ describe("a device that is dialled", () => {
       if (failures++ === 0) throw new Error("the database is away");
     };
     const scene = await fleetWith({ welcome: { mayAttach }, openers: new Map([["direct", dialled.opener]]) });
-    await vi.waitFor(() => expect(scene.fleet.linkedHere).toBe(1), WAIT);
+    await eventually(() => expect(scene.fleet.linkedHere).toBe(1));
   });
 
   test("keeps its stream while nobody can say whether it is still welcome", async () => {
@@ -338,11 +338,11 @@ describe("a device that is dialled", () => {
       if (isAway) throw new Error("the database is away");
     };
     const scene = await fleetWith({ welcome: { mayAttach }, openers: new Map([["direct", dialled.opener]]) });
-    await vi.waitFor(() => expect(isOnline(scene, device)).toBe(true), WAIT);
+    await eventually(() => expect(isOnline(scene, device)).toBe(true));
     isAway = true;
     const before = asked;
     await scene.fleet.recheck(device.id);
-    await vi.waitFor(() => expect(asked).toBeGreaterThan(before + 1), WAIT);
+    await eventually(() => expect(asked).toBeGreaterThan(before + 1));
     expect([dialled.dials, isOnline(scene, device)]).toEqual([1, true]);
   });
 });

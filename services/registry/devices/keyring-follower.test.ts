@@ -2,6 +2,7 @@ import { expect, it, vi } from "vitest";
 import { signKeyring } from "../../../lib/sign/keyring.ts";
 import { generateSigningKey } from "../../../lib/sign/keys.ts";
 import { GRANT_TYPE } from "../../../lib/sign/payload-types.ts";
+import { eventually } from "../../../test/helpers/eventually.ts";
 import { followKeyring } from "./keyring-follower.ts";
 
 const key = generateSigningKey();
@@ -28,13 +29,13 @@ it("knows nothing until policy has said something, then all that brings a device
   follower.onChange(changed);
   expect([follower.version, follower.trustFor(0n)]).toEqual([0n, []]);
   asked[0]?.answer.resolve(chain.slice(0, 2));
-  await vi.waitFor(() => expect(changed).toHaveBeenCalledOnce());
+  await eventually(() => expect(changed).toHaveBeenCalledOnce());
   expect(follower.version).toBe(2n);
   const commands = follower.trustFor(0n).map(({ command }) => command);
   expect(commands.map((command) => command.case === "trust" && command.value.keyring)).toEqual(chain.slice(0, 2));
   expect(follower.trustFor(1n)).toHaveLength(1);
   expect(follower.trustFor(2n)).toEqual([]);
-  await vi.waitFor(() => expect(asked.map(({ known }) => known)).toEqual([0n, 2n]));
+  await eventually(() => expect(asked.map(({ known }) => known)).toEqual([0n, 2n]));
   await follower.close();
 });
 
@@ -42,7 +43,7 @@ it("asks again after a failure, and tells of it", async () => {
   const { asked, awaitKeyring } = policy();
   const onError = vi.fn();
   const follower = followKeyring({ awaitKeyring, onError });
-  const askedAgain = (times: number) => vi.waitFor(() => expect(asked).toHaveLength(times), { timeout: 5000 });
+  const askedAgain = (times: number) => eventually(() => expect(asked).toHaveLength(times));
   asked[0]?.answer.reject(new Error("away"));
   await askedAgain(2);
   expect(onError).toHaveBeenCalledOnce();
@@ -50,7 +51,7 @@ it("asks again after a failure, and tells of it", async () => {
   await askedAgain(3);
   expect(onError).toHaveBeenCalledTimes(2);
   asked[2]?.answer.resolve(chain);
-  await vi.waitFor(() => expect(follower.version).toBe(3n));
+  await eventually(() => expect(follower.version).toBe(3n));
   await follower.close();
 });
 

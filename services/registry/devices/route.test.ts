@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { type LinkResponse, LinkResponseSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { eventually } from "../../../test/helpers/eventually.ts";
 import { createRoute, type Way } from "./route.ts";
 
 async function* nothing() {
@@ -36,7 +37,7 @@ test("waits until there is a way, and takes it at once", async () => {
   const here = openWay("here");
   way = here;
   route.update();
-  await vi.waitFor(() => expect(here.open).toBe(1));
+  await eventually(() => expect(here.open).toBe(1));
   way = undefined;
   route.update();
   expect(await travelling).toBe(1);
@@ -48,14 +49,14 @@ test("leaves a way for a better one, and stays on one that is still the best", a
   let best = old;
   const route = createRoute(() => best);
   const travelling = travel(route);
-  await vi.waitFor(() => expect(route.way?.key).toBe("old"));
+  await eventually(() => expect(route.way?.key).toBe("old"));
   route.update();
   expect(old.open).toBe(1);
   best = better;
   route.update();
   await travelling;
   const again = travel(route);
-  await vi.waitFor(() => expect(better.open).toBe(1));
+  await eventually(() => expect(better.open).toBe(1));
   expect(old.open).toBe(0);
   best = openWay("yet another");
   route.update();
@@ -73,7 +74,7 @@ test("ends when whoever asked has left, whether there is a way or not", async ()
     createRoute(() => here),
     leaving.signal,
   );
-  await vi.waitFor(() => expect(here.open).toBe(1));
+  await eventually(() => expect(here.open).toBe(1));
   leaving.abort();
   expect(await waiting).toBe(0);
   await going;

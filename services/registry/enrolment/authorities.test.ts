@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { eventually } from "../../../test/helpers/eventually.ts";
 import { type PostgresServer, startPostgresServer } from "../../../test/helpers/postgres-server.ts";
 import { peerWith, testDevice } from "./testing/test-device.ts";
 import { SERVICE_CA, type TestEnrolment, testEnrolment } from "./testing/test-enrolment.ts";
@@ -52,7 +53,7 @@ describe.each([
     expect(ids[2]).toEqual(ids[0]);
     // Whichever of them is quickest writes it down.
     const changes = () => [first, ...others].flatMap(({ records }) => records.map(({ change }) => change));
-    await vi.waitFor(() => expect(changes()).toContain("authority_rotated"));
+    await eventually(() => expect(changes()).toContain("authority_rotated"));
   });
 
   test("a certificate from one replica is taken by another, and so is a lock", async () => {
@@ -114,7 +115,7 @@ describe.each([
     const heard = vi.fn();
     second.enrolment.tls?.onChange(heard);
     const { authority } = await first.operator.rotateAuthority({});
-    await vi.waitFor(() => expect(second.enrolment.tls?.current().ca).toContain(authority?.certificate.trim()), 10_000);
+    await eventually(() => expect(second.enrolment.tls?.current().ca).toContain(authority?.certificate.trim()));
     expect(heard).toHaveBeenCalled();
     const { chain } = await enrol(second);
     expect(chainTop(chain)).toBe(authority?.certificate);

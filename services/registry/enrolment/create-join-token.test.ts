@@ -1,9 +1,10 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { EnrolmentState as State } from "../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
 import { authorityId } from "../../../lib/identity/authority.ts";
 import { formatJoinToken, parseJoinToken } from "../../../lib/identity/join-token.ts";
+import { eventually } from "../../../test/helpers/eventually.ts";
 import { refusal, sceneOf } from "./testing/scene.ts";
 import { testDevice } from "./testing/test-device.ts";
 import { SERVICE_CA, type TestEnrolment, testEnrolment } from "./testing/test-enrolment.ts";
@@ -44,7 +45,7 @@ describe("a join token", () => {
     expect(await refusal(invite())).toBe("POLICY_UNAVAILABLE");
     expect((await plane.operator.listEnrolments({})).enrolments).toEqual([]);
     plane.policy(true);
-    await vi.waitFor(async () => expect((await plane.operator.listEnrolments({})).enrolments).toHaveLength(1));
+    await eventually(async () => expect((await plane.operator.listEnrolments({})).enrolments).toHaveLength(1));
   });
 
   test.each(["rvj1", "enr-1", `enr-${"0".repeat(32)}`])("that nobody made is unknown: %s", async (id) => {

@@ -1,9 +1,10 @@
 import { X509Certificate } from "node:crypto";
 import { Code } from "@connectrpc/connect";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { EnrolmentState as State } from "../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
 import { createGroupCommit } from "../../../lib/store/group-commit.ts";
+import { eventually } from "../../../test/helpers/eventually.ts";
 import { forgetDevice, freeName, recheckDevice } from "../devices/device-changes.ts";
 import { createDeviceStore } from "../devices/device-store.ts";
 import { DIALLED } from "../devices/greet.ts";
@@ -59,7 +60,7 @@ describe("renewal", () => {
     expect(await refusal(attach(device, chain))).toBe("IDENTITY_REFUSED cloned");
     expect(await refusal(plane.enrolment.mayAttach(device.id))).toBe("IDENTITY_REFUSED cloned");
     expect(await refusal(renew(device, 6n))).toBe("IDENTITY_REFUSED cloned");
-    await vi.waitFor(() => expect(plane.records.at(-1)).toMatchObject({ change: "locked", deviceId: device.id }));
+    await eventually(() => expect(plane.records.at(-1)).toMatchObject({ change: "locked", deviceId: device.id }));
     await plane.operator.unlockDevice({ device: "web1" });
     await renew(device, 6n);
   });
@@ -125,7 +126,7 @@ describe("an operator", () => {
     expect(await refusal(attach(device, chain))).toBe("DEVICE_LOCKED stolen");
     expect(changes()).not.toContain("locked");
     plane.policy(true);
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(plane.records.at(-1)).toMatchObject({ change: "locked", why: "stolen", actor: "ann" }),
     );
     const before = plane.records.length;
@@ -142,7 +143,7 @@ describe("an operator", () => {
     expect(await refusal(plane.operator.unlockDevice({ device: device.id }))).toBe("POLICY_UNAVAILABLE");
     expect(await refusal(attach(device, chain))).toBe("DEVICE_LOCKED");
     plane.policy(true);
-    await vi.waitFor(() => attach(device, chain));
+    await eventually(() => attach(device, chain));
   });
 
   test("removes it for good: old certificates stay refused after the same machine has enrolled again", async () => {
@@ -234,7 +235,7 @@ test("what shuts a device out is written down for its streams in the same transa
   await plane.operator.lockDevice({ device: "web1" });
   expect(await row()).toMatchObject({ checks: 1, removed: 0 });
   await refusal(enrol(testDevice(), "web1", { replace: true }));
-  await vi.waitFor(async () => expect(await row()).toMatchObject({ removed: 1, replica_id: "" }));
+  await eventually(async () => expect(await row()).toMatchObject({ removed: 1, replica_id: "" }));
 });
 
 test("a device is found by its id alone, whatever others are called", async () => {

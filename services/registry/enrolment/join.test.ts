@@ -1,10 +1,11 @@
 import { X509Certificate } from "node:crypto";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { EnrolmentState as State } from "../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
 import { signJoin } from "../../../lib/identity/join-proof.ts";
 import { parseJoinToken } from "../../../lib/identity/join-token.ts";
 import { identityOf } from "../../../lib/identity/spiffe.ts";
 import { generateSigningKey } from "../../../lib/sign/keys.ts";
+import { eventually } from "../../../test/helpers/eventually.ts";
 import { refusal, sceneOf } from "./testing/scene.ts";
 import { type TestDevice, testDevice, testManifest } from "./testing/test-device.ts";
 import { GRANT_KEYS, type TestEnrolment, testEnrolment } from "./testing/test-enrolment.ts";
@@ -73,7 +74,7 @@ describe("joining", () => {
     await plane.anybody.join(await testDevice().joining(token));
     const other = testDevice();
     expect(await refusal(plane.anybody.join(await other.joining(token)))).toBe("JOIN_REFUSED used");
-    await vi.waitFor(() => expect(plane.records.at(-1)).toMatchObject({ change: "refused", deviceId: other.id }));
+    await eventually(() => expect(plane.records.at(-1)).toMatchObject({ change: "refused", deviceId: other.id }));
   });
 
   test("of two keys at once, one gets the token", async () => {
@@ -139,7 +140,7 @@ describe("joining", () => {
     expect(await refusal(plane.anybody.join(await device.joining(token, await lie(device, token))))).toBe(
       `JOIN_REFUSED ${why}`,
     );
-    await vi.waitFor(() => expect(changes()).toContain("refused"));
+    await eventually(() => expect(changes()).toContain("refused"));
     // The token is still good for the honest device.
     expect((await plane.anybody.join(await device.joining(token))).enrolment?.state).toBe(State.PENDING);
   });
@@ -148,7 +149,7 @@ describe("joining", () => {
     const { token } = await invite();
     const bad = { manifest: Buffer.from("none") };
     for (let n = 0; n < 12; n++) await refusal(plane.anybody.join(await testDevice().joining(token, bad)));
-    await vi.waitFor(() => expect(changes().filter((change) => change === "refused")).toHaveLength(10));
+    await eventually(() => expect(changes().filter((change) => change === "refused")).toHaveLength(10));
   });
 
   test("is confirmed only while the token is good", async () => {
@@ -170,7 +171,7 @@ describe("joining", () => {
     expect(await refusal(plane.enrolment.mayAttach(device.id))).toBe("IDENTITY_REFUSED revoked");
     await plane.enrolment.close();
     const other = await plane.another();
-    await vi.waitFor(() => other.enrolment.mayAttach(device.id));
+    await eventually(() => other.enrolment.mayAttach(device.id));
     expect(other.records.map(({ change }) => change)).toContain("enrolled");
     expect((await other.anybody.join(await device.joining(token))).certificateChain).not.toBe("");
     await other.close();
@@ -192,7 +193,7 @@ describe("a name", () => {
     expect(await refusal(attach(before.device, before.chain))).toBe("IDENTITY_REFUSED revoked");
     expect(await refusal(plane.enrolment.mayAttach(before.device.id))).toBe("IDENTITY_REFUSED revoked");
     await attach(after.device, after.chain);
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(plane.records.at(-1)).toMatchObject({ change: "removed", deviceId: before.device.id }),
     );
   });

@@ -1,6 +1,7 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { createLogger } from "../../../lib/log/log.ts";
 import { type Database, openDatabase } from "../../../lib/store/database.ts";
+import { eventually } from "../../../test/helpers/eventually.ts";
 import { type PostgresServer, startPostgresServer } from "../../../test/helpers/postgres-server.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";
 import { joinReplicas, type Membership } from "./membership.ts";
@@ -39,10 +40,10 @@ test("replicas see each other come and leave", async () => {
   const a = await join("rep-a");
   const b = await join("rep-b");
   expect(b.others()).toEqual(["rep-a"]);
-  await vi.waitFor(() => expect(a.others()).toEqual(["rep-b"]));
+  await eventually(() => expect(a.others()).toEqual(["rep-b"]));
   expect([a.isGone("rep-b"), a.isAlive("rep-a"), a.isGone("rep-a")]).toEqual([false, true, false]);
   await b.close();
-  await vi.waitFor(() => expect(a.isGone("rep-b")).toBe(true));
+  await eventually(() => expect(a.isGone("rep-b")).toBe(true));
   expect(a.others()).toEqual([]);
 });
 
@@ -53,29 +54,26 @@ test("one that is killed is away when its lease is over, and gone for those who 
   await leaseOf("rep-x");
   await a.look();
   expect([a.isAlive("rep-x"), a.isGone("rep-x")]).toEqual([true, false]);
-  await vi.waitFor(() => expect(a.isGone("rep-x")).toBe(true), { timeout: 5000 });
+  await eventually(() => expect(a.isGone("rep-x")).toBe(true));
   expect(a.isAlive("rep-x")).toBe(false);
   expect(changes).toEqual([["rep-x"], []]);
   // Whoever comes now cannot know whether the others had a chance.
   const late = await join("rep-late");
   expect([late.isAlive("rep-x"), late.isGone("rep-x")]).toEqual([false, false]);
-  await vi.waitFor(() => expect(late.isGone("rep-x")).toBe(true), { timeout: 5000 });
+  await eventually(() => expect(late.isGone("rep-x")).toBe(true));
 });
 
 test("nobody is gone who could not renew a lease because the database was away", async () => {
   const [a, b] = [await join("rep-a"), await join("rep-b")];
-  await vi.waitFor(() => expect(a.others()).toEqual(["rep-b"]));
+  await eventually(() => expect(a.others()).toEqual(["rep-b"]));
   await postgres.kill();
-  await vi.waitFor(() => expect(a.isAlive("rep-b")).toBe(false), { timeout: 5000 });
+  await eventually(() => expect(a.isAlive("rep-b")).toBe(false));
   const gone: boolean[] = [];
   await postgres.restart();
-  await vi.waitFor(
-    () => {
-      gone.push(a.isGone("rep-b"), b.isGone("rep-a"));
-      expect([a.others(), b.others()]).toEqual([["rep-b"], ["rep-a"]]);
-    },
-    { timeout: 20_000, interval: 10 },
-  );
+  await eventually(() => {
+    gone.push(a.isGone("rep-b"), b.isGone("rep-a"));
+    expect([a.others(), b.others()]).toEqual([["rep-b"], ["rep-a"]]);
+  });
   expect(gone).not.toContain(true);
 });
 

@@ -1,6 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { openNatsPost, type Post } from "../../../lib/events/nats-post.ts";
 import { createLogger } from "../../../lib/log/log.ts";
+import { eventually } from "../../../test/helpers/eventually.ts";
 import { startNatsServer } from "../../../test/helpers/nats-server.ts";
 import { busKeysOf } from "./bus-key.ts";
 import type { Membership } from "./membership.ts";
@@ -39,5 +40,5 @@ test("a replica that leaves tells the others to look, although its connection is
   one.nudge();
   one.close();
   await leaving.close();
-  await vi.waitFor(() => expect(nudged).toHaveBeenCalledOnce());
+  await eventually(() => expect(nudged).toHaveBeenCalledOnce());
 });

@@ -1,4 +1,4 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
 import { ApprovalRequestedSchema, ApprovalSettledSchema } from "../../../gen/ts/reeve/policy/v1/policy_events_pb.ts";
@@ -14,7 +14,8 @@ import { rpcLogSource } from "../../../services/policy/audit/log-source.ts";
 import { verifyLog } from "../../../services/policy/audit/verify.ts";
 import { approveCall } from "../../helpers/approvals.ts";
 import type { Caller } from "../../helpers/clients.ts";
-import { callIn, LONG_WAIT, type Scene } from "./scene.ts";
+import { eventually } from "../../helpers/eventually.ts";
+import { callIn, type Scene } from "./scene.ts";
 
 /** What stays of a call: its records, their proofs, and its event. */
 export function describeRecord(scene: () => Scene, bus: boolean): void {
@@ -105,11 +106,11 @@ export function describeRecord(scene: () => Scene, bus: boolean): void {
 
 /** The call once the log has its end, which gets there a moment after the caller is told. */
 function recorded({ registry }: Caller, { id: callId }: Call): Promise<Call> {
-  return vi.waitFor(async () => {
+  return eventually(async () => {
     const call = callIn(await registry.getCall({ callId }));
     expect(call.outcomeAuditIndex).toBeDefined();
     return call;
-  }, LONG_WAIT);
+  });
 }
 
 /** The proof holds for the record's bytes and for no others. */

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Approval, ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
 import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
@@ -8,8 +8,9 @@ import type { CallEvent } from "../../../gen/ts/reeve/registry/v1/registry_servi
 import { reasonOf } from "../../../lib/fault/fault.ts";
 import { approveCall } from "../../helpers/approvals.ts";
 import { openCallStream, printedIn } from "../../helpers/call-stream.ts";
+import { eventually } from "../../helpers/eventually.ts";
 import { isRunning } from "../../helpers/programs.ts";
-import { callIn, endOf, LONG_WAIT, type Scene } from "./scene.ts";
+import { callIn, endOf, type Scene } from "./scene.ts";
 
 /** What holds while a call runs: cancelling, repeating, live output. */
 export function describeRunning(scene: () => Scene): void {
@@ -48,11 +49,11 @@ export function describeRunning(scene: () => Scene): void {
     const { id: callId, approvalId } = held;
     expect(callIn(await agent.registry.cancelCall({ callId })).state).toBe(CallState.CANCELLED);
     // Policy hears of the end a moment after the caller.
-    const { spec, status } = await vi.waitFor(async () => {
+    const { spec, status } = await eventually(async () => {
       const { approval } = await operator.approvals.getApproval({ approvalId });
       expect(approval?.status?.state).toBe(ApprovalState.EXPIRED);
       return approval as Approval;
-    }, LONG_WAIT);
+    });
     expect(status?.comment).toBe("the call ended: CANCELLED");
     const late = operator.approvals.approve({ approvalId, cardDigest: spec?.cardDigest ?? "" });
     expect(reasonOf(await late.catch((e: unknown) => e))).toBe(ErrorReason.APPROVAL_DECIDED);

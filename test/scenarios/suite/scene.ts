@@ -1,12 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, vi } from "vitest";
+import { afterAll, beforeAll } from "vitest";
 import type { Call } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { EventBus } from "../../../lib/events/bus.ts";
 import { isEnd } from "../../../services/agent/toolbox/call-progress.ts";
 import { DEFAULT_POLICY_FILE } from "../../../services/policy/rules/default-policy.ts";
 import { type Caller, callerOf } from "../../helpers/clients.ts";
+import { eventually } from "../../helpers/eventually.ts";
 
 /** A control plane with one device, however it is run. */
 export interface Backend {
@@ -81,14 +82,13 @@ function sceneOf(backend: Backend): Scene {
 async function putInForce({ policyFile }: Backend, operator: Caller, text: string): Promise<void> {
   await writeFile(`${policyFile}.new`, text);
   await rename(`${policyFile}.new`, policyFile);
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const inForce = await operator.policy.getPolicy({});
     if (inForce.text !== text) throw new Error(`the policy is not in force: ${inForce.refused}`);
-  }, LONG_WAIT);
+  });
 }
 
 /** How long to wait for what comes a moment later. */
-export const LONG_WAIT = { timeout: 30_000, interval: 20 };
 
 /** A call at its end, whoever waited for it. */
 export async function endOf({ registry }: Caller, callId: string): Promise<Call> {
