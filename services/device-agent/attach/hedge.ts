@@ -21,6 +21,8 @@ export interface HedgeOptions {
  * busy gets to the oldest first, and the newest goes along a way that may have come back since the others were lost.
  * Rejects when one fails that is alone, and with the signal's reason. Hedged requests after Dean and Barroso, The Tail at
  * Scale, 2013.
+ *
+ * @param begin must not throw.
  */
 export function hedge<T>(begin: () => Attempt<T>, { againMs, onAgain, signal }: HedgeOptions): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
