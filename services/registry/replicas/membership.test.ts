@@ -63,6 +63,26 @@ test("one that is killed is away when its lease is over, and gone for those who 
   await eventually(() => expect(late.isGone("rep-x")).toBe(true));
 });
 
+test("one whose lease ran out between two looks, and that is back by the next, is told of", async () => {
+  // It looks only when it is asked to.
+  const a = await joinReplicas({ db, self: "rep-a", logger, ttlMs: TTL_MS, renewMs: 3_600_000, now: Date.now });
+  joined.push(a);
+  await leaseOf("rep-x");
+  await a.look();
+  const changes: string[][] = [];
+  a.onChange(() => changes.push(a.others()));
+  await eventually(() => expect(a.isAlive("rep-x")).toBe(false));
+  await db
+    .updateTable("replicas")
+    .set({ expires_ms: Date.now() + 60_000 })
+    .where("id", "=", "rep-x")
+    .execute();
+  await a.look();
+  expect(changes).toEqual([["rep-x"]]);
+  await a.look();
+  expect(changes).toHaveLength(1);
+});
+
 test("nobody is gone who could not renew a lease because the database was away", async () => {
   const [a, b] = [await join("rep-a"), await join("rep-b")];
   await eventually(() => expect(a.others()).toEqual(["rep-b"]));

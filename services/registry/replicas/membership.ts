@@ -76,11 +76,12 @@ export async function joinReplicas(options: MembershipOptions): Promise<Membersh
     const at = performance.now();
     if (at - lastLook > BREAK_RENEWALS * renewMs) watchedSince = at;
     lastLook = at;
+    // A lease also runs out between two looks: who asked then was told that nobody is there, and waits for a change.
+    const answered = listAlive(at);
     seen.clear();
     for (const { id, left_ms } of rows) seen.set(id, at + left_ms);
     const alive = listAlive(at);
-    // Compared with what was told, since a lease also runs out between two looks.
-    if (alive === told) return;
+    if (alive === told && alive === answered) return;
     told = alive;
     for (const listener of listeners) listener();
   };
