@@ -75,11 +75,10 @@ export function createServiceTransport(options: ServiceTransportOptions): Servic
   const { pingIntervalMs = 10_000, pingTimeoutMs = 5_000, connectTimeoutMs = 10_000 } = options;
   const sessionManager = createSession({ ...options, pingIntervalMs, pingTimeoutMs, connectTimeoutMs });
   const create = protocol === "grpc" ? createGrpcTransport : createConnectTransport;
-  const connect = async () => {
-    await sessionManager.connect().catch((error: unknown) => {
+  const connect = () =>
+    sessionManager.connect().catch((error: unknown) => {
       throw refusedServer(error) ?? error;
     });
-  };
   return serviceTransport(create({ ...common, httpVersion, sessionManager }), connect, sessionManager.close);
 }
 

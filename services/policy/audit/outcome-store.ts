@@ -1,3 +1,5 @@
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../../../lib/fault/fault.ts";
 import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
 import type { PolicyDatabase, PolicyTables } from "../tables.ts";
 
@@ -23,4 +25,9 @@ export function createOutcomeStore(db: PolicyDatabase): OutcomeStore {
     find: (on, callId) => find.first(on, { callId }),
     insert: async (on, row) => void (await insert.run(on, row)),
   };
+}
+
+/** The fault CALL_ENDED: nothing follows a call's end. */
+export function callEnded({ call_id, state }: Pick<OutcomeRow, "call_id" | "state">): Error {
+  return fault(ErrorReason.CALL_ENDED, { call_id, state }, { message: `the call has ended already: ${state}` });
 }

@@ -7,7 +7,7 @@ import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import type { QueryRunner } from "../../../lib/store/prepared.ts";
 import type { RecordedWrites } from "../recorded-writes.ts";
 import type { AuditLog } from "./log.ts";
-import type { OutcomeRow, OutcomeStore } from "./outcome-store.ts";
+import { callEnded, type OutcomeRow, type OutcomeStore } from "./outcome-store.ts";
 import { deviceToolResource } from "./resources.ts";
 
 /** Writes down how calls ended. */
@@ -62,8 +62,7 @@ function outcomeRecord(outcome: Outcome, actor: string, nowMs: number) {
 
 function indexOfSame(known: OutcomeRow, digest: string): number {
   if (known.digest === digest) return known.idx;
-  const message = `the call has ended already: ${known.state}`;
-  throw fault(ErrorReason.CALL_ENDED, { call_id: known.call_id, state: known.state }, { message });
+  throw callEnded(known);
 }
 
 function missing(field: string): Error {

@@ -10,7 +10,7 @@ import type { ApprovalChanges } from "../approvals/changes.ts";
 import { newApproval } from "../approvals/new-approval.ts";
 import type { RequestStore } from "../approvals/request-store.ts";
 import type { AuditLog, Listed } from "../audit/log.ts";
-import type { OutcomeStore } from "../audit/outcome-store.ts";
+import { callEnded, type OutcomeStore } from "../audit/outcome-store.ts";
 import { approvalRequested } from "../events.ts";
 import { type GrantMinter, grantTemplate, type MintedGrant, type Release } from "../grants/mint.ts";
 import { type RecordedWrites, RollBack } from "../recorded-writes.ts";
@@ -100,8 +100,7 @@ export function createAuthorizer(options: AuthorizerOptions): Authorizer {
 async function endedBefore({ db, outcomes }: AuthorizerOptions, callId: string): Promise<Error> {
   const ended = await outcomes.find(db, callId);
   if (ended === undefined) throw new Error(`nothing was decided about the call ${callId}, and it has no end`);
-  const message = `the call has ended already: ${ended.state}`;
-  return fault(ErrorReason.CALL_ENDED, { call_id: callId, state: ended.state }, { message });
+  return callEnded(ended);
 }
 
 /** A decision whose record was written. */
