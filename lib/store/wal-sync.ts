@@ -1,5 +1,6 @@
 import { closeSync, fdatasync, fdatasyncSync, openSync } from "node:fs";
 import { promisify } from "node:util";
+import { createSharedRun } from "../run/shared-run.ts";
 
 /** Brings what was committed to the disk. */
 export interface WalSync {
@@ -31,8 +32,6 @@ const datasync = promisify(fdatasync);
  */
 export function createWalSync(walPath: string): WalSync {
   let descriptor: number | undefined;
-  let running: Promise<void> | undefined;
-  let next: Promise<void> | undefined;
   let soon: NodeJS.Timeout | undefined;
   let failure: Error | undefined;
 
@@ -55,23 +54,8 @@ export function createWalSync(walPath: string): WalSync {
       throw failed(cause);
     }
   };
-  const start = (): Promise<void> => {
-    running = syncAside().finally(() => {
-      running = undefined;
-    });
-    return running;
-  };
-  const sync = (): Promise<void> => {
-    if (running === undefined) return start();
-    // The running one may have begun before the caller's commit: only the one after it counts.
-    next ??= running
-      .catch(() => undefined)
-      .then(() => {
-        next = undefined;
-        return start();
-      });
-    return next;
-  };
+  // The running one may have begun before a caller's commit: only the one after it counts.
+  const { run: sync, quiet } = createSharedRun(syncAside);
 
   return {
     sync,
@@ -86,7 +70,7 @@ export function createWalSync(walPath: string): WalSync {
       soon ??= setTimeout(() => void sync().catch(() => undefined), SOON_MS);
     },
     async close() {
-      await (next ?? running)?.catch(() => undefined);
+      await quiet();
       if (soon !== undefined && failure === undefined) fdatasyncSync(opened());
       if (descriptor !== undefined) closeSync(descriptor);
       descriptor = undefined;
