@@ -1,12 +1,12 @@
 import { SandboxLevel } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { DEFAULT_TRUST_DOMAIN } from "../../lib/identity/spiffe.ts";
 import { deviceIdOf } from "../../lib/ids/device-id.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
 import { createBatchSigner } from "../../lib/sign/batch.ts";
 import { createBatchVerifier } from "../../lib/sign/batch-verifier.ts";
 import { createKeyring } from "../../lib/sign/keys.ts";
 import { GRANT_TYPE, RECEIPT_TYPE } from "../../lib/sign/payload-types.ts";
 import { attachAgent } from "../../services/device-agent/attach/attach.ts";
+import { transportsToRegistry } from "../../services/device-agent/attach/attached-agent.ts";
 import { createEndings } from "../../services/device-agent/execute/endings.ts";
 import { createExecutions, type Executions } from "../../services/device-agent/execute/executions.ts";
 import { createSlots } from "../../services/device-agent/execute/slots.ts";
@@ -25,10 +25,6 @@ export interface SimulatedDevice {
   readonly dials: number;
   close(): Promise<void>;
 }
-
-/** HTTP/2's own signs of life, as a device agent asks for them. */
-const PING_MS = 1000;
-const PING_TIMEOUT_MS = 2000;
 
 /** Attaches it to the registry, for as long as it lives. */
 export function attachDevice(enrolled: Enrolled, url: string, workshop: Workshop): SimulatedDevice {
@@ -56,15 +52,7 @@ export function attachDevice(enrolled: Enrolled, url: string, workshop: Workshop
     },
     count: { next: () => Promise.resolve(++dials) },
     urls: [url],
-    transportTo: (baseUrl) =>
-      createServiceTransport({
-        baseUrl,
-        tls: enrolled.tls,
-        serverName: { kind: "service", name: "registry", trustDomain: DEFAULT_TRUST_DOMAIN },
-        protocol: "grpc",
-        pingIntervalMs: PING_MS,
-        pingTimeoutMs: PING_TIMEOUT_MS,
-      }),
+    transportTo: transportsToRegistry(enrolled.tls, DEFAULT_TRUST_DOMAIN),
     logger: workshop.logger,
   });
   return {

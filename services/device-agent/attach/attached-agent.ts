@@ -2,7 +2,7 @@ import type { TlsSource } from "../../../lib/identity/tls-source.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { createServiceTransport } from "../../../lib/serve/client.ts";
 import type { DeviceAgent } from "../service.ts";
-import { attachAgent } from "./attach.ts";
+import { type AttachOptions, attachAgent } from "./attach.ts";
 import { openAttachCount } from "./attach-count.ts";
 
 /** How an agent reaches the registry. */
@@ -34,18 +34,23 @@ export async function attachedAgent(agent: DeviceAgent, settings: AttachSettings
     agent,
     count: await openAttachCount(stateDir),
     urls,
-    transportTo: (baseUrl) =>
-      createServiceTransport({
-        baseUrl,
-        tls,
-        serverName: { kind: "service", name: "registry", trustDomain },
-        protocol: "grpc",
-        pingIntervalMs: PING_MS,
-        pingTimeoutMs: PING_TIMEOUT_MS,
-      }),
+    transportTo: transportsToRegistry(tls, trustDomain),
     logger,
     onRenewed: tls.onChange,
     heartbeatMs,
   });
   return { ...agent, close: attachment.close };
+}
+
+/** Connections on which a device attaches, as the one that its certificate names. */
+export function transportsToRegistry(tls: TlsSource, trustDomain: string): AttachOptions["transportTo"] {
+  return (baseUrl) =>
+    createServiceTransport({
+      baseUrl,
+      tls,
+      serverName: { kind: "service", name: "registry", trustDomain },
+      protocol: "grpc",
+      pingIntervalMs: PING_MS,
+      pingTimeoutMs: PING_TIMEOUT_MS,
+    });
 }
