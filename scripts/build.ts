@@ -1,5 +1,6 @@
-import { cp, rm } from "node:fs/promises";
+import { cp, rm, writeFile } from "node:fs/promises";
 import { extname, join } from "node:path";
+import { NOTICES_FILE, noticesText } from "./notices.ts";
 import { repositoryRoot } from "./repository-root.ts";
 import { runTool } from "./run-tool.ts";
 
@@ -21,6 +22,7 @@ async function build(): Promise<string> {
   for (const path of ASSETS) {
     await cp(join(repositoryRoot, path), join(target, path), { recursive: true, filter: isAsset });
   }
+  await writeFile(join(target, NOTICES_FILE), noticesText());
   return "";
 }
 

@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
+import { productionPackages } from "./notices.ts";
 import { repositoryRoot } from "./repository-root.ts";
 
 /** One part of the image's /app and how much it holds. */
@@ -55,12 +56,7 @@ export function imageText(parts: readonly ImagePart[]): string {
 }
 
 function installed(): string[] {
-  const lock = JSON.parse(readFileSync(join(repositoryRoot, "package-lock.json"), "utf8")) as {
-    packages: Record<string, { dev?: boolean; optional?: boolean; devOptional?: boolean }>;
-  };
-  return Object.entries(lock.packages)
-    .filter(([path, { dev, optional, devOptional }]) => path !== "" && !dev && !optional && !devOptional)
-    .flatMap(([path]) => filesBelow(join(repositoryRoot, path), "node_modules"));
+  return productionPackages().flatMap(({ path }) => filesBelow(path, "node_modules"));
 }
 
 function filesBelow(folder: string, without?: string): string[] {

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { imageFiles, imageParts, imageText } from "../../scripts/image-files.ts";
+import { NOTICES_FILE, NOTICES_RULE, productionPackages } from "../../scripts/notices.ts";
 import { repositoryRoot } from "../../scripts/repository-root.ts";
 
 const dockerfile = readFileSync(join(repositoryRoot, "deploy", "Dockerfile"), "utf8");
@@ -25,6 +26,7 @@ describe("the image", () => {
     expect(files).toContain("bin/reeve.js");
     expect(files).toContain("dist/cli/main.js");
     expect(files).toContain("dist/services/policy/rules/default-policy.yaml");
+    expect(files).toContain(`dist/${NOTICES_FILE}`);
     expect(parts.reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThan(MAX_BYTES);
   });
 
@@ -43,6 +45,16 @@ describe("the image", () => {
         files.some((file) => file.startsWith(`node_modules/${name}/`)),
         name,
       ).toBe(false);
+  });
+
+  test("holds the licence of every package in it", () => {
+    const notices = readFileSync(join(repositoryRoot, "dist", NOTICES_FILE), "utf8").split(NOTICES_RULE);
+    const packages = productionPackages();
+    expect(notices.length).toBe(packages.length);
+    for (const [index, { name, version }] of packages.entries()) {
+      expect(notices[index]).toMatch(`${name} ${version} (`);
+      expect(notices[index], name).toMatch(/permission|redistribution|copying|public domain|apache license/i);
+    }
   });
 
   test("runs: every command's help is there", () => {

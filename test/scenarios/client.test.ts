@@ -7,7 +7,8 @@ import { runTool, toolOutput } from "../../scripts/run-tool.ts";
 import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
 
 /** What the package is built from. */
-const SOURCES = ["package.json", "tsconfig.json", "tsconfig.build.json", "tsconfig.client.json"];
+const SOURCES = ["package.json", "package-lock.json", "LICENSE"];
+const COMPILER_SETTINGS = ["tsconfig.json", "tsconfig.build.json", "tsconfig.client.json"];
 const FOLDERS = ["bin", "cli", "client", "gen", "lib", "proto", "scripts", "services"];
 
 /** What a program that uses the client has besides it. */
@@ -37,7 +38,7 @@ function started(): ControlPlane {
 /** Packs the package from a copy, so that nothing is built in the repository, and installs what was packed. */
 async function install(): Promise<void> {
   const copy = join(folder, "copy");
-  for (const path of [...SOURCES, ...FOLDERS])
+  for (const path of [...SOURCES, ...COMPILER_SETTINGS, ...FOLDERS])
     await cp(join(repositoryRoot, path), join(copy, path), { recursive: true });
   await symlink(join(repositoryRoot, "node_modules"), join(copy, "node_modules"));
   await toolOutput("npm", ["pack", "--pack-destination", folder], copy);
@@ -75,8 +76,12 @@ describe("the packed client", () => {
 });
 
 async function runExample(token: string): Promise<{ code: number; lines: string[] }> {
-  const env = { REEVE_URL: started().registry.url, REEVE_TOKEN: token, REEVE_EXAMPLE_FOLDER: started().work };
+  const env = { REEVE_REGISTRY_URL: started().registry.url, REEVE_TOKEN: token };
   const words = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-  const { code, output } = await runTool("env", [...words, process.execPath, "typed-client.ts", "this"], app);
+  const { code, output } = await runTool(
+    "env",
+    [...words, process.execPath, "typed-client.ts", "this", started().work],
+    app,
+  );
   return { code, lines: output.trim().split("\n") };
 }
