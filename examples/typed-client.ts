@@ -1,13 +1,15 @@
-// Governed calls with generated types: read a file and run a program on a device, through the gate.
+// Governed calls with generated types: list a folder and run a program on a device, through the gate.
 //
-//   REEVE_URL=http://127.0.0.1:7400 REEVE_TOKEN=... node typed-client.ts [device]
+//   REEVE_TOKEN=... npx node examples/typed-client.ts [device [folder]]
+//
+// The folder to list has to lie in one of the device's read roots. Default: the one that this runs in.
 import { approvalOf, callHeaders, createClient, createReeveTransport, errorOf, FileSystem, Shell } from "reeve/client";
 
-const { REEVE_URL = "http://127.0.0.1:7400", REEVE_TOKEN = "", REEVE_CA_FILE } = process.env;
-const [device] = process.argv.slice(2);
+const { REEVE_REGISTRY_URL = "http://127.0.0.1:7400", REEVE_TOKEN = "", REEVE_CA_FILE } = process.env;
+const [device, folder = process.cwd()] = process.argv.slice(2);
 
 const transport = createReeveTransport({
-  url: REEVE_URL,
+  url: REEVE_REGISTRY_URL,
   token: REEVE_TOKEN,
   ...(device !== undefined && { device }),
   ...(REEVE_CA_FILE !== undefined && { caFile: REEVE_CA_FILE }),
@@ -16,13 +18,13 @@ const files = createClient(FileSystem, transport);
 const shell = createClient(Shell, transport);
 
 try {
-  const { entries } = await files.list({ path: process.env.REEVE_EXAMPLE_FOLDER ?? "/tmp" });
+  const { entries } = await files.list({ path: folder });
   console.log(`${entries.length} entries`);
 
   const { stdout } = await shell.exec({ argv: ["uname", "-s"] });
   console.log(`it runs ${stdout.trim()}`);
 
-  // Shell text always waits for a human. With a deadline or a wait, the call would wait for the yes.
+  // Shell text waits for a person. With a deadline or a wait, the call would wait for the decision.
   await shell.eval({ command: "ls | wc -l" }, { headers: callHeaders({ purpose: "to count files", waitMs: 0 }) });
 } catch (error) {
   const needed = approvalOf(error);

@@ -5,7 +5,7 @@ import { policyEnvironment } from "../../services/policy/config.ts";
 import { registryEnvironment } from "../../services/registry/config.ts";
 
 /** What the commands themselves read from the environment. */
-const commandEnvironment = {
+export const commandEnvironment = {
   dataDir: {
     name: "REEVE_DATA_DIR",
     type: "path",

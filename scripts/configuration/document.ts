@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { commandEnvironment } from "../../cli/doctor/settings.ts";
 import { type ConfigLine, type ConfigSpec, describeConfig } from "../../lib/config/config.ts";
 import { deviceEnvironment } from "../../services/device-agent/config.ts";
 import { policyEnvironment } from "../../services/policy/config.ts";
@@ -9,11 +10,12 @@ import { repositoryRoot } from "../repository-root.ts";
 /** Where every setting of every service is explained. Written by `npm run generate`, from the code that reads them. */
 export const CONFIGURATION_FILE = join(repositoryRoot, "deploy", "CONFIGURATION.md");
 
-/** The settings of each service's process. */
+/** The settings of each service's process, and of the commands beside them. */
 export const ENVIRONMENTS: Readonly<Record<string, ConfigSpec>> = {
   "reeve registry": registryEnvironment,
   "reeve policy": policyEnvironment,
   "reeve device-agent": deviceEnvironment,
+  "every other command": commandEnvironment,
 };
 
 /** The document's text. */
@@ -32,7 +34,7 @@ export async function staleConfiguration(): Promise<string[]> {
 
 const HEAD = `# Settings
 
-The services read their settings from the environment; an empty variable counts as unset. \`reeve doctor\` says which are set
+The services and the commands read their settings from the environment; an empty variable counts as unset. \`reeve doctor\` says which are set
 and what is wrong with them. Durations are written as 250ms, 30s, 5m, 2h or 1d. A name that ends in _FILE holds the path of
 a file, which may be mounted from a secret store.
 `;

@@ -13,7 +13,7 @@ export interface NameMap {
 }
 
 /**
- * The name that a tool gets with a provider: "fs.read" is "fs_read", "plugin:tool" is "plugin__tool", and any other
+ * The name that a tool gets with a provider: "fs.read" is "fs_read", "service:tool" is "service__tool", and any other
  * character that providers refuse is "_". Several tools may get the same name: `createNameMap` refuses such a set.
  */
 export function providerName(tool: string): string {

@@ -16,7 +16,7 @@ const DEFAULT_TIME = "2026-01-01T12:00:00Z";
 
 /**
  * Completes an example from a policy file to whole facts: the tool's facts from the catalogue, an agent who asks by RPC,
- * and a device in user mode, where the example says nothing else. A tool that is not built in ("plugin:tool") must be
+ * and a device in user mode, where the example says nothing else. A tool that is not built in ("service:tool") must be
  * written as a mapping with a name.
  */
 export function completeExample(example: JsonValue, lookup: ToolLookup): ExampleResult {

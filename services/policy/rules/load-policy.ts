@@ -58,7 +58,7 @@ function compileRule(written: RuleText, lookup: ToolLookup): CompiledRule {
   return { rule, problems: problems.map((problem) => ({ ...problem, ruleId: written.id })) };
 }
 
-// A misspelt name would make a rule that never matches. Announced tools ("plugin:tool") are known to devices only.
+// A misspelt name would make a rule that never matches. Announced tools ("service:tool") are known to devices only.
 function unknownTools(tools: readonly Written[], lookup: ToolLookup): PolicyProblem[] {
   return tools
     .filter(({ text }) => !text.endsWith("*") && !text.includes(":") && lookup(text) === undefined)

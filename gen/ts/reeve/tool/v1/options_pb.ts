@@ -3,7 +3,7 @@
 /* eslint-disable */
 
 // Options that turn an RPC into a governed tool. Every other face of the tool
-// (JSON Schema, CLI flags, HTTP body, MCP tool, reflection) is derived from
+// (JSON Schema, CLI flags, HTTP body, gRPC reflection) is derived from
 // the RPC, its messages and these options.
 
 import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";

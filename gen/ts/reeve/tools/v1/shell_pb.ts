@@ -225,8 +225,9 @@ export const Shell: GenService<{
     output: typeof ExecResponseSchema;
   },
   /**
-   * Run shell text with bash: pipes, redirects, loops and substitutions work. Every call waits for a human's approval,
-   * and a few destructive commands are refused whoever asks. Use the other tools where one fits.
+   * Run shell text with bash: pipes, redirects, loops and substitutions work. A call waits for a person's approval
+   * unless the policy in force says otherwise, and a few destructive commands are refused always. Use the other tools where
+   * one fits.
    *
    * @generated from rpc reeve.tools.v1.Shell.Eval
    */
