@@ -25,6 +25,6 @@ function answersAt(address: { host: string; port: number }, withinMs: number): P
       resolve(answers);
     };
     socket.setTimeout(withinMs, end(false));
-    socket.once("data", end(true)).once("error", end(false)).once("close", end(false));
+    socket.once("data", end(true)).on("error", end(false)).once("close", end(false));
   });
 }

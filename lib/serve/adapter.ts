@@ -7,6 +7,7 @@ import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import { type Peer, peerOfSocket } from "../auth/peer.ts";
 import { keepBody, peerKey } from "./call.ts";
+import { absorbErrors } from "./connection-errors.ts";
 
 /** A request of either HTTP version. */
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
@@ -14,12 +15,14 @@ export type NodeRequest = IncomingMessage | Http2ServerRequest;
 export type NodeResponse = ServerResponse | Http2ServerResponse;
 /** A listener that both of node's HTTP servers take. */
 export type NodeHandler = (request: NodeRequest, response: NodeResponse) => void;
+/** Serves requests that are no RPCs. What it throws, or rejects with, ends the response. */
+export type PlainHandler = (request: NodeRequest, response: NodeResponse) => Promise<void> | undefined;
 
 /** How an adapter is made. */
 export interface AdapterOptions {
   handlers: readonly UniversalHandler[];
   /** Gets each request whose path is no RPC. */
-  fallback: NodeHandler;
+  fallback: PlainHandler;
   /** Told of an answer that could not be written; most often the caller is gone. */
   onLost: (path: string, cause: unknown) => void;
 }
@@ -31,13 +34,21 @@ export interface AdapterOptions {
 export function createAdapter({ handlers, fallback, onLost }: AdapterOptions): NodeHandler {
   const byPath = new Map(handlers.map((handler) => [handler.requestPath, handler]));
   return (request, response) => {
+    absorbErrors(request);
+    absorbErrors(response);
     const path = pathOf(request.url);
     const handler = byPath.get(path);
-    if (handler === undefined) return fallback(request, response);
-    serve(handler, request, response).catch((cause: unknown) => {
+    const lose = (cause: unknown): void => {
       onLost(path, cause);
       response.destroy();
-    });
+    };
+    // Whatever fails for one caller ends that caller's response, never the process.
+    if (handler !== undefined) return void serve(handler, request, response).catch(lose);
+    try {
+      fallback(request, response)?.catch(lose);
+    } catch (cause: unknown) {
+      lose(cause);
+    }
   };
 }
 

@@ -1,3 +1,4 @@
+import { connect } from "node:net";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type EchoServer, startEcho } from "./server.fixture.ts";
@@ -171,3 +172,48 @@ test("odd request targets and headers leave the server alive", async () => {
   expect(large.status).toBe(431);
   expect((await fetch(`${echo.url}/healthz`)).status).toBe(200);
 });
+
+/** Requests that are refused, in the form that a caller can send in one write. */
+const refusedRequests = [
+  ["of another type", "content-type: text/html\r\n"],
+  ["without a token", "content-type: application/json\r\n"],
+  ["with a bad deadline", "content-type: application/json\r\nconnect-timeout-ms: x\r\n"],
+].map(([name = "", headers = ""]) => {
+  const request =
+    "POST /reeve.test.v1.Echo/Say HTTP/1.1\r\nhost: a\r\n" +
+    `${headers}transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`;
+  return [name, request] as const;
+});
+
+test.each(refusedRequests)(
+  "two requests %s in one write, then a reset, leave the process alive",
+  async (_, request) => {
+    const uncaught: unknown[] = [];
+    const onUncaught = (error: unknown) => uncaught.push(error);
+    process.on("uncaughtException", onUncaught);
+    try {
+      // The error comes in the moment between two events of the response: some of so many connections meet it.
+      for (let round = 0; round < 60; round++) {
+        const waits = Array.from({ length: 16 }, (_unused, index) =>
+          sendAndReset(request.repeat(2), (index + round) % 8),
+        );
+        await Promise.all(waits);
+      }
+      expect((await fetch(`${echo.url}/healthz`)).status).toBe(200);
+      expect(uncaught).toEqual([]);
+    } finally {
+      process.off("uncaughtException", onUncaught);
+    }
+  },
+);
+
+/** Sends all of it, and resets the connection so many milliseconds later. */
+function sendAndReset(text: string, afterMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const socket = connect(echo.server.port, "127.0.0.1", () => {
+      socket.write(text);
+      setTimeout(() => socket.resetAndDestroy(), afterMs);
+    });
+    socket.on("error", () => undefined).on("close", () => resolve());
+  });
+}

@@ -5,7 +5,7 @@ import { requireSoundPeer } from "../auth/peer.ts";
 import type { Authenticate, Principal } from "../auth/principal.ts";
 import { fault } from "../fault/fault.ts";
 import type { Logger } from "../log/log.ts";
-import { type NodeHandler, type NodeRequest, type NodeResponse, onClose, pathOf, peerOfRequest } from "./adapter.ts";
+import { type NodeRequest, type NodeResponse, onClose, type PlainHandler, pathOf, peerOfRequest } from "./adapter.ts";
 import { faultToJson, plainFault } from "./fault-json.ts";
 import type { HealthState } from "./health-state.ts";
 import type { Metrics } from "./metrics.ts";
@@ -26,13 +26,16 @@ export interface PlainOptions {
 }
 
 /** Serves /healthz, and /metrics where there are any, to anyone, and everything else through the fallback, logged like an RPC. */
-export function createPlainHandler(options: PlainOptions): NodeHandler {
+export function createPlainHandler(options: PlainOptions): PlainHandler {
   const { health, metrics } = options;
   return (request, response) => {
     const path = pathOf(request.url);
-    if (path === "/healthz") return sendHealth(response, health);
-    if (path === "/metrics" && metrics !== undefined) return void sendMetrics(response, metrics.registry);
-    void serve(request, response, path, options);
+    if (path === "/healthz") {
+      sendHealth(response, health);
+      return undefined;
+    }
+    if (path === "/metrics" && metrics !== undefined) return sendMetrics(response, metrics.registry);
+    return serve(request, response, path, options);
   };
 }
 

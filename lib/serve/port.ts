@@ -2,6 +2,7 @@ import { type AddressInfo, isIP } from "node:net";
 import type { TlsSource } from "../identity/tls-source.ts";
 import type { Logger } from "../log/log.ts";
 import type { NodeHandler } from "./adapter.ts";
+import { absorbErrors } from "./connection-errors.ts";
 import { type Drain, prepareDrain } from "./drain.ts";
 import { keepAlive } from "./keepalive.ts";
 import type { Limits } from "./limits.ts";
@@ -37,9 +38,14 @@ export async function openPort({ host, port, handler, limits, logger, tls }: Por
   h2.on("sessionError", (error) => logger.debug({ err: error }, "HTTP/2 session failed"));
   h1.on("tlsClientError", (error: Error) => logger.debug({ err: error }, "TLS handshake failed"));
   const undecided = tls === undefined ? serveBoth(h1, h2, limits.sniffTimeoutMs) : serveBothSecurely(h1, h2);
+  h1.on("connection", absorbErrors);
+  h1.on("secureConnection", absorbErrors);
+  h2.on("session", absorbErrors);
   if (tls !== undefined) followPeers({ h1, h2, tls, logger });
   const drain = prepareDrain({ h1, h2, undecided });
   await listen(h1, port, host);
+  // Such as no more descriptors: the connection is lost, the port goes on.
+  h1.on("error", (error) => logger.error({ err: error }, "connection not accepted"));
   const bound = (h1.address() as AddressInfo).port;
   const scheme = tls === undefined ? "http" : "https";
   return { url: `${scheme}://${isIP(host) === 6 ? `[${host}]` : host}:${bound}`, port: bound, drain };

@@ -34,7 +34,8 @@ function shownBy(url: URL): Promise<X509Certificate[]> {
     rejectUnauthorized: false,
   });
   socket.once("secureConnect", () => resolve(chainOf(socket.getPeerCertificate(true))));
-  socket.once("error", reject);
+  // Not once: a socket that fails again while it is given up must not end the process.
+  socket.on("error", reject);
   socket.setTimeout(TIMEOUT_MS, () => reject(new Error(`${url.origin} does not answer`)));
   return promise.finally(() => socket.destroy());
 }
