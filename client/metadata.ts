@@ -13,15 +13,18 @@ export interface CallMetadata {
    * the call's deadline, and not at all where it has none.
    */
   waitMs?: number;
+  /** What the caller says that it is, for display only: printable ASCII, at most 64 characters. */
+  client?: string;
 }
 
 /** The request headers for a typed call: `files.read({ path }, { headers: callHeaders({ purpose: "to know" }) })`. */
-export function callHeaders({ device, callId, purpose, waitMs }: CallMetadata): Record<string, string> {
+export function callHeaders({ device, callId, purpose, waitMs, client }: CallMetadata): Record<string, string> {
   return {
     ...(device !== undefined && { "reeve-device": device }),
     ...(callId !== undefined && { "reeve-call-id": callId }),
     ...(purpose !== undefined && { "reeve-purpose": purpose }),
     ...(waitMs !== undefined && { "reeve-wait-ms": String(waitMs) }),
+    ...(client !== undefined && { "reeve-client": client }),
   };
 }
 

@@ -59,7 +59,8 @@ describe("a call that runs a program", () => {
     expect(call).toMatchObject({
       state: "CALL_STATE_SUCCEEDED",
       tool: "exec",
-      source: "SOURCE_CLI",
+      source: "SOURCE_STREAM",
+      client: "cli",
       decision: { outcome: "permit", auditIndex: expect.stringMatching(/^\d+$/) },
       output: { stdout: "Linux\n" },
       outcomeAuditIndex: expect.stringMatching(/^\d+$/),

@@ -36,6 +36,7 @@ export function describeCall(call: Call, style: Style): string {
     tool: call.tool,
     device: call.deviceId,
     "asked by": `${call.principalId} (${enumName(SourceSchema, call.source)})`,
+    "says it is": call.client,
     asked: timeText(call.createTime),
     ended: timeText(call.endTime),
     took: tookText(call),

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { Source } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { Call } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { fault, faultDetail } from "../../lib/fault/fault.ts";
 import type { CallEnd } from "../../services/agent/toolbox/call-progress.ts";
@@ -47,7 +46,7 @@ export async function runCall(order: CallOrder, options: RunOptions): Promise<Ca
   const callId = order.callId ?? `cli-${randomBytes(12).toString("hex")}`;
   const { waitMs: wanted, noWait, purpose = "", ...wish } = order;
   const waitMs = Math.max(1, wanted);
-  const request = { ...wish, callId, purpose, waitMs, source: Source.CLI };
+  const request = { ...wish, callId, purpose, waitMs, client: "cli" };
   const { registry } = options.session;
   if (noWait) return present((await registry.callTool({ ...request, noWait })).call);
   const end = await followCall({

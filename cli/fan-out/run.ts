@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { Source } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { type CallWords, takenNames } from "../call/call-words.ts";
 import { findTool } from "../call/find-tool.ts";
@@ -57,7 +56,7 @@ export async function runFanOut({ session, tool: name, words, waitMs, world }: R
 
 function orderOf(words: CallWords, params: JsonObject) {
   const { purpose = "" } = words;
-  return { params, purpose, source: Source.CLI, queueSeconds: queueSeconds(words.extra.get("queue")) };
+  return { params, purpose, client: "cli", queueSeconds: queueSeconds(words.extra.get("queue")) };
 }
 
 /** The tool as one of the devices offers it: the registry checks that it is the same on all. */

@@ -1,4 +1,5 @@
 import type { ServiceImpl } from "@connectrpc/connect";
+import { Source } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { principalOf } from "../../lib/serve/context.ts";
 import { callTool } from "./calls/call-tool.ts";
@@ -19,7 +20,7 @@ export function registryRoutes(calls: Calls, directory: Directory): ServiceImpl<
     listDevices: (request) => listDevices(directory, request),
     listTools: (request) => listTools(directory, request),
     callTool: async (request, context) => ({
-      call: await callTool(calls, request, principalOf(context), context.signal),
+      call: await callTool(calls, request, principalOf(context), context.signal, Source.RPC),
     }),
     callTools: (requests, context) => callTools(calls, requests, principalOf(context), context.signal),
     getCall: async ({ callId }, context) => ({ call: (await calls.find(callId, principalOf(context))).call }),

@@ -66,7 +66,8 @@ describe("reeve call", () => {
     const grantId = expect.stringMatching(/^[0-9a-f]{32}$/) as string;
     expect(call).toMatchObject({
       state: "CALL_STATE_SUCCEEDED",
-      source: "SOURCE_CLI",
+      source: "SOURCE_STREAM",
+      client: "cli",
       decision: { outcome: "permit", ruleIds: ["exec/operator"], auditIndex: expect.stringMatching(/^\d+$/) as string },
       grantId,
       receipt: {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { unwrapObject, unwrapUntrusted } from "./envelope.ts";
 import { held, laptop, server, start, succeed, toolset } from "./testdata/start-toolbox.ts";
@@ -23,7 +22,7 @@ describe("a call through the registry", () => {
       device: "dev-1",
       tool: "exec",
       params: { argv: ["ls", "-l"] },
-      source: Source.LLM,
+      client: "agent",
       purpose: "to test",
       callId: expect.stringMatching(/^run-1-[0-9a-f]{40}$/),
     });

@@ -1,6 +1,5 @@
 import type { Client } from "@connectrpc/connect";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { RegistryService } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { type DeviceName, type RoutedInput, takeDevice } from "../tools/device-parameter.ts";
 import { callIdOf } from "./call-id.ts";
@@ -32,8 +31,8 @@ export interface RegistryToolboxOptions {
 const RETRY_DELAYS_MS = [100, 200, 400, 800, 1600, 3200, 5000, 5000];
 
 /**
- * The tools of a toolset, called through the registry's gate. Every call goes out as SOURCE_LLM under an id that is the
- * same whenever the same use is sent again. Errors of the gate and of the device are results, as they were given.
+ * The tools of a toolset, called through the registry's gate. Every call goes out under an id that is the same
+ * whenever the same use is sent again. Errors of the gate and of the device are results, as they were given.
  */
 export function createRegistryToolbox(options: RegistryToolboxOptions): Toolbox {
   const byName = new Map(options.toolset.tools.map((tool) => [tool.name, tool]));
@@ -77,7 +76,7 @@ async function callTool(
       callId,
       waitMs: Math.max(approvalWaitMs, 1),
       purpose: (options.purpose ?? "").slice(0, 1000),
-      source: Source.LLM,
+      client: "agent",
     },
     approvalWaitMs,
     cancelGraceMs: options.cancelGraceMs ?? 15_000,

@@ -1,23 +1,24 @@
-import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { Call } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { CallToolRequest } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { callAtRest } from "./at-rest.ts";
 import type { Calls } from "./calls.ts";
+import { clientOf, type Face, observedSource } from "./ingress.ts";
 import type { CallWish } from "./receive.ts";
 
 /** How long a caller waits for a human by default, in milliseconds. */
 const DEFAULT_WAIT_MS = 60_000;
 
-/** What a request asks for. */
-export function wishOf(request: CallToolRequest, principal: Principal, door: Source): CallWish {
+/** What a request asks for, as it came in by a face. */
+export function wishOf(request: CallToolRequest, principal: Principal, face: Face): CallWish {
   return {
     device: request.device,
     tool: request.tool,
     params: request.params ?? {},
     callId: request.callId,
     purpose: request.purpose,
-    source: request.source === Source.UNSPECIFIED ? door : request.source,
+    source: observedSource(face, principal),
+    client: clientOf(request),
     principal,
     queueSeconds: request.queueSeconds,
   };
@@ -33,9 +34,9 @@ export async function callTool(
   request: CallToolRequest,
   principal: Principal,
   signal: AbortSignal,
-  door: Source = Source.RPC,
+  face: Face,
 ): Promise<Call> {
-  const begun = await calls.begin(wishOf(request, principal, door));
+  const begun = await calls.begin(wishOf(request, principal, face));
   if (request.noWait) return begun.call;
   return callAtRest(begun, { waitMs: request.waitMs === 0 ? DEFAULT_WAIT_MS : request.waitMs, signal });
 }

@@ -15,7 +15,10 @@ export interface CallWish {
   params: JsonObject;
   callId: string;
   purpose: string;
+  /** How it came in, as the registry observed it. */
   source: Source;
+  /** What the caller says that it is. For display only. */
+  client: string;
   principal: Principal;
   /** The fan-out that the call belongs to. Default none. */
   fanOutId?: string;
@@ -57,6 +60,7 @@ export function receiveCall(wish: CallWish, facts: ReceiveFacts): ReceivedCall {
     capability: tool.entry.capability,
     principalId: wish.principal.id,
     source: wish.source,
+    client: wish.client,
     argsDigest: args.digest,
     state: CallState.RECEIVED,
     createTime: timestampFromMs(nowMs),

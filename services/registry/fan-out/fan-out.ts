@@ -13,6 +13,7 @@ import { fanOutCallId } from "../../../lib/ids/fan-out-call-id.ts";
 import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
 import type { AwaitedCall } from "../calls/at-rest.ts";
 import type { Calls } from "../calls/calls.ts";
+import { clientOf, observedSource } from "../calls/ingress.ts";
 import type { CallWish } from "../calls/receive.ts";
 import type { Directory } from "../devices/directory.ts";
 import type { PolicyLink } from "../policy/policy-link.ts";
@@ -161,7 +162,8 @@ function wishFor(
     params: request.params ?? {},
     callId: fanOutCallId(stored.id, id),
     purpose: request.purpose,
-    source: request.source === Source.UNSPECIFIED ? Source.RPC : request.source,
+    source: observedSource(Source.RPC, principal),
+    client: clientOf(request),
     principal,
     fanOutId: stored.id,
     approvalId,
@@ -185,10 +187,10 @@ function endWhereLeft({ ports, signal, stored }: Run): void {
 
 /** Everything that makes two requests with one id the same fan-out. */
 function digestOf(request: FanOutRequest): string {
-  const { selector, devices, tool, params = {}, waveSize, canary, maxDevices, purpose, source } = request;
+  const { selector, devices, tool, params = {}, waveSize, canary, maxDevices, purpose } = request;
   const { stopAfterFailures, queueSeconds } = request;
   const sizes = [waveSize, canary, maxDevices, stopAfterFailures, queueSeconds];
-  return sha256Hex(canonicalJson([selector, devices, tool, params, sizes, purpose, source]));
+  return sha256Hex(canonicalJson([selector, devices, tool, params, sizes, purpose]));
 }
 
 function same(old: StoredFanOut, wanted: Pick<StoredFanOut, "id" | "principalId" | "digest">): StoredFanOut {

@@ -12,6 +12,7 @@ export const CALL_HEADERS = {
   callId: "reeve-call-id",
   purpose: "reeve-purpose",
   waitMs: "reeve-wait-ms",
+  client: "reeve-client",
 } as const;
 
 const validator = createValidator();
@@ -34,6 +35,7 @@ export function callRequestOf(
     device: header.get(CALL_HEADERS.device) ?? "",
     callId: header.get(CALL_HEADERS.callId) ?? "",
     purpose: header.get(CALL_HEADERS.purpose) ?? "",
+    client: header.get(CALL_HEADERS.client) ?? "",
     // 0 would be the default of CallTool, which is a minute.
     waitMs: Math.max(1, waitMsOf(wishedWait(header), remainingMs)),
   });
@@ -49,8 +51,8 @@ function wishedWait(header: Headers): number | undefined {
 }
 
 /** Only what came in headers: the tool's name is ours, and its arguments are checked as such. */
-function assertHeaders({ device, callId, purpose, waitMs }: CallToolRequest): void {
-  const headers = create(CallToolRequestSchema, { tool: "-", device, callId, purpose, waitMs });
+function assertHeaders({ device, callId, purpose, waitMs, client }: CallToolRequest): void {
+  const headers = create(CallToolRequestSchema, { tool: "-", device, callId, purpose, waitMs, client });
   try {
     assertValid(validator, CallToolRequestSchema, headers);
   } catch (error: unknown) {

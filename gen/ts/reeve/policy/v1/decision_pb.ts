@@ -67,7 +67,7 @@ export type DecisionRequest = Message<"reeve.policy.v1.DecisionRequest"> & {
   arguments: Uint8Array;
 
   /**
-   * Through which door it came in. Set by the registry.
+   * How it came in, as the registry observed it; never what a caller says of itself. Set by the registry.
    *
    * @generated from field: reeve.policy.v1.Source source = 6;
    */
@@ -461,7 +461,7 @@ export const DenialSchema: GenMessage<Denial> = /*@__PURE__*/
   messageDesc(file_reeve_policy_v1_decision, 7);
 
 /**
- * Through which door a call came in.
+ * How a call came in, as the registry observed it. No caller can state it.
  *
  * @generated from enum reeve.policy.v1.Source
  */
@@ -474,14 +474,14 @@ export const Source = {
   UNSPECIFIED: 0,
 
   /**
-   * A Connect, gRPC or gRPC-Web client.
+   * A Connect, gRPC or gRPC-Web client: CallTool, a fan-out, or a tool's own RPC.
    *
    * @generated from enum value: SOURCE_RPC = 1;
    */
   RPC: 1,
 
   /**
-   * A stream of calls.
+   * A stream of calls: CallTools.
    *
    * @generated from enum value: SOURCE_STREAM = 2;
    */
@@ -495,14 +495,14 @@ export const Source = {
   HTTP: 3,
 
   /**
-   * The command line.
+   * The socket in the owner's folder, which only programs of the machine's owner can open: the command line.
    *
    * @generated from enum value: SOURCE_CLI = 4;
    */
   CLI: 4,
 
   /**
-   * A model's loop.
+   * A model: the principal is an agent, whichever way the call came in.
    *
    * @generated from enum value: SOURCE_LLM = 5;
    */
@@ -510,7 +510,7 @@ export const Source = {
 } as const;
 
 /**
- * Through which door a call came in.
+ * How a call came in, as the registry observed it. No caller can state it.
  *
  * @generated from enum reeve.policy.v1.Source
  */

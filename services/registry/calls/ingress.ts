@@ -1,0 +1,28 @@
+import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
+import { Source, SourceSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import type { Principal } from "../../../lib/auth/principal.ts";
+
+/** The faces of the registry: what a call can be seen to come in by. */
+export type Face = typeof Source.RPC | typeof Source.STREAM | typeof Source.HTTP | typeof Source.CLI;
+
+/**
+ * How a call came in, for rules and records: the face, or LLM where an agent asks. It follows from what the registry
+ * sees for itself, because a rule that trusts what a caller says of itself holds nobody back.
+ */
+export function observedSource(face: Face, principal: Principal): Source {
+  return isAgent(principal) ? Source.LLM : face;
+}
+
+/**
+ * Whether a principal is a model's loop. A token that is an agent's first, and one that gives an operator's rights to an
+ * agent; a person's token that looks at everything and calls under an agent's rules is an auditor's first.
+ */
+export function isAgent({ kind, roles }: Principal): boolean {
+  return kind === "agent" || (roles.includes(Role.AGENT) && roles.includes(Role.OPERATOR));
+}
+
+/** What a caller says that it is. Callers of before `client` said it in `source`. */
+export function clientOf(request: { client: string; source: Source }): string {
+  if (request.client !== "" || request.source === Source.UNSPECIFIED) return request.client;
+  return SourceSchema.value[request.source]?.localName.toLowerCase() ?? "";
+}
