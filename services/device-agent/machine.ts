@@ -32,7 +32,7 @@ export async function openMachine(
   env: Environment,
   services: Pick<LocalServices, "announced" | "tools" | "unavailable">,
 ): Promise<Machine> {
-  const executor = createLocalExecutor({ env });
+  const executor = createLocalExecutor({ env, writeRoots: config.writeRoots });
   const builtIn = createToolTable({
     git: { env: pick(env, ["SSH_AUTH_SOCK"]) },
     docker: { env: pick(env, ["DOCKER_HOST"]) },

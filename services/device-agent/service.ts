@@ -145,6 +145,8 @@ async function openSelf(options: DeviceAgentOptions, now: () => number, parts: A
   parts.use(machine.roots);
   const { unknownCapabilities: unknown, facts } = machine;
   if (unknown.length > 0) logger.warn({ capabilities: unknown }, "the configuration grants what no tool needs");
+  for (const { folder, why } of machine.executor.droppedFolders)
+    logger.warn({ folder, why }, "no program is taken from a folder of the PATH");
   const said = buildManifest({ key, ...facts, agentVersion: AGENT_VERSION, issueMs: now() });
   const manifest = await keepManifest(state.manifestFile, key, said);
   const announcedDigests = services.schemaDigests;

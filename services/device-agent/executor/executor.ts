@@ -1,3 +1,5 @@
+import type { DroppedFolder } from "./program-folders.ts";
+
 /** How far a program is kept from the rest of the machine. "none": it runs as the agent does. */
 export type ExecutorLevel = "none";
 
@@ -5,6 +7,9 @@ export type ExecutorLevel = "none";
 export interface Executor {
   /** What it guarantees. Recorded with every call. */
   readonly level: ExecutorLevel;
+
+  /** Folders of the PATH that no program is taken from by name, because a caller or another user could write them. */
+  readonly droppedFolders: readonly DroppedFolder[];
 
   /** The absolute path of a program on the fixed PATH, or undefined where there is none. */
   resolve(program: string): string | undefined;
@@ -53,6 +58,8 @@ export type RunOutcome = RunResult &
 
 /** What every outcome carries. */
 export interface RunResult {
+  /** The file that was run: the absolute path that the program's name stood for. */
+  program: string;
   /** What was kept of standard output, decoded as UTF-8. */
   stdout: string;
   /** What was kept of standard error, decoded as UTF-8. */

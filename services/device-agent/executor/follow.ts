@@ -8,6 +8,8 @@ import type { Started } from "./stdio.ts";
 
 /** How a run is ended that has to be. */
 export interface EndOptions {
+  /** The file that was started. */
+  program: string;
   /** The value of the marker variable that the program was started with. */
   marker: string;
   /** How long its tree may take to end after SIGTERM, in milliseconds. */
@@ -41,7 +43,7 @@ export async function follow(started: Started, spec: RunSpec, end: EndOptions): 
     const ending = typeof first === "string" ? await stopTree(pid, first, end) : await settle(pid, first, closed, end);
     await drain(started, closed);
     const durationMs = Math.round(performance.now() - startedAt);
-    return { ...textOf(out.kept, err.kept), durationMs, ...ending };
+    return { program: end.program, ...textOf(out.kept, err.kept), durationMs, ...ending };
   } finally {
     stop.release();
   }

@@ -1,9 +1,9 @@
-import { accessSync, constants, statSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
+import type { ProgramFolders } from "./program-folders.ts";
 
-/** Finds programs on one PATH. */
+/** Finds programs by name. */
 export interface ProgramFinder {
   /** The absolute path of a program, or undefined. What was found is kept; what was not is looked for again. */
   find(program: string): string | undefined;
@@ -11,16 +11,16 @@ export interface ProgramFinder {
   forget(program: string): void;
 }
 
-/** A finder over the absolute folders of `path`. An empty or relative folder would mean the work folder: left out. */
-export function createProgramFinder(path: string): ProgramFinder {
-  const folders = path.split(":").filter((folder) => isAbsolute(folder));
+/** A finder over folders that were chosen once. An absolute path is its own answer. */
+export function createProgramFinder({ folders, isProgram }: ProgramFolders): ProgramFinder {
   const known = new Map<string, string>();
   return {
     find(program) {
       if (isAbsolute(program)) return program;
       const hit = known.get(program);
       if (hit !== undefined) return hit;
-      const found = folders.map((folder) => join(folder, program)).find(isExecutableFile);
+      if (!isName(program)) return undefined;
+      const found = folders.map((folder) => join(folder, program)).find(isProgram);
       if (found !== undefined) known.set(program, found);
       return found;
     },
@@ -32,7 +32,7 @@ export function createProgramFinder(path: string): ProgramFinder {
 
 /** The path to start, or a fault: INVALID_INPUT for a relative path, START_FAILED where nothing is found. */
 export function requireProgram(finder: ProgramFinder, program: string): string {
-  if (program === "" || (program.includes("/") && !isAbsolute(program))) {
+  if (!isAbsolute(program) && !isName(program)) {
     const field = "argv[0]";
     const message = "the program must be a name on the PATH or an absolute path";
     throw fault(ErrorReason.INVALID_INPUT, { field, rule: "program" }, { message, violations: [{ field, message }] });
@@ -48,11 +48,7 @@ export function startFailed(program: string, cause: string, error?: unknown): Er
   return fault(ErrorReason.START_FAILED, { program, cause }, { message, cause: error });
 }
 
-function isExecutableFile(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
+/** True for a text that names a file in a folder, and not the folder itself or one elsewhere. */
+function isName(program: string): boolean {
+  return program.trim() !== "" && !program.includes("/") && program !== "." && program !== "..";
 }

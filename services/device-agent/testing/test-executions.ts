@@ -66,7 +66,7 @@ export async function openTestDevice(options: TestDeviceOptions): Promise<TestDe
     ledger,
     endings: createEndings({ ledger, issuer, now }),
     slots: createSlots(options.maxRunning ?? 64),
-    executor: createLocalExecutor({ env: process.env, killGraceMs: 200 }),
+    executor: createLocalExecutor({ env: process.env, writeRoots: [folder], killGraceMs: 200 }),
     roots,
     now,
     onUnexpected: (_, error) => unexpected.push(error),

@@ -7,6 +7,8 @@ import type { ToolContext } from "./tool.ts";
 
 /** A program that came to its own end. */
 export interface Finished {
+  /** The file that was run: the absolute path that the program's name stood for. */
+  program: string;
   stdout: string;
   stderr: string;
   /** 128 plus the signal's number where a signal ended it, as shells do. */
@@ -33,12 +35,12 @@ export async function runProgram(
 }
 
 function finished(outcome: RunOutcome, timeoutMs: number): Finished {
-  const { stdout, stderr, truncated, durationMs } = outcome;
+  const { program, stdout, stderr, truncated, durationMs } = outcome;
   switch (outcome.kind) {
     case "exited":
-      return { stdout, stderr, truncated, durationMs, exitCode: outcome.code };
+      return { program, stdout, stderr, truncated, durationMs, exitCode: outcome.code };
     case "signalled":
-      return { stdout, stderr, truncated, durationMs, exitCode: 128 + outcome.number };
+      return { program, stdout, stderr, truncated, durationMs, exitCode: 128 + outcome.number };
     case "timed_out":
       throw fault(
         ErrorReason.TIMED_OUT,

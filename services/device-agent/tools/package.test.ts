@@ -1,4 +1,5 @@
-import { chmodSync, existsSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
@@ -77,13 +78,13 @@ it("says which programs are missing", async () => {
 
 describe("with a manager that answers", () => {
   it("takes the first that the machine has, and none for an empty search", async () => {
-    using test = createTestContext();
-    const bin = test.folder;
+    const bin = mkdtempSync(join(tmpdir(), "reeve-bin-"));
     writeFileSync(join(bin, "pacman"), "#!/bin/sh\nexit 1\n");
     chmodSync(join(bin, "pacman"), 0o755);
     using other = createTestContext({ env: { PATH: bin } });
     const answer = await packageTools.search(create(SearchRequestSchema, { query: "x" }), other.context);
     expect(answer).toEqual({ manager: "pacman", packages: [], truncated: false });
+    rmSync(bin, { recursive: true });
   });
 });
 

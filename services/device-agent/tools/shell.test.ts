@@ -1,9 +1,12 @@
-import { mkdirSync, symlinkSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { WriteMode, WriteRequestSchema } from "../../../gen/ts/reeve/tools/v1/file_system_pb.ts";
 import { EvalRequestSchema, ExecRequestSchema } from "../../../gen/ts/reeve/tools/v1/shell_pb.ts";
+import { fileSystemTools } from "./file-system.ts";
 import { shellTools } from "./shell.ts";
 import { createTestContext, faultOf, type TestContext } from "./testing/context.ts";
 
@@ -34,6 +37,26 @@ describe("exec", () => {
       env: { A: "b" },
     });
     expect(answer.stdout).toBe(`${test.folder}/sub\nin\nb\n`);
+  });
+
+  it("does not run a file that a caller has put into a folder of the PATH, and says which file it ran", async () => {
+    const home = realpathSync(mkdtempSync(join(tmpdir(), "reeve-home-")));
+    mkdirSync(join(home, "bin"));
+    using other = createTestContext({ write: [home], workDir: home, env: { PATH: `${home}/bin:${process.env.PATH}` } });
+    const path = join(home, "bin", "nproc");
+    const planted = { path, text: "#!/bin/sh\necho planted\n", mode: WriteMode.CREATE, permissions: 0o755 };
+    await fileSystemTools.write(create(WriteRequestSchema, planted), other.context);
+    const byName = await shellTools.exec(create(ExecRequestSchema, { argv: ["nproc"] }), other.context);
+    expect(byName).toMatchObject({
+      stdout: expect.stringMatching(/^\d+\n$/),
+      program: expect.stringMatching(/bin\/nproc$/),
+    });
+    expect(byName.program).not.toBe(path);
+    // What a program looks up by name is not that file either.
+    const argv = ["sh", "-c", "command -v nproc"];
+    const byShell = await shellTools.exec(create(ExecRequestSchema, { argv }), other.context);
+    expect(byShell.stdout).not.toContain(home);
+    rmSync(home, { recursive: true });
   });
 
   it("refuses a folder outside, behind a link, or missing", async () => {

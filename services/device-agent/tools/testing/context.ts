@@ -26,7 +26,11 @@ export function createTestContext(options: Partial<RootsOptions> & { env?: Recor
   const context: ToolContext = {
     signal: new AbortController().signal,
     timeoutMs: 60_000,
-    executor: createLocalExecutor({ env: { ...process.env, HOME: folder, ...env }, killGraceMs: 300 }),
+    executor: createLocalExecutor({
+      env: { ...process.env, HOME: folder, ...env },
+      writeRoots: held.granted.filter(({ write }) => write).map(({ path }) => path),
+      killGraceMs: 300,
+    }),
     roots: held,
     emit(stream, chunk) {
       live[stream] += Buffer.from(chunk).toString();

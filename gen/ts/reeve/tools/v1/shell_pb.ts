@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/tools/v1/shell.proto.
  */
 export const file_reeve_tools_v1_shell: GenFile = /*@__PURE__*/
-  fileDesc("ChpyZWV2ZS90b29scy92MS9zaGVsbC5wcm90bxIOcmVldmUudG9vbHMudjEivgIKC0V4ZWNSZXF1ZXN0Ei0KBGFyZ3YYASADKAlCH7pIHJIBGQgBEIACIhJyECiAgAIyCl5bXlx4MDBdKiQSJQoDY3dkGAIgASgJQhi6SBVyEyiAIDIOXigvW15ceDAwXSopPyQSGAoFc3RkaW4YAyABKAlCCbpIBnIEKICAQBJzCgNlbnYYBCADKAsyJC5yZWV2ZS50b29scy52MS5FeGVjUmVxdWVzdC5FbnZFbnRyeUJAukg9mgE6EEAiInIgMh5eW0EtWmEtel9dW0EtWmEtejAtOV9dezAsMTI3fSQqEnIQKICAAjIKXlteXHgwMF0qJBIeCgp0aW1lb3V0X21zGAUgASgNQgq6SAcqBRiA3dsBGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiaQoMRXhlY1Jlc3BvbnNlEg4KBnN0ZG91dBgBIAEoCRIOCgZzdGRlcnIYAiABKAkSEQoJZXhpdF9jb2RlGAMgASgFEhEKCXRydW5jYXRlZBgEIAEoCBITCgtkdXJhdGlvbl9tcxgFIAEoDSJ9CgtFdmFsUmVxdWVzdBInCgdjb21tYW5kGAEgASgJQha6SBNyERABKIBAMgpeW15ceDAwXSokEiUKA2N3ZBgCIAEoCUIYukgVchMogCAyDl4oL1teXHgwMF0qKT8kEh4KCnRpbWVvdXRfbXMYAyABKA1CCrpIByoFGIDd2wEifwoMRXZhbFJlc3BvbnNlEg4KBnN0ZG91dBgBIAEoCRIOCgZzdGRlcnIYAiABKAkSEQoJZXhpdF9jb2RlGAMgASgFEhEKCXRydW5jYXRlZBgEIAEoCBITCgtkdXJhdGlvbl9tcxgFIAEoDRIUCgxjbWRfZXhlY3V0ZWQYBiABKAky1QEKBVNoZWxsEl8KBEV4ZWMSGy5yZWV2ZS50b29scy52MS5FeGVjUmVxdWVzdBocLnJlZXZlLnRvb2xzLnYxLkV4ZWNSZXNwb25zZSIcqrsYGAoEZXhlYxIKc2hlbGwuZXhlYxgBIAEoARJrCgRFdmFsEhsucmVldmUudG9vbHMudjEuRXZhbFJlcXVlc3QaHC5yZWV2ZS50b29scy52MS5FdmFsUmVzcG9uc2UiKKq7GCQKCnNoZWxsLmV2YWwSCnNoZWxsLmV2YWwYAyABKAE6BGJhc2hiBnByb3RvMw", [file_buf_validate_validate, file_reeve_tool_v1_options]);
+  fileDesc("ChpyZWV2ZS90b29scy92MS9zaGVsbC5wcm90bxIOcmVldmUudG9vbHMudjEivgIKC0V4ZWNSZXF1ZXN0Ei0KBGFyZ3YYASADKAlCH7pIHJIBGQgBEIACIhJyECiAgAIyCl5bXlx4MDBdKiQSJQoDY3dkGAIgASgJQhi6SBVyEyiAIDIOXigvW15ceDAwXSopPyQSGAoFc3RkaW4YAyABKAlCCbpIBnIEKICAQBJzCgNlbnYYBCADKAsyJC5yZWV2ZS50b29scy52MS5FeGVjUmVxdWVzdC5FbnZFbnRyeUJAukg9mgE6EEAiInIgMh5eW0EtWmEtel9dW0EtWmEtejAtOV9dezAsMTI3fSQqEnIQKICAAjIKXlteXHgwMF0qJBIeCgp0aW1lb3V0X21zGAUgASgNQgq6SAcqBRiA3dsBGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiegoMRXhlY1Jlc3BvbnNlEg4KBnN0ZG91dBgBIAEoCRIOCgZzdGRlcnIYAiABKAkSEQoJZXhpdF9jb2RlGAMgASgFEhEKCXRydW5jYXRlZBgEIAEoCBITCgtkdXJhdGlvbl9tcxgFIAEoDRIPCgdwcm9ncmFtGAYgASgJIn0KC0V2YWxSZXF1ZXN0EicKB2NvbW1hbmQYASABKAlCFrpIE3IREAEogEAyCl5bXlx4MDBdKiQSJQoDY3dkGAIgASgJQhi6SBVyEyiAIDIOXigvW15ceDAwXSopPyQSHgoKdGltZW91dF9tcxgDIAEoDUIKukgHKgUYgN3bASJ/CgxFdmFsUmVzcG9uc2USDgoGc3Rkb3V0GAEgASgJEg4KBnN0ZGVychgCIAEoCRIRCglleGl0X2NvZGUYAyABKAUSEQoJdHJ1bmNhdGVkGAQgASgIEhMKC2R1cmF0aW9uX21zGAUgASgNEhQKDGNtZF9leGVjdXRlZBgGIAEoCTLVAQoFU2hlbGwSXwoERXhlYxIbLnJlZXZlLnRvb2xzLnYxLkV4ZWNSZXF1ZXN0GhwucmVldmUudG9vbHMudjEuRXhlY1Jlc3BvbnNlIhyquxgYCgRleGVjEgpzaGVsbC5leGVjGAEgASgBEmsKBEV2YWwSGy5yZWV2ZS50b29scy52MS5FdmFsUmVxdWVzdBocLnJlZXZlLnRvb2xzLnYxLkV2YWxSZXNwb25zZSIoqrsYJAoKc2hlbGwuZXZhbBIKc2hlbGwuZXZhbBgDIAEoAToEYmFzaGIGcHJvdG8z", [file_buf_validate_validate, file_reeve_tool_v1_options]);
 
 /**
  * The program to run.
@@ -24,7 +24,7 @@ export const file_reeve_tools_v1_shell: GenFile = /*@__PURE__*/
 export type ExecRequest = Message<"reeve.tools.v1.ExecRequest"> & {
   /**
    * The program and its arguments, such as ["uname", "-a"]. The first is a name on the device's PATH or an absolute
-   * path. 1 to 256 entries of at most 32768 bytes each. Required.
+   * path. Names are looked up in folders that no caller can write. 1 to 256 entries of at most 32768 bytes each. Required.
    *
    * @generated from field: repeated string argv = 1;
    */
@@ -106,6 +106,13 @@ export type ExecResponse = Message<"reeve.tools.v1.ExecResponse"> & {
    * @generated from field: uint32 duration_ms = 5;
    */
   durationMs: number;
+
+  /**
+   * The file that was run: the absolute path that the program's name stood for on the device.
+   *
+   * @generated from field: string program = 6;
+   */
+  program: string;
 };
 
 /**
