@@ -8,7 +8,7 @@ import { ExitCode, exitCodeOfReason } from "../exit-codes.ts";
  */
 export function exitCodeOfFanOut(plan: FanOutPlan, summary: FanOutSummary): number {
   if (summary.succeeded) return ExitCode.OK;
-  const first = plan.waves.flatMap(({ devices }) => devices).find((device) => summary.failed[device] !== undefined);
+  const first = plan.waves.flatMap(({ devices }) => devices).find((device) => Object.hasOwn(summary.failed, device));
   const call = first === undefined ? undefined : summary.failed[first];
   if (call !== undefined) return call.error ? exitCodeOfReason(call.error.reason) : notOk(exitCodeOfCall(call));
   if (summary.stopped && summary.queued.length === 0) return notOk(exitCodeOfReason(summary.stopped.reason));

@@ -47,6 +47,15 @@ describe("exec", () => {
   });
 });
 
+it.each(["constructor", "toString", "valueOf", "__proto__", "hasOwnProperty"])(
+  "looks a program named %s up like any other",
+  (program) => {
+    expect(blockReason("exec", { argv: [program, "x"] })).toBeUndefined();
+    expect(blockReason("shell.eval", { command: `true; ${program} x | ${program}` })).toBeUndefined();
+    expect(blockReason("shell.eval", { command: `${program} x; rm -rf /` })?.rule).toBe("blocklist/delete-system");
+  },
+);
+
 it("has nothing against other tools and other input", () => {
   expect(blockReason("fs.write", { path: "/x", text: "rm -rf /" })).toBeUndefined();
   expect(blockReason("exec", { argv: "rm -rf /" })).toBeUndefined();

@@ -6,38 +6,40 @@ interface Wrapper {
   operands?: number;
 }
 
-/** Programs that run the command in their arguments. */
-const WRAPPERS: Readonly<Record<string, Wrapper>> = {
-  sudo: { values: "-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt --chdir --chroot" },
-  doas: { values: "-u -C" },
-  env: { values: "-u --unset -C --chdir" },
-  nice: { values: "-n --adjustment" },
-  ionice: { values: "-c -n --class --classdata" },
-  chrt: { operands: 1 },
-  taskset: { operands: 1 },
-  timeout: { values: "-s -k --signal --kill-after", operands: 1 },
-  time: { values: "-f -o" },
-  stdbuf: { values: "-i -o -e" },
-  xargs: { values: "-I -n -P -L -d -a -s -E --max-args --max-procs --delimiter --arg-file" },
-  parallel: { values: "-j --jobs" },
-  flock: { values: "-w -E", operands: 1 },
-  strace: { values: "-e -o -p -s -u" },
-  watch: { values: "-n --interval" },
-  "systemd-run": { values: "-u -p -t --unit --property" },
-  nsenter: { values: "-t --target" },
-  chroot: { values: "--userspec --groups", operands: 1 },
-  runuser: { values: "-u" },
-  proot: {},
-  unshare: {},
-  setsid: {},
-  nohup: {},
-  exec: { values: "-a" },
-  command: {},
-  builtin: {},
-  busybox: {},
-  toybox: {},
-  caffeinate: {},
-};
+/** Programs that run the command in their arguments. A map: on a plain object every program named as a member of Object would be found. */
+const WRAPPERS: ReadonlyMap<string, Wrapper> = new Map(
+  Object.entries<Wrapper>({
+    sudo: { values: "-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt --chdir --chroot" },
+    doas: { values: "-u -C" },
+    env: { values: "-u --unset -C --chdir" },
+    nice: { values: "-n --adjustment" },
+    ionice: { values: "-c -n --class --classdata" },
+    chrt: { operands: 1 },
+    taskset: { operands: 1 },
+    timeout: { values: "-s -k --signal --kill-after", operands: 1 },
+    time: { values: "-f -o" },
+    stdbuf: { values: "-i -o -e" },
+    xargs: { values: "-I -n -P -L -d -a -s -E --max-args --max-procs --delimiter --arg-file" },
+    parallel: { values: "-j --jobs" },
+    flock: { values: "-w -E", operands: 1 },
+    strace: { values: "-e -o -p -s -u" },
+    watch: { values: "-n --interval" },
+    "systemd-run": { values: "-u -p -t --unit --property" },
+    nsenter: { values: "-t --target" },
+    chroot: { values: "--userspec --groups", operands: 1 },
+    runuser: { values: "-u" },
+    proot: {},
+    unshare: {},
+    setsid: {},
+    nohup: {},
+    exec: { values: "-a" },
+    command: {},
+    builtin: {},
+    busybox: {},
+    toybox: {},
+    caffeinate: {},
+  }),
+);
 
 const SHELLS = /^(?:ba|da|z|k|mk|a|fi|tc|c)?sh$/;
 
@@ -68,7 +70,7 @@ export function unwrap(argv: readonly string[], stdin?: string): Unwrapped[] {
   if (program === "ssh") return remote(rest);
   if (program === "find" || program === "fd") return findCommands(rest);
   const splits = program === "env" ? valuesOf(rest, ["-S", "--split-string"]).map(shell) : [];
-  const wrapper = WRAPPERS[program];
+  const wrapper = WRAPPERS.get(program);
   if (wrapper === undefined) return [];
   const inner = afterOptions(rest, wrapper);
   // watch and parallel hand one word to a shell; for the others a word with blanks names no program.

@@ -5,20 +5,22 @@ import type { BlockRule } from "./rule.ts";
 const HELP = /^(?:-V|-h|--version|--help)$/;
 
 /** Options that make a tool for disks destroy what is on them. */
-const DISK_TOOLS: Readonly<Record<string, RegExp>> = {
-  wipefs: /^(?:-[a-z]*[ao].*|--all.*|--offset.*)$/,
-  sgdisk: /^(?:-[A-Za-z]*[Zzodn].*|--zap.*|--clear|--delete.*|--new.*)$/,
-  parted: /^(?:mklabel|mktable|mkpart|rm|resizepart)$/,
-  hdparm: /^--(?:security-erase|trim-sector|write-sector|make-bad-sector|repair-sector).*$/,
-  nvme: /^(?:format|sanitize|write-zeroes|delete-ns)$/,
-  cryptsetup: /^(?:luksFormat|luksErase|erase|reencrypt)$/,
-  mdadm: /^(?:--zero-superblock|--stop|-S)$/,
-  zpool: /^(?:destroy|labelclear)$/,
-  badblocks: /^-[a-z]*w.*$/,
-  diskutil: /^(?:erase\w*|partitionDisk|zeroDisk|secureErase|reformat)$/i,
-  flashrom: /^(?:-[a-zA-Z]*[wE].*|--write.*|--erase.*)$/,
-  efibootmgr: /^(?:-B|--delete-bootnum)$/,
-};
+const DISK_TOOLS: ReadonlyMap<string, RegExp> = new Map(
+  Object.entries({
+    wipefs: /^(?:-[a-z]*[ao].*|--all.*|--offset.*)$/,
+    sgdisk: /^(?:-[A-Za-z]*[Zzodn].*|--zap.*|--clear|--delete.*|--new.*)$/,
+    parted: /^(?:mklabel|mktable|mkpart|rm|resizepart)$/,
+    hdparm: /^--(?:security-erase|trim-sector|write-sector|make-bad-sector|repair-sector).*$/,
+    nvme: /^(?:format|sanitize|write-zeroes|delete-ns)$/,
+    cryptsetup: /^(?:luksFormat|luksErase|erase|reencrypt)$/,
+    mdadm: /^(?:--zero-superblock|--stop|-S)$/,
+    zpool: /^(?:destroy|labelclear)$/,
+    badblocks: /^-[a-z]*w.*$/,
+    diskutil: /^(?:erase\w*|partitionDisk|zeroDisk|secureErase|reformat)$/i,
+    flashrom: /^(?:-[a-zA-Z]*[wE].*|--write.*|--erase.*)$/,
+    efibootmgr: /^(?:-B|--delete-bootnum)$/,
+  }),
+);
 
 /** Rules for disks: what is written over a device is gone. */
 export const deviceRules: readonly BlockRule[] = [
@@ -97,7 +99,7 @@ export const deviceRules: readonly BlockRule[] = [
         return true;
       if (/^(?:c?fdisk|sfdisk)$/.test(program))
         return args.length > 0 && !hasOption(args, "lds", "--list", "--dump", "--json", "--verify");
-      const destroys = DISK_TOOLS[program];
+      const destroys = DISK_TOOLS.get(program);
       return destroys !== undefined && args.some((word) => destroys.test(word));
     },
   },

@@ -15,14 +15,16 @@ const KINDS: Record<number, ModelErrorKind> = {
   529: "overloaded",
 };
 
-const KINDS_BY_TYPE: Record<string, ModelErrorKind> = {
-  authentication_error: "unauthenticated",
-  invalid_request_error: "rejected",
-  overloaded_error: "overloaded",
-  permission_error: "unauthenticated",
-  rate_limit_error: "rate_limited",
-  timeout_error: "timed_out",
-};
+const KINDS_BY_TYPE: ReadonlyMap<string, ModelErrorKind> = new Map(
+  Object.entries<ModelErrorKind>({
+    authentication_error: "unauthenticated",
+    invalid_request_error: "rejected",
+    overloaded_error: "overloaded",
+    permission_error: "unauthenticated",
+    rate_limit_error: "rate_limited",
+    timeout_error: "timed_out",
+  }),
+);
 
 /**
  * What the SDK threw, as a ModelError.
@@ -49,7 +51,7 @@ export function timedOut(timeoutMs: number, cause?: unknown): ModelError {
 }
 
 function answered(error: InstanceType<typeof APIError>): ModelError {
-  const byType = error.type === null ? undefined : KINDS_BY_TYPE[error.type];
+  const byType = error.type === null ? undefined : KINDS_BY_TYPE.get(error.type);
   const kind = KINDS[error.status ?? 0] ?? byType ?? "broken";
   const parts = [error.status, error.type, error.apiMessage].filter((part) => part !== null && part !== undefined);
   const id = error.requestID ? ` (request ${error.requestID})` : "";

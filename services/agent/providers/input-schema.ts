@@ -29,7 +29,8 @@ const DEFINITION = /^#\/\$defs\/([^/~%]+)$/u;
 function resolveRoot(schema: JsonObject): JsonObject {
   const name = typeof schema.$ref === "string" ? DEFINITION.exec(schema.$ref)?.[1] : undefined;
   if (name === undefined) return schema;
-  const definition = objectOf(objectOf(schema.$defs)[name]);
+  const definitions = objectOf(schema.$defs);
+  const definition = Object.hasOwn(definitions, name) ? objectOf(definitions[name]) : {};
   return { ...definition, ...schema };
 }
 

@@ -58,8 +58,8 @@ function assertHeaders({ device, callId, purpose, waitMs, client }: CallToolRequ
   } catch (error: unknown) {
     const detail = faultDetail(error);
     if (detail === undefined) throw error;
-    const names: Readonly<Record<string, string>> = CALL_HEADERS;
-    const violations = detail.violations.map(({ field, message }) => ({ field: names[field] ?? field, message }));
+    const names = new Map<string, string>(Object.entries(CALL_HEADERS));
+    const violations = detail.violations.map(({ field, message }) => ({ field: names.get(field) ?? field, message }));
     throw invalid(violations, detail.metadata.rule ?? "");
   }
 }
