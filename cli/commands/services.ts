@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
 import { untilSignal } from "../../lib/run/run-service.ts";
 import { type AgentFlags, agentEnvironment, pendingText } from "../device/run-agent.ts";
+import { explainStart } from "../errors/port-in-use.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { visibleLine } from "../print/escape.ts";
 import { gather } from "../repeatable.ts";
@@ -13,7 +14,10 @@ export function registerServices(program: Command, world: World): void {
     .description("Run the registry in a process of its own, as the environment says (reeve doctor --config lists it).")
     .action(async () => {
       const { runRegistry } = await import("../../services/registry/main.ts");
-      await untilSignal(await runRegistry(world.env), process);
+      const running = await runRegistry(world.env).catch((error: unknown) =>
+        explainStart(error, "REEVE_REGISTRY_PORT or REEVE_PROBE_PORT"),
+      );
+      await untilSignal(running, process);
     });
   program
     .command("device-agent")
@@ -44,12 +48,17 @@ async function runAgent(flags: AgentFlags, world: World): Promise<void> {
     onPending: (enrolment) => world.stderr.write(pendingText(enrolment)),
     onRetry: (error) => world.stderr.write(`reeve: ${visibleLine(error.rawMessage)}; trying again\n`),
     signal: leaving.signal,
-  }).finally(stop);
+  })
+    .catch((error: unknown) => explainStart(error, "REEVE_DEVICE_PORT or REEVE_PROBE_PORT"))
+    .finally(stop);
   await runUntilEnd(running);
 }
 
 /** Runs policy in a process of its own: `reeve policy` without a subcommand. */
 export async function runPolicyService(world: World): Promise<void> {
   const { runPolicy } = await import("../../services/policy/main.ts");
-  await untilSignal(await runPolicy(world.env), process);
+  const running = await runPolicy(world.env).catch((error: unknown) =>
+    explainStart(error, "REEVE_POLICY_PORT or REEVE_PROBE_PORT"),
+  );
+  await untilSignal(running, process);
 }

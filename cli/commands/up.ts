@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { createLogger, type Level } from "../../lib/log/log.ts";
 import { untilSignal } from "../../lib/run/run-service.ts";
+import { explainStart } from "../errors/port-in-use.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { dataDir, readProfile, writeProfile } from "../profile.ts";
 import { gather } from "../repeatable.ts";
@@ -69,7 +70,6 @@ export function registerUp(program: Command, world: World): void {
 
 async function up(flags: UpFlags, world: World): Promise<void> {
   const folder = dataDir(world.env);
-  const kept = (await readProfile(folder))?.token;
   const stack = await startStack({
     dataDir: folder,
     ports: portsFrom(flags.port),
@@ -85,7 +85,8 @@ async function up(flags: UpFlags, world: World): Promise<void> {
       : { devices: { ...doorFrom(flags.devices), ...publicUrlFrom(flags.publicUrl) } }),
     env: world.env,
     logger: createLogger({ service: "reeve", level: flags.logLevel as Level }),
-  });
+  }).catch((error: unknown) => explainStart(error, flags.devices === undefined ? "--port" : "--port or --devices"));
+  const kept = (await readProfile(folder))?.token;
   const issued = issueFirstTokens(stack.tokens);
   const { token, isNew } = machineToken(stack.tokens, issued?.operator ?? kept);
   await writeProfile(folder, { registry: stack.registryUrl, policy: stack.policyUrl, token, stateDir: folder });

@@ -3,6 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { type ErrorDetail, ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ConfigError } from "../../lib/config/config.ts";
 import { faultDetail, reasonName } from "../../lib/fault/fault.ts";
+import { FolderInUse } from "../../lib/store/folder-in-use.ts";
 import { ExitCode, exitCodeOfReason } from "../exit-codes.ts";
 import { visible, visibleLine } from "../print/escape.ts";
 import { hintsFor } from "./hints.ts";
@@ -24,6 +25,9 @@ export interface ErrorReport {
 export function describeError(error: unknown): ErrorReport {
   if (error instanceof UsageError) return { ...BARE, reason: "usage", message: error.message, hints: error.hints };
   if (error instanceof ConfigError) return { ...BARE, reason: "usage", message: error.message, hints: [CONFIG_HINT] };
+  if (error instanceof FolderInUse) {
+    return { ...BARE, reason: "usage", message: error.message, hints: [folderHint(error.setting)] };
+  }
   const detail = faultDetail(error);
   if (detail !== undefined) return describeDetail(detail, ConnectError.from(error).rawMessage);
   if (error instanceof ConnectError) return describeConnection(error);
@@ -79,6 +83,7 @@ const BARE: ErrorReport = {
   exitCode: ExitCode.USAGE,
 };
 
+const folderHint = (setting: string) => `nothing was changed; stop it, or use another folder with ${setting}`;
 const CONFIG_HINT = "`reeve doctor --config` lists every setting";
 const DEBUG_HINT = "set REEVE_DEBUG=1 to see where it comes from";
 

@@ -1,4 +1,3 @@
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { authenticateByCertificate, firstThatKnows } from "../../lib/auth/authenticate.ts";
@@ -11,6 +10,7 @@ import type { Logger } from "../../lib/log/log.ts";
 import { openBus } from "../../lib/run/open-bus.ts";
 import type { Service } from "../../lib/run/run-service.ts";
 import { createServer, type Server } from "../../lib/serve/server.ts";
+import { type FolderLock, lockFolder } from "../../lib/store/folder-lock.ts";
 import { loadCatalogue } from "../../lib/toolschema/catalogue-file.ts";
 import { createDeviceAgent } from "../../services/device-agent/service.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
@@ -54,11 +54,23 @@ export interface Stack {
 
 /**
  * Starts policy, a device agent and the registry in this process, joined by the same messages that they
- * exchange over a network, and each listening on a loopback port of its own.
+ * exchange over a network, and each listening on a loopback port of its own. Rejects with FolderInUse, before anything is
+ * read or changed, where another process has the folder.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
+  const { dataDir } = options;
+  const lock = lockFolder(dataDir, { program: "reeve up", setting: "REEVE_DATA_DIR" });
+  try {
+    return await startIn(lock, options);
+  } catch (error: unknown) {
+    lock.release();
+    throw error;
+  }
+}
+
+/** Starts the stack in a folder that is this process's, and gives the folder up when the stack has closed. */
+async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> {
   const { dataDir, logger, ports } = options;
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const tokens = createTokenFile(join(dataDir, "tokens.json"));
   const bus = await openBus({ natsUrl: options.natsUrl }, "reeve", logger);
   const servers: Server[] = [];
@@ -91,6 +103,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     await Promise.all([...servers.map((server) => server.close()), closeServices()]);
     for (const close of onClosed) close();
     await bus.close();
+    lock.release();
   };
   let closing: Promise<void> | undefined;
   const close = () => (closing ??= closeAll());
@@ -141,6 +154,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const policyServer = await serve(policy, ports.policy, "policy");
     const deviceServer = await serve(device, ports.device, "device-agent");
     const registryServer = await serve(registry, ports.registry, "registry");
+    lock.listensAt(registryServer.url);
     const { devices } = options;
     const attachServer =
       devices &&

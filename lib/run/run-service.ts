@@ -27,6 +27,8 @@ export interface Service {
   /** Plain HTTP paths, where the service has any. */
   fallback?: Fallback;
   ready(): boolean;
+  /** Called once, with the address that the service is served at, when it listens. */
+  onListening?(url: string): void;
   /** What to listen with in place of the files' material, as where more authorities are trusted than theirs. */
   tls?: TlsSource;
   /** Asked of each RPC's certificate that is sound; throws the fault that refuses it, such as a revoked one. */
@@ -111,6 +113,7 @@ export async function runService(options: ProcessOptions): Promise<RunningServic
     ...(service.fallback === undefined ? {} : { fallback: service.fallback }),
   });
   orClose(() => server.close());
+  service.onListening?.(server.url);
   const probe = await openProbe(options, server, logger);
   opened.move();
   logger.info({ url: server.url, probe: probe?.url }, "ready");

@@ -4,17 +4,19 @@ import type { TlsSource } from "../../lib/identity/tls-source.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { runService, untilSignal } from "../../lib/run/run-service.ts";
 import type { VerifyKey } from "../../lib/sign/keys.ts";
+import type { FolderLock } from "../../lib/store/folder-lock.ts";
 import { loadCatalogue } from "../../lib/toolschema/catalogue-file.ts";
 import { parseServices } from "./announced/service-list.ts";
 import { attachedAgent } from "./attach/attached-agent.ts";
 import { parseRegistryUrls } from "./attach/registry-urls.ts";
 import { runAttached } from "./attach/run-attached.ts";
 import { DEFAULT_PORT, type DeviceAgentConfig, deviceEnvironment, joinEnvironment } from "./config.ts";
-import { type Joining, openEnrolled } from "./identity/enrolled.ts";
+import { type Enrolled, type Joining, openEnrolled } from "./identity/enrolled.ts";
 import { enrolmentFiles } from "./identity/enrolment-file.ts";
 import { keepRenewed, requireUnexpired } from "./identity/renewal.ts";
 import { createDeviceAgent } from "./service.ts";
 import { MODES, parseGrantKeys, parseLabels, parseList } from "./settings.ts";
+import { lockStateDir } from "./state-dir.ts";
 
 type Settings = ConfigOf<typeof deviceEnvironment>;
 
@@ -27,14 +29,29 @@ export interface RunningDeviceAgent {
 
 /**
  * Runs a device agent in a process of its own, as the environment says: it dials a registry, listens, or does both. A
- * device that joins, or has joined, starts with what its folder holds, and keeps its certificate renewed.
+ * device that joins, or has joined, starts with what its folder holds, and keeps its certificate renewed. Rejects with
+ * FolderInUse, before anything is read or joined, where another process has the folder.
  */
 export async function runDeviceAgent(
   env: Readonly<Record<string, string | undefined>>,
   joining: Omit<Joining, "tokenFile"> = {},
 ): Promise<RunningDeviceAgent> {
   const start = readConfig(joinEnvironment, env);
-  const enrolled = await openEnrolled(start.stateDir, env, { ...joining, tokenFile: start.joinTokenFile });
+  const lock = lockStateDir(start.stateDir);
+  try {
+    const enrolled = await openEnrolled(start.stateDir, env, { ...joining, tokenFile: start.joinTokenFile });
+    return await runEnrolled(enrolled, env, lock);
+  } catch (error: unknown) {
+    lock.release();
+    throw error;
+  }
+}
+
+async function runEnrolled(
+  enrolled: Enrolled,
+  env: Readonly<Record<string, string | undefined>>,
+  lock: FolderLock,
+): Promise<RunningDeviceAgent> {
   const settings = readConfig(deviceEnvironment, enrolled.env);
   const config = configOf(settings);
   const grantKeys = await grantKeysOf(settings);
@@ -47,9 +64,13 @@ export async function runDeviceAgent(
   const expired = Promise.withResolvers<never>();
   expired.promise.catch(() => undefined); // whoever waits for it hears of it
   const create = async ({ logger, tls }: { logger: Logger; tls: TlsSource | undefined }) => {
-    const agent = await createDeviceAgent({ config, grantKeys, keyringVersion, schemaDigests, logger, env });
-    if (urls.length === 0) return agent;
-    const attached = await attachedAgent(agent, { urls, stateDir, heartbeatMs, tls, trustDomain, logger });
+    const agent = await createDeviceAgent({ config, lock, grantKeys, keyringVersion, schemaDigests, logger, env });
+    if (urls.length === 0) return { ...agent, onListening: lock.listensAt };
+    const settings = { urls, stateDir, heartbeatMs, tls, trustDomain, logger };
+    const attached = await attachedAgent(agent, settings).catch(async (error: unknown): Promise<never> => {
+      await agent.close();
+      throw error;
+    });
     if (files === undefined) return attached;
     const onExpired = (error: Error) =>
       void running.then((one) => one.close()).then(() => expired.reject(error), expired.reject);

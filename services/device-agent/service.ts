@@ -13,6 +13,7 @@ import { createBatchVerifier } from "../../lib/sign/batch-verifier.ts";
 import { loadOrCreateKeyFile } from "../../lib/sign/key-file.ts";
 import type { SigningKey, VerifyKey } from "../../lib/sign/keys.ts";
 import { GRANT_TYPE, RECEIPT_TYPE } from "../../lib/sign/payload-types.ts";
+import type { FolderLock } from "../../lib/store/folder-lock.ts";
 import { AGENT_VERSION } from "./agent-version.ts";
 import { openLocalServices } from "./announced/local-services.ts";
 import { DEFAULT_MAX_RUNNING, DEFAULT_RETENTION_MS, type DeviceAgentConfig } from "./config.ts";
@@ -31,11 +32,13 @@ import { type Machine, openMachine } from "./machine.ts";
 import { buildManifest, type SealedManifest } from "./manifest/manifest.ts";
 import { keepManifest } from "./manifest/manifest-file.ts";
 import { deviceRoutes, openLink } from "./routes.ts";
-import { openStateDir, type StateDir } from "./state-dir.ts";
+import { lockStateDir, openStateDir, type StateDir } from "./state-dir.ts";
 
 /** What a device agent is made of. */
 export interface DeviceAgentOptions {
   config: DeviceAgentConfig;
+  /** The lock on the state folder, where it is taken already; the agent releases it when it closes. Default: taken here. */
+  lock?: FolderLock;
   /** The keys that sign grants, to begin with: the device follows to newer ones, and keeps those it followed to. */
   grantKeys: readonly VerifyKey[];
   /** The version of the keyring that these are from: only newer ones are followed to. Default 0: not known. */
@@ -69,7 +72,8 @@ export interface DeviceAgent {
 
 /**
  * Makes a device agent: opens its state, finds out what the machine can do, signs the manifest, and settles calls that
- * an earlier process left without an end. Rejects where there is no root or no grant key, where a root does not exist, and
+ * an earlier process left without an end. Rejects with FolderInUse, before anything is read, where another process has the
+ * state folder: settling that one's calls would call those interrupted that still run. Rejects as well where there is no root or no grant key, where a root does not exist, and
  * where the state cannot be read.
  */
 export async function createDeviceAgent(options: DeviceAgentOptions): Promise<DeviceAgent> {
@@ -77,6 +81,8 @@ export async function createDeviceAgent(options: DeviceAgentOptions): Promise<De
   const now = options.now ?? Date.now;
   // Closes what was opened so far where a later step fails.
   await using parts = new AsyncDisposableStack();
+  const lock = options.lock ?? lockStateDir(options.config.stateDir);
+  parts.defer(() => lock.release());
   const self = await openSelf(options, now, parts);
   const ledger = parts.adopt(await openLedger(self.state.ledgerFile), (opened) => opened.close());
   const endings = createEndings({ ledger, issuer: issuerOf(self), now });

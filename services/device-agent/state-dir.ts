@@ -1,5 +1,6 @@
 import { chmod, mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
+import { type FolderLock, lockFolder } from "../../lib/store/folder-lock.ts";
 
 /** The agent's own files. */
 export interface StateDir {
@@ -13,6 +14,11 @@ export interface StateDir {
   grantKeysFile: string;
   /** The ledger's database. */
   ledgerFile: string;
+}
+
+/** Takes the agent's folder for this process. Throws FolderInUse where another has it. */
+export function lockStateDir(folder: string): FolderLock {
+  return lockFolder(folder, { program: "device-agent", setting: "REEVE_DEVICE_STATE_DIR" });
 }
 
 /** Makes the agent's folder where it is missing, and closes it to everybody but the agent's own user. */

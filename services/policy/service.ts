@@ -14,6 +14,7 @@ import { measureOutbox } from "../../lib/events/outbox-metric.ts";
 import type { LinkOpener } from "../../lib/link/opener.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { VerifyKey } from "../../lib/sign/keys.ts";
+import { lockFolder } from "../../lib/store/folder-lock.ts";
 import { createClosers } from "./closers.ts";
 import type { PolicyConfig } from "./config.ts";
 import { openParts } from "./parts.ts";
@@ -44,6 +45,8 @@ export interface PolicyService {
   /** The link for an asker in the same process, by its principal's id. */
   link(actor: string): LinkOpener<LinkRequest, LinkResponse>;
   ready(): boolean;
+  /** Notes the address for whoever starts a second one on the same folder. */
+  onListening(url: string): void;
   /** Ends links and watches, signs the last checkpoint and closes the database. Safe to repeat. */
   close(): Promise<void>;
   /** Verifies the grants that are signed now. */
@@ -57,7 +60,8 @@ export interface PolicyService {
 }
 
 /**
- * Opens policy on its state folder, and on the database that others may share. Rejects where the policy file is refused,
+ * Opens policy on its state folder, and on the database that others may share. Rejects with FolderInUse where the database
+ * is in that folder and another process has it; where the policy file is refused,
  * where the audit log does not agree with its newest checkpoint (TAMPERED), where a key file can be read by others, and
  * where the keys in the database were sealed with another sealing key.
  */
@@ -66,6 +70,12 @@ export async function createPolicyService(options: PolicyServiceOptions): Promis
   const onError = (err: unknown): void => logger.error({ err }, "policy failed");
   const { add: onClose, closeAll } = createClosers();
   try {
+    // What is in a database on a server is shared by replicas, which order their writes there.
+    const lock =
+      config.databaseUrl === undefined
+        ? lockFolder(config.stateDir, { program: "policy", setting: "REEVE_POLICY_STATE_DIR" })
+        : undefined;
+    onClose(async () => lock?.release());
     const state = await openPolicyState(config);
     const database = config.databaseUrl === undefined ? { path: state.databaseFile } : { url: config.databaseUrl };
     const storage = await openStorage({ database, replicaId: `rep-${randomHex(6)}`, bus, logger, onError });
@@ -79,6 +89,7 @@ export async function createPolicyService(options: PolicyServiceOptions): Promis
       services: [PolicyRpcs, ApprovalService, AuditService, KeyService],
       link: (actor) => openLink(parts, actor),
       ready: () => closing === undefined,
+      onListening: (url) => lock?.listensAt(url),
       close: () => (closing ??= closeAll()),
       get grantKey() {
         return parts.keys.current().grantKey;

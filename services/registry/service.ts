@@ -1,4 +1,3 @@
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
@@ -17,6 +16,7 @@ import { timeOrderedId } from "../../lib/ids/time-ordered-id.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { Fallback } from "../../lib/serve/plain-http.ts";
 import { type Database, dialectOf, openDatabase } from "../../lib/store/database.ts";
+import { lockFolder } from "../../lib/store/folder-lock.ts";
 import { createGroupCommit } from "../../lib/store/group-commit.ts";
 import { keepLease } from "../../lib/store/lease.ts";
 import { createAdopter } from "./calls/adopt.ts";
@@ -92,6 +92,8 @@ export interface Registry {
   /** Plain HTTP: GET /tools and POST /invoke. */
   fallback: Fallback;
   ready(): boolean;
+  /** Notes the address for whoever starts a second one on the same folder. */
+  onListening(url: string): void;
   /** Refuses the certificates of devices that were locked, removed or cloned. */
   checkPeer: Enrolment["checkPeer"];
   /** What to listen with: devices' certificates are trusted too. Left out in cleartext. */
@@ -105,12 +107,19 @@ export interface Registry {
 
 /**
  * Starts a registry: opens its state, joins the other replicas where there are some, dials policy and the devices, and
- * takes up what an earlier process left open.
+ * takes up what an earlier process left open. Rejects with FolderInUse, before anything is read, where another process has
+ * its state folder.
  */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {
   const { config, bus, logger, now = Date.now } = options;
   // What closes last comes first. Whatever fails to close, or to start, keeps nothing else open.
   await using opened = new AsyncDisposableStack();
+  // What is in a database on a server is shared by replicas, which lease what they lead there.
+  const folder =
+    config.databaseUrl === undefined
+      ? lockFolder(config.stateDir, { program: "registry", setting: "REEVE_REGISTRY_STATE_DIR" })
+      : undefined;
+  opened.defer(() => folder?.release());
   const db = opened.adopt(await openState(config), (one) => one.destroy());
   const alone = dialectOf(db) === "sqlite";
   const self = newReplicaId();
@@ -280,6 +289,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     services: [RegistryService, FanOutService, AttachService, ...enrolment.services, ...TYPED_SERVICES],
     fallback: httpFaces(calls, directory),
     ready: () => !closed,
+    onListening: (url) => folder?.listensAt(url),
     checkPeer: enrolment.checkPeer,
     ...(enrolment.tls && { tls: enrolment.tls }),
     replicaId: self,
@@ -299,6 +309,5 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
 async function openState(config: RegistryConfig): Promise<Database<RegistryTables>> {
   const { databaseUrl: url, stateDir } = config;
   if (url !== undefined) return openDatabase<RegistryTables>({ url, migrations: registryMigrations });
-  await mkdir(stateDir, { recursive: true, mode: 0o700 });
   return openDatabase<RegistryTables>({ path: join(stateDir, "registry.db"), migrations: registryMigrations });
 }

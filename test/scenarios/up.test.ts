@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -70,16 +70,64 @@ describe("the first start", () => {
   });
 });
 
-test("a second one on the same ports says so, and leaves the first one alone", async () => {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  const other = join(home, "other");
-  const { code, stderr } = await runReeve(["up", "--port", String(port)], { HOME: home, REEVE_DATA_DIR: other });
-  server.close();
-  expect(code).not.toBe(0);
-  expect(stderr).toContain(String(port));
-  expect((await reeve("tools")).code).toBe(0);
+describe("a second one", () => {
+  test("in the same folder is refused before it touches anything: a call that runs goes on and ends truthfully", async () => {
+    const go = join(home, "go");
+    const program = `echo started; until [ -e ${go} ]; do sleep 0.05; done; echo finished`;
+    const call = startCall("up-lives", program);
+    await call.started;
+    const profile = await readFile(join(state, "profile.json"), "utf8");
+    const { port } = new URL(up.registry);
+    for (const same of [port, "0"]) {
+      const second = await reeve("up", "--port", same);
+      expect([second.code, second.stdout]).toEqual([2, ""]);
+      expect(second.stderr).toContain(`reeve up is already running at ${up.registry} (pid ${up.pid})`);
+      expect(second.stderr).toContain(`the folder ${state} belongs to it`);
+      expect(second.stderr).toContain("REEVE_DATA_DIR");
+    }
+    expect(await readFile(join(state, "profile.json"), "utf8")).toBe(profile);
+    await writeFile(go, "");
+    expect(await call.ended).toEqual({ code: 0, stdout: "started\nfinished\n" });
+    const shown = await reeve("calls", "show", "up-lives", "--json");
+    expect(JSON.parse(shown.stdout)).toMatchObject({ state: "CALL_STATE_SUCCEEDED", receipt: expect.anything() });
+  });
+
+  test("of a part of it is refused too", async () => {
+    const env = {
+      HOME: home,
+      REEVE_TOKENS_FILE: join(state, "tokens.json"),
+      REEVE_REGISTRY_STATE_DIR: join(state, "registry"),
+      REEVE_REGISTRY_PORT: "0",
+      REEVE_POLICY_URL: up.registry,
+      REEVE_POLICY_STATE_DIR: join(state, "policy"),
+      REEVE_POLICY_PORT: "0",
+      REEVE_DEVICE_STATE_DIR: join(state, "device"),
+      REEVE_DEVICE_PORT: "0",
+      REEVE_DEVICE_READ_ROOTS: home,
+      REEVE_GRANT_KEY_FILE: join(state, "policy", "grant.pub"),
+    };
+    for (const part of ["registry", "policy", "device-agent"]) {
+      const { code, stderr } = await runReeve([part], env);
+      expect([part, code, stderr]).toEqual([part, 2, expect.stringContaining(`${part} is already running (pid `)]);
+      expect(stderr).toContain("_STATE_DIR");
+    }
+    expect((await reeve("call", "this", "exec", "--argv", "uname")).code).toBe(0);
+  });
+
+  test("in another folder on a port that is taken says what listens there, and leaves it alone", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const other = { HOME: home, REEVE_DATA_DIR: join(home, "other") };
+    const foreign = await runReeve(["up", "--port", String(port)], other);
+    server.close();
+    expect([foreign.code, foreign.stderr]).toEqual([2, expect.stringContaining(`port ${port} of 127.0.0.1 is in use`)]);
+    expect(foreign.stderr).toContain("another program listens there");
+    const own = await runReeve(["up", "--port", new URL(up.registry).port], other);
+    expect([own.code, own.stderr]).toEqual([2, expect.stringContaining("another Reeve answers there")]);
+    expect(own.stderr).toContain("--port");
+    expect((await reeve("tools")).code).toBe(0);
+  });
 });
 
 test("Ctrl-C ends it, and the log it leaves verifies; the next start shows no tokens and knows the calls", async () => {
@@ -97,16 +145,10 @@ test("Ctrl-C ends it, and the log it leaves verifies; the next start shows no to
 });
 
 test("Ctrl-C while a program runs ends the program too, and the next start knows what became of its call", async () => {
-  const { promise: started, resolve } = Promise.withResolvers<void>();
-  const env = { ...nodeEnv(), HOME: home };
-  const args = ["call", "this", "exec", "--call-id", "up-running", "--", "sh", "-c", "echo started; exec sleep 60"];
-  const call = spawn(process.execPath, [CLI, ...args], { env, stdio: ["ignore", "pipe", "ignore"] });
-  const gone = once(call, "close");
-  call.stdout.once("data", () => resolve());
-  await started;
+  const call = startCall("up-running", "echo started; exec sleep 60");
+  await call.started;
   expect(await up.stop()).toBe(0);
-  call.kill("SIGKILL");
-  await gone;
+  await call.kill();
   expect(await processesWith("HOME", home)).toEqual([]);
   const recorded = await reeve("audit", "verify", "--json");
   expect(JSON.parse(recorded.stdout)).toMatchObject({ ok: true, open: [] });
@@ -127,7 +169,31 @@ test("a start without the profile says that it gives this machine a new token, a
   expect((await reeve("tools")).code).toBe(0);
 });
 
+/** Calls a shell's program, as the operator, in a process of its own. */
+function startCall(callId: string, program: string) {
+  const env = { ...nodeEnv(), HOME: home };
+  const args = ["call", "this", "exec", "--call-id", callId, "--", "sh", "-c", program];
+  const child = spawn(process.execPath, [CLI, ...args], { env, stdio: ["ignore", "pipe", "ignore"] });
+  let stdout = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    stdout += chunk;
+  });
+  const ended = once(child, "close").then(() => ({ code: child.exitCode, stdout }));
+  return {
+    /** Resolves when the program has printed something. */
+    started: once(child.stdout, "data"),
+    ended,
+    async kill() {
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+}
+
 interface Up {
+  /** The registry's address. */
+  registry: string;
+  pid: number;
   /** What it has printed by the time it was ready. */
   text: string;
   /** Ends it as Ctrl-C does; resolves with its exit code. */
@@ -144,7 +210,8 @@ async function startUp(): Promise<Up> {
   while (!text.includes("Ctrl-C ends it.")) {
     await Promise.race([once(child.stdout, "data"), once(child, "exit").then(() => expect.unreachable(text))]);
   }
-  return { text, stop: () => interrupt(child) };
+  const [, registry = ""] = /^registry +(\S+)$/m.exec(text) ?? [];
+  return { registry, pid: child.pid ?? 0, text, stop: () => interrupt(child) };
 }
 
 async function interrupt(child: ChildProcess): Promise<number | null> {

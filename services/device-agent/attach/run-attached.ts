@@ -29,6 +29,11 @@ export async function runAttached(options: AttachedProcessOptions): Promise<{ cl
           health,
           metrics: createMetrics(),
           logger,
+        }).catch(async (error: unknown): Promise<never> => {
+          // A start that fails leaves nothing running, and its folder to the next one.
+          await agent.close();
+          tls?.close();
+          throw error;
         });
   logger.info({ probe: probe?.url }, "ready");
   let closing: Promise<void> | undefined;
