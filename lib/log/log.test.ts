@@ -1,4 +1,8 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
+import { ErrorDetailSchema, ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../fault/fault.ts";
 import { createLogger, type Level } from "./log.ts";
 import { REDACTED, redactSecrets } from "./redact.ts";
 
@@ -53,6 +57,37 @@ test("writes an error with its cause", () => {
   expect(lines[0]).toMatchObject({
     err: { type: "Error", message: "outer: inner", stack: expect.stringContaining("inner") },
   });
+});
+
+test("writes a fault as its sentence, code, reason and metadata, without detail bytes or a stack", () => {
+  const { lines, log } = record();
+  const thrown = fault(ErrorReason.DEVICE_LOCKED, { device: "d1", token: "x1" }, { message: "the device is locked" });
+  const wired = new ConnectError("locked elsewhere", Code.PermissionDenied, { "x-header": "x2" }, [
+    { type: ErrorDetailSchema.typeName, value: toBinary(ErrorDetailSchema, create(ErrorDetailSchema, { reason: 38 })) },
+  ]);
+  log.child({ part: "p" }).warn({ err: thrown }, "refused");
+  log.warn({ err: wired }, "refused");
+  log.warn({ err: new AggregateError([thrown], "several") }, "refused");
+  const said = {
+    type: "ConnectError",
+    message: "the device is locked",
+    code: "permission_denied",
+    reason: "device_locked",
+    metadata: { device: "d1", token: REDACTED },
+  };
+  expect(lines[0]?.err).toEqual(said);
+  expect(lines[1]?.err).toEqual({ ...said, message: "locked elsewhere", reason: expect.any(String), metadata: {} });
+  expect(lines[2]?.err).toMatchObject({ message: "several", aggregateErrors: [said] });
+  expect(JSON.stringify(lines)).not.toMatch(/x[12]|"details"|"0":/);
+});
+
+test("writes the stack of an error of Connect that is no fault, and what caused a fault", () => {
+  const { lines, log } = record();
+  log.error({ err: new ConnectError("m".repeat(5000), Code.Internal) }, "failed");
+  log.error({ err: fault(ErrorReason.INTERNAL, {}, { message: "no", cause: new Error("inner") }) }, "failed");
+  expect(lines[0]?.err).toMatchObject({ code: "internal", stack: expect.stringContaining("log.test") });
+  expect((lines[0]?.err as { message: string }).message.length).toBeLessThan(1100);
+  expect(lines[1]?.err).toMatchObject({ reason: "internal", cause: { message: "inner" } });
 });
 
 test("redaction leaves what it is given as it was, and gives it back where there is nothing to hide", () => {

@@ -1,5 +1,6 @@
 import { type DestinationStream, destination, type Logger, pino, stdTimeFunctions } from "pino";
 import { REDACTED, redactSecrets, secretNames } from "./redact.ts";
+import { serializeError } from "./serialize-error.ts";
 
 export type { Logger } from "pino";
 
@@ -29,7 +30,7 @@ export function createLogger(options: LoggerOptions): Logger {
       // Not pino's own redact: it copies every line, five microseconds each.
       formatters: { level: (label) => ({ level: label }), log: redactSecrets },
       // What a child logger binds goes through serializers only.
-      serializers: Object.fromEntries(secretNames.map((name) => [name, () => REDACTED])),
+      serializers: { err: serializeError, ...Object.fromEntries(secretNames.map((name) => [name, () => REDACTED])) },
     },
     options.destination ?? destination({ fd: 2, sync: false }),
   );
