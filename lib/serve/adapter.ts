@@ -6,7 +6,8 @@ import { createContextValues } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import { type Peer, peerOfSocket } from "../auth/peer.ts";
-import { keepBody, peerKey } from "./call.ts";
+import { boundTimeouts } from "./bound-timeouts.ts";
+import { followCaller, keepBody, peerKey } from "./call.ts";
 import { absorbErrors } from "./connection-errors.ts";
 
 /** A request of either HTTP version. */
@@ -54,7 +55,9 @@ export function createAdapter({ handlers, fallback, onLost }: AdapterOptions): N
 
 async function serve(handler: UniversalHandler, request: NodeRequest, response: NodeResponse): Promise<void> {
   const values = createContextValues().set(peerKey, peerOfRequest(request));
+  boundTimeouts(request.headers);
   const universal = universalRequestFromNodeRequest(request, response, undefined, values);
+  followCaller(values, universal.signal);
   if (request.httpVersionMajor === 1) universal.body = bodyOf(request, response);
   if (isUnaryJson(request)) {
     const pieces: Uint8Array[] = [];

@@ -11,6 +11,8 @@ export interface Call {
   readonly protocol: string;
   /** Aborted at the end of the call, and before where the deadline passes, the caller leaves or the server drains. */
   readonly signal: AbortSignal;
+  /** Aborted where the caller left, with the reason that `signal` then has; undefined where there is no connection. */
+  readonly left: AbortSignal | undefined;
   /** Milliseconds of a monotonic clock. */
   readonly started: number;
   /** Undefined until the gate let it in, and for a public RPC. */
@@ -42,6 +44,8 @@ const bodyKey = createContextKey<Uint8Array[] | undefined>(undefined, { descript
 /** The peer of the connection that an RPC came on, kept by the adapter. */
 export const peerKey = createContextKey<Peer | undefined>(undefined, { description: "reeve peer" });
 
+const leftKey = createContextKey<AbortSignal | undefined>(undefined, { description: "reeve caller left" });
+
 /** The RPC that these context values belong to. Throws outside of this package's gate. */
 export function callOf(values: ContextValues): Call {
   const call = values.get(callKey);
@@ -50,8 +54,8 @@ export function callOf(values: ContextValues): Call {
 }
 
 /** Binds a call to its context values, with the body that the adapter keeps, if any. */
-export function bindCall(values: ContextValues, call: Omit<Call, "body">): Call {
-  const bound: Call = { ...call, body: values.get(bodyKey) ?? [] };
+export function bindCall(values: ContextValues, call: Omit<Call, "body" | "left">): Call {
+  const bound: Call = { ...call, body: values.get(bodyKey) ?? [], left: values.get(leftKey) };
   values.set(callKey, bound);
   return bound;
 }
@@ -59,6 +63,11 @@ export function bindCall(values: ContextValues, call: Omit<Call, "body">): Call 
 /** Says where the adapter keeps the pieces of the body. */
 export function keepBody(values: ContextValues, pieces: Uint8Array[]): void {
   values.set(bodyKey, pieces);
+}
+
+/** Says what is aborted when the caller leaves. */
+export function followCaller(values: ContextValues, left: AbortSignal): void {
+  values.set(leftKey, left);
 }
 
 /** Reports the end of a call, once. */

@@ -1,3 +1,4 @@
+import { base64Decode } from "@bufbuild/protobuf/wire";
 import { ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Peer, requireSoundPeer } from "../auth/peer.ts";
@@ -7,6 +8,7 @@ import type { Access, AccessLookup } from "./access.ts";
 import { rememberAccess } from "./access.ts";
 import { bindCall, type Call, type CallObserver, endCall, peerKey } from "./call.ts";
 import { principalKey } from "./context.ts";
+import { departure } from "./departure.ts";
 import { chooseRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
 import { toFault, typeInPlace } from "./to-fault.ts";
 
@@ -34,10 +36,12 @@ export function createGate(options: GateOptions): Gate {
   const accessOf = rememberAccess(options.access);
   return (context) => {
     const call = beginCall(context, options);
+    if (context.signal.aborted) return endAtOnce(call, options);
     if (options.peer !== undefined) context.values.set(peerKey, options.peer);
     const rule = accessOf(context.method);
-    if (rule.public) return undefined;
     try {
+      assertQuery(context);
+      if (rule.public) return undefined;
       const peer = context.values.get(peerKey);
       if (peer !== undefined) requireSoundPeer(peer, Date.now());
       const found = options.authenticate(context.requestHeader.get("authorization") ?? undefined, peer);
@@ -69,7 +73,45 @@ function beginCall(context: HandlerContext, { observer, newRequestId }: GateOpti
   });
   observer.begin(call);
   context.signal.addEventListener("abort", () => onAbort(call, observer), { once: true });
+  followErrors(context as Controlled, call, observer);
   return call;
+}
+
+/** As connect makes it: it says with `abort` which error it is about to write. */
+type Controlled = HandlerContext & { abort(reason?: unknown): void };
+
+/**
+ * A signal tells of its first abort only. Where that was the deadline, an error of the codec that comes later would be
+ * written as connect made it.
+ */
+function followErrors(context: Controlled, call: Call, observer: CallObserver): void {
+  const { abort } = context;
+  context.abort = (reason) => {
+    if (context.signal.aborted && reason !== call.error && reason instanceof ConnectError) {
+      typeInPlace(reason, call, observer);
+    }
+    abort(reason);
+  };
+}
+
+/** A call whose deadline was over, or whose caller had left, before it began: nothing of it is read. */
+function endAtOnce(call: Call, { observer }: GateOptions): never {
+  call.error = departure(call.signal.reason);
+  endCall(call, observer);
+  throw call.error;
+}
+
+/** connect decodes the message of a GET with a function that throws what it then reports as an error of the server. */
+function assertQuery({ requestMethod, url }: HandlerContext): void {
+  if (requestMethod !== "GET") return;
+  const query = new URL(url).searchParams;
+  if (query.get("base64") !== "1") return;
+  try {
+    base64Decode(query.get("message") ?? "");
+  } catch {
+    const message = "message: is no base64";
+    throw fault(ErrorReason.INVALID_INPUT, { field: "message", rule: "base64" }, { message });
+  }
 }
 
 /**

@@ -2,9 +2,14 @@ import { faultDetail, reasonName } from "../fault/fault.ts";
 import type { Logger } from "../log/log.ts";
 import type { CallObserver } from "./call.ts";
 import { codeText, type Metrics } from "./metrics.ts";
+import { createStrangerLog, type StrangerLog } from "./stranger-log.ts";
 
-/** Writes one line for each RPC when it ends, counts it, and logs the cause of what the caller sees only as an id. */
-export function createObserver(logger: Logger, metrics: Metrics | undefined): CallObserver {
+/** Writes one line for each RPC when it ends, bounded for callers nobody knows, counts it, and logs the cause of what the caller sees only as an id. */
+export function createObserver(
+  logger: Logger,
+  metrics: Metrics | undefined,
+  strangers: StrangerLog = createStrangerLog(logger),
+): CallObserver {
   return {
     begin(call) {
       metrics?.begin(call.method);
@@ -13,6 +18,7 @@ export function createObserver(logger: Logger, metrics: Metrics | undefined): Ca
       metrics?.end(call.method, call.error?.code, ms);
       if (!logger.isLevelEnabled("info")) return;
       const { error, method, requestId, principal, protocol } = call;
+      if (principal === undefined && !strangers.admit()) return;
       const detail = faultDetail(error);
       logger.info(
         {

@@ -7,6 +7,9 @@ import { locateJsonError } from "./json-locate.ts";
 const BINARY = "parse binary: ";
 const MAX_MESSAGE = 300;
 
+/** What connect says of a message with the flag of a compressed one, in a request that names no compression. */
+const COMPRESSED = "received compressed envelope, but do not know how to decompress";
+
 /**
  * The fault for what connect or protobuf-es found wrong with a request; undefined for any other error.
  * Connect reports binary that does not parse as Internal, which would blame the server.
@@ -15,12 +18,13 @@ export function parseFault(error: ConnectError, call: Call): ConnectError | unde
   const text = error.rawMessage;
   switch (error.code) {
     case Code.Internal:
+      if (text === COMPRESSED) return invalid("", "compression", "the message is compressed; send it as it is");
       if (!text.startsWith(BINARY)) return undefined;
       return depthFault(text) ?? invalid("", "protobuf", `not a valid message: ${text.slice(BINARY.length)}`);
     case Code.ResourceExhausted:
       return sizeFault(text);
     case Code.InvalidArgument:
-      return depthFault(text) ?? jsonFault(text, call);
+      return depthFault(text) ?? timeoutFault(text, call) ?? jsonFault(text, call);
     default:
       return undefined;
   }
@@ -31,6 +35,14 @@ function depthFault(text: string): ConnectError | undefined {
   if (limit === null) return undefined;
   const metadata = { limit: limit[1] ?? "100", rule: "max_depth", field: "" };
   return fault(ErrorReason.INPUT_TOO_LARGE, metadata, { message: "the message is nested too deeply" });
+}
+
+function timeoutFault(text: string, call: Call): ConnectError | undefined {
+  const field = call.protocol === "connect" ? "connect-timeout-ms" : "grpc-timeout";
+  const limit = /^timeout [\d.]+ms must be <= (\d+)$/.exec(text)?.[1];
+  if (limit !== undefined) return invalid(field, "max_timeout", `must be at most ${limit} milliseconds`);
+  if (/^protocol error: invalid \S+ timeout value/.test(text)) return invalid(field, "syntax", "is no time limit");
+  return undefined;
 }
 
 function sizeFault(text: string): ConnectError | undefined {

@@ -6,11 +6,13 @@ import type { Authenticate, Principal } from "../auth/principal.ts";
 import { fault } from "../fault/fault.ts";
 import type { Logger } from "../log/log.ts";
 import { type NodeRequest, type NodeResponse, onClose, type PlainHandler, pathOf, peerOfRequest } from "./adapter.ts";
+import { departure, isDeparture } from "./departure.ts";
 import { faultToJson, plainFault } from "./fault-json.ts";
 import type { HealthState } from "./health-state.ts";
 import type { Metrics } from "./metrics.ts";
 import { type Fallback, readBody, sendJson } from "./plain-http.ts";
 import { chooseRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
+import type { StrangerLog } from "./stranger-log.ts";
 
 /** What the plain HTTP side of a server needs. */
 export interface PlainOptions {
@@ -21,6 +23,8 @@ export interface PlainOptions {
   metrics: Metrics | undefined;
   logger: Logger;
   newRequestId: () => string;
+  /** Bounds the lines about callers that nobody knows. */
+  strangers: StrangerLog;
   /** Aborted when the server is done waiting for a drain. */
   shutdownSignal: AbortSignal;
 }
@@ -59,31 +63,27 @@ async function serve(request: NodeRequest, response: NodeResponse, path: string,
   const started = performance.now();
   const requestId = chooseRequestId(singleHeader(request, REQUEST_ID_HEADER), options.newRequestId);
   response.setHeader(REQUEST_ID_HEADER, requestId);
-  const { logger } = options;
+  const { logger, strangers } = options;
+  const shownPath = path.slice(0, 200);
   let actor: string | undefined;
   const sendFault = (error: unknown): void => {
-    const told = plainFault(error, requestId, (err) =>
-      logger.error({ request_id: requestId, path, err }, "unexpected error"),
+    const cause = isDeparture(error) && isGone(request) ? departure(error) : error;
+    const told = plainFault(cause, requestId, (err) =>
+      logger.error({ request_id: requestId, path: shownPath, err }, "unexpected error"),
     );
     if (response.headersSent) return void response.destroy();
     const { status, body } = faultToJson(told);
     sendJson(response, status, body);
   };
-  try {
-    const principal = await whoAsks(request, options);
-    actor = principal?.id;
-    await callFallback({ request, response, path, principal, requestId, sendFault }, options);
-  } catch (error) {
-    sendFault(error);
-  }
+  // At once: a caller may be gone before its request is read.
   onClose(response, () => {
-    if (!logger.isLevelEnabled("info")) return;
+    if (!logger.isLevelEnabled("info") || (actor === undefined && !strangers.admit())) return;
     const ms = Math.round((performance.now() - started) * 100) / 100;
     logger.info(
       {
         request_id: requestId,
-        method: request.method,
-        path: path.slice(0, 200),
+        method: request.method?.slice(0, 20),
+        path: shownPath,
         actor,
         status: response.statusCode,
         ms,
@@ -91,6 +91,13 @@ async function serve(request: NodeRequest, response: NodeResponse, path: string,
       "http",
     );
   });
+  try {
+    const principal = await whoAsks(request, options);
+    actor = principal?.id;
+    await callFallback({ request, response, path, principal, requestId, sendFault }, options);
+  } catch (error) {
+    sendFault(error);
+  }
 }
 
 interface Exchange {
@@ -111,7 +118,8 @@ async function callFallback(exchange: Exchange, { fallback, health, shutdownSign
     {
       method: request.method ?? "",
       path,
-      query: new URL(request.url ?? "/", "http://localhost").searchParams,
+      // Not by URL, which takes "//[" for a host.
+      query: new URLSearchParams(request.url?.slice(path.length)),
       headers: request.headers,
       principal,
       requestId,
@@ -143,6 +151,11 @@ function closeSignal(response: NodeResponse): AbortSignal {
   const controller = new AbortController();
   onClose(response, () => controller.abort());
   return controller.signal;
+}
+
+/** True where nobody is there any more to get an answer. */
+function isGone(request: NodeRequest): boolean {
+  return request.errored !== null || ("stream" in request ? request.stream.destroyed : request.socket.destroyed);
 }
 
 function singleHeader(request: NodeRequest, name: string): string | undefined {

@@ -7,9 +7,11 @@ import type { HealthState } from "./health-state.ts";
 import { defaultLimits } from "./limits.ts";
 import type { Metrics } from "./metrics.ts";
 import { createObserver } from "./observe.ts";
+import { onlyOwnHost } from "./own-host.ts";
 import { createPlainHandler } from "./plain-handler.ts";
 import { closePort, openPort } from "./port.ts";
 import { prepareRoutes } from "./rpc.ts";
+import { createStrangerLog } from "./stranger-log.ts";
 
 /** How a probe port is opened. */
 export interface ProbeOptions {
@@ -47,22 +49,23 @@ export async function createProbe(options: ProbeOptions): Promise<Probe> {
   const logger = options.logger.child({ part: "probe" }, { level: "warn" });
   const limits = { ...defaultLimits, maxConnections: CONNECTIONS };
   const shutdown = new AbortController();
+  const strangers = createStrangerLog(logger);
   const shared = { authenticate: () => undefined, newRequestId: randomUUID, shutdownSignal: shutdown.signal };
   const prepared = prepareRoutes((router) => serveHealth(router, health), {
     ...shared,
     access: () => undefined,
     ready: () => true,
-    observer: createObserver(logger, undefined),
+    observer: createObserver(logger, undefined, strangers),
     limits,
   });
   const router = createConnectRouter(prepared.router);
   prepared.routes(router);
   const handler = createAdapter({
     handlers: router.handlers,
-    fallback: createPlainHandler({ ...shared, fallback: undefined, health, metrics, logger }),
+    fallback: createPlainHandler({ ...shared, fallback: undefined, health, metrics, logger, strangers }),
     onLost: (path, cause) => logger.debug({ path, err: cause }, "the answer could not be written"),
   });
-  const opened = await openPort({ host, port, handler, limits, logger });
+  const opened = await openPort({ host, port, handler: onlyOwnHost(handler, host), limits, logger });
   const ending = { graceMs: GRACE_MS, lastWordsMs: GRACE_MS, onGraceOver: () => shutdown.abort() };
   let closing: Promise<void> | undefined;
   return { url: opened.url, port: opened.port, close: () => (closing ??= closePort(opened, ending)) };

@@ -17,12 +17,14 @@ import { defaultLimits, type Limits } from "./limits.ts";
 import { assertCleartextAllowed } from "./listener.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 import { createObserver } from "./observe.ts";
+import { onlyOwnHost } from "./own-host.ts";
 import { createPlainHandler } from "./plain-handler.ts";
 import type { Fallback } from "./plain-http.ts";
 import { closePort, openPort } from "./port.ts";
 import { serveReflection } from "./reflection.ts";
 import { indexServices } from "./reflection-index.ts";
 import { prepareRoutes, servicesOf } from "./rpc.ts";
+import { createStrangerLog } from "./stranger-log.ts";
 
 /** How a server is made. */
 export interface ServerOptions {
@@ -73,6 +75,8 @@ export interface Server {
   close(graceMs?: number): Promise<void>;
 }
 
+const LOOPBACK = "127.0.0.1";
+
 /** From the abort of the handlers to the cut, so that they can still say so to their callers. Milliseconds. */
 const LAST_WORDS_MS = 1000;
 
@@ -82,7 +86,7 @@ const LAST_WORDS_MS = 1000;
  * node's own error where the port cannot be had.
  */
 export async function createServer(options: ServerOptions): Promise<Server> {
-  const { host = "127.0.0.1", port = 0, logger, tls } = options;
+  const { host = LOOPBACK, port = 0, logger, tls } = options;
   if (tls === undefined) assertCleartextAllowed(host, options.allowPlaintext ?? false);
   const limits = { ...defaultLimits, ...options.limits };
   const metrics = options.metrics ?? createMetrics();
@@ -111,6 +115,7 @@ interface Parts {
 
 function createHandler(options: ServerOptions, { limits, metrics, health, shutdownSignal }: Parts): NodeHandler {
   const { authenticate, logger, fallback, access = accessFromOption, newRequestId = randomUUID } = options;
+  const strangers = createStrangerLog(logger);
   const shown = (options.showMetrics ?? true) ? metrics : undefined;
   const prepared = prepareRoutes(
     (router) => {
@@ -124,7 +129,7 @@ function createHandler(options: ServerOptions, { limits, metrics, health, shutdo
       authenticate,
       access,
       ready: () => health.get("") === Status.SERVING,
-      observer: createObserver(logger, metrics),
+      observer: createObserver(logger, metrics, strangers),
       newRequestId,
       limits,
       shutdownSignal,
@@ -132,7 +137,7 @@ function createHandler(options: ServerOptions, { limits, metrics, health, shutdo
   );
   const router = createConnectRouter(prepared.router);
   prepared.routes(router);
-  return createAdapter({
+  const handler = createAdapter({
     handlers: router.handlers,
     fallback: createPlainHandler({
       authenticate,
@@ -141,8 +146,10 @@ function createHandler(options: ServerOptions, { limits, metrics, health, shutdo
       metrics: shown,
       logger,
       newRequestId,
+      strangers,
       shutdownSignal,
     }),
     onLost: (path, cause) => logger.debug({ path, err: cause }, "the answer could not be written"),
   });
+  return onlyOwnHost(handler, options.tls === undefined ? (options.host ?? LOOPBACK) : undefined);
 }

@@ -8,7 +8,7 @@ import { startsHttp2 } from "./sniff.ts";
 
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 const EMPTY_SETTINGS = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
-const GET = "GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+const GET = "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
 
 let echo: EchoServer;
 beforeAll(async () => {
@@ -87,7 +87,7 @@ test("closes a connection that says nothing, or only half of a preface", async (
 
 test("times out a caller who sends headers one line at a time for ever", async () => {
   const socket = await dial();
-  socket.write("POST /reeve.test.v1.Echo/Say HTTP/1.1\r\nhost: x\r\n");
+  socket.write("POST /reeve.test.v1.Echo/Say HTTP/1.1\r\nhost: localhost\r\n");
   expect(await rest(socket)).toContain("408 Request Timeout");
 });
 

@@ -3,6 +3,7 @@ import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault, faultDetail } from "../fault/fault.ts";
 import { outageFault } from "../store/outage.ts";
 import type { Call, CallObserver } from "./call.ts";
+import { departure, isDeparture } from "./departure.ts";
 import { parseFault } from "./parse-fault.ts";
 
 /** Connect's own errors that say all there is to say, without anything from inside. */
@@ -15,7 +16,7 @@ const PLAIN = new Set([Code.Canceled, Code.DeadlineExceeded, Code.Unimplemented]
  * INTERNAL with the request id; the cause goes to the observer only.
  */
 export function toFault(error: unknown, call: Call, observer: CallObserver): ConnectError {
-  if (call.signal.aborted && isAbort(error)) return departure(call.signal.reason);
+  if (isGone(error, call)) return departure(call.signal.reason);
   if (error instanceof ConnectError) {
     if (faultDetail(error) !== undefined) return error;
     if (PLAIN.has(error.code)) return error;
@@ -40,14 +41,8 @@ export function typeInPlace(error: ConnectError, call: Call, observer: CallObser
   return Object.assign(error, { code, rawMessage, message, details });
 }
 
-/** How node and connect say that the caller went away while something waited for it. */
-function isAbort(error: unknown): boolean {
-  if (error instanceof ConnectError)
-    return error.code === Code.Aborted && faultDetail(error) === undefined && !error.isWireError;
-  return error instanceof Error && (error.name === "AbortError" || ("code" in error && error.code === "ECONNRESET"));
-}
-
-function departure(reason: unknown): ConnectError {
-  if (reason instanceof ConnectError && reason.code !== Code.Aborted) return reason;
-  return new ConnectError("the caller went away", Code.Canceled, undefined, undefined, reason);
+/** True where the RPC is over for its caller, and the error only says so. */
+function isGone(error: unknown, { signal, left }: Call): boolean {
+  if (!signal.aborted) return false;
+  return isDeparture(error) || (left?.aborted === true && error === left.reason);
 }

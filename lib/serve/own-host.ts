@@ -1,0 +1,39 @@
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../fault/fault.ts";
+import type { NodeHandler, NodeRequest } from "./adapter.ts";
+import { absorbErrors } from "./connection-errors.ts";
+import { faultToJson } from "./fault-json.ts";
+import { isLoopback } from "./loopback.ts";
+import { sendJson } from "./plain-http.ts";
+
+/**
+ * Refuses what comes to a loopback port under a name of somewhere else, and what names no host that can be read. A page in a
+ * browser can point a name of its own at 127.0.0.1 and read what needs no token (DNS rebinding); it cannot choose the Host
+ * header. A request with a token, or over a Unix socket, is from no such page. Other ports have many names, and with TLS a
+ * page would need a certificate of that name: there is no check then.
+ *
+ * @param host where the port listens in cleartext; undefined with TLS.
+ */
+export function onlyOwnHost(handler: NodeHandler, host: string | undefined): NodeHandler {
+  const isLocal = host !== undefined && isLoopback(host);
+  return (request, response) => {
+    const name = hostOf(request);
+    const { authorization } = request.headers;
+    const isOwn = !isLocal || authorization !== undefined || request.socket.remoteAddress === undefined;
+    if (name !== undefined && (isOwn || name === "" || isLoopback(name))) return handler(request, response);
+    absorbErrors(request);
+    absorbErrors(response);
+    const message =
+      "this port answers as localhost only, and the Host header says something else: ask for localhost, or send a token";
+    const metadata = { field: "host", rule: isLocal ? "loopback" : "host" };
+    const { status, body } = faultToJson(fault(ErrorReason.INVALID_INPUT, metadata, { message }));
+    sendJson(response, status, body);
+  };
+}
+
+/** The host that a request names, without its port; empty where it names none, undefined where that is no host. */
+function hostOf(request: NodeRequest): string | undefined {
+  const authority = "authority" in request ? request.authority : request.headers.host;
+  if (authority === undefined || authority === "") return "";
+  return URL.parse(`http://${authority}`)?.hostname;
+}
