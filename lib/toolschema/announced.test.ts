@@ -13,8 +13,8 @@ import { AnnouncedServiceSchema } from "../../gen/ts/reeve/device/v1/manifest_pb
 import { compileSource, descriptorSetOf, PRINTER_PROTO, withoutComments } from "../../test/helpers/printer.ts";
 import { type Announced, describeAnnounced } from "./announced.ts";
 import { readAnnouncements } from "./announcements.ts";
-import { MAX_DESCRIPTOR_BYTES } from "./descriptor-set.ts";
 import { schemaDigest } from "./digest.ts";
+import { LIMITS } from "./limits.ts";
 
 const SERVICE = "acme.printer.v1.Printer";
 let printer: Uint8Array;
@@ -154,7 +154,7 @@ describe("describeAnnounced refuses", () => {
 
   it("what is no descriptor set, too large, or without the service", () => {
     expect(() => describeAnnounced(announced(Uint8Array.of(0xff, 0xff)))).toThrow();
-    expect(() => describeAnnounced(announced(new Uint8Array(MAX_DESCRIPTOR_BYTES + 1)))).toThrow(/bytes/);
+    expect(() => describeAnnounced(announced(new Uint8Array(LIMITS.descriptor_bytes + 1)))).toThrow(/descriptor_bytes/);
     expect(() => describeAnnounced(announced(printer, "printer", "acme.printer.v1.Other"))).toThrow(/does not define/);
     expect(() => describeAnnounced(announced(printer, "printer", "reeve.tools.v1.Shell"))).toThrow(/does not define/);
   });
@@ -192,12 +192,12 @@ describe("describeAnnounced refuses", () => {
     });
     const { tools, unavailable } = describeAnnounced(announced(deep));
     expect(tools).toEqual([]);
-    expect(unavailable[0]?.why).toMatch(/deep|stack|large/);
+    expect(unavailable[0]?.why).toMatch(/over the limit tool_links/);
   });
 
   it("a schema that nobody would read", () => {
     const { unavailable } = describeAnnounced(announced(forged((file) => addFields(file, 5000))));
-    expect(unavailable).toContainEqual({ tool: "printer:print", why: "its schema is too large" });
+    expect(unavailable).toContainEqual({ tool: "printer:print", why: "over the limit tool_fields of 2000" });
   });
 });
 
@@ -246,7 +246,13 @@ describe("readAnnouncements", () => {
 
   it("takes so many services and no more", () => {
     const read = readAnnouncements(Array.from({ length: 40 }, (_, at) => announced(printer, `p${at}`)));
-    expect(read.services.length).toBeLessThanOrEqual(32);
-    expect(read.services.length + read.refused.length).toBe(40);
+    const most = Math.floor(LIMITS.announced_bytes / printer.length);
+    expect(read.services).toHaveLength(most);
+    expect(read.refused.map(({ limit }) => limit)).toEqual([
+      ...Array.from({ length: LIMITS.announced_refusals }, () => "announced_bytes"),
+      "announced_refusals",
+    ]);
+    const rest = 40 - most - LIMITS.announced_refusals - 1;
+    expect(read.refused.at(-1)?.why).toMatch(`it and all ${rest} after it are not read`);
   });
 });

@@ -1,5 +1,5 @@
 import { type DescMethod, type DescMethodUnary, type DescService, getOption, hasOption } from "@bufbuild/protobuf";
-import { createValidator } from "@bufbuild/protovalidate";
+import { createValidator, type Validator } from "@bufbuild/protovalidate";
 import type { AnnouncedService } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { secret, tool as toolOption } from "../../gen/ts/reeve/tool/v1/options_pb.ts";
 import { cleanJson, cleanOutput } from "../sanitise/sanitise.ts";
@@ -7,9 +7,11 @@ import type { CatalogueTool } from "./catalogue-tool.ts";
 import { readDescriptorSet } from "./descriptor-set.ts";
 import { schemaDigest } from "./digest.ts";
 import { jsonDepth } from "./json-schema.ts";
+import { createMeter, LIMITS, LimitExceeded, type Meter } from "./limits.ts";
 import { announcedName, isServiceName, isToolName } from "./names.ts";
 import { describeTool, methodName } from "./tool.ts";
-import { anyField, foreignRule } from "./unknown-rules.ts";
+import { assertToolSize } from "./tool-size.ts";
+import { anyField, assertPatterns, foreignRule } from "./unknown-rules.ts";
 
 /** A tool of an announced service. */
 export interface AnnouncedTool {
@@ -23,16 +25,12 @@ export interface Announced {
   tools: AnnouncedTool[];
   /** Annotated RPCs that are no tools, by the name that they would have. */
   unavailable: { tool: string; why: string }[];
+  /** How much of schemas was built for it, in characters, those of tools that were left out included. */
+  built: number;
 }
 
-/** The most tools of one service. */
-const MAX_TOOLS = 64;
-/** The most bytes of one tool's schemas, as JSON. */
-const MAX_SCHEMA_BYTES = 64 * 1024;
 /** The longest that any call may take, in milliseconds. */
 const MAX_TIMEOUT_MS = 3_600_000;
-/** How deep a schema may be nested: a google.protobuf.Struct of it must still be read by clients with a limit of 100. */
-const MAX_SCHEMA_DEPTH = 24;
 /** The longest name of an RPC with its service, in characters. */
 const MAX_NAME = 256;
 /** The longest description, in characters. */
@@ -41,7 +39,9 @@ const MAX_DESCRIPTION = 4096;
 /**
  * The tools of a service that a device announces. What it says of itself is not trusted: it is held to limits, cannot take
  * the name or the capability of a built-in tool, and its texts are cleaned. Device and registry both use this, so that
- * they agree on a schema's digest. Throws an Error that says what is wrong where there is nothing to offer.
+ * they agree on a schema's digest. Each step is measured before it is taken, so that what it costs is bounded by LIMITS and
+ * not by what was announced. Throws LimitExceeded where the service is too large, and an Error that says what is wrong where
+ * there is nothing to offer.
  */
 export function describeAnnounced({ name, service: typeName, descriptorSet }: AnnouncedService): Announced {
   if (!isServiceName(name))
@@ -49,17 +49,25 @@ export function describeAnnounced({ name, service: typeName, descriptorSet }: An
   const service = readDescriptorSet(descriptorSet).getService(typeName);
   if (service === undefined) throw new Error("the descriptor set does not define the service");
   const methods = toolMethodsOf(service);
-  if (methods.length > MAX_TOOLS) throw new Error(`more than ${MAX_TOOLS} tools`);
-  const announced: Announced = { tools: [], unavailable: [] };
+  if (methods.length > LIMITS.tools) throw new LimitExceeded("tools");
+  const context: DescribeContext = { validator: createValidator(), built: createMeter("service_schema_size") };
+  const announced: Announced = { tools: [], unavailable: [], built: 0 };
   const taken = new Set<string>();
   for (const method of methods) {
     const known = announcedName(name, nameOf(method));
-    const described = taken.has(known) ? "the name is used twice" : describeMethod(name, method);
+    const described = taken.has(known) ? "the name is used twice" : describeMeasured(name, method, context);
     taken.add(known);
     if (typeof described === "string") announced.unavailable.push({ tool: known, why: clean(described) });
     else announced.tools.push(described);
   }
-  return announced;
+  return { ...announced, built: context.built.sum };
+}
+
+/** What all tools of a service are described with. */
+interface DescribeContext {
+  validator: Validator;
+  /** What was built for the service. */
+  built: Meter;
 }
 
 /** The RPCs of a service that carry the tool option. */
@@ -73,23 +81,39 @@ function nameOf(method: DescMethod): string {
   return isToolName(name) ? name : method.name.slice(0, MAX_NAME);
 }
 
-/** The tool, or what is wrong with it. */
-function describeMethod(service: string, method: DescMethod): AnnouncedTool | string {
+/** The tool, or what is wrong with it. Throws LimitExceeded where it takes the whole service over a limit. */
+function describeMeasured(service: string, method: DescMethod, context: DescribeContext): AnnouncedTool | string {
+  try {
+    return describeMethod(service, method, context);
+  } catch (error: unknown) {
+    if (error instanceof LimitExceeded && error.limit !== "service_schema_size") return error.message;
+    throw error;
+  }
+}
+
+function describeMethod(service: string, method: DescMethod, context: DescribeContext): AnnouncedTool | string {
   if (!isUnary(method)) return "a tool takes one request and gives one response, not a stream";
   if (methodName(method).length > MAX_NAME) return "its name is too long";
+  assertToolSize(method);
   const any = anyField([method.input, method.output]);
   if (any !== undefined) return `${any} can hold any message, which cannot be checked`;
   const foreign = foreignRule(method.input);
   if (foreign !== undefined) return `${foreign} has a rule that is not one of protovalidate's own`;
-  const validator = createValidator();
-  const described = describeTool(method, { tool: toolOption, secret, validator, comments: "optional" });
+  assertPatterns(method.input);
+  const size = createMeter("schema_size");
+  const emit = (text: string) => {
+    context.built.add(text.length);
+    size.add(text.length);
+  };
+  const { validator } = context;
+  const described = describeTool(method, { tool: toolOption, secret, validator, comments: "optional", emit });
   if (described.kind === "none") return "the RPC is not annotated";
   if (described.kind === "problem") return described.problems.join("; ");
   if (!isToolName(described.tool.capability)) return "the capability is no name";
   const tool = announcedTool(service, described.tool);
   const schemas = [tool.inputSchema, tool.outputSchema];
-  if (JSON.stringify(schemas).length > MAX_SCHEMA_BYTES) return "its schema is too large";
-  if (schemas.some((schema) => jsonDepth(schema) > MAX_SCHEMA_DEPTH)) return "its schema is nested too deep";
+  if (JSON.stringify(schemas).length > LIMITS.schema_size) throw new LimitExceeded("schema_size");
+  if (schemas.some((schema) => jsonDepth(schema) > LIMITS.schema_depth)) throw new LimitExceeded("schema_depth");
   return { tool, method };
 }
 

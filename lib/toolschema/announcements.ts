@@ -1,12 +1,7 @@
 import type { AnnouncedService } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { cleanOutput } from "../sanitise/sanitise.ts";
 import { type Announced, type AnnouncedTool, describeAnnounced } from "./announced.ts";
-
-/** The most services that one device can announce. */
-const MAX_SERVICES = 32;
-/** The most bytes of all their descriptor sets: a manifest has to fit into one message. */
-const MAX_TOTAL_BYTES = 2 * 1024 * 1024;
-/** The most bytes of all their schemas, as JSON: so must a list of tools. */
-const MAX_SCHEMA_BYTES = 1024 * 1024;
+import { createMeters, LIMITS, LimitExceeded, type LimitName } from "./limits.ts";
 
 /** All that a device announces. */
 export interface Announcements {
@@ -16,7 +11,17 @@ export interface Announcements {
   /** Annotated RPCs that are no tools, by the name that they would have. */
   unavailable: { tool: string; why: string }[];
   /** What keeps whole services out, by the name that the owner gave them. */
-  refused: { name: string; why: string }[];
+  refused: RefusedService[];
+}
+
+/** A service of a device that is not taken. */
+export interface RefusedService {
+  /** The name that the owner gave it. Sanitized. */
+  name: string;
+  /** Why, for a person. Sanitized. */
+  why: string;
+  /** The limit that it exceeds; undefined where something else is wrong with it. */
+  limit: LimitName | undefined;
 }
 
 /** Describes one service; throws an Error that says what is wrong with it. */
@@ -34,17 +39,18 @@ export function readAnnouncements(
 ): Announcements {
   const result: Announcements = { services: [], tools: [], unavailable: [], refused: [] };
   const names = new Set<string>();
-  let bytes = 0;
-  let schemaBytes = 0;
+  const meter = createMeters();
   for (const [at, service] of announced.entries()) {
-    const { name, descriptorSet } = service;
-    bytes += descriptorSet.length;
+    if (result.refused.length >= LIMITS.announced_refusals) {
+      const { why, ...refused } = refusedService(service.name, new LimitExceeded("announced_refusals"));
+      result.refused.push({ ...refused, why: `${why}; it and all ${announced.length - at - 1} after it are not read` });
+      break;
+    }
     try {
-      if (at >= MAX_SERVICES) throw new Error(`more than ${MAX_SERVICES} services`);
-      if (bytes > MAX_TOTAL_BYTES) throw new Error(`more than ${MAX_TOTAL_BYTES} bytes of descriptors in all`);
-      const { tools, unavailable } = describe(service);
-      schemaBytes += JSON.stringify(tools.map(({ tool }) => [tool.inputSchema, tool.outputSchema])).length;
-      if (schemaBytes > MAX_SCHEMA_BYTES) throw new Error(`more than ${MAX_SCHEMA_BYTES} bytes of schemas in all`);
+      meter("announced_services").add(1);
+      meter("announced_bytes").add(service.descriptorSet.length);
+      const { tools, unavailable, built } = describe(service);
+      meter("announced_schema_size").add(built);
       const repeated = tools.filter(({ tool }) => names.has(tool.name));
       result.services.push(service);
       result.tools.push(...tools.filter((one) => !repeated.includes(one)));
@@ -54,8 +60,21 @@ export function readAnnouncements(
       );
       for (const { tool } of tools) names.add(tool.name);
     } catch (error: unknown) {
-      result.refused.push({ name, why: error instanceof Error ? error.message : String(error) });
+      result.refused.push(refusedService(service.name, error));
     }
   }
   return result;
+}
+
+/** The longest name and reason of a refused service, in characters. */
+const MAX_NAME = 64;
+const MAX_WHY = 500;
+
+function refusedService(name: string, error: unknown): RefusedService {
+  const why = error instanceof Error ? error.message : String(error);
+  return {
+    name: cleanOutput(name.slice(0, MAX_NAME)).text,
+    why: cleanOutput(why.slice(0, MAX_WHY)).text,
+    limit: error instanceof LimitExceeded ? error.limit : undefined,
+  };
 }

@@ -1,56 +1,31 @@
-import { createFileRegistry, type FileRegistry, fromBinary } from "@bufbuild/protobuf";
+import { create, createFileRegistry, type FileRegistry, fromBinary } from "@bufbuild/protobuf";
 import {
   type DescriptorProto,
   type FileDescriptorProto,
-  type FileDescriptorSet,
+  FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 import { isKnownFile, KNOWN_FILES } from "./known-files.ts";
-
-/** The most bytes of a descriptor set that somebody else made. */
-export const MAX_DESCRIPTOR_BYTES = 1024 * 1024;
-
-/** What a descriptor set may hold. An ordinary service has a tenth of each. */
-const MAX_FILES = 200;
-const MAX_TYPES = 2000;
-const MAX_FIELDS = 10_000;
-/** Comments are looked for one by one. */
-const MAX_COMMENTS = 20_000;
+import { measuredFiles } from "./measure.ts";
 
 /** Packages whose types have a meaning of their own here. Only the files that we know declare them. */
 const RESERVED = /^(?:google\.protobuf|buf\.validate|reeve|grpc)(?:\.|$)/;
 
 /**
- * The types of a google.protobuf.FileDescriptorSet that somebody else made, which is not trusted: it is held to limits,
- * and files that everybody imports, such as google/protobuf/timestamp.proto, are ours, whatever it says they hold.
- * Throws an Error that says what is wrong.
+ * The types of a google.protobuf.FileDescriptorSet that another party made, which is not trusted: it is measured before
+ * anything is built from it, and files that every party imports, such as google/protobuf/timestamp.proto, are ours,
+ * whatever it says they hold. Throws LimitExceeded, or an Error that says what is wrong.
  */
 export function readDescriptorSet(bytes: Uint8Array): FileRegistry {
-  if (bytes.length > MAX_DESCRIPTOR_BYTES) throw new Error(`more than ${MAX_DESCRIPTOR_BYTES} bytes`);
-  const set = fromBinary(FileDescriptorSetSchema, bytes);
-  const own = set.file.filter((file) => !isKnownFile(file.name));
-  assertLimits(own);
-  const file = [...KNOWN_FILES, ...sortFiles(own)];
-  return createFileRegistry({ ...set, file } satisfies FileDescriptorSet);
+  const own = measuredFiles(bytes, isKnownFile).map((file) => fromBinary(FileDescriptorProtoSchema, file));
+  for (const file of own) assertOwn(file);
+  return createFileRegistry(create(FileDescriptorSetSchema, { file: [...KNOWN_FILES, ...sortFiles(own)] }));
 }
 
-function assertLimits(files: readonly FileDescriptorProto[]): void {
-  if (files.length > MAX_FILES) throw new Error(`more than ${MAX_FILES} files`);
-  let types = 0;
-  let fields = 0;
-  let comments = 0;
-  for (const file of files) {
-    if (!/^[A-Za-z0-9_.]{0,128}$/.test(file.package)) throw new Error("a file has no proper package");
-    if (RESERVED.test(file.package)) throw new Error(`${file.package} is not a package for others`);
-    const messages = allMessages(file);
-    types += messages.length + file.enumType.length + messages.reduce((sum, one) => sum + one.enumType.length, 0);
-    fields += messages.reduce((sum, one) => sum + one.field.length, 0);
-    comments += file.sourceCodeInfo?.location.length ?? 0;
-    for (const message of messages) assertJsonNames(message);
-  }
-  if (types > MAX_TYPES) throw new Error(`more than ${MAX_TYPES} types`);
-  if (fields > MAX_FIELDS) throw new Error(`more than ${MAX_FIELDS} fields`);
-  if (comments > MAX_COMMENTS) throw new Error(`more than ${MAX_COMMENTS} places in the source`);
+function assertOwn(file: FileDescriptorProto): void {
+  if (!/^[A-Za-z0-9_.]{0,128}$/.test(file.package)) throw new Error("a file has no proper package");
+  if (RESERVED.test(file.package)) throw new Error(`${file.package} is not a package for others`);
+  for (const message of allMessages(file)) assertJsonNames(message);
 }
 
 /** A list that grows while it is walked, so that no depth of nesting is too deep. */

@@ -24,6 +24,8 @@ export interface FieldContext {
   secret: DescExtension | undefined;
   /** The schema of a message that a field holds: in place, or a reference. */
   held(message: DescMessage): JsonSchema;
+  /** Is notified of each text that becomes part of a schema, before it is built further. May throw. */
+  emit(text: string): void;
 }
 
 /** The type of one value: of a singular field, of a list's items or of a map's values. */
@@ -36,6 +38,7 @@ interface ValueType {
 /** The schema of a field, with its description. */
 export function fieldSchema(field: DescField, context: FieldContext): JsonSchema {
   const rules = context.input ? rulesOf(field) : undefined;
+  context.emit(field.jsonName);
   const shaped = shape(field, rules, context);
   const schema = rules?.required && !hasPresence(field) ? notEmpty(shaped, field) : shaped;
   const description = describe(field, rules, context);
@@ -70,16 +73,19 @@ function shape(field: DescField, rules: FieldRules | undefined, context: FieldCo
 
 function valueSchema(type: ValueType, rules: FieldRules | undefined, context: FieldContext): JsonSchema {
   if (type.message) return withRules(context.held(type.message), rules);
-  if (type.enum)
-    return withRules({ type: "string", enum: choices(type.enum, rules, context).map((v) => v.name) }, rules);
+  if (type.enum) {
+    const names = choices(type.enum, rules, context).map((value) => value.name);
+    for (const name of names) context.emit(name);
+    return withRules({ type: "string", enum: names }, rules);
+  }
   return withRules(scalarSchema(type.scalar ?? ScalarType.STRING), rules);
 }
 
 function choices(desc: DescEnum, rules: FieldRules | undefined, context: FieldContext): DescEnum["values"] {
   if (!context.input) return desc.values;
   const all = desc.values.map((value) => value.number);
-  const allowed = allowedNumbers(all, rules?.type.case === "enum" ? rules.type.value : undefined);
-  return desc.values.filter((value) => allowed.includes(value.number) && !isUnspecified(value));
+  const allowed = new Set(allowedNumbers(all, rules?.type.case === "enum" ? rules.type.value : undefined));
+  return desc.values.filter((value) => allowed.has(value.number) && !isUnspecified(value));
 }
 
 function isUnspecified(value: { number: number; name: string }): boolean {
@@ -88,10 +94,13 @@ function isUnspecified(value: { number: number; name: string }): boolean {
 
 function describe(field: DescField, rules: FieldRules | undefined, context: FieldContext): string {
   const values = field.enum ? choices(field.enum, elementRules(rules), context) : [];
-  const lines = [
-    leadingComment(field),
-    ...values.map((value) => `${value.name}: ${leadingComment(value) ?? ""}`.replace(/: $/, "")),
-  ];
+  const lines = [leadingComment(field) ?? ""];
+  context.emit(lines[0] ?? "");
+  for (const value of values) {
+    const line = `${value.name}: ${leadingComment(value) ?? ""}`.replace(/: $/, "");
+    context.emit(line);
+    lines.push(line);
+  }
   return withJsonNames(lines.filter(Boolean).join("\n"), context.names);
 }
 

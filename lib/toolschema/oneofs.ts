@@ -13,16 +13,17 @@ export function oneofSentences(message: DescMessage): string[] {
     ),
   );
   if (!hasOption(message, messageRules)) return declared;
-  const ruled = getOption(message, messageRules).oneof.map((rule) =>
-    sentence(jsonNames(message, rule.fields), rule.required),
+  const { oneof: rules } = getOption(message, messageRules);
+  const jsonNames = new Map(message.fields.map((field) => [field.name, field.jsonName]));
+  const ruled = rules.map(({ fields, required }) =>
+    sentence(
+      fields.map((name) => jsonNames.get(name) ?? name),
+      required,
+    ),
   );
   return [...declared, ...ruled];
 }
 
 function sentence(names: readonly string[], required: boolean): string {
   return `Set ${required ? "exactly" : "at most"} one of ${names.join(", ")}.`;
-}
-
-function jsonNames(message: DescMessage, protoNames: readonly string[]): string[] {
-  return protoNames.map((name) => message.fields.find((field) => field.name === name)?.jsonName ?? name);
 }

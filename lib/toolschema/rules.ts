@@ -51,7 +51,8 @@ export function notEmpty(schema: JsonSchema, field: DescField): JsonSchema {
 export function allowedNumbers(all: readonly number[], rules: EnumRules | undefined): readonly number[] {
   if (!rules) return all;
   if (isFieldSet(rules, EnumRulesSchema.field.const)) return [rules.const];
-  return all.filter((n) => (rules.in.length === 0 || rules.in.includes(n)) && !rules.notIn.includes(n));
+  const [among, not] = [new Set(rules.in), new Set(rules.notIn)];
+  return all.filter((n) => (among.size === 0 || among.has(n)) && !not.has(n));
 }
 
 function withTypeRules(schema: JsonSchema, rules: FieldRules): JsonSchema {

@@ -20,6 +20,8 @@ export interface SchemaOptions {
   validator: Validator;
   /** The option that marks secret fields, where the descriptors have it. */
   secret?: DescExtension | undefined;
+  /** Is notified of each text that becomes part of the schema, as it is built. What it throws ends the build. */
+  emit?: ((text: string) => void) | undefined;
 }
 
 /**
@@ -36,6 +38,7 @@ export function messageSchema(root: DescMessage, options: SchemaOptions): JsonSc
     input: options.direction === "input",
     names: options.names,
     secret: options.secret,
+    emit: options.emit ?? (() => undefined),
     held: (message) => {
       const wellKnown = wellKnownSchema(message.typeName);
       if (wellKnown) return wellKnown;
@@ -56,6 +59,7 @@ export function messageSchema(root: DescMessage, options: SchemaOptions): JsonSc
 
 function objectSchema(message: DescMessage, context: FieldContext, options: SchemaOptions): JsonSchema {
   const description = [leadingComment(message), ...oneofSentences(message)].filter(Boolean).join(" ");
+  context.emit(description);
   const required = context.input ? requiredFields(message, options.validator) : [];
   const schema: JsonSchema = {
     type: "object",

@@ -5,6 +5,7 @@ import type { ToolOptions } from "../../gen/ts/reeve/tool/v1/options_pb.ts";
 import type { CatalogueTool, ToolScope } from "./catalogue-tool.ts";
 import { leadingComment } from "./comments.ts";
 import { schemaDigest } from "./digest.ts";
+import { LimitExceeded } from "./limits.ts";
 import { isToolName, jsonNames, withJsonNames } from "./names.ts";
 import { reachableMessages } from "./reach.ts";
 import { messageSchema } from "./schema.ts";
@@ -28,6 +29,8 @@ export interface ToolOptionSet {
   validator: Validator;
   /** Whether an RPC or a field without a comment is a problem. Descriptors from server reflection have none. */
   comments: "required" | "optional";
+  /** Is notified of each text that becomes part of a schema; see `messageSchema`. */
+  emit?: ((text: string) => void) | undefined;
 }
 
 /** What an RPC is. */
@@ -48,6 +51,7 @@ export function describeTool(method: DescMethod, options: ToolOptionSet): ToolRe
   try {
     return { kind: "tool", tool: wholeTool(method, stated, scope, options) };
   } catch (error: unknown) {
+    if (error instanceof LimitExceeded) throw error;
     return rejected(method, [error instanceof Error ? error.message : String(error)]);
   }
 }
@@ -58,7 +62,7 @@ function rejected(method: DescMethod, problems: readonly string[]): ToolResult {
 
 function wholeTool(method: DescMethod, stated: ToolOptions, scope: ToolScope, options: ToolOptionSet): CatalogueTool {
   const names = jsonNames([...reachableMessages(method.output).keys(), ...reachableMessages(method.input).keys()]);
-  const shared = { names, validator: options.validator, secret: options.secret };
+  const shared = { names, validator: options.validator, secret: options.secret, emit: options.emit };
   const inputSchema = messageSchema(method.input, { ...shared, direction: "input" });
   return {
     name: stated.name,

@@ -4,6 +4,7 @@ import {
   type MessageRules,
   message as messageRules,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { LIMITS, LimitExceeded } from "./limits.ts";
 import { reachableMessages } from "./reach.ts";
 import { rulesOf } from "./rules.ts";
 
@@ -32,6 +33,37 @@ export function anyField(roots: readonly DescMessage[]): string | undefined {
 
 function isForeignMessageRule({ cel, celExpression, $unknown }: MessageRules): boolean {
   return cel.length > 0 || celExpression.length > 0 || hasUnknown({ $unknown });
+}
+
+/**
+ * Throws LimitExceeded for a pattern in the rules of an announced tool's input that would cost too much to match. Patterns
+ * take time linear in the text (RE2), and as many steps for each of its characters as they are long, repetitions included.
+ */
+export function assertPatterns(input: DescMessage): void {
+  for (const [message] of reachableMessages(input)) {
+    for (const field of message.fields) for (const pattern of patternsOf(rulesOf(field))) assertPattern(pattern);
+  }
+}
+
+function patternsOf(rules: FieldRules | undefined): string[] {
+  const type = rules?.type;
+  switch (type?.case) {
+    case "string":
+    case "bytes":
+      return [type.value.pattern];
+    case "repeated":
+      return patternsOf(type.value.items);
+    case "map":
+      return [...patternsOf(type.value.keys), ...patternsOf(type.value.values)];
+    default:
+      return [];
+  }
+}
+
+function assertPattern(pattern: string): void {
+  if (pattern.length > LIMITS.pattern_size) throw new LimitExceeded("pattern_size");
+  const counts = [...pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)].map(([, least, most]) => Number(most || least));
+  if (counts.reduce((sum, count) => sum + count, 0) > LIMITS.pattern_size) throw new LimitExceeded("pattern_size");
 }
 
 function isForeign(rules: FieldRules | undefined): boolean {

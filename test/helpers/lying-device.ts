@@ -8,7 +8,7 @@ import {
   type Start,
 } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
-import { ManifestSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { type AnnouncedService, ManifestSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { Outcome, type Receipt, ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { createBatchSigner } from "../../lib/sign/batch.ts";
 import { signEnvelope } from "../../lib/sign/dsse.ts";
@@ -27,7 +27,10 @@ export interface Lie {
 }
 
 /** A device agent that holds a real key and a real manifest, and lies about what it did. Never runs anything. */
-export function lyingDevice(name: string): {
+export function lyingDevice(
+  name: string,
+  announced: readonly AnnouncedService[] = [],
+): {
   routes(router: ConnectRouter): void;
   lie: Lie;
   starts: Start[];
@@ -40,6 +43,7 @@ export function lyingDevice(name: string): {
     name,
     mode: Mode.USER,
     capabilities: ["device.ping"],
+    announced: [...announced],
     publicKey: key.raw,
   });
   const envelope = signEnvelope(key, "application/vnd.reeve.manifest.v1", toBinary(ManifestSchema, manifest));

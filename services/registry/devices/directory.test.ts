@@ -21,6 +21,7 @@ function device(name: string, unavailable: { tool: string; why: string }[] = [])
     manifestDigest: "",
     tools,
     labels: {},
+    unavailable,
     receipts,
     online: true,
     lastSeenMs: 0,

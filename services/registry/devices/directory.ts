@@ -103,7 +103,8 @@ export function resolveTool(device: KnownDevice, name: string): OfferedTool {
   const tool = device.tools.get(name);
   if (tool !== undefined) return tool;
   const available = [...device.tools.keys()].sort().join(", ");
-  const unavailable = device.manifest.unavailable.find((one) => one.tool === name);
+  const [service] = name.split(":", 1);
+  const unavailable = device.unavailable.find(({ tool }) => tool === name || (tool === service && name !== service));
   if (unavailable !== undefined) {
     throw fault(
       ErrorReason.NOT_AVAILABLE,

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { Logger } from "../../../lib/log/log.ts";
 import { createSharedRun } from "../../../lib/run/shared-run.ts";
 import type { DeviceRow, DeviceStore } from "./device-store.ts";
@@ -32,6 +33,8 @@ export function createFollower({ store, pollMs, apply, logger }: FollowerOptions
         // One device's row is nobody else's trouble.
         logger.error({ err, device: row.name }, "a device in the database cannot be read");
       }
+      // A manifest takes a while to read, and there may be a thousand: calls and heartbeats go on in between.
+      await setImmediate();
     }
   };
   const looking = createSharedRun(lookNow);

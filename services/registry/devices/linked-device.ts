@@ -14,6 +14,8 @@ export interface KnownDevice {
   manifestDigest: string;
   tools: ReadonlyMap<string, OfferedTool>;
   labels: Record<string, string>;
+  /** Tools that cannot be called and why: what the device says, and what of its announced services is not taken. */
+  unavailable: readonly UnavailableTool[];
   /** Checks receipts against the device's pinned key. */
   receipts: BatchVerifier;
   /** Whether some replica holds its stream. */
@@ -23,6 +25,12 @@ export interface KnownDevice {
   linkMode: LinkMode;
   /** The replica that holds its stream, or held it last. */
   replicaId: string;
+}
+
+/** A tool that cannot be called on a device, or a service of it that is not taken, and why. */
+export interface UnavailableTool {
+  tool: string;
+  why: string;
 }
 
 /** What changes about a known device from one link to the next. */
@@ -42,7 +50,7 @@ export function toDevice(known: KnownDevice): Device {
     agentVersion: manifest.agentVersion,
     sandbox: manifest.sandbox,
     tools: [...known.tools.keys()].sort(),
-    unavailable: manifest.unavailable,
+    unavailable: known.unavailable.map(({ tool, why }) => ({ tool, why })),
     lastSeenTime: timestampFromMs(known.lastSeenMs),
     linkMode: known.linkMode,
     replicaId: known.online ? known.replicaId : "",

@@ -29,6 +29,8 @@ test.each([
   ["another key than before", manifest(generateSigningKey()), "not the one it showed first"],
   ["another name", manifest(key, { name: "laptop" }), 'not "nas"'],
   ["an id of another key", manifest(key, { deviceId: "dev-0000000000000000" }), "id is not that of its key"],
+  ["more than it may say", manifest(key, { readRoots: Array.from({ length: 1025 }, () => "/") }), "1025 readRoots"],
+  ["a large manifest", manifest(key, { platform: "x".repeat(3 * 1024 * 1024) }), "larger than 3145728 bytes"],
   ["a key it does not hold", manifest(key, { publicKey: generateSigningKey().raw }), "signature"],
 ])("refuses %s", (_, envelope, problem) => {
   const result = checkManifest(envelope, "nas", key.raw);

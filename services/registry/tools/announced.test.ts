@@ -4,6 +4,7 @@ import { beforeAll, expect, test } from "vitest";
 import { Mode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { type AnnouncedService, AnnouncedServiceSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { compileSource, descriptorSetOf, PRINTER_PROTO } from "../../../test/helpers/printer.ts";
+import { rememberDescriptions } from "./announced.ts";
 import { builtInTools } from "./built-in-tools.ts";
 import { offeredTools } from "./offered.ts";
 
@@ -50,4 +51,23 @@ test("what is hostile is left out with why, and takes nothing from the rest", ()
   expect([...tools.keys()].toSorted()).toEqual(["fs.read", "good:print"]);
   expect(tools.get("fs.read")?.entry.method).toBe("reeve.tools.v1.FileSystem/Read");
   expect(refused.map(({ name }) => name)).toEqual(["printer", "fs.read", "a:b", "large", "noise"]);
+});
+
+test("what was refused is not read again, and drives out nothing that is in use", () => {
+  let described = 0;
+  const describe = rememberDescriptions(({ name }) => {
+    described++;
+    if (name === "good") return { tools: [], unavailable: [], built: 0 };
+    throw new Error("over a limit");
+  });
+  const bad = announce("bad");
+  describe(announce("good"));
+  for (let at = 0; at < 3; at++) expect(() => describe(bad)).toThrow("over a limit");
+  expect(described).toBe(2);
+  for (let at = 0; at < 3000; at++) expect(() => describe(announce(`bad-${at}`))).toThrow("over a limit");
+  expect(describe(announce("good")).tools).toEqual([]);
+  expect(described).toBe(3002);
+  // Bounded: the first was forgotten meanwhile.
+  expect(() => describe(bad)).toThrow("over a limit");
+  expect(described).toBe(3003);
 });

@@ -1,6 +1,7 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { Mode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { Manifest } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import type { RefusedService } from "../../../lib/toolschema/announcements.ts";
 import type { CatalogueTool } from "../../../lib/toolschema/catalogue-tool.ts";
 import { announcedTools } from "./announced.ts";
 
@@ -23,7 +24,9 @@ export interface Offer {
   /** Names in the allow list that no tool has: worth a warning. */
   unknown: string[];
   /** Services that the device announces and that are not taken, and why: worth a warning. */
-  refused: readonly { name: string; why: string }[];
+  refused: readonly RefusedService[];
+  /** RPCs of announced services that are no tools, and why. */
+  unavailable: readonly { tool: string; why: string }[];
 }
 
 /**
@@ -50,5 +53,10 @@ export function offeredTools(
     const requiresApproval = manifest.mode === Mode.SUDO || tool.entry.scope === "sudo";
     tools.set(name, { ...tool, requiresApproval });
   }
-  return { tools, unknown: allowed.filter((name) => !defined.has(name)), refused: announced.refused };
+  return {
+    tools,
+    unknown: allowed.filter((name) => !defined.has(name)),
+    refused: announced.refused,
+    unavailable: announced.unavailable,
+  };
 }

@@ -135,14 +135,14 @@ export const DeviceSchema: GenMessage<Device> = /*@__PURE__*/
  */
 export type UnavailableTool = Message<"reeve.device.v1.UnavailableTool"> & {
   /**
-   * The tool's name. System managed.
+   * The tool's name, or that of an announced service of which no tool is offered. System managed.
    *
    * @generated from field: string tool = 1;
    */
   tool: string;
 
   /**
-   * Why, such as "docker: no engine answers". System managed.
+   * Why, such as "docker: no engine answers". Names the limit where what was announced is over one. System managed.
    *
    * @generated from field: string why = 2;
    */
