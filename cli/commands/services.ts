@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { untilSignal } from "../../lib/run/run-service.ts";
+import { runGuarded } from "../../lib/run/run-guarded.ts";
 import { type AgentFlags, agentEnvironment, pendingText } from "../device/run-agent.ts";
 import { explainStart } from "../errors/port-in-use.ts";
 import { UsageError } from "../errors/usage-error.ts";
@@ -14,10 +14,11 @@ export function registerServices(program: Command, world: World): void {
     .description("Run the registry in a process of its own, as the environment says (reeve doctor --config lists it).")
     .action(async () => {
       const { runRegistry } = await import("../../services/registry/main.ts");
-      const running = await runRegistry(world.env).catch((error: unknown) =>
-        explainStart(error, "REEVE_REGISTRY_PORT or REEVE_PROBE_PORT"),
-      );
-      await untilSignal(running, process);
+      const start = () =>
+        runRegistry(world.env).catch((error: unknown) =>
+          explainStart(error, "REEVE_REGISTRY_PORT or REEVE_PROBE_PORT"),
+        );
+      await runGuarded({ name: "registry", start });
     });
   program
     .command("device-agent")
@@ -39,26 +40,27 @@ export function registerServices(program: Command, world: World): void {
 
 async function runAgent(flags: AgentFlags, world: World): Promise<void> {
   const { runDeviceAgent, runUntilEnd } = await import("../../services/device-agent/main.ts");
-  const leaving = new AbortController();
-  const stop = world.onInterrupt(() =>
-    leaving.abort(new UsageError("joining was given up; the token can be used again")),
-  );
-  const running = await runDeviceAgent(agentEnvironment(flags, world.env), {
-    ...(flags.join === undefined ? {} : { token: flags.join }),
-    onPending: (enrolment) => world.stderr.write(pendingText(enrolment)),
-    onRetry: (error) => world.stderr.write(`reeve: ${visibleLine(error.rawMessage)}; trying again\n`),
-    signal: leaving.signal,
-  })
-    .catch((error: unknown) => explainStart(error, "REEVE_DEVICE_PORT or REEVE_PROBE_PORT"))
-    .finally(stop);
-  await runUntilEnd(running);
+  const start = (): ReturnType<typeof runDeviceAgent> => {
+    const leaving = new AbortController();
+    const stop = world.onInterrupt(() =>
+      leaving.abort(new UsageError("joining was given up; the token can be used again")),
+    );
+    return runDeviceAgent(agentEnvironment(flags, world.env), {
+      ...(flags.join === undefined ? {} : { token: flags.join }),
+      onPending: (enrolment) => world.stderr.write(pendingText(enrolment)),
+      onRetry: (error) => world.stderr.write(`reeve: ${visibleLine(error.rawMessage)}; trying again\n`),
+      signal: leaving.signal,
+    })
+      .catch((error: unknown) => explainStart(error, "REEVE_DEVICE_PORT or REEVE_PROBE_PORT"))
+      .finally(stop);
+  };
+  await runGuarded({ name: "device-agent", start, until: runUntilEnd });
 }
 
 /** Runs policy in a process of its own: `reeve policy` without a subcommand. */
 export async function runPolicyService(world: World): Promise<void> {
   const { runPolicy } = await import("../../services/policy/main.ts");
-  const running = await runPolicy(world.env).catch((error: unknown) =>
-    explainStart(error, "REEVE_POLICY_PORT or REEVE_PROBE_PORT"),
-  );
-  await untilSignal(running, process);
+  const start = () =>
+    runPolicy(world.env).catch((error: unknown) => explainStart(error, "REEVE_POLICY_PORT or REEVE_PROBE_PORT"));
+  await runGuarded({ name: "policy", start });
 }

@@ -2,13 +2,13 @@ import { homedir } from "node:os";
 import type { Command } from "commander";
 import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { createLogger, type Level } from "../../lib/log/log.ts";
-import { untilSignal } from "../../lib/run/run-service.ts";
+import { runGuarded } from "../../lib/run/run-guarded.ts";
 import { explainStart } from "../errors/port-in-use.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { dataDir, readProfile, writeProfile } from "../profile.ts";
 import { gather } from "../repeatable.ts";
 import { type FirstTokens, issueFirstTokens, machineToken } from "../stack/first-tokens.ts";
-import { startStack } from "../stack/stack.ts";
+import { type Stack, startStack } from "../stack/stack.ts";
 import type { World } from "../world.ts";
 
 interface UpFlags {
@@ -65,10 +65,13 @@ export function registerUp(program: Command, world: World): void {
     )
     .option("--public-url <url>", "where other machines reach that address, when it is not the one that is listened on")
     .option("--log-level <level>", "what to log to standard error, as JSON lines", "warn")
-    .action((flags: UpFlags) => up(flags, world));
+    .action((flags: UpFlags) =>
+      runGuarded({ name: "reeve", start: () => up(flags, world), say: (text) => world.stderr.write(text) }),
+    );
 }
 
-async function up(flags: UpFlags, world: World): Promise<void> {
+/** Resolves when everything runs and was written down for the `reeve` of this machine. */
+async function up(flags: UpFlags, world: World): Promise<Stack> {
   const folder = dataDir(world.env);
   const stack = await startStack({
     dataDir: folder,
@@ -97,7 +100,7 @@ async function up(flags: UpFlags, world: World): Promise<void> {
       "Try, in another terminal:\n  reeve tools\n  reeve call this exec --argv uname --argv=-a\n  reeve approvals watch\n" +
       "Ctrl-C ends it.\n",
   );
-  await untilSignal(stack, process);
+  return stack;
 }
 
 const NEW_TOKEN =

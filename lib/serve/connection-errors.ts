@@ -31,3 +31,15 @@ export function isConnectionError(error: unknown): boolean {
   }
   return false;
 }
+
+let counted = 0;
+
+/** Counts an error of a connection that nothing in the process caught. Returns how many there were. */
+export function countConnectionError(): number {
+  return ++counted;
+}
+
+/** How many errors of connections nothing in the process caught. */
+export function connectionErrorCount(): number {
+  return counted;
+}

@@ -9,6 +9,7 @@ import {
   Histogram,
   Registry,
 } from "prom-client";
+import { connectionErrorCount } from "./connection-errors.ts";
 
 /** The Prometheus metrics of one server. A service adds its own to `registry`. */
 export interface Metrics {
@@ -36,7 +37,10 @@ interface Tally {
  */
 export function createMetrics(options: { process?: boolean } = {}): Metrics {
   const registry = new Registry();
-  if (options.process ?? true) collectDefaultMetrics({ register: registry });
+  if (options.process ?? true) {
+    collectDefaultMetrics({ register: registry });
+    exportConnectionErrors(registry);
+  }
   const tallies = new Map<DescMethod, Tally>();
   const duration = exportTallies(registry, tallies);
   const tallyOf = (method: DescMethod): Tally => {
@@ -59,6 +63,18 @@ export function createMetrics(options: { process?: boolean } = {}): Metrics {
       tally.duration.observe(ms / 1000);
     },
   };
+}
+
+function exportConnectionErrors(registry: Registry): void {
+  new Counter({
+    name: "reeve_connection_errors_total",
+    help: "Errors of connections that nothing in the process caught, and that it went on after",
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(connectionErrorCount());
+    },
+  });
 }
 
 function exportTallies(registry: Registry, tallies: ReadonlyMap<DescMethod, Tally>): Histogram<"service" | "method"> {

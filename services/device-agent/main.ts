@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { type ConfigOf, readConfig } from "../../lib/config/config.ts";
 import type { TlsSource } from "../../lib/identity/tls-source.ts";
 import type { Logger } from "../../lib/log/log.ts";
+import { runGuarded } from "../../lib/run/run-guarded.ts";
 import { runService, untilSignal } from "../../lib/run/run-service.ts";
 import type { VerifyKey } from "../../lib/sign/keys.ts";
 import type { FolderLock } from "../../lib/store/folder-lock.ts";
@@ -130,4 +131,6 @@ async function grantKeysOf({ grantKey, grantKeyFile }: Settings): Promise<Verify
   return parseGrantKeys(await readFile(grantKeyFile, "utf8"), variable);
 }
 
-if (import.meta.main) await runUntilEnd(await runDeviceAgent(process.env));
+if (import.meta.main) {
+  await runGuarded({ name: "device-agent", start: () => runDeviceAgent(process.env), until: runUntilEnd });
+}

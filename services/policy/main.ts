@@ -1,5 +1,6 @@
 import { type ConfigOf, readConfig } from "../../lib/config/config.ts";
-import { type RunningService, runService, untilSignal } from "../../lib/run/run-service.ts";
+import { runGuarded } from "../../lib/run/run-guarded.ts";
+import { type RunningService, runService } from "../../lib/run/run-service.ts";
 import { type PolicyConfig, policyEnvironment } from "./config.ts";
 import { createPolicyService } from "./service.ts";
 
@@ -25,4 +26,4 @@ function configOf(settings: ConfigOf<typeof policyEnvironment>): PolicyConfig {
   };
 }
 
-if (import.meta.main) await untilSignal(await runPolicy(process.env), process);
+if (import.meta.main) await runGuarded({ name: "policy", start: () => runPolicy(process.env) });
