@@ -1,3 +1,4 @@
+import { realpath } from "node:fs/promises";
 import type { Command } from "commander";
 import type { World } from "../world.ts";
 
@@ -15,6 +16,8 @@ export function registerDemo(program: Command, world: World): void {
     .option("--folder <folder>", "the folder to look into", "/var")
     .action(async (flags: { yes?: boolean; model?: string; folder: string }) => {
       const { runDemo } = await import("../demo/run-demo.ts");
-      world.setExitCode(await runDemo({ world, yes: flags.yes ?? false, model: flags.model, folder: flags.folder }));
+      world.setExitCode(
+        await runDemo({ world, yes: flags.yes ?? false, model: flags.model, folder: await realpath(flags.folder) }),
+      );
     });
 }

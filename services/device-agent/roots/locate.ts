@@ -1,9 +1,9 @@
 import { realpathSync } from "node:fs";
+import { isSecret } from "../../../lib/paths/secret-paths.ts";
 import type { HeldFolder, Walker } from "./held.ts";
 import { below, type Need, pathOf, segmentsOf } from "./lexical.ts";
 import { outsideRoots } from "./refusals.ts";
 import type { RootsOptions } from "./roots-options.ts";
-import { isSecret } from "./secrets.ts";
 
 /** A granted folder, held. */
 export interface Root {

@@ -16,7 +16,6 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { faultOf } from "../tools/testing/context.ts";
 import { createRoots, type Roots } from "./roots.ts";
-import { isSecret } from "./secrets.ts";
 
 const READ = { access: "read", field: "path" } as const;
 const WRITE = { access: "write", field: "path" } as const;
@@ -176,48 +175,6 @@ describe.each(walks)("roots by %s", (walk) => {
 it("names the root that cannot be used", () => {
   expect(() => createRoots({ read: ["/no/such/root"], write: [], workDir: "/no/such/root" })).toThrow("/no/such/root");
   expect(() => createRoots({ read: [base], write: [], workDir: "/etc" })).toThrow("/etc lies in no root");
-});
-
-describe("secrets", () => {
-  it.each([
-    "/home/a/.ssh/id_rsa",
-    "/home/a/.SSH/config",
-    "/root/.aws/credentials",
-    "/x/.kube/config",
-    "/x/.docker/config.json",
-    "/x/.netrc",
-    "/x/.npmrc",
-    "/x/.env",
-    "/x/.env.local",
-    "/x/.ENV.production",
-    "/etc/shadow",
-    "/proc/1/environ",
-    "/proc/self/task/1/environ",
-    "/proc/self/fd/3",
-    "/proc/1/mem",
-    "/proc/kcore",
-    "/x/id_ed25519",
-    "/etc/ssh/ssh_host_rsa_key",
-    "/x/a.pfx",
-    "/x/.config/gcloud/x",
-  ])("has %s", (path) => {
-    expect(isSecret(path.slice(1).split("/"))).toBe(true);
-  });
-  it.each([
-    "/x/.env.example",
-    "/x/env",
-    "/x/.environment",
-    "/x/ssh/config",
-    "/etc/passwd",
-    "/proc/1/status",
-    "/x/id_rsa.md",
-    "/x/config.json",
-    "/x/kube/config",
-    "/x/proc/environ",
-    "/etc/ssh/ssh_host_rsa_key.pub",
-  ])("has not %s", (path) => {
-    expect(isSecret(path.slice(1).split("/"))).toBe(false);
-  });
 });
 
 describe.runIf(process.platform === "linux")("under a process that swaps links", () => {

@@ -60,6 +60,7 @@ export function factsOf({ request, principal, device, tool, timeMs }: WholeReque
       labels: device.labels,
       mode: MODES[device.mode] ?? "user",
       sandbox: SANDBOXES[device.sandbox] ?? "none",
+      roots: device.roots,
     },
     tool: toolFacts(tool),
     args,

@@ -19,6 +19,7 @@ export class Device {
   readonly labels: ReadonlyMap<string, string>;
   readonly mode: string;
   readonly sandbox: string;
+  readonly roots: readonly string[];
 
   constructor(facts: Facts["device"]) {
     this.id = facts.id;
@@ -26,6 +27,7 @@ export class Device {
     this.labels = new Map(Object.entries(facts.labels));
     this.mode = facts.mode;
     this.sandbox = facts.sandbox;
+    this.roots = facts.roots;
   }
 }
 

@@ -12,11 +12,12 @@ export type ExampleResult = { ok: true; facts: Facts } | { ok: false; message: s
 const SOURCES = ["rpc", "stream", "http", "cli", "llm"];
 const MODES = ["user", "sudo", "all"];
 const SANDBOXES = ["none", "process", "full"];
+const DEFAULT_ROOTS = ["/srv"];
 const DEFAULT_TIME = "2026-01-01T12:00:00Z";
 
 /**
  * Completes an example from a policy file to whole facts: the tool's facts from the catalogue, an agent who asks by RPC,
- * and a device in user mode, where the example says nothing else. A tool that is not built in ("service:tool") must be
+ * and a device in user mode that grants /srv, where the example says nothing else. A tool that is not built in ("service:tool") must be
  * written as a mapping with a name.
  */
 export function completeExample(example: JsonValue, lookup: ToolLookup): ExampleResult {
@@ -36,7 +37,7 @@ function completed(example: JsonValue, lookup: ToolLookup): Facts {
   const given = fields(example, "an example", ["tool", "args", "principal", "device", "source", "time"]);
   const tool = toolFacts(given.tool, lookup);
   const principal = fields(given.principal ?? {}, "principal", ["id", "roles"]);
-  const device = fields(given.device ?? {}, "device", ["id", "name", "labels", "mode", "sandbox"]);
+  const device = fields(given.device ?? {}, "device", ["id", "name", "labels", "mode", "sandbox", "roots"]);
   return {
     tool,
     args: args(given.args ?? {}, lookup(tool.name)),
@@ -47,6 +48,7 @@ function completed(example: JsonValue, lookup: ToolLookup): Facts {
       labels: labels(device.labels ?? {}),
       mode: oneOf(device.mode, "device.mode", MODES, "user"),
       sandbox: oneOf(device.sandbox, "device.sandbox", SANDBOXES, "none"),
+      roots: roots(device.roots ?? DEFAULT_ROOTS),
     },
     source: oneOf(given.source, "source", SOURCES, "rpc"),
     timeMs: time(text(given.time, "time", DEFAULT_TIME)),
@@ -99,6 +101,11 @@ function labels(given: JsonValue): Record<string, string> {
   return Object.fromEntries(
     Object.entries(object).map(([key, value]) => [key, text(value, `device.labels.${key}`, "")]),
   );
+}
+
+function roots(given: JsonValue): string[] {
+  if (!Array.isArray(given)) throw new ExampleError("device.roots must be a list");
+  return given.map((root) => text(root, "device.roots", ""));
 }
 
 function fields(given: JsonValue, what: string, keys?: readonly string[]): JsonObject {

@@ -6,7 +6,7 @@ import type { Facts } from "./facts.ts";
 
 const FACTS: Facts = {
   principal: { id: "agent-1", roles: ["agent"] },
-  device: { id: "dev-1", name: "laptop", labels: { role: "web" }, mode: "user", sandbox: "none" },
+  device: { id: "dev-1", name: "laptop", labels: { role: "web" }, mode: "user", sandbox: "none", roots: ["/srv"] },
   tool: {
     name: "fs.list",
     capability: "fs.list",

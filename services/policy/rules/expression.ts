@@ -1,6 +1,7 @@
 import { Environment } from "@marcbachmann/cel-js";
 import { type CelContext, Device, Principal, Tool } from "./cel-values.ts";
 import { registerLinearMatches, useLinearMatches } from "./linear-matches.ts";
+import { registerPathFunctions } from "./path-functions.ts";
 
 /** What an expression said about one call. */
 export type Verdict = { kind: "match" } | { kind: "no_match" } | { kind: "error"; message: string };
@@ -51,7 +52,14 @@ function createEnvironment(): Environment {
     .registerType("Principal", { ctor: Principal, fields: { id: "string", roles: "list<string>" } })
     .registerType("Device", {
       ctor: Device,
-      fields: { id: "string", name: "string", labels: "map<string, string>", mode: "string", sandbox: "string" },
+      fields: {
+        id: "string",
+        name: "string",
+        labels: "map<string, string>",
+        mode: "string",
+        sandbox: "string",
+        roots: "list<string>",
+      },
     })
     .registerType("Tool", {
       ctor: Tool,
@@ -72,6 +80,7 @@ function createEnvironment(): Environment {
     .registerVariable("source", "string")
     .registerVariable("time", "google.protobuf.Timestamp");
   registerLinearMatches(made);
+  registerPathFunctions(made);
   return made;
 }
 

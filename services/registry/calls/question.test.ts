@@ -19,7 +19,7 @@ const device = {
   id: "dev-1",
   name: "nas",
   labels: {},
-  manifest: {},
+  manifest: { readRoots: ["/var/log"], writeRoots: ["/srv"] },
   manifestDigest: "m",
 } as unknown as KnownDevice;
 
@@ -38,6 +38,10 @@ function ask(tool: OfferedTool, delivery = 0) {
   const call = create(CallSchema, { id: "c", tool: tool.entry.name });
   return questionOf({ call, device, tool, roles: [Role.AGENT], args: Buffer.from("{}"), timeoutMs: 1, delivery });
 }
+
+test("the question brings the folders that the device grants", () => {
+  expect(ask(builtIn).device?.roots).toEqual(["/var/log", "/srv"]);
+});
 
 describe("the question about a call of an announced tool", () => {
   test.each([0, 1])("brings the schema that the digest is of, at delivery %d", (delivery) => {

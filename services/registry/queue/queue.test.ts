@@ -31,7 +31,7 @@ beforeEach(async () => {
     online: true,
     tools,
     labels: {},
-    manifest: { unavailable: [] },
+    manifest: { unavailable: [], readRoots: [], writeRoots: [] },
     manifestDigest: "m2",
   } as unknown as KnownDevice;
   standing = { valid: true, roles: undefined };

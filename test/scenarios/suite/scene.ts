@@ -68,7 +68,7 @@ function sceneOf(backend: Backend): Scene {
     backend,
     operator,
     agent: callerOf(backend, backend.tokens.agent),
-    newFile: () => join(backend.work, `file-${unique()}`),
+    newFile: () => join(backend.work, `file-${unique()}.txt`),
     deviceNames: (backend.devices ?? ["this"]).join(", "),
     newCallId: () => `call-${unique()}`,
     async changePolicy(change) {
