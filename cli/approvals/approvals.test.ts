@@ -54,6 +54,27 @@ describe("a held call at a terminal", () => {
     expect(world.stdoutText()).toBe("more\n");
   });
 
+  it("takes a yes to a card that is cut only after everything was shown", async () => {
+    const hidden = "echo hidden";
+    const filler = "# nothing to see here\n".repeat(400);
+    const argv = ["bash", "-c", `${filler}${hidden}\n${filler}`].map((word) => `--argv=${word}`);
+    const world = createFakeWorld({ env: { ...stack.agent, NO_COLOR: "1" }, terminal: true });
+    const ended = runCli(["call", "this", "exec", ...argv], world);
+    const id = await idIn(world);
+    const decider = atTerminal();
+    const deciding = runCli(["approvals", "approve", id], decider);
+    await decider.typeAfter(ASK, "y\n");
+    await decider.shown("stderr", "This card does not show everything that would run.");
+    expect(decider.stderrText()).not.toContain(hidden);
+    await decider.typeAfter("does not show everything that would run.", "d\n");
+    await decider.shown("stderr", "digest of the whole:");
+    expect(decider.stderrText()).toContain(hidden);
+    await decider.typeAfter("digest of the whole:", "y\n");
+    expect(await deciding).toBe(0);
+    expect(await ended).toBe(0);
+    expect(world.stdoutText()).toBe("hidden\n");
+  });
+
   it("goes on when somebody else says yes, and takes the question back", async () => {
     const world = atTerminal();
     const ended = runCli(held("echo else"), world);

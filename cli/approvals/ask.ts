@@ -1,5 +1,6 @@
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Approval, ApprovalState, ApprovalStateSchema } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import type { ApprovalWhole } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
 import { enumName } from "../print/enum-name.ts";
 import { askLine } from "../print/prompt.ts";
@@ -7,7 +8,7 @@ import { styleFor } from "../print/style.ts";
 import type { Session } from "../session.ts";
 import type { World } from "../world.ts";
 import { renderCard, renderDetails } from "./card.ts";
-import { approve, deny, isPending, readApproval } from "./decide.ts";
+import { approve, deny, isPending, readApproval, readWhole, type Shown } from "./decide.ts";
 
 /** What asking needs. */
 export interface AskOptions {
@@ -25,7 +26,7 @@ export type Answer = "approved" | "denied" | "undecided";
 
 /**
  * Shows a held call's card on the terminal and asks for a decision. An empty line is a no; the end of the input is no
- * decision. Where somebody else was faster, that decision is the answer.
+ * decision; a card that is cut takes a yes only after all that would run was shown. Where somebody else was faster, that decision is the answer.
  *
  * Throws what reading the approval throws, such as ROLE_REQUIRED.
  */
@@ -33,16 +34,23 @@ export async function askForApproval({ session, world, approvalId, comment, sign
   const approval = await readApproval(session, approvalId);
   const style = styleFor(world, world.stderr);
   const say = (text: string) => world.stderr.write(`${text}\n`);
+  let whole: ApprovalWhole | undefined;
   say(renderCard(approval, style));
   if (!isPending(approval)) return answerOf(approval);
   for (;;) {
     const line = await askLine(world, `${style.bold("Approve?")} [y/N/d(etails)] `, signal);
     const answer = meaningOf(line);
-    if (answer === "details") say(renderDetails(approval, style));
-    else if (answer === "undecided") return answer;
-    else return settle({ session, approval, comment, say }, answer);
+    if (answer === "details") {
+      whole = approval.spec?.isCut ? await readWhole(session, approvalId) : undefined;
+      say(renderDetails(approval, style, whole));
+    } else if (answer === "undecided") return answer;
+    else if (answer === "approved" && approval.spec?.isCut && whole === undefined) say(READ_FIRST);
+    else return settle({ session, approval, whole, comment, say }, answer);
   }
 }
+
+/** A yes to a card that leaves something out. */
+const READ_FIRST = "This card does not show everything that would run. Answer d to read all of it, and then decide.";
 
 function meaningOf(line: string | undefined): Answer | "details" {
   if (line === undefined) return "undecided";
@@ -51,17 +59,16 @@ function meaningOf(line: string | undefined): Answer | "details" {
   return word === "d" || word === "details" ? "details" : "denied";
 }
 
-interface Question {
+interface Question extends Shown {
   session: Session;
-  approval: Approval;
-  comment: string | undefined;
   say(text: string): void;
 }
 
-async function settle({ session, approval, comment, say }: Question, answer: "approved" | "denied"): Promise<Answer> {
+async function settle(question: Question, answer: "approved" | "denied"): Promise<Answer> {
+  const { session, approval, say } = question;
   try {
-    if (answer === "approved") await approve(session, approval, comment);
-    else await deny(session, approval.id, comment);
+    if (answer === "approved") await approve(session, question);
+    else await deny(session, approval.id, question.comment);
     return answer;
   } catch (error: unknown) {
     if (!SETTLED.has(reasonOf(error))) throw error;

@@ -4,8 +4,10 @@ import {
   ApprovalState,
   ApprovalStateSchema,
 } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import type { ApprovalWhole } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
 import { enumName } from "../print/enum-name.ts";
 import { visible, visibleLine } from "../print/escape.ts";
+import { namedId } from "../print/named-id.ts";
 import type { Style } from "../print/style.ts";
 import { timeText } from "../print/time.ts";
 
@@ -28,15 +30,31 @@ export function whereText({ deviceName, devices }: Pick<ApprovalSpec, "deviceNam
   return devices.length > 1 ? `${deviceName} and ${devices.length - 1} more` : deviceName;
 }
 
-/** All that is known besides the card, a line each. */
-export function renderDetails({ spec, createTime, expireTime }: Approval, style: Style): string {
+/** All that is known besides the card, a line each, and where the card is cut the whole text of what would run. */
+export function renderDetails(approval: Approval, style: Style, whole?: ApprovalWhole): string {
+  const details = renderFacts(approval, style);
+  return whole === undefined ? details : `${details}\n\n${renderWhole(whole, style)}`;
+}
+
+/** Everything that would run, under the same bar as the card. */
+export function renderWhole({ text, digest }: ApprovalWhole, style: Style): string {
+  const bar = style.yellow("│");
+  const lines = visible(text).trimEnd().split("\n");
+  return [
+    style.bold("All that would run, with nothing left out:"),
+    ...lines.map((line) => `${bar} ${line}`),
+    `${style.dim("digest of the whole:")} ${visibleLine(digest)}`,
+  ].join("\n");
+}
+
+function renderFacts({ spec, createTime, expireTime }: Approval, style: Style): string {
   if (spec === undefined) return "";
   const facts = {
     call: spec.callId,
     device: spec.devices.length === 0 ? `${spec.deviceName} (${spec.deviceId})` : "",
     devices: spec.devices.map(({ id, name }) => `${name} (${id})`).join(", "),
     tool: spec.tool,
-    "asked by": spec.principalId,
+    "asked by": namedId(spec.principalName, spec.principalId),
     purpose: spec.purpose,
     "held by": spec.ruleIds.join(", "),
     why: spec.message,
@@ -54,6 +72,6 @@ export function renderDetails({ spec, createTime, expireTime }: Approval, style:
 
 function decidedLines({ status }: Approval): string[] {
   if (status === undefined || status.decidedBy === "") return [];
-  const who = `${enumName(ApprovalStateSchema, status.state)} by ${status.decidedBy} at ${timeText(status.decideTime)}, from ${status.channel}`;
+  const who = `${enumName(ApprovalStateSchema, status.state)} by ${namedId(status.decidedByName, status.decidedBy)} at ${timeText(status.decideTime)}, from ${status.channel}`;
   return [visibleLine(who), ...(status.comment === "" ? [] : [`comment: ${visibleLine(status.comment)}`])];
 }

@@ -1,5 +1,6 @@
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Approval, ApprovalState } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import { ApprovalView, type ApprovalWhole } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
 import type { Session } from "../session.ts";
 
@@ -13,13 +14,33 @@ export async function readApproval(session: Session, approvalId: string): Promis
   throw fault(ErrorReason.NOT_FOUND, { resource: `approvals/${approvalId}` }, { message: `no approval ${approvalId}` });
 }
 
+/** Everything that would run, for an approval that is pending. Undefined where it is not, or cannot be shown any more. */
+export async function readWhole(session: Session, approvalId: string): Promise<ApprovalWhole | undefined> {
+  return (await session.approvals.getApproval({ approvalId, view: ApprovalView.FULL })).whole;
+}
+
+/** What a decider says yes to. */
+export interface Shown {
+  approval: Approval;
+  /** All that would run, where it was shown. A card that is cut can only be approved with it. */
+  whole?: ApprovalWhole | undefined;
+  /** For the record. Default none. */
+  comment?: string | undefined;
+}
+
 /**
- * Says yes to what was shown: the digest of the card that the approval held then goes along, and policy refuses another.
- * Throws APPROVAL_DECIDED, APPROVAL_EXPIRED and FOUR_EYES.
+ * Says yes to what was shown: the digests of the card and of the whole go along, and policy refuses others. Throws
+ * INVALID_INPUT where the card is cut and the whole was not shown, APPROVAL_DECIDED, APPROVAL_EXPIRED and FOUR_EYES.
  */
-export async function approve(session: Session, shown: Approval, comment = ""): Promise<Approval> {
+export async function approve(session: Session, { approval: shown, whole, comment = "" }: Shown): Promise<Approval> {
   const cardDigest = shown.spec?.cardDigest ?? "";
-  const { approval } = await session.approvals.approve({ approvalId: shown.id, cardDigest, comment, channel: CHANNEL });
+  const { approval } = await session.approvals.approve({
+    approvalId: shown.id,
+    cardDigest,
+    wholeDigest: whole?.digest ?? "",
+    comment,
+    channel: CHANNEL,
+  });
   return approval ?? shown;
 }
 

@@ -2,6 +2,7 @@ import { ApprovalSchema, ApprovalStateSchema } from "../../gen/ts/reeve/policy/v
 import { enumName } from "../print/enum-name.ts";
 import { visibleLine } from "../print/escape.ts";
 import { jsonLine, wholeJson } from "../print/json.ts";
+import { namedId } from "../print/named-id.ts";
 import { canAsk } from "../print/prompt.ts";
 import { styleFor } from "../print/style.ts";
 import type { Session } from "../session.ts";
@@ -25,7 +26,8 @@ export async function watchApprovals(session: Session, json: boolean, world: Wor
       continue;
     }
     const state = enumName(ApprovalStateSchema, approval.status?.state);
-    const by = approval.status?.decidedBy ? ` by ${approval.status.decidedBy}` : "";
+    const { decidedBy = "", decidedByName = "" } = approval.status ?? {};
+    const by = decidedBy === "" ? "" : ` by ${namedId(decidedByName, decidedBy)}`;
     const line = visibleLine(
       `${approval.id} ${state}${by}: ${approval.spec?.tool} on ${approval.spec && whereText(approval.spec)}`,
     );

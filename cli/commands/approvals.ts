@@ -5,15 +5,17 @@ import {
   ApprovalState,
   ApprovalStateSchema,
 } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import { type ApprovalWhole, ApprovalWholeSchema } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
 import { askForApproval } from "../approvals/ask.ts";
-import { renderCard, renderDetails, whereText } from "../approvals/card.ts";
-import { approve, deny, isPending, readApproval } from "../approvals/decide.ts";
+import { renderCard, renderDetails, renderWhole, whereText } from "../approvals/card.ts";
+import { approve, deny, isPending, readApproval, readWhole } from "../approvals/decide.ts";
 import { watchApprovals } from "../approvals/watch.ts";
 import { withConnection, withSession } from "../connection-options.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { type ListFlags, pageSize, withJson, withList } from "../list-options.ts";
 import { enumName, enumNames, enumValue } from "../print/enum-name.ts";
 import { jsonDocument, wholeJson } from "../print/json.ts";
+import { nameOr } from "../print/named-id.ts";
 import { readAll } from "../print/pages.ts";
 import { canAsk } from "../print/prompt.ts";
 import { styleFor } from "../print/style.ts";
@@ -27,6 +29,7 @@ interface OneFlags extends TargetFlags {
   json?: true;
   comment?: string;
   yes?: true;
+  full?: true;
 }
 
 /** Registers `reeve approvals` with list, show, approve, deny and watch. */
@@ -43,8 +46,10 @@ export function registerApprovals(program: Command, world: World): void {
   const run = (verb: (session: Session, id: string, flags: OneFlags, world: World) => Promise<void>) => {
     return (id: string, flags: OneFlags) => withSession(world, flags, (session) => verb(session, id, flags, world));
   };
-  one("show", "Show what exactly would run, and where the approval stands.").action(run(show));
-  one("approve", "Say yes: the call runs. Shows what would run, and asks before it is approved.")
+  one("show", "Show what exactly would run, and where the approval stands.")
+    .option("--full", "show every value whole, also where the card is cut; with --json as `whole` beside `approval`")
+    .action(run(show));
+  one("approve", "Say yes: the call runs. Shows all that would run, and asks before it is approved.")
     .option("--comment <text>", "what you want to say, for the record")
     .option("-y, --yes", "do not ask again")
     .action(run(sayYes));
@@ -81,18 +86,19 @@ function rowOf({ id, spec, status, createTime, expireTime }: Approval): string[]
     enumName(ApprovalStateSchema, status?.state),
     spec?.tool ?? "",
     spec ? whereText(spec) : "",
-    spec?.principalId ?? "",
+    nameOr(spec?.principalName ?? "", spec?.principalId ?? ""),
     timeText(createTime),
     timeText(expireTime),
-    status?.decidedBy ?? "",
+    nameOr(status?.decidedByName ?? "", status?.decidedBy ?? ""),
   ];
 }
 
 async function show(session: Session, id: string, flags: OneFlags, world: World): Promise<void> {
   const approval = await readApproval(session, id);
-  if (flags.json) return printJson(approval, world);
+  const whole = flags.full ? await readWhole(session, id) : undefined;
+  if (flags.json) return printJson(approval, world, whole);
   const style = styleFor(world, world.stdout);
-  world.stdout.write(`${renderCard(approval, style)}\n\n${renderDetails(approval, style)}\n`);
+  world.stdout.write(`${renderCard(approval, style)}\n\n${renderDetails(approval, style, whole)}\n`);
 }
 
 async function sayYes(session: Session, id: string, flags: OneFlags, world: World): Promise<void> {
@@ -107,9 +113,11 @@ async function sayYes(session: Session, id: string, flags: OneFlags, world: Worl
     world.stderr.write(answer === "undecided" ? "Not decided.\n" : "");
     return finish(await readApproval(session, id), flags, world);
   }
-  const shown = await readApproval(session, id);
-  world.stderr.write(`${renderCard(shown, styleFor(world, world.stderr))}\n`);
-  finish(await approve(session, shown, flags.comment), flags, world);
+  const approval = await readApproval(session, id);
+  const style = styleFor(world, world.stderr);
+  const whole = approval.spec?.isCut ? await readWhole(session, id) : undefined;
+  world.stderr.write(`${renderCard(approval, style)}\n${whole ? `${renderWhole(whole, style)}\n` : ""}`);
+  finish(await approve(session, { approval, whole, comment: flags.comment }), flags, world);
 }
 
 async function sayNo(session: Session, id: string, flags: OneFlags, world: World): Promise<void> {
@@ -123,6 +131,9 @@ function finish(approval: Approval, flags: OneFlags, world: World): void {
     world.stdout.write(`${approval.id} ${enumName(ApprovalStateSchema, approval.status?.state)}\n`);
 }
 
-function printJson(approval: Approval, world: World): void {
-  world.stdout.write(jsonDocument(wholeJson(ApprovalSchema, approval)));
+function printJson(approval: Approval, world: World, whole?: ApprovalWhole): void {
+  const shown = wholeJson(ApprovalSchema, approval);
+  world.stdout.write(
+    jsonDocument(whole === undefined ? shown : { approval: shown, whole: wholeJson(ApprovalWholeSchema, whole) }),
+  );
 }

@@ -1,4 +1,11 @@
-import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createSecretKey,
+  type KeyObject,
+  randomBytes,
+} from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -15,8 +22,10 @@ export class SealError extends Error {
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** The first byte of everything sealed: how it was done. */
-const VERSION = 1;
+const KEY_ID_BYTES = 8;
+/** The first byte of everything sealed: how it was done. 1 had no key id. No protobuf message begins with either byte. */
+const WITHOUT_KEY_ID = 1;
+const WITH_KEY_ID = 2;
 
 /**
  * The key in a file: 32 bytes as base64. A missing file is made, mode 0600, in a folder of mode 0700, also when two
@@ -37,35 +46,59 @@ function sealingKeyOf(text: string, path: string): SealingKey {
 }
 
 /**
- * Encrypts and authenticates with AES-256-GCM under a random nonce. `context` says what it is, such as
- * "device-authority/1f3c", and has to be given again to open it, so that one sealed thing cannot stand in for another.
+ * Encrypts and authenticates with AES-256-GCM under a random nonce: a version, the key's id, the nonce, the ciphertext, the
+ * tag. `context` says what it is, such as "device-authority/1f3c", and has to be given again to open it, so that one sealed
+ * thing cannot stand in for another.
  */
 export function seal(key: SealingKey, plaintext: Uint8Array, context: string): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", key, nonce);
   cipher.setAAD(Buffer.from(context));
-  return Buffer.concat([Buffer.of(VERSION), nonce, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
+  const head = Buffer.of(WITH_KEY_ID);
+  return Buffer.concat([head, keyIdOf(key), nonce, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
 }
 
-/** Opens what `seal` made. Throws SealError. */
+/** Opens what `seal` made. Throws SealError, which names the keys where it was another one. */
 export function unseal(key: SealingKey, sealed: Uint8Array, context: string): Uint8Array {
-  const bytes = Buffer.from(sealed);
-  if (bytes.length < 1 + NONCE_BYTES + TAG_BYTES || bytes[0] !== VERSION) throw cannotOpen(context);
-  const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(1, 1 + NONCE_BYTES));
+  const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
+  const nonceAt = bytes[0] === WITH_KEY_ID ? 1 + KEY_ID_BYTES : 1;
+  if (!isSealed(bytes) || bytes.length < nonceAt + NONCE_BYTES + TAG_BYTES) throw cannotOpen(context);
+  if (nonceAt > 1) checkKeyId(key, bytes.subarray(1, nonceAt), context);
+  const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(nonceAt, nonceAt + NONCE_BYTES));
   decipher.setAAD(Buffer.from(context));
   decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
   try {
-    return Buffer.concat([decipher.update(bytes.subarray(1 + NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
+    return Buffer.concat([decipher.update(bytes.subarray(nonceAt + NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
   } catch (cause: unknown) {
     throw cannotOpen(context, cause);
   }
 }
 
-function cannotOpen(context: string, cause?: unknown): SealError {
-  return new SealError(
-    `${context} was sealed with another key, or has been changed: every replica needs the same key`,
-    {
-      cause,
-    },
+/** Whether bytes begin as everything sealed does. A protobuf message and a JSON text never do. */
+export function isSealed(bytes: Uint8Array): boolean {
+  return bytes[0] === WITH_KEY_ID || bytes[0] === WITHOUT_KEY_ID;
+}
+
+const keyIds = new WeakMap<SealingKey, Buffer>();
+
+/** The first 8 bytes of a hash of the key: names it, and tells nothing about it. */
+function keyIdOf(key: SealingKey): Buffer {
+  const known = keyIds.get(key);
+  if (known !== undefined) return known;
+  const id = createHash("sha256").update("reeve sealing key\0").update(key.export()).digest().subarray(0, KEY_ID_BYTES);
+  keyIds.set(key, id);
+  return id;
+}
+
+function checkKeyId(key: SealingKey, id: Buffer, context: string): void {
+  const own = keyIdOf(key);
+  if (own.equals(id)) return;
+  throw new SealError(
+    `${context} was sealed with the key ${id.toString("hex")}, and this process has ${own.toString("hex")}: every replica needs the same key`,
   );
+}
+
+function cannotOpen(context: string, cause?: unknown): SealError {
+  const message = `${context} was sealed with another key, or has been changed: every replica needs the same key`;
+  return new SealError(message, { cause });
 }

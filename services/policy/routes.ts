@@ -1,13 +1,15 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { ConnectRouter, ServiceImpl } from "@connectrpc/connect";
+import type { ConnectRouter, HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { AuditService } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ApprovalService } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
 import { KeyService } from "../../gen/ts/reeve/policy/v1/key_service_pb.ts";
 import { type LinkRequest, type LinkResponse, PolicyService } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
+import { shortName } from "../../lib/ids/short-name.ts";
 import type { LinkOpener } from "../../lib/link/opener.ts";
 import { principalOf } from "../../lib/serve/context.ts";
+import { toolByName } from "../../lib/toolschema/catalogue-file.ts";
 import { getApproval, listApprovals } from "./approvals/read.ts";
 import { watchApprovals } from "./approvals/watch.ts";
 import { proveConsistency, proveInclusion } from "./audit/proofs.ts";
@@ -56,24 +58,28 @@ function policyHandlers(parts: Parts) {
 }
 
 function approvalHandlers({ storage: { db }, approvals, source, shutdown }: Parts) {
-  const { store, settler, changes } = approvals;
+  const { store, requests, settler, changes } = approvals;
   return {
-    getApproval: async ({ approvalId }) => ({ approval: await getApproval(db, store, approvalId) }),
+    getApproval: ({ approvalId, view }) => getApproval({ db, store, requests, lookup: toolByName }, approvalId, view),
     listApprovals: (request) => listApprovals(db, store, request),
-    async approve({ approvalId, cardDigest, comment, channel }, context) {
-      const decidedBy = principalOf(context).id;
+    async approve({ approvalId, cardDigest, wholeDigest, comment, channel }, context) {
       const { fourEyes } = source.current().policy;
-      return { approval: await settler.approve({ approvalId, cardDigest, comment, channel, decidedBy, fourEyes }) };
+      const decision = { approvalId, comment, channel, ...deciderIn(context) };
+      return { approval: await settler.approve({ ...decision, cardDigest, wholeDigest, fourEyes }) };
     },
     async deny({ approvalId, comment, channel }, context) {
-      const decidedBy = principalOf(context).id;
-      return { approval: await settler.deny({ approvalId, comment, channel, decidedBy }) };
+      return { approval: await settler.deny({ approvalId, comment, channel, ...deciderIn(context) }) };
     },
     async *watchApprovals(_, context) {
       const signal = AbortSignal.any([context.signal, shutdown.signal]);
       for await (const approval of watchApprovals({ db, store, changes, signal })) yield { approval };
     },
   } satisfies ServiceImpl<typeof ApprovalService>;
+}
+
+function deciderIn(context: HandlerContext): { decidedBy: string; decidedByName: string } {
+  const { id, name } = principalOf(context);
+  return { decidedBy: id, decidedByName: shortName(name) };
 }
 
 function auditHandlers({ audit, keys, storage }: Parts) {

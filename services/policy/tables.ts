@@ -4,6 +4,7 @@ import type { Database, Migration } from "../../lib/store/database.ts";
 import type { LeaseTables } from "../../lib/store/lease.ts";
 import { replicaMigration } from "./replica-migration.ts";
 import { requestMigration } from "./request-migration.ts";
+import { wholeMigration } from "./whole-migration.ts";
 
 /** Policy's own database. Times are milliseconds since 1970. */
 export interface PolicyTables extends OutboxTables, LeaseTables {
@@ -12,7 +13,7 @@ export interface PolicyTables extends OutboxTables, LeaseTables {
   /** Held calls. */
   approvals: ApprovalsTable;
   /** By approval: what was asked (reeve.policy.v1.DecisionRequest), sealed, for as long as it may be released. */
-  approval_requests: { approval_id: string; sealed: Uint8Array };
+  approval_requests: { approval_id: string; call_id: string; sealed: Uint8Array };
   /** The audit log: the leaves of the Merkle tree, gap-free from 0. */
   records: { idx: number; leaf: Uint8Array; hash: Uint8Array; call_id: string };
   /** Records about a call that are neither its decision nor its end. */
@@ -66,8 +67,12 @@ export interface ApprovalsTable {
   /** 1 when the requester may not approve it. */
   four_eyes: number;
   policy_version: string;
-  /** reeve.policy.v1.ApprovalSpec. */
+  /** reeve.policy.v1.ApprovalSpec, sealed. */
   spec: Uint8Array;
+  /** SHA-256 of the card with nothing left out, in hex; empty where the card is whole. Null: asked by a version before this. */
+  whole_digest: string | null;
+  /** When arguments, card and purpose were deleted from the spec. Null while they are kept. */
+  bodies_delete_ms: Generated<number | null>;
   /** reeve.policy.v1.Grant without id, times and approver: what a permit will be made from. */
   template: Uint8Array;
   /** How long a grant made from it is valid. */
@@ -76,6 +81,7 @@ export interface ApprovalsTable {
   hold_record: Uint8Array;
   decide_ms: number | null;
   decided_by: string;
+  decided_by_name: Generated<string>;
   channel: string;
   comment: string;
   /** The index of the record of the human's decision. */
@@ -166,4 +172,5 @@ export const policyMigrations: readonly Migration[] = [
   },
   replicaMigration,
   requestMigration,
+  wholeMigration,
 ];

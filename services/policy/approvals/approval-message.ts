@@ -15,6 +15,7 @@ export function approvalOf(row: ApprovalRow): Approval {
   const status = create(ApprovalStatusSchema, {
     state: row.state as ApprovalState,
     decidedBy: row.decided_by,
+    decidedByName: row.decided_by_name,
     channel: row.channel,
     comment: row.comment,
     ...(row.decide_ms !== null && { decideTime: timestampFromMs(row.decide_ms) }),

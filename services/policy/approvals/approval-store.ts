@@ -1,5 +1,6 @@
 import type { Selectable } from "kysely";
 import { ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import { isSealed, type SealingKey, seal, unseal } from "../../../lib/identity/seal.ts";
 import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
 import type { ApprovalsTable, PolicyDatabase } from "../tables.ts";
 
@@ -9,6 +10,7 @@ export type ApprovalRow = Selectable<ApprovalsTable>;
 /** What is stored when a call is held. */
 export type NewApproval = Pick<
   ApprovalRow,
+  | "whole_digest"
   | "id"
   | "create_ms"
   | "expire_ms"
@@ -22,11 +24,17 @@ export type NewApproval = Pick<
 >;
 
 /** How an approval ended. */
-export type Settlement = Pick<ApprovalRow, "id" | "state" | "decide_ms" | "decided_by" | "channel" | "comment"> & {
+export type Settlement = Pick<
+  ApprovalRow,
+  "id" | "state" | "decide_ms" | "decided_by" | "decided_by_name" | "channel" | "comment"
+> & {
   decide_idx: number;
 };
 
-/** The approvals of policy's database. Pass the transaction inside one, the database elsewhere. */
+/**
+ * The approvals of policy's database. Pass the transaction inside one, the database elsewhere. What is asked lies there
+ * sealed, since it has arguments; rows that are returned have it in clear.
+ */
 export interface ApprovalStore {
   /** Stores a pending approval, and returns it as it is stored. */
   insert(on: QueryRunner, approval: NewApproval): Promise<ApprovalRow>;
@@ -53,7 +61,7 @@ export interface ApprovalStore {
 const DUE_LIMIT = 100;
 
 /** The table approvals. */
-export function createApprovalStore(db: PolicyDatabase): ApprovalStore {
+export function createApprovalStore(db: PolicyDatabase, sealing: SealingKey): ApprovalStore {
   const { PENDING } = ApprovalState;
   const insert = prepared((p: NewApproval) =>
     db
@@ -70,7 +78,9 @@ export function createApprovalStore(db: PolicyDatabase): ApprovalStore {
         grant_ttl_ms: p.grant_ttl_ms,
         hold_record: p.hold_record,
         change_idx: p.change_idx,
+        whole_digest: p.whole_digest,
         decided_by: "",
+        decided_by_name: "",
         channel: "",
         comment: "",
       })
@@ -84,6 +94,7 @@ export function createApprovalStore(db: PolicyDatabase): ApprovalStore {
         state: p.state,
         decide_ms: p.decide_ms,
         decided_by: p.decided_by,
+        decided_by_name: p.decided_by_name,
         channel: p.channel,
         comment: p.comment,
         decide_idx: p.decide_idx,
@@ -120,21 +131,42 @@ export function createApprovalStore(db: PolicyDatabase): ApprovalStore {
   const statePage = prepared((p: { state: number; below: number; limit: number }) =>
     newest(p).where("state", "=", p.state),
   );
+  const open = (row: ApprovalRow): ApprovalRow => ({ ...row, spec: openSpec(sealing, row) });
   return {
     async insert(on, approval) {
-      const row = await insert.first(on, approval);
-      if (row) return row;
+      const row = await insert.first(on, { ...approval, spec: sealSpec(sealing, approval) });
+      if (row) return { ...row, spec: approval.spec };
       throw new Error("the approval was not inserted");
     },
-    find: (on, id) => find.first(on, { id }),
+    async find(on, id) {
+      const row = await find.first(on, { id });
+      return row && open(row);
+    },
     settle: async (on, settlement) => (await settle.run(on, settlement)) === 1,
     keepDecision: async (on, id, decision, untilMs) => void (await keepDecision.run(on, { id, decision, untilMs })),
-    due: (on, until) => due.all(on, { until }),
+    due: async (on, until) => (await due.all(on, { until })).map(open),
     nextExpiry: async (on) => (await nextExpiry.first(on, {}))?.expire_ms,
-    pending: (on) => pending.all(on, {}),
+    pending: async (on) => (await pending.all(on, {})).map(open),
     newestChange: async (on) => (await newestChange.first(on, {}))?.change_idx ?? -1,
-    changedAfter: (on, index, limit) => changedAfter.all(on, { index, limit }),
-    page: (on, request) =>
-      request.state === ApprovalState.UNSPECIFIED ? anyPage.all(on, request) : statePage.all(on, request),
+    changedAfter: async (on, index, limit) => (await changedAfter.all(on, { index, limit })).map(open),
+    page: async (on, request) => {
+      const { UNSPECIFIED } = ApprovalState;
+      const rows = await (request.state === UNSPECIFIED ? anyPage.all(on, request) : statePage.all(on, request));
+      return rows.map(open);
+    },
   };
+}
+
+/** What is asked, as it lies in the database. */
+export function sealSpec(sealing: SealingKey, { id, spec }: Pick<ApprovalRow, "id" | "spec">): Uint8Array {
+  return seal(sealing, spec, contextOf(id));
+}
+
+/** What was asked. Rows of versions that did not seal are read as they are. Throws SealError. */
+export function openSpec(sealing: SealingKey, { id, spec }: Pick<ApprovalRow, "id" | "spec">): Uint8Array {
+  return isSealed(spec) ? unseal(sealing, spec, contextOf(id)) : spec;
+}
+
+function contextOf(approvalId: string): string {
+  return `approval/${approvalId}`;
 }

@@ -51,7 +51,7 @@ export async function openApprovals(options: ApprovalsOptions): Promise<Approval
   const { storage, log, now, onError } = options;
   const { db, writes, outbox } = storage;
   const requests = createRequestStore(db, options.sealing);
-  const store = createApprovalStore(db);
+  const store = createApprovalStore(db, options.sealing);
   const changes = await openApprovalChanges({ db, store, onError, pollMs: storage.shared ? POLL_MS : undefined });
   const settler = createApprovalSettler({ writes, store, requests, log, outbox, changes, now });
   const expiry = await startApprovalExpiry({ db, store, expire: settler.expire, now, onError });

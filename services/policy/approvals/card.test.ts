@@ -1,8 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { toolByName } from "../../../lib/toolschema/catalogue-file.ts";
-import { type CardFacts, renderCard } from "./card.ts";
-import { keptArguments } from "./cut.ts";
-import { redactSecretFields } from "./redact.ts";
+import { type CardFacts, renderCard, renderWhole } from "./card.ts";
 import { visible } from "./visible.ts";
 
 const ARGS = { argv: ["rm", "-r", "my dir"], env: { TZ: "UTC" }, timeoutMs: 1000 };
@@ -14,6 +11,7 @@ const FACTS: CardFacts = {
   tool: "exec",
   capability: "shell.exec",
   principalId: "agent-1",
+  principalName: "",
   roles: ["agent"],
   source: "llm",
   purpose: "",
@@ -26,7 +24,9 @@ const FACTS: CardFacts = {
 
 describe("a card", () => {
   it("says device, tool, who asks, why it is held, and every argument", () => {
-    expect(renderCard(FACTS)).toBe(`Device:    laptop (dev-1)
+    expect(renderCard(FACTS)).toEqual({
+      isCut: false,
+      text: `Device:    laptop (dev-1)
 Tool:      exec (shell.exec)
 Asked by:  agent-1 (agent) by llm
 Purpose:   (none given)
@@ -39,17 +39,30 @@ Arguments:
   env.TZ: "UTC"
   timeoutMs: 1000
 Digest:    SHA-256 of all arguments ${"d".repeat(64)}
-`);
+`,
+    });
+    expect(renderWhole(FACTS)).toBe(renderCard(FACTS).text);
+  });
+
+  it("names who asks beside the id", () => {
+    expect(renderCard({ ...FACTS, principalName: "night\nagent" }).text).toContain(
+      "Asked by:  night\\u{a}agent (agent-1; agent) by llm\n",
+    );
+  });
+
+  it("says which secrets the tool gets that it does not show", () => {
+    const { text } = renderCard({ ...FACTS, args: { argv: ["cat"], stdin: "[redacted]", env: { KEY: "[redacted]" } } });
+    expect(text).toContain("Hidden:    secrets that the tool gets and nobody is shown: stdin, env.KEY\n");
   });
 
   it("shows a line break in a value as such, and no value can look like a line of the card", () => {
-    const card = renderCard({ ...FACTS, args: { command: "ls\nTool:      device.ping (device.ping)" } });
+    const { text: card } = renderCard({ ...FACTS, args: { command: "ls\nTool:      device.ping (device.ping)" } });
     expect(card).toContain('  command: "ls\\u{a}\n      Tool:      device.ping');
     expect(card.split("\n").filter((line) => line.startsWith("Tool:"))).toHaveLength(1);
   });
 
   it("shows hostile names of devices, people, keys and purposes without their effect", () => {
-    const card = renderCard({
+    const { text: card } = renderCard({
       ...FACTS,
       deviceName: "lap\u202etop",
       principalId: "me\nTool: x",
@@ -64,27 +77,45 @@ Digest:    SHA-256 of all arguments ${"d".repeat(64)}
 
   it("shows every device of a fan-out, however many and however they are called", () => {
     const devices = Array.from({ length: 1000 }, (_, at) => ({ name: `web\n${"x".repeat(60)}${at}`, id: `dev-${at}` }));
-    const card = renderCard({ ...FACTS, devices, args: { text: "y".repeat(100_000) } });
+    const { text: card } = renderCard({ ...FACTS, devices, args: { text: "y".repeat(100_000) } });
     expect(card).toContain("Devices:   a fan-out to 1000 devices");
     const listed = card.split("\n").filter((line) => /^ {2}web\\u\{a\}x+\d+ \(dev-\d+\)$/.test(line));
     expect(listed).toHaveLength(1000);
     expect(card).not.toContain("Device:  ");
   });
 
-  it("shows the longest shell text whole, and cuts longer values with length and digest", () => {
+  it("shows the longest shell text whole, and of longer values the beginning and the end", () => {
     const whole = "x".repeat(8192);
-    expect(renderCard({ ...FACTS, args: { command: whole } })).toContain(`"${whole}"`);
-    const card = renderCard({ ...FACTS, args: { text: "y".repeat(9000) } });
-    expect(card).toMatch(/y" \[cut: the first 8192 characters of 9000 bytes; SHA-256 of all [0-9a-f]{64}\]/);
+    expect(renderCard({ ...FACTS, args: { command: whole } })).toMatchObject({ isCut: false });
+    expect(renderCard({ ...FACTS, args: { command: whole } }).text).toContain(`"${whole}"`);
+    const facts = { ...FACTS, args: { text: `first ${"y".repeat(9000)} last` } };
+    const { text, isCut } = renderCard(facts);
+    expect(isCut).toBe(true);
+    expect(text).toMatch(
+      /"first y+" \[cut: 819 of 9011 characters are not shown here; SHA-256 of all [0-9a-f]{64}\] "y+ last"/,
+    );
+    expect(text).toContain("Cut:       this card does not show everything; to approve it, read the whole first\n");
+    expect(renderWhole(facts)).toContain(facts.args.text);
+  });
+
+  it("shows the end of what is padded at the beginning", () => {
+    const padded = `${"# a comment\n".repeat(692)}rm -rf ~/work`;
+    expect(padded.length).toBeGreaterThan(8300);
+    expect(renderCard({ ...FACTS, args: { argv: ["bash", "-c", padded] } }).text).toContain('rm -rf ~/work"');
   });
 
   it("stays short, and says so, whatever is asked", () => {
-    const many = renderCard({ ...FACTS, args: { argv: Array.from({ length: 256 }, () => "z".repeat(8000)) } });
-    expect(many.length).toBeLessThan(70_000);
-    expect(many).toContain("[cut: the first 200 characters");
-    const endless = renderCard({ ...FACTS, args: { list: Array.from({ length: 50_000 }, (_, i) => i) } });
-    expect(endless.length).toBeLessThan(70_000);
-    expect(endless).toContain("do not approve what you cannot see");
+    const args = { argv: Array.from({ length: 256 }, (_, at) => `${at}${"z".repeat(8000)}`) };
+    const many = renderCard({ ...FACTS, args });
+    expect(many.isCut).toBe(true);
+    expect(many.text.length).toBeLessThan(70_000);
+    expect(many.text).toContain("  [cut: 156 of 256 arguments are not shown here]\n");
+    expect(many.text).toContain('argv[255]: "255z');
+    const list = Array.from({ length: 50_000 }, (_, at) => at);
+    const endless = renderCard({ ...FACTS, args: { list } });
+    expect(endless.isCut).toBe(true);
+    expect(endless.text.length).toBeLessThan(70_000);
+    expect(endless.text).toContain("  list[49999]: 49999\n");
   });
 });
 
@@ -107,37 +138,5 @@ describe("visible", () => {
   it("never shows two texts alike", () => {
     expect(visible("\\u{202e}")).not.toBe(visible("\u202e"));
     expect(visible("\\u{5c}u{a}")).not.toBe(visible("\\u{a}"));
-  });
-});
-
-describe("arguments that are kept", () => {
-  it("hide every field that the schema marks as secret", () => {
-    const schema = {
-      properties: {
-        token: { type: "string", writeOnly: true },
-        headers: { additionalProperties: { $ref: "#/$defs/header" } },
-        list: { items: { properties: { key: { writeOnly: true } } } },
-      },
-      $defs: { header: { properties: { value: { writeOnly: true }, name: {} } } },
-    };
-    const args = { token: "t", headers: { a: { name: "n", value: "v" } }, list: [{ key: "k", other: 1 }], free: "f" };
-    expect(redactSecretFields(args, schema)).toEqual({
-      token: "[redacted]",
-      headers: { a: { name: "n", value: "[redacted]" } },
-      list: [{ key: "[redacted]", other: 1 }],
-      free: "f",
-    });
-  });
-
-  it("are the arguments themselves for a tool without secrets", () => {
-    expect(redactSecretFields(ARGS, toolByName("exec")?.inputSchema ?? {})).toEqual(ARGS);
-  });
-
-  it("are short enough for a list", () => {
-    expect(keptArguments(ARGS)).toEqual(ARGS);
-    const long = keptArguments({ text: "x".repeat(100_000) });
-    expect(JSON.stringify(long).length).toBeLessThan(5000);
-    const endless = keptArguments({ list: Array.from({ length: 50_000 }, (_, i) => i) });
-    expect(endless.note).toMatch(/^\[cut: the first 0 characters of \d+ bytes; SHA-256 of all [0-9a-f]{64}\]$/);
   });
 });

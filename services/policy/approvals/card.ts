@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { cutText } from "./cut.ts";
-import { NOT_SHOWN } from "./redact.ts";
+import { cutText } from "../../../lib/arguments/cut.ts";
+import { NOT_SHOWN, REDACTED } from "../../../lib/arguments/redact.ts";
 import { visible } from "./visible.ts";
 
 /** What a card is made from. Everything in it may come from whoever asks. */
@@ -12,6 +12,8 @@ export interface CardFacts {
   tool: string;
   capability: string;
   principalId: string;
+  /** For people; may be empty. */
+  principalName: string;
   roles: readonly string[];
   source: string;
   purpose: string;
@@ -32,14 +34,54 @@ const SHORT_VALUE_LIMIT = 200;
 /** The longest card, in UTF-16 code units, without the list of a fan-out's devices: that is never cut. */
 const CARD_LIMIT = 65_536;
 
+/** Of a card that is too long even with short values, so many arguments are shown at the beginning and at the end. */
+const SHOWN_ARGUMENTS = 50;
+
+/** A card as it is shown. */
+export interface Card {
+  text: string;
+  /** Something was left out: the beginning and the end of each long value are there, and how much is between. */
+  isCut: boolean;
+}
+
 /**
  * The text that an approver is shown and whose digest they approve: the device or devices, the tool, who asks and why, and
  * every argument. What cannot be seen is shown as \u{hex}; a line break inside a value is shown as \u{a} and continues on an
- * indented line, so that no value can look like a line of the card. Long values are cut, with length and digest. Pure.
+ * indented line, so that no value can look like a line of the card. Of long values the beginning and the end are shown, with
+ * the length of what is between and the digest of the whole. Pure.
  */
-export function renderCard(facts: CardFacts): string {
-  const devices = deviceLines(facts).map((line) => `${line}\n`);
-  return `${devices.join("")}${renderRest(facts)}`;
+export function renderCard(facts: CardFacts): Card {
+  const whole = render(facts, Number.POSITIVE_INFINITY);
+  const { text, isCut } = fits(whole) && !hasLongValue(facts) ? { text: whole, isCut: false } : cutCard(facts);
+  return { text: `${deviceText(facts)}${text}`, isCut };
+}
+
+/** The same text with nothing left out, however long it is. Pure. */
+export function renderWhole(facts: CardFacts): string {
+  return `${deviceText(facts)}${render(facts, Number.POSITIVE_INFINITY)}`;
+}
+
+function deviceText(facts: CardFacts): string {
+  return deviceLines(facts)
+    .map((line) => `${line}\n`)
+    .join("");
+}
+
+function fits(text: string): boolean {
+  return text.length <= CARD_LIMIT;
+}
+
+function hasLongValue({ args, purpose }: CardFacts): boolean {
+  const values = [purpose, ...[...leaves("", args ?? {})].map(([, value]) => value)];
+  return values.some((value) => typeof value === "string" && value.length > VALUE_LIMIT);
+}
+
+const CUT_LINE = "Cut:       this card does not show everything; to approve it, read the whole first\n";
+
+function cutCard(facts: CardFacts): Card {
+  const long = render(facts, VALUE_LIMIT);
+  if (fits(long)) return { text: `${long}${CUT_LINE}`, isCut: true };
+  return { text: `${render(facts, SHORT_VALUE_LIMIT, SHOWN_ARGUMENTS)}${CUT_LINE}`, isCut: true };
 }
 
 function deviceLines({ devices, deviceName, deviceId }: CardFacts): string[] {
@@ -51,32 +93,51 @@ function deviceLines({ devices, deviceName, deviceId }: CardFacts): string[] {
   ];
 }
 
-function renderRest(facts: CardFacts): string {
-  const whole = render(facts, VALUE_LIMIT);
-  if (whole.length <= CARD_LIMIT) return whole;
-  const short = render(facts, SHORT_VALUE_LIMIT);
-  if (short.length <= CARD_LIMIT) return short;
-  return `${short.slice(0, CARD_LIMIT)}\n[cut: this call has too many arguments to show; do not approve what you cannot see]\n`;
-}
-
-function render(facts: CardFacts, limit: number): string {
+function render(facts: CardFacts, limit: number, shown = Number.POSITIVE_INFINITY): string {
   const lines = [
     `Tool:      ${visible(facts.tool)} (${visible(facts.capability)})`,
-    `Asked by:  ${visible(facts.principalId)} (${facts.roles.map(visible).join(", ") || "no role"}) by ${facts.source}`,
+    `Asked by:  ${askedBy(facts)} by ${facts.source}`,
     `Purpose:   ${facts.purpose === "" ? "(none given)" : `in the caller's own words: ${quoted(facts.purpose, limit)}`}`,
     `Held:      ${visible(facts.message)} (${facts.ruleIds.map(visible).join(", ")})`,
     facts.timeoutMs === 0 ? "Time:      the tool's own limit" : `Time:      at most ${facts.timeoutMs} ms`,
     "Arguments:",
-    ...argumentLines(facts.args, limit),
+    ...withoutMiddle(argumentLines(facts.args, limit), shown),
+    ...hiddenLines(facts.args),
     `Digest:    SHA-256 of all arguments ${facts.argsDigest}`,
   ];
   return `${lines.join("\n")}\n`;
+}
+
+/** "agent (5bb3ba4a590a; agent)": the name that people gave, the id that the log has, the roles. */
+function askedBy({ principalId, principalName, roles }: CardFacts): string {
+  const said = roles.map(visible).join(", ") || "no role";
+  const id = visible(principalId);
+  return principalName === "" || principalName === principalId
+    ? `${id} (${said})`
+    : `${visible(principalName)} (${id}; ${said})`;
 }
 
 function argumentLines(args: JsonObject | undefined, limit: number): string[] {
   if (args === undefined) return [`  ${NOT_SHOWN}`];
   const lines = [...leaves("", args)].map(([path, value]) => `  ${path}: ${shown(value, limit)}`);
   return lines.length === 0 ? ["  (none)"] : lines;
+}
+
+/** How many hidden values are named. */
+const NAMED = 20;
+
+/** Says that the program gets what the card does not show. */
+function hiddenLines(args: JsonObject | undefined): string[] {
+  const hidden = [...leaves("", args ?? {})].filter(([, value]) => value === REDACTED).map(([path]) => path);
+  if (hidden.length === 0) return [];
+  const more = hidden.length > NAMED ? ` and ${hidden.length - NAMED} more` : "";
+  return [`Hidden:    secrets that the tool gets and nobody is shown: ${hidden.slice(0, NAMED).join(", ")}${more}`];
+}
+
+function withoutMiddle(lines: readonly string[], shown: number): readonly string[] {
+  if (lines.length <= 2 * shown + 1) return lines;
+  const note = `  [cut: ${lines.length - 2 * shown} of ${lines.length} arguments are not shown here]`;
+  return [...lines.slice(0, shown), note, ...lines.slice(-shown)];
 }
 
 function* leaves(path: string, value: JsonValue): Generator<[string, JsonValue]> {
@@ -100,7 +161,10 @@ function shown(value: JsonValue, limit: number): string {
 }
 
 function quoted(text: string, limit: number): string {
-  const cut = cutText(text, limit);
-  const body = `"${visible(cut.shown).replaceAll("\\u{a}", "\\u{a}\n      ")}"`;
-  return cut.note === "" ? body : `${body} ${cut.note}`;
+  const { head, tail, note } = cutText(text, limit);
+  return note === "" ? inQuotes(head) : `${inQuotes(head)} ${note} ${inQuotes(tail)}`;
+}
+
+function inQuotes(text: string): string {
+  return `"${visible(text).replaceAll("\\u{a}", "\\u{a}\n      ")}"`;
 }

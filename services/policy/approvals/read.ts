@@ -1,10 +1,25 @@
+import { create } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { Approval, ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import { type Approval, ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import {
+  ApprovalView,
+  type ApprovalWhole,
+  ApprovalWholeSchema,
+} from "../../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
+import { readCanonicalArguments } from "../../../lib/arguments/canonical-arguments.ts";
+import { NOT_SHOWN } from "../../../lib/arguments/redact.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { readPageToken, writePageToken } from "../../../lib/pages/page-token.ts";
+import { sha256Hex } from "../../../lib/sign/canonical.ts";
+import { inputSchemaOf } from "../decide/input-schema.ts";
+import { wholeRequest } from "../decide/request-facts.ts";
+import type { ToolLookup } from "../rules/example.ts";
 import type { PolicyDatabase } from "../tables.ts";
-import { approvalOf } from "./approval-message.ts";
+import { approvalOf, specOf } from "./approval-message.ts";
 import type { ApprovalRow, ApprovalStore } from "./approval-store.ts";
+import { renderWhole } from "./card.ts";
+import { cardFactsOf } from "./card-facts.ts";
+import type { RequestStore } from "./request-store.ts";
 
 /** Some approvals, and where the next page starts; empty on the last page. */
 export interface ApprovalPage {
@@ -17,11 +32,51 @@ const DEFAULT_PAGE_SIZE = 50;
 /** About how large a page becomes, in bytes. */
 const MAX_PAGE_BYTES = 1024 * 1024;
 
-/** One approval. Throws NOT_FOUND. */
-export async function getApproval(db: PolicyDatabase, store: ApprovalStore, id: string): Promise<Approval> {
-  const row = await store.find(db, id);
-  if (row) return approvalOf(row);
-  throw fault(ErrorReason.NOT_FOUND, { resource: `approvals/${id}` }, { message: "no such approval" });
+/** What reading one approval needs. */
+export interface ReadOptions {
+  db: PolicyDatabase;
+  store: Pick<ApprovalStore, "find">;
+  requests: Pick<RequestStore, "find">;
+  lookup: ToolLookup;
+}
+
+/** One approval, in the full view with all that would run. Throws NOT_FOUND. */
+export async function getApproval(
+  options: ReadOptions,
+  id: string,
+  view: ApprovalView,
+): Promise<{ approval: Approval; whole?: ApprovalWhole }> {
+  const row = await options.store.find(options.db, id);
+  if (row === undefined)
+    throw fault(ErrorReason.NOT_FOUND, { resource: `approvals/${id}` }, { message: "no such approval" });
+  const approval = approvalOf(row);
+  const whole = view === ApprovalView.FULL ? await wholeOf(options, row) : undefined;
+  return { approval, ...(whole && { whole }) };
+}
+
+/** All that would run, made anew from what was asked, which is kept for as long as the approval is pending. */
+async function wholeOf({ db, requests, lookup }: ReadOptions, row: ApprovalRow): Promise<ApprovalWhole | undefined> {
+  if (row.state !== ApprovalState.PENDING) return undefined;
+  const request = await requests.find(db, row.id);
+  const read = request && readCanonicalArguments(request.arguments);
+  if (request === undefined || !read?.ok) return undefined;
+  const { message, ruleIds, cardDigest } = specOf(row);
+  const whole = wholeRequest(request);
+  const facts = cardFactsOf({
+    whole,
+    args: read.value,
+    argsDigest: sha256Hex(request.arguments),
+    inputSchema: inputSchemaOf(whole.tool, lookup),
+    judgement: { message, ruleIds },
+  });
+  const text = renderWhole(facts);
+  // After an upgrade the tool's schema may be another one, and with it what is shown: then nobody has read this text.
+  if (sha256Hex(text) !== (row.whole_digest || cardDigest)) return undefined;
+  return create(ApprovalWholeSchema, {
+    text,
+    digest: sha256Hex(text),
+    arguments: facts.args ?? { note: NOT_SHOWN },
+  });
 }
 
 /**

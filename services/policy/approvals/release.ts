@@ -72,7 +72,7 @@ export function createApprovalRelease(options: ReleaseOptions): ApprovalRelease 
     const { reason, message, approvalId, ruleIds, policyVersion } = fallen;
     const record = recordOf(row, { decision: "denial", reason, ruleIds, policyVersion }, now());
     const auditIndex = await log.append(trx, record, "here");
-    const decision = denialDecision({ ruleIds, policyVersion, auditIndex }, reason, message, approvalId);
+    const decision = denialDecision({ ruleIds, policyVersion, auditIndex }, { reason, message, approvalId });
     await store.keepDecision(trx, row.id, toBinary(DecisionSchema, decision), NEVER_MS);
     await requests.forget(trx, row.id);
     return decision;
@@ -115,17 +115,20 @@ function signersOf({ outcome }: Decision): string[] {
 }
 
 function endedDecision(row: ApprovalRow, { state, idx }: { state: string; idx: number }): Decision {
-  return denialDecision(headOf(row, idx), ErrorReason.CALL_ENDED, `The call has ended already: ${state}.`);
+  return denialDecision(headOf(row, idx), {
+    reason: ErrorReason.CALL_ENDED,
+    message: `The call has ended already: ${state}.`,
+  });
 }
 
 function refusal(row: ApprovalRow): Decision {
   const head = headOf(row, row.decide_idx ?? 0);
   if (row.state === ApprovalState.EXPIRED) {
     const why = row.comment === "" ? "Nobody decided in time." : `Nobody decided: ${row.comment}.`;
-    return denialDecision(head, ErrorReason.APPROVAL_EXPIRED, why, row.id);
+    return denialDecision(head, { reason: ErrorReason.APPROVAL_EXPIRED, message: why, approvalId: row.id });
   }
   const message = row.comment === "" ? "A person said no." : `A person said no: ${row.comment}`;
-  return denialDecision(head, ErrorReason.APPROVAL_REJECTED, message, row.id);
+  return denialDecision(head, { reason: ErrorReason.APPROVAL_REJECTED, message, approvalId: row.id });
 }
 
 function headOf(row: ApprovalRow, auditIndex: number): DecisionHead {

@@ -18,8 +18,8 @@ export interface RequestStore {
 
 /** The table approval_requests. */
 export function createRequestStore(db: PolicyDatabase, sealing: SealingKey): RequestStore {
-  const insert = prepared((p: { approvalId: string; sealed: Uint8Array }) =>
-    db.insertInto("approval_requests").values({ approval_id: p.approvalId, sealed: p.sealed }),
+  const insert = prepared((p: { approvalId: string; callId: string; sealed: Uint8Array }) =>
+    db.insertInto("approval_requests").values({ approval_id: p.approvalId, call_id: p.callId, sealed: p.sealed }),
   );
   const find = prepared((p: { approvalId: string }) =>
     db.selectFrom("approval_requests").select("sealed").where("approval_id", "=", p.approvalId),
@@ -30,7 +30,7 @@ export function createRequestStore(db: PolicyDatabase, sealing: SealingKey): Req
   return {
     async keep(on, approvalId, request) {
       const sealed = seal(sealing, toBinary(DecisionRequestSchema, request), contextOf(approvalId));
-      await insert.run(on, { approvalId, sealed });
+      await insert.run(on, { approvalId, callId: request.callId, sealed });
     },
     async find(on, approvalId) {
       const row = await find.first(on, { approvalId });

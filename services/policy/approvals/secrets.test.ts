@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { NOT_SHOWN } from "../../../lib/arguments/redact.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { approve, awaitDecision, holdingPolicy } from "../testing/test-approvals.ts";
 import { removeTestFolders, startTestPolicy, type TestPolicy } from "../testing/test-policy.ts";
 import { testRequest } from "../testing/test-requests.ts";
-import { NOT_SHOWN } from "./redact.ts";
 
 const SECRET = "hunter2-correct-horse";
 const schema = {

@@ -19,6 +19,8 @@ export interface HumanDecision {
   approvalId: string;
   /** Who decides, by principal id. */
   decidedBy: string;
+  /** Their name, for people. Default none. */
+  decidedByName?: string;
   comment: string;
   /** From where; empty means "rpc". */
   channel: string;
@@ -28,9 +30,9 @@ export interface HumanDecision {
 export interface ApprovalSettler {
   /**
    * Says yes. Throws NOT_FOUND, APPROVAL_DECIDED, APPROVAL_EXPIRED, INVALID_INPUT where the card is not the one that was
-   * shown, and FOUR_EYES where the requester may not approve.
+   * shown, or is cut and the whole was not read, and FOUR_EYES where the requester may not approve.
    */
-  approve(decision: HumanDecision & { cardDigest: string; fourEyes: boolean }): Promise<Approval>;
+  approve(decision: HumanDecision & { cardDigest: string; wholeDigest: string; fourEyes: boolean }): Promise<Approval>;
   /** Says no. Throws NOT_FOUND, APPROVAL_DECIDED and APPROVAL_EXPIRED. */
   deny(decision: HumanDecision): Promise<Approval>;
   /** Ends one that nobody decided; nothing happens where it was decided meanwhile. */
@@ -53,10 +55,16 @@ export interface SettleOptions {
   now: () => number;
 }
 
-type Ending = Pick<ApprovalRow, "state" | "decided_by" | "comment" | "channel">;
+type Ending = Pick<ApprovalRow, "state" | "decided_by" | "decided_by_name" | "comment" | "channel">;
 
 /** The end of an approval that nobody decided. */
-const UNDECIDED: Ending = { state: ApprovalState.EXPIRED, decided_by: "", comment: "", channel: "" };
+const UNDECIDED: Ending = {
+  state: ApprovalState.EXPIRED,
+  decided_by: "",
+  decided_by_name: "",
+  comment: "",
+  channel: "",
+};
 
 /**
  * The first decision wins: state, record and event are one transaction, which changes nothing where the approval is not
@@ -97,6 +105,7 @@ export function createApprovalSettler(options: SettleOptions): ApprovalSettler {
       settle(decision.approvalId, endingOf(ApprovalState.APPROVED, decision), (row) => {
         refuseLate(row);
         checkCard(row, decision.cardDigest);
+        checkWhole(row, decision.wholeDigest);
         checkFourEyes(row, decision);
       }),
     deny: (decision) => settle(decision.approvalId, endingOf(ApprovalState.DENIED, decision), refuseLate),
@@ -113,20 +122,49 @@ export function createApprovalSettler(options: SettleOptions): ApprovalSettler {
   };
 }
 
-function endingOf(state: ApprovalState, { decidedBy, comment, channel }: HumanDecision): Ending {
-  return { state, decided_by: decidedBy, comment, channel: channel === "" ? "rpc" : channel };
+function endingOf(state: ApprovalState, { decidedBy, decidedByName = "", comment, channel }: HumanDecision): Ending {
+  return { state, decided_by: decidedBy, decided_by_name: decidedByName, comment, channel: channel || "rpc" };
 }
 
 function checkCard(row: ApprovalRow, cardDigest: string): void {
   if (specOf(row).cardDigest === cardDigest) return;
-  const message = "cardDigest: this is not the digest of the approval's card; look at the approval again";
-  throw fault(
+  throw wrongDigest(
+    "card_digest",
+    "cardDigest",
+    "is not the digest of the approval's card",
+    "look at the approval again",
+  );
+}
+
+/** A card of a version before this, which showed the beginning of long values only and did not keep what the whole was. */
+const CUT_BEFORE = /\[cut: /;
+
+/** What a card leaves out may be approved only by who has fetched it. */
+function checkWhole(row: ApprovalRow, wholeDigest: string): void {
+  if (row.whole_digest === null && CUT_BEFORE.test(specOf(row).card)) {
+    throw wrongDigest(
+      "whole_digest",
+      "wholeDigest",
+      "cannot be given for a call held before an upgrade",
+      "deny it, and call again",
+    );
+  }
+  const wanted = row.whole_digest ?? "";
+  if (wholeDigest === wanted || (wanted === "" && wholeDigest === specOf(row).cardDigest)) return;
+  const missing = wholeDigest === "";
+  throw wrongDigest(
+    "whole_digest",
+    "wholeDigest",
+    missing ? "is needed, since the card does not show everything" : "is not the digest of all that would run",
+    "read the whole approval first (GetApproval with APPROVAL_VIEW_FULL, or `reeve approvals show ID --full`)",
+  );
+}
+
+function wrongDigest(rule: string, field: string, what: string, remedy: string): Error {
+  return fault(
     ErrorReason.INVALID_INPUT,
-    { field: "card_digest", rule: "card_digest" },
-    {
-      message,
-      violations: [{ field: "cardDigest", message: "is not the digest of the approval's card" }],
-    },
+    { field: rule, rule },
+    { message: `${field}: ${what}; ${remedy}`, violations: [{ field, message: what }] },
   );
 }
 

@@ -19,6 +19,7 @@ import { coverOf } from "./cover.ts";
 import { decidedRecord } from "./decided-record.ts";
 import type { DecisionStore } from "./decision-store.ts";
 import { type DecisionHead, denialDecision, holdDecision, permitDecision, wholePermitDecision } from "./decisions.ts";
+import { type NotHoldable, notHoldable } from "./holdable.ts";
 import type { Judge, Judged } from "./judge.ts";
 import { asksAboutWhole, decisionKey } from "./question.ts";
 import { requestDigest } from "./request-digest.ts";
@@ -120,7 +121,11 @@ async function prepareWrite(options: AuthorizerOptions, judged: Judged): Promise
       return preparePermit(options, judged);
     case "hold": {
       const release = await releaseOf(options, judged);
-      return release ? preparePermit(options, judged, release) : writeHold(options, judged);
+      if (release) return preparePermit(options, judged, release);
+      const refused = notHoldable(judged);
+      return refused
+        ? writeDenial(options, refusedInstead(judged, refused), refused.metadata)
+        : writeHold(options, judged);
     }
     default:
       return writeDenial(options, judged);
@@ -157,12 +162,21 @@ function writePermit(
   };
 }
 
-function writeDenial({ log, now }: AuthorizerOptions, judged: Judged): Write {
+/** The judgement about a call that would be held, and that no person could be shown. */
+function refusedInstead(judged: Judged, { reason, message }: NotHoldable): Judged {
+  return { ...judged, judgement: { ...judged.judgement, effect: "deny", reason, message } };
+}
+
+function writeDenial(
+  { log, now }: AuthorizerOptions,
+  judged: Judged,
+  metadata: Readonly<Record<string, string>> = {},
+): Write {
   return async (trx) => {
     const facts = { ...recordFacts(judged), decision: "denial" as const, nowMs: now() };
     const idx = await log.append(trx, decidedRecord(judged.whole, facts), listedOf(judged));
     const { reason, message } = judged.judgement;
-    return { decision: denialDecision(headOf(judged, idx), reason, message), idx, tell: nothing };
+    return { decision: denialDecision(headOf(judged, idx), { reason, message, metadata }), idx, tell: nothing };
   };
 }
 

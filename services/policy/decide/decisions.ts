@@ -28,14 +28,23 @@ export function holdDecision(head: DecisionHead, approvalId: string, expireMs: n
   return decision(head, { case: "hold", value: { approvalId, expireTime: timestampFromMs(expireMs), message } });
 }
 
-/** It may not run. The approval is named where one was refused or expired. */
-export function denialDecision(
-  head: DecisionHead,
-  reason: ErrorReason,
-  userMessage: string,
-  approvalId = "",
-): Decision {
-  return decision(head, { case: "denial", value: { reason, userMessage, approvalId } });
+/** Why a call may not run. */
+export interface Why {
+  reason: ErrorReason;
+  /** Safe to show to the caller. */
+  message: string;
+  /** The approval that was refused or expired. Default none. */
+  approvalId?: string;
+  /** Facts about the reason, as in reeve.common.v1.ErrorDetail. Default none. */
+  metadata?: Readonly<Record<string, string>>;
+}
+
+/** It may not run. */
+export function denialDecision(head: DecisionHead, { reason, message, approvalId = "", metadata = {} }: Why): Decision {
+  return decision(head, {
+    case: "denial",
+    value: { reason, userMessage: message, approvalId, metadata: { ...metadata } },
+  });
 }
 
 type OutcomeInit = NonNullable<Parameters<typeof create<typeof DecisionSchema>>[1]>["outcome"] & object;

@@ -33,7 +33,7 @@ export function questionOf(facts: QuestionFacts): DecisionRequest {
   const { entry } = tool;
   return create(DecisionRequestSchema, {
     callId: call.id,
-    principal: { id: call.principalId, roles: [...facts.roles] },
+    principal: { id: call.principalId, roles: [...facts.roles], name: call.principalName },
     device: {
       id: device.id,
       name: device.name,

@@ -3,6 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { DecisionRequest, Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
+import { shortName } from "../../../lib/ids/short-name.ts";
 import { type Directory, resolveTool } from "../devices/directory.ts";
 import type { OfferedTool } from "../tools/offered.ts";
 import { canonicalArguments } from "./arguments.ts";
@@ -56,9 +57,11 @@ export function receiveCall(wish: CallWish, facts: ReceiveFacts): ReceivedCall {
   const call = create(CallSchema, {
     id: wish.callId === "" ? facts.newCallId() : wish.callId,
     deviceId: device.id,
+    deviceName: shortName(device.name),
     tool: tool.entry.name,
     capability: tool.entry.capability,
     principalId: wish.principal.id,
+    principalName: shortName(wish.principal.name),
     source: wish.source,
     client: wish.client,
     argsDigest: args.digest,

@@ -209,7 +209,7 @@ function summarise(live: LiveCall, decision: Decision): void {
 
 /** A denial's end: what a rule said, what a human said, or that nobody said anything. */
 function deniedEnd(denial: Denial): CallEnd {
-  const metadata = denial.approvalId === "" ? {} : { approval_id: denial.approvalId };
+  const metadata = { ...denial.metadata, ...(denial.approvalId === "" ? {} : { approval_id: denial.approvalId }) };
   const error = fault(denial.reason, metadata, { message: denial.userMessage });
   return { ...failedEnd(error), state: DENIED_STATES.get(denial.reason) ?? CallState.DENIED };
 }

@@ -45,8 +45,8 @@ function permissionOf({ outcome }: Decision, approvalId: string): Permission {
   if (outcome.case !== "denial") {
     return refused(ErrorReason.POLICY_UNAVAILABLE, {}, "policy sent no decision");
   }
-  const { reason, userMessage, approvalId: refusedBy } = outcome.value;
-  return refused(reason, refusedBy === "" ? {} : { approval_id: refusedBy }, userMessage);
+  const { reason, userMessage, approvalId: refusedBy, metadata } = outcome.value;
+  return refused(reason, { ...metadata, ...(refusedBy === "" ? {} : { approval_id: refusedBy }) }, userMessage);
 }
 
 function stillHeld(fanOutId: string, approvalId: string): Permission {

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/audit/v1/audit_service.proto.
  */
 export const file_reeve_audit_v1_audit_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJyZWV2ZS9hdWRpdC92MS9hdWRpdF9zZXJ2aWNlLnByb3RvEg5yZWV2ZS5hdWRpdC52MSJPCghMb2dFbnRyeRINCgVpbmRleBgBIAEoBBImCgZyZWNvcmQYAiABKAsyFi5yZWV2ZS5hdWRpdC52MS5SZWNvcmQSDAoEbGVhZhgDIAEoDCJpChJMaXN0UmVjb3Jkc1JlcXVlc3QSGAoHY2FsbF9pZBgBIAEoCUIHukgEcgIYQBIbCglwYWdlX3NpemUYAiABKA1CCLpIBSoDGOgHEhwKCnBhZ2VfdG9rZW4YAyABKAlCCLpIBXIDGIACIlkKE0xpc3RSZWNvcmRzUmVzcG9uc2USKQoHZW50cmllcxgBIAMoCzIYLnJlZXZlLmF1ZGl0LnYxLkxvZ0VudHJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIWChRHZXRDaGVja3BvaW50UmVxdWVzdCJdChVHZXRDaGVja3BvaW50UmVzcG9uc2USLgoKY2hlY2twb2ludBgBIAEoCzIaLnJlZXZlLmF1ZGl0LnYxLkNoZWNrcG9pbnQSFAoMdmVyaWZpZXJfa2V5GAIgASgJIjkKGEdldEluY2x1c2lvblByb29mUmVxdWVzdBIdCgVpbmRleBgBIAEoBEIOukgLMgkQ/////////w8igQEKGUdldEluY2x1c2lvblByb29mUmVzcG9uc2USLQoFcHJvb2YYASABKAsyHi5yZWV2ZS5hdWRpdC52MS5JbmNsdXNpb25Qcm9vZhInCgVlbnRyeRgCIAEoCzIYLnJlZXZlLmF1ZGl0LnYxLkxvZ0VudHJ5EgwKBHRleHQYAyABKAkiXQoaR2V0Q29uc2lzdGVuY3lQcm9vZlJlcXVlc3QSHwoFZmlyc3QYASABKARCELpIDTILEP////////8PKAESHgoGc2Vjb25kGAIgASgEQg66SAsyCRD/////////DyJbChtHZXRDb25zaXN0ZW5jeVByb29mUmVzcG9uc2USDAoEcGF0aBgBIAMoDBIuCgpjaGVja3BvaW50GAIgASgLMhoucmVldmUuYXVkaXQudjEuQ2hlY2twb2ludDLVAwoMQXVkaXRTZXJ2aWNlEmMKC0xpc3RSZWNvcmRzEiIucmVldmUuYXVkaXQudjEuTGlzdFJlY29yZHNSZXF1ZXN0GiMucmVldmUuYXVkaXQudjEuTGlzdFJlY29yZHNSZXNwb25zZSILkAIB+rsYBAoCAQMSagoNR2V0Q2hlY2twb2ludBIkLnJlZXZlLmF1ZGl0LnYxLkdldENoZWNrcG9pbnRSZXF1ZXN0GiUucmVldmUuYXVkaXQudjEuR2V0Q2hlY2twb2ludFJlc3BvbnNlIgyQAgH6uxgFCgMBAwQSdgoRR2V0SW5jbHVzaW9uUHJvb2YSKC5yZWV2ZS5hdWRpdC52MS5HZXRJbmNsdXNpb25Qcm9vZlJlcXVlc3QaKS5yZWV2ZS5hdWRpdC52MS5HZXRJbmNsdXNpb25Qcm9vZlJlc3BvbnNlIgyQAgH6uxgFCgMBAwQSfAoTR2V0Q29uc2lzdGVuY3lQcm9vZhIqLnJlZXZlLmF1ZGl0LnYxLkdldENvbnNpc3RlbmN5UHJvb2ZSZXF1ZXN0GisucmVldmUuYXVkaXQudjEuR2V0Q29uc2lzdGVuY3lQcm9vZlJlc3BvbnNlIgyQAgH6uxgFCgMBAwRiBnByb3RvMw", [file_buf_validate_validate, file_reeve_audit_v1_checkpoint, file_reeve_audit_v1_record, file_reeve_common_v1_access]);
+  fileDesc("CiJyZWV2ZS9hdWRpdC92MS9hdWRpdF9zZXJ2aWNlLnByb3RvEg5yZWV2ZS5hdWRpdC52MSJPCghMb2dFbnRyeRINCgVpbmRleBgBIAEoBBImCgZyZWNvcmQYAiABKAsyFi5yZWV2ZS5hdWRpdC52MS5SZWNvcmQSDAoEbGVhZhgDIAEoDCJ/ChJMaXN0UmVjb3Jkc1JlcXVlc3QSGAoHY2FsbF9pZBgBIAEoCUIHukgEcgIYQBIbCglwYWdlX3NpemUYAiABKA1CCLpIBSoDGOgHEhwKCnBhZ2VfdG9rZW4YAyABKAlCCLpIBXIDGIACEhQKDG5ld2VzdF9maXJzdBgEIAEoCCJZChNMaXN0UmVjb3Jkc1Jlc3BvbnNlEikKB2VudHJpZXMYASADKAsyGC5yZWV2ZS5hdWRpdC52MS5Mb2dFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiFgoUR2V0Q2hlY2twb2ludFJlcXVlc3QiXQoVR2V0Q2hlY2twb2ludFJlc3BvbnNlEi4KCmNoZWNrcG9pbnQYASABKAsyGi5yZWV2ZS5hdWRpdC52MS5DaGVja3BvaW50EhQKDHZlcmlmaWVyX2tleRgCIAEoCSI5ChhHZXRJbmNsdXNpb25Qcm9vZlJlcXVlc3QSHQoFaW5kZXgYASABKARCDrpICzIJEP////////8PIoEBChlHZXRJbmNsdXNpb25Qcm9vZlJlc3BvbnNlEi0KBXByb29mGAEgASgLMh4ucmVldmUuYXVkaXQudjEuSW5jbHVzaW9uUHJvb2YSJwoFZW50cnkYAiABKAsyGC5yZWV2ZS5hdWRpdC52MS5Mb2dFbnRyeRIMCgR0ZXh0GAMgASgJIl0KGkdldENvbnNpc3RlbmN5UHJvb2ZSZXF1ZXN0Eh8KBWZpcnN0GAEgASgEQhC6SA0yCxD/////////DygBEh4KBnNlY29uZBgCIAEoBEIOukgLMgkQ/////////w8iWwobR2V0Q29uc2lzdGVuY3lQcm9vZlJlc3BvbnNlEgwKBHBhdGgYASADKAwSLgoKY2hlY2twb2ludBgCIAEoCzIaLnJlZXZlLmF1ZGl0LnYxLkNoZWNrcG9pbnQy1QMKDEF1ZGl0U2VydmljZRJjCgtMaXN0UmVjb3JkcxIiLnJlZXZlLmF1ZGl0LnYxLkxpc3RSZWNvcmRzUmVxdWVzdBojLnJlZXZlLmF1ZGl0LnYxLkxpc3RSZWNvcmRzUmVzcG9uc2UiC5ACAfq7GAQKAgEDEmoKDUdldENoZWNrcG9pbnQSJC5yZWV2ZS5hdWRpdC52MS5HZXRDaGVja3BvaW50UmVxdWVzdBolLnJlZXZlLmF1ZGl0LnYxLkdldENoZWNrcG9pbnRSZXNwb25zZSIMkAIB+rsYBQoDAQMEEnYKEUdldEluY2x1c2lvblByb29mEigucmVldmUuYXVkaXQudjEuR2V0SW5jbHVzaW9uUHJvb2ZSZXF1ZXN0GikucmVldmUuYXVkaXQudjEuR2V0SW5jbHVzaW9uUHJvb2ZSZXNwb25zZSIMkAIB+rsYBQoDAQMEEnwKE0dldENvbnNpc3RlbmN5UHJvb2YSKi5yZWV2ZS5hdWRpdC52MS5HZXRDb25zaXN0ZW5jeVByb29mUmVxdWVzdBorLnJlZXZlLmF1ZGl0LnYxLkdldENvbnNpc3RlbmN5UHJvb2ZSZXNwb25zZSIMkAIB+rsYBQoDAQMEYgZwcm90bzM", [file_buf_validate_validate, file_reeve_audit_v1_checkpoint, file_reeve_audit_v1_record, file_reeve_common_v1_access]);
 
 /**
  * A record with its place and exact bytes.
@@ -76,11 +76,18 @@ export type ListRecordsRequest = Message<"reeve.audit.v1.ListRecordsRequest"> & 
   pageSize: number;
 
   /**
-   * Where to go on: the next_page_token of the page before. Default the start.
+   * Where to go on: the next_page_token of the page before, asked for in the same order. Default the start.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
+
+  /**
+   * Newest first. Default false: oldest first.
+   *
+   * @generated from field: bool newest_first = 4;
+   */
+  newestFirst: boolean;
 };
 
 /**
@@ -97,7 +104,7 @@ export const ListRecordsRequestSchema: GenMessage<ListRecordsRequest> = /*@__PUR
  */
 export type ListRecordsResponse = Message<"reeve.audit.v1.ListRecordsResponse"> & {
   /**
-   * The records, oldest first. System managed.
+   * The records, in the order asked for. System managed.
    *
    * @generated from field: repeated reeve.audit.v1.LogEntry entries = 1;
    */
@@ -281,7 +288,7 @@ export const GetConsistencyProofResponseSchema: GenMessage<GetConsistencyProofRe
  */
 export const AuditService: GenService<{
   /**
-   * List records, oldest first.
+   * List records, oldest first unless asked otherwise.
    *
    * @generated from rpc reeve.audit.v1.AuditService.ListRecords
    */

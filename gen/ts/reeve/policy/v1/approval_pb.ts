@@ -14,7 +14,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/policy/v1/approval.proto.
  */
 export const file_reeve_policy_v1_approval: GenFile = /*@__PURE__*/
-  fileDesc("Ch5yZWV2ZS9wb2xpY3kvdjEvYXBwcm92YWwucHJvdG8SD3JlZXZlLnBvbGljeS52MSLWAQoIQXBwcm92YWwSCgoCaWQYASABKAkSKwoEc3BlYxgCIAEoCzIdLnJlZXZlLnBvbGljeS52MS5BcHByb3ZhbFNwZWMSLwoGc3RhdHVzGAMgASgLMh8ucmVldmUucG9saWN5LnYxLkFwcHJvdmFsU3RhdHVzEi8KC2NyZWF0ZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAitQIKDEFwcHJvdmFsU3BlYxIPCgdjYWxsX2lkGAEgASgJEhEKCWRldmljZV9pZBgCIAEoCRITCgtkZXZpY2VfbmFtZRgDIAEoCRIMCgR0b29sGAQgASgJEioKCWFyZ3VtZW50cxgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEwoLYXJnc19kaWdlc3QYBiABKAkSFAoMcHJpbmNpcGFsX2lkGAcgASgJEg8KB3B1cnBvc2UYCCABKAkSEAoIcnVsZV9pZHMYCSADKAkSDwoHbWVzc2FnZRgKIAEoCRIMCgRjYXJkGAsgASgJEhMKC2NhcmRfZGlnZXN0GAwgASgJEjAKB2RldmljZXMYDSADKAsyHy5yZWV2ZS5wb2xpY3kudjEuQXBwcm92YWxEZXZpY2UiKgoOQXBwcm92YWxEZXZpY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCSKmAQoOQXBwcm92YWxTdGF0dXMSLQoFc3RhdGUYASABKA4yHi5yZWV2ZS5wb2xpY3kudjEuQXBwcm92YWxTdGF0ZRISCgpkZWNpZGVkX2J5GAIgASgJEg8KB2NoYW5uZWwYAyABKAkSDwoHY29tbWVudBgEIAEoCRIvCgtkZWNpZGVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAqnwEKDUFwcHJvdmFsU3RhdGUSHgoaQVBQUk9WQUxfU1RBVEVfVU5TUEVDSUZJRUQQABIaChZBUFBST1ZBTF9TVEFURV9QRU5ESU5HEAESGwoXQVBQUk9WQUxfU1RBVEVfQVBQUk9WRUQQAhIZChVBUFBST1ZBTF9TVEFURV9ERU5JRUQQAxIaChZBUFBST1ZBTF9TVEFURV9FWFBJUkVEEARiBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("Ch5yZWV2ZS9wb2xpY3kvdjEvYXBwcm92YWwucHJvdG8SD3JlZXZlLnBvbGljeS52MSLWAQoIQXBwcm92YWwSCgoCaWQYASABKAkSKwoEc3BlYxgCIAEoCzIdLnJlZXZlLnBvbGljeS52MS5BcHByb3ZhbFNwZWMSLwoGc3RhdHVzGAMgASgLMh8ucmVldmUucG9saWN5LnYxLkFwcHJvdmFsU3RhdHVzEi8KC2NyZWF0ZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi3QIKDEFwcHJvdmFsU3BlYxIPCgdjYWxsX2lkGAEgASgJEhEKCWRldmljZV9pZBgCIAEoCRITCgtkZXZpY2VfbmFtZRgDIAEoCRIMCgR0b29sGAQgASgJEioKCWFyZ3VtZW50cxgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEwoLYXJnc19kaWdlc3QYBiABKAkSFAoMcHJpbmNpcGFsX2lkGAcgASgJEg8KB3B1cnBvc2UYCCABKAkSEAoIcnVsZV9pZHMYCSADKAkSDwoHbWVzc2FnZRgKIAEoCRIMCgRjYXJkGAsgASgJEhMKC2NhcmRfZGlnZXN0GAwgASgJEjAKB2RldmljZXMYDSADKAsyHy5yZWV2ZS5wb2xpY3kudjEuQXBwcm92YWxEZXZpY2USFgoOcHJpbmNpcGFsX25hbWUYDiABKAkSDgoGaXNfY3V0GA8gASgIIioKDkFwcHJvdmFsRGV2aWNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkivwEKDkFwcHJvdmFsU3RhdHVzEi0KBXN0YXRlGAEgASgOMh4ucmVldmUucG9saWN5LnYxLkFwcHJvdmFsU3RhdGUSEgoKZGVjaWRlZF9ieRgCIAEoCRIPCgdjaGFubmVsGAMgASgJEg8KB2NvbW1lbnQYBCABKAkSLwoLZGVjaWRlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKD2RlY2lkZWRfYnlfbmFtZRgGIAEoCSqfAQoNQXBwcm92YWxTdGF0ZRIeChpBUFBST1ZBTF9TVEFURV9VTlNQRUNJRklFRBAAEhoKFkFQUFJPVkFMX1NUQVRFX1BFTkRJTkcQARIbChdBUFBST1ZBTF9TVEFURV9BUFBST1ZFRBACEhkKFUFQUFJPVkFMX1NUQVRFX0RFTklFRBADEhoKFkFQUFJPVkFMX1NUQVRFX0VYUElSRUQQBGIGcHJvdG8z", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * One held call and what became of it. The first decision wins and is final.
@@ -161,6 +161,21 @@ export type ApprovalSpec = Message<"reeve.policy.v1.ApprovalSpec"> & {
    * @generated from field: repeated reeve.policy.v1.ApprovalDevice devices = 13;
    */
   devices: ApprovalDevice[];
+
+  /**
+   * The name of whoever asks. For people; not unique. System managed.
+   *
+   * @generated from field: string principal_name = 14;
+   */
+  principalName: string;
+
+  /**
+   * True where a value was too long for the card, which then shows its beginning and its end. Such an approval can be given
+   * only by a decider who has fetched the whole: see GetApproval and ApproveRequest.whole_digest. System managed.
+   *
+   * @generated from field: bool is_cut = 15;
+   */
+  isCut: boolean;
 };
 
 /**
@@ -238,6 +253,13 @@ export type ApprovalStatus = Message<"reeve.policy.v1.ApprovalStatus"> & {
    * @generated from field: google.protobuf.Timestamp decide_time = 5;
    */
   decideTime?: Timestamp | undefined;
+
+  /**
+   * The name of who decided. For people; not unique. System managed.
+   *
+   * @generated from field: string decided_by_name = 6;
+   */
+  decidedByName: string;
 };
 
 /**

@@ -4,19 +4,20 @@
 
 // Approvals: humans decide held calls here.
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import { file_reeve_common_v1_access } from "../../common/v1/access_pb.ts";
 import type { Approval, ApprovalState } from "./approval_pb.ts";
 import { file_reeve_policy_v1_approval } from "./approval_pb.ts";
-import type { Message } from "@bufbuild/protobuf";
+import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file reeve/policy/v1/approval_service.proto.
  */
 export const file_reeve_policy_v1_approval_service: GenFile = /*@__PURE__*/
-  fileDesc("CiZyZWV2ZS9wb2xpY3kvdjEvYXBwcm92YWxfc2VydmljZS5wcm90bxIPcmVldmUucG9saWN5LnYxIjQKEkdldEFwcHJvdmFsUmVxdWVzdBIeCgthcHByb3ZhbF9pZBgBIAEoCUIJukgGcgQQARhAIkIKE0dldEFwcHJvdmFsUmVzcG9uc2USKwoIYXBwcm92YWwYASABKAsyGS5yZWV2ZS5wb2xpY3kudjEuQXBwcm92YWwiigEKFExpc3RBcHByb3ZhbHNSZXF1ZXN0EjcKBXN0YXRlGAEgASgOMh4ucmVldmUucG9saWN5LnYxLkFwcHJvdmFsU3RhdGVCCLpIBYIBAhABEhsKCXBhZ2Vfc2l6ZRgCIAEoDUIIukgFKgMY+gESHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMYgAIiXgoVTGlzdEFwcHJvdmFsc1Jlc3BvbnNlEiwKCWFwcHJvdmFscxgBIAMoCzIZLnJlZXZlLnBvbGljeS52MS5BcHByb3ZhbBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkihAEKDkFwcHJvdmVSZXF1ZXN0Eh4KC2FwcHJvdmFsX2lkGAEgASgJQgm6SAZyBBABGEASHQoLY2FyZF9kaWdlc3QYAiABKAlCCLpIBXIDmAFAEhkKB2NvbW1lbnQYAyABKAlCCLpIBXIDGOgHEhgKB2NoYW5uZWwYBCABKAlCB7pIBHICGCAiPgoPQXBwcm92ZVJlc3BvbnNlEisKCGFwcHJvdmFsGAEgASgLMhkucmVldmUucG9saWN5LnYxLkFwcHJvdmFsImIKC0RlbnlSZXF1ZXN0Eh4KC2FwcHJvdmFsX2lkGAEgASgJQgm6SAZyBBABGEASGQoHY29tbWVudBgCIAEoCUIIukgFcgMY6AcSGAoHY2hhbm5lbBgDIAEoCUIHukgEcgIYICI7CgxEZW55UmVzcG9uc2USKwoIYXBwcm92YWwYASABKAsyGS5yZWV2ZS5wb2xpY3kudjEuQXBwcm92YWwiFwoVV2F0Y2hBcHByb3ZhbHNSZXF1ZXN0IkUKFldhdGNoQXBwcm92YWxzUmVzcG9uc2USKwoIYXBwcm92YWwYASABKAsyGS5yZWV2ZS5wb2xpY3kudjEuQXBwcm92YWwy/AMKD0FwcHJvdmFsU2VydmljZRJlCgtHZXRBcHByb3ZhbBIjLnJlZXZlLnBvbGljeS52MS5HZXRBcHByb3ZhbFJlcXVlc3QaJC5yZWV2ZS5wb2xpY3kudjEuR2V0QXBwcm92YWxSZXNwb25zZSILkAIB+rsYBAoCAQMSawoNTGlzdEFwcHJvdmFscxIlLnJlZXZlLnBvbGljeS52MS5MaXN0QXBwcm92YWxzUmVxdWVzdBomLnJlZXZlLnBvbGljeS52MS5MaXN0QXBwcm92YWxzUmVzcG9uc2UiC5ACAfq7GAQKAgEDElUKB0FwcHJvdmUSHy5yZWV2ZS5wb2xpY3kudjEuQXBwcm92ZVJlcXVlc3QaIC5yZWV2ZS5wb2xpY3kudjEuQXBwcm92ZVJlc3BvbnNlIgf6uxgDCgEBEkwKBERlbnkSHC5yZWV2ZS5wb2xpY3kudjEuRGVueVJlcXVlc3QaHS5yZWV2ZS5wb2xpY3kudjEuRGVueVJlc3BvbnNlIgf6uxgDCgEBEnAKDldhdGNoQXBwcm92YWxzEiYucmVldmUucG9saWN5LnYxLldhdGNoQXBwcm92YWxzUmVxdWVzdBonLnJlZXZlLnBvbGljeS52MS5XYXRjaEFwcHJvdmFsc1Jlc3BvbnNlIguQAgH6uxgECgIBAzABYgZwcm90bzM", [file_buf_validate_validate, file_reeve_common_v1_access, file_reeve_policy_v1_approval]);
+  fileDesc("CiZyZWV2ZS9wb2xpY3kvdjEvYXBwcm92YWxfc2VydmljZS5wcm90bxIPcmVldmUucG9saWN5LnYxImsKEkdldEFwcHJvdmFsUmVxdWVzdBIeCgthcHByb3ZhbF9pZBgBIAEoCUIJukgGcgQQARhAEjUKBHZpZXcYAiABKA4yHS5yZWV2ZS5wb2xpY3kudjEuQXBwcm92YWxWaWV3Qgi6SAWCAQIQASJxChNHZXRBcHByb3ZhbFJlc3BvbnNlEisKCGFwcHJvdmFsGAEgASgLMhkucmVldmUucG9saWN5LnYxLkFwcHJvdmFsEi0KBXdob2xlGAIgASgLMh4ucmVldmUucG9saWN5LnYxLkFwcHJvdmFsV2hvbGUiWQoNQXBwcm92YWxXaG9sZRIMCgR0ZXh0GAEgASgJEg4KBmRpZ2VzdBgCIAEoCRIqCglhcmd1bWVudHMYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IooBChRMaXN0QXBwcm92YWxzUmVxdWVzdBI3CgVzdGF0ZRgBIAEoDjIeLnJlZXZlLnBvbGljeS52MS5BcHByb3ZhbFN0YXRlQgi6SAWCAQIQARIbCglwYWdlX3NpemUYAiABKA1CCLpIBSoDGPoBEhwKCnBhZ2VfdG9rZW4YAyABKAlCCLpIBXIDGIACIl4KFUxpc3RBcHByb3ZhbHNSZXNwb25zZRIsCglhcHByb3ZhbHMYASADKAsyGS5yZWV2ZS5wb2xpY3kudjEuQXBwcm92YWwSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIrQBCg5BcHByb3ZlUmVxdWVzdBIeCgthcHByb3ZhbF9pZBgBIAEoCUIJukgGcgQQARhAEh0KC2NhcmRfZGlnZXN0GAIgASgJQgi6SAVyA5gBQBIZCgdjb21tZW50GAMgASgJQgi6SAVyAxjoBxIYCgdjaGFubmVsGAQgASgJQge6SARyAhggEi4KDHdob2xlX2RpZ2VzdBgFIAEoCUIYukgVchMyEV4oWzAtOWEtZl17NjR9KT8kIj4KD0FwcHJvdmVSZXNwb25zZRIrCghhcHByb3ZhbBgBIAEoCzIZLnJlZXZlLnBvbGljeS52MS5BcHByb3ZhbCJiCgtEZW55UmVxdWVzdBIeCgthcHByb3ZhbF9pZBgBIAEoCUIJukgGcgQQARhAEhkKB2NvbW1lbnQYAiABKAlCCLpIBXIDGOgHEhgKB2NoYW5uZWwYAyABKAlCB7pIBHICGCAiOwoMRGVueVJlc3BvbnNlEisKCGFwcHJvdmFsGAEgASgLMhkucmVldmUucG9saWN5LnYxLkFwcHJvdmFsIhcKFVdhdGNoQXBwcm92YWxzUmVxdWVzdCJFChZXYXRjaEFwcHJvdmFsc1Jlc3BvbnNlEisKCGFwcHJvdmFsGAEgASgLMhkucmVldmUucG9saWN5LnYxLkFwcHJvdmFsKl4KDEFwcHJvdmFsVmlldxIdChlBUFBST1ZBTF9WSUVXX1VOU1BFQ0lGSUVEEAASFwoTQVBQUk9WQUxfVklFV19CQVNJQxABEhYKEkFQUFJPVkFMX1ZJRVdfRlVMTBACMvwDCg9BcHByb3ZhbFNlcnZpY2USZQoLR2V0QXBwcm92YWwSIy5yZWV2ZS5wb2xpY3kudjEuR2V0QXBwcm92YWxSZXF1ZXN0GiQucmVldmUucG9saWN5LnYxLkdldEFwcHJvdmFsUmVzcG9uc2UiC5ACAfq7GAQKAgEDEmsKDUxpc3RBcHByb3ZhbHMSJS5yZWV2ZS5wb2xpY3kudjEuTGlzdEFwcHJvdmFsc1JlcXVlc3QaJi5yZWV2ZS5wb2xpY3kudjEuTGlzdEFwcHJvdmFsc1Jlc3BvbnNlIguQAgH6uxgECgIBAxJVCgdBcHByb3ZlEh8ucmVldmUucG9saWN5LnYxLkFwcHJvdmVSZXF1ZXN0GiAucmVldmUucG9saWN5LnYxLkFwcHJvdmVSZXNwb25zZSIH+rsYAwoBARJMCgREZW55EhwucmVldmUucG9saWN5LnYxLkRlbnlSZXF1ZXN0Gh0ucmVldmUucG9saWN5LnYxLkRlbnlSZXNwb25zZSIH+rsYAwoBARJwCg5XYXRjaEFwcHJvdmFscxImLnJlZXZlLnBvbGljeS52MS5XYXRjaEFwcHJvdmFsc1JlcXVlc3QaJy5yZWV2ZS5wb2xpY3kudjEuV2F0Y2hBcHByb3ZhbHNSZXNwb25zZSILkAIB+rsYBAoCAQMwAWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct, file_reeve_common_v1_access, file_reeve_policy_v1_approval]);
 
 /**
  * Asks for one approval.
@@ -30,6 +31,13 @@ export type GetApprovalRequest = Message<"reeve.policy.v1.GetApprovalRequest"> &
    * @generated from field: string approval_id = 1;
    */
   approvalId: string;
+
+  /**
+   * How much of it to return. Default APPROVAL_VIEW_BASIC.
+   *
+   * @generated from field: reeve.policy.v1.ApprovalView view = 2;
+   */
+  view: ApprovalView;
 };
 
 /**
@@ -51,6 +59,13 @@ export type GetApprovalResponse = Message<"reeve.policy.v1.GetApprovalResponse">
    * @generated from field: reeve.policy.v1.Approval approval = 1;
    */
   approval?: Approval | undefined;
+
+  /**
+   * Everything that would run. Only in APPROVAL_VIEW_FULL, and only while the approval is pending. System managed.
+   *
+   * @generated from field: reeve.policy.v1.ApprovalWhole whole = 2;
+   */
+  whole?: ApprovalWhole | undefined;
 };
 
 /**
@@ -59,6 +74,41 @@ export type GetApprovalResponse = Message<"reeve.policy.v1.GetApprovalResponse">
  */
 export const GetApprovalResponseSchema: GenMessage<GetApprovalResponse> = /*@__PURE__*/
   messageDesc(file_reeve_policy_v1_approval_service, 1);
+
+/**
+ * What a human is asked about, with nothing left out but secrets.
+ *
+ * @generated from message reeve.policy.v1.ApprovalWhole
+ */
+export type ApprovalWhole = Message<"reeve.policy.v1.ApprovalWhole"> & {
+  /**
+   * The card with every value whole, and anything invisible made visible. System managed.
+   *
+   * @generated from field: string text = 1;
+   */
+  text: string;
+
+  /**
+   * SHA-256 of the text in UTF-8, in hex: what ApproveRequest.whole_digest has to be where the card is cut. System managed.
+   *
+   * @generated from field: string digest = 2;
+   */
+  digest: string;
+
+  /**
+   * The whole arguments, secrets redacted. System managed.
+   *
+   * @generated from field: google.protobuf.Struct arguments = 3;
+   */
+  arguments?: JsonObject | undefined;
+};
+
+/**
+ * Describes the message reeve.policy.v1.ApprovalWhole.
+ * Use `create(ApprovalWholeSchema)` to create a new message.
+ */
+export const ApprovalWholeSchema: GenMessage<ApprovalWhole> = /*@__PURE__*/
+  messageDesc(file_reeve_policy_v1_approval_service, 2);
 
 /**
  * Asks for approvals.
@@ -93,7 +143,7 @@ export type ListApprovalsRequest = Message<"reeve.policy.v1.ListApprovalsRequest
  * Use `create(ListApprovalsRequestSchema)` to create a new message.
  */
 export const ListApprovalsRequestSchema: GenMessage<ListApprovalsRequest> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_approval_service, 2);
+  messageDesc(file_reeve_policy_v1_approval_service, 3);
 
 /**
  * Some approvals.
@@ -121,7 +171,7 @@ export type ListApprovalsResponse = Message<"reeve.policy.v1.ListApprovalsRespon
  * Use `create(ListApprovalsResponseSchema)` to create a new message.
  */
 export const ListApprovalsResponseSchema: GenMessage<ListApprovalsResponse> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_approval_service, 3);
+  messageDesc(file_reeve_policy_v1_approval_service, 4);
 
 /**
  * Says yes.
@@ -156,6 +206,14 @@ export type ApproveRequest = Message<"reeve.policy.v1.ApproveRequest"> & {
    * @generated from field: string channel = 4;
    */
   channel: string;
+
+  /**
+   * The digest of the whole, as GetApproval returns it in APPROVAL_VIEW_FULL. Required where the approval's is_cut is true;
+   * otherwise it may be left out. A wrong one is refused.
+   *
+   * @generated from field: string whole_digest = 5;
+   */
+  wholeDigest: string;
 };
 
 /**
@@ -163,7 +221,7 @@ export type ApproveRequest = Message<"reeve.policy.v1.ApproveRequest"> & {
  * Use `create(ApproveRequestSchema)` to create a new message.
  */
 export const ApproveRequestSchema: GenMessage<ApproveRequest> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_approval_service, 4);
+  messageDesc(file_reeve_policy_v1_approval_service, 5);
 
 /**
  * The approval as it stands now.
@@ -184,7 +242,7 @@ export type ApproveResponse = Message<"reeve.policy.v1.ApproveResponse"> & {
  * Use `create(ApproveResponseSchema)` to create a new message.
  */
 export const ApproveResponseSchema: GenMessage<ApproveResponse> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_approval_service, 5);
+  messageDesc(file_reeve_policy_v1_approval_service, 6);
 
 /**
  * Says no.
@@ -219,7 +277,7 @@ export type DenyRequest = Message<"reeve.policy.v1.DenyRequest"> & {
  * Use `create(DenyRequestSchema)` to create a new message.
  */
 export const DenyRequestSchema: GenMessage<DenyRequest> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_approval_service, 6);
+  messageDesc(file_reeve_policy_v1_approval_service, 7);
 
 /**
  * The approval as it stands now.
@@ -240,7 +298,7 @@ export type DenyResponse = Message<"reeve.policy.v1.DenyResponse"> & {
  * Use `create(DenyResponseSchema)` to create a new message.
  */
 export const DenyResponseSchema: GenMessage<DenyResponse> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_approval_service, 7);
+  messageDesc(file_reeve_policy_v1_approval_service, 8);
 
 /**
  * Asks for news.
@@ -255,7 +313,7 @@ export type WatchApprovalsRequest = Message<"reeve.policy.v1.WatchApprovalsReque
  * Use `create(WatchApprovalsRequestSchema)` to create a new message.
  */
 export const WatchApprovalsRequestSchema: GenMessage<WatchApprovalsRequest> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_approval_service, 8);
+  messageDesc(file_reeve_policy_v1_approval_service, 9);
 
 /**
  * One piece of news.
@@ -276,7 +334,48 @@ export type WatchApprovalsResponse = Message<"reeve.policy.v1.WatchApprovalsResp
  * Use `create(WatchApprovalsResponseSchema)` to create a new message.
  */
 export const WatchApprovalsResponseSchema: GenMessage<WatchApprovalsResponse> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_approval_service, 9);
+  messageDesc(file_reeve_policy_v1_approval_service, 10);
+
+/**
+ * How much of an approval to return.
+ *
+ * @generated from enum reeve.policy.v1.ApprovalView
+ */
+export const ApprovalView = {
+  /**
+   * The same as APPROVAL_VIEW_BASIC.
+   *
+   * @generated from enum value: APPROVAL_VIEW_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * With the card, whose long values may be cut.
+   *
+   * @generated from enum value: APPROVAL_VIEW_BASIC = 1;
+   */
+  BASIC: 1,
+
+  /**
+   * With everything that would run as well.
+   *
+   * @generated from enum value: APPROVAL_VIEW_FULL = 2;
+   */
+  FULL: 2,
+} as const;
+
+/**
+ * How much of an approval to return.
+ *
+ * @generated from enum reeve.policy.v1.ApprovalView
+ */
+export type ApprovalView = (typeof ApprovalView)[keyof typeof ApprovalView] | UnknownEnum;
+
+/**
+ * Describes the enum reeve.policy.v1.ApprovalView.
+ */
+export const ApprovalViewSchema: GenEnum<ApprovalView> = /*@__PURE__*/
+  enumDesc(file_reeve_policy_v1_approval_service, 0);
 
 /**
  * Lists and decides approvals.
@@ -285,7 +384,7 @@ export const WatchApprovalsResponseSchema: GenMessage<WatchApprovalsResponse> = 
  */
 export const ApprovalService: GenService<{
   /**
-   * Return one approval.
+   * Return one approval, on request with everything that would run.
    *
    * @generated from rpc reeve.policy.v1.ApprovalService.GetApproval
    */
@@ -305,8 +404,8 @@ export const ApprovalService: GenService<{
     output: typeof ListApprovalsResponseSchema;
   },
   /**
-   * Say yes to one held call. The first decision wins; a second one gets ERROR_REASON_APPROVAL_DECIDED. The decision
-   * and its audit record are one transaction.
+   * Say yes to one held call. The first decision wins; a second one gets ERROR_REASON_APPROVAL_DECIDED. What the card had
+   * no room for has to be fetched before. The decision and its audit record are one transaction.
    *
    * @generated from rpc reeve.policy.v1.ApprovalService.Approve
    */

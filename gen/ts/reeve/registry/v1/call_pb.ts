@@ -22,7 +22,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/registry/v1/call.proto.
  */
 export const file_reeve_registry_v1_call: GenFile = /*@__PURE__*/
-  fileDesc("ChxyZWV2ZS9yZWdpc3RyeS92MS9jYWxsLnByb3RvEhFyZWV2ZS5yZWdpc3RyeS52MSKJBgoEQ2FsbBIKCgJpZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSDAoEdG9vbBgDIAEoCRISCgpjYXBhYmlsaXR5GAQgASgJEhQKDHByaW5jaXBhbF9pZBgFIAEoCRInCgZzb3VyY2UYBiABKA4yFy5yZWV2ZS5wb2xpY3kudjEuU291cmNlEhMKC2FyZ3NfZGlnZXN0GAcgASgJEisKBXN0YXRlGAggASgOMhwucmVldmUucmVnaXN0cnkudjEuQ2FsbFN0YXRlEjQKCGRlY2lzaW9uGAkgASgLMiIucmVldmUucmVnaXN0cnkudjEuRGVjaXNpb25TdW1tYXJ5EhAKCGdyYW50X2lkGAogASgJEhMKC2FwcHJvdmFsX2lkGAsgASgJEicKBm91dHB1dBgMIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFgoOb3V0cHV0X2NsZWFuZWQYDSABKAgSKwoFZXJyb3IYDiABKAsyHC5yZWV2ZS5jb21tb24udjEuRXJyb3JEZXRhaWwSFQoNZXJyb3JfbWVzc2FnZRgPIAEoCRIoCgdyZWNlaXB0GBAgASgLMhcucmVldmUuY29tbW9uLnYxLlNpZ25lZBIuCgdzYW5kYm94GBEgASgOMh0ucmVldmUuZGV2aWNlLnYxLlNhbmRib3hMZXZlbBIgChNvdXRjb21lX2F1ZGl0X2luZGV4GBIgASgESACIAQESLwoLY3JlYXRlX3RpbWUYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGBQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdwdXJwb3NlGBUgASgJEjUKEXF1ZXVlX2V4cGlyZV90aW1lGBYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpmYW5fb3V0X2lkGBcgASgJEg4KBmNsaWVudBgYIAEoCUIWChRfb3V0Y29tZV9hdWRpdF9pbmRleCJhCg9EZWNpc2lvblN1bW1hcnkSDwoHb3V0Y29tZRgBIAEoCRIQCghydWxlX2lkcxgCIAMoCRIWCg5wb2xpY3lfdmVyc2lvbhgDIAEoCRITCgthdWRpdF9pbmRleBgEIAEoBCrmAgoJQ2FsbFN0YXRlEhoKFkNBTExfU1RBVEVfVU5TUEVDSUZJRUQQABIXChNDQUxMX1NUQVRFX1JFQ0VJVkVEEAESEwoPQ0FMTF9TVEFURV9IRUxEEAISGAoUQ0FMTF9TVEFURV9QRVJNSVRURUQQAxIZChVDQUxMX1NUQVRFX0RJU1BBVENIRUQQBBIYChRDQUxMX1NUQVRFX1NVQ0NFRURFRBAFEhUKEUNBTExfU1RBVEVfRkFJTEVEEAYSGAoUQ0FMTF9TVEFURV9USU1FRF9PVVQQBxIYChRDQUxMX1NUQVRFX0NBTkNFTExFRBAIEhUKEUNBTExfU1RBVEVfREVOSUVEEAkSFwoTQ0FMTF9TVEFURV9SRUpFQ1RFRBAKEhYKEkNBTExfU1RBVEVfRVhQSVJFRBALEhYKEkNBTExfU1RBVEVfVU5LTk9XThAMEhUKEUNBTExfU1RBVEVfUVVFVUVEEA1iBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_reeve_common_v1_error, file_reeve_common_v1_signed, file_reeve_device_v1_device, file_reeve_policy_v1_decision]);
+  fileDesc("ChxyZWV2ZS9yZWdpc3RyeS92MS9jYWxsLnByb3RvEhFyZWV2ZS5yZWdpc3RyeS52MSKaBwoEQ2FsbBIKCgJpZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSDAoEdG9vbBgDIAEoCRISCgpjYXBhYmlsaXR5GAQgASgJEhQKDHByaW5jaXBhbF9pZBgFIAEoCRInCgZzb3VyY2UYBiABKA4yFy5yZWV2ZS5wb2xpY3kudjEuU291cmNlEhMKC2FyZ3NfZGlnZXN0GAcgASgJEisKBXN0YXRlGAggASgOMhwucmVldmUucmVnaXN0cnkudjEuQ2FsbFN0YXRlEjQKCGRlY2lzaW9uGAkgASgLMiIucmVldmUucmVnaXN0cnkudjEuRGVjaXNpb25TdW1tYXJ5EhAKCGdyYW50X2lkGAogASgJEhMKC2FwcHJvdmFsX2lkGAsgASgJEicKBm91dHB1dBgMIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFgoOb3V0cHV0X2NsZWFuZWQYDSABKAgSKwoFZXJyb3IYDiABKAsyHC5yZWV2ZS5jb21tb24udjEuRXJyb3JEZXRhaWwSFQoNZXJyb3JfbWVzc2FnZRgPIAEoCRIoCgdyZWNlaXB0GBAgASgLMhcucmVldmUuY29tbW9uLnYxLlNpZ25lZBIuCgdzYW5kYm94GBEgASgOMh0ucmVldmUuZGV2aWNlLnYxLlNhbmRib3hMZXZlbBIgChNvdXRjb21lX2F1ZGl0X2luZGV4GBIgASgESACIAQESLwoLY3JlYXRlX3RpbWUYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGBQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdwdXJwb3NlGBUgASgJEjUKEXF1ZXVlX2V4cGlyZV90aW1lGBYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpmYW5fb3V0X2lkGBcgASgJEg4KBmNsaWVudBgYIAEoCRIqCglhcmd1bWVudHMYGSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhMKC2RldmljZV9uYW1lGBogASgJEhYKDnByaW5jaXBhbF9uYW1lGBsgASgJEjYKEmJvZGllc19kZWxldGVfdGltZRgcIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCFgoUX291dGNvbWVfYXVkaXRfaW5kZXgiYQoPRGVjaXNpb25TdW1tYXJ5Eg8KB291dGNvbWUYASABKAkSEAoIcnVsZV9pZHMYAiADKAkSFgoOcG9saWN5X3ZlcnNpb24YAyABKAkSEwoLYXVkaXRfaW5kZXgYBCABKAQq5gIKCUNhbGxTdGF0ZRIaChZDQUxMX1NUQVRFX1VOU1BFQ0lGSUVEEAASFwoTQ0FMTF9TVEFURV9SRUNFSVZFRBABEhMKD0NBTExfU1RBVEVfSEVMRBACEhgKFENBTExfU1RBVEVfUEVSTUlUVEVEEAMSGQoVQ0FMTF9TVEFURV9ESVNQQVRDSEVEEAQSGAoUQ0FMTF9TVEFURV9TVUNDRUVERUQQBRIVChFDQUxMX1NUQVRFX0ZBSUxFRBAGEhgKFENBTExfU1RBVEVfVElNRURfT1VUEAcSGAoUQ0FMTF9TVEFURV9DQU5DRUxMRUQQCBIVChFDQUxMX1NUQVRFX0RFTklFRBAJEhcKE0NBTExfU1RBVEVfUkVKRUNURUQQChIWChJDQUxMX1NUQVRFX0VYUElSRUQQCxIWChJDQUxMX1NUQVRFX1VOS05PV04QDBIVChFDQUxMX1NUQVRFX1FVRVVFRBANYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_reeve_common_v1_error, file_reeve_common_v1_signed, file_reeve_device_v1_device, file_reeve_policy_v1_decision]);
 
 /**
  * One use of one tool on one device.
@@ -197,6 +197,37 @@ export type Call = Message<"reeve.registry.v1.Call"> & {
    * @generated from field: string client = 24;
    */
   client: string;
+
+  /**
+   * The arguments as they were run, secrets replaced by "[redacted]": the field's name, and a map's keys, still show. Absent
+   * in what CallTool, CallTools and CancelCall return, and once they were deleted, as the retention says. In lists, long
+   * values are cut in the middle. System managed.
+   *
+   * @generated from field: google.protobuf.Struct arguments = 25;
+   */
+  arguments?: JsonObject | undefined;
+
+  /**
+   * The device's name when the call was made. At most 128 characters. System managed.
+   *
+   * @generated from field: string device_name = 26;
+   */
+  deviceName: string;
+
+  /**
+   * The name of whoever asked when the call was made. For people; not unique. At most 128 characters. System managed.
+   *
+   * @generated from field: string principal_name = 27;
+   */
+  principalName: string;
+
+  /**
+   * When its arguments, output, purpose and error text were deleted, as the retention says. Digests stay. Absent while they
+   * are kept. System managed.
+   *
+   * @generated from field: google.protobuf.Timestamp bodies_delete_time = 28;
+   */
+  bodiesDeleteTime?: Timestamp | undefined;
 };
 
 /**

@@ -558,7 +558,8 @@ export const ListCallsRequestSchema: GenMessage<ListCallsRequest> = /*@__PURE__*
  */
 export type ListCallsResponse = Message<"reeve.registry.v1.ListCallsResponse"> & {
   /**
-   * The calls, newest first, without their output. System managed.
+   * The calls, newest first, without their output, and with long values in their arguments cut in the middle. A page ends
+   * early where the arguments are large. System managed.
    *
    * @generated from field: repeated reeve.registry.v1.Call calls = 1;
    */
@@ -723,7 +724,7 @@ export const RegistryService: GenService<{
     output: typeof CallToolsResponseSchema;
   },
   /**
-   * Return one call. An agent sees its own calls only, here and below.
+   * Return one call, with its arguments. An agent sees its own calls only, here and below.
    *
    * @generated from rpc reeve.registry.v1.RegistryService.GetCall
    */
@@ -743,7 +744,7 @@ export const RegistryService: GenService<{
     output: typeof ListCallsResponseSchema;
   },
   /**
-   * Send what happens to one call until it ends, its present state first. A stream because output is sent as it comes.
+   * Send what happens to one call until it ends, its present state first, with its arguments. A stream because output is sent as it comes.
    *
    * @generated from rpc reeve.registry.v1.RegistryService.WatchCall
    */

@@ -138,7 +138,8 @@ export const tool: GenExtension<MethodOptions, ToolOptions> = /*@__PURE__*/
   extDesc(file_reeve_tool_v1_options, 0);
 
 /**
- * The field holds a secret: never logged, never stored in clear, shown as [redacted]. Set debug_redact too.
+ * The field holds a secret: never logged, never stored in clear, deleted when the call has ended, and shown as [redacted].
+ * On a map, its values are secret and its keys are shown. Set debug_redact too.
  *
  * @generated from extension: bool secret = 50102;
  */

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/tools/v1/shell.proto.
  */
 export const file_reeve_tools_v1_shell: GenFile = /*@__PURE__*/
-  fileDesc("ChpyZWV2ZS90b29scy92MS9zaGVsbC5wcm90bxIOcmVldmUudG9vbHMudjEivgIKC0V4ZWNSZXF1ZXN0Ei0KBGFyZ3YYASADKAlCH7pIHJIBGQgBEIACIhJyECiAgAIyCl5bXlx4MDBdKiQSJQoDY3dkGAIgASgJQhi6SBVyEyiAIDIOXigvW15ceDAwXSopPyQSGAoFc3RkaW4YAyABKAlCCbpIBnIEKICAQBJzCgNlbnYYBCADKAsyJC5yZWV2ZS50b29scy52MS5FeGVjUmVxdWVzdC5FbnZFbnRyeUJAukg9mgE6EEAiInIgMh5eW0EtWmEtel9dW0EtWmEtejAtOV9dezAsMTI3fSQqEnIQKICAAjIKXlteXHgwMF0qJBIeCgp0aW1lb3V0X21zGAUgASgNQgq6SAcqBRiA3dsBGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiegoMRXhlY1Jlc3BvbnNlEg4KBnN0ZG91dBgBIAEoCRIOCgZzdGRlcnIYAiABKAkSEQoJZXhpdF9jb2RlGAMgASgFEhEKCXRydW5jYXRlZBgEIAEoCBITCgtkdXJhdGlvbl9tcxgFIAEoDRIPCgdwcm9ncmFtGAYgASgJIn0KC0V2YWxSZXF1ZXN0EicKB2NvbW1hbmQYASABKAlCFrpIE3IREAEogEAyCl5bXlx4MDBdKiQSJQoDY3dkGAIgASgJQhi6SBVyEyiAIDIOXigvW15ceDAwXSopPyQSHgoKdGltZW91dF9tcxgDIAEoDUIKukgHKgUYgN3bASJ/CgxFdmFsUmVzcG9uc2USDgoGc3Rkb3V0GAEgASgJEg4KBnN0ZGVychgCIAEoCRIRCglleGl0X2NvZGUYAyABKAUSEQoJdHJ1bmNhdGVkGAQgASgIEhMKC2R1cmF0aW9uX21zGAUgASgNEhQKDGNtZF9leGVjdXRlZBgGIAEoCTLVAQoFU2hlbGwSXwoERXhlYxIbLnJlZXZlLnRvb2xzLnYxLkV4ZWNSZXF1ZXN0GhwucmVldmUudG9vbHMudjEuRXhlY1Jlc3BvbnNlIhyquxgYCgRleGVjEgpzaGVsbC5leGVjGAEgASgBEmsKBEV2YWwSGy5yZWV2ZS50b29scy52MS5FdmFsUmVxdWVzdBocLnJlZXZlLnRvb2xzLnYxLkV2YWxSZXNwb25zZSIoqrsYJAoKc2hlbGwuZXZhbBIKc2hlbGwuZXZhbBgDIAEoAToEYmFzaGIGcHJvdG8z", [file_buf_validate_validate, file_reeve_tool_v1_options]);
+  fileDesc("ChpyZWV2ZS90b29scy92MS9zaGVsbC5wcm90bxIOcmVldmUudG9vbHMudjEizAIKC0V4ZWNSZXF1ZXN0Ei0KBGFyZ3YYASADKAlCH7pIHJIBGQgBEIACIhJyECiAgAIyCl5bXlx4MDBdKiQSJQoDY3dkGAIgASgJQhi6SBVyEyiAIDIOXigvW15ceDAwXSopPyQSHwoFc3RkaW4YAyABKAlCEIABAbpIBnIEKICAQLC7GAESegoDZW52GAQgAygLMiQucmVldmUudG9vbHMudjEuRXhlY1JlcXVlc3QuRW52RW50cnlCR4ABAbpIPZoBOhBAIiJyIDIeXltBLVphLXpfXVtBLVphLXowLTlfXXswLDEyN30kKhJyECiAgAIyCl5bXlx4MDBdKiSwuxgBEh4KCnRpbWVvdXRfbXMYBSABKA1CCrpIByoFGIDd2wEaKgoIRW52RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJ6CgxFeGVjUmVzcG9uc2USDgoGc3Rkb3V0GAEgASgJEg4KBnN0ZGVychgCIAEoCRIRCglleGl0X2NvZGUYAyABKAUSEQoJdHJ1bmNhdGVkGAQgASgIEhMKC2R1cmF0aW9uX21zGAUgASgNEg8KB3Byb2dyYW0YBiABKAkifQoLRXZhbFJlcXVlc3QSJwoHY29tbWFuZBgBIAEoCUIWukgTchEQASiAQDIKXlteXHgwMF0qJBIlCgNjd2QYAiABKAlCGLpIFXITKIAgMg5eKC9bXlx4MDBdKik/JBIeCgp0aW1lb3V0X21zGAMgASgNQgq6SAcqBRiA3dsBIn8KDEV2YWxSZXNwb25zZRIOCgZzdGRvdXQYASABKAkSDgoGc3RkZXJyGAIgASgJEhEKCWV4aXRfY29kZRgDIAEoBRIRCgl0cnVuY2F0ZWQYBCABKAgSEwoLZHVyYXRpb25fbXMYBSABKA0SFAoMY21kX2V4ZWN1dGVkGAYgASgJMtUBCgVTaGVsbBJfCgRFeGVjEhsucmVldmUudG9vbHMudjEuRXhlY1JlcXVlc3QaHC5yZWV2ZS50b29scy52MS5FeGVjUmVzcG9uc2UiHKq7GBgKBGV4ZWMSCnNoZWxsLmV4ZWMYASABKAESawoERXZhbBIbLnJlZXZlLnRvb2xzLnYxLkV2YWxSZXF1ZXN0GhwucmVldmUudG9vbHMudjEuRXZhbFJlc3BvbnNlIiiquxgkCgpzaGVsbC5ldmFsEgpzaGVsbC5ldmFsGAMgASgBOgRiYXNoYgZwcm90bzM", [file_buf_validate_validate, file_reeve_tool_v1_options]);
 
 /**
  * The program to run.
@@ -38,14 +38,16 @@ export type ExecRequest = Message<"reeve.tools.v1.ExecRequest"> & {
   cwd: string;
 
   /**
-   * Text for the program's standard input. At most 1 MiB. Default empty.
+   * Text for the program's standard input, kept as a secret. A call that waits for a human cannot give commands to a shell or
+   * an interpreter here: nobody could see them. At most 1 MiB. Default empty.
    *
    * @generated from field: string stdin = 3;
    */
   stdin: string;
 
   /**
-   * Environment variables to add, such as {"TZ": "UTC"}. At most 64. PATH, HOME, LD_* and the like cannot be set. Default none.
+   * Environment variables to add, such as {"TZ": "UTC"}; their values are kept as secrets. At most 64. PATH, HOME, LD_* and
+   * the like cannot be set. Default none.
    *
    * @generated from field: map<string, string> env = 4;
    */
