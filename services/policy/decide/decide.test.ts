@@ -50,6 +50,30 @@ describe("decide", () => {
     });
   });
 
+  it("denies where a rule would cost more than its limit, and names the rule", () => {
+    const facts = factsOf();
+    const list = Array.from({ length: 2000 }, () => "a");
+    const judgement = decide(
+      policyOf(
+        RULES.allow,
+        "id: r-walks, effect: hold, message: m, when: 'args.l.exists(x, args.l.exists(y, x != y))'",
+      ),
+      { ...facts, args: { l: list } },
+      undefined,
+    );
+    expect(judgement).toMatchObject({
+      effect: "deny",
+      reason: ErrorReason.POLICY_DENIED,
+      ruleIds: ["r-allow", "r-walks"],
+      message: 'The arguments are too large for the rule "r-walks": it would cost more than 250000 to evaluate.',
+    });
+    expect(judgement.trace[1]).toMatchObject({
+      ruleId: "r-walks",
+      effect: "deny",
+      error: "over the cost limit of 250000",
+    });
+  });
+
   it("denies where a rule fails, and the trace says why", () => {
     const judgement = decide(
       policyOf(RULES.allow, "id: broken, effect: allow, message: m, when: args.x == 1"),

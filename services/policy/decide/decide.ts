@@ -1,5 +1,6 @@
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { celContext } from "../rules/cel-values.ts";
+import { COST_LIMIT } from "../rules/cost-limit.ts";
 import { type Effect, isStricter } from "../rules/effect.ts";
 import type { Facts } from "../rules/facts.ts";
 import type { Policy } from "../rules/policy.ts";
@@ -36,11 +37,13 @@ export interface BlockReason {
 /** The id under which a tool's or device's own demand for a human appears. */
 const REQUIRES_APPROVAL = "mode/requires-approval";
 
+const OVER_LIMIT = `over the cost limit of ${COST_LIMIT}`;
+
 const UNMATCHED = "No rule allows this.";
 
 /**
  * Decides about one call. The strictest rule that matches wins: block, deny, hold, allow; a rule that fails while it is
- * evaluated denies; where nothing matches the call is denied. No rule can lift the blocklist, nor a demand for a human
+ * evaluated, or would cost more than its limit, denies; where nothing matches the call is denied. No rule can lift the blocklist, nor a demand for a human
  * that comes with the tool. Pure.
  */
 export function decide(policy: Policy, facts: Facts, blocked: BlockReason | undefined): Judgement {
@@ -60,12 +63,17 @@ export function decide(policy: Policy, facts: Facts, blocked: BlockReason | unde
     const verdict = rule.evaluate(context);
     if (verdict.kind === "match") consider(rule.id, rule.effect, rule.message);
     else if (verdict.kind === "error") consider(rule.id, "deny", `The rule "${rule.id}" failed.`, verdict.message);
+    else if (verdict.kind === "over_limit") consider(rule.id, "deny", tooCostly(rule.id), OVER_LIMIT);
     else trace.push({ ruleId: rule.id, effect: rule.effect, matched: false, error: "" });
   }
 
   const { effect, message } = strictest ?? { effect: "deny", message: UNMATCHED };
   const ruleIds = trace.filter((step) => step.matched).map((step) => step.ruleId);
   return { effect, reason: reasonOf(effect), ruleIds, message, trace };
+}
+
+function tooCostly(ruleId: string): string {
+  return `The arguments are too large for the rule "${ruleId}": it would cost more than ${COST_LIMIT} to evaluate.`;
 }
 
 function reasonOf(effect: Effect): ErrorReason {

@@ -1,12 +1,17 @@
 import { Environment } from "@marcbachmann/cel-js";
 import { type CelContext, Device, Principal, Tool } from "./cel-values.ts";
+import { chargeWalks, evaluateLimited, type Limited, registerCharges } from "./cost-limit.ts";
 import { registerLinearMatches, useLinearMatches } from "./linear-matches.ts";
 import { registerPathFunctions } from "./path-functions.ts";
 
 /** What an expression said about one call. */
-export type Verdict = { kind: "match" } | { kind: "no_match" } | { kind: "error"; message: string };
+export type Verdict =
+  | { kind: "match" }
+  | { kind: "no_match" }
+  | { kind: "error"; message: string }
+  | { kind: "over_limit" };
 
-/** A checked expression. Never throws; anything but true is no match. */
+/** A checked expression. Never throws, and takes no longer than its cost limit allows; anything but true is no match. */
 export type Expression = (context: CelContext) => Verdict;
 
 /** The expression, or what is wrong with it and at which line of its text, from 0. */
@@ -30,7 +35,8 @@ export function compileExpression(text: string): ExpressionResult {
     const checked = parsed.check();
     if (!checked.valid) return refusedBy(checked.error, text);
     if (checked.type !== "bool") return refused(`the result must be bool, not ${checked.type}`, text, 0);
-    return { ok: true, expression: (context) => verdictOf(() => parsed(context as never)) };
+    const limited = limitedOf(text);
+    return { ok: true, expression: (context) => verdictOf(evaluateLimited(() => limited(context as never))) };
   } catch (e: unknown) {
     return refusedBy(e, text);
   }
@@ -39,12 +45,20 @@ export function compileExpression(text: string): ExpressionResult {
 const MATCH: Verdict = { kind: "match" };
 const NO_MATCH: Verdict = { kind: "no_match" };
 
-function verdictOf(evaluate: () => unknown): Verdict {
-  try {
-    return evaluate() === true ? MATCH : NO_MATCH;
-  } catch (e: unknown) {
-    return { kind: "error", message: summaryOf(e) };
-  }
+/** The expression as it is evaluated. It was checked as it is written, since charged values have no types. */
+function limitedOf(text: string): ReturnType<Environment["parse"]> {
+  const parsed = environment.parse(text);
+  useLinearMatches(parsed.ast);
+  chargeWalks(environment, parsed.ast);
+  const checked = parsed.check();
+  if (!checked.valid) throw checked.error;
+  return parsed;
+}
+
+function verdictOf(result: Limited): Verdict {
+  if (result.kind === "error") return { kind: "error", message: summaryOf(result.error) };
+  if (result.kind === "over_limit") return result;
+  return result.value === true ? MATCH : NO_MATCH;
 }
 
 function createEnvironment(): Environment {
@@ -81,6 +95,7 @@ function createEnvironment(): Environment {
     .registerVariable("time", "google.protobuf.Timestamp");
   registerLinearMatches(made);
   registerPathFunctions(made);
+  registerCharges(made);
   return made;
 }
 

@@ -1,5 +1,7 @@
 import { RE2JS } from "@bufbuild/re2";
 import type { ASTNode, Environment } from "@marcbachmann/cel-js";
+import { charge } from "./cost-limit.ts";
+import { isNode, nodesOf } from "./nodes.ts";
 
 /** What stands behind `matches` in rules. */
 const LINEAR = "linearMatches";
@@ -20,6 +22,7 @@ export function registerLinearMatches(environment: Environment): void {
   environment.registerFunction(`string.${LINEAR}(string): bool`, {
     async: false,
     handler: (text: string, pattern: string) => {
+      charge(text.length / 16);
       const known = compiled.get(pattern) ?? RE2JS.compile(pattern);
       compiled.set(pattern, known);
       return known.test(text);
@@ -53,23 +56,4 @@ function patternProblem(parameters: unknown): string | undefined {
   } catch (e: unknown) {
     return e instanceof Error ? e.message : String(e);
   }
-}
-
-interface MutableNode {
-  op: string;
-  args: unknown;
-  start: number;
-}
-
-function* nodesOf(value: unknown): Generator<MutableNode> {
-  if (Array.isArray(value)) {
-    for (const item of value) yield* nodesOf(item);
-  } else if (isNode(value)) {
-    yield value;
-    yield* nodesOf(value.args);
-  }
-}
-
-function isNode(value: unknown): value is MutableNode {
-  return typeof value === "object" && value !== null && "op" in value && "args" in value && "start" in value;
 }

@@ -1,7 +1,7 @@
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { celContext } from "./cel-values.ts";
 import { completeExample, type ToolLookup } from "./example.ts";
-import { compileExpression } from "./expression.ts";
+import { compileExpression, type Verdict } from "./expression.ts";
 import { type Policy, type Rule, rulesByTool } from "./policy.ts";
 import { type ExampleText, parsePolicyFile, type RuleText, type Written } from "./policy-file.ts";
 import type { PolicyProblem } from "./problem.ts";
@@ -82,6 +82,10 @@ function exampleProblem(
   const { facts } = completed;
   const verdict = rule.appliesTo(facts.tool.name) ? rule.evaluate(celContext(facts)) : { kind: "no_match" as const };
   if (verdict.kind === expected) return undefined;
-  const found = verdict.kind === "error" ? `it fails: ${verdict.message}` : `it is a ${verdict.kind}`;
-  return { line: example.line, message: `the example should be a ${expected}, but ${found}` };
+  return { line: example.line, message: `the example should be a ${expected}, but ${foundIn(verdict)}` };
+}
+
+function foundIn(verdict: Verdict): string {
+  if (verdict.kind === "error") return `it fails: ${verdict.message}`;
+  return verdict.kind === "over_limit" ? "it costs more than a rule may" : `it is a ${verdict.kind}`;
 }
