@@ -8,7 +8,7 @@ function verdict(text: string, args: JsonObject): Verdict {
   if (!compiled.ok) throw new Error(`refused: ${compiled.message}`);
   const context = celContext({
     principal: { id: "agent-1", roles: ["agent"] },
-    device: { id: "dev-1", name: "laptop", labels: {}, mode: "user", sandbox: "none" },
+    device: { id: "dev-1", name: "laptop", labels: {}, mode: "user", sandbox: "none", roots: [] },
     tool: {
       name: "x:y",
       capability: "x:y",
