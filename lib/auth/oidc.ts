@@ -73,7 +73,10 @@ export function authenticateByOidc(options: OidcOptions): Authenticate {
     }).catch((error: unknown): never => {
       throw refusalOf(error) ?? providerAway(issuer, error);
     });
-    return { principal: principalFromClaims(payload, mapping), expireMs: (payload.exp ?? 0) * 1000 };
+    const expireMs = (payload.exp ?? 0) * 1000;
+    // As a new request with the token would be let in for as long.
+    const principal = { ...principalFromClaims(payload, mapping), expireMs: expireMs + CLOCK_SKEW_SECONDS * 1000 };
+    return { principal: Object.freeze(principal), expireMs };
   };
   return async (authorization) => {
     if (authorization === undefined || authorization.length > MAX_TOKEN) return undefined;

@@ -16,6 +16,11 @@ export interface Principal {
   readonly roles: readonly Role[];
   /** For people; not unique. */
   readonly name: string;
+  /**
+   * When the credential that showed it expires, in milliseconds since the epoch: what was let in with it ends then.
+   * Undefined for one without an end.
+   */
+  readonly expireMs?: number;
 }
 
 /**

@@ -81,7 +81,13 @@ export function knownToken(entry: TokenEntry): KnownToken {
   if (!/^[0-9a-f]{64}$/.test(entry.hash)) throw new TypeError(`token ${entry.id} has no valid hash`);
   const expires = entry.expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(entry.expires);
   if (Number.isNaN(expires)) throw new TypeError(`token ${entry.id} has no valid time in "expires"`);
-  const principal = Object.freeze({ id: entry.id, kind, roles: Object.freeze(roles), name: entry.name });
+  const principal = Object.freeze({
+    id: entry.id,
+    kind,
+    roles: Object.freeze(roles),
+    name: entry.name,
+    ...(Number.isFinite(expires) && { expireMs: expires }),
+  });
   return { hash: Buffer.from(entry.hash, "hex"), expires, principal };
 }
 

@@ -2,6 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { type ConnectError, type ContextValues, createContextKey } from "@connectrpc/connect";
 import type { Peer } from "../auth/peer.ts";
 import type { Principal } from "../auth/principal.ts";
+import type { FollowedCredential } from "./credentials.ts";
 
 /** One RPC on its way through the server. */
 export interface Call {
@@ -13,6 +14,8 @@ export interface Call {
   readonly signal: AbortSignal;
   /** Aborted where the caller left, with the reason that `signal` then has; undefined where there is no connection. */
   readonly left: AbortSignal | undefined;
+  /** What it was let in with; undefined for a certificate, which its connection ends with, and for a public RPC. */
+  credential: FollowedCredential | undefined;
   /** Milliseconds of a monotonic clock. */
   readonly started: number;
   /** Undefined until the gate let it in, and for a public RPC. */
@@ -74,5 +77,6 @@ export function followCaller(values: ContextValues, left: AbortSignal): void {
 export function endCall(call: Call, observer: CallObserver): void {
   if (call.isEnded) return;
   call.isEnded = true;
+  call.credential?.release();
   observer.end(call, performance.now() - call.started);
 }

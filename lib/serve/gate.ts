@@ -8,6 +8,7 @@ import type { Access, AccessLookup } from "./access.ts";
 import { rememberAccess } from "./access.ts";
 import { bindCall, type Call, type CallObserver, endCall, peerKey } from "./call.ts";
 import { principalKey } from "./context.ts";
+import { type CredentialWatch, createCredentialWatch } from "./credentials.ts";
 import { departure } from "./departure.ts";
 import { chooseRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
 import { toFault, typeInPlace } from "./to-fault.ts";
@@ -30,10 +31,16 @@ export type Gate = (context: HandlerContext) => void | Promise<void>;
 /**
  * Gives the RPC its request id, then lets in who may call it: the connection's certificate first, then authentication, the
  * RPC's own access rule and readiness. A certificate that is no good is refused before any token is looked at. Throws
- * IDENTITY_REFUSED, UNAUTHENTICATED, ROLE_REQUIRED or NOT_READY, and what `authenticate` throws.
+ * IDENTITY_REFUSED, UNAUTHENTICATED, ROLE_REQUIRED or NOT_READY, and what `authenticate` throws. An RPC that goes on when
+ * its token is revoked or expires is aborted with TOKEN_REFUSED.
  */
 export function createGate(options: GateOptions): Gate {
   const accessOf = rememberAccess(options.access);
+  const credentials = createCredentialWatch(options.authenticate);
+  const enter = (context: HandlerContext, call: Call, rule: Access, found: Principal | undefined): void => {
+    letIn(context, call, rule, found, options);
+    if (found !== undefined) followCredential(context, call, { rule, principal: found }, credentials);
+  };
   return (context) => {
     const call = beginCall(context, options);
     if (context.signal.aborted) return endAtOnce(call, options);
@@ -45,9 +52,9 @@ export function createGate(options: GateOptions): Gate {
       const peer = context.values.get(peerKey);
       if (peer !== undefined) requireSoundPeer(peer, Date.now());
       const found = options.authenticate(context.requestHeader.get("authorization") ?? undefined, peer);
-      if (!(found instanceof Promise)) return letIn(context, call, rule, found, options);
+      if (!(found instanceof Promise)) return enter(context, call, rule, found);
       return found.then(
-        (principal) => letIn(context, call, rule, principal, options),
+        (principal) => enter(context, call, rule, principal),
         (cause: unknown) => refuse(call, cause, options),
       );
     } catch (cause) {
@@ -66,6 +73,7 @@ function beginCall(context: HandlerContext, { observer, newRequestId }: GateOpti
     signal: context.signal,
     started: performance.now(),
     principal: undefined,
+    credential: undefined,
     isReached: false,
     isSettled: false,
     error: undefined,
@@ -139,6 +147,29 @@ function letIn(
   if (!options.ready()) {
     throw fault(ErrorReason.NOT_READY, {}, { message: "the service is starting or draining" });
   }
+}
+
+/** What runs ends when its token would not be let in any more. A certificate's RPCs end with its connection. */
+function followCredential(
+  context: HandlerContext,
+  call: Call,
+  { rule, principal }: { rule: Access; principal: Principal },
+  credentials: CredentialWatch,
+): void {
+  const authorization = context.requestHeader.get("authorization");
+  if (authorization === null || context.values.get(peerKey) !== undefined || call.isEnded) return;
+  call.credential = credentials.follow({
+    authorization,
+    principal,
+    authorize: (now) => requireRole(now, rule.roles),
+    onRefused: (refusal) => abortCall(context, refusal),
+  });
+}
+
+/** Aborts the signal that a handler has. Connect's own contexts can; their public type does not say so. */
+function abortCall(context: HandlerContext, reason: Error): void {
+  const { abort } = context as HandlerContext & { abort?: (reason: unknown) => void };
+  abort?.(reason);
 }
 
 function refuse(call: Call, cause: unknown, { observer }: GateOptions): never {

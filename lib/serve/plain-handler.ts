@@ -6,6 +6,7 @@ import type { Authenticate, Principal } from "../auth/principal.ts";
 import { fault } from "../fault/fault.ts";
 import type { Logger } from "../log/log.ts";
 import { type NodeRequest, type NodeResponse, onClose, type PlainHandler, pathOf, peerOfRequest } from "./adapter.ts";
+import { type CredentialWatch, createCredentialWatch, type FollowedCredential } from "./credentials.ts";
 import { departure, isDeparture } from "./departure.ts";
 import { faultToJson, plainFault } from "./fault-json.ts";
 import type { HealthState } from "./health-state.ts";
@@ -32,6 +33,7 @@ export interface PlainOptions {
 /** Serves /healthz, and /metrics where there are any, to anyone, and everything else through the fallback, logged like an RPC. */
 export function createPlainHandler(options: PlainOptions): PlainHandler {
   const { health, metrics } = options;
+  const credentials = createCredentialWatch(options.authenticate);
   return (request, response) => {
     const path = pathOf(request.url);
     if (path === "/healthz") {
@@ -39,7 +41,7 @@ export function createPlainHandler(options: PlainOptions): PlainHandler {
       return undefined;
     }
     if (path === "/metrics" && metrics !== undefined) return sendMetrics(response, metrics.registry);
-    return serve(request, response, path, options);
+    return serve(request, response, path, { ...options, credentials });
   };
 }
 
@@ -59,7 +61,7 @@ async function sendMetrics(response: NodeResponse, registry: Metrics["registry"]
   }
 }
 
-async function serve(request: NodeRequest, response: NodeResponse, path: string, options: PlainOptions): Promise<void> {
+async function serve(request: NodeRequest, response: NodeResponse, path: string, options: ServeOptions): Promise<void> {
   const started = performance.now();
   const requestId = chooseRequestId(singleHeader(request, REQUEST_ID_HEADER), options.newRequestId);
   response.setHeader(REQUEST_ID_HEADER, requestId);
@@ -100,6 +102,12 @@ async function serve(request: NodeRequest, response: NodeResponse, path: string,
   }
 }
 
+/** What serving one request needs. */
+interface ServeOptions extends PlainOptions {
+  /** Ends a wait when its caller's token would not be let in any more. */
+  credentials: CredentialWatch;
+}
+
 interface Exchange {
   request: NodeRequest;
   response: NodeResponse;
@@ -109,27 +117,57 @@ interface Exchange {
   sendFault: (error: unknown) => void;
 }
 
-async function callFallback(exchange: Exchange, { fallback, health, shutdownSignal }: PlainOptions): Promise<void> {
+async function callFallback(
+  exchange: Exchange,
+  { fallback, health, shutdownSignal, credentials }: ServeOptions,
+): Promise<void> {
   const { request, response, path, principal, requestId, sendFault } = exchange;
   if (health.get("") !== Status.SERVING) {
     throw fault(ErrorReason.NOT_READY, {}, { message: "the service is starting or draining" });
   }
-  const isServed = await fallback?.(
-    {
-      method: request.method ?? "",
-      path,
-      // Not by URL, which takes "//[" for a host.
-      query: new URLSearchParams(request.url?.slice(path.length)),
-      headers: request.headers,
-      principal,
-      requestId,
-      signal: AbortSignal.any([closeSignal(response), shutdownSignal]),
-      readBody: (maxBytes) => readBody(request, response, maxBytes),
-    },
-    { json: (status, value) => sendJson(response, status, value), fault: sendFault, raw: response as ServerResponse },
-  );
+  const refused = new AbortController();
+  const credential = followCredential(exchange, credentials, refused);
+  const served = async () =>
+    fallback?.(
+      {
+        method: request.method ?? "",
+        path,
+        // Not by URL, which takes "//[" for a host.
+        query: new URLSearchParams(request.url?.slice(path.length)),
+        headers: request.headers,
+        principal,
+        requestId,
+        signal: AbortSignal.any([closeSignal(response), shutdownSignal, refused.signal]),
+        readBody: (maxBytes) => readBody(request, response, maxBytes),
+      },
+      {
+        // A wait that ended because the caller's token is refused by now has no answer for it.
+        json: (status, value) =>
+          credential?.refusal === undefined ? sendJson(response, status, value) : sendFault(credential.refusal),
+        fault: (error) => sendFault(credential?.refusal ?? error),
+        raw: response as ServerResponse,
+      },
+    );
+  const isServed = await served().finally(() => credential?.release());
   if (isServed !== true)
     throw fault(ErrorReason.NOT_FOUND, { resource: path.slice(0, 200) }, { message: "no such path" });
+}
+
+/** Undefined where nothing was shown, or a certificate, which the connection ends with. */
+function followCredential(
+  { request, principal }: Exchange,
+  credentials: CredentialWatch,
+  refused: AbortController,
+): FollowedCredential | undefined {
+  const { authorization } = request.headers;
+  if (authorization === undefined || principal === undefined || peerOfRequest(request) !== undefined) return undefined;
+  return credentials.follow({
+    authorization,
+    principal,
+    // A path's own code asks for the roles that it needs, once.
+    authorize: () => undefined,
+    onRefused: (refusal) => refused.abort(refusal),
+  });
 }
 
 /**

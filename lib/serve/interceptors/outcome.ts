@@ -1,6 +1,7 @@
 import type { Interceptor, StreamResponse, UnaryResponse } from "@connectrpc/connect";
 import { type Call, type CallObserver, callOf, endCall } from "../call.ts";
 import { toFault } from "../to-fault.ts";
+import { checkStream } from "./check-stream.ts";
 
 /** The outermost interceptor: turns whatever is thrown into what the caller is told, and sees the end of each RPC. */
 export function outcomeInterceptor(observer: CallObserver): Interceptor {
@@ -10,7 +11,11 @@ export function outcomeInterceptor(observer: CallObserver): Interceptor {
     const { signal } = request;
     let response: UnaryResponse | StreamResponse;
     try {
-      response = await next(request);
+      call.credential?.check();
+      response = await next(
+        request.stream ? { ...request, message: checkStream(request.message, call.credential, signal) } : request,
+      );
+      if (!response.stream) throwRefusal(call);
     } catch (error) {
       throw settle(call, observer, signal, error ?? new Error("undefined was thrown"));
     }
@@ -43,11 +48,16 @@ function watchStream<T>(
       const watch = (step: Promise<IteratorResult<T>>): Promise<IteratorResult<T>> =>
         step.then(
           (result) => {
+            if (call.credential?.refusal !== undefined) {
+              // The handler's own end comes with the signal; it is not waited for.
+              if (result.done !== true) it.return?.()?.catch(() => undefined);
+              throw settle(call, observer, signal, call.credential.refusal);
+            }
             if (result.done === true) settle(call, observer, signal, left(signal));
             return result;
           },
           (error: unknown) => {
-            throw settle(call, observer, signal, error);
+            throw settle(call, observer, signal, call.credential?.refusal ?? error);
           },
         );
       return {
@@ -57,6 +67,11 @@ function watchStream<T>(
       };
     },
   };
+}
+
+/** A wait that ended because the caller's token is refused by now has no answer for it. */
+function throwRefusal({ credential }: Call): void {
+  if (credential?.refusal !== undefined) throw credential.refusal;
 }
 
 /** A stream that ends because its caller left, its deadline passed or the server drains did not end well. */

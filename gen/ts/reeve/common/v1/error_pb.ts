@@ -371,7 +371,7 @@ export const ErrorReason = {
   RECEIPT_INVALID: 40,
 
   /**
-   * The bearer token is known for what it is, and is refused. Metadata: why (expired, audience, issuer, signature, claims). Code unauthenticated.
+   * The bearer token is known for what it is, and is refused. Metadata: why (expired, revoked, audience, issuer, signature, claims). Code unauthenticated.
    *
    * @generated from enum value: ERROR_REASON_TOKEN_REFUSED = 41;
    */
