@@ -30,7 +30,7 @@ export function registerServices(program: Command, world: World): void {
     .addOption(new Option("--mode <mode>", "which tools this machine offers").choices(["user", "sudo", "all"]))
     .option(
       "--read <folder>",
-      "a folder whose files may be read; can be repeated. Default: the home folder",
+      "a folder whose files may be read; can be repeated. Default: the folder this joins in, unless that is or holds the home folder",
       gather,
       [],
     )

@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { createLogger, type Level } from "../../lib/log/log.ts";
 import { runGuarded } from "../../lib/run/run-guarded.ts";
+import { defaultReadRoots } from "../../services/device-agent/roots/default-read-roots.ts";
 import { explainStart } from "../errors/port-in-use.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { dataDir, readProfile, writeProfile } from "../profile.ts";
@@ -46,7 +47,7 @@ export function registerUp(program: Command, world: World): void {
     .option("--mode <mode>", "which tools this machine offers: user, sudo or all", "all")
     .option(
       "--read <folder>",
-      "a folder whose files may be read; can be repeated. Default: the home folder",
+      "a folder whose files may be read; can be repeated. Default: the folder this is started in, unless that is or holds the home folder",
       gather,
       [],
     )
@@ -73,12 +74,13 @@ export function registerUp(program: Command, world: World): void {
 /** Resolves when everything runs and was written down for the `reeve` of this machine. */
 async function up(flags: UpFlags, world: World): Promise<Stack> {
   const folder = dataDir(world.env);
+  const readRoots = flags.read.length > 0 ? flags.read : defaultReadRoots(process.cwd(), world.env.HOME || homedir());
   const stack = await startStack({
     dataDir: folder,
     ports: portsFrom(flags.port),
     deviceName: "this",
     mode: modeOf(flags.mode),
-    readRoots: flags.read.length > 0 ? flags.read : [homedir()],
+    readRoots,
     writeRoots: flags.write,
     toolsAllowed: flags.tools.split(",").filter((name) => name !== ""),
     ...(flags.policyFile === undefined ? {} : { policyFile: flags.policyFile }),
@@ -96,12 +98,17 @@ async function up(flags: UpFlags, world: World): Promise<Stack> {
   world.stdout.write(
     `registry      ${stack.registryUrl}\npolicy        ${stack.policyUrl}\ndevice agent  ${stack.deviceUrl}\n` +
       `${stack.attachUrl === undefined ? "" : `devices       ${stack.attachUrl}\n`}` +
+      `reads         ${readRoots.join(", ") || NO_READING}\n` +
+      `writes        ${flags.write.join(", ") || NO_WRITING}\n` +
       `state         ${folder}\n${issued === undefined ? "" : tokenText(issued)}${isNew ? NEW_TOKEN : ""}\n` +
       "Try, in another terminal:\n  reeve tools\n  reeve call this exec --argv uname --argv=-a\n  reeve approvals watch\n" +
       "Ctrl-C ends it.\n",
   );
   return stack;
 }
+
+const NO_READING = "nothing: --read FOLDER opens a folder (the home folder is not opened by itself)";
+const NO_WRITING = "nothing: --write FOLDER opens a folder";
 
 const NEW_TOKEN =
   "\nThis machine's profile had no token that is let in, so its `reeve` has a new operator token, named owner.\n" +

@@ -16,8 +16,6 @@ const HINTS: Readonly<Partial<Record<number, Hint>>> = {
   [ErrorReason.POLICY_BLOCKED]: () => "no approval can lift this block",
   [ErrorReason.RATE_LIMITED]: ({ retry_after_ms: ms }) => ms && `try again in ${ms} ms`,
   [ErrorReason.FOUR_EYES]: () => "somebody else than the one who asked must decide",
-  [ErrorReason.PATH_OUTSIDE_ROOTS]: ({ path }) =>
-    path && `the device lets only its roots be used, and ${path} is outside`,
   [ErrorReason.DEVICE_OFFLINE]: () => "nothing ran; `reeve devices` shows which devices are linked",
   [ErrorReason.POLICY_UNAVAILABLE]: () => "nothing runs without policy and its record; `reeve doctor` looks closer",
   [ErrorReason.NOT_READY]: () => "the service is starting or stopping; try again in a moment",

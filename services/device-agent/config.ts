@@ -17,13 +17,13 @@ export interface DeviceAgentConfig {
   labels?: Readonly<Record<string, string>>;
   /** The capabilities that are granted. Default: all that the mode gives. */
   capabilities?: readonly string[];
-  /** Folders whose files may be read. Absolute. There must be one root, of either kind. */
+  /** Folders whose files may be read. Absolute. With no root of either kind, the file tools refuse every path. */
   readRoots: readonly string[];
   /** Folders whose files may be read and written. Absolute. */
   writeRoots: readonly string[];
   /** More folders that no tool can reach, inside roots too. Absolute. Default none. */
   denied?: readonly string[];
-  /** Where programs run that are told no folder. Default: the first write root, else the first read root. */
+  /** Where programs run that are told no folder. Default: the first write root, else the first read root, else "/". */
   workDir?: string;
   /** Services of the machine whose annotated RPCs are offered as tools. Default none. */
   services?: readonly LocalService[];
@@ -52,11 +52,9 @@ export const DEFAULT_RETENTION_MS = 30 * 24 * HOUR_MS;
  */
 export const MIN_RETENTION_MS = HOUR_MS;
 
-/** Where programs run that are told no folder. Throws where there is no root at all. */
-export function workDirOf(config: DeviceAgentConfig): string {
-  const workDir = config.workDir ?? config.writeRoots[0] ?? config.readRoots[0];
-  if (workDir === undefined) throw new Error("the device agent needs at least one root to read or write in");
-  return workDir;
+/** Where programs run that are told no folder. Undefined where there is no root at all. */
+export function workDirOf(config: DeviceAgentConfig): string | undefined {
+  return config.workDir ?? config.writeRoots[0] ?? config.readRoots[0];
 }
 
 const stateDirKey = {
@@ -129,7 +127,7 @@ export const deviceEnvironment = {
     name: "REEVE_DEVICE_READ_ROOTS",
     type: "string",
     default: "",
-    doc: "Folders whose files may be read, absolute, colon-separated. One root of either kind is needed.",
+    doc: "Folders whose files may be read, absolute, colon-separated. With no root of either kind, file tools refuse every path.",
   },
   writeRoots: {
     name: "REEVE_DEVICE_WRITE_ROOTS",
@@ -147,7 +145,7 @@ export const deviceEnvironment = {
     name: "REEVE_DEVICE_WORK_DIR",
     type: "path",
     optional: true,
-    doc: "Where programs run that are told no folder. Unset: the first write root, else the first read root.",
+    doc: "Where programs run that are told no folder. Unset: the first write root, else the first read root, else /.",
   },
   services: {
     name: "REEVE_DEVICE_SERVICES",

@@ -109,13 +109,15 @@ test("refuses what its mode does not offer", async () => {
   });
 });
 
-test("does not start without a root, or without a key to trust", async () => {
+test("starts without a root, which grants no folder, but not without a key to trust", async () => {
   await using device = await openTestAgent();
   const stateDir = await mkdtemp(`${device.work}/other-`);
   const parts = { schemaDigests, logger: createLogger({ service: "device-agent", level: "silent" }), env: process.env };
   const config = { ...device.config, stateDir };
   const grantKeys = [generateSigningKey()];
-  const rootless = createDeviceAgent({ config: { ...config, writeRoots: [] }, grantKeys, ...parts });
-  await expect(rootless).rejects.toThrow("at least one root");
+  const rootless = await createDeviceAgent({ config: { ...config, writeRoots: [] }, grantKeys, ...parts });
+  const { readRoots, writeRoots } = rootless.manifest.manifest;
+  expect([...readRoots, ...writeRoots]).toEqual([]);
+  await rootless.close();
   await expect(createDeviceAgent({ config, grantKeys: [], ...parts })).rejects.toThrow("at least one key");
 });

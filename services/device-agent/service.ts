@@ -151,6 +151,7 @@ async function openSelf(options: DeviceAgentOptions, now: () => number, parts: A
   parts.use(machine.roots);
   const { unknownCapabilities: unknown, facts } = machine;
   if (unknown.length > 0) logger.warn({ capabilities: unknown }, "the configuration grants what no tool needs");
+  if (machine.roots.granted.length === 0) logger.warn({}, "no folder is granted: file tools refuse every path");
   for (const { folder, why } of machine.executor.droppedFolders)
     logger.warn({ folder, why }, "no program is taken from a folder of the PATH");
   const said = buildManifest({ key, ...facts, agentVersion: AGENT_VERSION, issueMs: now() });

@@ -82,7 +82,7 @@ describe("reeve call", () => {
   });
 
   test("takes the whole input as JSON", async () => {
-    const path = join(plane.work, "written by json");
+    const path = join(plane.work, "written by json.txt");
     const input = JSON.stringify({ path, text: "text", mode: "WRITE_MODE_CREATE" });
     const { code, stderr } = await asAgent("call", "this", "fs.write", "--json", input);
     expect(code, stderr).toBe(0);

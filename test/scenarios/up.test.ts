@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -17,7 +17,9 @@ let up: Up;
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), "reeve-up-"));
   state = join(home, ".local", "share", "reeve");
-  await writeFile(join(home, "notes.txt"), "in the home folder\n");
+  await mkdir(join(home, "work"));
+  await writeFile(join(home, "work", "notes.txt"), "in the folder of the start\n");
+  await writeFile(join(home, "private.txt"), "in the home folder\n");
   up = await startUp();
 });
 afterAll(async () => {
@@ -43,10 +45,11 @@ describe("the first start", () => {
     expect(doctor.code, doctor.stdout).toBe(0);
   });
 
-  test("opens the home folder for reading, but nothing of Reeve's own", async () => {
-    const notes = await reeve("call", "this", "fs.read", "--path", join(home, "notes.txt"));
-    expect(notes.stdout).toContain("in the home folder");
+  test("opens the folder that it is started in for reading, not the home folder, and nothing of Reeve's own", async () => {
+    const notes = await reeve("call", "this", "fs.read", "--path", join(home, "work", "notes.txt"));
+    expect(notes.stdout).toContain("in the folder of the start");
     for (const path of [
+      join(home, "private.txt"),
       join(state, "profile.json"),
       join(state, "policy", "sealing.key"),
       join(state, "tokens.json"),
@@ -55,7 +58,7 @@ describe("the first start", () => {
       expect([own.code, own.stdout]).toEqual([3, ""]);
     }
     const write = await reeve("call", "this", "fs.write", "--path", join(home, "new.txt"), "--text", "x");
-    expect(write.code).toBe(3);
+    expect([write.code, write.stderr]).toEqual([3, expect.stringContaining("--write FOLDER")]);
   });
 
   test("asks a person about what an agent wants, and the record of it verifies offline", async () => {
@@ -202,7 +205,11 @@ interface Up {
 
 async function startUp(): Promise<Up> {
   const env = { ...nodeEnv(), HOME: home };
-  const child = spawn(process.execPath, [CLI, "up", "--port", "0"], { env, stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [CLI, "up", "--port", "0"], {
+    env,
+    cwd: join(home, "work"),
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   let text = "";
   child.stdout.on("data", (chunk: Buffer) => {
     text += chunk;

@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import type { ConnectError } from "@connectrpc/connect";
 import type { Enrolment } from "../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
 import { parseJoinToken } from "../../../lib/identity/join-token.ts";
+import { defaultReadRoots } from "../roots/default-read-roots.ts";
 import { type DeviceEnrolment, readEnrolment } from "./enrolment-file.ts";
 import { enrolledEnvironment, settingsToKeep } from "./environment.ts";
 import { joinControlPlane } from "./join.ts";
@@ -51,8 +52,9 @@ async function joined(
   return joinControlPlane({ ...callbacks, token: wanted, stateDir, settings: withRoots(settingsToKeep(env), env) });
 }
 
-/** Whoever names no folder lets the home folder be read, as `reeve up` does. */
+/** Where no folder is named, the one that the device joins in may be read, as with `reeve up`. */
 function withRoots(settings: Record<string, string>, env: Environment): Record<string, string> {
   if (settings.REEVE_DEVICE_READ_ROOTS || settings.REEVE_DEVICE_WRITE_ROOTS) return settings;
-  return { ...settings, REEVE_DEVICE_READ_ROOTS: env.HOME || homedir() };
+  const roots = defaultReadRoots(process.cwd(), env.HOME || homedir());
+  return { ...settings, REEVE_DEVICE_READ_ROOTS: roots.join(":") };
 }

@@ -38,9 +38,14 @@ export function createLocator(walker: Walker, options: RootsOptions): Locator {
 
   const check = (real: readonly string[], path: string, need: Need, secretsToo: boolean): void => {
     if (denied.some((folder) => below(folder, real) !== undefined)) {
-      throw outsideRoots(path, need.field, "belongs to the device agent itself");
+      throw outsideRoots(
+        path,
+        need.field,
+        "belongs to the device agent itself, which no tool that takes a path touches",
+      );
     }
-    if (secretsToo && isSecret(real)) throw outsideRoots(path, need.field, "may hold secrets, which no tool touches");
+    if (secretsToo && isSecret(real))
+      throw outsideRoots(path, need.field, "may hold secrets, which no tool that takes a path touches");
   };
 
   const locate = (path: string, need: Need, secretsToo = true): Place => {
@@ -54,7 +59,8 @@ export function createLocator(walker: Walker, options: RootsOptions): Locator {
     }
     const granted = roots.filter((root) => need.access === "read" || root.write).map((root) => pathOf(root.real));
     const list = granted.length === 0 ? "none" : granted.join(", ");
-    throw outsideRoots(path, need.field, `lies outside the folders granted to ${need.access}: ${list}`);
+    const remedy = `the owner grants one with --${need.access} FOLDER where the device agent is started`;
+    throw outsideRoots(path, need.field, `lies outside the folders granted to ${need.access} (${list}): ${remedy}`);
   };
 
   return { roots, locate, check };
@@ -67,6 +73,7 @@ function holdRoots(walker: Walker, options: RootsOptions): Root[] {
     return { write, names, real: segmentsOf(real, "root"), folder: walker.root(real) };
   };
   const roots = [...options.write.map((path) => hold(path, true)), ...options.read.map((path) => hold(path, false))];
+  if (options.workDir === undefined) return roots;
   const work = segmentsOf(options.workDir, "workDir");
   if (!roots.some((root) => root.names.some((name) => below(name, work) !== undefined))) {
     throw new Error(`the work folder ${options.workDir} lies in no root`);

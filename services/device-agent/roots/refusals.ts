@@ -17,6 +17,12 @@ export function osFault(error: unknown, path: string, field: string): Error {
   return refused(path, field, errno, WORDS[errno] ?? `was refused by the operating system (${errno})`, error);
 }
 
+/** The fault for a file whose folder is not there. */
+export function folderMissing(path: string, field: string): Error {
+  const message = `the folder above ${path} is not there: createFolders makes it`;
+  return fault(ErrorReason.TARGET_NOT_FOUND, { field }, { message });
+}
+
 /** A refusal in the operating system's place, with an errno of its own words. */
 export function refused(path: string, field: string, errno: string, why: string, cause?: unknown): Error {
   return fault(ErrorReason.OS_REFUSED, { field, errno }, { message: `${path} ${why}`, cause });

@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { ConnectError } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { faultOf } from "../tools/testing/context.ts";
@@ -175,6 +176,30 @@ describe.each(walks)("roots by %s", (walk) => {
 it("names the root that cannot be used", () => {
   expect(() => createRoots({ read: ["/no/such/root"], write: [], workDir: "/no/such/root" })).toThrow("/no/such/root");
   expect(() => createRoots({ read: [base], write: [], workDir: "/etc" })).toThrow("/etc lies in no root");
+});
+
+describe("the reason of a refusal", () => {
+  const messageOf = (roots: Roots, path: string, access: "read" | "write"): string => {
+    try {
+      roots.openParent(path, { access, field: "path" });
+    } catch (error: unknown) {
+      return (error as ConnectError).rawMessage;
+    }
+    throw new Error("not refused");
+  };
+
+  it("names what grants a folder, and says of secrets and of the agent's own folder that they are that", () => {
+    const [root, state] = [join(base, "root"), join(base, "root/state")];
+    using none = createRoots({ read: [], write: [], workDir: undefined });
+    expect(messageOf(none, "/srv/a", "write")).toBe(
+      "/srv/a lies outside the folders granted to write (none): the owner grants one with --write FOLDER where the device agent is started",
+    );
+    using some = createRoots({ read: [root], write: [], workDir: root, deny: [state] });
+    expect(messageOf(some, "/srv/a", "read")).toContain(`granted to read (${root})`);
+    expect(messageOf(some, join(root, ".env"), "read")).toMatch(/may hold secrets/);
+    expect(messageOf(some, join(state, "a"), "read")).toMatch(/belongs to the device agent itself/);
+    expect(messageOf(some, join(root, "none/a"), "read")).toMatch(/the folder above .* is not there: createFolders/);
+  });
 });
 
 describe.runIf(process.platform === "linux")("under a process that swaps links", () => {

@@ -4,7 +4,7 @@ import type { HeldEntry, HeldFolder, Walker } from "./held.ts";
 import { type Need, pathOf, segmentsOf } from "./lexical.ts";
 import { createLocator, type Place } from "./locate.ts";
 import { pathWalker } from "./path-walk.ts";
-import { guarded, osFault, refused, requireFile } from "./refusals.ts";
+import { folderMissing, guarded, osFault, refused, requireFile } from "./refusals.ts";
 import type { RootsOptions } from "./roots-options.ts";
 
 /**
@@ -13,8 +13,8 @@ import type { RootsOptions } from "./roots-options.ts";
  * OS_REFUSED{field,errno}; INVALID_INPUT{field,rule}. What they return is held: dispose of it with `using`.
  */
 export interface Roots extends Disposable {
-  /** The folder that programs run in where none is asked for. */
-  readonly workDir: string;
+  /** The folder that programs run in where none is asked for. Undefined where no folder is granted. */
+  readonly workDir: string | undefined;
   /** The granted folders, as real paths. */
   readonly granted: readonly { path: string; write: boolean }[];
   /** Holds a folder, to list it or to run in it. */
@@ -67,6 +67,14 @@ export function createRoots(options: RootsOptions): Roots {
     return { folder: descend(place, place.rest.slice(0, -1), make), name: name ?? "." };
   };
 
+  const toParentOf = (place: Place, path: string, need: Need & { createFolders?: boolean }) => {
+    try {
+      return toParent(place, need.createFolders ?? false);
+    } catch (error: unknown) {
+      throw (error as NodeJS.ErrnoException).code === "ENOENT" ? folderMissing(path, need.field) : error;
+    }
+  };
+
   const toEntry = (place: Place): HeldEntry => {
     const { folder, name } = toParent(place);
     using parent = folder;
@@ -101,7 +109,7 @@ export function createRoots(options: RootsOptions): Roots {
     openParent(path, need) {
       const place = locate(path, need);
       if (place.rest.length === 0) throw refused(path, need.field, "EISDIR", "is a folder");
-      const { folder, name } = guarded(path, need, () => toParent(place, need.createFolders ?? false));
+      const { folder, name } = guarded(path, need, () => toParentOf(place, path, need));
       const look = (): HeldEntry | undefined => lookIn(walker, folder, name, path, need);
       return { folder, name, path, look, [Symbol.dispose]: () => folder[Symbol.dispose]() };
     },

@@ -1,4 +1,5 @@
 import type { Shell } from "../../../gen/ts/reeve/tools/v1/shell_pb.ts";
+import type { HeldFolder } from "../roots/held.ts";
 import { runProgram } from "./outcome.ts";
 import type { ToolContext, ToolFamily } from "./tool.ts";
 
@@ -18,6 +19,10 @@ export const shellTools: ToolFamily<typeof Shell> = {
   },
 };
 
-function workFolder(context: ToolContext, cwd: string) {
-  return context.roots.openFolder(cwd || context.roots.workDir, { access: "read", field: "cwd" });
+function workFolder({ roots }: ToolContext, cwd: string): HeldFolder {
+  const folder = cwd || roots.workDir;
+  return folder === undefined ? NO_FOLDER : roots.openFolder(folder, { access: "read", field: "cwd" });
 }
+
+/** Where programs run on a device that grants no folder: it is not granted either, and there is nothing to hold. */
+const NO_FOLDER: HeldFolder = { path: "/", at: (name = "") => `/${name}`, [Symbol.dispose]: () => undefined };
