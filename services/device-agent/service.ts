@@ -73,8 +73,8 @@ export interface DeviceAgent {
 /**
  * Makes a device agent: opens its state, finds out what the machine can do, signs the manifest, and settles calls that
  * an earlier process left without an end. Rejects with FolderInUse, before anything is read, where another process has the
- * state folder: settling that one's calls would call those interrupted that still run. Rejects as well where there is no root or no grant key, where a root does not exist, and
- * where the state cannot be read.
+ * state folder: settling that one's calls would call those interrupted that still run. Rejects as well where there is no grant
+ * key, where a root does not exist, and where the state cannot be read.
  */
 export async function createDeviceAgent(options: DeviceAgentOptions): Promise<DeviceAgent> {
   if (options.grantKeys.length === 0) throw new Error("the device agent needs at least one key that signs grants");

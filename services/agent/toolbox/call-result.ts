@@ -1,6 +1,7 @@
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { Refusal } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { DEVICE_REASONS } from "../../../lib/fault/device-reasons.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
 import { type CallEnd, stateName } from "./call-progress.ts";
 import { wrapUntrusted } from "./envelope.ts";
@@ -60,18 +61,25 @@ function identity(call: Call): Pick<ToolResult, "callId" | "state" | "approvalId
 function endFacts(call: Call): ErrorFacts {
   const reason = call.error?.reason ?? REASONS[call.state] ?? ErrorReason.TOOL_FAILED;
   const unknown = call.state === CallState.UNKNOWN;
+  const said = call.errorMessage !== "" || call.error !== undefined;
   return {
     reason,
     message: call.errorMessage === "" ? `the call ended as ${stateName(call.state)}` : call.errorMessage,
-    metadata: {
-      ...call.error?.metadata,
-      approval_id: call.approvalId,
-      ...(unknown ? { call_id: call.id } : {}),
-    },
+    metadata: call.error?.metadata ?? {},
     violations: call.error?.violations ?? [],
+    own: { approval_id: call.approvalId, ...(unknown ? { call_id: call.id } : {}) },
+    fromDevice: said && REACHED_DEVICE.has(call.state) && DEVICE_REASONS.has(reason),
     ...(unknown ? { advice: "What it did is not known. Look before doing it again." } : {}),
   };
 }
+
+/** The ends that a device tells of. Of the others a rule or a person has said why. */
+const REACHED_DEVICE: ReadonlySet<CallState> = new Set([
+  CallState.FAILED,
+  CallState.TIMED_OUT,
+  CallState.CANCELLED,
+  CallState.UNKNOWN,
+]);
 
 const REASONS: Partial<Record<number, ErrorReason>> = {
   [CallState.DENIED]: ErrorReason.POLICY_DENIED,

@@ -14,6 +14,10 @@ export interface ErrorFacts {
   metadata?: Record<string, string>;
   /** What broke the schema. */
   violations?: readonly { field: string; message: string }[];
+  /** What Reeve itself knows of the call, by name, where the rest is the device's. Entries with an empty value are left out. */
+  own?: Record<string, string>;
+  /** True where message, metadata and violations are a device's: a program, a repository or a hostile device chose them. */
+  fromDevice?: boolean;
   /** What the model can do about it. */
   advice?: string;
 }
@@ -22,21 +26,32 @@ const MAX_LINE = 2000;
 const MAX_REST = 8000;
 
 /**
- * The text of an error for a model: "error: <reason>: <message>", then what helps, a line each. The message is passed
- * on as it is; lines after its first one hold what a program printed and go into an envelope for untrusted data.
+ * The text of an error for a model: "error: <reason>: <message>", then what helps, a line each. Of a device's error the
+ * reason alone stands there; its message, metadata and violations go into an envelope for untrusted data, bounded. Lines
+ * after a message's first one go there in any case: they hold what something printed.
  */
 export function errorText(error: ErrorFacts, from: string): string {
+  const { reason, advice, own = {} } = error;
   const [first = "", ...rest] = stripControls(error.message).trim().split("\n");
-  const output = rest.join("\n").trim();
-  return [
-    `error: ${reasonName(error.reason)}: ${oneLine(first)}`,
-    ...Object.entries(error.metadata ?? {})
-      .filter(([, value]) => value !== "")
-      .map(([key, value]) => `${oneLine(key)}: ${oneLine(value)}`),
+  const details = [
+    ...lines(error.metadata ?? {}),
     ...(error.violations ?? []).map(({ field, message }) => `- ${oneLine(field)}: ${oneLine(message)}`),
-    ...(error.advice === undefined ? [] : [error.advice]),
-    ...(output === "" ? [] : [wrapUntrusted(shortenText(output, MAX_REST), from)]),
+  ];
+  const device = error.fromDevice ?? false;
+  const data = (device ? [oneLine(first), ...details, ...rest] : rest).join("\n").trim();
+  return [
+    `error: ${reasonName(reason)}: ${device ? `what ${oneLine(from)} says about it is below` : oneLine(first)}`,
+    ...(device ? [] : details),
+    ...lines(own),
+    ...(advice === undefined ? [] : [advice]),
+    ...(data === "" ? [] : [wrapUntrusted(shortenText(data, MAX_REST), from)]),
   ].join("\n");
+}
+
+function lines(values: Record<string, string>): string[] {
+  return Object.entries(values)
+    .filter(([, value]) => value !== "")
+    .map(([key, value]) => `${oneLine(key)}: ${oneLine(value)}`);
 }
 
 /** The facts of something that was thrown. Only a fault's own message is passed on: others may tell what is private. */

@@ -87,7 +87,7 @@ describe("cancelling", () => {
     const result = await call(undefined, "exec", (report) => {
       if (report.kind === "state" && report.state === "dispatched") abort.abort();
     });
-    expect(result).toMatchObject({ state: "cancelled", content: "error: cancelled: cancelled by the caller" });
+    expect(result).toMatchObject({ state: "cancelled", content: expect.stringMatching(/^error: cancelled: /) });
   });
 
   it("sends nothing where the run was cancelled before", async () => {

@@ -59,6 +59,13 @@ describe("exec", () => {
     rmSync(home, { recursive: true });
   });
 
+  it("runs in no granted folder where there is none", async () => {
+    using other = createTestContext({ write: [], workDir: undefined });
+    const run = (cwd = "") => shellTools.exec(create(ExecRequestSchema, { argv: ["pwd"], cwd }), other.context);
+    expect((await run()).stdout).toBe("/\n");
+    expect((await faultOf(run("/"))).reason).toBe(ErrorReason.PATH_OUTSIDE_ROOTS);
+  });
+
   it("refuses a folder outside, behind a link, or missing", async () => {
     symlinkSync("/etc", join(test.folder, "link"));
     const reasons = [];

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { type ErrorDetail, ErrorDetailSchema, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Finished } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { Outcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { DEVICE_REASONS } from "../../../lib/fault/device-reasons.ts";
 import { errorBytes } from "../../../lib/fault/error-bytes.ts";
 import { cleanOutput } from "../../../lib/sanitise/sanitise.ts";
 
@@ -14,35 +15,6 @@ export const MAX_DETAIL_BYTES = 4096;
 const MAX_ENTRIES = 16;
 const MAX_VALUE = 1024;
 const KEY = /^[a-z][a-z0-9_]{0,63}$/i;
-
-/**
- * What a device may say of itself and its tools. Anything else, such as that policy said no or that the database was away,
- * is not for a device to say: callers act on it.
- */
-const DEVICE_REASONS: ReadonlySet<ErrorReason> = new Set([
-  ErrorReason.INVALID_INPUT,
-  ErrorReason.INPUT_TOO_LARGE,
-  ErrorReason.UNKNOWN_TOOL,
-  ErrorReason.POLICY_BLOCKED,
-  ErrorReason.GRANT_INVALID,
-  ErrorReason.GRANT_REPLAYED,
-  ErrorReason.GRANT_EXPIRED,
-  ErrorReason.GRANT_WRONG_DEVICE,
-  ErrorReason.GRANT_WRONG_ARGUMENTS,
-  ErrorReason.MANIFEST_REFUSED,
-  ErrorReason.PATH_OUTSIDE_ROOTS,
-  ErrorReason.NOT_AVAILABLE,
-  ErrorReason.START_FAILED,
-  ErrorReason.TOOL_FAILED,
-  ErrorReason.TIMED_OUT,
-  ErrorReason.CANCELLED,
-  ErrorReason.INTERRUPTED,
-  ErrorReason.NOT_STARTED,
-  ErrorReason.CALL_ID_REUSED,
-  ErrorReason.TARGET_NOT_FOUND,
-  ErrorReason.OS_REFUSED,
-  ErrorReason.INTERNAL,
-]);
 
 /** The reason where the device gives none that is its to give; RECEIPT_INVALID where the outcome tells none either. */
 const REASON_OF = new Map<Outcome, ErrorReason>([
