@@ -54,7 +54,11 @@ async function checkHealth(
   const took = now() - start;
   if (status !== Serving.SERVING) {
     return [
-      broken(name, `${address} answers, but says that it does not serve`, "its log tells why; it may be starting"),
+      broken(
+        name,
+        `${address} answers, but says that it does not serve`,
+        "its /healthz names what is away, if anything is; it may also be starting",
+      ),
     ];
   }
   return [ok(name, `${address}, healthy, ${durationText(took)}`), ...compareClocks(name, date, start + took / 2)];

@@ -85,6 +85,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
       routes: service.routes,
       services: service.services,
       ready: service.ready,
+      away: () => service.away?.() ?? [],
       authenticate: firstThatKnows(certificatesFor(service), tokens.authenticate),
       logger: logger.child({ part: name }),
       ...(service.fallback === undefined ? {} : { fallback: service.fallback }),

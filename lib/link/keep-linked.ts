@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { fullJitter } from "./backoff.ts";
 import { type BatchQueue, createBatchQueue } from "./batch-queue.ts";
 
@@ -25,9 +24,14 @@ export interface LinkOptions<Req, Res> {
 export interface Link<Req> {
   /** Sends an item. Lost when the link is down: `onUp` is the place to send again. */
   send(item: Req): void;
+  /** Tries again soon where the link is down, because somebody waits for it. */
+  hurry(): void;
   /** Closes it for good. */
   close(): Promise<void>;
 }
+
+/** The least time between two tries, however many wait, in milliseconds. */
+const HURRY_MS = 50;
 
 /**
  * Holds one bidirectional stream open for ever. Every end, clean or not, means: open again with jitter, because the
@@ -36,6 +40,26 @@ export interface Link<Req> {
 export function keepLinked<Req, Res>(options: LinkOptions<Req, Res>): Link<Req> {
   const closing = new AbortController();
   let queue: BatchQueue<Req> | undefined;
+  let hurry: (() => void) | undefined;
+
+  /** Until the next try. */
+  const pause = (ms: number): Promise<void> => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const began = performance.now();
+    let timer = setTimeout(resolve, ms);
+    hurry = () => {
+      clearTimeout(timer);
+      timer = setTimeout(resolve, Math.max(0, Math.min(ms, HURRY_MS) - (performance.now() - began)));
+    };
+    const stop = () => resolve();
+    if (closing.signal.aborted) stop();
+    closing.signal.addEventListener("abort", stop, { once: true });
+    return promise.finally(() => {
+      clearTimeout(timer);
+      hurry = undefined;
+      closing.signal.removeEventListener("abort", stop);
+    });
+  };
 
   const session = async (): Promise<void> => {
     const outgoing = createBatchQueue<Req>(options.sizeOf === undefined ? {} : { sizeOf: options.sizeOf });
@@ -61,14 +85,14 @@ export function keepLinked<Req, Res>(options: LinkOptions<Req, Res>): Link<Req> 
       }
       options.onDown?.(cause);
       failures = performance.now() - opened > 2000 ? 0 : failures + 1;
-      const wait = fullJitter(failures, options.maxBackoffMs ?? 1000);
-      await sleep(wait, undefined, { signal: closing.signal }).catch(() => undefined);
+      await pause(fullJitter(failures, options.maxBackoffMs ?? 1000));
     }
   };
   const running = run();
 
   return {
     send: (item) => queue?.push(item),
+    hurry: () => hurry?.(),
     async close() {
       closing.abort();
       queue?.end();

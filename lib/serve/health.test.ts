@@ -71,3 +71,23 @@ test("a watcher sees the server become ready", async () => {
   isReady = true;
   expect(await watch.next()).toMatchObject({ value: { status: Status.SERVING } });
 });
+
+test("what is away shows in health, and neither in readiness nor in liveness", async () => {
+  await echo.server.close(0);
+  let away: string[] = [];
+  echo = await startEcho({}, { ready: () => isReady, away: () => away });
+  const plain = async (path: string): Promise<[number, unknown]> => {
+    const answer = await fetch(echo.url + path);
+    return [answer.status, await answer.json()];
+  };
+  const say = () => createClient(Echo, transportFor(["grpc", "2", "binary"], echo.url)).say({ text: "a" });
+  expect(await plain("/healthz")).toEqual([200, { status: "SERVING" }]);
+  away = ["policy"];
+  expect(await plain("/healthz")).toEqual([503, { status: "NOT_SERVING", away: ["policy"] }]);
+  expect(await health().check({})).toMatchObject({ status: Status.NOT_SERVING });
+  expect(await plain("/readyz")).toEqual([200, { status: "SERVING" }]);
+  expect(await say()).toMatchObject({ text: "a" });
+  isReady = false;
+  expect(await plain("/readyz")).toEqual([503, { status: "NOT_SERVING" }]);
+  expect(await plain("/livez")).toEqual([200, { status: "SERVING" }]);
+});

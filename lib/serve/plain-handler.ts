@@ -30,24 +30,32 @@ export interface PlainOptions {
   shutdownSignal: AbortSignal;
 }
 
-/** Serves /healthz, and /metrics where there are any, to anyone, and everything else through the fallback, logged like an RPC. */
+/**
+ * Serves to anyone /livez (the process answers), /readyz (it takes requests), /healthz (and what they need is there) and
+ * /metrics where there are any; everything else through the fallback, logged like an RPC.
+ */
 export function createPlainHandler(options: PlainOptions): PlainHandler {
   const { health, metrics } = options;
   const credentials = createCredentialWatch(options.authenticate);
   return (request, response) => {
     const path = pathOf(request.url);
-    if (path === "/healthz") {
-      sendHealth(response, health);
-      return undefined;
-    }
+    if (path === "/healthz") return sendHealth(response, health);
+    if (path === "/readyz") return sendStatus(response, health.isReady);
+    if (path === "/livez") return sendStatus(response, true);
     if (path === "/metrics" && metrics !== undefined) return sendMetrics(response, metrics.registry);
     return serve(request, response, path, { ...options, credentials });
   };
 }
 
-function sendHealth(response: NodeResponse, health: HealthState): void {
-  const isServing = health.get("") === Status.SERVING;
-  sendJson(response, isServing ? 200 : 503, { status: isServing ? "SERVING" : "NOT_SERVING" });
+/** Whether all is well, and if not, what is away. */
+function sendHealth(response: NodeResponse, health: HealthState): undefined {
+  const { away } = health;
+  return sendStatus(response, health.get("") === Status.SERVING, away.length === 0 ? {} : { away });
+}
+
+function sendStatus(response: NodeResponse, isServing: boolean, more: { away?: readonly string[] } = {}): undefined {
+  sendJson(response, isServing ? 200 : 503, { status: isServing ? "SERVING" : "NOT_SERVING", ...more });
+  return undefined;
 }
 
 async function sendMetrics(response: NodeResponse, registry: Metrics["registry"]): Promise<void> {
@@ -122,7 +130,7 @@ async function callFallback(
   { fallback, health, shutdownSignal, credentials }: ServeOptions,
 ): Promise<void> {
   const { request, response, path, principal, requestId, sendFault } = exchange;
-  if (health.get("") !== Status.SERVING) {
+  if (!health.isReady) {
     throw fault(ErrorReason.NOT_READY, {}, { message: "the service is starting or draining" });
   }
   const refused = new AbortController();

@@ -51,6 +51,8 @@ export interface ServerOptions {
   showMetrics?: boolean;
   /** False: RPCs and plain paths are refused with NOT_READY, health says NOT_SERVING. Default: always true. */
   ready?: () => boolean;
+  /** What the service needs and does not reach, by name. Health says NOT_SERVING then, and requests are taken all the same. */
+  away?: () => readonly string[];
   /** Who may call an RPC. Default: the RPC's own option. */
   access?: AccessLookup;
   /** Serves plain HTTP paths. Default: there are none. */
@@ -90,7 +92,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   if (tls === undefined) assertCleartextAllowed(host, options.allowPlaintext ?? false);
   const limits = { ...defaultLimits, ...options.limits };
   const metrics = options.metrics ?? createMetrics();
-  const health = createHealthState(options.ready);
+  const health = createHealthState(options.ready, options.away);
   const shutdown = new AbortController();
   const handler = createHandler(options, { limits, metrics, health, shutdownSignal: shutdown.signal });
 
@@ -128,7 +130,7 @@ function createHandler(options: ServerOptions, { limits, metrics, health, shutdo
     {
       authenticate,
       access,
-      ready: () => health.get("") === Status.SERVING,
+      ready: () => health.isReady,
       observer: createObserver(logger, metrics, strangers),
       newRequestId,
       limits,

@@ -92,6 +92,8 @@ export interface Registry {
   /** Plain HTTP: GET /tools and POST /invoke. */
   fallback: Fallback;
   ready(): boolean;
+  /** "policy" while it does not answer: without it nothing is allowed. */
+  away(): readonly string[];
   /** Notes the address for whoever starts a second one on the same folder. */
   onListening(url: string): void;
   /** Refuses the certificates of devices that were locked, removed or cloned. */
@@ -289,6 +291,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     services: [RegistryService, FanOutService, AttachService, ...enrolment.services, ...TYPED_SERVICES],
     fallback: httpFaces(calls, directory),
     ready: () => !closed,
+    away: () => (policy.away ? ["policy"] : []),
     onListening: (url) => folder?.listensAt(url),
     checkPeer: enrolment.checkPeer,
     ...(enrolment.tls && { tls: enrolment.tls }),

@@ -78,12 +78,14 @@ describe.each(BUILDS)("deploy/kubernetes/%s", (build) => {
   test("asks for health where the code answers", () => {
     for (const container of ourContainers(manifests)) {
       const environment = environmentOf(container, manifests);
-      const probes = ["startupProbe", "readinessProbe", "livenessProbe"].map(
-        (name) => container[name] as Probe | undefined,
-      );
-      for (const probe of probes) {
-        if (probe?.grpc !== undefined) expect(String(probe.grpc.port)).toBe(environment.REEVE_PROBE_PORT);
-        if (probe?.httpGet !== undefined) expect(probe.httpGet).toEqual({ path: "/healthz", port: "probe" });
+      // None of them asks /healthz: what is away would take every pod out of service, or restart it.
+      for (const [name, path] of [
+        ["startupProbe", "/readyz"],
+        ["readinessProbe", "/readyz"],
+        ["livenessProbe", "/livez"],
+      ] as const) {
+        const probe = container[name] as Probe | undefined;
+        if (probe !== undefined) expect(probe.httpGet, name).toEqual({ path, port: "probe" });
       }
       for (const { name, containerPort } of container.ports ?? []) {
         const expected = name === "probe" ? environment.REEVE_PROBE_PORT : portOf(container, environment);
@@ -165,7 +167,6 @@ describe.each(BUILDS)("deploy/kubernetes/%s", (build) => {
 const DRAIN_SECONDS = 15;
 
 interface Probe {
-  grpc?: { port: number };
   httpGet?: { path: string; port: string };
 }
 

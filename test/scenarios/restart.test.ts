@@ -101,9 +101,15 @@ test("nothing runs while policy is gone, and its callers are told so", async () 
   ]);
   expect(call).toMatchObject({ state: CallState.FAILED, error: { reason: ErrorReason.POLICY_UNAVAILABLE } });
   expect(response.status).toBe(503);
+  const health = () => fetch(`${plane.registry.url}/healthz`).then(async (one) => [one.status, await one.json()]);
+  await eventually(async () => {
+    expect(await health()).toEqual([503, { status: "NOT_SERVING", away: ["policy"] }]);
+  });
+  expect((await fetch(`${plane.registry.url}/readyz`)).status).toBe(200);
   await plane.policy.start();
   const after = await operator.registry.callTool({ tool: "exec", params: { argv: ["uname"] } });
   expect(after.call?.state).toBe(CallState.SUCCEEDED);
+  expect(await health()).toEqual([200, { status: "SERVING" }]);
   expect(existsSync(mark)).toBe(false);
 });
 

@@ -33,7 +33,11 @@ export type PolicyOpener = LinkOpener<LinkRequest, LinkResponse>;
 
 /** The registry's way to policy: many questions on one stream, each asked again after a break until it is answered. */
 export interface PolicyLink {
-  /** Decides about a call. POLICY_UNAVAILABLE when no answer came within the time limit. */
+  /**
+   * Decides about a call. POLICY_UNAVAILABLE when no answer came within the time limit. While policy does not answer at all,
+   * the link is tried at once and a new call waits half a second for it; one that was on its way when the link broke waits
+   * the whole time, because policy may have decided about it.
+   */
   authorize(request: DecisionRequest): Promise<Decision>;
   /** Waits for as long as it takes until a held call is decided. Rejects with the signal's reason when it aborts. */
   awaitApproval(approvalId: string, signal: AbortSignal): Promise<Decision>;
@@ -46,13 +50,21 @@ export interface PolicyLink {
    * first. Rejects with the signal's reason when it aborts.
    */
   awaitKeyring(knownVersion: bigint, signal: AbortSignal): Promise<readonly Envelope[]>;
-  /** Whether the stream is open. */
+  /** Whether policy answers on the stream that is open. */
   readonly up: boolean;
+  /** Whether it has not for half a second, longer than a link takes to be made anew. */
+  readonly away: boolean;
   close(): Promise<void>;
 }
 
 /** From an answer that says to try again to the next question, in milliseconds. */
 const AGAIN_MS = 500;
+
+/** How long a link that broke, or is new, has until policy counts as away, and a new call waits for it. Milliseconds. */
+const GRACE_MS = 500;
+
+/** The id of the question that is asked first on each stream, whose answer only shows that there is somebody. */
+const HELLO = 0n;
 
 interface Pending {
   question: Question;
@@ -67,7 +79,9 @@ interface Pending {
 export function createPolicyLink(opener: PolicyOpener, options: { timeoutMs?: number } = {}): PolicyLink {
   const pending = new Map<bigint, Pending>();
   let up = false;
-  let lastId = 0n;
+  let downSince = performance.now();
+  let lastId = HELLO;
+  const downFor = () => (up ? 0 : performance.now() - downSince);
 
   const link = keepLinked<Question, Answer>({
     async *open(outgoing, signal) {
@@ -81,14 +95,16 @@ export function createPolicyLink(opener: PolicyOpener, options: { timeoutMs?: nu
           question.value.devices.length * 512
         : 512,
     onUp() {
-      up = true;
+      link.send(hello());
       // Every question can be asked twice: policy answers a call id it knows with the decision it made.
       for (const { question } of pending.values()) link.send(question);
     },
     onDown() {
+      if (up) downSince = performance.now();
       up = false;
     },
     receive(answers) {
+      up = true;
       for (const { id, answer } of answers) {
         const waiting = pending.get(id);
         pending.delete(id);
@@ -121,10 +137,20 @@ export function createPolicyLink(opener: PolicyOpener, options: { timeoutMs?: nu
     get up() {
       return up;
     },
+    get away() {
+      return downFor() >= GRACE_MS;
+    },
     async authorize(request) {
+      if (!up) link.hurry();
       const answer = await ask({ case: "authorize", value: create(DecisionRequestSchema, request) }, (reject) => {
-        const timer = setTimeout(() => reject(unavailable()), options.timeoutMs ?? 10_000);
-        return () => clearTimeout(timer);
+        const giveUp = () => reject(unavailable());
+        const timer = setTimeout(giveUp, options.timeoutMs ?? 10_000);
+        if (up) return () => clearTimeout(timer);
+        const grace = setTimeout(() => up || giveUp(), GRACE_MS);
+        return () => {
+          clearTimeout(timer);
+          clearTimeout(grace);
+        };
       });
       return decisionOf(answer);
     },
@@ -175,6 +201,12 @@ function untilAborted(signal: AbortSignal): Patience {
 
 async function* requests(batches: AsyncIterable<Question[]>) {
   for await (const questions of batches) yield create(LinkRequestSchema, { questions });
+}
+
+/** One that every policy answers at once: there is always a keyring above version 0. */
+function hello(): Question {
+  const question = { case: "awaitKeyring", value: create(AwaitKeyringSchema, {}) } as const;
+  return create(QuestionSchema, { id: HELLO, question });
 }
 
 function forget(questionId: bigint): Question {
