@@ -89,7 +89,7 @@ const LEASE_MS = 5000;
 export interface Registry {
   routes(router: ConnectRouter): void;
   services: DescService[];
-  /** Plain HTTP: GET /tools and POST /invoke. */
+  /** Plain HTTP: GET /tools, POST /invoke and GET /calls/{id}. */
   fallback: Fallback;
   ready(): boolean;
   /** "policy" while it does not answer: without it nothing is allowed. */

@@ -47,11 +47,12 @@ export function createDirectory(
   const resolve = (wanted: string): KnownDevice => {
     const device = lookUp(wanted);
     if (device !== undefined) return device;
-    if (wanted === "") throw noneNamed(byName.size, names());
+    if (byName.size === 0) throw noneKnown(wanted);
+    if (wanted === "") throw noneNamed(names());
     throw fault(
       ErrorReason.UNKNOWN_DEVICE,
       { device: wanted, available: names() },
-      { message: `no device "${printable(wanted)}"; there is: ${names() || "none yet"}` },
+      { message: `no device "${printable(wanted)}"; there is: ${names()}` },
     );
   };
   const linked = (wanted: string): KnownDevice | undefined => {
@@ -87,10 +88,14 @@ function namesIn(devices: ReadonlyMap<string, KnownDevice>): string {
   return devices.size <= MAX_NAMES ? names : `${names} and ${devices.size - MAX_NAMES} more`;
 }
 
-function noneNamed(known: number, names: string): Error {
-  if (known === 0) {
-    return fault(ErrorReason.UNKNOWN_DEVICE, { device: "", available: "" }, { message: "no device is known yet" });
-  }
+function noneKnown(wanted: string): Error {
+  const message =
+    "no device is known yet: let one join with `reeve device join-token NAME`, or name one to dial in REEVE_DEVICES, " +
+    "and try again when `reeve devices` shows it";
+  return fault(ErrorReason.UNKNOWN_DEVICE, { device: wanted, available: "" }, { message });
+}
+
+function noneNamed(names: string): Error {
   return fault(
     ErrorReason.DEVICE_REQUIRED,
     { available: names, field: "device" },

@@ -3,9 +3,10 @@ import { createValidator } from "@bufbuild/protovalidate";
 import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { CallSchema } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import {
   CallToolRequestSchema,
+  GetCallRequestSchema,
   ListToolsRequestSchema,
   ListToolsResponseSchema,
 } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
@@ -18,21 +19,26 @@ import { callTool } from "../calls/call-tool.ts";
 import type { Calls } from "../calls/calls.ts";
 import type { Directory } from "../devices/directory.ts";
 import { listTools } from "../tools/list-tools.ts";
+import { statusOf } from "./status.ts";
+import { locationOf, waitingText } from "./waiting.ts";
 
 /** The largest body of POST /invoke, in bytes. */
 const MAX_BODY = 4 * 1024 * 1024;
 
 const validator = createValidator();
 const CALLERS = [Role.OPERATOR, Role.AGENT];
+const READERS = [...CALLERS, Role.AUDITOR];
 
 /**
- * Plain HTTP for callers without a client: `GET /tools` and `POST /invoke`. The same call as RegistryService/CallTool,
- * with the state as HTTP status.
+ * Plain HTTP for callers without a client: `GET /tools`, `POST /invoke` and `GET /calls/{id}`. The same as
+ * RegistryService's ListTools, CallTool and GetCall, with the state of a call that was sent as HTTP status.
  */
 export function httpFaces(calls: Calls, directory: Directory): Fallback {
   return async (request, response) => {
     if (request.path === "/tools") await only("GET", request, response, () => tools(directory, request, response));
     else if (request.path === "/invoke") await only("POST", request, response, () => invoke(calls, request, response));
+    else if (request.path.startsWith("/calls/"))
+      await only("GET", request, response, () => show(calls, request, response));
     else return false;
     return true;
   };
@@ -46,11 +52,11 @@ async function only(
 ): Promise<void> {
   if (request.method === method) return handle();
   response.raw.setHeader("allow", method);
-  response.json(405, { code: "unimplemented", message: `${request.path} takes ${method}` });
+  response.json(405, { code: "unimplemented", message: `${request.path.slice(0, 200)} takes ${method}` });
 }
 
 async function tools(directory: Directory, request: PlainRequest, response: PlainResponse): Promise<void> {
-  requireRole(request.principal, [...CALLERS, Role.AUDITOR]);
+  requireRole(request.principal, READERS);
   const wish = fromJson(ListToolsRequestSchema, { device: request.query.get("device") ?? "", pageSize: 1000 });
   const listed = await listTools(directory, wish);
   response.json(200, toJson(ListToolsResponseSchema, listed));
@@ -61,7 +67,27 @@ async function invoke(calls: Calls, request: PlainRequest, response: PlainRespon
   const body = parseStrictJson(await request.readBody(MAX_BODY), { maxBytes: MAX_BODY });
   const wish = decodeInput(validator, CallToolRequestSchema, asObject(body));
   const call = await callTool(calls, wish, principal, request.signal, Source.HTTP);
-  response.json(statusOf(call), toJson(CallSchema, call) as JsonValue);
+  const status = statusOf(call);
+  const json = toJson(CallSchema, call) as JsonObject;
+  if (status !== 202) return response.json(status, json);
+  response.raw.setHeader("location", locationOf(call));
+  response.json(status, { ...json, message: waitingText(call) });
+}
+
+async function show(calls: Calls, request: PlainRequest, response: PlainResponse): Promise<void> {
+  const principal = requireRole(request.principal, READERS);
+  const { callId } = decodeInput(validator, GetCallRequestSchema, { callId: idIn(request.path) });
+  const { call } = await calls.find(callId, principal);
+  response.json(200, toJson(CallSchema, call) as JsonValue);
+}
+
+function idIn(path: string): string {
+  const text = path.slice("/calls/".length);
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function asObject(body: JsonValue): JsonObject {
@@ -71,25 +97,4 @@ function asObject(body: JsonValue): JsonObject {
     { field: "", rule: "object" },
     { message: 'the body must be an object such as {"tool": "exec", "params": {"argv": ["uname"]}}' },
   );
-}
-
-const STATUS: Partial<Record<CallState, number>> = {
-  [CallState.SUCCEEDED]: 200,
-  [CallState.HELD]: 202,
-  [CallState.QUEUED]: 202,
-  [CallState.PERMITTED]: 202,
-  [CallState.DISPATCHED]: 202,
-  [CallState.RECEIVED]: 202,
-  [CallState.DENIED]: 403,
-  [CallState.REJECTED]: 403,
-  [CallState.EXPIRED]: 403,
-  [CallState.CANCELLED]: 409,
-  [CallState.TIMED_OUT]: 504,
-};
-
-/** The HTTP status of a call: a tool that failed is the device's affair, so it is a 500, as an unknown end is. */
-function statusOf(call: Call): number {
-  const reason = call.error?.reason;
-  if (reason === ErrorReason.DEVICE_OFFLINE || reason === ErrorReason.POLICY_UNAVAILABLE) return 503;
-  return STATUS[call.state] ?? 500;
 }

@@ -43,9 +43,39 @@ export function describeHttp(scene: () => Scene): void {
 
   test("POST /invoke answers 202 with the call while it is held", async () => {
     const params = { argv: ["touch", scene().newFile()] };
-    const { status, body } = await invoke("agent", { tool: "exec", params, waitMs: 1 });
+    const { status, headers, body } = await invoke("agent", { tool: "exec", params, waitMs: 1 });
     expect(status).toBe(202);
+    const { id, approvalId } = body as { id: string; approvalId: string };
     expect(body).toMatchObject({ state: "CALL_STATE_HELD", approvalId: expect.stringMatching(/^apr-/) as string });
+    expect(body.message).toContain(`a person has to decide about approval ${approvalId}`);
+    expect(headers.get("location")).toBe(`/calls/${id}`);
+    expect(body.message).toContain(`GET /calls/${id}`);
+  });
+
+  test("GET /calls/ID answers with the call to who may see it, and to nobody else", async () => {
+    const { tokens } = scene().backend;
+    const params = { argv: ["touch", scene().newFile()] };
+    const { headers, body } = await invoke("operator", { tool: "exec", params });
+    const path = `/calls/${String(body.id)}`;
+    expect(headers.get("location")).toBeNull();
+    const shown = await request(path, tokens.operator);
+    expect(shown).toMatchObject({ status: 200, body: { id: body.id, state: "CALL_STATE_SUCCEEDED" } });
+    // To an agent, another's call is not there.
+    expect(await request(path, tokens.agent)).toMatchObject({ status: 404, body: { reason: "not_found" } });
+    expect((await request(path, undefined)).status).toBe(401);
+    expect((await request("/calls/none", tokens.operator)).status).toBe(404);
+    expect((await request(`/calls/${"a".repeat(65)}`, tokens.operator)).status).toBe(400);
+    expect((await request("/calls/%ff", tokens.operator)).status).toBe(404);
+    expect((await request(path, tokens.operator, { method: "DELETE" })).status).toBe(405);
+  });
+
+  test("POST /invoke answers 403 and 404 for what the device refuses or does not find", async () => {
+    const outside = await invoke("operator", { tool: "exec", params: { argv: ["true"], cwd: "/root" } });
+    expect(outside.status).toBe(403);
+    expect(outside.body).toMatchObject({ error: { reason: "ERROR_REASON_PATH_OUTSIDE_ROOTS" } });
+    const missing = await invoke("operator", { tool: "fs.read", params: { path: scene().newFile() } });
+    expect(missing.status).toBe(404);
+    expect(missing.body).toMatchObject({ error: { reason: "ERROR_REASON_TARGET_NOT_FOUND" } });
   });
 
   test("POST /invoke answers 400 and names the field", async () => {

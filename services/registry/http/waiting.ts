@@ -1,0 +1,22 @@
+import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+
+/** Where a call can be asked for again. */
+export function locationOf({ id }: Call): string {
+  return `/calls/${encodeURIComponent(id)}`;
+}
+
+/** What a call that has not ended waits for, and where its end is to be had, for a person or a model. */
+export function waitingText(call: Call): string {
+  const again = `GET ${locationOf(call)} tells how it stands and, once it has ended, how it ended; do not send it again`;
+  switch (call.state) {
+    case CallState.HELD:
+      return (
+        `nothing has run yet: a person has to decide about approval ${call.approvalId} first, ` +
+        `for example with \`reeve approvals approve ${call.approvalId}\`. The call runs by itself once it is approved. ${again}`
+      );
+    case CallState.QUEUED:
+      return `nothing has run yet: the call is kept until its device is back, and is sent to it then. ${again}`;
+    default:
+      return `the call is under way. ${again}`;
+  }
+}
