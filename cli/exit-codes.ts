@@ -86,6 +86,7 @@ const CODES: Readonly<Record<Exclude<ErrorReason, { readonly __unknown: never }>
   [ErrorReason.LEASE_LOST]: ExitCode.UNREACHABLE,
   [ErrorReason.BUS_MESSAGE_REFUSED]: ExitCode.DENIED,
   [ErrorReason.SELECTION_REFUSED]: ExitCode.USAGE,
+  [ErrorReason.QUOTA_EXCEEDED]: ExitCode.DENIED,
 };
 
 /** The exit code for a reason. A reason of a newer control plane is internal. */

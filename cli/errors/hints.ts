@@ -15,6 +15,8 @@ const HINTS: Readonly<Partial<Record<number, Hint>>> = {
   [ErrorReason.POLICY_DENIED]: ({ rules }) => rules && `rules: ${rules}`,
   [ErrorReason.POLICY_BLOCKED]: () => "no approval can lift this block",
   [ErrorReason.RATE_LIMITED]: ({ retry_after_ms: ms }) => ms && `try again in ${ms} ms`,
+  [ErrorReason.QUOTA_EXCEEDED]: ({ quota, limit }) =>
+    quota && `the quota ${quota} is ${limit}: wait, or cancel some calls`,
   [ErrorReason.FOUR_EYES]: () => "somebody else than the one who asked must decide",
   [ErrorReason.DEVICE_OFFLINE]: () => "nothing ran; `reeve devices` shows which devices are linked",
   [ErrorReason.POLICY_UNAVAILABLE]: () => "nothing runs without policy and its record; `reeve doctor` looks closer",

@@ -54,6 +54,7 @@ const CODES: Record<Exclude<ErrorReason, { readonly __unknown: never }>, Code> =
   [ErrorReason.LEASE_LOST]: Code.Aborted,
   [ErrorReason.BUS_MESSAGE_REFUSED]: Code.PermissionDenied,
   [ErrorReason.SELECTION_REFUSED]: Code.FailedPrecondition,
+  [ErrorReason.QUOTA_EXCEEDED]: Code.ResourceExhausted,
 };
 
 /** The Connect code of a reason. A reason from a newer peer is Internal. */

@@ -29,6 +29,8 @@ export interface DeviceAgentConfig {
   services?: readonly LocalService[];
   /** How many calls run at a time; more wait in order. Default 64. */
   maxRunning?: number;
+  /** How many calls of operators run besides, when those places are taken. Default 8. */
+  operatorPlaces?: number;
   /** How long the end of a call is kept, in milliseconds. Default 30 days, at least 1 hour. */
   retentionMs?: number;
   /** How often a link shows that it lives, in milliseconds. Default 1000. */
@@ -40,6 +42,9 @@ export const DEFAULT_PORT = 7402;
 
 /** Calls at a time where the configuration says nothing. */
 export const DEFAULT_MAX_RUNNING = 64;
+
+/** Places for operators' calls where the configuration says nothing. */
+export const DEFAULT_OPERATOR_PLACES = 8;
 
 const HOUR_MS = 60 * 60_000;
 
@@ -166,6 +171,14 @@ export const deviceEnvironment = {
     max: 4096,
     default: DEFAULT_MAX_RUNNING,
     doc: "How many calls run at a time; more wait in order.",
+  },
+  operatorPlaces: {
+    name: "REEVE_DEVICE_OPERATOR_PLACES",
+    type: "int",
+    min: 0,
+    max: 4096,
+    default: DEFAULT_OPERATOR_PLACES,
+    doc: "How many calls of operators run besides, however many calls of agents do. A grant states whose call it is.",
   },
   retention: {
     name: "REEVE_DEVICE_RETENTION",

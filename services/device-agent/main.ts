@@ -108,6 +108,7 @@ function configOf(settings: Settings): DeviceAgentConfig {
     writeRoots: parseList(settings.writeRoots, ":"),
     denied: parseList(settings.denied, ":"),
     maxRunning: settings.maxRunning,
+    operatorPlaces: settings.operatorPlaces,
     retentionMs: settings.retention,
     heartbeatMs: settings.heartbeat,
     services: parseServices(

@@ -16,7 +16,12 @@ import { GRANT_TYPE, RECEIPT_TYPE } from "../../lib/sign/payload-types.ts";
 import type { FolderLock } from "../../lib/store/folder-lock.ts";
 import { AGENT_VERSION } from "./agent-version.ts";
 import { openLocalServices } from "./announced/local-services.ts";
-import { DEFAULT_MAX_RUNNING, DEFAULT_RETENTION_MS, type DeviceAgentConfig } from "./config.ts";
+import {
+  DEFAULT_MAX_RUNNING,
+  DEFAULT_OPERATOR_PLACES,
+  DEFAULT_RETENTION_MS,
+  type DeviceAgentConfig,
+} from "./config.ts";
 import { createEndings } from "./execute/endings.ts";
 import { createExecutions, type Executions, notReady } from "./execute/executions.ts";
 import type { PerformOptions } from "./execute/perform.ts";
@@ -187,7 +192,7 @@ function createCalls(
   const { executor, roots, offered } = machine;
   return createExecutions({
     ...shared,
-    slots: createSlots(config.maxRunning ?? DEFAULT_MAX_RUNNING),
+    slots: createSlots(config.maxRunning ?? DEFAULT_MAX_RUNNING, config.operatorPlaces ?? DEFAULT_OPERATOR_PLACES),
     executor,
     roots,
     onUnexpected: (callId, error) => logger.error({ callId, err: error }, "a call failed unexpectedly"),

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { type ErrorDetail, ErrorDetailSchema, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Outcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import type { Grant } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
 import type { ExecutionState } from "../ledger/schema.ts";
 import type { Refusal } from "../refusal.ts";
@@ -62,6 +63,14 @@ export function stoppedEnd(kind: StopKind, timeoutMs: number): CallEnd {
     "the call was cancelled",
     detail(ErrorReason.CANCELLED, { by: actorOf(kind) }),
   );
+}
+
+/** The end with the limit that it ran into, where that is the one that policy's rules set for what no person approved. */
+export function withLimit(end: CallEnd, { maxRunMs }: Pick<Grant, "maxRunMs">): CallEnd {
+  if (end.outcome !== Outcome.TIMED_OUT || maxRunMs === 0) return end;
+  const metadata = { ...end.error?.metadata, max_run_ms: String(maxRunMs) };
+  const message = `${end.message}; without a person's approval policy lets it run for ${maxRunMs} ms (max_run) at most`;
+  return { ...end, message, error: detail(ErrorReason.TIMED_OUT, metadata) };
 }
 
 /** The tool threw a fault; undefined where what it threw is none. `kind` is why the call was stopped, if it was. */

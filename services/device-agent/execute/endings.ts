@@ -13,8 +13,8 @@ export interface Endings {
   refuse(call: NewExecution, why: Refusal): Promise<Finished>;
   /** Ends a call that was not begun, and uses up its grant. Where its id is known already, its own end is the answer. */
   record(call: NewExecution, end: CallEnd): Promise<Finished>;
-  /** Ends a call that was begun. */
-  finish(call: NewExecution, startMs: number, end: CallEnd): Promise<Finished>;
+  /** Ends a call that was begun, and that might run for so many milliseconds; undefined where that is not known any more. */
+  finish(call: NewExecution, startMs: number, end: CallEnd, timeoutMs?: number): Promise<Finished>;
   /** The answer where a call could not be taken on, because its id or its grant is known. */
   answer(taken: Exclude<TakeResult, { kind: "taken" }>, call: NewExecution): Promise<Finished>;
   /** The end of a known call that is not running; one that has none is settled as interrupted. */
@@ -31,10 +31,10 @@ export interface EndingOptions {
 
 /** Ends calls in this ledger with this device's receipts. */
 export function createEndings({ ledger, issuer, now }: EndingOptions): Endings {
-  const seal = async (call: NewExecution, startMs: number | undefined, end: CallEnd) => {
+  const seal = async (call: NewExecution, startMs: number | undefined, end: CallEnd, timeoutMs = 0) => {
     const endMs = now();
     const { callId, grantId = "", tool, argsDigest } = call;
-    const finished = await sealEnd(issuer, { callId, grantId, tool, argsDigest, startMs, endMs }, end);
+    const finished = await sealEnd(issuer, { callId, grantId, tool, argsDigest, startMs, endMs, timeoutMs }, end);
     return { finished, row: () => rowOf(finished, end, endMs) };
   };
   const endings: Endings = {
@@ -44,8 +44,8 @@ export function createEndings({ ledger, issuer, now }: EndingOptions): Endings {
       const taken = await ledger.record(call, row());
       return taken.kind === "taken" ? finished : endings.answer(taken, call);
     },
-    async finish(call, startMs, end) {
-      const { finished, row } = await seal(call, startMs, end);
+    async finish(call, startMs, end, timeoutMs) {
+      const { finished, row } = await seal(call, startMs, end, timeoutMs);
       if (await ledger.finish(row())) return finished;
       const known = await ledger.find(call.callId);
       if (known?.finished === undefined) throw new Error(`the ledger lost the call ${call.callId}`);

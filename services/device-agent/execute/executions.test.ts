@@ -6,6 +6,7 @@ import { Outcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import type { PingRequest } from "../../../gen/ts/reeve/tools/v1/device_pb.ts";
 import { fault, reasonOf } from "../../../lib/fault/fault.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
+import { eventually } from "../../../test/helpers/eventually.ts";
 import { bytesOf, createGate, PING_CALL, ping, pong, run, settle } from "../testing/test-calls.ts";
 import { createTestWatcher, openTestDevice } from "../testing/test-executions.ts";
 import { PING, testTool } from "../testing/test-tools.ts";
@@ -136,6 +137,21 @@ test("never more calls run than there are places, and they run in order", async 
   expect(ends.every(({ outcome }) => outcome === Outcome.SUCCEEDED)).toBe(true);
   expect(most).toBe(3);
   expect(order).toEqual(names);
+});
+
+test("an operator's call runs while agents' calls hold every place that they may", async () => {
+  const gate = createGate();
+  await using device = await openTestDevice({ tools: [gate.tool], maxRunning: 2, operatorPlaces: 1 });
+  const start = (callId: string, isOperator: boolean) => device.grants.start({ ...PING_CALL, callId }, { isOperator });
+  const agents = await Promise.all(["a", "b", "c", "d"].map((callId) => start(callId, false)));
+  const waiting = agents.map((one) => run(device, one));
+  await eventually(() => expect(gate.runs).toHaveLength(2));
+  const operators = run(device, await start("o", true));
+  await eventually(() => expect(gate.runs).toHaveLength(3));
+  gate.open();
+  expect((await operators).outcome).toBe(Outcome.SUCCEEDED);
+  const ends = await Promise.all(waiting);
+  expect(ends.map(({ outcome }) => outcome)).toEqual(agents.map(() => Outcome.SUCCEEDED));
 });
 
 test("tells whether a call is running and how it ended", async () => {

@@ -4,7 +4,7 @@ import { expired, type GoodGrant } from "../grants/check-grant.ts";
 import type { Ledger, NewExecution, TakeResult } from "../ledger/ledger.ts";
 import { type Refusal, refusal } from "../refusal.ts";
 import type { ToolContext } from "../tools/tool.ts";
-import { type CallEnd, stoppedBeforeStart, stoppedEnd } from "./call-end.ts";
+import { type CallEnd, stoppedBeforeStart, stoppedEnd, withLimit } from "./call-end.ts";
 import type { Endings } from "./endings.ts";
 import type { PreparedCall } from "./prepare.ts";
 import { type RunOptions, runTool } from "./run-tool.ts";
@@ -40,13 +40,14 @@ export interface AdmittedCall {
 export async function perform(call: AdmittedCall, options: PerformOptions): Promise<Finished> {
   const { slots } = options;
   const { stop } = call;
-  if (!slots.tryTake() && !(await slots.wait(stop.signal))) {
+  const kind = call.good.grant.isOperator ? "operator" : "other";
+  if (!slots.tryTake(kind) && !(await slots.wait(stop.signal, kind))) {
     return options.endings.record(call.execution, stoppedBeforeStart(stop.kind ?? "cancelled"));
   }
   try {
     return await performInPlace(call, options);
   } finally {
-    slots.release();
+    slots.release(kind);
   }
 }
 
@@ -60,7 +61,8 @@ async function performInPlace(call: AdmittedCall, options: PerformOptions): Prom
   const taken = await begin(call, startMs, options);
   if (taken.kind === "refused") return endings.refuse(execution, taken);
   if (taken.kind !== "taken") return endings.answer(taken, execution);
-  return endings.finish(execution, startMs, await run(call, options));
+  const end = withLimit(await run(call, options), good.grant);
+  return endings.finish(execution, startMs, end, call.prepared.timeoutMs);
 }
 
 async function run(call: AdmittedCall, options: PerformOptions): Promise<CallEnd> {

@@ -29,6 +29,8 @@ export interface ReceiptSubject {
   /** Undefined where nothing ran. */
   startMs: number | undefined;
   endMs: number;
+  /** The longest that it was let run, in milliseconds; 0 where nothing ran or that is not known. */
+  timeoutMs: number;
 }
 
 /** Signs the receipt of a call's end and puts both together as the event that every asker gets. */
@@ -48,6 +50,7 @@ export async function sealEnd(issuer: ReceiptIssuer, subject: ReceiptSubject, en
     manifestDigest: issuer.manifestDigest,
     sandbox: issuer.sandbox,
     endTime: timestampFromMs(subject.endMs),
+    timeoutMs: subject.timeoutMs,
     ...startTime(subject.startMs),
   });
   const signed = await issuer.signer.sign(toBinary(ReceiptSchema, receipt));

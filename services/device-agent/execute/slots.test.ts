@@ -41,3 +41,29 @@ test("lets nobody in who has left already", async () => {
   expect(await slots.wait(AbortSignal.abort())).toBe(false);
   expect(slots.tryTake()).toBe(true);
 });
+
+test("keeps places for operators that others do not get, however long they wait", async () => {
+  const slots = createSlots(2, 1);
+  expect([slots.tryTake(), slots.tryTake(), slots.tryTake()]).toEqual([true, true, false]);
+  expect(slots.tryTake("operator")).toBe(true);
+  expect(slots.tryTake("operator")).toBe(false);
+  const order: string[] = [];
+  const other = slots.wait(never).then(() => order.push("other"));
+  const operator = slots.wait(never, "operator").then(() => order.push("operator"));
+  slots.release("operator");
+  await operator;
+  // The place in reserve is free again, and still not the other's.
+  slots.release("operator");
+  expect(order).toEqual(["operator"]);
+  slots.release();
+  await other;
+  expect(order).toEqual(["operator", "other"]);
+});
+
+test("operators use the places of all while there are any", () => {
+  const slots = createSlots(2, 1);
+  expect([slots.tryTake("operator"), slots.tryTake("operator"), slots.tryTake()]).toEqual([true, true, true]);
+  expect([slots.tryTake("operator"), slots.tryTake()]).toEqual([false, false]);
+  slots.release("operator");
+  expect([slots.tryTake(), slots.tryTake("operator")]).toEqual([true, false]);
+});

@@ -51,6 +51,17 @@ describe("stopping", () => {
     expect(finished.outcome).toBe(Outcome.SUCCEEDED);
   });
 
+  test("a call that no person approved ends at the rules' max_run, and is told so", async () => {
+    await using device = await openTestDevice({ tools: [patient] });
+    const finished = await run(device, await device.grants.start(PING_CALL, { timeoutMs: 1, maxRunMs: 1 }));
+    expect(finished).toMatchObject({
+      outcome: Outcome.TIMED_OUT,
+      message: expect.stringMatching(/without a person's approval policy lets it run for 1 ms \(max_run\)/) as string,
+      error: { reason: ErrorReason.TIMED_OUT, metadata: { timeout_ms: "1", max_run_ms: "1" } },
+    });
+    expect(device.receiptOf(finished)).toMatchObject({ outcome: Outcome.TIMED_OUT, timeoutMs: 1 });
+  });
+
   test("the grant's time ends a call", async () => {
     await using device = await openTestDevice({ tools: [patient] });
     expect(await run(device, await device.grants.start(PING_CALL, { timeoutMs: 1 }))).toMatchObject({

@@ -41,6 +41,8 @@ export interface TestDeviceOptions {
   /** Tools of the program that the device does not offer. */
   notOffered?: ToolEntry[];
   maxRunning?: number;
+  /** Default none. */
+  operatorPlaces?: number;
   now?: () => number;
   /** Wraps the ledger, to fail where a test wants it. */
   ledger?: (ledger: Ledger) => Ledger;
@@ -65,7 +67,7 @@ export async function openTestDevice(options: TestDeviceOptions): Promise<TestDe
   const executions = createExecutions({
     ledger,
     endings: createEndings({ ledger, issuer, now }),
-    slots: createSlots(options.maxRunning ?? 64),
+    slots: createSlots(options.maxRunning ?? 64, options.operatorPlaces),
     executor: createLocalExecutor({ env: process.env, writeRoots: [folder], killGraceMs: 200 }),
     roots,
     now,

@@ -12,7 +12,7 @@ import type { RequestStore } from "../approvals/request-store.ts";
 import type { AuditLog, Listed } from "../audit/log.ts";
 import { callEnded, type OutcomeStore } from "../audit/outcome-store.ts";
 import { approvalRequested } from "../events.ts";
-import { type GrantMinter, grantTemplate, type MintedGrant, type Release } from "../grants/mint.ts";
+import { type GrantMinter, grantTemplate, limitedTemplate, type MintedGrant, type Release } from "../grants/mint.ts";
 import { type RecordedWrites, RollBack } from "../recorded-writes.ts";
 import type { PolicyDatabase } from "../tables.ts";
 import { coverOf } from "./cover.ts";
@@ -142,7 +142,8 @@ async function releaseOf({ db, approvals, now }: AuthorizerOptions, judged: Judg
 
 async function preparePermit(options: AuthorizerOptions, judged: Judged, release?: Release): Promise<Write> {
   if (asksAboutWhole(judged.whole.request)) return writePermit(options, judged, undefined);
-  const template = grantTemplate(judged.whole, judged.argsDigest);
+  const released = grantTemplate(judged.whole, judged.argsDigest);
+  const template = release ? released : limitedTemplate(released, judged.judgement.maxRunMs);
   const minted = await options.minter.mint(template, judged.policy.grantTtlMs, release);
   return writePermit(options, judged, { ...minted, approvalId: release?.approvalId ?? "" });
 }

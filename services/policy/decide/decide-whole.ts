@@ -27,6 +27,8 @@ export function decideWhole(judged: readonly DeviceJudgement[]): Judgement {
   return {
     effect: strictest.effect,
     reason: strictest.reason,
+    // Each call of it is asked about again, and gets the limit of its own device.
+    maxRunMs: 0,
     ruleIds: [...new Set(judged.flatMap(({ judgement }) => judgement.ruleIds))],
     message: against.length === 0 ? strictest.message : `On ${namesOf(against)}: ${strictest.message}`,
     trace: mergedTrace(judged.map(({ judgement }) => judgement.trace)),

@@ -14,6 +14,11 @@ export interface Judgement {
   ruleIds: string[];
   /** The message of the first rule with the effect; safe to show. */
   message: string;
+  /**
+   * The longest that it may run without a person's approval, in milliseconds: what the most generous of the rules that allow
+   * it says. 0: one of them sets no limit. Counts for what is allowed only.
+   */
+  maxRunMs: number;
   /** Everything that was looked at. */
   trace: TraceStep[];
 }
@@ -43,12 +48,13 @@ const UNMATCHED = "No rule allows this.";
 
 /**
  * Decides about one call. The strictest rule that matches wins: block, deny, hold, allow; a rule that fails while it is
- * evaluated, or would cost more than its limit, denies; where nothing matches the call is denied. No rule can lift the blocklist, nor a demand for a human
- * that comes with the tool. Pure.
+ * evaluated, or would cost more than its limit, denies; where nothing matches the call is denied.
+ * No rule can lift the blocklist, nor a demand for a human that comes with the tool. Pure.
  */
 export function decide(policy: Policy, facts: Facts, blocked: BlockReason | undefined): Judgement {
   const context = celContext(facts);
   const trace: TraceStep[] = [];
+  const runs: number[] = [];
   let strictest: { effect: Effect; message: string } | undefined;
   const consider = (ruleId: string, effect: Effect, message: string, error = ""): void => {
     trace.push({ ruleId, effect, matched: true, error });
@@ -61,15 +67,24 @@ export function decide(policy: Policy, facts: Facts, blocked: BlockReason | unde
   }
   for (const rule of policy.rulesFor(facts.tool.name)) {
     const verdict = rule.evaluate(context);
-    if (verdict.kind === "match") consider(rule.id, rule.effect, rule.message);
-    else if (verdict.kind === "error") consider(rule.id, "deny", `The rule "${rule.id}" failed.`, verdict.message);
-    else if (verdict.kind === "over_limit") consider(rule.id, "deny", tooCostly(rule.id), OVER_LIMIT);
-    else trace.push({ ruleId: rule.id, effect: rule.effect, matched: false, error: "" });
+    if (verdict.kind === "match") {
+      consider(rule.id, rule.effect, rule.message);
+      if (rule.effect === "allow") runs.push(rule.maxRunMs ?? Number.POSITIVE_INFINITY);
+    }
+    if (verdict.kind === "error") consider(rule.id, "deny", `The rule "${rule.id}" failed.`, verdict.message);
+    if (verdict.kind === "over_limit") consider(rule.id, "deny", tooCostly(rule.id), OVER_LIMIT);
+    if (verdict.kind === "no_match") trace.push({ ruleId: rule.id, effect: rule.effect, matched: false, error: "" });
   }
 
   const { effect, message } = strictest ?? { effect: "deny", message: UNMATCHED };
   const ruleIds = trace.filter((step) => step.matched).map((step) => step.ruleId);
-  return { effect, reason: reasonOf(effect), ruleIds, message, trace };
+  return { effect, reason: reasonOf(effect), ruleIds, message, maxRunMs: longest(runs), trace };
+}
+
+/** 0 where one of them is without an end, or there is none. */
+function longest(runs: readonly number[]): number {
+  const most = Math.max(0, ...runs);
+  return Number.isFinite(most) ? most : 0;
 }
 
 function tooCostly(ruleId: string): string {

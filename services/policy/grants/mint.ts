@@ -1,6 +1,8 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
 import type { Signed } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { type Grant, GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import type { BatchSigner } from "../../../lib/sign/batch.ts";
 import type { WholeRequest } from "../decide/request-facts.ts";
@@ -47,7 +49,15 @@ export function grantTemplate({ request, principal, device, tool }: WholeRequest
     manifestDigest: device.manifestDigest,
     principalId: principal.id,
     timeoutMs: request.timeoutMs,
+    isOperator: principal.roles.includes(Role.OPERATOR) && request.source !== Source.LLM,
   });
+}
+
+/** The template of a call that no person approved: it runs no longer than the rules allow. 0 is no limit. */
+export function limitedTemplate(template: Grant, maxRunMs: number): Grant {
+  const { timeoutMs } = template;
+  if (maxRunMs === 0 || (timeoutMs !== 0 && timeoutMs <= maxRunMs)) return template;
+  return { ...template, timeoutMs: maxRunMs, maxRunMs };
 }
 
 /** A minter on a batch signer: grants of one moment share a signature. */

@@ -52,6 +52,12 @@ describe("a policy file", () => {
     ["version: 1\nrules: &r\n  - { id: a }", "anchors are not supported"],
     ["version: 1\nrules: !!js/function 'x'", "line 2"],
     [rule("whem: x"), 'rule "a": a rule: unknown key "whem"'],
+    [rule("max_run: 2h"), "max_run must be a duration"],
+    [rule("max_run: 0s"), "max_run must be a duration"],
+    [
+      "version: 1\nrules:\n  - { id: a, effect: hold, max_run: 1s, message: m }",
+      "max_run belongs to a rule that allows",
+    ],
     [rule("tools: [fs.raed]"), 'no built-in tool is named "fs.raed"'],
     [rule("tools: fs.read"), "tools must be a list"],
     [rule("tools: ['*.read']"), '"*.read" is no tool\'s name'],

@@ -48,6 +48,7 @@ function compileRule(written: RuleText, lookup: ToolLookup): CompiledRule {
     id: written.id,
     effect: written.effect,
     message: written.message,
+    maxRunMs: written.maxRunMs,
     appliesTo: compileToolPatterns(written.tools.map((tool) => tool.text)),
     evaluate: expression.ok ? expression.expression : () => ({ kind: "no_match" }),
   };

@@ -27,6 +27,8 @@ export interface RuleText {
   tools: Written[];
   /** A CEL expression. */
   when: Written;
+  /** The longest that what it allows may run, in milliseconds. Undefined: as long as the caller says. */
+  maxRunMs: number | undefined;
   message: string;
   match: ExampleText[];
   noMatch: ExampleText[];
@@ -54,6 +56,9 @@ const MAX_LENGTH = 1024 * 1024;
 /** The longest that a grant may be valid, in milliseconds: devices refuse more. */
 const MAX_GRANT_TTL_MS = 300_000;
 
+/** The longest that any call may run, in milliseconds. */
+const MAX_RUN_MS = 3_600_000;
+
 /** The longest that an approval may wait, or cover what waits, in milliseconds. */
 const MAX_APPROVAL_TTL_MS = 30 * 86_400_000;
 
@@ -61,7 +66,7 @@ const RULE_ID = /^[a-z][a-z0-9._/-]{0,63}$/;
 const RESERVED_ID = /^(blocklist|mode)\//;
 const TOOL_PATTERN = /^(\*|[a-z][a-z0-9_.:-]{0,127}\*?)$/;
 const MAX_MESSAGE = 500;
-const RULE_KEYS = ["id", "effect", "tools", "when", "message", "match", "no_match"];
+const RULE_KEYS = ["id", "effect", "tools", "when", "max_run", "message", "match", "no_match"];
 
 /** Reads a policy file's form. Unknown keys, repeated keys and repeated rule ids are problems. */
 export function parsePolicyFile(text: string): PolicyFileResult {
@@ -108,6 +113,7 @@ function readRule(reader: YamlReader, node: YamlNode): RuleText {
     effect: effect(reader, node, fields.get("effect")),
     tools: reader.items(fields.get("tools"), "tools").map((item) => toolPattern(reader, item)),
     when: expression(reader, fields.get("when")),
+    maxRunMs: maxRun(reader, fields),
     message: message(reader, node, fields.get("message")),
     match: examples(reader, fields.get("match"), "match"),
     noMatch: examples(reader, fields.get("no_match"), "no_match"),
@@ -128,6 +134,16 @@ function effect(reader: YamlReader, rule: YamlNode, node: YamlNode): Effect {
   if (isEffect(name)) return name;
   reader.report(node ?? rule, `effect must be one of ${EFFECTS.join(", ")}`);
   return "deny";
+}
+
+function maxRun(reader: YamlReader, fields: ReadonlyMap<string, YamlNode>): number | undefined {
+  const node = fields.get("max_run");
+  if (node === undefined) return undefined;
+  if (reader.text(fields.get("effect"), "effect") !== "allow") {
+    reader.report(node, "max_run belongs to a rule that allows: nothing else runs without a person");
+    return undefined;
+  }
+  return duration(reader, node, "max_run", MAX_RUN_MS, MAX_RUN_MS);
 }
 
 function toolPattern(reader: YamlReader, node: YamlNode): Written {

@@ -30,6 +30,8 @@ export interface Rule {
   effect: Effect;
   /** Safe to show to a caller. */
   message: string;
+  /** The longest that what it allows may run without a person's approval, in milliseconds. Undefined: no limit of its own. */
+  maxRunMs: number | undefined;
   /** True where the rule's tools hold this one. */
   appliesTo(tool: string): boolean;
   /** What the rule's expression says. Never throws. */

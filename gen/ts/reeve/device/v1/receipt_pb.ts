@@ -18,7 +18,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/device/v1/receipt.proto.
  */
 export const file_reeve_device_v1_receipt: GenFile = /*@__PURE__*/
-  fileDesc("Ch1yZWV2ZS9kZXZpY2UvdjEvcmVjZWlwdC5wcm90bxIPcmVldmUuZGV2aWNlLnYxIqADCgdSZWNlaXB0Eg8KB3ZlcnNpb24YASABKA0SDwoHY2FsbF9pZBgCIAEoCRIQCghncmFudF9pZBgDIAEoCRIRCglkZXZpY2VfaWQYBCABKAkSDAoEdG9vbBgFIAEoCRITCgthcmdzX2RpZ2VzdBgGIAEoCRIpCgdvdXRjb21lGAcgASgOMhgucmVldmUuZGV2aWNlLnYxLk91dGNvbWUSLAoGcmVhc29uGAggASgOMhwucmVldmUuY29tbW9uLnYxLkVycm9yUmVhc29uEhUKDW91dHB1dF9kaWdlc3QYCSABKAkSFAoMb3V0cHV0X2J5dGVzGAogASgNEhcKD21hbmlmZXN0X2RpZ2VzdBgLIAEoCRIuCgdzYW5kYm94GAwgASgOMh0ucmVldmUuZGV2aWNlLnYxLlNhbmRib3hMZXZlbBIuCgpzdGFydF90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAqwgEKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEhUKEU9VVENPTUVfU1VDQ0VFREVEEAESEgoOT1VUQ09NRV9GQUlMRUQQAhIVChFPVVRDT01FX1RJTUVEX09VVBADEhUKEU9VVENPTUVfQ0FOQ0VMTEVEEAQSEwoPT1VUQ09NRV9SRUZVU0VEEAUSFwoTT1VUQ09NRV9JTlRFUlJVUFRFRBAGEhcKE09VVENPTUVfTk9UX1NUQVJURUQQB2IGcHJvdG8z", [file_google_protobuf_timestamp, file_reeve_common_v1_error, file_reeve_device_v1_device]);
+  fileDesc("Ch1yZWV2ZS9kZXZpY2UvdjEvcmVjZWlwdC5wcm90bxIPcmVldmUuZGV2aWNlLnYxIrQDCgdSZWNlaXB0Eg8KB3ZlcnNpb24YASABKA0SDwoHY2FsbF9pZBgCIAEoCRIQCghncmFudF9pZBgDIAEoCRIRCglkZXZpY2VfaWQYBCABKAkSDAoEdG9vbBgFIAEoCRITCgthcmdzX2RpZ2VzdBgGIAEoCRIpCgdvdXRjb21lGAcgASgOMhgucmVldmUuZGV2aWNlLnYxLk91dGNvbWUSLAoGcmVhc29uGAggASgOMhwucmVldmUuY29tbW9uLnYxLkVycm9yUmVhc29uEhUKDW91dHB1dF9kaWdlc3QYCSABKAkSFAoMb3V0cHV0X2J5dGVzGAogASgNEhcKD21hbmlmZXN0X2RpZ2VzdBgLIAEoCRIuCgdzYW5kYm94GAwgASgOMh0ucmVldmUuZGV2aWNlLnYxLlNhbmRib3hMZXZlbBIuCgpzdGFydF90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKdGltZW91dF9tcxgPIAEoDSrCAQoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASFQoRT1VUQ09NRV9TVUNDRUVERUQQARISCg5PVVRDT01FX0ZBSUxFRBACEhUKEU9VVENPTUVfVElNRURfT1VUEAMSFQoRT1VUQ09NRV9DQU5DRUxMRUQQBBITCg9PVVRDT01FX1JFRlVTRUQQBRIXChNPVVRDT01FX0lOVEVSUlVQVEVEEAYSFwoTT1VUQ09NRV9OT1RfU1RBUlRFRBAHYgZwcm90bzM", [file_google_protobuf_timestamp, file_reeve_common_v1_error, file_reeve_device_v1_device]);
 
 /**
  * A device's signed statement of what it did with one call. Carried as reeve.common.v1.Signed.
@@ -123,6 +123,13 @@ export type Receipt = Message<"reeve.device.v1.Receipt"> & {
    * @generated from field: google.protobuf.Timestamp end_time = 14;
    */
   endTime?: Timestamp | undefined;
+
+  /**
+   * The longest that it was let run, in milliseconds. 0 where nothing ran, or where the device died meanwhile. System managed.
+   *
+   * @generated from field: uint32 timeout_ms = 15;
+   */
+  timeoutMs: number;
 };
 
 /**

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/policy/v1/grant.proto.
  */
 export const file_reeve_policy_v1_grant: GenFile = /*@__PURE__*/
-  fileDesc("ChtyZWV2ZS9wb2xpY3kvdjEvZ3JhbnQucHJvdG8SD3JlZXZlLnBvbGljeS52MSLnAgoFR3JhbnQSDwoHdmVyc2lvbhgBIAEoDRIOCgZpc3N1ZXIYAiABKAkSEQoJZGV2aWNlX2lkGAMgASgJEg8KB2NhbGxfaWQYBCABKAkSDAoEdG9vbBgFIAEoCRIVCg1zY2hlbWFfZGlnZXN0GAYgASgJEhMKC2FyZ3NfZGlnZXN0GAcgASgJEhcKD21hbmlmZXN0X2RpZ2VzdBgIIAEoCRIUCgxwcmluY2lwYWxfaWQYCSABKAkSEwoLYXBwcm92YWxfaWQYCiABKAkSFAoMYXBwcm92ZXJfaWRzGAsgAygJEi4KCm5vdF9iZWZvcmUYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghncmFudF9pZBgOIAEoCRISCgp0aW1lb3V0X21zGA8gASgNYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("ChtyZWV2ZS9wb2xpY3kvdjEvZ3JhbnQucHJvdG8SD3JlZXZlLnBvbGljeS52MSKQAwoFR3JhbnQSDwoHdmVyc2lvbhgBIAEoDRIOCgZpc3N1ZXIYAiABKAkSEQoJZGV2aWNlX2lkGAMgASgJEg8KB2NhbGxfaWQYBCABKAkSDAoEdG9vbBgFIAEoCRIVCg1zY2hlbWFfZGlnZXN0GAYgASgJEhMKC2FyZ3NfZGlnZXN0GAcgASgJEhcKD21hbmlmZXN0X2RpZ2VzdBgIIAEoCRIUCgxwcmluY2lwYWxfaWQYCSABKAkSEwoLYXBwcm92YWxfaWQYCiABKAkSFAoMYXBwcm92ZXJfaWRzGAsgAygJEi4KCm5vdF9iZWZvcmUYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghncmFudF9pZBgOIAEoCRISCgp0aW1lb3V0X21zGA8gASgNEhIKCm1heF9ydW5fbXMYECABKA0SEwoLaXNfb3BlcmF0b3IYESABKAhiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * A signed, single-use, expiring permission for one call: one device, one tool, one set of arguments. Carried as
@@ -127,6 +127,21 @@ export type Grant = Message<"reeve.policy.v1.Grant"> & {
    * @generated from field: uint32 timeout_ms = 15;
    */
   timeoutMs: number;
+
+  /**
+   * The longest that policy's rules let it run without a person's approval, in milliseconds; timeout_ms is no longer than
+   * that. 0: they set no such limit, or a person approved it. System managed.
+   *
+   * @generated from field: uint32 max_run_ms = 16;
+   */
+  maxRunMs: number;
+
+  /**
+   * An operator called, and not a model with an operator's rights: a device keeps places for such calls. System managed.
+   *
+   * @generated from field: bool is_operator = 17;
+   */
+  isOperator: boolean;
 };
 
 /**
