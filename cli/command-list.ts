@@ -94,6 +94,11 @@ export const commandList: readonly CommandEntry[] = [
     load: async () => (await import("./commands/tokens.ts")).registerTokens,
   },
   {
+    name: "operator",
+    summary: "keep the operator's token of this machine under a passphrase",
+    load: async () => (await import("./commands/operator.ts")).registerOperator,
+  },
+  {
     name: "certs",
     summary: "make and show the certificates of the control plane",
     load: async () => (await import("./commands/certs.ts")).registerCerts,

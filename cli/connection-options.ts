@@ -39,6 +39,11 @@ export function withConnection(command: Command): Command {
     .addOption(new Option("--ca-file <file>", connectionHelp["ca-file"]));
 }
 
+/** Runs something with a session of an operator, which is closed after it; see Session.operator. */
+export function withOperator<T>(world: World, flags: TargetFlags, run: (operator: Session) => Promise<T>): Promise<T> {
+  return withSession(world, flags, async ({ operator }) => run(await operator.open()));
+}
+
 /** Runs something with a session, which is closed after it. */
 export async function withSession<T>(
   world: World,

@@ -12,7 +12,7 @@ export interface Profile {
   registry: string;
   /** Policy's address. */
   policy: string;
-  /** The caller's bearer token. */
+  /** The bearer token of this machine's commands: it looks and calls under an agent's rules, and approves nothing. */
   token: string;
   /** The folder with the services' state, where the control plane runs on this machine. */
   stateDir: string;
@@ -52,6 +52,22 @@ export async function readProfile(folder: string): Promise<Profile | undefined> 
 /** Writes a profile, mode 0600, whole or not at all. Makes the folder, mode 0700. */
 export function writeProfile(folder: string, profile: Profile): Promise<void> {
   return writePrivateFile(profilePath(folder), textOf(profile));
+}
+
+/** The file of a data folder with the token that `reeve chat` calls with: an agent's. */
+export function chatTokenPath(folder: string): string {
+  return join(folder, "chat.token");
+}
+
+/** The token of `reeve chat`; undefined where there is none. Throws a UsageError for a file that is open to others. */
+export async function readChatToken(folder: string): Promise<string | undefined> {
+  const bytes = await readOwnFile(chatTokenPath(folder));
+  return bytes === undefined ? undefined : Buffer.from(bytes).toString("utf8").trim();
+}
+
+/** Keeps the token of `reeve chat`, mode 0600. */
+export function writeChatToken(folder: string, token: string): Promise<void> {
+  return writePrivateFile(chatTokenPath(folder), `${token}\n`);
 }
 
 function textOf({ registry, policy, token, stateDir, caFile }: Profile): string {

@@ -11,6 +11,8 @@ import { readCaFile } from "./ca-file.ts";
 import { UsageError } from "./errors/usage-error.ts";
 import { currentLogin } from "./login/current-token.ts";
 import { readLogin } from "./login/login-file.ts";
+import { type OperatorAccess, operatorByPresence, operatorItself } from "./operator/access.ts";
+import { passphrasePresence } from "./operator/passphrase.ts";
 import { dataDir, readProfile } from "./profile.ts";
 import { needsLogin, resolveTarget, type Target, type TargetFlags } from "./target.ts";
 import type { World } from "./world.ts";
@@ -26,16 +28,29 @@ export interface Session {
   readonly keys: Client<typeof KeyService>;
   /** False where nobody said where policy is: then its clients throw a UsageError. */
   readonly hasPolicy: boolean;
+  /** How to act as an operator on the same control plane. */
+  readonly operator: OperatorAccess;
   /** The local state folder, where the control plane is this machine's own. */
   readonly stateDir: string | undefined;
   close(): void;
 }
 
-/** Finds out where to go and makes the clients; nothing is dialled yet. Warnings go to standard error. */
+/**
+ * Finds out where to go and makes the clients; nothing is dialled yet. Warnings go to standard error. The profile's token
+ * is no operator's: then a person has to prove to be there before something is done as an operator.
+ */
 export async function openSession(world: World, flags: TargetFlags): Promise<Session> {
   const target = await findTarget(world, flags);
   for (const warning of target.warnings) world.stderr.write(`reeve: ${warning}\n`);
-  return sessionAt(target);
+  const session = sessionAt(target);
+  if (target.origin !== "profile") return session;
+  const presence = passphrasePresence(world, dataDir(world.env));
+  const operator = operatorByPresence(presence, (token) => sessionAt({ ...target, token }));
+  const close = () => {
+    operator.close();
+    session.close();
+  };
+  return { ...session, operator, close };
 }
 
 /**
@@ -63,19 +78,21 @@ export function sessionAt({ registry, policy, token, stateDir, caFile }: Target)
     return baseUrl === undefined ? undefined : createServiceTransport({ baseUrl, token, ca });
   });
   const [first, second] = transports;
-  return {
+  const session: Session = {
     ...sessionOver({ registry: first ?? nowhere, policy: second }),
+    operator: operatorItself(() => session),
     stateDir,
     close() {
       for (const transport of transports) transport?.close();
     },
   };
+  return session;
 }
 
 /** Clients over transports of the caller's own, such as in-memory ones. */
 export function sessionOver(transports: { registry: Transport; policy: Transport | undefined }): Session {
   const { registry, policy = nowhere } = transports;
-  return {
+  const session: Session = {
     registry: createClient(RegistryService, registry),
     fanOut: createClient(FanOutService, registry),
     enrolment: createClient(EnrolmentService, registry),
@@ -84,9 +101,11 @@ export function sessionOver(transports: { registry: Transport; policy: Transport
     audit: createClient(AuditService, policy),
     keys: createClient(KeyService, policy),
     hasPolicy: transports.policy !== undefined,
+    operator: operatorItself(() => session),
     stateDir: undefined,
     close: () => undefined,
   };
+  return session;
 }
 
 const nowhere: Transport = { unary: refuse, stream: refuse };

@@ -16,7 +16,7 @@ function refusalOf(run: () => unknown): UsageError {
 
 describe("where a command goes", () => {
   it("is the profile's control plane where nothing else is said", () => {
-    expect(resolveTarget({}, {}, profile)).toEqual({ ...profile, warnings: [] });
+    expect(resolveTarget({}, {}, profile)).toEqual({ ...profile, origin: "profile", warnings: [] });
   });
 
   it("is what the environment says, and a flag before that", () => {

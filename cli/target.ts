@@ -24,6 +24,8 @@ export interface Target {
   caFile: string | undefined;
   /** The state folder, where the target is the control plane that the profile is about. */
   stateDir: string | undefined;
+  /** Where the token is from: a flag or the environment, the login, or the profile, whose token is no operator's. */
+  origin: "given" | "login" | "profile";
   /** Worth telling the person who asked. */
   warnings: readonly string[];
 }
@@ -64,6 +66,7 @@ export function resolveTarget(
     policy,
     token,
     caFile: flags.caFile || env.REEVE_CA_FILE || (home ? profile.caFile : undefined),
+    origin: own ? "given" : isFor ? "login" : "profile",
     stateDir: inside && profile.stateDir !== "" ? profile.stateDir : undefined,
     warnings: [...(flags.token ? [TOKEN_IN_SIGHT] : []), ...[registry, policy].flatMap(inClear)],
   };

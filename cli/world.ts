@@ -23,6 +23,8 @@ export interface World {
   now(): number;
   /** Runs something on SIGINT and SIGTERM in place of the default, which ends the process. The result takes it away. */
   onInterrupt(handler: () => void): () => void;
+  /** Does what Ctrl-C does, where a question has taken the terminal's keys for itself. */
+  interrupt(): void;
   /** The code that the process ends with, where nothing is thrown. Default 0. */
   setExitCode(code: number): void;
   /** Ends the process at once. */
@@ -49,6 +51,7 @@ export function processWorld(): World {
         process.off("SIGTERM", handler);
       };
     },
+    interrupt: () => void process.kill(process.pid, "SIGINT"),
     setExitCode(code) {
       process.exitCode = code;
     },

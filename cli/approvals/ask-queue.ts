@@ -1,12 +1,12 @@
 import { visibleLine } from "../print/escape.ts";
 import type { Session } from "../session.ts";
 import type { World } from "../world.ts";
-import { type Answer, askForApproval } from "./ask.ts";
+import { type Answer, askForApproval, type TakeBack } from "./ask.ts";
 
 /** Questions about held calls, asked one after the other: a terminal has room for one. */
 export interface AskQueue {
   /** Asks when it is this one's turn. Does nothing for one that waits already. */
-  ask(approvalId: string): Promise<Answer>;
+  ask(approvalId: string, takeBack?: TakeBack): Promise<Answer>;
   /** Takes a question back: somebody else has answered, or the call has gone on. */
   withdraw(approvalId: string): void;
 }
@@ -15,21 +15,21 @@ export interface AskQueue {
 export function createAskQueue(session: Session, world: World): AskQueue {
   const open = new Map<string, AbortController>();
   let last: Promise<unknown> = Promise.resolve();
-  const askNow = async (approvalId: string, moot: AbortSignal): Promise<Answer> => {
+  const askNow = async (approvalId: string, moot: AbortSignal, takeBack?: TakeBack): Promise<Answer> => {
     if (moot.aborted) return "undecided";
     try {
-      return await askForApproval({ session, world, approvalId, signal: moot });
+      return await askForApproval({ session, world, approvalId, signal: moot, takeBack });
     } catch (error: unknown) {
       world.stderr.write(`reeve: ${visibleLine(error instanceof Error ? error.message : String(error))}\n`);
       return "undecided";
     }
   };
   return {
-    ask(approvalId) {
+    ask(approvalId, takeBack) {
       if (open.has(approvalId)) return Promise.resolve("undecided");
       const moot = new AbortController();
       open.set(approvalId, moot);
-      const asked = last.then(() => askNow(approvalId, moot.signal));
+      const asked = last.then(() => askNow(approvalId, moot.signal, takeBack));
       last = asked;
       return asked;
     },

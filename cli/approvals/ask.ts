@@ -19,7 +19,15 @@ export interface AskOptions {
   comment?: string;
   /** Ends the question when it has become moot. */
   signal?: AbortSignal;
+  /**
+   * How the caller itself takes back what it asked for. With it a no needs no operator, so that it is never harder to say
+   * than a yes. Default: a no is an operator's.
+   */
+  takeBack?: TakeBack | undefined;
 }
+
+/** Takes back a call that waits for a human. */
+export type TakeBack = () => Promise<unknown>;
 
 /** What came of asking. "undecided": nobody answered, or this caller may not decide. */
 export type Answer = "approved" | "denied" | "undecided";
@@ -30,7 +38,8 @@ export type Answer = "approved" | "denied" | "undecided";
  *
  * Throws what reading the approval throws, such as ROLE_REQUIRED.
  */
-export async function askForApproval({ session, world, approvalId, comment, signal }: AskOptions): Promise<Answer> {
+export async function askForApproval(options: AskOptions): Promise<Answer> {
+  const { session, world, approvalId, comment, signal, takeBack } = options;
   const approval = await readApproval(session, approvalId);
   const style = styleFor(world, world.stderr);
   const say = (text: string) => world.stderr.write(`${text}\n`);
@@ -45,7 +54,7 @@ export async function askForApproval({ session, world, approvalId, comment, sign
       say(renderDetails(approval, style, whole));
     } else if (answer === "undecided") return answer;
     else if (answer === "approved" && approval.spec?.isCut && whole === undefined) say(READ_FIRST);
-    else return settle({ session, approval, whole, comment, say }, answer);
+    else return settle({ session, approval, whole, comment, say, takeBack }, answer);
   }
 }
 
@@ -62,12 +71,14 @@ function meaningOf(line: string | undefined): Answer | "details" {
 interface Question extends Shown {
   session: Session;
   say(text: string): void;
+  takeBack: TakeBack | undefined;
 }
 
 async function settle(question: Question, answer: "approved" | "denied"): Promise<Answer> {
-  const { session, approval, say } = question;
+  const { session, approval, say, takeBack } = question;
   try {
     if (answer === "approved") await approve(session, question);
+    else if (takeBack !== undefined && !session.operator.isOpen) await takeBack();
     else await deny(session, approval.id, question.comment);
     return answer;
   } catch (error: unknown) {

@@ -29,12 +29,13 @@ export interface Shown {
 }
 
 /**
- * Says yes to what was shown: the digests of the card and of the whole go along, and policy refuses others. Throws
+ * Says yes to what was shown, as an operator: the digests of the card and of the whole go along, and policy refuses others. Throws
  * INVALID_INPUT where the card is cut and the whole was not shown, APPROVAL_DECIDED, APPROVAL_EXPIRED and FOUR_EYES.
  */
 export async function approve(session: Session, { approval: shown, whole, comment = "" }: Shown): Promise<Approval> {
   const cardDigest = shown.spec?.cardDigest ?? "";
-  const { approval } = await session.approvals.approve({
+  const { approvals } = await session.operator.open();
+  const { approval } = await approvals.approve({
     approvalId: shown.id,
     cardDigest,
     wholeDigest: whole?.digest ?? "",
@@ -44,9 +45,10 @@ export async function approve(session: Session, { approval: shown, whole, commen
   return approval ?? shown;
 }
 
-/** Says no. Throws APPROVAL_DECIDED and APPROVAL_EXPIRED. */
+/** Says no, as an operator. Throws APPROVAL_DECIDED and APPROVAL_EXPIRED. */
 export async function deny(session: Session, approvalId: string, comment = ""): Promise<Approval | undefined> {
-  const { approval } = await session.approvals.deny({ approvalId, comment, channel: CHANNEL });
+  const { approvals } = await session.operator.open();
+  const { approval } = await approvals.deny({ approvalId, comment, channel: CHANNEL });
   return approval;
 }
 

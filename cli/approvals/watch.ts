@@ -17,7 +17,8 @@ import { isPending } from "./decide.ts";
  * is taken back.
  */
 export async function watchApprovals(session: Session, json: boolean, world: World): Promise<void> {
-  const asking = canAsk(world) && !json ? createAskQueue(session, world) : undefined;
+  const mayAsk = canAsk(world) && !json && (await session.operator.isPossible());
+  const asking = mayAsk ? createAskQueue(session, world) : undefined;
   const style = styleFor(world, world.stdout);
   for await (const { approval } of session.approvals.watchApprovals({})) {
     if (approval === undefined) continue;

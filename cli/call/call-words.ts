@@ -11,6 +11,8 @@ export interface CallWords {
   /** Undefined too where the call goes to many devices. */
   device: string | undefined;
   tool: string | undefined;
+  /** Call with an operator's rights: what policy allows operators runs without being held. */
+  asOperator: boolean;
   /** The words that are for the tool. */
   toolWords: readonly string[];
   /** The whole input: JSON text, "-" for standard input, or "@file". */
@@ -46,6 +48,10 @@ export const callHelp: readonly HelpEntry[] = [
     term: "--queue DURATION",
     text: "keep the call for so long when its device is away, such as 1h: it is delivered when the device is back, after policy was asked again. At most 7d",
   },
+  {
+    term: "--as-operator",
+    text: "call with an operator's rights, after the passphrase: policy then holds less",
+  },
   ...fanOutHelp,
   ...connectionWords.map((word) => ({
     term: `--${word} ${connectionValues[word]}`,
@@ -55,7 +61,7 @@ export const callHelp: readonly HelpEntry[] = [
 ];
 
 const VALUED = ["output", "wait", "call-id", "purpose", ...connectionWords];
-const SWITCHES = ["help", "no-wait"];
+const SWITCHES = ["help", "no-wait", "as-operator"];
 const LETTERS: Readonly<Record<string, string>> = { "-o": "output", "-h": "help" };
 
 /** The options of `reeve call` alone: pass them to `readCallWords`. */
@@ -136,6 +142,7 @@ function assemble(
   return {
     device: device === "" ? undefined : device,
     tool,
+    asOperator: given.has("as-operator"),
     toolWords,
     target,
     output,

@@ -1,6 +1,7 @@
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
-import { askForApproval } from "../approvals/ask.ts";
+import { askForApproval, type TakeBack } from "../approvals/ask.ts";
+import { UsageError } from "../errors/usage-error.ts";
 import { canAsk } from "../print/prompt.ts";
 import type { Session } from "../session.ts";
 import type { World } from "../world.ts";
@@ -18,21 +19,25 @@ export interface HeldOptions {
   world: World;
   /** Ends the question when the call has gone on. */
   signal: AbortSignal;
+  /** How the call is taken back; see AskOptions. */
+  takeBack?: TakeBack;
 }
 
 /**
  * Asks the person at the terminal about a call of their own that is held, where there is a terminal and the person may
  * decide; otherwise says how it can be approved.
  */
-export async function helpHeldCall(held: HeldCall, { session, world, signal }: HeldOptions): Promise<void> {
+export async function helpHeldCall(held: HeldCall, options: HeldOptions): Promise<void> {
+  const { session, world, signal, takeBack } = options;
   const say = (text: string) => world.stderr.write(`reeve: ${text}\n`);
-  if (!canAsk(world) || !session.hasPolicy) return void say(heldText(held));
+  if (!canAsk(world) || !session.hasPolicy || !(await session.operator.isPossible())) return void say(heldText(held));
   try {
-    const answer = await askForApproval({ session, world, approvalId: held.approvalId, signal });
+    const answer = await askForApproval({ session, world, approvalId: held.approvalId, signal, takeBack });
     if (answer === "undecided" && !signal.aborted) say(heldText(held));
   } catch (error: unknown) {
     if (signal.aborted) return;
     if (reasonOf(error) === ErrorReason.FOUR_EYES) say("somebody else than you must decide about this call");
+    if (error instanceof UsageError) say(error.message);
     say(heldText(held));
   }
 }

@@ -1,21 +1,26 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { ScriptedTurn } from "../../services/agent/scripted-model/script.ts";
 import { type ScriptedModel, startScriptedModel } from "../../services/agent/scripted-model/server.ts";
+import { writeSealedOperator } from "../operator/sealed-file.ts";
+import { readProfile } from "../profile.ts";
 import { runCli } from "../run-cli.ts";
 import { createFakeWorld, runInFake } from "../testing/fake-world.ts";
 import { startTestStack, type TestStack } from "../testing/test-stack.ts";
 
 let stack: TestStack;
 let model: ScriptedModel | undefined;
+const PASSPHRASE = "four words are good";
+
 beforeAll(async () => {
   stack = await startTestStack();
+  await writeSealedOperator(stack.dataFolder, stack.operator.REEVE_TOKEN, PASSPHRASE);
 });
 afterAll(() => stack.close());
 afterEach(() => model?.close());
 
 async function envWith(turns: readonly ScriptedTurn[]): Promise<Record<string, string>> {
   model = await startScriptedModel({ turns });
-  return { ...stack.operator, NO_COLOR: "1", ANTHROPIC_API_KEY: "test", ANTHROPIC_BASE_URL: model.url };
+  return { ...stack.owner, NO_COLOR: "1", ANTHROPIC_API_KEY: "test", ANTHROPIC_BASE_URL: model.url };
 }
 
 const uname: ScriptedTurn = { text: "Let me look.", toolUses: [{ name: "exec", input: { argv: ["uname"] } }] };
@@ -67,9 +72,20 @@ describe("reeve chat", () => {
     const world = createFakeWorld({ env: await envWith([evaluate, { text: "Done." }]), terminal: true });
     const ended = runCli(["chat", "run it"], world);
     await world.typeAfter("Approve? [y/N/d(etails)] ", "y\n");
+    await world.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
     expect(await ended).toBe(0);
     expect(world.stderrText()).toContain('command: "echo held"');
     expect(world.stderrText()).toContain("shell.eval succeeded");
+    expect(world.stderrText()).not.toContain(PASSPHRASE);
+  });
+
+  it("takes a no without a passphrase: the model's call is cancelled", async () => {
+    const world = createFakeWorld({ env: await envWith([evaluate, { text: "Then not." }]), terminal: true });
+    const ended = runCli(["chat", "run it"], world);
+    await world.typeAfter("Approve? [y/N/d(etails)] ", "n\n");
+    expect(await ended).toBe(0);
+    expect(world.stderrText()).toContain("cancelled before it was started");
+    expect(world.stderrText()).not.toContain("passphrase");
   });
 
   it("says how to approve a held call where there is no terminal", async () => {
@@ -103,7 +119,52 @@ describe("reeve chat", () => {
   });
 
   it("needs a key", async () => {
-    const result = await runInFake(["chat", "hello"], { env: stack.operator });
+    const result = await runInFake(["chat", "hello"], { env: stack.owner });
     expect(result).toMatchObject({ code: 2, stderr: expect.stringContaining("ANTHROPIC_API_KEY is not set") });
+  });
+});
+
+describe("who the model is", () => {
+  const touch: ScriptedTurn = { toolUses: [{ name: "exec", input: { argv: ["touch", "x"] } }] };
+  const chat = async (env: Record<string, string>, ...words: string[]) =>
+    runInFake(["chat", "--wait", "50ms", ...words, "go"], {
+      env: { ...(await envWith([touch, { text: "." }])), ...env },
+    });
+
+  it("is an agent of its own, whose calls are held as any agent's", async () => {
+    const { code, stderr } = await chat({});
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/the model calls as chat \([0-9a-f]{12}\), an agent/);
+    expect(stderr).toContain("reeve approvals approve apr-");
+  });
+
+  it("is whose token is given", async () => {
+    expect((await chat({ REEVE_TOKEN: stack.agent.REEVE_TOKEN })).stderr).toContain("calls as agent (");
+    const both = { REEVE_AGENT_TOKEN: stack.agent.REEVE_TOKEN, REEVE_TOKEN: stack.operator.REEVE_TOKEN };
+    expect((await chat(both)).stderr).toContain("calls as agent (");
+  });
+
+  it.each(["REEVE_TOKEN", "REEVE_AGENT_TOKEN"])("is never an operator, whose token is in %s", async (name) => {
+    const { code, stderr } = await chat({ [name]: stack.operator.REEVE_TOKEN });
+    expect(code).toBe(2);
+    expect(stderr).toContain(`${name} is that of owner (operator)`);
+    expect(stderr).toContain("reeve tokens create --role agent");
+    expect(model?.requests).toEqual([]);
+  });
+
+  it("is never the person's own principal, which sees everybody's calls", async () => {
+    const token = (await readProfile(stack.dataFolder))?.token ?? "";
+    const { code, stderr } = await chat({ REEVE_TOKEN: token });
+    expect([code, stderr]).toEqual([2, expect.stringContaining("owner-cli (auditor, agent)")]);
+  });
+
+  it("is an operator where that is asked for, which is said loudly", async () => {
+    const { stderr } = await chat({ REEVE_TOKEN: stack.operator.REEVE_TOKEN }, "--as-operator");
+    expect(stderr).toContain("WARNING: the model calls as owner");
+    expect(stderr).toContain("exec succeeded");
+  });
+
+  it("is an operator only after the passphrase", async () => {
+    expect(await chat({}, "--as-operator")).toMatchObject({ code: 2, stderr: expect.stringContaining("no terminal") });
   });
 });

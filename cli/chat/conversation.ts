@@ -9,13 +9,13 @@ import { watchInterrupts } from "../call/interrupts.ts";
 import { heldText } from "../call/show-call.ts";
 import { canAsk } from "../print/prompt.ts";
 import { styleFor } from "../print/style.ts";
-import type { Session } from "../session.ts";
 import type { Output, World } from "../world.ts";
 import { createNarrator } from "./narrate.ts";
+import type { ChatSessions } from "./principal.ts";
 
 /** What a conversation rests on. */
 export interface ConversationOptions {
-  session: Session;
+  sessions: Pick<ChatSessions, "model" | "person">;
   world: World;
   model: Model;
   toolset: Toolset;
@@ -33,16 +33,16 @@ export interface Conversation {
 }
 
 /** Held calls are asked about on the terminal where there is one; elsewhere it is said how they can be approved. */
-export function createConversation(options: ConversationOptions): Conversation {
-  const { session, world, model, toolset, approvalWaitMs } = options;
+export async function createConversation(options: ConversationOptions): Promise<Conversation> {
+  const { sessions, world, model, toolset, approvalWaitMs } = options;
   const runId = `chat-${randomBytes(9).toString("hex")}`;
-  const toolbox = createRegistryToolbox({ client: session.registry, toolset, runId, approvalWaitMs });
+  const toolbox = createRegistryToolbox({ client: sessions.model.registry, toolset, runId, approvalWaitMs });
   const system = defaultSystemPrompt({ devices: toolset.devices.map((device) => device.name) });
   const onEvent = createNarrator({
     text: options.text,
     activity: world.stderr,
     style: styleFor(world, world.stderr),
-    ...approver(session, world),
+    ...(await approver(sessions, world)),
   });
   let messages: readonly Message[] = [];
   return {
@@ -69,14 +69,16 @@ export function createConversation(options: ConversationOptions): Conversation {
   };
 }
 
-function approver(session: Session, world: World) {
-  const queue = canAsk(world) && session.hasPolicy ? createAskQueue(session, world) : undefined;
+/** The person decides as somebody else than the model: a model that approves its own calls would be no gate. */
+async function approver({ model, person }: Pick<ChatSessions, "model" | "person">, world: World) {
+  const mayDecide = canAsk(world) && person?.hasPolicy && (await person.operator.isPossible());
+  const queue = mayDecide ? createAskQueue(person, world) : undefined;
   const approvals = new Map<string, string>();
   return {
     onHeld({ callId, approvalId }: { callId: string; approvalId: string }): void {
       approvals.set(callId, approvalId);
       if (queue === undefined) world.stderr.write(`  ${heldText({ id: callId, approvalId })}\n`);
-      else void queue.ask(approvalId);
+      else void queue.ask(approvalId, () => model.registry.cancelCall({ callId }));
     },
     onReleased(callId: string): void {
       queue?.withdraw(approvals.get(callId) ?? "");

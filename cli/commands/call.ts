@@ -11,7 +11,7 @@ import { recordedCall } from "../call/recorded-call.ts";
 import { runCall } from "../call/run-call.ts";
 import { showCall } from "../call/show-call.ts";
 import { callJson } from "../call/show-receipt.ts";
-import { withSession } from "../connection-options.ts";
+import { withOperator, withSession } from "../connection-options.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { runFanOut } from "../fan-out/run.ts";
 import { choosesMany, FAN_OUT_WORDS } from "../fan-out/words.ts";
@@ -44,7 +44,7 @@ async function call(argv: readonly string[], world: World): Promise<void> {
   const { device, tool } = words;
   const many = choosesMany(words.extra);
   if (many && tool !== undefined) {
-    return withSession(world, words.target, (session) =>
+    return (words.asOperator ? withOperator : withSession)(world, words.target, (session) =>
       runFanOut({ session, tool, words, waitMs: waitMsFor(words, session, world), world }),
     );
   }
@@ -52,7 +52,8 @@ async function call(argv: readonly string[], world: World): Promise<void> {
   refuseFanOutOptions(words);
   if (device === undefined || tool === undefined)
     throw new UsageError("DEVICE and TOOL are needed", [`usage: reeve call ${callUsage}`]);
-  await withSession(world, words.target, (session) => callTool(session, device, tool, words, world));
+  const run = words.asOperator ? withOperator : withSession;
+  await run(world, words.target, (session) => callTool(session, device, tool, words, world));
 }
 
 async function callTool(session: Session, device: string, name: string, words: CallWords, world: World): Promise<void> {
@@ -82,8 +83,11 @@ async function callTool(session: Session, device: string, name: string, words: C
         if (report.kind === "state") held.abort();
         if (report.kind !== "held") return;
         held = new AbortController();
+        const { callId } = report;
         const signal = AbortSignal.any([held.signal, interrupts.signal]);
-        asked.push(helpHeldCall({ id: report.callId, approvalId: report.approvalId }, { session, world, signal }));
+        const takeBack = () => session.registry.cancelCall({ callId });
+        const options = { session, world, signal, takeBack };
+        asked.push(helpHeldCall({ id: callId, approvalId: report.approvalId }, options));
       },
     });
     held.abort();

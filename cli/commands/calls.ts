@@ -1,5 +1,7 @@
 import { type Command, Option } from "commander";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Call, CallState, CallStateSchema } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { reasonOf } from "../../lib/fault/fault.ts";
 import { callsTable, describeCall } from "../call/describe-call.ts";
 import { exitCodeOfCall } from "../call/exit-code.ts";
 import { createLiveOutput } from "../call/live-output.ts";
@@ -78,8 +80,13 @@ async function watch(session: Session, callId: string, flags: OneFlags, world: W
   if (last !== undefined) world.setExitCode(exitCodeOfCall(last));
 }
 
-async function cancel({ registry }: Session, callId: string, flags: OneFlags, world: World): Promise<void> {
-  const { call } = await registry.cancelCall({ callId });
+async function cancel(session: Session, callId: string, flags: OneFlags, world: World): Promise<void> {
+  const { call } = await session.registry.cancelCall({ callId }).catch(async (error: unknown) => {
+    // Another's call: that takes an operator.
+    if (reasonOf(error) !== ErrorReason.ROLE_REQUIRED || session.operator.isOpen) throw error;
+    const { registry } = await session.operator.open();
+    return registry.cancelCall({ callId });
+  });
   if (call !== undefined) print(call, flags, world);
 }
 

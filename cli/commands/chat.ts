@@ -3,19 +3,18 @@ import { createAnthropicModel, DEFAULT_MODEL } from "../../services/agent/provid
 import type { Model } from "../../services/agent/providers/model.ts";
 import { loadToolset } from "../../services/agent/toolbox/toolset.ts";
 import { type Conversation, createConversation } from "../chat/conversation.ts";
+import { type ChatSessions, openChatSessions, type ChatFlags as PrincipalFlags } from "../chat/principal.ts";
 import { exitCodeOfRun, runJson, runProblem } from "../chat/result.ts";
-import { withConnection, withSession } from "../connection-options.ts";
+import { withConnection } from "../connection-options.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { parseDuration } from "../flags/duration.ts";
 import { parseCount, withJson } from "../list-options.ts";
 import { visibleLine } from "../print/escape.ts";
 import { jsonDocument } from "../print/json.ts";
 import { askLine, canAsk } from "../print/prompt.ts";
-import type { Session } from "../session.ts";
-import type { TargetFlags } from "../target.ts";
 import type { World } from "../world.ts";
 
-interface ChatFlags extends TargetFlags {
+interface ChatFlags extends PrincipalFlags {
   device: string[];
   tools?: string;
   model?: string;
@@ -37,28 +36,47 @@ export function registerChat(program: Command, world: World): void {
       program.command("chat").argument("[prompt...]", "ask this once; left out: a conversation, or standard input"),
     ),
   )
-    .description("Let a model use the tools. Needs ANTHROPIC_API_KEY; ANTHROPIC_BASE_URL is honoured.")
+    .description(
+      "Let a model use the tools, as an agent. Needs ANTHROPIC_API_KEY; ANTHROPIC_BASE_URL is honoured.\n" +
+        "The agent's token: --token, REEVE_AGENT_TOKEN, REEVE_TOKEN, or the one that `reeve up` keeps for chat.",
+    )
     .option("-d, --device <name>", "a device it may use; may be repeated. Default: all that are online", collect, [])
     .option("--tools <names>", "the tools it may use, comma-separated. Default: all")
     .option("--model <name>", `the model. Default ${DEFAULT_MODEL}`)
     .option("--max-turns <n>", "the most turns it may take for one prompt. Default 25", parseCount)
     .option("--wait <duration>", "how long a held call is waited for. Default 60s, at a terminal 1h")
-    .action((words: string[], flags: ChatFlags) =>
-      withSession(world, flags, (session) => chat(session, words, flags, world)),
-    );
+    .option("--as-operator", "give the model an operator's rights. What would wait for a person then runs at once")
+    .action((words: string[], flags: ChatFlags) => start(words, flags, world));
 }
 
 function collect(value: string, all: string[]): string[] {
   return [...all, value];
 }
 
-async function chat(session: Session, words: readonly string[], flags: ChatFlags, world: World): Promise<void> {
+async function start(words: readonly string[], flags: ChatFlags, world: World): Promise<void> {
   const model = modelOf(flags, world);
+  const sessions = await openChatSessions(world, flags);
+  try {
+    await chat({ model, sessions, words, flags, world });
+  } finally {
+    sessions.close();
+  }
+}
+
+interface Chat {
+  model: Model;
+  sessions: ChatSessions;
+  words: readonly string[];
+  flags: ChatFlags;
+  world: World;
+}
+
+async function chat({ model, sessions, words, flags, world }: Chat): Promise<void> {
   const toolsAllowed = (flags.tools ?? "").split(",").filter((name) => name !== "");
-  const toolset = await loadToolset(session.registry, { devices: flags.device, toolsAllowed });
+  const toolset = await loadToolset(sessions.model.registry, { devices: flags.device, toolsAllowed });
   for (const warning of toolset.warnings) world.stderr.write(`reeve: ${visibleLine(warning)}\n`);
-  const conversation = createConversation({
-    session,
+  const conversation = await createConversation({
+    sessions,
     world,
     model,
     toolset,

@@ -5,7 +5,7 @@ import {
   EnrolmentStateSchema,
   EnrolmentState as State,
 } from "../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
-import { withConnection, withSession } from "../connection-options.ts";
+import { withConnection, withOperator, withSession } from "../connection-options.ts";
 import { confirmDevice, listEnrolments } from "../device/confirm.ts";
 import { enrolmentTable } from "../device/enrolment-text.ts";
 import { UsageError } from "../errors/usage-error.ts";
@@ -53,7 +53,7 @@ export function registerDevice(program: Command, world: World): void {
     .option("--auto-confirm", "let in whatever machine shows the token, without a look at its fingerprint")
     .option("--replace", "it may take the place of a device of the same name")
     .action((name: string, flags: TokenFlags) =>
-      withSession(world, flags, (session) => createToken(session, name, flags, world)),
+      withOperator(world, flags, (session) => createToken(session, name, flags, world)),
     );
   const list = device.command("list", { isDefault: true }).alias("enrolments");
   withList(withConnection(list.description("List enrolments, newest first. The default.")))
@@ -68,7 +68,7 @@ export function registerDevice(program: Command, world: World): void {
   ) =>
     withJson(withConnection(device.command(name).argument(...(what.split("|") as [string, string])))).action(
       (id: string, flags: OneFlags) =>
-        withSession(world, flags, async (session) => show(await verb(session, id, flags), flags, world)),
+        withOperator(world, flags, async (session) => show(await verb(session, id, flags), flags, world)),
     );
   one("confirm", "<enrolment>|the enrolment's id, or the device's name", (session, id, { fingerprint }) =>
     confirmDevice(session, id, fingerprint, world),

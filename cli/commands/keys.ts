@@ -1,7 +1,7 @@
 import { Argument, type Command, Option } from "commander";
 import { KeyRole, KeySchema } from "../../gen/ts/reeve/policy/v1/key_service_pb.ts";
 import { AuthoritySchema } from "../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
-import { withConnection, withSession } from "../connection-options.ts";
+import { withConnection, withOperator, withSession } from "../connection-options.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { parseDuration } from "../flags/duration.ts";
 import { listAuthorities } from "../keys/authorities.ts";
@@ -46,7 +46,7 @@ export function registerKeys(program: Command, world: World): void {
     )
     .option("--overlap <time>", "how long the old key stays trusted, from 1s to 30d; not for ca. Default 24h")
     .action((role: string, flags: RotateFlags) =>
-      withSession(world, flags, (session) =>
+      withOperator(world, flags, (session) =>
         role === AUTHORITY ? rotateAuthority(session, flags, world) : rotate(session, role, flags, world),
       ),
     );

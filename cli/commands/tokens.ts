@@ -8,6 +8,7 @@ import { createTokenFile, type TokenFile } from "../../lib/auth/token-file.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { parseDuration } from "../flags/duration.ts";
 import { withJson } from "../list-options.ts";
+import { tokenFileForChange } from "../operator/token-file-guard.ts";
 import { jsonDocument } from "../print/json.ts";
 import { styleFor } from "../print/style.ts";
 import { table } from "../print/table.ts";
@@ -56,7 +57,8 @@ async function create(flags: CreateFlags, world: World): Promise<void> {
   const expires =
     flags.expires === undefined ? undefined : new Date(world.now() + parseDuration(flags.expires, "--expires"));
   const roles = flags.role.flatMap((name) => roleFromName(name) ?? []);
-  const { token, entry } = createTokenFile(path).issueToken({ name: flags.name, roles, ...(expires && { expires }) });
+  const tokens = await tokenFileForChange(world);
+  const { token, entry } = tokens.issueToken({ name: flags.name, roles, ...(expires && { expires }) });
   if (flags.json) return void world.stdout.write(jsonDocument({ token, ...publicEntry(entry) }));
   world.stdout.write(`${token}\n`);
   const until = entry.expires === undefined ? "" : `, until ${entry.expires}`;
@@ -80,8 +82,10 @@ function list(json: boolean, world: World): void {
   );
 }
 
-function revoke(id: string, world: World): void {
-  if (!tokenFile(world).revokeToken(id)) throw new UsageError(`there is no token ${JSON.stringify(id)}`);
+async function revoke(id: string, world: World): Promise<void> {
+  tokenFile(world); // says where there is no file
+  if (!(await tokenFileForChange(world)).revokeToken(id))
+    throw new UsageError(`there is no token ${JSON.stringify(id)}`);
   world.stderr.write(`reeve: ${id} is revoked\n`);
 }
 

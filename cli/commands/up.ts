@@ -6,9 +6,10 @@ import { runGuarded } from "../../lib/run/run-guarded.ts";
 import { defaultReadRoots } from "../../services/device-agent/roots/default-read-roots.ts";
 import { explainStart } from "../errors/port-in-use.ts";
 import { UsageError } from "../errors/usage-error.ts";
-import { dataDir, readProfile, writeProfile } from "../profile.ts";
+import { offerSeal } from "../operator/offer-seal.ts";
+import { dataDir, writeProfile } from "../profile.ts";
 import { gather } from "../repeatable.ts";
-import { type FirstTokens, issueFirstTokens, machineToken } from "../stack/first-tokens.ts";
+import { type MachineTokens, prepareMachineTokens } from "../stack/machine-tokens.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
 import type { World } from "../world.ts";
 
@@ -91,34 +92,56 @@ async function up(flags: UpFlags, world: World): Promise<Stack> {
     env: world.env,
     logger: createLogger({ service: "reeve", level: flags.logLevel as Level }),
   }).catch((error: unknown) => explainStart(error, flags.devices === undefined ? "--port" : "--port or --devices"));
-  const kept = (await readProfile(folder))?.token;
-  const issued = issueFirstTokens(stack.tokens);
-  const { token, isNew } = machineToken(stack.tokens, issued?.operator ?? kept);
-  await writeProfile(folder, { registry: stack.registryUrl, policy: stack.policyUrl, token, stateDir: folder });
+  const tokens = await prepareMachineTokens(stack.tokens, folder);
+  await writeProfile(folder, {
+    registry: stack.registryUrl,
+    policy: stack.policyUrl,
+    token: tokens.profile,
+    stateDir: folder,
+  });
   world.stdout.write(
     `registry      ${stack.registryUrl}\npolicy        ${stack.policyUrl}\ndevice agent  ${stack.deviceUrl}\n` +
       `${stack.attachUrl === undefined ? "" : `devices       ${stack.attachUrl}\n`}` +
       `reads         ${readRoots.join(", ") || NO_READING}\n` +
       `writes        ${flags.write.join(", ") || NO_WRITING}\n` +
-      `state         ${folder}\n${issued === undefined ? "" : tokenText(issued)}${isNew ? NEW_TOKEN : ""}\n` +
-      "Try, in another terminal:\n  reeve tools\n  reeve call this exec --argv uname --argv=-a\n  reeve approvals watch\n" +
-      "Ctrl-C ends it.\n",
+      `state         ${folder}\n${tokenText(tokens)}`,
   );
+  const shown = tokens.issued?.operator ?? tokens.former;
+  const offered = shown === undefined ? Promise.resolve() : offerSeal(world, folder, shown);
+  // Not waited for: everything runs by now, and a signal has to end it while the question is open.
+  void offered
+    .catch((error: unknown) => world.stderr.write(`reeve: the operator's token was not kept: ${String(error)}\n`))
+    .then(() => world.stdout.write(TRY));
   return stack;
 }
+
+const TRY =
+  "\nTry, in another terminal:\n  reeve tools\n  reeve call this exec --argv uname --argv=-a\n  reeve approvals watch\n" +
+  "Ctrl-C ends it.\n";
 
 const NO_READING = "nothing: --read FOLDER opens a folder (the home folder is not opened by itself)";
 const NO_WRITING = "nothing: --write FOLDER opens a folder";
 
 const NEW_TOKEN =
-  "\nThis machine's profile had no token that is let in, so its `reeve` has a new operator token, named owner.\n" +
+  "\nThis machine's profile had no token that is let in, so its `reeve` has a new one, named owner-cli.\n" +
   "The older ones are still good: see `reeve tokens list`.\n";
 
-function tokenText(issued: FirstTokens): string {
-  return (
-    "\nTokens, shown this once. Reeve keeps their hashes only; this machine's `reeve` uses the first by itself.\n" +
-    `  operator  ${issued.operator}\n  agent     ${issued.agent}\n`
-  );
+/** What is said of tokens: those that are shown now are kept as hashes, so nobody can show them again. */
+function tokenText({ issued, former, isNew }: MachineTokens): string {
+  if (issued !== undefined) {
+    return (
+      "\nTokens, shown this once: Reeve keeps only their hashes. The operator's approves held calls and administers; keep it.\n" +
+      `  operator  ${issued.operator}\n  agent     ${issued.agent}\n` +
+      "This machine's `reeve` has tokens of its own, which look and call, and approve nothing.\n"
+    );
+  }
+  if (former !== undefined) {
+    return (
+      "\nAn older version kept the operator's token in this machine's profile, where every program of yours can read it. It is\n" +
+      `shown this once, and kept there no longer.\n  operator  ${former}\n`
+    );
+  }
+  return isNew ? NEW_TOKEN : "";
 }
 
 function portsFrom(text: string): { registry: number; policy: number; device: number } {

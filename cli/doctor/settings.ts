@@ -31,6 +31,13 @@ export const commandEnvironment = {
     secret: true,
     doc: "The caller's token. Default: the profile's.",
   },
+  agentToken: {
+    name: "REEVE_AGENT_TOKEN",
+    type: "string",
+    optional: true,
+    secret: true,
+    doc: "The agent's token that `reeve chat` gives its model. Default: REEVE_TOKEN, else the one that `reeve up` keeps for chat.",
+  },
   tokensFile: {
     name: "REEVE_TOKENS_FILE",
     type: "path",

@@ -1,4 +1,5 @@
 import { createInterface } from "node:readline";
+import { Writable } from "node:stream";
 import type { World } from "../world.ts";
 
 /** True where a person can be asked: input and standard error are a terminal. */
@@ -32,5 +33,39 @@ export function askLine(
     signal?.addEventListener("abort", stop, { once: true });
     lines.once("line", end);
     lines.once("close", stop);
+  });
+}
+
+/**
+ * Asks for a secret on standard error: what is typed is not shown. Resolves with the line; undefined at the end of the
+ * input, when the signal is aborted, and on Ctrl-C, which is passed on to the command.
+ */
+export function askHidden(
+  world: Pick<World, "stdin" | "stderr" | "interrupt">,
+  question: string,
+  signal?: AbortSignal,
+): Promise<string | undefined> {
+  if (signal?.aborted) return Promise.resolve(undefined);
+  world.stderr.write(question);
+  // As a terminal's, so that the terminal stops its echo; what readline would show in its place goes nowhere.
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: world.stdin, output: nowhere, terminal: true, historySize: 0 });
+  return new Promise((resolve) => {
+    const end = (line: string | undefined) => {
+      signal?.removeEventListener("abort", stop);
+      lines.removeAllListeners("close");
+      lines.close();
+      world.stdin.pause();
+      world.stderr.write("\n");
+      resolve(line);
+    };
+    const stop = () => end(undefined);
+    signal?.addEventListener("abort", stop, { once: true });
+    lines.once("line", end);
+    lines.once("close", stop);
+    lines.once("SIGINT", () => {
+      stop();
+      world.interrupt();
+    });
   });
 }

@@ -1,10 +1,12 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { createTokenFile, type TokenFile } from "../../lib/auth/token-file.ts";
-import { issueFirstTokens, machineToken } from "./first-tokens.ts";
+import { chatTokenPath, readChatToken, writeProfile } from "../profile.ts";
+import { issueFirstTokens } from "./first-tokens.ts";
+import { prepareMachineTokens } from "./machine-tokens.ts";
 
 let folder: string;
 let tokens: TokenFile;
@@ -14,20 +16,44 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
+const rolesOf = (token = "") => tokens.authenticate(`Bearer ${token}`)?.roles;
+const keep = (token: string) => writeProfile(folder, { registry: "r", policy: "p", token, stateDir: folder });
+
 it("issues the first tokens once", () => {
   expect(issueFirstTokens(tokens)).toBeDefined();
   expect(issueFirstTokens(tokens)).toBeUndefined();
 });
 
-it("keeps the machine's token while it is let in", () => {
-  const { operator = "" } = issueFirstTokens(tokens) ?? {};
-  expect(machineToken(tokens, operator)).toEqual({ token: operator, isNew: false });
-  expect(tokens.listTokens()).toHaveLength(2);
+it("keeps no operator's token on the machine in the clear", async () => {
+  const { issued, profile, isNew } = await prepareMachineTokens(tokens, folder);
+  expect(rolesOf(issued?.operator)).toEqual([Role.OPERATOR]);
+  expect(rolesOf(profile)).toEqual([Role.AUDITOR, Role.AGENT]);
+  expect(rolesOf(await readChatToken(folder))).toEqual([Role.AGENT]);
+  expect((await stat(chatTokenPath(folder))).mode & 0o777).toBe(0o600);
+  expect(isNew).toBe(false);
 });
 
-it.each([undefined, "", "rv_aaaaaaaaaaaa_unknown"])("gives a machine that has only %j a new operator's", (kept) => {
+it("keeps the machine's tokens while they are let in", async () => {
+  const { profile } = await prepareMachineTokens(tokens, folder);
+  await keep(profile);
+  const chat = await readChatToken(folder);
+  expect(await prepareMachineTokens(tokens, folder)).toMatchObject({ issued: undefined, profile, isNew: false });
+  expect(await readChatToken(folder)).toBe(chat);
+  expect(tokens.listTokens()).toHaveLength(4);
+});
+
+it("takes an operator's token out of a profile, and gives it back to be shown", async () => {
+  const operator = issueFirstTokens(tokens)?.operator ?? "";
+  await keep(operator);
+  const { former, profile, isNew } = await prepareMachineTokens(tokens, folder);
+  expect([former, isNew]).toEqual([operator, false]);
+  expect(rolesOf(profile)).toEqual([Role.AUDITOR, Role.AGENT]);
+});
+
+it.each(["", "rv_aaaaaaaaaaaa_unknown"])("gives a machine that has only %j a new token", async (kept) => {
   issueFirstTokens(tokens);
-  const { token, isNew } = machineToken(tokens, kept);
-  expect(isNew).toBe(true);
-  expect(tokens.authenticate(`Bearer ${token}`)).toMatchObject({ name: "owner", roles: [Role.OPERATOR] });
+  await keep(kept);
+  const { profile, isNew, former } = await prepareMachineTokens(tokens, folder);
+  expect([isNew, former]).toEqual([true, undefined]);
+  expect(rolesOf(profile)).toEqual([Role.AUDITOR, Role.AGENT]);
 });

@@ -1,4 +1,5 @@
 import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { roleName } from "../../lib/auth/roles.ts";
 import type { TokenFile } from "../../lib/auth/token-file.ts";
 
 /** The tokens of a stack's first start. Each is shown once and kept as a hash. */
@@ -18,11 +19,31 @@ export function issueFirstTokens(tokens: TokenFile): FirstTokens | undefined {
   };
 }
 
+/** A token that this machine keeps in the clear, in a file that only its owner can read. */
+export interface KeptToken {
+  name: string;
+  roles: readonly Role[];
+}
+
 /**
- * The token that this machine's `reeve` calls with: the one of its profile where that is still let in, otherwise a new
- * operator's.
+ * What this machine's `reeve` calls with: it looks at everything, and calls under an agent's rules. It approves nothing and
+ * issues nothing, because every program that runs as the owner can read it.
  */
-export function machineToken(tokens: TokenFile, kept: string | undefined): { token: string; isNew: boolean } {
-  if (kept !== undefined && tokens.authenticate(`Bearer ${kept}`) !== undefined) return { token: kept, isNew: false };
-  return { token: tokens.issueToken({ name: "owner", roles: [Role.OPERATOR] }).token, isNew: true };
+export const OWNER_CLI: KeptToken = { name: "owner-cli", roles: [Role.AUDITOR, Role.AGENT] };
+
+/** What `reeve chat` calls with: an agent, and nothing else. */
+export const CHAT: KeptToken = { name: "chat", roles: [Role.AGENT] };
+
+/** A token of a kind: the kept one where it is let in and has exactly those roles, otherwise a new one. */
+export function keptOrNew(tokens: TokenFile, kept: string | undefined, kind: KeptToken): string {
+  const roles = kept === undefined ? undefined : tokens.authenticate(`Bearer ${kept}`)?.roles;
+  if (kept !== undefined && roles?.join() === kind.roles.join()) return kept;
+  return tokens.issueToken({ name: kind.name, roles: kind.roles }).token;
+}
+
+/** A token that is an operator's; undefined for any other. */
+export function operatorsOnly(tokens: TokenFile, token: string | undefined): string | undefined {
+  if (token === undefined) return undefined;
+  const found = tokens.authenticate(`Bearer ${token}`);
+  return found?.roles.some((role) => roleName(role) === "operator") ? token : undefined;
 }

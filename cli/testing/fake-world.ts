@@ -21,8 +21,6 @@ export interface FakeWorld extends World {
   typeAfter(prompt: string, text: string): Promise<void>;
   /** Resolves when an output holds the text. */
   shown(where: "stdout" | "stderr", text: string): Promise<void>;
-  /** Ctrl-C. */
-  interrupt(): void;
   /** The codes that `exitNow` was called with. */
   exits(): readonly number[];
 }

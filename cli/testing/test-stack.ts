@@ -4,15 +4,17 @@ import { join } from "node:path";
 import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { writeProfile } from "../profile.ts";
-import { issueFirstTokens } from "../stack/first-tokens.ts";
+import { prepareMachineTokens } from "../stack/machine-tokens.ts";
 import { startStack } from "../stack/stack.ts";
 
 /** A control plane and a device on loopback, in a folder of their own. */
 export interface TestStack {
   /** The environment of an operator at this machine: the profile has the rest. */
-  operator: Record<string, string>;
+  operator: { REEVE_DATA_DIR: string; REEVE_TOKEN: string };
+  /** The environment of the person whose machine it is: nothing is set, and the profile has all. */
+  owner: { REEVE_DATA_DIR: string };
   /** The environment of an agent. */
-  agent: Record<string, string>;
+  agent: { REEVE_DATA_DIR: string; REEVE_TOKEN: string };
   /** A folder that tools may read and write. */
   workFolder: string;
   /** The folder of tokens, keys and databases. */
@@ -38,16 +40,17 @@ export async function startTestStack(): Promise<TestStack> {
     env: process.env,
     logger: createLogger({ service: "test", level: "silent" }),
   });
-  const tokens = issueFirstTokens(stack.tokens);
+  const { issued: tokens, profile } = await prepareMachineTokens(stack.tokens, dataFolder);
   if (tokens === undefined) throw new Error("the folder is not new");
   await writeProfile(dataFolder, {
     registry: stack.registryUrl,
     policy: stack.policyUrl,
-    token: tokens.operator,
+    token: profile,
     stateDir: dataFolder,
   });
   return {
-    operator: { REEVE_DATA_DIR: dataFolder },
+    operator: { REEVE_DATA_DIR: dataFolder, REEVE_TOKEN: tokens.operator },
+    owner: { REEVE_DATA_DIR: dataFolder },
     agent: { REEVE_DATA_DIR: dataFolder, REEVE_TOKEN: tokens.agent },
     workFolder,
     dataFolder,

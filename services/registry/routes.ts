@@ -26,6 +26,10 @@ export function registryRoutes(calls: Calls, directory: Directory): ServiceImpl<
     getCall: async ({ callId }, context) => ({ call: (await calls.find(callId, principalOf(context))).call }),
     listCalls: (request, context) => listCalls(calls.store, directory, request, principalOf(context)),
     watchCall: ({ callId }, context) => watchCall(calls, callId, principalOf(context), context.signal),
+    whoAmI: (_request, context) => {
+      const { id, roles, name } = principalOf(context);
+      return { principalId: id, roles: [...roles], name };
+    },
     cancelCall: async ({ callId }, context) => ({ call: await cancelCall(calls, callId, principalOf(context)) }),
   };
 }

@@ -69,6 +69,7 @@ export const RPCS: Readonly<Record<string, Entry>> = {
   "reeve.registry.v1.RegistryService/GetCall": reads,
   "reeve.registry.v1.RegistryService/ListCalls": reads,
   "reeve.registry.v1.RegistryService/WatchCall": reads,
+  "reeve.registry.v1.RegistryService/WhoAmI": reads,
   "reeve.registry.v1.RegistryService/CancelCall": stops,
 };
 
@@ -130,6 +131,10 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   "keys list": reads,
   "keys rotate": administers,
   migrate: administers,
+  operator: { runsNone: "its subcommands do" },
+  "operator passphrase": administers,
+  "operator replace": administers,
+  "operator seal": administers,
   policy: serves,
   "policy check": reads,
   "policy explain": reads,

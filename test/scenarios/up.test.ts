@@ -21,6 +21,7 @@ beforeAll(async () => {
   await writeFile(join(home, "work", "notes.txt"), "in the folder of the start\n");
   await writeFile(join(home, "private.txt"), "in the home folder\n");
   up = await startUp();
+  operator = /operator +(rv_\S+)/.exec(up.text)?.[1] ?? "";
 });
 afterAll(async () => {
   await up.stop();
@@ -28,13 +29,18 @@ afterAll(async () => {
 });
 
 const reeve = (...args: string[]) => runReeve(args, { HOME: home });
+/** The token that the first start showed. */
+let operator: string;
+const asOperator = (...args: string[]) => runReeve(args, { HOME: home, REEVE_TOKEN: operator });
 
 describe("the first start", () => {
   test("shows an operator's and an agent's token once, and keeps neither where others can read", async () => {
     expect(up.text).toMatch(/operator +rv_\w{12}_\S{43}\n +agent +rv_\w{12}_\S{43}\n/);
     expect((await stat(state)).mode & 0o777).toBe(0o700);
-    for (const name of ["profile.json", "tokens.json"])
+    for (const name of ["profile.json", "tokens.json", "chat.token"]) {
       expect((await stat(join(state, name))).mode & 0o777).toBe(0o600);
+      expect(await readFile(join(state, name), "utf8")).not.toContain(operator);
+    }
   });
 
   test("lets this machine's `reeve` in by itself", async () => {
@@ -57,7 +63,8 @@ describe("the first start", () => {
       const own = await reeve("call", "this", "fs.read", "--path", path);
       expect([own.code, own.stdout]).toEqual([3, ""]);
     }
-    const write = await reeve("call", "this", "fs.write", "--path", join(home, "new.txt"), "--text", "x");
+    const path = join(home, "new.txt");
+    const write = await reeve("call", "this", "fs.write", "--path", path, "--text", "x", "--mode", "create");
     expect([write.code, write.stderr]).toEqual([3, expect.stringContaining("--write FOLDER")]);
   });
 
@@ -66,7 +73,9 @@ describe("the first start", () => {
     const argv = ["call", "this", "exec", "--no-wait", "--call-id", "up-held", "--argv", "touch", "--argv", "x"];
     const held = await runReeve(argv, { HOME: home, REEVE_TOKEN: token });
     const [, approvalId = ""] = /(apr-\w+)/.exec(held.stderr) ?? [];
-    expect((await reeve("approvals", "deny", approvalId)).code).toBe(0);
+    const unproven = await reeve("approvals", "deny", approvalId);
+    expect([unproven.code, unproven.stderr]).toEqual([2, expect.stringContaining("operator's token")]);
+    expect((await asOperator("approvals", "deny", approvalId)).code).toBe(0);
     expect((await reeve("calls", "show", "up-held")).stdout).toContain("rejected");
     const verified = await reeve("audit", "verify");
     expect([verified.code, verified.stdout]).toEqual([0, expect.stringContaining(join(state, "policy", "policy.db"))]);
@@ -167,14 +176,14 @@ test("a start without the profile says that it gives this machine a new token, a
   await up.stop();
   await rm(join(state, "profile.json"));
   up = await startUp();
-  expect(up.text).toContain("a new operator token, named owner");
+  expect(up.text).toContain("a new one, named owner-cli");
   expect(up.text).not.toContain("rv_");
   expect((await reeve("tools")).code).toBe(0);
 });
 
 /** Calls a shell's program, as the operator, in a process of its own. */
 function startCall(callId: string, program: string) {
-  const env = { ...nodeEnv(), HOME: home };
+  const env = { ...nodeEnv(), HOME: home, REEVE_TOKEN: operator };
   const args = ["call", "this", "exec", "--call-id", callId, "--", "sh", "-c", program];
   const child = spawn(process.execPath, [CLI, ...args], { env, stdio: ["ignore", "pipe", "ignore"] });
   let stdout = "";

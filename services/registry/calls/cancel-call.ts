@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
 import type { Call } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
-import type { Principal } from "../../../lib/auth/principal.ts";
+import { type Principal, requireRole } from "../../../lib/auth/principal.ts";
 import { brokenOff } from "./broken-off.ts";
 import type { Calls } from "./calls.ts";
 
@@ -8,11 +9,13 @@ import type { Calls } from "./calls.ts";
 const CANCEL_WAIT_MS = 5000;
 
 /**
- * Cancels a call and returns it when it has ended, or as it stands after 5 seconds. One that has ended stays as it is.
- * Rejects with INTERRUPTED where its life breaks off meanwhile.
+ * Cancels a call, its own or as an operator any, and returns it when it has ended, or as it stands after 5 seconds. One that has ended stays as it is.
+ * Rejects with ROLE_REQUIRED where it is another's, and with INTERRUPTED where its life breaks off meanwhile.
  */
 export async function cancelCall(calls: Calls, callId: string, principal: Principal): Promise<Call> {
   const found = await calls.find(callId, principal);
+  // Auditors see the calls of others, and change nothing about them, even where they may call tools themselves.
+  if (found.call.principalId !== principal.id) requireRole(principal, [Role.OPERATOR]);
   if (!("cancelled" in found)) return found.call;
   found.cancelled.abort();
   const waited = new AbortController();

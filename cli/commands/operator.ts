@@ -1,0 +1,97 @@
+import type { Command } from "commander";
+import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { createTokenFile, type TokenFile } from "../../lib/auth/token-file.ts";
+import { UsageError } from "../errors/usage-error.ts";
+import { askNewPassphrase, askToOpen } from "../operator/passphrase.ts";
+import {
+  readSealedOperator,
+  type SealedOperator,
+  sealedOperatorPath,
+  writeSealedOperator,
+} from "../operator/sealed-file.ts";
+import { askHidden, askLine, canAsk } from "../print/prompt.ts";
+import { dataDir, tokensPath } from "../profile.ts";
+import { operatorsOnly } from "../stack/first-tokens.ts";
+import type { World } from "../world.ts";
+
+/** Registers `reeve operator` with seal, passphrase and replace. */
+export function registerOperator(program: Command, world: World): void {
+  const operator = program
+    .command("operator")
+    .description("Keep the operator's token of this machine under a passphrase, which is asked for when you approve.");
+  operator
+    .command("seal")
+    .description("Keep an operator's token (REEVE_TOKEN, or asked for) under a new passphrase.")
+    .action(() => seal(world));
+  operator
+    .command("passphrase")
+    .description("Change the passphrase. The token stays.")
+    .action(() => changePassphrase(world));
+  operator
+    .command("replace")
+    .description(
+      "Make a new operator's token under a new passphrase, where the old one is lost; the one that was sealed is revoked.\n" +
+        "Whoever can write this machine's data folder can do this: it is the owner's way back in.",
+    )
+    .action(() => replace(world));
+}
+
+async function seal(world: World): Promise<void> {
+  requireTerminal(world);
+  const token = world.env.REEVE_TOKEN || (await askHidden(world, "The operator's token: "))?.trim();
+  if (operatorsOnly(tokenFile(world), token) === undefined) {
+    throw new UsageError("that is not an operator's token of this machine's control plane", [
+      "`reeve tokens list` shows which there are; `reeve operator replace` makes a new one",
+    ]);
+  }
+  await keep(world, token ?? "");
+}
+
+async function changePassphrase(world: World): Promise<void> {
+  requireTerminal(world);
+  const sealed = await readSealedOperator(dataDir(world.env));
+  if (sealed === undefined) throw new UsageError("there is no passphrase yet", ["`reeve operator seal` sets one"]);
+  await keep(world, await askToOpen(sealed, world));
+}
+
+async function replace(world: World): Promise<void> {
+  requireTerminal(world);
+  const folder = dataDir(world.env);
+  const tokens = tokenFile(world);
+  const old = await readSealedOperator(folder).catch(() => undefined);
+  const answer = await askLine(world, `${questionAbout(old)} [y/N] `);
+  if (!/^y(es)?$/i.test(answer?.trim() ?? "")) throw new UsageError("nothing was done");
+  const passphrase = await newPassphrase(world);
+  const { token, entry } = tokens.issueToken({ name: "owner", roles: [Role.OPERATOR] });
+  await writeSealedOperator(folder, token, passphrase);
+  const revoked = old !== undefined && tokens.revokeToken(old.tokenId);
+  world.stderr.write(
+    `reeve: ${entry.id} is the operator's token now, kept in ${sealedOperatorPath(folder)}` +
+      `${revoked ? `; ${old.tokenId} is revoked` : ""}\nreeve: \`reeve tokens list\` shows whether there are others to revoke\n`,
+  );
+}
+
+function questionAbout(old: SealedOperator | undefined): string {
+  const revoke = old === undefined ? "" : `, and revoke ${old.tokenId}`;
+  return `Make a new operator's token under a new passphrase${revoke}?`;
+}
+
+async function keep(world: World, token: string): Promise<void> {
+  const folder = dataDir(world.env);
+  await writeSealedOperator(folder, token, await newPassphrase(world));
+  world.stderr.write(`reeve: kept in ${sealedOperatorPath(folder)}\n`);
+}
+
+async function newPassphrase(world: World): Promise<string> {
+  const passphrase = await askNewPassphrase(world, "New passphrase: ");
+  if (passphrase === undefined) throw new UsageError("no passphrase was set: nothing was done");
+  return passphrase;
+}
+
+function tokenFile({ env }: World): TokenFile {
+  return createTokenFile(tokensPath(env));
+}
+
+function requireTerminal(world: World): void {
+  if (!canAsk(world)) throw new UsageError("a passphrase is typed at a terminal, and there is none");
+}

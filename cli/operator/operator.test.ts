@@ -1,0 +1,228 @@
+import { chmod, rm, stat, writeFile } from "node:fs/promises";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { createTokenFile } from "../../lib/auth/token-file.ts";
+import { eventually } from "../../test/helpers/eventually.ts";
+import { readProfile } from "../profile.ts";
+import { runCli } from "../run-cli.ts";
+import { createFakeWorld, type FakeWorld, runInFake } from "../testing/fake-world.ts";
+import { startTestStack, type TestStack } from "../testing/test-stack.ts";
+import { openSealedOperator, readSealedOperator, sealedOperatorPath, writeSealedOperator } from "./sealed-file.ts";
+
+const PASSPHRASE = "four words are good";
+const OTHER = "another four words again";
+
+let stack: TestStack;
+beforeAll(async () => {
+  stack = await startTestStack();
+});
+afterAll(() => stack.close());
+beforeEach(() => writeSealedOperator(stack.dataFolder, stack.operator.REEVE_TOKEN, PASSPHRASE));
+
+interface Running {
+  world: FakeWorld;
+  ended: Promise<number>;
+}
+
+function atTerminal(...words: string[]): Running {
+  const world = createFakeWorld({ env: { ...stack.owner, NO_COLOR: "1" }, terminal: true });
+  return { world, ended: runCli(words, world) };
+}
+
+const sealedToken = async (passphrase: string) => {
+  const sealed = await readSealedOperator(stack.dataFolder);
+  return sealed && openSealedOperator(sealed, passphrase);
+};
+
+/** Asks for a call that is held, and gives its approval. */
+async function hold(): Promise<string> {
+  const argv = ["call", "this", "exec", "--no-wait", "--argv", "touch", "--argv", "/tmp/reeve-never"];
+  const { stderr } = await runInFake(argv, { env: stack.owner });
+  return /(apr-\w+)/.exec(stderr)?.[1] ?? "";
+}
+
+const countOf = (text: string, world: FakeWorld) => world.stderrText().split(text).length - 1;
+
+/** Types one passphrase after the other, each when it is asked for. */
+async function typeEach(world: FakeWorld, passphrases: readonly string[]): Promise<void> {
+  for (const [at, passphrase] of passphrases.entries()) {
+    await eventually(() => expect(countOf("Operator's passphrase: ", world)).toBe(at + 1));
+    world.stdin.write(`${passphrase}\n`);
+  }
+}
+
+describe("the profile's token", () => {
+  it("looks at everything, and calls under an agent's rules", async () => {
+    const looks = [["tools"], ["devices"], ["calls"], ["approvals"], ["audit"], ["keys"], ["policy", "show"]];
+    for (const words of looks) {
+      const { code, stderr } = await runInFake(words, { env: stack.owner });
+      expect({ words, code, stderr }).toMatchObject({ words, code: 0 });
+    }
+    const uname = await runInFake(["call", "this", "exec", "--argv", "uname"], { env: stack.owner });
+    expect(uname.code).toBe(0);
+    expect(await hold()).toMatch(/^apr-/);
+  });
+
+  it("approves, denies, locks and issues nothing by itself", async () => {
+    const approval = await hold();
+    for (const words of [
+      ["approvals", "approve", "-y", approval],
+      ["approvals", "deny", approval],
+      ["device", "lock", "this"],
+      ["device", "join-token", "laptop"],
+      ["keys", "rotate", "grant"],
+      ["tokens", "create", "--role", "operator", "--name", "me"],
+      ["tokens", "revoke", "0123456789ab"],
+      ["call", "--as-operator", "this", "exec", "--argv", "id"],
+    ]) {
+      const { code, stderr } = await runInFake(words, { env: stack.owner });
+      expect({ words, code }).toEqual({ words, code: 2 });
+      expect(stderr).toContain("no terminal to ask for the passphrase on");
+      expect(stderr).toContain("REEVE_TOKEN");
+    }
+    const token = (await readProfile(stack.dataFolder))?.token ?? "";
+    const env = { ...stack.owner, REEVE_TOKEN: token };
+    const claimed = await runInFake(["approvals", "approve", "-y", approval], { env });
+    expect([claimed.code, claimed.stderr]).toEqual([3, expect.stringContaining("operator")]);
+  });
+
+  it("cancels its own calls, and no other's", async () => {
+    const argv = ["call", "this", "exec", "--no-wait", "--argv", "touch", "--argv", "x", "--call-id"];
+    await runInFake([...argv, "of-the-owner"], { env: stack.owner });
+    await runInFake([...argv, "of-the-agent"], { env: stack.agent });
+    expect((await runInFake(["calls", "cancel", "of-the-owner"], { env: stack.owner })).code).toBe(0);
+    const other = await runInFake(["calls", "cancel", "of-the-agent"], { env: stack.owner });
+    expect([other.code, other.stderr]).toEqual([2, expect.stringContaining("this needs an operator")]);
+  });
+});
+
+describe("the passphrase", () => {
+  it("approves a call that is held, right where it was asked for", async () => {
+    const { world, ended } = atTerminal("call", "this", "exec", "--argv", "printf", "--argv", "approved here");
+    await world.typeAfter("Approve? [y/N/d(etails)] ", "y\n");
+    await world.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
+    expect([await ended, world.stdoutText()]).toEqual([0, "approved here"]);
+    expect(world.stderrText()).not.toContain(PASSPHRASE);
+  });
+
+  it("is not needed to take one's own call back", async () => {
+    const { world, ended } = atTerminal("call", "this", "exec", "--argv", "touch", "--argv", "x");
+    await world.typeAfter("Approve? [y/N/d(etails)] ", "n\n");
+    expect(await ended).toBe(7);
+    expect(world.stderrText()).not.toContain("passphrase");
+  });
+
+  it("is asked for once, however many calls are decided", async () => {
+    const [one, two] = [await hold(), await hold()];
+    const { world } = atTerminal("approvals", "watch");
+    await world.typeAfter("Approve? ", "y\n");
+    await world.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
+    for (let asked = 2; ![one, two].every((id) => world.stdoutText().includes(`${id} approved`)); asked++) {
+      await eventually(() => expect(countOf("Approve? ", world)).toBeGreaterThanOrEqual(asked));
+      world.stdin.write("y\n");
+      await eventually(() => expect(world.stdoutText().split(" approved by ").length).toBeGreaterThan(asked));
+    }
+    expect(countOf("Operator's passphrase: ", world)).toBe(1);
+  });
+
+  it("can be mistyped twice", async () => {
+    const { world, ended } = atTerminal("approvals", "deny", await hold());
+    await typeEach(world, ["wrong", "wrong again", PASSPHRASE]);
+    expect(await ended).toBe(0);
+  });
+
+  it("opens nothing after three wrong ones", async () => {
+    const { world, ended } = atTerminal("approvals", "deny", await hold());
+    await typeEach(world, ["wrong", "wrong again", "wrong still"]);
+    expect(await ended).toBe(2);
+    expect(world.stderrText()).toContain("reeve operator replace");
+  });
+
+  it("lets one call be made as an operator", async () => {
+    const { world, ended } = atTerminal("call", "--as-operator", "this", "exec", "--argv", "printf", "--argv", "x");
+    await world.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
+    expect([await ended, world.stdoutText()]).toEqual([0, "x"]);
+  });
+});
+
+describe("reeve operator", () => {
+  it("seals a token, which stands in no file in the clear", async () => {
+    await rm(sealedOperatorPath(stack.dataFolder));
+    const { world, ended } = atTerminal("operator", "seal");
+    await world.typeAfter("The operator's token: ", `${stack.operator.REEVE_TOKEN}\n`);
+    await world.typeAfter("New passphrase: ", `${OTHER}\n`);
+    await world.typeAfter("Once more: ", `${OTHER}\n`);
+    expect(await ended).toBe(0);
+    expect(await sealedToken(OTHER)).toBe(stack.operator.REEVE_TOKEN);
+    expect((await stat(sealedOperatorPath(stack.dataFolder))).mode & 0o777).toBe(0o600);
+  });
+
+  it("seals nothing but an operator's token", async () => {
+    const { world, ended } = atTerminal("operator", "seal");
+    await world.typeAfter("The operator's token: ", `${stack.agent.REEVE_TOKEN}\n`);
+    expect(await ended).toBe(2);
+    expect(world.stderrText()).toContain("not an operator's token");
+  });
+
+  it("refuses a short passphrase, and two that differ", async () => {
+    const { world, ended } = atTerminal("operator", "passphrase");
+    await world.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
+    await world.typeAfter("New passphrase: ", "short\n");
+    await world.typeAfter("at least 12 characters", `${OTHER}\n`);
+    await world.typeAfter("Once more: ", "something else\n");
+    await world.typeAfter("not the same", "\n");
+    expect(await ended).toBe(2);
+    expect(await sealedToken(PASSPHRASE)).toBe(stack.operator.REEVE_TOKEN);
+  });
+
+  it("changes the passphrase, and keeps the token", async () => {
+    const { world, ended } = atTerminal("operator", "passphrase");
+    await world.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
+    await world.typeAfter("New passphrase: ", `${OTHER}\n`);
+    await world.typeAfter("Once more: ", `${OTHER}\n`);
+    expect(await ended).toBe(0);
+    expect(await sealedToken(OTHER)).toBe(stack.operator.REEVE_TOKEN);
+    expect(await sealedToken(PASSPHRASE)).toBeUndefined();
+  });
+
+  it("lets the owner in again who has lost passphrase and token, and the old token out", async () => {
+    const tokens = createTokenFile(`${stack.dataFolder}/tokens.json`);
+    const lost = tokens.issueToken({ name: "owner", roles: [Role.OPERATOR] }).token;
+    await writeSealedOperator(stack.dataFolder, lost, PASSPHRASE);
+    const { world, ended } = atTerminal("operator", "replace");
+    await world.typeAfter("[y/N] ", "y\n");
+    await world.typeAfter("New passphrase: ", `${OTHER}\n`);
+    await world.typeAfter("Once more: ", `${OTHER}\n`);
+    expect(await ended).toBe(0);
+    expect(tokens.authenticate(`Bearer ${await sealedToken(OTHER)}`)?.roles).toEqual([Role.OPERATOR]);
+    expect(tokens.listTokens().some(({ id }) => lost.includes(id))).toBe(false);
+  });
+
+  it("issues and revokes tokens by an operator's token or the passphrase", async () => {
+    const words = ["tokens", "create", "--role", "agent", "--name", "bot"];
+    expect((await runInFake(words, { env: stack.operator })).code).toBe(0);
+    expect((await runInFake(words, { env: stack.agent })).stderr).toContain("not an operator's token");
+    const { world, ended } = atTerminal(...words);
+    await world.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
+    expect(await ended).toBe(0);
+  });
+
+  it.each([
+    ["damaged", "{", 0o600, "is damaged"],
+    ["open to others", "{}", 0o644, "may be read by others"],
+  ])("opens no file that is %s", async (_, text, mode, problem) => {
+    const path = sealedOperatorPath(stack.dataFolder);
+    await writeFile(path, text);
+    await chmod(path, mode);
+    const { code, stderr } = await runInFake(["device", "lock", "this"], { env: stack.owner });
+    expect([code, stderr]).toEqual([2, expect.stringContaining(problem)]);
+    await rm(path);
+  });
+
+  it("says what to do where no token is known at all", async () => {
+    await rm(sealedOperatorPath(stack.dataFolder));
+    const { code, stderr } = await runInFake(["device", "lock", "this"], { env: stack.owner });
+    expect(code).toBe(2);
+    for (const way of ["REEVE_TOKEN", "reeve operator seal", "reeve operator replace"]) expect(stderr).toContain(way);
+  });
+});
