@@ -1,6 +1,8 @@
-import { create, createRegistry, type DescService } from "@bufbuild/protobuf";
+import { create, createRegistry, type DescMethod, type DescService } from "@bufbuild/protobuf";
 import { createValidator, type Validator } from "@bufbuild/protovalidate";
 import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
+import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { rememberAccess } from "./access.ts";
 import { createGate, type GateOptions } from "./gate.ts";
 import { outcomeInterceptor } from "./interceptors/outcome.ts";
 import { validateInterceptor } from "./interceptors/validate.ts";
@@ -13,6 +15,12 @@ export interface RpcOptions extends GateOptions {
   /** Aborted with the error that running handlers are to end with. */
   shutdownSignal: AbortSignal;
 }
+
+/**
+ * Those whose requests are refused where they say what this version does not know. Services and devices of a newer version
+ * talk to older ones while they are replaced, and make do with what those understand.
+ */
+const STRICT = new Set<Role>([Role.OPERATOR, Role.AGENT, Role.AUDITOR]);
 
 /** Routes and the options of the router that they must be registered with. */
 export interface PreparedRoutes {
@@ -32,13 +40,15 @@ export function prepareRoutes(routes: (router: ConnectRouter) => void, options: 
   // connect decodes the bytes of every JSON message, unary or streamed, in each protocol, with this decoder.
   const textDecoder = { decode: (bytes?: Uint8Array) => decodeStrictJson(bytes ?? new Uint8Array(), json) };
   const jsonOptions = { ignoreUnknownFields: false, textDecoder };
+  const accessOf = rememberAccess(options.access);
+  const isStrict = (method: DescMethod) => accessOf(method).roles.some((role) => STRICT.has(role));
   const router: ConnectRouterOptions = {
     // Messages are small or already compressed, and inside one host or cluster compression costs more than it saves.
     acceptCompression: [],
     readMaxBytes: limits.readMaxBytes,
     maxTimeoutMs: limits.maxTimeoutMs,
     requestGate: createGate(options),
-    interceptors: [outcomeInterceptor(observer), validateInterceptor(() => validator)],
+    interceptors: [outcomeInterceptor(observer), validateInterceptor(() => validator, isStrict)],
     jsonOptions,
     shutdownSignal,
   };

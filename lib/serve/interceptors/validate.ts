@@ -1,18 +1,31 @@
-import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import type { DescMessage, DescMethod, MessageShape } from "@bufbuild/protobuf";
 import type { Path } from "@bufbuild/protobuf/reflect";
 import type { Validator } from "@bufbuild/protovalidate";
 import type { Interceptor } from "@connectrpc/connect";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../fault/fault.ts";
+import { assertNothingStrange } from "../strange-fields.ts";
 
-/** Validates each request message by the rules of its schema (https://protovalidate.com), also each of a stream. */
-export function validateInterceptor(current: () => Validator): Interceptor {
+/**
+ * Validates each request message by the rules of its schema (https://protovalidate.com), also each of a stream.
+ *
+ * @param isStrict whether an RPC refuses what this version does not know. Default: none does.
+ */
+export function validateInterceptor(
+  current: () => Validator,
+  isStrict: (method: DescMethod) => boolean = () => false,
+): Interceptor {
   return (next) => (request) => {
     const validator = current();
-    if (request.stream) {
-      return next({ ...request, message: validateStream(validator, request.method.input, request.message) });
-    }
-    assertValid(validator, request.method.input, request.message);
+    const { input } = request.method;
+    const check = isStrict(request.method)
+      ? (message: MessageShape<typeof input>): void => {
+          assertNothingStrange(input, message);
+          assertValid(validator, input, message);
+        }
+      : (message: MessageShape<typeof input>): void => assertValid(validator, input, message);
+    if (request.stream) return next({ ...request, message: checkStream(request.message, check) });
+    check(request.message);
     return next(request);
   };
 }
@@ -68,16 +81,12 @@ export function joinPath(prefix: string, path: string): string {
   return path.startsWith("[") ? prefix + path : `${prefix}.${path}`;
 }
 
-function validateStream<Desc extends DescMessage>(
-  validator: Validator,
-  desc: Desc,
-  messages: AsyncIterable<MessageShape<Desc>>,
-): AsyncIterable<MessageShape<Desc>> {
+function checkStream<M>(messages: AsyncIterable<M>, assertGood: (message: M) => void): AsyncIterable<M> {
   return {
     [Symbol.asyncIterator]() {
       const it = messages[Symbol.asyncIterator]();
-      const check = (result: IteratorResult<MessageShape<Desc>>): IteratorResult<MessageShape<Desc>> => {
-        if (result.done !== true) assertValid(validator, desc, result.value);
+      const check = (result: IteratorResult<M>): IteratorResult<M> => {
+        if (result.done !== true) assertGood(result.value);
         return result;
       };
       return {

@@ -8,7 +8,6 @@ import { callTool } from "../calls/call-tool.ts";
 import type { Calls } from "../calls/calls.ts";
 import { responseOf } from "./end.ts";
 import { callRequestOf } from "./metadata.ts";
-import { assertNoUnknownFields } from "./unknown-fields.ts";
 import { orAborted } from "./wait.ts";
 
 /** The services of the typed face, as reflection lists them. */
@@ -35,7 +34,6 @@ async function answer(
   context: HandlerContext,
   calls: Calls,
 ) {
-  assertNoUnknownFields(method.input, input);
   const params = toJson(method.input, input) as JsonObject;
   const request = callRequestOf(tool, params, context.requestHeader, context.timeoutMs());
   const { signal } = context;
