@@ -13,6 +13,7 @@ import { createMetrics, type Metrics } from "../serve/metrics.ts";
 import type { Fallback } from "../serve/plain-http.ts";
 import { createProbe } from "../serve/probe.ts";
 import { createServer, type Server } from "../serve/server.ts";
+import type { ConnectionSettings } from "./connection-keys.ts";
 import type { NatsSettings } from "./nats-keys.ts";
 import { natsOptions } from "./nats-options.ts";
 import { type OidcSettings, oidcAuthenticator } from "./oidc-keys.ts";
@@ -52,7 +53,7 @@ export interface ServiceParts {
 }
 
 /** What a service's process needs besides the service. Settings may be left out that the service has no use for. */
-export interface ProcessOptions extends TlsSettings, ProbeSettings, NatsSettings, OidcSettings {
+export interface ProcessOptions extends TlsSettings, ProbeSettings, ConnectionSettings, NatsSettings, OidcSettings {
   /** The service's name, for the log. */
   name: string;
   host: string;
@@ -113,6 +114,9 @@ export async function runService(options: ProcessOptions): Promise<RunningServic
     logger,
     metrics,
     showMetrics: options.probePort === undefined,
+    ...(options.connectionsPerAddress !== undefined && {
+      limits: { connectionsPerAddress: options.connectionsPerAddress },
+    }),
     ...(service.fallback === undefined ? {} : { fallback: service.fallback }),
   });
   orClose(() => server.close());

@@ -2,13 +2,16 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
+import type { DescMethod } from "@bufbuild/protobuf";
 import { createContextValues } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import { type Peer, peerOfSocket } from "../auth/peer.ts";
+import { createBodyDeadline, limitBody } from "./body-limits.ts";
 import { boundTimeouts } from "./bound-timeouts.ts";
 import { followCaller, keepBody, peerKey } from "./call.ts";
 import { absorbErrors } from "./connection-errors.ts";
+import { type Connections, connectionKey } from "./connections.ts";
 
 /** A request of either HTTP version. */
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
@@ -26,25 +29,34 @@ export interface AdapterOptions {
   fallback: PlainHandler;
   /** Told of an answer that could not be written; most often the caller is gone. */
   onLost: (path: string, cause: unknown) => void;
+  connections: Connections;
+  /** Whether anyone may call it: then its request may have `publicMaxBytes` in all. */
+  isPublic: (method: DescMethod) => boolean;
+  publicMaxBytes: number;
+  /** How long a request's body may take over HTTP/2, in milliseconds. */
+  bodyTimeoutMs: number;
 }
 
 /**
  * Connects RPC handlers to node. In place of connect-node's own adapter, because that writes to the console when a caller
  * hangs up, and because the body of a JSON request is kept here to name the field that does not parse.
  */
-export function createAdapter({ handlers, fallback, onLost }: AdapterOptions): NodeHandler {
-  const byPath = new Map(handlers.map((handler) => [handler.requestPath, handler]));
+export function createAdapter(options: AdapterOptions): NodeHandler {
+  const { handlers, fallback, onLost } = options;
+  const byPath = new Map(handlers.map((handler) => [handler.requestPath, servedRpc(handler, options)]));
+  const bodyDeadline = createBodyDeadline(options.bodyTimeoutMs);
   return (request, response) => {
     absorbErrors(request);
     absorbErrors(response);
     const path = pathOf(request.url);
-    const handler = byPath.get(path);
+    const rpc = byPath.get(path);
+    if ("stream" in request && rpc?.maySendForever !== true) bodyDeadline.watch(request);
     const lose = (cause: unknown): void => {
       onLost(path, cause);
       response.destroy();
     };
     // Whatever fails for one caller ends that caller's response, never the process.
-    if (handler !== undefined) return void serve(handler, request, response).catch(lose);
+    if (rpc !== undefined) return void serve(rpc, request, response).catch(lose);
     try {
       fallback(request, response)?.catch(lose);
     } catch (cause: unknown) {
@@ -53,12 +65,36 @@ export function createAdapter({ handlers, fallback, onLost }: AdapterOptions): N
   };
 }
 
-async function serve(handler: UniversalHandler, request: NodeRequest, response: NodeResponse): Promise<void> {
-  const values = createContextValues().set(peerKey, peerOfRequest(request));
+/** An RPC, and what a caller may do with it. */
+interface ServedRpc {
+  handler: UniversalHandler;
+  connections: Connections;
+  /** Bytes of the whole request; undefined where the limit of each message is enough. */
+  maxBytes: number | undefined;
+  /** The request is a stream of a caller that has to authenticate. */
+  maySendForever: boolean;
+}
+
+function servedRpc(handler: UniversalHandler, { connections, isPublic, publicMaxBytes }: AdapterOptions): ServedRpc {
+  const { methodKind } = handler.method;
+  const isOpen = isPublic(handler.method);
+  const streams = methodKind === "client_streaming" || methodKind === "bidi_streaming";
+  return { handler, connections, maxBytes: isOpen ? publicMaxBytes : undefined, maySendForever: streams && !isOpen };
+}
+
+async function serve(rpc: ServedRpc, request: NodeRequest, response: NodeResponse): Promise<void> {
+  const { handler, connections, maxBytes } = rpc;
+  const values = createContextValues().set(peerKey, peerOfRequest(request)).set(connectionKey, connections.of(request));
   boundTimeouts(request.headers);
   const universal = universalRequestFromNodeRequest(request, response, undefined, values);
   followCaller(values, universal.signal);
-  if (request.httpVersionMajor === 1) universal.body = bodyOf(request, response);
+  if (request.httpVersionMajor === 1 || maxBytes !== undefined) universal.body = bodyOf(request, response);
+  if (maxBytes !== undefined) {
+    const declared = request.headers["content-length"];
+    // What is still to come is read and forgotten: kept, it would fill the connection's window.
+    const onTooLarge = (): void => void request.resume();
+    universal.body = limitBody(universal.body as AsyncIterable<Uint8Array>, { maxBytes, declared, onTooLarge });
+  }
   if (isUnaryJson(request)) {
     const pieces: Uint8Array[] = [];
     keepBody(values, pieces);

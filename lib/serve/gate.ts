@@ -7,9 +7,11 @@ import { fault } from "../fault/fault.ts";
 import type { Access, AccessLookup } from "./access.ts";
 import { rememberAccess } from "./access.ts";
 import { bindCall, type Call, type CallObserver, endCall, peerKey } from "./call.ts";
+import { type CallerConnection, connectionKey } from "./connections.ts";
 import { principalKey } from "./context.ts";
 import { type CredentialWatch, createCredentialWatch } from "./credentials.ts";
 import { departure } from "./departure.ts";
+import type { PublicCalls } from "./public-calls.ts";
 import { chooseRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
 import { toFault, typeInPlace } from "./to-fault.ts";
 
@@ -21,6 +23,8 @@ export interface GateOptions {
   ready: () => boolean;
   observer: CallObserver;
   newRequestId: () => string;
+  /** Bounds the public RPCs. */
+  publicCalls: PublicCalls;
   /** Who is at the other end of every call, where there are no connections. Default: the connection's peer. */
   peer?: Peer | undefined;
 }
@@ -31,8 +35,8 @@ export type Gate = (context: HandlerContext) => void | Promise<void>;
 /**
  * Gives the RPC its request id, then lets in who may call it: the connection's certificate first, then authentication, the
  * RPC's own access rule and readiness. A certificate that is no good is refused before any token is looked at. Throws
- * IDENTITY_REFUSED, UNAUTHENTICATED, ROLE_REQUIRED or NOT_READY, and what `authenticate` throws. An RPC that goes on when
- * its token is revoked or expires is aborted with TOKEN_REFUSED.
+ * IDENTITY_REFUSED, UNAUTHENTICATED, ROLE_REQUIRED, NOT_READY, RATE_LIMITED for a public RPC, and what `authenticate`
+ * throws. An RPC that goes on when its token is revoked or expires is aborted with TOKEN_REFUSED.
  */
 export function createGate(options: GateOptions): Gate {
   const accessOf = rememberAccess(options.access);
@@ -48,7 +52,7 @@ export function createGate(options: GateOptions): Gate {
     const rule = accessOf(context.method);
     try {
       assertQuery(context);
-      if (rule.public) return undefined;
+      if (rule.public) return enterPublic(context, options);
       const peer = context.values.get(peerKey);
       if (peer !== undefined) requireSoundPeer(peer, Date.now());
       const found = options.authenticate(context.requestHeader.get("authorization") ?? undefined, peer);
@@ -135,6 +139,14 @@ function onAbort(call: Call, observer: CallObserver): void {
   endCall(call, observer);
 }
 
+function enterPublic({ values, signal }: HandlerContext, { publicCalls }: GateOptions): undefined {
+  const connection = values.get(connectionKey);
+  if (connection === undefined) return;
+  const leave = publicCalls.enter(connection);
+  // Connect aborts the signal at the very end of each call.
+  signal.addEventListener("abort", leave, { once: true });
+}
+
 function letIn(
   context: HandlerContext,
   call: Call,
@@ -142,6 +154,7 @@ function letIn(
   found: Principal | undefined,
   options: GateOptions,
 ): void {
+  if (found !== undefined) know(context.values.get(connectionKey));
   call.principal = requireRole(found, rule.roles);
   context.values.set(principalKey, found);
   if (!options.ready()) {
@@ -170,6 +183,10 @@ function followCredential(
 function abortCall(context: HandlerContext, reason: Error): void {
   const { abort } = context as HandlerContext & { abort?: (reason: unknown) => void };
   abort?.(reason);
+}
+
+function know(connection: CallerConnection | undefined): void {
+  if (connection?.isKnown === false) connection.know();
 }
 
 function refuse(call: Call, cause: unknown, { observer }: GateOptions): never {

@@ -8,16 +8,37 @@ export interface Limits {
   sniffTimeoutMs: number;
   /** From an HTTP/1.1 request's first byte to the end of its headers. Default 10 s. */
   headersTimeoutMs: number;
-  /** From an HTTP/1.1 request's first byte to the end of its body. Default 60 s. */
+  /**
+   * From a request's first byte to the end of its body. Does not count for RPCs that need authentication and whose request
+   * is a stream over HTTP/2. Default 60 s.
+   */
   requestTimeoutMs: number;
   /** How long an HTTP/1.1 connection may wait for its next request. Default 65 s. */
   keepAliveTimeoutMs: number;
   /** Bytes of one request's headers. Default 16 KiB. */
   maxHeaderBytes: number;
-  /** Connections at a time; more are closed at once. Default 10 000: each device holds one or two. */
+  /**
+   * Connections at a time. Default 10 000: each device holds one or two. Those on which nothing was authenticated have three
+   * quarters of it, and the oldest of them is closed for each one more.
+   */
   maxConnections: number;
+  /**
+   * Connections of one remote address on which nothing was authenticated; the oldest is closed for each one more. An IPv6
+   * address counts as its /64 network. Default 2000: so many devices may dial at once from behind one address.
+   */
+  connectionsPerAddress: number;
   /** HTTP/2 streams at a time on one connection. Default 512. */
   maxConcurrentStreams: number;
+  /** Bytes of the whole request of a public RPC. Default 64 KiB. */
+  publicMaxBytes: number;
+  /** Public RPCs at a time on one connection on which nothing was authenticated. Default 8. */
+  publicCallsPerConnection: number;
+  /** The same for all connections of one remote address. Default 256. */
+  publicCallsPerAddress: number;
+  /** The same for all connections of the server. Default 1024. */
+  maxPublicCalls: number;
+  /** Streams of grpc.health.v1.Health/Watch at a time, whoever opens them. Default 64. */
+  maxHealthWatches: number;
   /** An HTTP/2 connection is asked for a sign of life this often. Default 20 s. */
   pingIntervalMs: number;
   /** An HTTP/2 connection that does not answer for so long is closed. Default 10 s. */
@@ -40,7 +61,13 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   keepAliveTimeoutMs: 65_000,
   maxHeaderBytes: 16 * 1024,
   maxConnections: 10_000,
+  connectionsPerAddress: 2_000,
   maxConcurrentStreams: 512,
+  publicMaxBytes: 64 * 1024,
+  publicCallsPerConnection: 8,
+  publicCallsPerAddress: 256,
+  maxPublicCalls: 1024,
+  maxHealthWatches: 64,
   pingIntervalMs: 20_000,
   pingTimeoutMs: 10_000,
   idleSessionMs: 20 * 60_000,

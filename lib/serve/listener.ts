@@ -16,9 +16,7 @@ const CONNECTION_WINDOW = 8 * STREAM_WINDOW;
 /** The server for HTTP/1.1, which is the one that listens, with its limits. With `tls` it shakes hands for both versions. */
 export function createH1(handler: NodeHandler, limits: Limits, tls: TlsSource | undefined): http.Server {
   const options = http1Options(limits);
-  const h1 = tls === undefined ? http.createServer(options, handler) : createSecureH1(handler, options, limits, tls);
-  h1.maxConnections = limits.maxConnections;
-  return h1;
+  return tls === undefined ? http.createServer(options, handler) : createSecureH1(handler, options, limits, tls);
 }
 
 /** The server for HTTP/2, which gets its connections handed over. */

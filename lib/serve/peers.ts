@@ -1,6 +1,7 @@
 import type { X509Certificate } from "node:crypto";
 import type { Server as Http1Server } from "node:http";
-import type { Http2Server } from "node:http2";
+import type { Http2Server, Http2Session } from "node:http2";
+import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { admitPeer, type Peer } from "../auth/peer.ts";
 import { certificatesOf, isFromAuthority } from "../identity/chain.ts";
@@ -13,6 +14,8 @@ export interface PeersOptions {
   readonly h2: Http2Server;
   readonly tls: TlsSource;
   readonly logger: Logger;
+  /** Called with the session, or the socket of HTTP/1.1, of each connection whose certificate is sound. */
+  onSound?(owner: Http2Session | Socket): void;
 }
 
 /** How often certificates are looked at for their end, in milliseconds. Clocks are set, so a timer for it would be wrong. */
@@ -32,30 +35,31 @@ interface Connected {
  * expired, or its authority is not trusted any longer. Whoever dials again is told by the gate why. Connections without a
  * certificate, and those whose certificate had a problem from the beginning, are the gate's matter alone.
  */
-export function followPeers({ h1, h2, tls, logger }: PeersOptions): void {
+export function followPeers({ h1, h2, tls, logger, onSound }: PeersOptions): void {
   const connected = new Set<Connected>();
   let trusted = tls.current().ca;
   let changed = Number.NEGATIVE_INFINITY;
 
-  const admit = (socket: TLSSocket, end: () => void): (() => void) => {
+  const admit = (socket: TLSSocket, owner: Http2Session | Socket, end: () => void): (() => void) => {
     const peer = admitPeer(socket, tls.current().ca);
     const certificate = socket.getPeerX509Certificate();
     if (peer === undefined || peer.problem !== undefined || certificate === undefined) return () => undefined;
     const one = { peer, certificate, end };
     connected.add(one);
+    onSound?.(owner);
     if (performance.now() - changed < LONGEST_HANDSHAKE_MS) endStrangers([one]);
     return () => connected.delete(one);
   };
   h2.on("session", (session) => {
     // The session's own stand-in for the socket, which is what requests show.
-    const forget = admit(session.socket as TLSSocket, () => session.destroy());
+    const forget = admit(session.socket as TLSSocket, session, () => session.destroy());
     session.once("close", forget);
   });
   h1.on("secureConnection", (socket: TLSSocket) => {
     if (socket.alpnProtocol === "h2") return;
     socket.once(
       "close",
-      admit(socket, () => socket.destroy()),
+      admit(socket, socket, () => socket.destroy()),
     );
   });
 

@@ -6,6 +6,7 @@ import type { Authenticate, Principal } from "../auth/principal.ts";
 import { fault } from "../fault/fault.ts";
 import type { Logger } from "../log/log.ts";
 import { type NodeRequest, type NodeResponse, onClose, type PlainHandler, pathOf, peerOfRequest } from "./adapter.ts";
+import type { Connections } from "./connections.ts";
 import { type CredentialWatch, createCredentialWatch, type FollowedCredential } from "./credentials.ts";
 import { departure, isDeparture } from "./departure.ts";
 import { faultToJson, plainFault } from "./fault-json.ts";
@@ -19,6 +20,8 @@ import type { StrangerLog } from "./stranger-log.ts";
 export interface PlainOptions {
   authenticate: Authenticate;
   fallback: Fallback | undefined;
+  /** A connection whose caller is authenticated is known from then on. */
+  connections: Connections;
   health: HealthState;
   /** What /metrics shows to anyone; undefined where that path is nobody's. */
   metrics: Metrics | undefined;
@@ -182,7 +185,10 @@ function followCredential(
  * Neither header nor certificate: nobody. A header that is not valid: UNAUTHENTICATED, so that a typing mistake does not
  * look like a guest. A certificate with a problem: IDENTITY_REFUSED.
  */
-async function whoAsks(request: NodeRequest, { authenticate }: PlainOptions): Promise<Principal | undefined> {
+async function whoAsks(
+  request: NodeRequest,
+  { authenticate, connections }: PlainOptions,
+): Promise<Principal | undefined> {
   const { authorization } = request.headers;
   const peer = peerOfRequest(request);
   if (authorization === undefined && peer === undefined) return undefined;
@@ -190,6 +196,7 @@ async function whoAsks(request: NodeRequest, { authenticate }: PlainOptions): Pr
   const principal = await authenticate(authorization, peer);
   if (principal === undefined && authorization !== undefined)
     throw fault(ErrorReason.UNAUTHENTICATED, {}, { message: "the bearer token is not valid" });
+  if (principal !== undefined) connections.of(request)?.know();
   return principal;
 }
 

@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
-import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Principal } from "../auth/principal.ts";
-import { fault } from "../fault/fault.ts";
 import { bodyOf, type NodeRequest, type NodeResponse } from "./adapter.ts";
+import { bodyTooLarge } from "./body-limits.ts";
 
 /**
  * Serves a plain HTTP path. False: the path is not its own, and the caller gets 404. What it throws is written as a fault.
@@ -51,18 +50,13 @@ export async function readBody(
   response: NodeResponse,
   maxBytes = DEFAULT_BODY,
 ): Promise<Uint8Array> {
-  if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
   const pieces: Uint8Array[] = [];
   let length = 0;
   for await (const piece of bodyOf(request, response)) {
     length += piece.length;
-    if (length > maxBytes) throw tooLarge(maxBytes);
+    if (length > maxBytes) throw bodyTooLarge(maxBytes);
     pieces.push(piece);
   }
   return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces);
-}
-
-function tooLarge(maxBytes: number): Error {
-  const metadata = { limit: String(maxBytes), rule: "max_bytes", field: "" };
-  return fault(ErrorReason.INPUT_TOO_LARGE, metadata, { message: `the body is larger than ${maxBytes} bytes` });
 }

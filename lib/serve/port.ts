@@ -3,6 +3,7 @@ import type { TlsSource } from "../identity/tls-source.ts";
 import type { Logger } from "../log/log.ts";
 import type { NodeHandler } from "./adapter.ts";
 import { absorbErrors } from "./connection-errors.ts";
+import type { Connections } from "./connections.ts";
 import { type Drain, prepareDrain } from "./drain.ts";
 import { keepAlive } from "./keepalive.ts";
 import type { Limits } from "./limits.ts";
@@ -15,6 +16,8 @@ export interface PortOptions {
   host: string;
   port: number;
   handler: NodeHandler;
+  /** Gets the port's connections. */
+  connections: Connections;
   limits: Limits;
   logger: Logger;
   /** Undefined: cleartext. */
@@ -31,17 +34,19 @@ export interface Port {
 }
 
 /** Listens for both versions of HTTP. Rejects with node's own error where the port cannot be had. */
-export async function openPort({ host, port, handler, limits, logger, tls }: PortOptions): Promise<Port> {
+export async function openPort(options: PortOptions): Promise<Port> {
+  const { host, port, handler, connections, limits, logger, tls } = options;
   const h1 = createH1(handler, limits, tls);
   const h2 = createH2(handler, limits);
   h2.on("session", (session) => keepAlive(session, limits));
   h2.on("sessionError", (error) => logger.debug({ err: error }, "HTTP/2 session failed"));
   h1.on("tlsClientError", (error: Error) => logger.debug({ err: error }, "TLS handshake failed"));
-  const undecided = tls === undefined ? serveBoth(h1, h2, limits.sniffTimeoutMs) : serveBothSecurely(h1, h2);
+  const undecided =
+    tls === undefined ? serveBoth(h1, h2, connections, limits.sniffTimeoutMs) : serveBothSecurely(h1, h2, connections);
   h1.on("connection", absorbErrors);
   h1.on("secureConnection", absorbErrors);
   h2.on("session", absorbErrors);
-  if (tls !== undefined) followPeers({ h1, h2, tls, logger });
+  if (tls !== undefined) followPeers({ h1, h2, tls, logger, onSound: (owner) => connections.owner(owner)?.know() });
   const drain = prepareDrain({ h1, h2, undecided });
   await listen(h1, port, host);
   // Such as no more descriptors: the connection is lost, the port goes on.

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { createConnectRouter } from "@connectrpc/connect";
 import type { Logger } from "../log/log.ts";
 import { createAdapter } from "./adapter.ts";
+import { createConnections } from "./connections.ts";
 import { serveHealth } from "./health.ts";
 import type { HealthState } from "./health-state.ts";
 import { defaultLimits } from "./limits.ts";
@@ -51,7 +52,7 @@ export async function createProbe(options: ProbeOptions): Promise<Probe> {
   const shutdown = new AbortController();
   const strangers = createStrangerLog(logger);
   const shared = { authenticate: () => undefined, newRequestId: randomUUID, shutdownSignal: shutdown.signal };
-  const prepared = prepareRoutes((router) => serveHealth(router, health), {
+  const prepared = prepareRoutes((router) => serveHealth(router, health, limits.maxHealthWatches), {
     ...shared,
     access: () => undefined,
     ready: () => true,
@@ -60,12 +61,17 @@ export async function createProbe(options: ProbeOptions): Promise<Probe> {
   });
   const router = createConnectRouter(prepared.router);
   prepared.routes(router);
+  const connections = createConnections(limits);
   const handler = createAdapter({
     handlers: router.handlers,
-    fallback: createPlainHandler({ ...shared, fallback: undefined, health, metrics, logger, strangers }),
+    connections,
+    isPublic: () => true,
+    publicMaxBytes: limits.publicMaxBytes,
+    bodyTimeoutMs: limits.requestTimeoutMs,
+    fallback: createPlainHandler({ ...shared, fallback: undefined, connections, health, metrics, logger, strangers }),
     onLost: (path, cause) => logger.debug({ path, err: cause }, "the answer could not be written"),
   });
-  const opened = await openPort({ host, port, handler: onlyOwnHost(handler, host), limits, logger });
+  const opened = await openPort({ host, port, handler: onlyOwnHost(handler, host), connections, limits, logger });
   const ending = { graceMs: GRACE_MS, lastWordsMs: GRACE_MS, onGraceOver: () => shutdown.abort() };
   let closing: Promise<void> | undefined;
   return { url: opened.url, port: opened.port, close: () => (closing ??= closePort(opened, ending)) };

@@ -7,10 +7,11 @@ import { createGate, type GateOptions } from "./gate.ts";
 import { outcomeInterceptor } from "./interceptors/outcome.ts";
 import { validateInterceptor } from "./interceptors/validate.ts";
 import type { Limits } from "./limits.ts";
+import { createPublicCalls } from "./public-calls.ts";
 import { decodeStrictJson } from "./strict-json.ts";
 
 /** What every RPC goes through, whether it came over a socket or from the same process. */
-export interface RpcOptions extends GateOptions {
+export interface RpcOptions extends Omit<GateOptions, "publicCalls"> {
   limits: Limits;
   /** Aborted with the error that running handlers are to end with. */
   shutdownSignal: AbortSignal;
@@ -47,7 +48,7 @@ export function prepareRoutes(routes: (router: ConnectRouter) => void, options: 
     acceptCompression: [],
     readMaxBytes: limits.readMaxBytes,
     maxTimeoutMs: limits.maxTimeoutMs,
-    requestGate: createGate(options),
+    requestGate: createGate({ ...options, publicCalls: createPublicCalls(limits) }),
     interceptors: [outcomeInterceptor(observer), validateInterceptor(() => validator, isStrict)],
     jsonOptions,
     shutdownSignal,

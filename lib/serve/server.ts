@@ -9,8 +9,9 @@ import type { Authenticate } from "../auth/principal.ts";
 import { fault } from "../fault/fault.ts";
 import type { TlsSource } from "../identity/tls-source.ts";
 import type { Logger } from "../log/log.ts";
-import { type AccessLookup, accessFromOption } from "./access.ts";
+import { type AccessLookup, accessFromOption, rememberAccess } from "./access.ts";
 import { createAdapter, type NodeHandler } from "./adapter.ts";
+import { type Connections, createConnections } from "./connections.ts";
 import { serveHealth } from "./health.ts";
 import { createHealthState, type HealthState } from "./health-state.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
@@ -94,9 +95,10 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const metrics = options.metrics ?? createMetrics();
   const health = createHealthState(options.ready, options.away);
   const shutdown = new AbortController();
-  const handler = createHandler(options, { limits, metrics, health, shutdownSignal: shutdown.signal });
+  const connections = createConnections(limits);
+  const handler = createHandler(options, { limits, metrics, health, connections, shutdownSignal: shutdown.signal });
 
-  const opened = await openPort({ host, port, handler, limits, logger, tls });
+  const opened = await openPort({ host, port, handler, connections, limits, logger, tls });
   let closing: Promise<void> | undefined;
   const close = (graceMs: number): Promise<void> => {
     health.drain();
@@ -112,10 +114,12 @@ interface Parts {
   limits: Limits;
   metrics: Metrics;
   health: HealthState;
+  connections: Connections;
   shutdownSignal: AbortSignal;
 }
 
-function createHandler(options: ServerOptions, { limits, metrics, health, shutdownSignal }: Parts): NodeHandler {
+function createHandler(options: ServerOptions, parts: Parts): NodeHandler {
+  const { limits, metrics, health, connections, shutdownSignal } = parts;
   const { authenticate, logger, fallback, access = accessFromOption, newRequestId = randomUUID } = options;
   const strangers = createStrangerLog(logger);
   const shown = (options.showMetrics ?? true) ? metrics : undefined;
@@ -124,7 +128,7 @@ function createHandler(options: ServerOptions, { limits, metrics, health, shutdo
       options.routes(router);
       const services = options.services ?? servicesOf(router);
       for (const service of services) health.set(service.typeName, Status.SERVING);
-      serveHealth(router, health);
+      serveHealth(router, health, limits.maxHealthWatches);
       serveReflection(router, indexServices([...services, Health, ServerReflection, ServerReflectionAlpha]));
     },
     {
@@ -139,11 +143,17 @@ function createHandler(options: ServerOptions, { limits, metrics, health, shutdo
   );
   const router = createConnectRouter(prepared.router);
   prepared.routes(router);
+  const accessOf = rememberAccess(access);
   const handler = createAdapter({
     handlers: router.handlers,
+    connections,
+    isPublic: (method) => accessOf(method).public,
+    publicMaxBytes: limits.publicMaxBytes,
+    bodyTimeoutMs: limits.requestTimeoutMs,
     fallback: createPlainHandler({
       authenticate,
       fallback,
+      connections,
       health,
       metrics: shown,
       logger,

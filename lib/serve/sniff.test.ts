@@ -104,12 +104,35 @@ test("survives callers who reset the connection at any point", async () => {
   expect((await fetch(`${echo.url}/healthz`)).status).toBe(200);
 });
 
-test("closes connections beyond its limit", async () => {
-  const small = await startEcho({}, { limits: { maxConnections: 1 } });
+test("closes the oldest connection beyond its limit", async () => {
+  const small = await startEcho({}, { limits: { maxConnections: 1, sniffTimeoutMs: 120_000 } });
   const first = connect(small.server.port, "127.0.0.1");
   await once(first, "connect");
   const second = connect(small.server.port, "127.0.0.1");
-  expect(await rest(second)).toBe("");
-  first.destroy();
+  expect(await rest(first)).toBe("");
+  second.end(GET);
+  expect(await rest(second)).toContain("200 OK");
   await small.server.close(0);
+});
+
+test("closes an HTTP/2 connection at once when its peer has hung up, answers under way or not", async () => {
+  const patient = await startEcho({}, { limits: { pingIntervalMs: 600_000, sniffTimeoutMs: 600_000 } });
+  const watch = Buffer.from([
+    ...[0, 0, 61, 1, 4, 0, 0, 0, 1, 0x83, 0x86, 0x41, 1, 0x61, 0x44, 28],
+    ...Buffer.from("/grpc.health.v1.Health/Watch"),
+    ...[0x5f, 22],
+    ...Buffer.from("application/grpc+proto"),
+  ]);
+  watch.writeUIntBE(watch.length - 9, 0, 3);
+  for (const more of [
+    Buffer.alloc(0),
+    Buffer.concat([watch, Buffer.from([0, 0, 5, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0])]),
+  ]) {
+    const socket = connect({ port: patient.server.port, host: "127.0.0.1", allowHalfOpen: true });
+    socket.write(Buffer.concat([PREFACE, EMPTY_SETTINGS, more]));
+    await once(socket, "data");
+    socket.end();
+    await rest(socket); // its end is the server's
+  }
+  await patient.server.close(0);
 });

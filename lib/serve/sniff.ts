@@ -2,6 +2,7 @@ import type { Server as Http1Server } from "node:http";
 import type { Http2Server } from "node:http2";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
+import type { Connections } from "./connections.ts";
 import { paced } from "./pace.ts";
 
 /** What an HTTP/2 client with prior knowledge sends first (RFC 9113 §3.4). No HTTP/1 method is "PRI". */
@@ -16,7 +17,12 @@ type Accept = (socket: Socket) => void;
  * @param timeoutMs A connection whose protocol is not clear by then is closed.
  * @returns The connections whose protocol is not clear yet.
  */
-export function serveBoth(h1: Http1Server, h2: Http2Server, timeoutMs: number): ReadonlySet<Socket> {
+export function serveBoth(
+  h1: Http1Server,
+  h2: Http2Server,
+  connections: Connections,
+  timeoutMs: number,
+): ReadonlySet<Socket> {
   const undecided = new Set<Socket>();
   const acceptH1 = h1.listeners("connection") as Accept[];
   h1.removeAllListeners("connection");
@@ -24,8 +30,13 @@ export function serveBoth(h1: Http1Server, h2: Http2Server, timeoutMs: number): 
     for (const accept of acceptH1) accept.call(h1, socket);
     socket.resume(); // what was put back reaches the parser
   };
-  const toH2: Accept = (socket) => void h2.emit("connection", socket);
+  const toH2: Accept = (socket) => {
+    endWithPeer(socket);
+    connections.toHttp2(h2, socket);
+  };
   h1.on("connection", (socket: Socket) => {
+    connections.add(socket);
+    if (socket.destroyed) return;
     socket.setNoDelay(true);
     undecided.add(socket);
     sniff(socket, timeoutMs, (isH2) => {
@@ -48,7 +59,7 @@ const HANDSHAKES_PER_TURN = 8;
  *
  * @returns The connections whose handshake is not done yet.
  */
-export function serveBothSecurely(h1: Http1Server, h2: Http2Server): ReadonlySet<Socket> {
+export function serveBothSecurely(h1: Http1Server, h2: Http2Server, connections: Connections): ReadonlySet<Socket> {
   const undecided = new Set<Socket>();
   // A TLS socket does not tell which connection it is on, but both have the same other end.
   const byRemote = new Map<string, Socket>();
@@ -64,6 +75,8 @@ export function serveBothSecurely(h1: Http1Server, h2: Http2Server): ReadonlySet
     (socket) => socket.destroyed,
   );
   h1.on("connection", (socket: Socket) => {
+    connections.add(socket);
+    if (socket.destroyed) return;
     const remote = remoteOf(socket);
     undecided.add(socket);
     byRemote.set(remote, socket);
@@ -76,11 +89,24 @@ export function serveBothSecurely(h1: Http1Server, h2: Http2Server): ReadonlySet
   });
   h1.on("secureConnection", (socket: TLSSocket) => {
     const inner = byRemote.get(remoteOf(socket));
-    if (inner !== undefined) undecided.delete(inner);
-    if (socket.alpnProtocol === "h2") h2.emit("connection", socket);
-    else for (const accept of acceptH1) accept.call(h1, socket);
+    if (inner !== undefined) {
+      undecided.delete(inner);
+      connections.standIn(socket, inner);
+    }
+    if (socket.alpnProtocol === "h2") {
+      endWithPeer(socket);
+      connections.toHttp2(h2, socket);
+    } else for (const accept of acceptH1) accept.call(h1, socket);
   });
   return undecided;
+}
+
+/**
+ * Closes an HTTP/2 connection when its peer has sent its last byte. Node leaves it half open, as HTTP/1.1 needs it, until a
+ * ping is not answered; but a peer that sends nothing more cannot answer one.
+ */
+function endWithPeer(socket: Socket): void {
+  socket.once("end", () => socket.destroy());
 }
 
 function remoteOf({ remoteAddress, remotePort }: Socket): string {

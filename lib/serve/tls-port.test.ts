@@ -180,11 +180,28 @@ test("closes a connection that does not shake hands, or does not finish its head
   await gone(slow);
 });
 
-test("closes more connections than the limit at once", async () => {
+test("closes the oldest connection beyond the limit, but none with a certificate", async () => {
   const { server } = await start({ limits: { maxConnections: 1, sniffTimeoutMs: 120_000 } });
   const first = await dial(server.port);
+  const firstGone = gone(first);
+  const second = await dial(server.port, mine);
+  await firstGone;
+  second.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n");
+  await once(second, "data");
   await gone(connectTcp(server.port, "127.0.0.1"));
-  first.destroy();
+  second.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n");
+  await once(second, "data");
+  second.destroy();
+});
+
+test("closes an HTTP/2 connection at once when its peer has hung up", async () => {
+  const { server } = await start({ limits: { pingIntervalMs: 600_000 } });
+  const peer = await dial(server.port, { ALPNProtocols: ["h2"] });
+  peer.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+  peer.write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])); // empty SETTINGS
+  await once(peer, "data");
+  peer.end();
+  await gone(peer);
 });
 
 test("cuts off an HTTP/2 peer that does not answer pings", async () => {

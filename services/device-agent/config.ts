@@ -1,5 +1,6 @@
 import type { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { ConfigSpec } from "../../lib/config/config.ts";
+import { connectionKeys } from "../../lib/run/connection-keys.ts";
 import { logLevelKey } from "../../lib/run/log-level.ts";
 import { probeKeys } from "../../lib/run/probe-keys.ts";
 import { tlsKeys } from "../../lib/run/tls-keys.ts";
@@ -202,5 +203,6 @@ export const deviceEnvironment = {
   },
   ...tlsKeys,
   ...probeKeys,
+  ...connectionKeys,
   logLevel: logLevelKey,
 } as const satisfies ConfigSpec;

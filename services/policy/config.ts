@@ -1,4 +1,5 @@
 import type { ConfigSpec } from "../../lib/config/config.ts";
+import { connectionKeys } from "../../lib/run/connection-keys.ts";
 import { logLevelKey } from "../../lib/run/log-level.ts";
 import { natsKeys } from "../../lib/run/nats-keys.ts";
 import { oidcKeys } from "../../lib/run/oidc-keys.ts";
@@ -63,5 +64,6 @@ export const policyEnvironment = {
   ...tlsKeys,
   ...oidcKeys,
   ...probeKeys,
+  ...connectionKeys,
   logLevel: logLevelKey,
 } as const satisfies ConfigSpec;

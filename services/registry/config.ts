@@ -1,4 +1,5 @@
 import type { ConfigSpec } from "../../lib/config/config.ts";
+import { connectionKeys } from "../../lib/run/connection-keys.ts";
 import { logLevelKey } from "../../lib/run/log-level.ts";
 import { natsKeys } from "../../lib/run/nats-keys.ts";
 import { oidcKeys } from "../../lib/run/oidc-keys.ts";
@@ -88,5 +89,6 @@ export const registryEnvironment = {
   ...tlsKeys,
   ...oidcKeys,
   ...probeKeys,
+  ...connectionKeys,
   logLevel: logLevelKey,
 } as const satisfies ConfigSpec;

@@ -141,10 +141,12 @@ async function askUntilIn(
   }
 }
 
+/** Too many wrong tokens came from the device's address, perhaps not from the device: that passes, too. */
+const RETRYABLE = new Set([Code.Unavailable, Code.DeadlineExceeded, Code.Aborted, Code.ResourceExhausted]);
+
 /** Refusals are for ever; what a restart or a network heals is asked again. */
 function retryable(error: unknown): ConnectError {
   const known = ConnectError.from(error);
-  if (known.code === Code.Unavailable || known.code === Code.DeadlineExceeded || known.code === Code.Aborted)
-    return known;
+  if (RETRYABLE.has(known.code)) return known;
   throw error;
 }

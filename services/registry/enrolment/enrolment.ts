@@ -5,6 +5,7 @@ import { EnrolmentService } from "../../../gen/ts/reeve/registry/v1/enrolment_se
 import { loadSealingKey } from "../../../lib/identity/seal.ts";
 import type { TlsSource } from "../../../lib/identity/tls-source.ts";
 import type { Logger } from "../../../lib/log/log.ts";
+import { createAddressRate } from "../../../lib/serve/address-rate.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import { createGroupCommit } from "../../../lib/store/group-commit.ts";
 import { createSuspicions } from "../devices/suspicions.ts";
@@ -58,6 +59,9 @@ const DAY_MS = 24 * 3_600_000;
 /** So many renewals of a device within a day that come below a number that was used are no accident. */
 const MAX_LOW_RENEWALS = 2;
 
+/** Join tokens that may be wrong from one address: each costs a look into the database, and nothing can be guessed. */
+const WRONG_TOKENS = { burst: 30, everyMs: 1_000 };
+
 /** Opens enrolment. Where there is TLS, the authority that signs for devices is made when there is none yet. */
 export async function createEnrolment(options: EnrolmentOptions): Promise<Enrolment> {
   const { db, logger, tls, now = Date.now, certificateTtlMs = DAY_MS } = options;
@@ -80,7 +84,9 @@ export async function createEnrolment(options: EnrolmentOptions): Promise<Enrolm
   const pki = tls === undefined ? undefined : await openPki(tls, { ...options, writes, changes, now });
   opened.defer(() => pki?.authorities.close());
   const lowRenewals = createSuspicions({ limit: MAX_LOW_RENEWALS, withinMs: DAY_MS });
-  const parts: EnrolmentParts = { ...options, fleet, writes, changes, pki, certificateTtlMs, lowRenewals, now };
+  const wrongTokens = createAddressRate(WRONG_TOKENS);
+  const limits = { certificateTtlMs, lowRenewals, wrongTokens };
+  const parts: EnrolmentParts = { ...options, fleet, writes, changes, pki, ...limits, now };
   const owned = opened.move();
   return {
     ...createAdmission(db, pki !== undefined, now),

@@ -10,7 +10,7 @@ import { keepCertificate, signFor } from "./certificates.ts";
 import { requirePki } from "./create-join-token.ts";
 import { type Applicant, decideJoin, type JoinDecision } from "./decide-join.ts";
 import type { EnrolmentParts } from "./parts.ts";
-import { deviceLocked, joinRefused } from "./refusals.ts";
+import { deviceLocked, joinRefused, tooManyWrongTokens } from "./refusals.ts";
 import { type EnrolmentRow, LIVE, toEnrolment } from "./rows.ts";
 import { isEnrolmentId, isSecret } from "./secret.ts";
 import { findEnrolment } from "./store.ts";
@@ -33,12 +33,15 @@ interface Joined {
 
 /**
  * Lets a machine become a device: the first key that shows the token is bound to it, and gets its certificate once an
- * operator has confirmed it, or at once where the token says so. The same key may ask again. Throws JOIN_REFUSED, and
- * DEVICE_LOCKED. A secret that is wrong costs one look into the database and no cryptography.
+ * operator has confirmed it, or at once where the token says so. The same key may ask again. Throws JOIN_REFUSED,
+ * DEVICE_LOCKED, and RATE_LIMITED where too many wrong tokens came from the address. A secret that is wrong costs one look
+ * into the database and no cryptography.
+ *
+ * @param address of the caller; undefined where it is in this process.
  */
-export async function join(parts: EnrolmentParts, request: JoinRequest): Promise<Joined> {
+export async function join(parts: EnrolmentParts, request: JoinRequest, address?: string): Promise<Joined> {
   requirePki(parts);
-  const row = await findInvited(parts, request);
+  const row = await findInvited(parts, request, address);
   const { applicant, publicKey } = await verifyApplicant(request).catch((error: unknown) =>
     refuse(parts, row, error instanceof Error ? error : new Error(String(error))),
   );
@@ -65,11 +68,21 @@ export async function join(parts: EnrolmentParts, request: JoinRequest): Promise
 }
 
 /** Says the same of a token that is not there and of a wrong secret. */
-async function findInvited({ db }: EnrolmentParts, { tokenId, secret }: JoinRequest): Promise<EnrolmentRow> {
-  if (!isEnrolmentId(tokenId)) throw joinRefused("unknown");
+async function findInvited(
+  { db, wrongTokens }: EnrolmentParts,
+  { tokenId, secret }: JoinRequest,
+  address: string | undefined,
+): Promise<EnrolmentRow> {
+  const waitMs = address === undefined ? 0 : wrongTokens.waitMs(address);
+  if (waitMs > 0) throw tooManyWrongTokens(waitMs);
+  const refuseUnknown = (): Error => {
+    if (address !== undefined) wrongTokens.spend(address);
+    return joinRefused("unknown");
+  };
+  if (!isEnrolmentId(tokenId)) throw refuseUnknown();
   const row = await db.selectFrom("enrolments").selectAll().where("id", "=", tokenId).executeTakeFirst();
   if (row === undefined || row.state === State.UNSPECIFIED || !isSecret(secret, row.secret_hash)) {
-    throw joinRefused("unknown");
+    throw refuseUnknown();
   }
   return row;
 }

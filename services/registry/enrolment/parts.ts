@@ -1,6 +1,7 @@
 import type { Transaction } from "kysely";
 import type { TlsSource } from "../../../lib/identity/tls-source.ts";
 import type { Logger } from "../../../lib/log/log.ts";
+import type { AddressRate } from "../../../lib/serve/address-rate.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
 import type { Suspicions } from "../devices/suspicions.ts";
@@ -53,6 +54,8 @@ export interface EnrolmentParts {
   grantKeys(): Promise<GrantKeys>;
   /** How long certificates of devices are good for, in milliseconds. */
   certificateTtlMs: number;
+  /** Join tokens that are unknown, or shown with another secret, by the remote address. */
+  wrongTokens: AddressRate;
   /** Renewals with a number below one that was used before, which may have come late. */
   lowRenewals: Suspicions;
   logger: Logger;

@@ -19,6 +19,12 @@ export function joinRefused(why: JoinWhy, message: string = MESSAGES[why]): Conn
   return fault(ErrorReason.JOIN_REFUSED, { why }, { message });
 }
 
+/** The fault where too many wrong tokens came from one address. */
+export function tooManyWrongTokens(waitMs: number): ConnectError {
+  const message = `too many join tokens from this address were wrong; try again in ${Math.ceil(waitMs / 1000)} s`;
+  return fault(ErrorReason.RATE_LIMITED, { retry_after_ms: String(waitMs) }, { message });
+}
+
 /** The fault for a device that an operator has locked. */
 export function deviceLocked(device: string, why: string): ConnectError {
   const message = `${device} is locked${why === "" ? "" : ` (${why})`}; an operator can unlock it`;

@@ -2,6 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { EnrolmentService } from "../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
+import { callerAddress } from "../../../lib/serve/connections.ts";
 import { principalOf } from "../../../lib/serve/context.ts";
 import { confirmEnrolment } from "./confirm.ts";
 import { createJoinToken, requirePki } from "./create-join-token.ts";
@@ -15,7 +16,7 @@ import { renewCertificate } from "./renew.ts";
 export function enrolmentRoutes(parts: EnrolmentParts): ServiceImpl<typeof EnrolmentService> {
   return {
     createJoinToken: (request, context) => createJoinToken(parts, request, principalOf(context).id),
-    join: (request) => join(parts, request),
+    join: (request, context) => join(parts, request, callerAddress(context.values)),
     renewCertificate: (request, context) => renewCertificate(parts, request, principalOf(context).id, context.signal),
     listEnrolments: (request) => listEnrolments(parts, request),
     confirmEnrolment: async (request, context) => ({

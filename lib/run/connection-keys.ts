@@ -1,0 +1,17 @@
+import type { ConfigOf, ConfigSpec } from "../config/config.ts";
+import { defaultLimits } from "../serve/limits.ts";
+
+/** The settings of a service's process that bound its connections. */
+export const connectionKeys = {
+  connectionsPerAddress: {
+    name: "REEVE_CONNECTIONS_PER_ADDRESS",
+    type: "int",
+    min: 1,
+    max: defaultLimits.maxConnections,
+    default: defaultLimits.connectionsPerAddress,
+    doc: "Connections of one address on which nothing was authenticated; the oldest goes for the next one. Behind a proxy all callers have one address: raise it there, and limit at the proxy.",
+  },
+} as const satisfies ConfigSpec;
+
+/** What the settings came to. */
+export type ConnectionSettings = Partial<ConfigOf<typeof connectionKeys>>;
