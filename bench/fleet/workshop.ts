@@ -1,7 +1,9 @@
+import { createSecretKey, randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Validator } from "@bufbuild/protovalidate";
+import { sealerWith } from "../../lib/identity/sealer.ts";
 import { createLogger, type Logger } from "../../lib/log/log.ts";
 import { loadCatalogue } from "../../lib/toolschema/catalogue-file.ts";
 import type { OfferedTools } from "../../services/device-agent/execute/prepare.ts";
@@ -31,7 +33,7 @@ export async function openWorkshop(): Promise<Workshop> {
   const folder = mkdtempSync(join(tmpdir(), "reeve-fleet-"));
   const known = createToolTable();
   const tools = new Map([...known].filter(([name]) => name === "device.ping"));
-  const ledger = await openLedger(":memory:");
+  const ledger = await openLedger(":memory:", sealerWith(createSecretKey(randomBytes(32))));
   const roots = createRoots({ read: [folder], write: [], workDir: folder });
   return {
     ledger,

@@ -5,6 +5,8 @@ import {
   type LinkRequest,
   type LinkResponse,
 } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { loadSealingKey } from "../../lib/identity/seal.ts";
+import { sealerWith } from "../../lib/identity/sealer.ts";
 import { deviceIdOf } from "../../lib/ids/device-id.ts";
 import type { LinkOpener } from "../../lib/link/opener.ts";
 import type { Logger } from "../../lib/log/log.ts";
@@ -89,7 +91,8 @@ export async function createDeviceAgent(options: DeviceAgentOptions): Promise<De
   const lock = options.lock ?? lockStateDir(options.config.stateDir);
   parts.defer(() => lock.release());
   const self = await openSelf(options, now, parts);
-  const ledger = parts.adopt(await openLedger(self.state.ledgerFile), (opened) => opened.close());
+  const sealer = sealerWith(await loadSealingKey(self.state.sealingKeyFile));
+  const ledger = parts.adopt(await openLedger(self.state.ledgerFile, sealer), (opened) => opened.close());
   const endings = createEndings({ ledger, issuer: issuerOf(self), now });
   const interrupted = await settleInterrupted(ledger, endings);
   if (interrupted > 0) options.logger.warn({ calls: interrupted }, "calls were cut off when the agent last ended");

@@ -14,6 +14,8 @@ export interface StateDir {
   grantKeysFile: string;
   /** The ledger's database. */
   ledgerFile: string;
+  /** Seals what the ledger keeps of tools' output. */
+  sealingKeyFile: string;
 }
 
 /** Takes the agent's folder for this process. Throws FolderInUse where another has it. */
@@ -32,5 +34,6 @@ export async function openStateDir(folder: string): Promise<StateDir> {
     manifestFile: join(path, "manifest.pb"),
     grantKeysFile: join(path, "grant-keys.json"),
     ledgerFile: join(path, "ledger.db"),
+    sealingKeyFile: join(path, "sealing.key"),
   };
 }

@@ -5,6 +5,7 @@ import { natsKeys } from "../../lib/run/nats-keys.ts";
 import { oidcKeys } from "../../lib/run/oidc-keys.ts";
 import { probeKeys } from "../../lib/run/probe-keys.ts";
 import { tlsKeys } from "../../lib/run/tls-keys.ts";
+import { DEFAULT_RETENTION_MS } from "./approvals/retention.ts";
 
 /** What policy is told by its owner. */
 export interface PolicyConfig {
@@ -14,6 +15,8 @@ export interface PolicyConfig {
   databaseUrl?: string;
   /** The file with the key that seals private keys in the database; replicas need the same. Default: one in the folder. */
   sealingKeyFile?: string;
+  /** How long the arguments and cards of decided approvals are kept, in milliseconds. Default 30 days. */
+  callRetentionMs?: number;
   /** The policy file. Default: the one that is shipped. */
   policyFile?: string;
   /** Who issues grants, as written into each. Default "reeve-policy". */
@@ -51,7 +54,14 @@ export const policyEnvironment = {
     name: "REEVE_SEALING_KEY_FILE",
     type: "path",
     optional: true,
-    doc: "File with the key (32 bytes, base64) that seals private keys in the database. Default: made in the state folder.",
+    doc: "File with the key (32 bytes, base64) that seals private keys and what held calls say in the database. Default: made in the state folder.",
+  },
+  callRetention: {
+    name: "REEVE_RETENTION_CALLS",
+    type: "duration",
+    min: 60_000,
+    default: DEFAULT_RETENTION_MS,
+    doc: "How long arguments, purposes and cards of held calls are kept once they were decided. Digests, decisions and the audit log stay.",
   },
   policyFile: {
     name: "REEVE_POLICY_FILE",

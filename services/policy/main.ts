@@ -17,9 +17,10 @@ export async function runPolicy(env: Readonly<Record<string, string | undefined>
 }
 
 function configOf(settings: ConfigOf<typeof policyEnvironment>): PolicyConfig {
-  const { stateDir, policyFile, databaseUrl, sealingKeyFile } = settings;
+  const { stateDir, policyFile, databaseUrl, sealingKeyFile, callRetention } = settings;
   return {
     stateDir,
+    callRetentionMs: callRetention,
     ...(policyFile !== undefined && { policyFile }),
     ...(databaseUrl !== undefined && { databaseUrl }),
     ...(sealingKeyFile !== undefined && { sealingKeyFile }),

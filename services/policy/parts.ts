@@ -86,6 +86,7 @@ export async function openParts(options: PartsOptions): Promise<Parts> {
   const approvals = await openApprovals({
     storage,
     sealing: options.state.sealing,
+    retentionMs: config.callRetentionMs,
     log: audit.log,
     outcomes: outcomeStore,
     policy,

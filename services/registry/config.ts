@@ -5,6 +5,7 @@ import { natsKeys } from "../../lib/run/nats-keys.ts";
 import { oidcKeys } from "../../lib/run/oidc-keys.ts";
 import { probeKeys } from "../../lib/run/probe-keys.ts";
 import { tlsKeys } from "../../lib/run/tls-keys.ts";
+import { DEFAULT_CALL_RETENTION_MS } from "./calls/retention.ts";
 import { enrolmentKeys } from "./enrolment/config.ts";
 
 /** What a registry is told when it starts. */
@@ -15,6 +16,8 @@ export interface RegistryConfig {
   databaseUrl?: string;
   /** How long a replica that says nothing keeps what it holds, in milliseconds. Default 5000. */
   leaseMs?: number;
+  /** How long the bodies of ended calls are kept, in milliseconds. Default 30 days. */
+  callRetentionMs?: number;
   /** How often devices that attach show that they are there, in milliseconds. Default 1000. */
   heartbeatMs?: number;
   /** Names of tools that callers may use; empty keeps everything the devices offer. */
@@ -46,6 +49,13 @@ export const registryEnvironment = {
     min: 500,
     default: 5000,
     doc: "How long a replica that is gone keeps its calls and devices before another one takes over.",
+  },
+  callRetention: {
+    name: "REEVE_RETENTION_CALLS",
+    type: "duration",
+    min: 60_000,
+    default: DEFAULT_CALL_RETENTION_MS,
+    doc: "How long arguments, outputs, purposes and error texts of ended calls are kept. Digests, decisions and the audit log stay.",
   },
   policyUrl: {
     name: "REEVE_POLICY_URL",

@@ -2,6 +2,7 @@ import { createTokenFile } from "../../lib/auth/token-file.ts";
 import { tokenStandings } from "../../lib/auth/token-standing.ts";
 import { readConfig } from "../../lib/config/config.ts";
 import { loadSealingKey } from "../../lib/identity/seal.ts";
+import { sealerWith } from "../../lib/identity/sealer.ts";
 import type { TlsSource } from "../../lib/identity/tls-source.ts";
 import { untilRenewed } from "../../lib/link/until-renewed.ts";
 import { type RunningService, runService } from "../../lib/run/run-service.ts";
@@ -10,7 +11,6 @@ import type { ExpectedServer } from "../../lib/serve/client-tls.ts";
 import { registryEnvironment } from "./config.ts";
 import { parseDevices, parseUrls } from "./devices/device-list.ts";
 import { deviceOver, policyOver } from "./openers.ts";
-import { sealerWith } from "./replicas/bus-key.ts";
 import { createRegistry } from "./service.ts";
 
 /** Runs the registry in a process of its own, as the environment says. */
@@ -31,6 +31,7 @@ export function runRegistry(env: Record<string, string | undefined>): Promise<Ru
         config: {
           stateDir: config.stateDir,
           leaseMs: config.replicaLease,
+          callRetentionMs: config.callRetention,
           ...(config.databaseUrl === undefined ? {} : { databaseUrl: config.databaseUrl }),
           toolsAllowed: config.toolsAllowed.split(",").filter((name) => name !== ""),
           ...(config.localDevice === undefined ? {} : { localDevice: config.localDevice }),

@@ -23,7 +23,7 @@ export function registryRoutes(calls: Calls, directory: Directory): ServiceImpl<
       call: await callTool(calls, request, principalOf(context), context.signal, Source.RPC),
     }),
     callTools: (requests, context) => callTools(calls, requests, principalOf(context), context.signal),
-    getCall: async ({ callId }, context) => ({ call: (await calls.find(callId, principalOf(context))).call }),
+    getCall: async ({ callId }, context) => ({ call: await calls.read(callId, principalOf(context)) }),
     listCalls: (request, context) => listCalls(calls.store, directory, request, principalOf(context)),
     watchCall: ({ callId }, context) => watchCall(calls, callId, principalOf(context), context.signal),
     whoAmI: (_request, context) => {

@@ -11,6 +11,7 @@ import { openNatsPost } from "../../lib/events/nats-post.ts";
 import { createOutbox } from "../../lib/events/outbox.ts";
 import { measureOutbox } from "../../lib/events/outbox-metric.ts";
 import { createOutboxRelay } from "../../lib/events/outbox-relay.ts";
+import type { Sealer } from "../../lib/identity/sealer.ts";
 import type { TlsSource } from "../../lib/identity/tls-source.ts";
 import { timeOrderedId } from "../../lib/ids/time-ordered-id.ts";
 import type { Logger } from "../../lib/log/log.ts";
@@ -20,8 +21,10 @@ import { lockFolder } from "../../lib/store/folder-lock.ts";
 import { createGroupCommit } from "../../lib/store/group-commit.ts";
 import { keepLease } from "../../lib/store/lease.ts";
 import { createAdopter } from "./calls/adopt.ts";
+import { createBodies } from "./calls/bodies.ts";
 import { createCalls } from "./calls/calls.ts";
 import { createLeadership } from "./calls/leadership.ts";
+import { openBodies } from "./calls/open-bodies.ts";
 import { receiveCall } from "./calls/receive.ts";
 import { createCallStore } from "./calls/store.ts";
 import type { RegistryConfig } from "./config.ts";
@@ -43,11 +46,12 @@ import { createRegistryMetrics } from "./metrics.ts";
 import { createPolicyLink, type PolicyOpener } from "./policy/policy-link.ts";
 import { openQueue } from "./queue/open-queue.ts";
 import type { Standings } from "./queue/principals.ts";
-import { busKeysOf, loadBusKeys, type Sealer } from "./replicas/bus-key.ts";
+import { busKeysOf, loadBusKeys } from "./replicas/bus-key.ts";
 import { joinReplicas } from "./replicas/membership.ts";
 import { newReplicaId } from "./replicas/replica-id.ts";
 import { joinBus, type Replicas } from "./replicas/replicas.ts";
 import { registryRoutes } from "./routes.ts";
+import { checkSealingKey, sealerOf } from "./sealing.ts";
 import { type RegistryTables, registryMigrations } from "./tables.ts";
 import { builtInTools } from "./tools/built-in-tools.ts";
 import { serveTypedTools, TYPED_SERVICES } from "./typed/routes.ts";
@@ -68,7 +72,7 @@ export interface RegistryOptions {
   enrolment?: Partial<ExtensionSettings>;
   /** Authenticates what replicas say to each other, 32 bytes. Default: made once, and kept in the database. */
   busKey?: Uint8Array;
-  /** Seals that key in the database. Default: it lies there as it is. */
+  /** Seals that key, and what calls say, in the database. Default: with a key in the state folder; needed on PostgreSQL. */
   sealer?: Sealer;
   /** Whether those whose calls waited for a device may still ask. Default: all may. */
   standings?: Standings;
@@ -122,7 +126,10 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       ? lockFolder(config.stateDir, { program: "registry", setting: "REEVE_REGISTRY_STATE_DIR" })
       : undefined;
   opened.defer(() => folder?.release());
+  const sealer = await sealerOf(config, options.sealer);
+  const bodies = createBodies(sealer);
   const db = opened.adopt(await openState(config), (one) => one.destroy());
+  await checkSealingKey(db, sealer);
   const alone = dialectOf(db) === "sqlite";
   const self = newReplicaId();
   const leaseMs = config.leaseMs ?? LEASE_MS;
@@ -144,8 +151,9 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   opened.defer(() => relayLease?.close());
   const relay = createOutboxRelay({ db, writes, bus, logger, ...(relayLease && { lease: relayLease }) });
   opened.defer(() => relay.close());
-  const store = createCallStore(db, writes, createOutbox(db), self);
-  const leadership = createLeadership(db, leadWrites, self);
+  const store = createCallStore({ db, writes, outbox: createOutbox(db), bodies, owner: self, now });
+  const leadership = createLeadership(db, leadWrites, self, bodies);
+  await openBodies({ db, bodies, retentionMs: config.callRetentionMs, self, logger, now }, opened);
   const metrics = createRegistryMetrics(options.metrics);
   measureOutbox(options.metrics, relay.pending);
   const policy = createPolicyLink(options.policy);
@@ -163,7 +171,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     joinBus({
       membership,
       post,
-      keys: options.busKey === undefined ? await loadBusKeys(db, options.sealer) : busKeysOf(options.busKey),
+      keys: options.busKey === undefined ? await loadBusKeys(db, sealer) : busKeysOf(options.busKey),
       logger,
       now,
       // Others speak as soon as this one listens, which is before its own parts are there.

@@ -2,6 +2,7 @@ import { type Generated, sql } from "kysely";
 import { type OutboxTables, outboxMigration } from "../../lib/events/outbox.ts";
 import type { Migration } from "../../lib/store/database.ts";
 import { type LeaseTables, leaseMigration } from "../../lib/store/lease.ts";
+import { sealedMigration } from "./calls/sealed-migration.ts";
 import { type EnrolmentTables, enrolmentMigration } from "./enrolment/tables.ts";
 import { type FanOutTables, fanOutMigration } from "./fan-out/table.ts";
 import { type QueueTables, queueMigration } from "./queue/table.ts";
@@ -22,18 +23,28 @@ export interface RegistryTables extends OutboxTables, LeaseTables, EnrolmentTabl
     /** 1 while the audit log has not acknowledged the outcome. */
     outcome_pending: Generated<number>;
     outcome_index: number | null;
-    /** The reeve.registry.v1.Call, without its output. */
+    /** The skeleton of the reeve.registry.v1.Call: without what is sealed. */
     call: Uint8Array;
     /** The reeve.audit.v1.Outcome that the audit log has to get. */
     outcome: Uint8Array | null;
-    /** Canonical JSON. */
+    /** What was asked, sealed: see `Bodies`. Empty once the call has ended, where `shown` is there, or was deleted. */
     args: Uint8Array;
-    /** The call's output, as JSON. */
-    output: string | null;
+    /** The output as JSON, in rows that are not sealed. */
+    output: Generated<string | null>;
     /** The replica that leads its life and brings its outcome into the audit log. Empty: any may take it over. */
     owner: Generated<string>;
     /** 1 when somebody wants it cancelled and could not tell whoever leads it. */
     cancel_wanted: Generated<number>;
+    /** 0 in rows of versions that did not seal: the bodies are in clear then, in `call`, `args` and `output`. */
+    sealed: Generated<number>;
+    /** What was asked without its secrets, sealed. Null where it has none. */
+    shown: Generated<Uint8Array | null>;
+    /** What came of it, sealed. */
+    result: Generated<Uint8Array | null>;
+    /** When its end was on record: from then on the bodies are kept for as long as the retention says. */
+    kept_from_ms: Generated<number | null>;
+    /** When the bodies were deleted. */
+    bodies_delete_ms: Generated<number | null>;
   };
   devices: {
     name: string;
@@ -159,4 +170,5 @@ export const registryMigrations: readonly Migration[] = [
   enrolmentMigration,
   fanOutMigration,
   queueMigration,
+  sealedMigration,
 ];

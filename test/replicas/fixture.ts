@@ -1,3 +1,4 @@
+import { createSecretKey } from "node:crypto";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -5,6 +6,7 @@ import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { LinkState, Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { Authenticate, Principal } from "../../lib/auth/principal.ts";
 import { createInProcessBus } from "../../lib/events/in-process-bus.ts";
+import { sealerWith } from "../../lib/identity/sealer.ts";
 import { createLogger, type Logger } from "../../lib/log/log.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
 import { createServer, type Server } from "../../lib/serve/server.ts";
@@ -93,6 +95,7 @@ export async function startReplicaScene(): Promise<ReplicaScene> {
       bus,
       nats: { servers: [nats.url] },
       busKey: BUS_KEY,
+      sealer: sealerWith(createSecretKey(Buffer.alloc(32, 7))),
       logger: createLogger({
         service: "registry",
         level: "info",

@@ -1,16 +1,23 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { createSecretKey } from "node:crypto";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { SealError } from "../../../lib/identity/seal.ts";
+import { sealerWith } from "../../../lib/identity/sealer.ts";
+import { openDatabase } from "../../../lib/store/database.ts";
 import { type ExecutionEnd, type Ledger, type NewExecution, openLedger } from "./ledger.ts";
 import { keepRetention } from "./retention.ts";
+import { type LedgerTables, ledgerMigrations } from "./schema.ts";
+
+const SEALER = sealerWith(createSecretKey(Buffer.alloc(32, 1)));
 
 let folder: string;
 let ledger: Ledger;
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "reeve-ledger-"));
-  ledger = await openLedger(join(folder, "ledger.db"));
+  ledger = await openLedger(join(folder, "ledger.db"), SEALER);
 });
 
 afterEach(async () => {
@@ -60,7 +67,7 @@ test("lets only one of two calls that come at once use a grant", async () => {
 test("knows used grants after it was opened again", async () => {
   await ledger.begin(call, 1000);
   await ledger.close();
-  ledger = await openLedger(join(folder, "ledger.db"));
+  ledger = await openLedger(join(folder, "ledger.db"), SEALER);
   expect(await ledger.begin({ ...call, callId: "call-2" }, 1001)).toEqual({ kind: "replayed" });
 });
 
@@ -116,4 +123,50 @@ test("retention never forgets what ended within the hour, however it is set", ()
     () => undefined,
   ).stop();
   expect(asked).toEqual([6_400_000, 2_800_000]);
+});
+
+async function folderHolds(text: string): Promise<string[]> {
+  const holds: string[] = [];
+  for (const name of await readdir(folder)) if ((await readFile(join(folder, name))).includes(text)) holds.push(name);
+  return holds;
+}
+
+test("holds no output in clear, in its file or its log", async () => {
+  await ledger.begin(call, 1000);
+  await ledger.finish(end("call-1", { finished: Buffer.from("printed by a tool") }));
+  await ledger.record(
+    { ...call, callId: "call-2", grantId: "g-2" },
+    end("call-2", { finished: Buffer.from("printed by another") }),
+  );
+  expect(await folderHolds("printed by")).toEqual([]);
+  expect(Buffer.from((await ledger.find("call-2"))?.finished ?? "").toString()).toBe("printed by another");
+});
+
+test("seals what an earlier version wrote in clear", async () => {
+  await ledger.close();
+  const db = await openDatabase<LedgerTables>({ path: join(folder, "ledger.db"), migrations: ledgerMigrations });
+  const old = {
+    grant_id: null,
+    tool: "exec",
+    args_digest: "d",
+    state: "finished",
+    outcome: 1,
+    reason: 0,
+    start_ms: 1,
+  } as const;
+  for (let at = 0; at < 450; at++) {
+    const row = { ...old, call_id: `old-${at}`, end_ms: at % 7, finished: Buffer.from(`\nprinted long ago ${at}`) };
+    await db.insertInto("executions").values(row).execute();
+  }
+  await db.destroy();
+  expect(await folderHolds("printed long ago")).not.toEqual([]);
+  ledger = await openLedger(join(folder, "ledger.db"), SEALER);
+  expect(await folderHolds("printed long ago")).toEqual([]);
+  expect(Buffer.from((await ledger.find("old-449"))?.finished ?? "").toString()).toBe("\nprinted long ago 449");
+});
+
+test("does not open with another key", async () => {
+  await ledger.record(call, end("call-1"));
+  const other = openLedger(join(folder, "ledger.db"), sealerWith(createSecretKey(Buffer.alloc(32, 2))));
+  await expect(other).rejects.toThrow(SealError);
 });

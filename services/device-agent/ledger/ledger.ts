@@ -1,8 +1,10 @@
+import type { Sealer } from "../../../lib/identity/sealer.ts";
 import { type Database, openDatabase } from "../../../lib/store/database.ts";
 import { createGroupCommit } from "../../../lib/store/group-commit.ts";
 import type { QueryRunner } from "../../../lib/store/prepared.ts";
 import { type EndColumns, ledgerQueries, PRUNE_ROWS } from "./queries.ts";
 import { type ExecutionState, type ExecutionTable, type LedgerTables, ledgerMigrations } from "./schema.ts";
+import { contextOf, sealOldEnds } from "./seal-old.ts";
 import { shareWrites } from "./shared-write.ts";
 
 /** What the ledger holds of one call. */
@@ -70,17 +72,26 @@ export interface Ledger {
   close(): Promise<void>;
 }
 
-/** Opens the ledger in a SQLite file, which is made where it is missing. */
-export async function openLedger(path: string): Promise<Ledger> {
+/**
+ * Opens the ledger in a SQLite file, which is made where it is missing. Ends, which have the tools' output, lie in it sealed;
+ * those that a version before this wrote in clear are sealed first. Rejects with SealError where they were sealed with
+ * another key.
+ */
+export async function openLedger(path: string, sealer: Sealer): Promise<Ledger> {
   const db: Database<LedgerTables> = await openDatabase({ path, migrations: ledgerMigrations });
   const writes = createGroupCommit(db);
   const writeRow = shareWrites(writes.write);
   const writeEnd = shareWrites(writes.writeThenSync);
   const query = ledgerQueries(db);
+  await sealOldEnds(db, writes, sealer).catch(async (error: unknown) => {
+    await writes.close();
+    await db.destroy();
+    throw error;
+  });
 
   const find = async (on: QueryRunner, callId: string): Promise<Execution | undefined> => {
     const row = await query.find.first(on, { callId });
-    return row && executionOf(row);
+    return row && executionOf(row, sealer);
   };
   const take = (row: ExecutionTable): Promise<TakeResult> =>
     writeRow(async (trx): Promise<TakeResult> => {
@@ -91,11 +102,14 @@ export async function openLedger(path: string): Promise<Ledger> {
 
   return {
     begin: (execution, startMs) => take({ ...columnsOf(execution), ...NO_END, start_ms: startMs }),
-    record: (execution, end) => take({ ...columnsOf(execution), ...endColumns(end), start_ms: null }),
-    finish: (end) => writeEnd(async (trx) => (await query.end.run(trx, endColumns(end))) === 1),
+    record: (execution, end) => take({ ...columnsOf(execution), ...endColumns(end, sealer), start_ms: null }),
+    finish: (end) => {
+      const columns = endColumns(end, sealer);
+      return writeEnd(async (trx) => (await query.end.run(trx, columns)) === 1);
+    },
     find: (callId) => find(db, callId),
     async unended() {
-      return (await query.unended.all(db, {})).map(executionOf);
+      return (await query.unended.all(db, {})).map((row) => executionOf(row, sealer));
     },
     async prune(beforeMs) {
       for (let total = 0; ; ) {
@@ -118,12 +132,12 @@ function columnsOf(execution: NewExecution) {
   return { call_id: callId, grant_id: grantId ?? null, tool, args_digest: argsDigest };
 }
 
-function endColumns(end: ExecutionEnd): EndColumns {
+function endColumns(end: ExecutionEnd, sealer: Sealer): EndColumns {
   const { callId, state, outcome, reason, endMs, finished } = end;
-  return { call_id: callId, state, outcome, reason, end_ms: endMs, finished };
+  return { call_id: callId, state, outcome, reason, end_ms: endMs, finished: sealer.seal(contextOf(callId), finished) };
 }
 
-function executionOf(row: ExecutionTable): Execution {
+function executionOf(row: ExecutionTable, sealer: Sealer): Execution {
   return {
     callId: row.call_id,
     grantId: row.grant_id ?? undefined,
@@ -131,6 +145,6 @@ function executionOf(row: ExecutionTable): Execution {
     argsDigest: row.args_digest,
     state: row.state,
     startMs: row.start_ms ?? undefined,
-    finished: row.finished ?? undefined,
+    finished: row.finished === null ? undefined : sealer.open(contextOf(row.call_id), row.finished),
   };
 }

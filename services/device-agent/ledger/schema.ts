@@ -19,7 +19,7 @@ export interface ExecutionTable {
   start_ms: number | null;
   /** Null until it ended. */
   end_ms: number | null;
-  /** reeve.device.v1.Finished, the bytes that every asker gets; null until it ended. */
+  /** reeve.device.v1.Finished, the bytes that every asker gets, sealed; null until it ended. */
   finished: Uint8Array | null;
 }
 

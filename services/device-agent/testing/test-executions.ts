@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { createSecretKey, randomBytes, randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,6 +7,7 @@ import { createValidator } from "@bufbuild/protovalidate";
 import type { Finished, Output } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { type Receipt, ReceiptSchema } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { sealerWith } from "../../../lib/identity/sealer.ts";
 import { createBatchSigner } from "../../../lib/sign/batch.ts";
 import { createBatchVerifier } from "../../../lib/sign/batch-verifier.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
@@ -52,7 +53,7 @@ export interface TestDeviceOptions {
 export async function openTestDevice(options: TestDeviceOptions): Promise<TestDevice> {
   const { tools, notOffered = [], now = Date.now } = options;
   const folder = await mkdtemp(join(tmpdir(), "reeve-device-"));
-  const opened = await openLedger(join(folder, "ledger.db"));
+  const opened = await openLedger(join(folder, "ledger.db"), sealerWith(createSecretKey(randomBytes(32))));
   const ledger = options.ledger?.(opened) ?? opened;
   const key = generateSigningKey();
   const deviceId = `dev-${key.keyId}`;

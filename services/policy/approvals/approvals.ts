@@ -11,7 +11,13 @@ import { type ApprovalStore, createApprovalStore } from "./approval-store.ts";
 import { type ApprovalChanges, openApprovalChanges } from "./changes.ts";
 import { startApprovalExpiry } from "./expiry.ts";
 import { createApprovalRelease } from "./release.ts";
-import { createRequestStore, type RequestStore } from "./request-store.ts";
+import { openRequestStore, type RequestStore } from "./request-store.ts";
+import {
+  type ApprovalRetentionOptions,
+  DEFAULT_RETENTION_MS,
+  keepApprovalRetention,
+  sealOldApprovals,
+} from "./retention.ts";
 import { createReviewer } from "./review.ts";
 import { type ApprovalSettler, createApprovalSettler } from "./settle.ts";
 import { type ApprovalWaits, createApprovalWaits } from "./wait.ts";
@@ -39,6 +45,8 @@ export interface ApprovalsOptions {
   minter: GrantMinter;
   /** Whether devices trust what a key has signed, by its id. */
   isTrusted: (keyId: string) => boolean;
+  /** How long arguments and cards are kept, in milliseconds. Default 30 days. */
+  retentionMs?: number | undefined;
   now: () => number;
   onError: (error: unknown) => void;
 }
@@ -50,7 +58,15 @@ const POLL_MS = 250;
 export async function openApprovals(options: ApprovalsOptions): Promise<Approvals> {
   const { storage, log, now, onError } = options;
   const { db, writes, outbox } = storage;
-  const requests = createRequestStore(db, options.sealing);
+  const kept: ApprovalRetentionOptions = {
+    ...options,
+    db,
+    writes,
+    retentionMs: options.retentionMs ?? DEFAULT_RETENTION_MS,
+    mayRun: () => storage.sequencer.held,
+  };
+  await sealOldApprovals(kept);
+  const requests = await openRequestStore(db, options.sealing);
   const store = createApprovalStore(db, options.sealing);
   const changes = await openApprovalChanges({ db, store, onError, pollMs: storage.shared ? POLL_MS : undefined });
   const settler = createApprovalSettler({ writes, store, requests, log, outbox, changes, now });
@@ -63,7 +79,9 @@ export async function openApprovals(options: ApprovalsOptions): Promise<Approval
   const release = createApprovalRelease({ ...options, writes, store, requests, review });
   const waits = createApprovalWaits({ db, store, changes, release });
   changes.start();
+  const retention = keepApprovalRetention(kept);
   const close = async (): Promise<void> => {
+    await retention.stop();
     await changes.close();
     await expiry.close();
   };

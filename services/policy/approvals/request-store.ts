@@ -14,10 +14,15 @@ export interface RequestStore {
   find(on: QueryRunner, approvalId: string): Promise<DecisionRequest | undefined>;
   /** Forgets what will not be released any more. */
   forget(on: QueryRunner, approvalId: string): Promise<void>;
+  /** Forgets what was asked about a call that has ended. Costs nothing for a call that was not held. */
+  forgetCall(on: QueryRunner, callId: string): Promise<void>;
 }
 
-/** The table approval_requests. */
-export function createRequestStore(db: PolicyDatabase, sealing: SealingKey): RequestStore {
+/** Opens the table approval_requests. */
+export async function openRequestStore(db: PolicyDatabase, sealing: SealingKey): Promise<RequestStore> {
+  const rows = await db.selectFrom("approval_requests").select("call_id").execute();
+  /** The calls that were held, and have not ended. What another replica holds later is swept: see keepApprovalRetention. */
+  const held = new Set(rows.map((row) => row.call_id));
   const insert = prepared((p: { approvalId: string; callId: string; sealed: Uint8Array }) =>
     db.insertInto("approval_requests").values({ approval_id: p.approvalId, call_id: p.callId, sealed: p.sealed }),
   );
@@ -27,9 +32,13 @@ export function createRequestStore(db: PolicyDatabase, sealing: SealingKey): Req
   const remove = prepared((p: { approvalId: string }) =>
     db.deleteFrom("approval_requests").where("approval_id", "=", p.approvalId),
   );
+  const removeCall = prepared((p: { callId: string }) =>
+    db.deleteFrom("approval_requests").where("call_id", "=", p.callId),
+  );
   return {
     async keep(on, approvalId, request) {
       const sealed = seal(sealing, toBinary(DecisionRequestSchema, request), contextOf(approvalId));
+      held.add(request.callId);
       await insert.run(on, { approvalId, callId: request.callId, sealed });
     },
     async find(on, approvalId) {
@@ -37,6 +46,11 @@ export function createRequestStore(db: PolicyDatabase, sealing: SealingKey): Req
       return row && fromBinary(DecisionRequestSchema, unseal(sealing, row.sealed, contextOf(approvalId)));
     },
     forget: async (on, approvalId) => void (await remove.run(on, { approvalId })),
+    async forgetCall(on, callId) {
+      if (!held.has(callId)) return;
+      await removeCall.run(on, { callId });
+      held.delete(callId);
+    },
   };
 }
 

@@ -108,14 +108,14 @@ describe("what cannot be shown does not wait for a person", () => {
   };
 
   it("where there is more than 64 KiB of it, naming the field", async () => {
-    expect(await refused({ tool: "fs.write", args: { path: "/tmp/a", content: "x".repeat(65_536) } })).toMatchObject({
+    expect(await refused({ tool: "fs.write", args: { path: "/tmp/a", text: "x".repeat(65_536) } })).toMatchObject({
       reason: ErrorReason.INPUT_TOO_LARGE,
-      metadata: { field: "params.content", limit: "65536" },
+      metadata: { field: "params.text", limit: "65536" },
     });
     expect(
       await refused({ tool: "exec", args: { argv: Array.from({ length: 256 }, () => "x".repeat(300)) } }),
     ).toMatchObject({ reason: ErrorReason.INPUT_TOO_LARGE, metadata: { field: "params", limit: "65536" } });
-    expect(await refused({ tool: "fs.write", args: { path: "/tmp/a", content: "x".repeat(60_000) } })).toBeUndefined();
+    expect(await refused({ tool: "fs.write", args: { path: "/tmp/a", text: "x".repeat(60_000) } })).toBeUndefined();
   });
 
   it.each([

@@ -2,9 +2,11 @@ import { type DescMessage, type JsonObject, type JsonValue, toJson } from "@bufb
 import { createValidator } from "@bufbuild/protovalidate";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { MAX_ARGUMENT_BYTES } from "../../../lib/arguments/canonical-arguments.ts";
+import { mayHoldSecrets, redactSecretFields } from "../../../lib/arguments/redact.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { decodeInput } from "../../../lib/serve/decode-input.ts";
 import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
+import type { JsonSchema } from "../../../lib/toolschema/json-schema.ts";
 
 /** Arguments that hold to a tool's input schema, as they are decided on, signed for and run. */
 export interface CanonicalArguments {
@@ -37,6 +39,14 @@ export function canonicalArguments(input: DescMessage, params: JsonObject): Cano
   const bytes = encoder.encode(canonicalJson(json));
   if (bytes.length > MAX_ARGUMENT_BYTES) throw tooLarge("bytes", "params");
   return { bytes, digest: sha256Hex(bytes), timeoutMs: timeoutOf(json) };
+}
+
+/** The canonical arguments without what the tool's schema marks as secret; undefined where there is no secret in them. */
+export function withoutSecrets(canonical: Uint8Array, schema: JsonSchema): Uint8Array | undefined {
+  if (!mayHoldSecrets(canonical, schema)) return undefined;
+  const text = Buffer.from(canonical.buffer, canonical.byteOffset, canonical.byteLength).toString();
+  const shown = canonicalJson(redactSecretFields(JSON.parse(text) as JsonObject, schema));
+  return shown === text ? undefined : encoder.encode(shown);
 }
 
 /** Walks without recursion: the value comes from a caller and may be as deep as the message limit lets it be. */

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault } from "../../../lib/fault/fault.ts";
@@ -11,7 +10,7 @@ import { createCallFollower, type FollowOptions } from "./follow.ts";
 import type { Leadership } from "./leadership.ts";
 import { createLiveCall, type LiveCall, type OpenCall } from "./live-call.ts";
 import { createOutcomeRelay } from "./outcome-relay.ts";
-import { type CallWish, type ReceiveFacts, receiveCall } from "./receive.ts";
+import { type CallWish, type ReceivedCall, type ReceiveFacts, receiveCall } from "./receive.ts";
 import { recoverCall } from "./recover.ts";
 import { decide, followDecision, type RunPorts } from "./run.ts";
 import { isEnd } from "./state.ts";
@@ -26,6 +25,8 @@ export interface Calls {
   begin(wish: CallWish): Promise<OpenCall | EndedCall>;
   /** A call that the principal may see, whoever leads it; NOT_FOUND otherwise. */
   find(callId: string, principal: Principal): Promise<OpenCall | EndedCall>;
+  /** The same as it stands now, with its arguments as they may be shown: read when somebody wants to see them. */
+  read(callId: string, principal: Principal): Promise<Call>;
   /** A call whose life is led here. */
   led(callId: string): LiveCall | undefined;
   /** Takes up the life of a call that this replica leads by now, unless it has done so. */
@@ -113,8 +114,16 @@ export function createCalls(options: CallsOptions): Calls {
     return isOver ? { call: stored.call, ended: Promise.resolve(stored.call) } : follower.follow(stored.call);
   };
 
-  const arrive = async (one: LiveCall, question: DecisionRequest): Promise<boolean> => {
-    const inserted = options.queue.note(one.call, question).then(() => options.store.insert(one.call, one.args));
+  const find = async (callId: string, principal: Principal): Promise<OpenCall | EndedCall> => {
+    // A cancel may come while the call that it is for is still being written down, or turns out to be an old one.
+    await arriving.get(callId)?.arrived;
+    const found = await known(callId);
+    if (found !== undefined && maySee(principal, found.call)) return found;
+    throw fault(ErrorReason.NOT_FOUND, { resource: `calls/${callId}` }, { message: `no call ${callId}` });
+  };
+  const arrive = async (one: LiveCall, { shown, question }: ReceivedCall): Promise<boolean> => {
+    const { call, args } = one;
+    const inserted = options.queue.note(call, question).then(() => options.store.insert(call, { args, shown }));
     arriving.set(one.call.id, { one, arrived: inserted.catch(() => undefined) });
     try {
       // Written down and decided on at the same time; nothing is sent to the device before both are on disk.
@@ -134,13 +143,14 @@ export function createCalls(options: CallsOptions): Calls {
     store: options.store,
     async begin(wish) {
       if (options.directory.linked(wish.device) === undefined) await options.directory.find(wish.device);
-      const { call, args, tool, question } = receiveCall(wish, options);
+      const received = receiveCall(wish, options);
+      const { call, args, tool } = received;
       // The first of two that come at once may still turn out to be an old call, or not to be written down at all.
       for (let twin = arriving.get(call.id); twin !== undefined; twin = arriving.get(call.id)) await twin.arrived;
       const running = live.get(call.id);
       if (running !== undefined) return same(running, call);
       const one = createLiveCall(call, args, tool);
-      if (await arrive(one, question)) {
+      if (await arrive(one, received)) {
         await one.decided;
         return one;
       }
@@ -148,12 +158,11 @@ export function createCalls(options: CallsOptions): Calls {
       if (old === undefined) throw fault(ErrorReason.CALL_ID_REUSED, { call_id: call.id });
       return same(old, call);
     },
-    async find(callId, principal) {
-      // A cancel may come while the call that it is for is still being written down, or turns out to be an old one.
-      await arriving.get(callId)?.arrived;
-      const found = await known(callId);
-      if (found !== undefined && maySee(principal, found.call)) return found;
-      throw fault(ErrorReason.NOT_FOUND, { resource: `calls/${callId}` }, { message: `no call ${callId}` });
+    find,
+    async read(callId, principal) {
+      const { call } = await find(callId, principal);
+      const shown = await options.store.shownArguments(callId);
+      return shown === undefined ? call : { ...call, arguments: shown };
     },
     led,
     takeUp({ call, args, cancelWanted }) {

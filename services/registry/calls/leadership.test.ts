@@ -1,13 +1,17 @@
+import { createSecretKey } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { createOutbox } from "../../../lib/events/outbox.ts";
+import { sealerWith } from "../../../lib/identity/sealer.ts";
 import { type Database, openDatabase } from "../../../lib/store/database.ts";
 import { createGroupCommit } from "../../../lib/store/group-commit.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";
+import { createBodies } from "./bodies.ts";
 import { createLeadership, type Leadership } from "./leadership.ts";
 import { type CallStore, createCallStore } from "./store.ts";
 
+const bodies = createBodies(sealerWith(createSecretKey(Buffer.alloc(32, 7))));
 let db: Database<RegistryTables>;
 let a: CallStore & Leadership;
 let b: CallStore & Leadership;
@@ -15,8 +19,8 @@ beforeEach(async () => {
   db = await openDatabase<RegistryTables>({ path: ":memory:", migrations: registryMigrations });
   const writes = createGroupCommit(db);
   const replica = (id: string) => ({
-    ...createCallStore(db, writes, createOutbox(db), id),
-    ...createLeadership(db, writes, id),
+    ...createCallStore({ db, writes, outbox: createOutbox(db), bodies, owner: id }),
+    ...createLeadership(db, writes, id, bodies),
   });
   a = replica("rep-a");
   b = replica("rep-b");
@@ -28,7 +32,7 @@ const ended = (id: string) => call(id, CallState.SUCCEEDED);
 const args = Buffer.from("{}");
 
 test("each call that is taken over goes to one, whoever tries", async () => {
-  for (const id of ["1", "2", "3"]) await a.insert(call(id), args);
+  for (const id of ["1", "2", "3"]) await a.insert(call(id), { args });
   const results = await Promise.all([b.adopt(["rep-a"]), b.adopt(["rep-a"])]);
   const ids = results.map(({ calls }) => calls.map(({ call: { id } }) => id));
   expect(ids).toEqual([["1", "2", "3"], []]);
@@ -37,9 +41,9 @@ test("each call that is taken over goes to one, whoever tries", async () => {
 });
 
 test("what has ended is not taken over, but for an outcome that the audit log does not have", async () => {
-  await a.insert(call("told"), args);
+  await a.insert(call("told"), { args });
   await a.finish(ended("told"), undefined, []);
-  await a.insert(call("untold"), args);
+  await a.insert(call("untold"), { args });
   await a.finish(ended("untold"), Buffer.from("outcome"), []);
   expect(await b.owners()).toEqual(["rep-a"]);
   const { calls, outcomes } = await b.adopt(["rep-a"]);
@@ -51,7 +55,7 @@ test("what has ended is not taken over, but for an outcome that the audit log do
 });
 
 test("a replica that has lost a call cannot write to it, and does not write its end a second time", async () => {
-  await a.insert(call("c"), args);
+  await a.insert(call("c"), { args });
   await b.adopt(["rep-a"]);
   expect(await a.save(call("c", CallState.HELD))).toBe(false);
   expect(await a.finish(ended("c"), Buffer.from("a"), [])).toBe(false);
@@ -63,7 +67,7 @@ test("a replica that has lost a call cannot write to it, and does not write its 
 });
 
 test("what is released belongs to whoever takes it first", async () => {
-  await a.insert(call("c"), args);
+  await a.insert(call("c"), { args });
   await a.release();
   expect(await b.owners()).toEqual([""]);
   expect((await b.adopt([""])).calls).toHaveLength(1);
@@ -71,7 +75,7 @@ test("what is released belongs to whoever takes it first", async () => {
 });
 
 test("a wish to cancel goes with the call to whoever leads it next", async () => {
-  await a.insert(call("c"), args);
+  await a.insert(call("c"), { args });
   await b.wantCancel("c");
   expect(await a.wantedCancels()).toEqual(["c"]);
   expect((await b.adopt(["rep-a"])).calls).toMatchObject([{ cancelWanted: true }]);

@@ -1,9 +1,9 @@
-import { fromBinary } from "@bufbuild/protobuf";
-import { CallSchema } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
 import type { RegistryTables } from "../tables.ts";
-import type { PendingOutcome, StoredCall } from "./store.ts";
+import type { Bodies } from "./bodies.ts";
+import { type PendingOutcome, type StoredCall, storedCallIn } from "./store.ts";
+import { STORED_COLUMNS } from "./stored-row.ts";
 
 /** Which replica leads a call's life, in the database. A call is led by one at a time, whoever tries. */
 export interface Leadership {
@@ -37,6 +37,7 @@ export function createLeadership(
   db: Database<RegistryTables>,
   writes: GroupCommit<RegistryTables>,
   self: string,
+  bodies: Bodies,
 ): Leadership {
   const mine = () => db.selectFrom("calls").select("id").where("ended", "=", 0).where("owner", "=", self);
 
@@ -53,7 +54,7 @@ export function createLeadership(
           .set({ owner: self })
           .where("ended", "=", 0)
           .where("owner", "in", owners)
-          .returning(["row", "call", "args", "cancel_wanted"])
+          .returning([...STORED_COLUMNS, "row"])
           .execute();
         const pending = await trx
           .updateTable("calls")
@@ -63,12 +64,7 @@ export function createLeadership(
           .returning(["row", "id", "outcome"])
           .execute();
         return {
-          calls: inOrder(open).map(({ call, args, cancel_wanted }) => ({
-            call: fromBinary(CallSchema, call),
-            args,
-            owner: self,
-            cancelWanted: cancel_wanted === 1,
-          })),
+          calls: inOrder(open).map((row) => storedCallIn(row, bodies)),
           outcomes: outcomesIn(inOrder(pending)),
         };
       }),

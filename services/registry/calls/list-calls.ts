@@ -14,7 +14,7 @@ import type { CallStore } from "./store.ts";
 /** How many calls a page holds by default. */
 const DEFAULT_PAGE = 50;
 
-/** Calls, newest first, a page at a time and without their output. */
+/** Calls, newest first, a page at a time, with short arguments and without their output. */
 export async function listCalls(
   store: CallStore,
   directory: Directory,
@@ -23,18 +23,17 @@ export async function listCalls(
 ): Promise<ListCallsResponse> {
   const pageSize = request.pageSize === 0 ? DEFAULT_PAGE : request.pageSize;
   const before = readPageToken(request.pageToken);
-  const rows = await store.list({
-    limit: pageSize + 1,
+  const { calls, more } = await store.list({
+    limit: pageSize,
     ...(before === undefined ? {} : { before }),
     ...(request.state === CallState.UNSPECIFIED ? {} : { state: request.state }),
     ...(request.device === "" ? {} : { deviceId: (await directory.find(request.device)).id }),
     ...(request.tool === "" ? {} : { tool: request.tool }),
     ...(seesAll(principal) ? {} : { principalId: principal.id }),
   });
-  const page = rows.slice(0, pageSize);
-  const last = rows.length > pageSize ? page.at(-1) : undefined;
+  const last = more ? calls.at(-1) : undefined;
   return create(ListCallsResponseSchema, {
-    calls: page.map(({ call }) => call),
+    calls: calls.map(({ call }) => call),
     nextPageToken: last === undefined ? "" : writePageToken(last.row),
   });
 }

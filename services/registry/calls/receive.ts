@@ -6,7 +6,7 @@ import type { Principal } from "../../../lib/auth/principal.ts";
 import { shortName } from "../../../lib/ids/short-name.ts";
 import { type Directory, resolveTool } from "../devices/directory.ts";
 import type { OfferedTool } from "../tools/offered.ts";
-import { canonicalArguments } from "./arguments.ts";
+import { canonicalArguments, withoutSecrets } from "./arguments.ts";
 import { questionOf } from "./question.ts";
 
 /** What a caller asks for, whichever door it came through. */
@@ -34,6 +34,8 @@ export interface ReceivedCall {
   call: Call;
   tool: OfferedTool;
   args: Uint8Array;
+  /** The arguments without their secrets; undefined where they have none. */
+  shown: Uint8Array | undefined;
   question: DecisionRequest;
 }
 
@@ -77,6 +79,7 @@ export function receiveCall(wish: CallWish, facts: ReceiveFacts): ReceivedCall {
     call,
     tool,
     args: args.bytes,
+    shown: withoutSecrets(args.bytes, tool.entry.inputSchema),
     question: questionOf({
       call,
       device,

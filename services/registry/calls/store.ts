@@ -1,4 +1,5 @@
-import { fromBinary, type JsonObject, toBinary } from "@bufbuild/protobuf";
+import { type JsonObject, toBinary } from "@bufbuild/protobuf";
+import { sql } from "kysely";
 import type { Envelope } from "../../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import { type Call, CallSchema, type CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { Outbox } from "../../../lib/events/outbox.ts";
@@ -6,11 +7,14 @@ import type { Database } from "../../../lib/store/database.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
 import { prepared } from "../../../lib/store/prepared.ts";
 import type { RegistryTables } from "../tables.ts";
+import { type Bodies, skeletonOf } from "./bodies.ts";
 import { isEnd } from "./state.ts";
+import { argumentsIn, callIn, listedCallIn, STORED_COLUMNS, type StoredRow, shownIn } from "./stored-row.ts";
 
-/** A call as it is stored, with its canonical arguments. */
+/** A call as it is stored. */
 export interface StoredCall {
   call: Call;
+  /** The canonical arguments; empty once it has ended, where they had secrets. */
   args: Uint8Array;
   /** The replica that leads it. */
   owner: string;
@@ -36,38 +40,63 @@ export interface CallFilter {
   limit: number;
 }
 
-/** Where calls are kept. Every promise resolves when the change is on disk. */
+/** What a call is asked with, as it is written down. */
+export interface NewArguments {
+  /** The canonical arguments. */
+  args: Uint8Array;
+  /** The same without secrets, where they have some; what is kept after the end. Default: there are none. */
+  shown?: Uint8Array | undefined;
+}
+
+/**
+ * Where calls are kept: the skeleton in clear, what callers and tools wrote sealed. Every promise resolves when the change is
+ * on disk. Reading throws SealError where the bodies cannot be opened.
+ */
 export interface CallStore {
   /** Writes a new call down. False where the id is taken: nothing was written. */
-  insert(call: Call, args: Uint8Array): Promise<boolean>;
+  insert(call: Call, asked: NewArguments): Promise<boolean>;
   /** Keeps a call's new state. False where another replica leads the call now, or has ended it. */
   save(call: Call): Promise<boolean>;
   /** Keeps a state that need not be waited for, since a restart can find it out again. */
   saveLazily(call: Call): void;
   /**
-   * Keeps a call's end, its outcome for the audit log and its events, in one transaction. False, and nothing is kept,
-   * where another replica leads the call now, or has ended it.
+   * Keeps a call's end, its outcome for the audit log and its events, in one transaction, which also deletes the secrets
+   * among its arguments. False, and nothing is kept, where another replica leads the call now, or has ended it.
    */
   finish(call: Call, outcome: Uint8Array | undefined, events: readonly Envelope[]): Promise<boolean>;
   /** A call by id. */
   get(id: string): Promise<StoredCall | undefined>;
-  /** Calls, newest first, each with its row, without arguments and output. */
-  list(filter: CallFilter): Promise<{ row: number; call: Call }[]>;
+  /** A call's arguments as they may be shown; undefined where they are not kept. */
+  shownArguments(id: string): Promise<JsonObject | undefined>;
+  /**
+   * Calls, newest first, each with its row, with short arguments and without output. Fewer than asked for where the arguments
+   * are large: `more` says whether there are any after them.
+   */
+  list(filter: CallFilter): Promise<{ calls: { row: number; call: Call }[]; more: boolean }>;
   /** The audit log has the outcome. */
   outcomeRecorded(callId: string, auditIndex: bigint): void;
 }
 
-/**
- * Calls in a database.
- *
- * @param owner the replica that leads what is inserted here. Default none.
- */
-export function createCallStore(
-  db: Database<RegistryTables>,
-  writes: GroupCommit<RegistryTables>,
-  outbox: Outbox,
-  owner = "",
-): CallStore {
+/** How many bytes of sealed bodies a list reads. */
+const LIST_BYTES = 8 * 1024 * 1024;
+
+const NOTHING = new Uint8Array();
+
+/** What a store of calls is made with. */
+export interface CallStoreOptions {
+  db: Database<RegistryTables>;
+  writes: GroupCommit<RegistryTables>;
+  outbox: Outbox;
+  bodies: Bodies;
+  /** The replica that leads what is inserted here. Default none. */
+  owner?: string;
+  /** Milliseconds since 1970. Default the system's clock. */
+  now?: () => number;
+}
+
+/** Calls in a database. */
+export function createCallStore(options: CallStoreOptions): CallStore {
+  const { db, writes, outbox, bodies, owner = "", now = Date.now } = options;
   const insertCall = prepared(
     (p: {
       id: string;
@@ -76,6 +105,7 @@ export function createCallStore(
       principal_id: string;
       state: number;
       args: Uint8Array;
+      shown: Uint8Array | null;
       call: Uint8Array;
     }) =>
       db
@@ -88,7 +118,9 @@ export function createCallStore(
           state: p.state,
           ended: 0,
           args: p.args,
+          shown: p.shown,
           call: p.call,
+          sealed: 1,
           owner,
         })
         .onConflict((conflict) => conflict.column("id").doNothing()),
@@ -106,9 +138,11 @@ export function createCallStore(
       id: string;
       state: number;
       call: Uint8Array;
-      output: string | null;
+      result: Uint8Array | null;
       outcome: Uint8Array | null;
       pending: number;
+      keptFromMs: number | null;
+      nothing: Uint8Array;
     }) =>
       db
         .updateTable("calls")
@@ -116,56 +150,62 @@ export function createCallStore(
           state: p.state,
           ended: 1,
           call: p.call,
-          output: p.output,
+          args: sql<Uint8Array>`case when shown is null then args else ${p.nothing} end`,
+          result: p.result,
           outcome: p.outcome,
           outcome_pending: p.pending,
+          kept_from_ms: p.keptFromMs,
         })
         .where("id", "=", p.id)
         .where("ended", "=", 0)
         .where("owner", "=", owner),
   );
-  const acknowledge = prepared((p: { id: string; index: number }) =>
-    db.updateTable("calls").set({ outcome_pending: 0, outcome: null, outcome_index: p.index }).where("id", "=", p.id),
-  );
-  const byId = prepared((p: { id: string }) =>
+  const acknowledge = prepared((p: { id: string; index: number; nowMs: number }) =>
     db
-      .selectFrom("calls")
-      .select(["call", "args", "output", "outcome_index", "owner", "cancel_wanted"])
+      .updateTable("calls")
+      .set({ outcome_pending: 0, outcome: null, outcome_index: p.index, kept_from_ms: p.nowMs })
       .where("id", "=", p.id),
   );
+  const byId = prepared((p: { id: string }) => db.selectFrom("calls").select(STORED_COLUMNS).where("id", "=", p.id));
+  const skeleton = (call: Call) => toBinary(CallSchema, skeletonOf(call));
 
   return {
-    insert: async (call, args) => {
+    insert: async (call, { args, shown }) => {
+      const { purpose } = call;
       const row = {
         id: call.id,
         device_id: call.deviceId,
         tool: call.tool,
         principal_id: call.principalId,
         state: call.state,
-        args,
-        call: toBinary(CallSchema, call),
+        args: bodies.sealAsked(call.id, { args, purpose }),
+        shown: shown === undefined ? null : bodies.sealShown(call.id, { args: shown, purpose }),
+        call: skeleton(call),
       };
       return (await writes.write((trx) => insertCall.run(trx, row))) === 1;
     },
     save: async (call) => {
-      const row = { id: call.id, state: call.state, call: toBinary(CallSchema, call) };
+      const row = { id: call.id, state: call.state, call: skeleton(call) };
       return (await writes.write((trx) => updateCall.run(trx, row))) === 1;
     },
     saveLazily: (call) => {
       writes.writeLazily(async (trx) => {
         // Taken when it is written, not when it was asked for: a call that has ended meanwhile needs no write.
         if (isEnd(call.state)) return;
-        await updateCall.run(trx, { id: call.id, state: call.state, call: toBinary(CallSchema, call) });
+        await updateCall.run(trx, { id: call.id, state: call.state, call: skeleton(call) });
       });
     },
-    finish: async ({ output, ...call }, outcome, events) => {
+    finish: async (call, outcome, events) => {
       const row = {
         id: call.id,
         state: call.state,
-        call: toBinary(CallSchema, call),
-        output: output === undefined ? null : JSON.stringify(output),
+        call: skeleton(call),
+        result: bodies.sealResult(call.id, call),
         outcome: outcome ?? null,
         pending: outcome === undefined ? 0 : 1,
+        // Until the audit log has the end, nothing is deleted.
+        keptFromMs: outcome === undefined ? now() : null,
+        nothing: NOTHING,
       };
       return writes.write(async (trx) => {
         if ((await finishCall.run(trx, row)) === 0) return false;
@@ -175,33 +215,61 @@ export function createCallStore(
     },
     get: async (id) => {
       const row = await byId.first(db, { id });
-      if (row === undefined) return undefined;
-      const call = withIndex(fromBinary(CallSchema, row.call), row.outcome_index);
-      if (row.output !== null) call.output = JSON.parse(row.output) as JsonObject;
-      return { call, args: row.args, owner: row.owner, cancelWanted: row.cancel_wanted === 1 };
+      return row && storedCallIn(row, bodies);
+    },
+    shownArguments: async (id) => {
+      const row = await byId.first(db, { id });
+      return row && shownIn(row, bodies)?.arguments;
     },
     list: async (filter) => {
-      let query = db.selectFrom("calls").select(["row", "call", "outcome_index"]).orderBy("row", "desc");
-      if (filter.state !== undefined) query = query.where("state", "=", filter.state);
-      if (filter.deviceId !== undefined) query = query.where("device_id", "=", filter.deviceId);
-      if (filter.tool !== undefined) query = query.where("tool", "=", filter.tool);
-      if (filter.principalId !== undefined) query = query.where("principal_id", "=", filter.principalId);
-      if (filter.before !== undefined) query = query.where("row", "<", filter.before);
-      const rows = await query.limit(filter.limit).execute();
-      return rows.map(({ row, call, outcome_index }) => ({
-        row,
-        call: withIndex(fromBinary(CallSchema, call), outcome_index),
-      }));
+      const found = await sizesOf(db, filter);
+      const fitting = withinBytes(found.slice(0, filter.limit));
+      if (fitting.length === 0) return { calls: [], more: false };
+      const rows = await db
+        .selectFrom("calls")
+        .select([...STORED_COLUMNS, "row"])
+        .where(
+          "row",
+          "in",
+          fitting.map(({ row }) => row),
+        )
+        .orderBy("row", "desc")
+        .execute();
+      const calls = rows.map((row) => ({ row: row.row, call: listedCallIn(row, bodies) }));
+      return { calls, more: found.length > fitting.length };
     },
     outcomeRecorded: (callId, auditIndex) => {
       writes.writeLazily(async (trx) => {
-        await acknowledge.run(trx, { id: callId, index: Number(auditIndex) });
+        await acknowledge.run(trx, { id: callId, index: Number(auditIndex), nowMs: now() });
       });
     },
   };
 }
 
-function withIndex(call: Call, index: number | null): Call {
-  if (index !== null) call.outcomeAuditIndex = BigInt(index);
-  return call;
+/** A stored call, as whoever takes it up needs it. Throws SealError. */
+export function storedCallIn(row: StoredRow, bodies: Bodies): StoredCall {
+  const { owner, cancel_wanted } = row;
+  return { call: callIn(row, bodies), args: argumentsIn(row, bodies), owner, cancelWanted: cancel_wanted === 1 };
+}
+
+/** The rows that a filter finds, one more than its limit, and how many bytes of bodies reading each takes. */
+function sizesOf(db: Database<RegistryTables>, filter: CallFilter): Promise<{ row: number; bytes: number }[]> {
+  let query = db
+    .selectFrom("calls")
+    .select(["row", sql<number>`case when shown is null then length(args) else length(shown) end`.as("bytes")])
+    .orderBy("row", "desc");
+  if (filter.state !== undefined) query = query.where("state", "=", filter.state);
+  if (filter.deviceId !== undefined) query = query.where("device_id", "=", filter.deviceId);
+  if (filter.tool !== undefined) query = query.where("tool", "=", filter.tool);
+  if (filter.principalId !== undefined) query = query.where("principal_id", "=", filter.principalId);
+  if (filter.before !== undefined) query = query.where("row", "<", filter.before);
+  return query.limit(filter.limit + 1).execute();
+}
+
+function withinBytes<R extends { bytes: number }>(rows: readonly R[]): R[] {
+  let bytes = 0;
+  return rows.filter((row, index) => {
+    bytes += row.bytes;
+    return index === 0 || bytes <= LIST_BYTES;
+  });
 }

@@ -17,7 +17,8 @@ export async function* watchCall(
 ): AsyncGenerator<WatchCallResponse> {
   const found = await calls.find(callId, principal);
   const events = createEventQueue();
-  events.push(callEvent(found.call));
+  const shown = await calls.store.shownArguments(callId);
+  events.push(callEvent(shown === undefined ? found.call : { ...found.call, arguments: shown }));
   if ("watch" in found) {
     const unwatch = found.watch((event) => events.push(event));
     const stop = () => {

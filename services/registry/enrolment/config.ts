@@ -19,6 +19,6 @@ export const enrolmentKeys = {
     name: "REEVE_SEALING_KEY_FILE",
     type: "path",
     optional: true,
-    doc: "File with 32 bytes as base64 that seal private keys in the database; the same for all replicas. Unset: a file in the state folder.",
+    doc: "File with 32 bytes as base64 that seal private keys and what calls say in the database; the same for all replicas, and needed with REEVE_REGISTRY_DATABASE_URL. Unset: a file in the state folder.",
   },
 } as const satisfies ConfigSpec;

@@ -1,0 +1,84 @@
+import { create, fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { ErrorDetailSchema } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { Call } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { Sealer } from "../../../lib/identity/sealer.ts";
+
+/** What a caller asked with. */
+export interface Asked {
+  /** Canonical JSON. */
+  args: Uint8Array;
+  purpose: string;
+}
+
+/** What came of a call. */
+export type Result = Pick<Call, "output" | "error" | "errorMessage">;
+
+/**
+ * What of a call lies sealed in the database, since callers and tools wrote it: its arguments and purpose, its output and
+ * error text. The rest, the skeleton, stays in clear and for ever.
+ */
+export interface Bodies {
+  /** The arguments as they are run. */
+  sealAsked(callId: string, asked: Asked): Uint8Array;
+  openAsked(callId: string, sealed: Uint8Array): Asked;
+  /** The arguments as they may be shown: without secrets. Kept beside the others where there are secrets, and after the end. */
+  sealShown(callId: string, shown: Asked): Uint8Array;
+  openShown(callId: string, sealed: Uint8Array): Asked;
+  /** Null where there is nothing to keep. */
+  sealResult(callId: string, result: Result): Uint8Array | null;
+  openResult(callId: string, sealed: Uint8Array): Partial<Result>;
+}
+
+/** Bodies under a key that all replicas have. Opening throws SealError. */
+export function createBodies(sealer: Sealer): Bodies {
+  return {
+    sealAsked: (id, asked) => sealer.seal(`call/${id}/asked`, encodeAsked(asked)),
+    openAsked: (id, sealed) => decodeAsked(sealer.open(`call/${id}/asked`, sealed)),
+    sealShown: (id, shown) => sealer.seal(`call/${id}/shown`, encodeAsked(shown)),
+    openShown: (id, sealed) => decodeAsked(sealer.open(`call/${id}/shown`, sealed)),
+    sealResult(id, { output, error, errorMessage }) {
+      if (output === undefined && error === undefined && errorMessage === "") return null;
+      const json = { output, error: error && toJson(ErrorDetailSchema, error), message: errorMessage || undefined };
+      return sealer.seal(`call/${id}/result`, Buffer.from(JSON.stringify(json)));
+    },
+    openResult(id, sealed) {
+      const { output, error, message } = JSON.parse(textOf(sealer.open(`call/${id}/result`, sealed))) as {
+        output?: JsonObject;
+        error?: JsonValue;
+        message?: string;
+      };
+      return {
+        ...(output !== undefined && { output }),
+        ...(error !== undefined && { error: fromJson(ErrorDetailSchema, error, { ignoreUnknownFields: true }) }),
+        ...(message !== undefined && { errorMessage: message }),
+      };
+    },
+  };
+}
+
+/** The call without what is sealed: of an error the reason stays. */
+export function skeletonOf(call: Call): Call {
+  const { output: _output, arguments: _arguments, error, ...rest } = call;
+  const reason = error && create(ErrorDetailSchema, { reason: error.reason });
+  return { ...rest, purpose: "", errorMessage: "", ...(reason && { error: reason }) };
+}
+
+const LENGTH_BYTES = 4;
+
+/** The purpose's length, the purpose, the arguments. */
+function encodeAsked({ args, purpose }: Asked): Uint8Array {
+  const text = Buffer.from(purpose);
+  const head = Buffer.alloc(LENGTH_BYTES);
+  head.writeUInt32BE(text.length);
+  return Buffer.concat([head, text, args]);
+}
+
+function decodeAsked(bytes: Uint8Array): Asked {
+  const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const argsAt = LENGTH_BYTES + whole.readUInt32BE();
+  return { purpose: whole.toString("utf8", LENGTH_BYTES, argsAt), args: whole.subarray(argsAt) };
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+}

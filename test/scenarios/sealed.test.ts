@@ -1,0 +1,287 @@
+import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Client, createClient } from "@connectrpc/connect";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { AuditService } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
+import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { ApprovalService } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
+import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { createInProcessBus } from "../../lib/events/in-process-bus.ts";
+import { createLogger } from "../../lib/log/log.ts";
+import { inMemoryTransport } from "../../lib/serve/client.ts";
+import { openSqlite } from "../../lib/store/sqlite-handle.ts";
+import { loadCatalogue } from "../../lib/toolschema/catalogue-file.ts";
+import { createDeviceAgent, type DeviceAgent } from "../../services/device-agent/service.ts";
+import { openLogFile } from "../../services/policy/audit/log-source.ts";
+import { verifyLog } from "../../services/policy/audit/verify.ts";
+import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
+import { createRegistry, type Registry } from "../../services/registry/service.ts";
+import { eventually } from "../helpers/eventually.ts";
+
+const DAY = 24 * 3_600_000;
+const person = (id: string, role: Role, name: string) => ({ id, kind: "operator" as const, roles: [role], name });
+const OPERATOR = person("op-1", Role.OPERATOR, "ada");
+const AGENT = person("agent-1", Role.AGENT, "night agent");
+
+/** Planted where nobody but the tool may see them. */
+const SECRETS = { env: "value-of-a-variable-4711", stdin: "text-for-the-input-4712" };
+
+/** Planted where people may see them, and readers of files may not. */
+const BODIES = {
+  argument: "an-argument-4713",
+  purpose: "a-purpose-4714",
+  file: "text-of-a-file-4715",
+  missing: "no-such-file-4716",
+  held: "a-held-argument-4717",
+};
+
+let folder: string;
+let nowMs: number;
+let log: string[];
+let policy: PolicyService;
+let device: DeviceAgent;
+let registry: Registry;
+
+const now = () => nowMs;
+const logger = () =>
+  createLogger({ service: "test", level: "trace", destination: { write: (line: string) => void log.push(line) } });
+
+async function startAll(): Promise<void> {
+  const bus = createInProcessBus();
+  policy = await createPolicyService({ config: { stateDir: join(folder, "policy") }, logger: logger(), bus, now });
+  const roots = { readRoots: [], writeRoots: [join(folder, "work")], denied: [join(folder, "device")] };
+  device = await createDeviceAgent({
+    config: { stateDir: join(folder, "device"), name: "desk", mode: Mode.ALL, labels: {}, ...roots },
+    grantKeys: policy.grantKeys,
+    schemaDigests: new Map(loadCatalogue().tools.map((tool) => [tool.name, tool.schemaDigest])),
+    logger: logger(),
+    env: process.env,
+    now,
+  });
+  registry = await createRegistry({
+    config: { stateDir: join(folder, "registry") },
+    policy: policy.link("registry"),
+    devices: new Map([["desk", device.link]]),
+    bus,
+    logger: logger(),
+    now,
+  });
+}
+
+async function stopAll(): Promise<void> {
+  await Promise.all([registry.close(), device.close()]);
+  await policy.close();
+}
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "reeve-sealed-"));
+  await mkdir(join(folder, "work"));
+  nowMs = Date.now();
+  log = [];
+  await startAll();
+});
+
+afterEach(async () => {
+  await stopAll();
+  await rm(folder, { recursive: true });
+});
+
+function as(principal: typeof OPERATOR): Client<typeof RegistryService> {
+  return createClient(RegistryService, inMemoryTransport(registry.routes, { principal }));
+}
+
+const approvals = () => createClient(ApprovalService, inMemoryTransport(policy.routes, { principal: OPERATOR }));
+const audit = () => createClient(AuditService, inMemoryTransport(policy.routes, { principal: OPERATOR }));
+
+async function run(tool: string, params: Record<string, unknown>, principal = OPERATOR): Promise<Call> {
+  const request = { device: "desk", tool, params: params as never, purpose: BODIES.purpose, waitMs: 1 };
+  const { call } = await as(principal).callTool(request);
+  if (call === undefined) throw new Error("no call");
+  return call;
+}
+
+const read = async ({ id }: Call) => (await as(OPERATOR).getCall({ callId: id })).call;
+
+/** The files below the folders of state, logs of databases included, that hold a text. */
+async function filesWith(text: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const part of ["policy", "registry", "device"]) {
+    for (const name of await readdir(join(folder, part), { recursive: true })) {
+      const bytes = await readFile(join(folder, part, name)).catch(() => Buffer.alloc(0));
+      if (bytes.includes(text)) found.push(join(part, name));
+    }
+  }
+  return found;
+}
+
+/** One call of each kind: with secrets, with a result, one that fails, and one that is held. */
+async function plant(): Promise<Record<"secret" | "read" | "failed" | "held", Call>> {
+  const path = join(folder, "work", "a.txt");
+  const secret = await run("exec", {
+    argv: ["sh", "-c", 'cat; echo "$A_NAME"', BODIES.argument],
+    env: { A_NAME: SECRETS.env },
+    stdin: SECRETS.stdin,
+  });
+  await run("fs.write", { path, text: BODIES.file });
+  return {
+    secret,
+    read: await run("fs.read", { path }),
+    failed: await run("fs.read", { path: join(folder, "work", BODIES.missing) }),
+    held: await run("exec", { argv: ["touch", BODIES.held], env: { A_NAME: SECRETS.env } }, AGENT),
+  };
+}
+
+describe("what a call says", () => {
+  it("is nowhere in clear in a file or a log, and secrets are shown nowhere", async () => {
+    const calls = await plant();
+    expect([calls.secret, calls.read, calls.failed, calls.held].map(({ state }) => state)).toEqual([
+      CallState.SUCCEEDED,
+      CallState.SUCCEEDED,
+      CallState.FAILED,
+      CallState.HELD,
+    ]);
+    expect(calls.secret.output?.stdout).toBe(`${SECRETS.stdin}${SECRETS.env}\n`);
+    for (const text of [...Object.values(SECRETS), ...Object.values(BODIES)]) {
+      expect(await filesWith(text), text).toEqual([]);
+    }
+    for (const text of Object.values(SECRETS)) {
+      expect(log.join("")).not.toContain(text);
+      const shown = [
+        ...(await as(OPERATOR).listCalls({})).calls,
+        ...(await approvals().listApprovals({})).approvals,
+        await approvals().getApproval({ approvalId: calls.held.approvalId, view: 2 }),
+        ...(await audit().listRecords({})).entries,
+      ];
+      expect(JSON.stringify(shown, (_, value) => (typeof value === "bigint" ? String(value) : value))).not.toContain(
+        text,
+      );
+    }
+  });
+
+  it("is there for whoever may see it: arguments, purpose, output, error, and who and where by name", async () => {
+    const calls = await plant();
+    expect(await read(calls.secret)).toMatchObject({
+      arguments: {
+        argv: ["sh", "-c", 'cat; echo "$A_NAME"', BODIES.argument],
+        env: { A_NAME: "[redacted]" },
+        stdin: "[redacted]",
+      },
+      purpose: BODIES.purpose,
+      deviceName: "desk",
+      principalId: "op-1",
+      principalName: "ada",
+    });
+    expect((await read(calls.read))?.output?.text).toBe(BODIES.file);
+    const failed = await read(calls.failed);
+    expect(failed?.errorMessage).toContain(BODIES.missing);
+    expect(failed?.error?.reason).toBe(calls.failed.error?.reason);
+    const held = await read(calls.held);
+    expect(held).toMatchObject({
+      arguments: { argv: ["touch", BODIES.held], env: { A_NAME: "[redacted]" } },
+      principalName: "night agent",
+    });
+    const listed = (await as(OPERATOR).listCalls({})).calls;
+    expect(listed.map(({ tool }) => tool)).toEqual(["exec", "fs.read", "fs.read", "fs.write", "exec"]);
+    expect(listed[0]?.arguments).toEqual(held?.arguments);
+    expect(listed[1]).toMatchObject({ errorMessage: failed?.errorMessage, purpose: BODIES.purpose });
+    expect(listed.map(({ output }) => output)).toEqual(Array(5).fill(undefined));
+    const { approval } = await approvals().getApproval({ approvalId: calls.held.approvalId });
+    expect(approval?.spec).toMatchObject({ principalName: "night agent", deviceName: "desk" });
+    expect(approval?.spec?.card).toContain("Asked by:  night agent (agent-1; agent)");
+  });
+
+  it("still runs with its secrets after a restart and a yes, and then loses them", async () => {
+    const { id, approvalId } = await run(
+      "exec",
+      { argv: ["sh", "-c", 'echo "got $A_NAME" > out.txt'], cwd: join(folder, "work"), env: { A_NAME: SECRETS.env } },
+      AGENT,
+    );
+    await stopAll();
+    await startAll();
+    const { approval } = await approvals().getApproval({ approvalId });
+    await approvals().approve({ approvalId, cardDigest: approval?.spec?.cardDigest ?? "" });
+    await eventually(async () =>
+      expect((await as(OPERATOR).getCall({ callId: id })).call?.state).toBe(CallState.SUCCEEDED),
+    );
+    expect(await readFile(join(folder, "work", "out.txt"), "utf8")).toBe(`got ${SECRETS.env}\n`);
+    await eventually(async () => expect(requestsKept()).toBe(0));
+    const db = openSqlite(join(folder, "registry", "registry.db"));
+    const [row] = db.run("select args, shown from calls where id = ?", [id]).rows as {
+      args: Uint8Array;
+      shown: Uint8Array;
+    }[];
+    db.close();
+    expect(row?.args.length).toBe(0);
+    expect(row?.shown.length).toBeGreaterThan(0);
+  });
+});
+
+/** What policy keeps of the questions about held calls, secrets included. */
+function requestsKept(): number {
+  const db = openSqlite(join(folder, "policy", "policy.db"));
+  const [row] = db.run("select count(*) as kept from approval_requests", []).rows as { kept: number }[];
+  db.close();
+  return row?.kept ?? -1;
+}
+
+describe("the retention", () => {
+  it("deletes what calls say, keeps the rest, and breaks no proof", async () => {
+    const calls = await plant();
+    await approvals().deny({ approvalId: calls.held.approvalId });
+    const ended = { ...calls.read, ...(await recorded(calls.read)) };
+    const { size } = await verified();
+    await stopAll();
+    nowMs += 29 * DAY;
+    await startAll();
+    expect((await read(calls.read))?.arguments).toBeDefined();
+    await stopAll();
+    nowMs += 2 * DAY;
+    await startAll();
+    await eventually(async () => expect((await read(calls.read))?.bodiesDeleteTime).toBeDefined());
+    const kept = await read(calls.read);
+    expect(kept).toMatchObject({
+      state: CallState.SUCCEEDED,
+      purpose: "",
+      argsDigest: calls.read.argsDigest,
+      decision: calls.read.decision,
+      receipt: { statement: calls.read.receipt?.statement },
+      outcomeAuditIndex: ended.outcomeAuditIndex,
+    });
+    expect(kept?.arguments).toBeUndefined();
+    expect(kept?.output).toBeUndefined();
+    expect(await read(calls.failed)).toMatchObject({ errorMessage: "", error: { reason: calls.failed.error?.reason } });
+    await eventually(async () => {
+      const { approval } = await approvals().getApproval({ approvalId: calls.held.approvalId });
+      expect(approval?.spec).toMatchObject({ card: "", purpose: "", tool: "exec", argsDigest: calls.held.argsDigest });
+      expect(approval?.spec?.arguments).toBeUndefined();
+    });
+    const after = await verified();
+    expect(after.size).toBeGreaterThanOrEqual(size);
+    const index = ended.outcomeAuditIndex ?? 0n;
+    const proof = await audit().getInclusionProof({ index });
+    expect(proof.entry?.index).toBe(index);
+    expect(proof.text).toContain("c2sp.org/tlog-proof");
+  });
+});
+
+async function recorded(call: Call): Promise<Call> {
+  return eventually(async () => {
+    const stored = await read(call);
+    if (stored?.outcomeAuditIndex === undefined) throw new Error("not recorded yet");
+    return stored;
+  });
+}
+
+async function verified() {
+  const source = openLogFile(join(folder, "policy", "policy.db"));
+  try {
+    const report = await verifyLog(source, { verifierKey: policy.checkpointKey });
+    expect(report.findings).toEqual([]);
+    return report;
+  } finally {
+    source.close();
+  }
+}
