@@ -77,7 +77,7 @@ async function invoke(calls: Calls, request: PlainRequest, response: PlainRespon
 async function show(calls: Calls, request: PlainRequest, response: PlainResponse): Promise<void> {
   const principal = requireRole(request.principal, READERS);
   const { callId } = decodeInput(validator, GetCallRequestSchema, { callId: idIn(request.path) });
-  const { call } = await calls.find(callId, principal);
+  const call = await calls.read(callId, principal);
   response.json(200, toJson(CallSchema, call) as JsonValue);
 }
 
