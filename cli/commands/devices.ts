@@ -1,8 +1,10 @@
 import type { Command } from "commander";
 import { type Device, DeviceSchema, LinkStateSchema, ModeSchema } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { withConnection, withSession } from "../connection-options.ts";
+import { lockText } from "../device/lock-text.ts";
 import { type ListFlags, pageSize, withList } from "../list-options.ts";
 import { enumName } from "../print/enum-name.ts";
+import { visibleLine } from "../print/escape.ts";
 import { jsonDocument, wholeJson } from "../print/json.ts";
 import { readAll } from "../print/pages.ts";
 import { styleFor } from "../print/style.ts";
@@ -35,9 +37,18 @@ async function devices(flags: TargetFlags & ListFlags, world: World): Promise<vo
   }
   const style = styleFor(world, world.stdout);
   const columns = ["NAME", "ID", "LINK", "MODE", "PLATFORM", "TOOLS", "LAST SEEN", "LABELS"];
-  const paint = (text: string, column: number) =>
-    columns[column] === "LINK" && text === "online" ? style.green(text) : text;
+  const paint = (text: string, column: number) => {
+    if (columns[column] !== "LINK") return text;
+    if (text === "locked") return style.red(text);
+    return text === "online" ? style.green(text) : text;
+  };
   world.stdout.write(table(columns, found.map(rowOf), { style, paint }));
+  for (const { name, lock } of found) {
+    if (lock === undefined) continue;
+    const why = lockText(lock);
+    const how = `\`reeve device unlock ${name}\` lets it take part again`;
+    world.stderr.write(`reeve: ${visibleLine(`${name} is locked${why === "" ? "" : `: ${why}`}`)}; ${how}\n`);
+  }
 }
 
 function rowOf(device: Device): string[] {
@@ -45,7 +56,7 @@ function rowOf(device: Device): string[] {
   return [
     device.name,
     device.id,
-    enumName(LinkStateSchema, device.link),
+    device.lock === undefined ? enumName(LinkStateSchema, device.link) : "locked",
     enumName(ModeSchema, device.mode),
     device.platform,
     String(device.tools.length),

@@ -3,6 +3,7 @@ import { enumName } from "../print/enum-name.ts";
 import type { Style } from "../print/style.ts";
 import { table } from "../print/table.ts";
 import { timeText } from "../print/time.ts";
+import { lockText } from "./lock-text.ts";
 
 const COLUMNS = ["ID", "NAME", "STATE", "DEVICE", "FINGERPRINT", "UNTIL", "WHY"];
 
@@ -25,6 +26,6 @@ function rowOf(enrolment: Enrolment): string[] {
     // Enough to find the one; `confirm` shows the whole.
     enrolment.fingerprint === "" ? "" : `${enrolment.fingerprint.slice(0, 23)}…`,
     timeText(enrolment.certificateExpireTime ?? enrolment.expireTime),
-    enrolment.why,
+    enrolment.lockTime === undefined ? enrolment.why : lockText(enrolment),
   ];
 }

@@ -9,15 +9,17 @@ import { cancelCall } from "./calls/cancel-call.ts";
 import { listCalls } from "./calls/list-calls.ts";
 import { watchCall } from "./calls/watch-call.ts";
 import type { Directory } from "./devices/directory.ts";
-import { toDevice } from "./devices/linked-device.ts";
-import { listDevices } from "./devices/list-devices.ts";
+import { type Locks, listDevices, withLocks } from "./devices/list-devices.ts";
 import { listTools } from "./tools/list-tools.ts";
 
 /** The registry's RPCs. */
-export function registryRoutes(calls: Calls, directory: Directory): ServiceImpl<typeof RegistryService> {
+export function registryRoutes(calls: Calls, directory: Directory, locks: Locks): ServiceImpl<typeof RegistryService> {
   return {
-    getDevice: async ({ device }) => ({ device: toDevice(await directory.find(device)) }),
-    listDevices: (request) => listDevices(directory, request),
+    async getDevice({ device }) {
+      const [found] = await withLocks([await directory.find(device)], locks);
+      return { device: found };
+    },
+    listDevices: (request) => listDevices(directory, locks, request),
     listTools: (request) => listTools(directory, request),
     callTool: async (request, context) => ({
       call: await callTool(calls, request, principalOf(context), context.signal, Source.RPC),

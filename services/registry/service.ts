@@ -23,6 +23,7 @@ import { keepLease } from "../../lib/store/lease.ts";
 import { createAdopter } from "./calls/adopt.ts";
 import { createBodies } from "./calls/bodies.ts";
 import { createCalls } from "./calls/calls.ts";
+import { endCallsOfRevoked } from "./calls/end-revoked.ts";
 import { createLeadership } from "./calls/leadership.ts";
 import { openBodies } from "./calls/open-bodies.ts";
 import { receiveCall } from "./calls/receive.ts";
@@ -45,7 +46,7 @@ import { httpFaces } from "./http/faces.ts";
 import { createRegistryMetrics } from "./metrics.ts";
 import { createPolicyLink, type PolicyOpener } from "./policy/policy-link.ts";
 import { openQueue } from "./queue/open-queue.ts";
-import type { Standings } from "./queue/principals.ts";
+import { everybodyStands, type Standings } from "./queue/principals.ts";
 import { busKeysOf, loadBusKeys } from "./replicas/bus-key.ts";
 import { joinReplicas } from "./replicas/membership.ts";
 import { newReplicaId } from "./replicas/replica-id.ts";
@@ -247,12 +248,20 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     now,
     newCallId: () => timeOrderedId("call", now()),
     device: (id) => directory.byId(id),
+    lockOf: (id) => enrolment.lockOf(id),
     link: (deviceId) => fleet.link(deviceId),
     isHeard: () => bus.isHeard(),
     onEvent: () => relay.nudge(),
   });
   opened.defer(() => leadership.release());
   opened.defer(() => calls.close());
+  opened.defer(
+    endCallsOfRevoked({
+      running: calls.running,
+      standings: options.standings ?? everybodyStands,
+      onError: (err) => logger.warn({ err }, "whether tokens were revoked cannot be found out"),
+    }),
+  );
   opened.defer(() => calls.drain(DRAIN_MS));
   const adopter = createAdopter({
     leadership,
@@ -290,7 +299,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
 
   return {
     routes(router) {
-      router.service(RegistryService, registryRoutes(calls, directory));
+      router.service(RegistryService, registryRoutes(calls, directory, enrolment.locks));
       router.service(FanOutService, fanOutRoutes(fanOuts));
       attachRoutes(streams)(router);
       enrolment.routes(router);

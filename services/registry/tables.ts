@@ -3,7 +3,7 @@ import { type OutboxTables, outboxMigration } from "../../lib/events/outbox.ts";
 import type { Migration } from "../../lib/store/database.ts";
 import { type LeaseTables, leaseMigration } from "../../lib/store/lease.ts";
 import { sealedMigration } from "./calls/sealed-migration.ts";
-import { type EnrolmentTables, enrolmentMigration } from "./enrolment/tables.ts";
+import { deviceLockMigration, type EnrolmentTables, enrolmentMigration } from "./enrolment/tables.ts";
 import { type FanOutTables, fanOutMigration } from "./fan-out/table.ts";
 import { type QueueTables, queueMigration } from "./queue/table.ts";
 
@@ -171,4 +171,5 @@ export const registryMigrations: readonly Migration[] = [
   fanOutMigration,
   queueMigration,
   sealedMigration,
+  deviceLockMigration,
 ];

@@ -16,6 +16,9 @@ export interface AgentProcess {
   shown(text: string | RegExp): Promise<string>;
   /** Resolves with its exit code. */
   ended: Promise<number | null>;
+  /** Makes it stand still, as a machine that swaps or sleeps would, and go on. */
+  pause(): void;
+  resume(): void;
   stop(): Promise<void>;
 }
 
@@ -45,6 +48,8 @@ export function startAgent(
         await Promise.race([once(child.stderr ?? child, "data"), ends]);
       }
     },
+    pause: () => void child.kill("SIGSTOP"),
+    resume: () => void child.kill("SIGCONT"),
     async stop() {
       child.kill("SIGTERM");
       await ended;

@@ -1,8 +1,9 @@
-import { cpSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually } from "../helpers/eventually.ts";
+import { isRunning } from "../helpers/programs.ts";
 import { type AgentProcess, type ControlPlaneMachine, startAgent, startControlPlane } from "./machines.ts";
 
 let plane: ControlPlaneMachine;
@@ -35,6 +36,16 @@ const link = async () => {
   const { stdout } = await plane.reeve("devices", "--json");
   const { devices } = JSON.parse(stdout) as { devices: { name: string; link: string }[] };
   return devices.find(({ name }) => name === "web1")?.link;
+};
+const shown = async (callId: string) => JSON.parse((await plane.reeve("calls", "show", callId, "--json")).stdout);
+/** A call that runs until it is ended; `pid` is its program's. */
+const startCall = (callId: string) => {
+  const file = join(home, `${callId}.pid`);
+  const program = `echo $$ > ${file}.new; mv ${file}.new ${file}; exec sleep 600`;
+  return {
+    ended: plane.reeve("call", "web1", "exec", "--call-id", callId, "--", "sh", "-c", program),
+    pid: eventually(() => Number(readFileSync(file, "utf8"))),
+  };
 };
 const online = () => eventually(async () => expect(await link()).toBe("LINK_STATE_ONLINE"));
 const standing = async () => {
@@ -74,10 +85,53 @@ test("locked, its stream ends and it is told why; unlocked, it is back by itself
   expect(await plane.reeve("device", "lock", "web1", "--why", "lost")).toMatchObject({ code: 0 });
   await eventually(async () => expect(await link()).not.toBe("LINK_STATE_ONLINE"));
   await agent?.shown("is locked (lost)");
-  expect((await call()).code).not.toBe(0);
+  const refused = await call();
+  expect(refused).toMatchObject({ code: 3, stderr: expect.stringContaining("web1 is locked (lost)") });
+  expect(refused.stderr).toMatch(/is locked \(lost\) since 20\S+ by \S+; .*reeve device unlock web1/);
+  const { stdout, stderr } = await plane.reeve("devices");
+  expect(stdout).toMatch(/web1 .* locked /);
+  expect(stderr).toMatch(/web1 is locked: lost, since .*, by \S+; `reeve device unlock web1`/);
+  expect((await plane.reeve("device", "list")).stdout).toMatch(/lost, since .*, by /);
   await plane.reeve("device", "unlock", "web1");
   await online();
   expect(await call()).toMatchObject({ code: 0 });
+});
+
+test("locked while it runs something: that ends on the device, and its caller is told why", async () => {
+  const running = startCall("lock-running");
+  const pid = await running.pid;
+  expect(await plane.reeve("device", "lock", "web1", "--why", "taxi")).toMatchObject({ code: 0 });
+  const { code, stderr } = await running.ended;
+  expect([code, stderr]).toEqual([7, expect.stringContaining("web1 is locked (taxi)")]);
+  await eventually(async () => expect(await isRunning(pid)).toBe(false));
+  expect(await shown("lock-running")).toMatchObject({
+    state: "CALL_STATE_CANCELLED",
+    error: { reason: "ERROR_REASON_DEVICE_LOCKED", metadata: { why: "taxi" } },
+    receipt: expect.anything(),
+  });
+  await plane.reeve("device", "unlock", "web1");
+  await online();
+});
+
+test("locked while it does not answer: its callers are told that the end is not known", async () => {
+  const running = startCall("lock-silent");
+  const pid = await running.pid;
+  const agent = agents.at(-1);
+  agent?.pause();
+  try {
+    expect(await plane.reeve("device", "lock", "web1", "--why", "silent")).toMatchObject({ code: 0 });
+    const { code, stderr } = await running.ended;
+    expect([code, stderr]).toEqual([8, expect.stringContaining("web1 is locked (silent)")]);
+    expect(await shown("lock-silent")).toMatchObject({
+      state: "CALL_STATE_UNKNOWN",
+      error: { reason: "ERROR_REASON_DEVICE_LOCKED" },
+    });
+  } finally {
+    agent?.resume();
+    process.kill(pid, "SIGKILL");
+  }
+  await plane.reeve("device", "unlock", "web1");
+  await online();
 });
 
 test("a copy of its folder locks it, and it enrols again", async () => {

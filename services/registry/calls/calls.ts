@@ -35,6 +35,8 @@ export interface Calls {
   sendOutcome(outcome: PendingOutcome): void;
   /** How many calls are led here. */
   readonly open: number;
+  /** The calls that are led here. */
+  running(): Iterable<LiveCall>;
   /**
    * Waits until no call is running and the audit log has the ends, where policy is there; at most `ms`. Calls that are held
    * or kept for their device are no reason to wait: they go on after a restart.
@@ -175,6 +177,7 @@ export function createCalls(options: CallsOptions): Calls {
     get open() {
       return live.size;
     },
+    running: () => live.values(),
     async drain(ms) {
       const running = [...live.values()].filter(({ call }) => !WAITING.has(call.state));
       const given = new AbortController();

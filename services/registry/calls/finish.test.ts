@@ -31,6 +31,7 @@ async function outcomeOf(grantId: string, end: CallEnd) {
   const finisher = createFinisher({
     store: { finish } as CallStore,
     now: () => 1_800_000_000_000,
+    lockOf: async () => undefined,
     isHeard: () => false,
     onFinished: () => undefined,
     endElsewhere: () => Promise.reject(new Error("nobody else leads it")),
@@ -70,6 +71,7 @@ test("tells the end that another replica found where that one leads the call by 
   const finisher = createFinisher({
     store: { finish: async () => false } as unknown as CallStore,
     now: () => 1_800_000_000_000,
+    lockOf: async () => undefined,
     isHeard: () => false,
     onFinished: ({ id }) => void finished.push(id),
     endElsewhere: async ({ call }) => create(CallSchema, { id: call.id, state: CallState.CANCELLED }),

@@ -1,5 +1,6 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import type { ConnectError } from "@connectrpc/connect";
 import { OutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Output, OutputSchema, OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
@@ -8,6 +9,7 @@ import { cleanJson, cleanOutput, createStreamCleaner, type StreamCleaner } from 
 import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
 import { callEndedEvent } from "../events.ts";
 import type { CallEnd } from "./end.ts";
+import { explainEnd } from "./explain-end.ts";
 import type { LiveCall } from "./live-call.ts";
 import { stateName } from "./state.ts";
 import type { CallStore } from "./store.ts";
@@ -36,6 +38,8 @@ export interface OutputCleaner {
 /** What ending a call rests on. */
 export interface FinishPorts {
   store: CallStore;
+  /** DEVICE_LOCKED, for a device that is locked. */
+  lockOf(deviceId: string): Promise<ConnectError | undefined>;
   now(): number;
   /** Whether an event about it would reach anybody. */
   isHeard(): boolean;
@@ -62,7 +66,8 @@ export function createFinisher(ports: FinishPorts): Finisher {
     live.enter(stored.state);
   };
   return {
-    async finish(live, end) {
+    async finish(live, told) {
+      const end = await explainEnd(told, live, ports.lockOf);
       const now = ports.now();
       // A copy: it counts only when it is kept.
       const call: Call = { ...live.call, state: end.state, endTime: timestampFromMs(now) };

@@ -74,6 +74,7 @@ async function recovered(
       finish: async (_: unknown, end: CallEnd) => void ends.push(end),
       outputCleaner: () => ({ clean: (output: unknown) => output, rest: () => [] }),
     },
+    lockOf: async () => undefined,
     device: () => ({ name: "nas", receipts: { verify: (signed: Finished["receipt"]) => ({ ok: true, ...signed }) } }),
     link: () => facts.device.link,
     isMine: async () => true,

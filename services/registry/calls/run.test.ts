@@ -13,6 +13,7 @@ function portsThat(options: { decide: () => Promise<unknown>; finish: (end: Call
     policy: { awaitApproval: options.decide },
     finisher: { finish: (_: unknown, end: CallEnd) => options.finish(end) },
     device: () => undefined,
+    lockOf: async () => undefined,
     link: () => undefined,
     isMine: async () => true,
     queue: { mustKeep: () => false },

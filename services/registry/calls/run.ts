@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { StartSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import type { Decision, DecisionRequest, Denial, Hold, Permit } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
@@ -22,6 +23,8 @@ export interface RunPorts {
   finisher: Finisher;
   device(id: string): KnownDevice | undefined;
   link(deviceId: string): DeviceLink | undefined;
+  /** DEVICE_LOCKED, for a device that is locked. */
+  lockOf(deviceId: string): Promise<ConnectError | undefined>;
   /** Whether this replica leads a call still: another one takes over what a replica leads whose lease is over. */
   isMine(callId: string): Promise<boolean>;
   /** Keeps calls for devices that are away. */
@@ -100,6 +103,10 @@ async function dispatch(live: LiveCall, permit: Permit, ports: RunPorts): Promis
   if (mayWait && !(await ports.store.save(live.call))) return ports.finisher.overtaken(live);
   live.markDecided();
   if (live.cancelled.signal.aborted) return finishUnsent(live, cancelledEnd(), ports, earlier);
+  // Told at once: a device that is locked does not come back while its caller waits.
+  const away = ports.device(live.call.deviceId)?.online !== true;
+  if (away && (await ports.lockOf(live.call.deviceId)) !== undefined)
+    return finishUnsent(live, endOfLink({ kind: "offline" }, live, ports), ports, earlier);
   const link = ports.link(live.call.deviceId);
   if (link === undefined) return finishUnsent(live, endOfLink({ kind: "offline" }, live, ports), ports, earlier);
   live.enter(CallState.DISPATCHED);

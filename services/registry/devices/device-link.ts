@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import {
   type Command,
@@ -38,6 +39,12 @@ export interface DeviceLink {
   settle(settle: Settle, onOutput?: (output: Output) => void): Promise<DeviceEnd>;
   /** Kills a running call; its end comes through `start` or `settle`. One that was not sent yet never will be. */
   cancel(callId: string): void;
+  /**
+   * Shuts the device out: cancels all that it runs, whoever asked for it, and sends it nothing more. Resolves when it has
+   * told the ends, after a second at most; whoever waits for the rest is told that the device went away. Holds until the
+   * device is trusted anew.
+   */
+  shutOut(): Promise<void>;
   /** Sends a command that has no answer. Lost where the device is not linked. */
   tell(command: Command): void;
   /** The same device for another replica: begins with its Hello, and ends when this link goes down. */
@@ -71,6 +78,12 @@ export interface DeviceLinkOptions {
   lostMs?: number;
 }
 
+/** How long a device that is shut out has to tell the ends of what it ran, in milliseconds. */
+const LAST_WORDS_MS = 1000;
+
+/** How often it is looked whether it has. */
+const LOOK_MS = 20;
+
 interface Waiting {
   command: Command;
   onOutput: (output: Output) => void;
@@ -89,6 +102,8 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   const waiting = new Map<string, Waiting[]>();
   let trusted = false;
   let closed = false;
+  /** Set while the device is shut out; resolves when it has had its time. */
+  let shuttingOut: Promise<void> | undefined;
 
   const link = keepLinked<Command, Event>({
     async *open(outgoing, signal) {
@@ -121,7 +136,9 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     },
   });
 
-  const shares = createShares((command) => link.send(command));
+  const shares = createShares((command) => {
+    if (shuttingOut === undefined || command.command.case === "cancel") link.send(command);
+  });
 
   const send = (callId: string, one: Waiting) => {
     if (!trusted) return;
@@ -165,6 +182,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   };
   const begin = (hello: Hello) => {
     trusted = true;
+    shuttingOut = undefined;
     for (const command of options.greeting?.(hello) ?? []) link.send(command);
     shares.begin(hello);
     for (const [callId, all] of waiting) for (const one of all) send(callId, one);
@@ -182,6 +200,22 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
       default:
     }
   };
+  const told = (callId: string, one: Waiting): void =>
+    release(callId, one, { kind: one.sent || one.patient ? "lost" : "offline" });
+  const endAll = async (): Promise<void> => {
+    for (const [callId, all] of waiting) {
+      for (const one of all) {
+        if (one.sent) one.cancelled = true;
+        else told(callId, one);
+      }
+      if (trusted && waiting.has(callId)) link.send(cancelOf(callId));
+    }
+    if (trusted) for (const callId of shares.calls()) link.send(cancelOf(callId));
+    const until = performance.now() + LAST_WORDS_MS;
+    const isQuiet = () => waiting.size === 0 && shares.calls().next().done === true;
+    while (trusted && !isQuiet() && performance.now() < until) await sleep(LOOK_MS);
+    for (const [callId, all] of waiting) for (const one of all) told(callId, one);
+  };
   const close = async () => {
     closed = true;
     trusted = false;
@@ -192,6 +226,10 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   };
   const ask = (callId: string, command: Command, onOutput: (output: Output) => void, patient: boolean) =>
     new Promise<DeviceEnd>((resolve) => {
+      if (shuttingOut !== undefined) {
+        resolve({ kind: patient ? "lost" : "offline" });
+        return;
+      }
       const one: Waiting = { command, onOutput, resolve, sent: false, timer: undefined, patient, cancelled: false };
       const others = waiting.get(callId);
       if (others === undefined) waiting.set(callId, [one]);
@@ -215,6 +253,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
       }
       if (trusted) link.send(cancelOf(callId));
     },
+    shutOut: () => (shuttingOut ??= endAll()),
     tell: (command) => {
       if (trusted) link.send(command);
     },
@@ -225,7 +264,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     abandon() {
       for (const [callId, all] of waiting) {
         // One that is settled may have been sent by an earlier leader.
-        for (const one of all) release(callId, one, { kind: one.sent || one.patient ? "lost" : "offline" });
+        for (const one of all) told(callId, one);
       }
       return close();
     },

@@ -128,6 +128,7 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
     attachedAs,
     isHere: (name) => links.here(name) !== undefined,
     isDialled: (name) => options.openers.has(name),
+    endCalls: (name) => links.shutOut(name),
     end: detach,
     reroute: (name) => links.reroute(name),
     logger,

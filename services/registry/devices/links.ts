@@ -12,6 +12,8 @@ export interface Links {
   link(name: string): DeviceLink;
   /** The link, where there is one and the device is linked to this very process. */
   here(name: string): { link: DeviceLink; how: Here } | undefined;
+  /** Ends what runs on a device that is shut out; see DeviceLink. Resolves at once where there is no link. */
+  shutOut(name: string): Promise<void>;
   /** Another way may be the best now. */
   reroute(name: string): void;
   /** Closes a link for good: its device is none any more, or nobody uses it. */
@@ -112,6 +114,7 @@ export function createLinks(options: LinksOptions): Links {
       const one = held.get(name);
       return one?.how === undefined ? undefined : { link: one.link, how: one.how };
     },
+    shutOut: async (name) => held.get(name)?.link.shutOut(),
     reroute: (name) => held.get(name)?.reroute(),
     drop,
     get hereCount() {

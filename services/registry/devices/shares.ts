@@ -21,6 +21,8 @@ export interface Shares {
   /** Joins the link: commands go to the device, and what it says of the calls that were asked for comes back. */
   readonly open: DeviceOpener;
   readonly size: number;
+  /** The calls that were asked for and have not ended. */
+  calls(): IteratorObject<string>;
   /** The link is up. */
   begin(hello: Hello): void;
   output(output: Output): void;
@@ -76,6 +78,7 @@ export function createShares(send: (command: Command) => void): Shares {
     get size() {
       return shares.size;
     },
+    calls: () => shares.values().flatMap(({ calls }) => calls),
     begin(shown) {
       hello = shown;
     },

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Guard } from "./device-store.ts";
-import { type HeldDevice, isShutOut, type ShownDevice, type Welcome } from "./welcome.ts";
+import { type HeldDevice, isLocked, isShutOut, type ShownDevice, type Welcome } from "./welcome.ts";
 
 /** Whether the devices that are linked to this very process are still welcome. */
 export interface Standings {
@@ -32,6 +32,8 @@ export interface StandingsOptions {
   isHere(name: string): boolean;
   /** Whether this process dials a device of the name. */
   isDialled(name: string): boolean;
+  /** Ends what runs on the device, so that the device still hears of it; resolves when it is told, or after a second. */
+  endCalls(name: string): Promise<void>;
   /** Ends the device's stream. */
   end(deviceId: string, error: Error): void;
   /** The device may be reached another way from now on. */
@@ -61,8 +63,18 @@ export function createStandings(options: StandingsOptions): Standings {
       logger.warn({ device: name, err: error }, "a device that is dialled is not welcome");
       barred.add(name);
     }
-    options.end(deviceId, error);
-    options.reroute(name);
+    const cut = (): void => {
+      options.end(deviceId, error);
+      options.reroute(name);
+    };
+    // Its programs would run on if it were only cut off, and their callers would wait for a device that does not come back.
+    options.endCalls(name).then(cut, cut);
+  };
+  /** Calls of this replica may wait for a device that another one holds, or that nobody does. */
+  const endElsewhere = async (name: string, deviceId: string): Promise<void> => {
+    const refused = await welcome.refusals?.([{ deviceId, shown: undefined }]).catch(() => undefined);
+    const error = refused?.get(deviceId);
+    if (isLocked(error)) await options.endCalls(name);
   };
   const letIn = (name: string): void => {
     if (barred.delete(name)) options.reroute(name);
@@ -117,7 +129,8 @@ export function createStandings(options: StandingsOptions): Standings {
       if (welcome.mayAttach === undefined) return;
       for (;;) {
         const device = heldAs(name, deviceId);
-        if (device?.shown === undefined || closing.signal.aborted) return;
+        if (closing.signal.aborted) return;
+        if (device?.shown === undefined) return endElsewhere(name, deviceId);
         try {
           await welcome.mayAttach(deviceId, device.shown);
           return letIn(name);

@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { reasonOf } from "../../../lib/fault/fault.ts";
+import { faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
 import type { RegistryTables } from "../tables.ts";
 
 /** What a device says of itself, and how it is reached. */
@@ -29,6 +29,11 @@ export interface Welcome {
   refusals?(devices: readonly HeldDevice[], trx?: Transaction<RegistryTables>): Promise<ReadonlyMap<string, Error>>;
   /** A device was refused because its state is in two places. */
   onCloned?(deviceId: string): Promise<void>;
+}
+
+/** True where a device is locked, by an operator or because its state is in two places. */
+export function isLocked(error: unknown): boolean {
+  return reasonOf(error) === ErrorReason.DEVICE_LOCKED || faultDetail(error)?.metadata.why === "cloned";
 }
 
 /** True for a refusal that holds until somebody changes it. Anything else, such as a database that is away, passes. */

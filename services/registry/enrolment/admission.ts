@@ -1,10 +1,14 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { ConnectError } from "@connectrpc/connect";
 import type { Transaction } from "kysely";
+import { type DeviceLock, DeviceLockSchema } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { EnrolmentState as State } from "../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
 import { identityRefused, type KnownPeer } from "../../../lib/auth/peer.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import type { HeldDevice, ShownDevice } from "../devices/welcome.ts";
 import type { RegistryTables } from "../tables.ts";
-import { deviceLocked } from "./refusals.ts";
+import { deviceLocked, type KeptLock } from "./refusals.ts";
 import { LIVE, labelsText } from "./rows.ts";
 
 /** Who may take part. */
@@ -18,12 +22,15 @@ export interface Admission {
   refusals(devices: readonly HeldDevice[], trx?: Transaction<RegistryTables>): Promise<ReadonlyMap<string, Error>>;
   /** For the very certificate that was shown: one from before a new enrolment is refused as revoked. */
   checkPeer(peer: KnownPeer): Promise<void>;
+  /** DEVICE_LOCKED, for the callers of a device that is locked; undefined for one that is not. */
+  lockOf(deviceId: string): Promise<ConnectError | undefined>;
+  /** The locks there are, by the devices' ids. */
+  locks(): Promise<ReadonlyMap<string, DeviceLock>>;
 }
 
-interface Standing {
+interface Standing extends KeptLock {
   state: number;
   device_id: string;
-  why: string;
   cloned: number;
   certificate_expire_ms: number | null;
 }
@@ -47,6 +54,8 @@ export function createAdmission(db: Database<RegistryTables>, canEnrol: boolean,
     "enrolments.device_id",
     "enrolments.why",
     "enrolments.cloned",
+    "enrolments.lock_ms",
+    "enrolments.locked_by",
     "enrolments.certificate_expire_ms",
   ] as const;
   const standingsOf = (deviceIds: readonly string[], tables: Pick<Database<RegistryTables>, "selectFrom">) =>
@@ -94,14 +103,30 @@ export function createAdmission(db: Database<RegistryTables>, canEnrol: boolean,
         .executeTakeFirst();
       requireGood(standing?.device_id === identity.id ? standing : undefined, identity.id);
     },
+    async lockOf(deviceId) {
+      const row = (await standingsOf([deviceId], db)).find(({ state }) => state === State.LOCKED);
+      return row && deviceLocked(row.name, row);
+    },
+    async locks() {
+      const rows = await db
+        .selectFrom("enrolments")
+        .select(["device_id", "why", "lock_ms", "locked_by"])
+        .where("state", "=", State.LOCKED)
+        .execute();
+      return new Map(rows.map((row) => [row.device_id, toLock(row)]));
+    },
   };
+}
+
+function toLock({ why, lock_ms: sinceMs, locked_by: lockedBy }: KeptLock): DeviceLock {
+  return create(DeviceLockSchema, { why, lockedBy, ...(sinceMs !== null && { lockTime: timestampFromMs(sinceMs) }) });
 }
 
 function requireGood(standing: Standing | undefined, deviceId: string): void {
   if (standing?.state === State.ENROLLED) return;
   if (standing?.state !== State.LOCKED) throw identityRefused("revoked", deviceId);
   if (standing.cloned === 1) throw identityRefused("cloned", deviceId);
-  throw deviceLocked(deviceId, standing.why);
+  throw deviceLocked(deviceId, standing);
 }
 
 function requireSame(row: { name: string; labels: string }, { name, labels }: ShownDevice, deviceId: string): void {

@@ -53,7 +53,7 @@ export async function join(parts: EnrolmentParts, request: JoinRequest, address?
     }),
   );
   if (changeId !== undefined) await parts.changes.settled(changeId);
-  if (decision.kind === "locked") throw deviceLocked(row.name, row.why);
+  if (decision.kind === "locked") throw deviceLocked(row.name, row);
   if (decision.kind === "refused") return refuse(parts, row, joinRefused(decision.why), applicant);
   const current = await findEnrolment(parts.db, row.id);
   if (current.state !== State.ENROLLED) {

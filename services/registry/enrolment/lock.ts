@@ -42,7 +42,7 @@ export async function lockCloned(parts: EnrolmentParts, deviceId: string, why: s
   const isLocked = await parts.writes.write(async (trx) => {
     const row = await enrolmentOfDevice(trx, deviceId).catch(() => undefined);
     if (row?.state !== State.ENROLLED) return false;
-    const set = { state: State.LOCKED, cloned: 1, why: `cloned: ${why}` };
+    const set = { state: State.LOCKED, cloned: 1, why: `cloned: ${why}`, lock_ms: parts.now(), locked_by: deviceId };
     await trx.updateTable("enrolments").set(set).where("id", "=", row.id).execute();
     await parts.changes.note(trx, recordOf(row, "locked", { actor: deviceId, why: set.why }));
     await parts.fleet.recheck(trx, deviceId);
@@ -64,7 +64,8 @@ async function shutOut(parts: EnrolmentParts, order: Order, change: "locked" | "
     const found = await resolveEnrolment(trx, order.device);
     if (found.state === to) return found;
     if (!from.includes(found.state)) throw noEnrolment(order.device);
-    const set = { state: to, why: order.why };
+    const lock = { lock_ms: parts.now(), locked_by: order.actor };
+    const set = { state: to, why: order.why, ...(change === "locked" && lock) };
     await trx.updateTable("enrolments").set(set).where("id", "=", found.id).execute();
     await parts.changes.note(trx, recordOf(found, change, order));
     if (found.device_id !== "") await parts.fleet[change === "locked" ? "recheck" : "forget"](trx, found.device_id);

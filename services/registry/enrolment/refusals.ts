@@ -25,10 +25,25 @@ export function tooManyWrongTokens(waitMs: number): ConnectError {
   return fault(ErrorReason.RATE_LIMITED, { retry_after_ms: String(waitMs) }, { message });
 }
 
-/** The fault for a device that an operator has locked. */
-export function deviceLocked(device: string, why: string): ConnectError {
-  const message = `${device} is locked${why === "" ? "" : ` (${why})`}; an operator can unlock it`;
-  return fault(ErrorReason.DEVICE_LOCKED, { device, why }, { message });
+/** A lock as it is kept. */
+export interface KeptLock {
+  why: string;
+  lock_ms: number | null;
+  locked_by: string;
+}
+
+/** The fault for a device that is locked. */
+export function deviceLocked(device: string, lock: KeptLock): ConnectError {
+  const { why, lock_ms: sinceMs, locked_by: by } = lock;
+  const since = sinceMs === null ? "" : new Date(sinceMs).toISOString();
+  const known = [
+    `${device} is locked`,
+    why === "" ? "" : `(${why})`,
+    since === "" ? "" : `since ${since}`,
+    by === "" ? "" : `by ${by}`,
+  ];
+  const message = `${known.filter((part) => part !== "").join(" ")}; an operator can unlock it: reeve device unlock ${device}`;
+  return fault(ErrorReason.DEVICE_LOCKED, { device, why, since, by }, { message });
 }
 
 /** The fault for an enrolment, a device or a name that is none. */

@@ -72,7 +72,7 @@ function askAgain(what: string): Error {
 
 function requireEnrolled(row: EnrolmentRow, fingerprint: string): EnrolmentRow {
   if (row.state === State.LOCKED)
-    throw row.cloned === 1 ? identityRefused("cloned", row.device_id) : deviceLocked(row.device_id, row.why);
+    throw row.cloned === 1 ? identityRefused("cloned", row.device_id) : deviceLocked(row.device_id, row);
   if (row.state !== State.ENROLLED) throw identityRefused("revoked", row.device_id);
   if (row.fingerprint === fingerprint) return row;
   const message = "certificateRequest: a renewal is for the key that the device has enrolled with";

@@ -34,6 +34,10 @@ export function toEnrolment(row: EnrolmentRow, now: number): Enrolment {
     createTime: timestampFromMs(row.create_ms),
     expireTime: timestampFromMs(row.expire_ms),
     autoConfirm: row.auto_confirm === 1,
+    ...(row.state === State.LOCKED && {
+      lockedBy: row.locked_by,
+      ...(row.lock_ms !== null && { lockTime: timestampFromMs(row.lock_ms) }),
+    }),
     ...(row.certificate_expire_ms === null
       ? {}
       : { certificateExpireTime: timestampFromMs(row.certificate_expire_ms) }),

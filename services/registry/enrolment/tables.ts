@@ -33,6 +33,10 @@ export interface EnrolmentTables {
     why: Generated<string>;
     /** 1 where it was locked because its state was found in two places. */
     cloned: Generated<number>;
+    /** When it was locked; of no meaning in any other state. */
+    lock_ms: number | null;
+    /** Who locked it: a principal's id, or the device's own where its state was found in two places. */
+    locked_by: Generated<string>;
     /** How many refusals of this token are in the audit log. */
     refusals: Generated<number>;
   };
@@ -121,5 +125,17 @@ export const enrolmentMigration: Migration = {
       .execute();
     // One authority signs, however many replicas start at once.
     await sql`create unique index device_authorities_signs on device_authorities (signs) where signs = 1`.execute(db);
+  },
+};
+
+/** Keeps who locked a device, and when. */
+export const deviceLockMigration: Migration = {
+  name: "0201_device_locks",
+  up: async (db) => {
+    await db.schema.alterTable("enrolments").addColumn("lock_ms", "bigint").execute();
+    await db.schema
+      .alterTable("enrolments")
+      .addColumn("locked_by", "text", (column) => column.notNull().defaultTo(""))
+      .execute();
   },
 };

@@ -400,7 +400,8 @@ export const ErrorReason = {
   ENROLMENT_PENDING: 44,
 
   /**
-   * The device was locked and takes part in nothing until an operator unlocks it or it enrols again. Metadata: device, why. Code permission_denied.
+   * The device was locked and takes part in nothing until an operator unlocks it or it enrols again. Metadata: device, why,
+   * since (RFC 3339), by (principal id). Code permission_denied.
    *
    * @generated from enum value: ERROR_REASON_DEVICE_LOCKED = 45;
    */

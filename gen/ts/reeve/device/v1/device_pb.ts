@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/device/v1/device.proto.
  */
 export const file_reeve_device_v1_device: GenFile = /*@__PURE__*/
-  fileDesc("ChxyZWV2ZS9kZXZpY2UvdjEvZGV2aWNlLnByb3RvEg9yZWV2ZS5kZXZpY2UudjEigwQKBkRldmljZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjMKBmxhYmVscxgDIAMoCzIjLnJlZXZlLmRldmljZS52MS5EZXZpY2UuTGFiZWxzRW50cnkSKAoEbGluaxgEIAEoDjIaLnJlZXZlLmRldmljZS52MS5MaW5rU3RhdGUSIwoEbW9kZRgFIAEoDjIVLnJlZXZlLmRldmljZS52MS5Nb2RlEhcKD21hbmlmZXN0X2RpZ2VzdBgGIAEoCRIQCghwbGF0Zm9ybRgHIAEoCRIVCg1hZ2VudF92ZXJzaW9uGAggASgJEi4KB3NhbmRib3gYCSABKA4yHS5yZWV2ZS5kZXZpY2UudjEuU2FuZGJveExldmVsEg0KBXRvb2xzGAogAygJEjUKC3VuYXZhaWxhYmxlGAsgAygLMiAucmVldmUuZGV2aWNlLnYxLlVuYXZhaWxhYmxlVG9vbBIyCg5sYXN0X3NlZW5fdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoJbGlua19tb2RlGA0gASgOMhkucmVldmUuZGV2aWNlLnYxLkxpbmtNb2RlEhIKCnJlcGxpY2FfaWQYDiABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASIsCg9VbmF2YWlsYWJsZVRvb2wSDAoEdG9vbBgBIAEoCRILCgN3aHkYAiABKAkqSAoETW9kZRIUChBNT0RFX1VOU1BFQ0lGSUVEEAASDQoJTU9ERV9VU0VSEAESDQoJTU9ERV9TVURPEAISDAoITU9ERV9BTEwQAypWCglMaW5rU3RhdGUSGgoWTElOS19TVEFURV9VTlNQRUNJRklFRBAAEhUKEUxJTktfU1RBVEVfT05MSU5FEAESFgoSTElOS19TVEFURV9PRkZMSU5FEAIqUQoITGlua01vZGUSGQoVTElOS19NT0RFX1VOU1BFQ0lGSUVEEAASFAoQTElOS19NT0RFX0FUVEFDSBABEhQKEExJTktfTU9ERV9ESVJFQ1QQAip4CgxTYW5kYm94TGV2ZWwSHQoZU0FOREJPWF9MRVZFTF9VTlNQRUNJRklFRBAAEhYKElNBTkRCT1hfTEVWRUxfTk9ORRABEhkKFVNBTkRCT1hfTEVWRUxfUFJPQ0VTUxACEhYKElNBTkRCT1hfTEVWRUxfRlVMTBADYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("ChxyZWV2ZS9kZXZpY2UvdjEvZGV2aWNlLnByb3RvEg9yZWV2ZS5kZXZpY2UudjEirgQKBkRldmljZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjMKBmxhYmVscxgDIAMoCzIjLnJlZXZlLmRldmljZS52MS5EZXZpY2UuTGFiZWxzRW50cnkSKAoEbGluaxgEIAEoDjIaLnJlZXZlLmRldmljZS52MS5MaW5rU3RhdGUSIwoEbW9kZRgFIAEoDjIVLnJlZXZlLmRldmljZS52MS5Nb2RlEhcKD21hbmlmZXN0X2RpZ2VzdBgGIAEoCRIQCghwbGF0Zm9ybRgHIAEoCRIVCg1hZ2VudF92ZXJzaW9uGAggASgJEi4KB3NhbmRib3gYCSABKA4yHS5yZWV2ZS5kZXZpY2UudjEuU2FuZGJveExldmVsEg0KBXRvb2xzGAogAygJEjUKC3VuYXZhaWxhYmxlGAsgAygLMiAucmVldmUuZGV2aWNlLnYxLlVuYXZhaWxhYmxlVG9vbBIyCg5sYXN0X3NlZW5fdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoJbGlua19tb2RlGA0gASgOMhkucmVldmUuZGV2aWNlLnYxLkxpbmtNb2RlEhIKCnJlcGxpY2FfaWQYDiABKAkSKQoEbG9jaxgPIAEoCzIbLnJlZXZlLmRldmljZS52MS5EZXZpY2VMb2NrGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiWwoKRGV2aWNlTG9jaxILCgN3aHkYASABKAkSLQoJbG9ja190aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglsb2NrZWRfYnkYAyABKAkiLAoPVW5hdmFpbGFibGVUb29sEgwKBHRvb2wYASABKAkSCwoDd2h5GAIgASgJKkgKBE1vZGUSFAoQTU9ERV9VTlNQRUNJRklFRBAAEg0KCU1PREVfVVNFUhABEg0KCU1PREVfU1VETxACEgwKCE1PREVfQUxMEAMqVgoJTGlua1N0YXRlEhoKFkxJTktfU1RBVEVfVU5TUEVDSUZJRUQQABIVChFMSU5LX1NUQVRFX09OTElORRABEhYKEkxJTktfU1RBVEVfT0ZGTElORRACKlEKCExpbmtNb2RlEhkKFUxJTktfTU9ERV9VTlNQRUNJRklFRBAAEhQKEExJTktfTU9ERV9BVFRBQ0gQARIUChBMSU5LX01PREVfRElSRUNUEAIqeAoMU2FuZGJveExldmVsEh0KGVNBTkRCT1hfTEVWRUxfVU5TUEVDSUZJRUQQABIWChJTQU5EQk9YX0xFVkVMX05PTkUQARIZChVTQU5EQk9YX0xFVkVMX1BST0NFU1MQAhIWChJTQU5EQk9YX0xFVkVMX0ZVTEwQA2IGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * A machine with a device agent.
@@ -119,6 +119,13 @@ export type Device = Message<"reeve.device.v1.Device"> & {
    * @generated from field: string replica_id = 14;
    */
   replicaId: string;
+
+  /**
+   * Set while the device is locked: it takes part in nothing until an operator unlocks it. System managed.
+   *
+   * @generated from field: reeve.device.v1.DeviceLock lock = 15;
+   */
+  lock?: DeviceLock | undefined;
 };
 
 /**
@@ -127,6 +134,42 @@ export type Device = Message<"reeve.device.v1.Device"> & {
  */
 export const DeviceSchema: GenMessage<Device> = /*@__PURE__*/
   messageDesc(file_reeve_device_v1_device, 0);
+
+/**
+ * Who keeps a device out, and why.
+ *
+ * @generated from message reeve.device.v1.DeviceLock
+ */
+export type DeviceLock = Message<"reeve.device.v1.DeviceLock"> & {
+  /**
+   * Why, in the operator's words, or what was found out about a copy of its state. May be empty. System managed.
+   *
+   * @generated from field: string why = 1;
+   */
+  why: string;
+
+  /**
+   * Since when. Absent for a lock from before this was kept. System managed.
+   *
+   * @generated from field: google.protobuf.Timestamp lock_time = 2;
+   */
+  lockTime?: Timestamp | undefined;
+
+  /**
+   * Who locked it, by principal id; the device's own id where it was locked because its state is in two places. May be empty.
+   * System managed.
+   *
+   * @generated from field: string locked_by = 3;
+   */
+  lockedBy: string;
+};
+
+/**
+ * Describes the message reeve.device.v1.DeviceLock.
+ * Use `create(DeviceLockSchema)` to create a new message.
+ */
+export const DeviceLockSchema: GenMessage<DeviceLock> = /*@__PURE__*/
+  messageDesc(file_reeve_device_v1_device, 1);
 
 /**
  * A tool that a device cannot offer.
@@ -154,7 +197,7 @@ export type UnavailableTool = Message<"reeve.device.v1.UnavailableTool"> & {
  * Use `create(UnavailableToolSchema)` to create a new message.
  */
 export const UnavailableToolSchema: GenMessage<UnavailableTool> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device, 1);
+  messageDesc(file_reeve_device_v1_device, 2);
 
 /**
  * Which of a device's tools it offers, and how strictly.
