@@ -62,7 +62,8 @@ test.each(["foreign.pem", undefined])("and to no other: %s", async (name) => {
 });
 
 test("doctor asks with the same authorities", async () => {
-  const check = (name: string) => checkService("registry", server.url, { now: Date.now }, join(folder, name));
+  const check = (name: string) =>
+    checkService("registry", server.url, { now: Date.now }, { caFile: join(folder, name) });
   expect(await check("ca.pem")).toMatchObject([{ state: "ok" }]);
   expect(await check("foreign.pem")).toMatchObject([{ state: "broken" }]);
   expect(await check("missing.pem")).toMatchObject([{ state: "broken", text: expect.stringContaining("missing.pem") }]);

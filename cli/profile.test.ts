@@ -27,8 +27,9 @@ describe("the profile", () => {
   });
 
   it("may name a file of authorities", async () => {
-    await writeProfile(folder, { ...profile, caFile: "/ca.pem" });
-    expect(await readProfile(folder)).toEqual({ ...profile, caFile: "/ca.pem" });
+    const more = { ...profile, caFile: "/ca.pem", registrySocket: "/r.sock", policySocket: "/p.sock" };
+    await writeProfile(folder, more);
+    expect(await readProfile(folder)).toEqual(more);
   });
 
   it("is for its owner only, whatever the umask", async () => {

@@ -12,6 +12,10 @@ export interface Profile {
   registry: string;
   /** Policy's address. */
   policy: string;
+  /** The socket of the registry, which only programs of this user can open. Default: none is known. */
+  registrySocket?: string;
+  /** The socket of policy. */
+  policySocket?: string;
   /** The bearer token of this machine's commands: it looks and calls under an agent's rules, and approves nothing. */
   token: string;
   /** The folder with the services' state, where the control plane runs on this machine. */
@@ -70,8 +74,9 @@ export function writeChatToken(folder: string, token: string): Promise<void> {
   return writePrivateFile(chatTokenPath(folder), `${token}\n`);
 }
 
-function textOf({ registry, policy, token, stateDir, caFile }: Profile): string {
-  return `${JSON.stringify({ registry, policy, token, state_dir: stateDir, ca_file: caFile }, undefined, 2)}\n`;
+function textOf({ stateDir, caFile, registrySocket, policySocket, ...plain }: Profile): string {
+  const sockets = { registry_socket: registrySocket, policy_socket: policySocket };
+  return `${JSON.stringify({ ...plain, ...sockets, state_dir: stateDir, ca_file: caFile }, undefined, 2)}\n`;
 }
 
 function profileOf(bytes: Uint8Array, path: string): Profile {
@@ -86,6 +91,14 @@ function profileOf(bytes: Uint8Array, path: string): Profile {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw damaged();
   const { registry, policy, token, state_dir: stateDir, ca_file: caFile } = value;
   if (typeof registry !== "string" || typeof policy !== "string" || typeof token !== "string") throw damaged();
-  const known = { registry, policy, token, stateDir: typeof stateDir === "string" ? stateDir : "" };
-  return typeof caFile === "string" ? { ...known, caFile } : known;
+  const { registry_socket: registrySocket, policy_socket: policySocket } = value;
+  return {
+    registry,
+    policy,
+    token,
+    stateDir: typeof stateDir === "string" ? stateDir : "",
+    ...(typeof registrySocket === "string" && { registrySocket }),
+    ...(typeof policySocket === "string" && { policySocket }),
+    ...(typeof caFile === "string" && { caFile }),
+  };
 }

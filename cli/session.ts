@@ -72,11 +72,11 @@ export async function findTarget(world: Pick<World, "env" | "now">, flags: Targe
 }
 
 /** Clients of a known target. Throws a UsageError where its file of authorities cannot be read. */
-export function sessionAt({ registry, policy, token, stateDir, caFile }: Target): Session {
+export function sessionAt({ registry, policy, token, stateDir, caFile, sockets }: Target): Session {
   const ca = caFile === undefined ? undefined : readCaFile(caFile);
-  const transports = [registry, policy].map((baseUrl) => {
-    return baseUrl === undefined ? undefined : createServiceTransport({ baseUrl, token, ca });
-  });
+  const dial = (baseUrl: string | undefined, socketPath: string | undefined) =>
+    baseUrl === undefined ? undefined : createServiceTransport({ baseUrl, socketPath, token, ca });
+  const transports = [dial(registry, sockets?.registry), dial(policy, sockets?.policy)];
   const [first, second] = transports;
   const session: Session = {
     ...sessionOver({ registry: first ?? nowhere, policy: second }),

@@ -3,7 +3,9 @@ import { UsageError } from "./errors/usage-error.ts";
 import type { Profile } from "./profile.ts";
 import { needsLogin, resolveTarget } from "./target.ts";
 
-const profile: Profile = { registry: "http://127.0.0.1:1", policy: "http://127.0.0.1:2", token: "own", stateDir: "/s" };
+const at = { registry: "http://127.0.0.1:1", policy: "http://127.0.0.1:2", token: "own", stateDir: "/s" };
+const profile: Profile = { ...at, registrySocket: "/s/r.sock", policySocket: "/s/p.sock" };
+const sockets = { registry: "/s/r.sock", policy: "/s/p.sock" };
 
 function refusalOf(run: () => unknown): UsageError {
   try {
@@ -16,7 +18,7 @@ function refusalOf(run: () => unknown): UsageError {
 
 describe("where a command goes", () => {
   it("is the profile's control plane where nothing else is said", () => {
-    expect(resolveTarget({}, {}, profile)).toEqual({ ...profile, origin: "profile", warnings: [] });
+    expect(resolveTarget({}, {}, profile)).toEqual({ ...at, sockets, origin: "profile", warnings: [] });
   });
 
   it("is what the environment says, and a flag before that", () => {
@@ -38,7 +40,7 @@ describe("where a command goes", () => {
   });
 
   it("uses another token for the profile's control plane", () => {
-    expect(resolveTarget({}, { REEVE_TOKEN: "agent" }, profile)).toMatchObject({ ...profile, token: "agent" });
+    expect(resolveTarget({}, { REEVE_TOKEN: "agent" }, profile)).toMatchObject({ ...at, token: "agent", sockets });
   });
 
   it.each([
@@ -48,6 +50,18 @@ describe("where a command goes", () => {
     [{}, { REEVE_POLICY_URL: "http://127.0.0.1:9" }],
   ])("never sends the profile's token to another address: %j %j", (flags, env) => {
     expect(() => resolveTarget(flags, env, profile)).toThrow("no token is known for this address");
+  });
+
+  it("never sends the profile's token to a port, where anybody may listen", () => {
+    expect(resolveTarget({ registry: at.registry }, {}, profile)).toMatchObject({ token: "own", sockets });
+    expect(refusalOf(() => resolveTarget({}, {}, at)).hints.join()).toContain("reeve up");
+    const secure = { ...at, registry: "https://one.example", policy: "https://two.example" };
+    expect(resolveTarget({}, {}, secure)).toMatchObject({ token: "own", sockets: undefined });
+  });
+
+  it("is the port that is named, for a token that is given with it", () => {
+    const target = resolveTarget({ registry: at.registry }, { REEVE_TOKEN: "agent" }, profile);
+    expect(target).toMatchObject({ registry: at.registry, token: "agent", sockets: undefined });
   });
 
   it("knows the profile's address however it is written", () => {

@@ -20,6 +20,8 @@ export interface Target {
   /** Policy's address; undefined where nobody said it. */
   policy: string | undefined;
   token: string;
+  /** The sockets to dial in place of the addresses, where the control plane is this user's own. */
+  sockets: { registry: string; policy: string } | undefined;
   /** A file with the authorities that https addresses are trusted by; undefined for the system's. */
   caFile: string | undefined;
   /** The state folder, where the target is the control plane that the profile is about. */
@@ -59,6 +61,10 @@ export function resolveTarget(
   const isFor = entered && (policy === undefined || sameAddress(policy, login.policy ?? ""));
   const token = own || (isFor ? login.idToken : undefined) || (inside ? profile.token : undefined);
   if (token === undefined || token === "") throw noToken(profile !== undefined);
+  const isNamed = Boolean(flags.registry || flags.policy || env.REEVE_REGISTRY_URL || env.REEVE_POLICY_URL);
+  const origin = own ? "given" : isFor ? "login" : "profile";
+  const sockets = inside && (origin === "profile" || !isNamed) ? socketsOf(profile) : undefined;
+  if (origin === "profile" && sockets === undefined) checkAuthenticated([registry, policy]);
   const isAllowed = env.REEVE_ALLOW_PLAINTEXT === "true";
   for (const address of [registry, policy]) if (address !== undefined) checkAddress(address, isAllowed);
   return {
@@ -66,10 +72,23 @@ export function resolveTarget(
     policy,
     token,
     caFile: flags.caFile || env.REEVE_CA_FILE || (home ? profile.caFile : undefined),
-    origin: own ? "given" : isFor ? "login" : "profile",
+    sockets,
+    origin,
     stateDir: inside && profile.stateDir !== "" ? profile.stateDir : undefined,
     warnings: [...(flags.token ? [TOKEN_IN_SIGHT] : []), ...[registry, policy].flatMap(inClear)],
   };
+}
+
+function socketsOf({ registrySocket: registry, policySocket: policy }: Profile): Target["sockets"] {
+  return registry === undefined || policy === undefined ? undefined : { registry, policy };
+}
+
+/** A port of this machine shows nothing of who listens there: while Reeve is away, that can be anybody. */
+function checkAuthenticated(addresses: readonly (string | undefined)[]): void {
+  if (addresses.every((address) => address === undefined || URL.parse(address)?.protocol === "https:")) return;
+  throw new UsageError("the profile names no sockets, and its token goes to no open port", [
+    "start `reeve up` again: it writes a new profile",
+  ]);
 }
 
 const TOKEN_IN_SIGHT =

@@ -59,7 +59,7 @@ describe("a call that runs a program", () => {
     expect(call).toMatchObject({
       state: "CALL_STATE_SUCCEEDED",
       tool: "exec",
-      source: "SOURCE_STREAM",
+      source: "SOURCE_CLI",
       client: "cli",
       decision: { outcome: "permit", auditIndex: expect.stringMatching(/^\d+$/) },
       output: { stdout: "Linux\n" },

@@ -49,9 +49,18 @@ async function checkTarget(target: Target, world: World, tell: (more: readonly F
     import("../doctor/service-checks.ts"),
     import("../doctor/plane-checks.ts"),
   ]);
-  const registry = await checkService("registry", target.registry, world, target.caFile);
+  const registry = await checkService("registry", target.registry, world, {
+    caFile: target.caFile,
+    socketPath: target.sockets?.registry,
+  });
   tell(registry);
-  const policy = target.policy === undefined ? [] : await checkService("policy", target.policy, world, target.caFile);
+  const policy =
+    target.policy === undefined
+      ? []
+      : await checkService("policy", target.policy, world, {
+          caFile: target.caFile,
+          socketPath: target.sockets?.policy,
+        });
   tell(policy);
   if ([...registry, ...policy].some(({ state }) => state === "broken")) return;
   const session = sessionAt(target);

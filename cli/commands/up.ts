@@ -96,6 +96,8 @@ async function up(flags: UpFlags, world: World): Promise<Stack> {
   await writeProfile(folder, {
     registry: stack.registryUrl,
     policy: stack.policyUrl,
+    registrySocket: stack.sockets.registry,
+    policySocket: stack.sockets.policy,
     token: tokens.profile,
     stateDir: folder,
   });

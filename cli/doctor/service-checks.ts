@@ -18,7 +18,7 @@ export async function checkService(
   name: string,
   address: string,
   { now }: Pick<World, "now">,
-  caFile?: string,
+  { caFile, socketPath }: { caFile?: string | undefined; socketPath?: string | undefined } = {},
 ): Promise<Finding[]> {
   let ca: string | undefined;
   try {
@@ -28,7 +28,7 @@ export async function checkService(
       broken(name, describeError(error).message, "set REEVE_CA_FILE to the file that the control plane's owner gives"),
     ];
   }
-  const transport = createServiceTransport({ baseUrl: address, defaultTimeoutMs: TIMEOUT_MS, ca });
+  const transport = createServiceTransport({ baseUrl: address, socketPath, defaultTimeoutMs: TIMEOUT_MS, ca });
   try {
     return await checkHealth(name, address, createClient(Health, transport), now);
   } catch (error: unknown) {

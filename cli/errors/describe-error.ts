@@ -92,6 +92,16 @@ const UNREACHABLE: ReadonlySet<Code> = new Set([Code.Unavailable, Code.Canceled,
 /** An error without a reason comes from the connection, or from something that is no Reeve. */
 function describeConnection(error: ConnectError): ErrorReport {
   if (UNREACHABLE.has(error.code)) {
+    const socket = /(?:ENOENT|ECONNREFUSED|EACCES) (\/\S+\.sock)$/.exec(error.rawMessage)?.[1];
+    if (socket !== undefined) {
+      return {
+        ...BARE,
+        reason: reasonName(ErrorReason.NOT_READY),
+        message: `Reeve is not running on this machine: nothing listens at ${socket}`,
+        hints: ["`reeve up` starts it, and `reeve doctor` looks closer"],
+        exitCode: ExitCode.UNREACHABLE,
+      };
+    }
     return {
       ...BARE,
       reason: reasonName(ErrorReason.NOT_READY),

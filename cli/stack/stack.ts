@@ -16,6 +16,7 @@ import { createDeviceAgent } from "../../services/device-agent/service.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
 import { createRegistry } from "../../services/registry/service.ts";
 import { openRegistryCertificate } from "./service-authority.ts";
+import { openSocketFolder } from "./socket-folder.ts";
 
 /** What a stack on one machine is told. */
 export interface StackOptions {
@@ -45,6 +46,8 @@ export interface Stack {
   deviceUrl: string;
   /** Where devices of other machines dial in; undefined where they do not. */
   attachUrl: string | undefined;
+  /** The same two services on sockets that only programs of this user can open. */
+  sockets: { registry: string; policy: string };
   tokens: TokenFile;
   /** The log's verifier key, in the form of C2SP signed notes. */
   checkpointKey: string;
@@ -76,12 +79,12 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
   const servers: Server[] = [];
   let policy: PolicyService | undefined;
   const callers: Service[] = [];
-  const onClosed: (() => void)[] = [];
+  const onClosed: (() => void | Promise<void>)[] = [];
 
-  const serve = async (service: Service, port: number, name: string, outside?: Outside): Promise<Server> => {
+  const serve = async (service: Service, port: number, name: string, place?: Outside | OwnSocket): Promise<Server> => {
     const server = await createServer({
       port,
-      ...outside,
+      ...place,
       routes: service.routes,
       services: service.services,
       ready: service.ready,
@@ -102,7 +105,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
   const closeAll = async (): Promise<void> => {
     // Together: a server waits for streams that only its service ends.
     await Promise.all([...servers.map((server) => server.close()), closeServices()]);
-    for (const close of onClosed) close();
+    for (const close of onClosed) await close();
     await bus.close();
     lock.release();
   };
@@ -156,6 +159,11 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
     const deviceServer = await serve(device, ports.device, "device-agent");
     const registryServer = await serve(registry, ports.registry, "registry");
     lock.listensAt(registryServer.url);
+    const folder = await openSocketFolder(dataDir, options.env);
+    onClosed.push(folder.close);
+    const sockets = { registry: join(folder.path, "registry.sock"), policy: join(folder.path, "policy.sock") };
+    await serve(policy, 0, "policy", { socketPath: sockets.policy });
+    await serve(registry, 0, "registry", { socketPath: sockets.registry });
     const { devices } = options;
     const attachServer =
       devices &&
@@ -166,6 +174,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
       policyUrl: policyServer.url,
       deviceUrl: deviceServer.url,
       attachUrl: attachServer?.url,
+      sockets,
       tokens,
       checkpointKey: policy.checkpointKey,
       close,
@@ -180,6 +189,11 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
 interface Outside {
   host: string;
   tls: TlsSource;
+}
+
+/** A socket that only programs of this user can open. */
+interface OwnSocket {
+  socketPath: string;
 }
 
 /** Devices show certificates. No service does here: all of them are in this process. */

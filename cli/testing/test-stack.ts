@@ -45,6 +45,8 @@ export async function startTestStack(): Promise<TestStack> {
   await writeProfile(dataFolder, {
     registry: stack.registryUrl,
     policy: stack.policyUrl,
+    registrySocket: stack.sockets.registry,
+    policySocket: stack.sockets.policy,
     token: profile,
     stateDir: dataFolder,
   });

@@ -12,6 +12,7 @@ import { boundTimeouts } from "./bound-timeouts.ts";
 import { followCaller, keepBody, peerKey } from "./call.ts";
 import { absorbErrors } from "./connection-errors.ts";
 import { type Connections, connectionKey } from "./connections.ts";
+import { localKey } from "./context.ts";
 
 /** A request of either HTTP version. */
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
@@ -27,6 +28,8 @@ export interface AdapterOptions {
   handlers: readonly UniversalHandler[];
   /** Gets each request whose path is no RPC. */
   fallback: PlainHandler;
+  /** True where only programs of the machine's owner can connect; see `localKey`. Default false. */
+  local?: boolean;
   /** Told of an answer that could not be written; most often the caller is gone. */
   onLost: (path: string, cause: unknown) => void;
   connections: Connections;
@@ -69,22 +72,27 @@ export function createAdapter(options: AdapterOptions): NodeHandler {
 interface ServedRpc {
   handler: UniversalHandler;
   connections: Connections;
+  /** It comes by a socket of the machine's owner. */
+  local: boolean;
   /** Bytes of the whole request; undefined where the limit of each message is enough. */
   maxBytes: number | undefined;
   /** The request is a stream of a caller that has to authenticate. */
   maySendForever: boolean;
 }
 
-function servedRpc(handler: UniversalHandler, { connections, isPublic, publicMaxBytes }: AdapterOptions): ServedRpc {
+function servedRpc(handler: UniversalHandler, options: AdapterOptions): ServedRpc {
+  const { connections, isPublic, publicMaxBytes, local = false } = options;
   const { methodKind } = handler.method;
   const isOpen = isPublic(handler.method);
   const streams = methodKind === "client_streaming" || methodKind === "bidi_streaming";
-  return { handler, connections, maxBytes: isOpen ? publicMaxBytes : undefined, maySendForever: streams && !isOpen };
+  const maxBytes = isOpen ? publicMaxBytes : undefined;
+  return { handler, connections, local, maxBytes, maySendForever: streams && !isOpen };
 }
 
 async function serve(rpc: ServedRpc, request: NodeRequest, response: NodeResponse): Promise<void> {
-  const { handler, connections, maxBytes } = rpc;
+  const { handler, connections, local, maxBytes } = rpc;
   const values = createContextValues().set(peerKey, peerOfRequest(request)).set(connectionKey, connections.of(request));
+  if (local) values.set(localKey, true);
   boundTimeouts(request.headers);
   const universal = universalRequestFromNodeRequest(request, response, undefined, values);
   followCaller(values, universal.signal);

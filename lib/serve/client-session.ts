@@ -12,6 +12,8 @@ export interface SessionOptions extends ClientTlsOptions {
   pingIntervalMs: number;
   pingTimeoutMs: number;
   connectTimeoutMs: number;
+  /** A Unix socket to connect to in place of the address. */
+  socketPath?: string | undefined;
 }
 
 /** The HTTP/2 connection to one server, made anew when it is needed. */
@@ -87,7 +89,7 @@ function createGeneration(options: SessionOptions): Generation {
   const manager = createManager(options);
   let preparing: Promise<void> | undefined;
   const connect = async (): Promise<void> => {
-    if ((await manager.connect()) === "error") throw manager.error() ?? connectionClosed();
+    if ((await manager.connect()) === "error") throw noSocket(manager.error()) ?? manager.error() ?? connectionClosed();
   };
   return {
     manager,
@@ -109,6 +111,14 @@ function abort(manager: Http2SessionManager): void {
   manager.abort(connectionClosed());
 }
 
+/** Connect takes a socket that is not there for an internal error: with a port, nobody would be listening. */
+function noSocket(error: unknown): ConnectError | undefined {
+  const cause = error instanceof ConnectError ? error.cause : error;
+  const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
+  if (code !== "ENOENT" && code !== "EACCES") return undefined;
+  return new ConnectError(cause instanceof Error ? cause.message : code, Code.Unavailable, undefined, undefined, cause);
+}
+
 function connectionClosed(): ConnectError {
   return new ConnectError("the connection was closed", Code.Unavailable);
 }
@@ -126,12 +136,16 @@ function survive(session: Http2Session | undefined): void {
 }
 
 function createManager(options: SessionOptions): Http2SessionManager {
-  const { baseUrl, pingIntervalMs, pingTimeoutMs, connectTimeoutMs } = options;
+  const { baseUrl, socketPath, pingIntervalMs, pingTimeoutMs, connectTimeoutMs } = options;
   const url = new URL(baseUrl);
   const connect = (): Socket =>
     url.protocol === "https:"
       ? connectWithin(connectTls(url, options, ["h2"]), "secureConnect", connectTimeoutMs)
-      : connectWithin(connectTcp(addressOf(url)), "connect", connectTimeoutMs);
+      : connectWithin(
+          connectTcp(socketPath === undefined ? addressOf(url) : { path: socketPath }),
+          "connect",
+          connectTimeoutMs,
+        );
   return new Http2SessionManager(
     baseUrl,
     { pingIntervalMs, pingTimeoutMs },

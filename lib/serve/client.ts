@@ -15,6 +15,8 @@ import { prepareRoutes } from "./rpc.ts";
 export interface ServiceTransportOptions extends ClientTlsOptions {
   /** Such as "https://127.0.0.1:7400"; http is cleartext. */
   baseUrl: string;
+  /** A Unix socket to connect to, over HTTP/2; `baseUrl` is then a cleartext one, and only a name. Default: the address. */
+  socketPath?: string | undefined;
   /** Sent as a bearer token. Default: none. */
   token?: string;
   /** Default "connect". */
@@ -55,6 +57,8 @@ export function createServiceTransport(options: ServiceTransportOptions): Servic
   const isSecure = new URL(baseUrl).protocol === "https:";
   if (!isSecure && (options.tls ?? options.serverName) !== undefined)
     throw new TypeError(`${baseUrl} is cleartext, where nobody shows a certificate: use an https address`);
+  if (options.socketPath !== undefined && (isSecure || httpVersion === "1.1"))
+    throw new TypeError("a Unix socket is dialled in cleartext, over HTTP/2");
   const common = {
     baseUrl,
     interceptors: [

@@ -8,6 +8,9 @@ export const principalKey: ContextKey<Principal | undefined> = createContextKey<
   description: "reeve principal",
 });
 
+/** Whether the RPC came by a socket that only programs of the machine's owner can open. */
+export const localKey: ContextKey<boolean> = createContextKey(false, { description: "reeve local" });
+
 /** Who called, inside a handler. Throws UNAUTHENTICATED in a public RPC. */
 export function principalOf(context: { readonly values: ContextValues }): Principal {
   const principal = context.values.get(principalKey);

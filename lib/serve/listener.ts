@@ -1,6 +1,8 @@
+import { chmod, lstat, rm } from "node:fs/promises";
 import * as http from "node:http";
 import * as http2 from "node:http2";
 import * as https from "node:https";
+import type { ListenOptions } from "node:net";
 import type { SecureContextOptions, TlsOptions } from "node:tls";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../fault/fault.ts";
@@ -98,12 +100,23 @@ export function assertCleartextAllowed(host: string, isAllowed: boolean): void {
 const BACKLOG = 4096;
 
 /** Resolves when the server listens; rejects with node's own error where it cannot. */
-export function listen(server: http.Server, port: number, host: string): Promise<void> {
+export function listen(server: http.Server, where: ListenOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, host, BACKLOG, () => {
+    server.listen({ ...where, backlog: BACKLOG }, () => {
       server.off("error", reject);
       resolve();
     });
   });
+}
+
+/**
+ * Listens on a Unix socket, mode 0600. What an earlier process left there is taken away first, but nothing that is no
+ * socket; node takes the socket away when the server closes.
+ */
+export async function listenOnSocket(server: http.Server, path: string): Promise<void> {
+  const found = await lstat(path).catch(() => undefined);
+  if (found?.isSocket()) await rm(path);
+  await listen(server, { path });
+  await chmod(path, 0o600);
 }

@@ -7,7 +7,7 @@ import type { Connections } from "./connections.ts";
 import { type Drain, prepareDrain } from "./drain.ts";
 import { keepAlive } from "./keepalive.ts";
 import type { Limits } from "./limits.ts";
-import { createH1, createH2, listen } from "./listener.ts";
+import { createH1, createH2, listen, listenOnSocket } from "./listener.ts";
 import { followPeers } from "./peers.ts";
 import { serveBoth, serveBothSecurely } from "./sniff.ts";
 
@@ -15,6 +15,8 @@ import { serveBoth, serveBothSecurely } from "./sniff.ts";
 export interface PortOptions {
   host: string;
   port: number;
+  /** A Unix socket in place of host and port. */
+  socketPath?: string | undefined;
   handler: NodeHandler;
   /** Gets the port's connections. */
   connections: Connections;
@@ -26,7 +28,7 @@ export interface PortOptions {
 
 /** A port that speaks HTTP/1.1 and HTTP/2. */
 export interface Port {
-  /** Such as "https://127.0.0.1:7400". */
+  /** Such as "https://127.0.0.1:7400", or "unix:/run/reeve/registry.sock". */
   readonly url: string;
   readonly port: number;
   /** Stops taking connections, in two steps. */
@@ -35,7 +37,7 @@ export interface Port {
 
 /** Listens for both versions of HTTP. Rejects with node's own error where the port cannot be had. */
 export async function openPort(options: PortOptions): Promise<Port> {
-  const { host, port, handler, connections, limits, logger, tls } = options;
+  const { host, port, socketPath, handler, connections, limits, logger, tls } = options;
   const h1 = createH1(handler, limits, tls);
   const h2 = createH2(handler, limits);
   h2.on("session", (session) => keepAlive(session, limits));
@@ -48,9 +50,11 @@ export async function openPort(options: PortOptions): Promise<Port> {
   h2.on("session", absorbErrors);
   if (tls !== undefined) followPeers({ h1, h2, tls, logger, onSound: (owner) => connections.owner(owner)?.know() });
   const drain = prepareDrain({ h1, h2, undecided });
-  await listen(h1, port, host);
+  if (socketPath === undefined) await listen(h1, { port, host });
+  else await listenOnSocket(h1, socketPath);
   // Such as no more descriptors: the connection is lost, the port goes on.
   h1.on("error", (error) => logger.error({ err: error }, "connection not accepted"));
+  if (socketPath !== undefined) return { url: `unix:${socketPath}`, port: 0, drain };
   const bound = (h1.address() as AddressInfo).port;
   const scheme = tls === undefined ? "http" : "https";
   return { url: `${scheme}://${isIP(host) === 6 ? `[${host}]` : host}:${bound}`, port: bound, drain };

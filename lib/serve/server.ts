@@ -38,6 +38,11 @@ export interface ServerOptions {
    * with IDENTITY_REFUSED. Default: cleartext.
    */
   tls?: TlsSource;
+  /**
+   * A Unix socket to listen on in place of host and port. It is made with mode 0600, in place of one that stands there; its
+   * folder has to be one that nobody but the owner can enter, and nobody else may listen at the same path.
+   */
+  socketPath?: string;
   /** Needed to listen on anything but loopback in cleartext. Default false. */
   allowPlaintext?: boolean;
   /** Registers the services. Health and reflection are the server's own. */
@@ -65,7 +70,7 @@ export interface ServerOptions {
 
 /** A server that listens. */
 export interface Server {
-  /** Such as "https://127.0.0.1:7400". */
+  /** Such as "https://127.0.0.1:7400", or "unix:/run/reeve/registry.sock". */
   readonly url: string;
   readonly host: string;
   readonly port: number;
@@ -98,7 +103,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const connections = createConnections(limits);
   const handler = createHandler(options, { limits, metrics, health, connections, shutdownSignal: shutdown.signal });
 
-  const opened = await openPort({ host, port, handler, connections, limits, logger, tls });
+  const { socketPath } = options;
+  const opened = await openPort({ host, port, socketPath, handler, connections, limits, logger, tls });
   let closing: Promise<void> | undefined;
   const close = (graceMs: number): Promise<void> => {
     health.drain();
@@ -161,6 +167,7 @@ function createHandler(options: ServerOptions, parts: Parts): NodeHandler {
       strangers,
       shutdownSignal,
     }),
+    local: options.socketPath !== undefined,
     onLost: (path, cause) => logger.debug({ path, err: cause }, "the answer could not be written"),
   });
   return onlyOwnHost(handler, options.tls === undefined ? (options.host ?? LOOPBACK) : undefined);

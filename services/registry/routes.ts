@@ -6,6 +6,7 @@ import { callTool } from "./calls/call-tool.ts";
 import { callTools } from "./calls/call-tools.ts";
 import type { Calls } from "./calls/calls.ts";
 import { cancelCall } from "./calls/cancel-call.ts";
+import { faceOf } from "./calls/ingress.ts";
 import { listCalls } from "./calls/list-calls.ts";
 import { watchCall } from "./calls/watch-call.ts";
 import type { Directory } from "./devices/directory.ts";
@@ -22,9 +23,10 @@ export function registryRoutes(calls: Calls, directory: Directory, locks: Locks)
     listDevices: (request) => listDevices(directory, locks, request),
     listTools: (request) => listTools(directory, request),
     callTool: async (request, context) => ({
-      call: await callTool(calls, request, principalOf(context), context.signal, Source.RPC),
+      call: await callTool(calls, request, principalOf(context), context.signal, faceOf(context, Source.RPC)),
     }),
-    callTools: (requests, context) => callTools(calls, requests, principalOf(context), context.signal),
+    callTools: (requests, context) =>
+      callTools(calls, requests, principalOf(context), context.signal, faceOf(context, Source.STREAM)),
     getCall: async ({ callId }, context) => ({ call: await calls.read(callId, principalOf(context)) }),
     listCalls: (request, context) => listCalls(calls.store, directory, request, principalOf(context)),
     watchCall: ({ callId }, context) => watchCall(calls, callId, principalOf(context), context.signal),

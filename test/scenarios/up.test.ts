@@ -142,6 +142,28 @@ describe("a second one", () => {
   });
 });
 
+test("whoever listens on its port while it is away hears nothing of this machine's `reeve`", async () => {
+  const port = Number(new URL(up.registry).port);
+  expect(await up.stop()).toBe(0);
+  let heard = 0;
+  const stranger = createServer((socket) => {
+    heard++;
+    socket.destroy();
+  }).listen(port, "127.0.0.1");
+  await once(stranger, "listening");
+  for (const words of [["tools"], ["call", "this", "device.ping"], ["doctor"]]) {
+    const { code, stdout, stderr } = await reeve(...words);
+    expect(code).not.toBe(0);
+    expect(stdout + stderr).toContain("Reeve is not running on this machine");
+    expect(stdout + stderr).toContain("`reeve up`");
+  }
+  const given = await asOperator("tools");
+  expect([given.code, given.stderr]).toEqual([5, expect.stringContaining("`reeve up` starts it")]);
+  expect(heard).toBe(0);
+  stranger.close();
+  up = await startUp();
+});
+
 test("Ctrl-C ends it, and the log it leaves verifies; the next start shows no tokens and knows the calls", async () => {
   expect(await up.stop()).toBe(0);
   expect(await processesWith("HOME", home)).toEqual([]);

@@ -21,6 +21,7 @@ import { wishOf } from "./call-tool.ts";
 import type { Calls, EndedCall } from "./calls.ts";
 import { cancelCall } from "./cancel-call.ts";
 import { createEventQueue } from "./event-queue.ts";
+import type { Face } from "./ingress.ts";
 import { callEvent, type OpenCall } from "./live-call.ts";
 import { isEnd } from "./state.ts";
 
@@ -34,6 +35,7 @@ export async function* callTools(
   requests: AsyncIterable<CallToolsRequest>,
   principal: Principal,
   signal: AbortSignal,
+  face: Face = Source.STREAM,
 ): AsyncGenerator<CallToolsResponse> {
   const events = createEventQueue();
   const watches = new Set<() => void>();
@@ -44,7 +46,7 @@ export async function* callTools(
     watches.clear();
   };
   signal.addEventListener("abort", stop, { once: true });
-  void serve({ calls, principal, events, watches, signal }, requests);
+  void serve({ calls, principal, face, events, watches, signal }, requests);
   for await (const batch of events.batches()) yield create(CallToolsResponseSchema, { events: batch });
 }
 
@@ -52,6 +54,8 @@ export async function* callTools(
 interface CallStream {
   calls: Calls;
   principal: Principal;
+  /** By which the stream came in. */
+  face: Face;
   events: BatchQueue<CallEvent>;
   /** What ends the watch over each of its open calls. */
   watches: Set<() => void>;
@@ -109,9 +113,9 @@ async function follow(stream: CallStream, request: CallToolRequest): Promise<voi
   }
 }
 
-async function begin({ calls, principal }: CallStream, request: CallToolRequest): Promise<OpenCall | EndedCall> {
+async function begin({ calls, principal, face }: CallStream, request: CallToolRequest): Promise<OpenCall | EndedCall> {
   if (request.callId === "") throw callIdRequired();
-  return calls.begin(wishOf(request, principal, Source.STREAM));
+  return calls.begin(wishOf(request, principal, face));
 }
 
 /** Permitted and dispatched follow each other within a millisecond and tell a caller nothing it can act on. */

@@ -1,9 +1,16 @@
+import type { ContextValues } from "@connectrpc/connect";
 import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
 import { Source, SourceSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
+import { localKey } from "../../../lib/serve/context.ts";
 
 /** The faces of the registry: what a call can be seen to come in by. */
 export type Face = typeof Source.RPC | typeof Source.STREAM | typeof Source.HTTP | typeof Source.CLI;
+
+/** The face of an RPC: the command line's where it came by the owner's socket, otherwise the one that is given. */
+export function faceOf({ values }: { readonly values: ContextValues }, face: Face): Face {
+  return values.get(localKey) ? Source.CLI : face;
+}
 
 /**
  * How a call came in, for rules and records: the face, or LLM where an agent asks. It follows from what the registry

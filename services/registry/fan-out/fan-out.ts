@@ -13,7 +13,7 @@ import { fanOutCallId } from "../../../lib/ids/fan-out-call-id.ts";
 import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
 import type { AwaitedCall } from "../calls/at-rest.ts";
 import type { Calls } from "../calls/calls.ts";
-import { clientOf, observedSource } from "../calls/ingress.ts";
+import { clientOf, type Face, observedSource } from "../calls/ingress.ts";
 import type { CallWish } from "../calls/receive.ts";
 import type { Directory } from "../devices/directory.ts";
 import type { PolicyLink } from "../policy/policy-link.ts";
@@ -44,6 +44,8 @@ const DEFAULT_WAIT_MS = 60_000;
 interface Run {
   request: FanOutRequest;
   principal: Principal;
+  /** By which it came in. */
+  face: Face;
   stored: StoredFanOut;
   /** It began before: its calls may be there already. */
   isOld: boolean;
@@ -65,11 +67,21 @@ export async function* fanOut(
   principal: Principal,
   ports: FanOutPorts,
   signal: AbortSignal,
+  face: Face = Source.RPC,
 ): AsyncGenerator<FanOutResponse> {
-  const { stored, isOld } = await planned(request, principal, ports);
+  const { stored, isOld } = await planned(request, principal, face, ports);
   const { id, waves } = stored;
   const waitMs = request.waitMs === 0 ? DEFAULT_WAIT_MS : request.waitMs;
-  const run = { request, principal, stored, isOld, ports, waitMs, signal: AbortSignal.any([signal, ports.closing]) };
+  const run = {
+    request,
+    principal,
+    face,
+    stored,
+    isOld,
+    ports,
+    waitMs,
+    signal: AbortSignal.any([signal, ports.closing]),
+  };
   yield response({ case: "plan", value: { fanOutId: id, waves: waves.map(waveOf) } });
 
   const permission = yield* permitted(run);
@@ -97,6 +109,7 @@ export async function* fanOut(
 async function planned(
   request: FanOutRequest,
   principal: Principal,
+  face: Face,
   ports: FanOutPorts,
 ): Promise<{ stored: StoredFanOut; isOld: boolean }> {
   const id = request.fanOutId === "" ? ports.newFanOutId() : request.fanOutId;
@@ -105,7 +118,7 @@ async function planned(
   if (old !== undefined) return { stored: same(old, wanted), isOld: true };
   const devices = chooseDevices(request, ports.directory).map(({ id: deviceId, name }) => ({ id: deviceId, name }));
   const stored = { ...wanted, waves: planWaves(devices, request), permission: undefined };
-  await questionOf({ request, principal, stored }, ports.receive);
+  await questionOf({ request, principal, face, stored }, ports.receive);
   if (await ports.store.insert(stored)) return { stored, isOld: false };
   const twin = await ports.store.find(id);
   if (twin === undefined) throw reused(id);
@@ -133,7 +146,7 @@ async function* permitted(run: Run): AsyncGenerator<FanOutResponse, Permission> 
   return step.value;
 }
 
-function questionOf(run: Pick<Run, "request" | "principal" | "stored">, receive: Receive) {
+function questionOf(run: Pick<Run, "request" | "principal" | "face" | "stored">, receive: Receive) {
   const wishes = run.stored.waves.flat().map((device) => ({ device, wish: wishFor(device, "", run) }));
   return prepareAll(run.stored.id, wishes, receive);
 }
@@ -154,7 +167,7 @@ function found({ callId }: CallWish, { ports, principal }: Run): Promise<Awaited
 function wishFor(
   { id }: PlannedDevice,
   approvalId: string,
-  { request, principal, stored }: Pick<Run, "request" | "principal" | "stored">,
+  { request, principal, face, stored }: Pick<Run, "request" | "principal" | "face" | "stored">,
 ): CallWish {
   return {
     device: id,
@@ -162,7 +175,7 @@ function wishFor(
     params: request.params ?? {},
     callId: fanOutCallId(stored.id, id),
     purpose: request.purpose,
-    source: observedSource(Source.RPC, principal),
+    source: observedSource(face, principal),
     client: clientOf(request),
     principal,
     fanOutId: stored.id,

@@ -1,11 +1,14 @@
 import type { ServiceImpl } from "@connectrpc/connect";
+import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { FanOutService } from "../../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
 import { principalOf } from "../../../lib/serve/context.ts";
+import { faceOf } from "../calls/ingress.ts";
 import { type FanOutPorts, fanOut } from "./fan-out.ts";
 
 /** The RPCs of fan-outs. */
 export function fanOutRoutes(ports: FanOutPorts): ServiceImpl<typeof FanOutService> {
   return {
-    fanOut: (request, context) => fanOut(request, principalOf(context), ports, context.signal),
+    fanOut: (request, context) =>
+      fanOut(request, principalOf(context), ports, context.signal, faceOf(context, Source.RPC)),
   };
 }

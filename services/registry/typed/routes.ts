@@ -6,6 +6,7 @@ import { principalOf } from "../../../lib/serve/context.ts";
 import { BUILT_IN_SERVICES, toolMethods } from "../../../lib/toolschema/built-in.ts";
 import { callTool } from "../calls/call-tool.ts";
 import type { Calls } from "../calls/calls.ts";
+import { faceOf } from "../calls/ingress.ts";
 import { responseOf } from "./end.ts";
 import { callRequestOf } from "./metadata.ts";
 import { orAborted } from "./wait.ts";
@@ -38,7 +39,10 @@ async function answer(
   const request = callRequestOf(tool, params, context.requestHeader, context.timeoutMs());
   const { signal } = context;
   // A caller that leaves changes nothing: what is held stays held, and what runs goes on.
-  const call = await orAborted(callTool(calls, request, principalOf(context), signal, Source.RPC), signal);
+  const call = await orAborted(
+    callTool(calls, request, principalOf(context), signal, faceOf(context, Source.RPC)),
+    signal,
+  );
   describe(call, context.responseHeader);
   return responseOf(method.output, call);
 }
