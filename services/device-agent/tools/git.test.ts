@@ -1,5 +1,17 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -130,6 +142,77 @@ describe("commit", () => {
     writeFileSync(join(work, "a.txt"), "two\n");
     await commit({ path: work, message: "m", ...WHO });
     expect(existsSync(join(test.folder, "pwned"))).toBe(false);
+  });
+
+  describe("with a part outside of the roots", () => {
+    let outside: string;
+    beforeEach(() => {
+      outside = realpathSync(mkdtempSync(join(tmpdir(), "reeve-outside-")));
+    });
+    afterEach(() => rmSync(outside, { recursive: true }));
+
+    const refusal = async (work: string) => {
+      writeFileSync(join(work, "a.txt"), "two\n");
+      return await faultOf(commit({ path: work, message: "m", ...WHO }));
+    };
+
+    it.each<[string, (work: string) => void]>([
+      [
+        "a git folder that is shared",
+        (work) => {
+          cpSync(join(work, ".git"), join(outside, "shared"), { recursive: true });
+          writeFileSync(join(work, ".git", "commondir"), join(outside, "shared"));
+        },
+      ],
+      [
+        "a work tree of another repository",
+        (work) => {
+          git(outside, "clone", "-q", work, "other");
+          git(join(outside, "other"), "worktree", "add", "-q", "--detach", join(work, "tree"));
+          cpSync(join(work, "tree", ".git"), join(work, ".git-file"));
+          rmSync(join(work, ".git"), { recursive: true });
+          cpSync(join(work, ".git-file"), join(work, ".git"));
+        },
+      ],
+      [
+        "a store that objects are borrowed from",
+        (work) => {
+          mkdirSync(join(work, ".git/objects/info"), { recursive: true });
+          writeFileSync(join(work, ".git/objects/info/alternates"), `# x\n${outside}\n`);
+        },
+      ],
+      [
+        "a list of stores",
+        (work) => {
+          writeFileSync(join(outside, "list"), "/srv\n");
+          mkdirSync(join(work, ".git/objects/info"), { recursive: true });
+          symlinkSync(join(outside, "list"), join(work, ".git/objects/info/alternates"));
+        },
+      ],
+      [
+        "its branches",
+        (work) => {
+          cpSync(join(work, ".git/refs"), join(outside, "refs"), { recursive: true });
+          rmSync(join(work, ".git/refs"), { recursive: true });
+          symlinkSync(join(outside, "refs"), join(work, ".git/refs"));
+        },
+      ],
+    ])("refuses a repository with %s there", async (_, spoil) => {
+      const { work } = repositories();
+      spoil(work);
+      expect((await refusal(work)).reason).toBe(ErrorReason.PATH_OUTSIDE_ROOTS);
+    });
+
+    it("takes a repository whose parts all lie inside", async () => {
+      const { work } = repositories();
+      git(test.folder, "clone", "-q", "--shared", work, "borrowing");
+      git(work, "worktree", "add", "-q", "-b", "side", join(test.folder, "tree"));
+      for (const folder of ["borrowing", "tree"]) {
+        writeFileSync(join(test.folder, folder, "a.txt"), "two\n");
+        const answer = await commit({ path: join(test.folder, folder), message: "m", ...WHO });
+        expect(answer.filesChanged).toBe(1);
+      }
+    });
   });
 
   it.each([

@@ -2,6 +2,7 @@ import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../../lib/fault/fault.ts";
 import type { HeldFolder } from "../../roots/held.ts";
 import type { ToolContext } from "../tool.ts";
+import { requireInside, WRITE } from "./git-folder.ts";
 import { type Git, gitOutput } from "./run-git.ts";
 
 /**
@@ -23,7 +24,8 @@ const HARMLESS_SETTINGS: readonly RegExp[] = [
 
 /**
  * Checks that a held folder is the top of a repository that keeps to itself: its git folder and work tree lie in the
- * granted roots, and its own configuration names nothing that git could run. Faults: TOOL_FAILED where it is no
+ * granted roots, with the git folder that it shares with other work trees and the stores that it borrows objects from, and
+ * its own configuration names nothing that git could run. Faults: TOOL_FAILED where it is no
  * repository; PATH_OUTSIDE_ROOTS{field,path}; TOOL_FAILED{program,setting} for a setting that is not known harmless.
  */
 export async function checkRepository(git: Git, context: ToolContext, folder: HeldFolder, path: string): Promise<void> {
@@ -41,14 +43,14 @@ export async function checkRepository(git: Git, context: ToolContext, folder: He
     throw fault(ErrorReason.TOOL_FAILED, { program: "git", setting: bad }, { message });
   }
   const places = await gitOutput(git, context, {
-    args: ["rev-parse", "--absolute-git-dir", "--show-toplevel"],
+    args: ["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--show-toplevel"],
     cwd,
     env,
   });
-  for (const place of places.split("\n")) {
-    using held = context.roots.openFolder(place, { access: "write", field: "path" });
-    void held;
-  }
+  const [gitDir = "", commonDir = "", top = ""] = places.split("\n");
+  using held = context.roots.openFolder(top, WRITE);
+  void held;
+  for (const place of new Set([gitDir, commonDir])) requireInside(context, place);
 }
 
 /** The first setting of the local or worktree scope that may make git run something. Pure. */
