@@ -1,6 +1,7 @@
 import { isAbsolute, join } from "node:path";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
+import { isProgram, isProgramName, PROGRAM_RULE } from "../../../lib/programs/run-input.ts";
 import type { ProgramFolders } from "./program-folders.ts";
 
 /** Finds programs by name. */
@@ -19,7 +20,7 @@ export function createProgramFinder({ folders, isProgram }: ProgramFolders): Pro
       if (isAbsolute(program)) return program;
       const hit = known.get(program);
       if (hit !== undefined) return hit;
-      if (!isName(program)) return undefined;
+      if (!isProgramName(program)) return undefined;
       const found = folders.map((folder) => join(folder, program)).find(isProgram);
       if (found !== undefined) known.set(program, found);
       return found;
@@ -32,9 +33,8 @@ export function createProgramFinder({ folders, isProgram }: ProgramFolders): Pro
 
 /** The path to start, or a fault: INVALID_INPUT for a relative path, START_FAILED where nothing is found. */
 export function requireProgram(finder: ProgramFinder, program: string): string {
-  if (!isAbsolute(program) && !isName(program)) {
-    const field = "argv[0]";
-    const message = "the program must be a name on the PATH or an absolute path";
+  if (!isProgram(program)) {
+    const [field, message] = ["argv[0]", PROGRAM_RULE];
     throw fault(ErrorReason.INVALID_INPUT, { field, rule: "program" }, { message, violations: [{ field, message }] });
   }
   const path = finder.find(program);
@@ -46,9 +46,4 @@ export function requireProgram(finder: ProgramFinder, program: string): string {
 export function startFailed(program: string, cause: string, error?: unknown): Error {
   const message = `${program} could not be started: ${cause}`;
   return fault(ErrorReason.START_FAILED, { program, cause }, { message, cause: error });
-}
-
-/** True for a text that names a file in a folder, and not the folder itself or one elsewhere. */
-function isName(program: string): boolean {
-  return program.trim() !== "" && !program.includes("/") && program !== "." && program !== "..";
 }

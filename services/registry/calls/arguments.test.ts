@@ -1,6 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { DockerExecRequestSchema } from "../../../gen/ts/reeve/tools/v1/docker_pb.ts";
 import { WriteRequestSchema } from "../../../gen/ts/reeve/tools/v1/file_system_pb.ts";
 import { ExecRequestSchema } from "../../../gen/ts/reeve/tools/v1/shell_pb.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
@@ -27,6 +28,13 @@ describe("canonicalArguments", () => {
     expect(one.timeoutMs).toBe(5);
   });
 
+  test("names a blank program for a container", () => {
+    const params = { container: "web", argv: [" "] };
+    expect(violation(() => canonicalArguments(DockerExecRequestSchema, params))?.field).toBe("params.argv[0]");
+    const relative = { container: "web", argv: ["./run"] };
+    expect(violation(() => canonicalArguments(DockerExecRequestSchema, relative))).toBeUndefined();
+  });
+
   test.each<[string, JsonObject, string]>([
     ["an unknown field", { argv: ["ls"], shell: true }, "params.shell"],
     ["a wrong type", { argv: "ls" }, "params.argv"],
@@ -35,6 +43,11 @@ describe("canonicalArguments", () => {
     ["a value over its limit", { argv: ["ls"], timeoutMs: 3_600_001 }, "params.timeoutMs"],
     ["a NUL", { argv: ["a\0b"] }, "params.argv[0]"],
     ["a bad map key", { argv: ["ls"], env: { "A=B": "1" } }, 'params.env["A=B"]'],
+    ["an empty program", { argv: [""] }, "params.argv[0]"],
+    ["a blank program", { argv: [" \t"] }, "params.argv[0]"],
+    ["a relative program", { argv: ["./df"] }, "params.argv[0]"],
+    ["a variable that loads code", { argv: ["ls"], env: { LD_PRELOAD: "x" } }, 'params.env["LD_PRELOAD"]'],
+    ["a variable that chooses programs", { argv: ["ls"], env: { path: "/tmp" } }, 'params.env["path"]'],
     ["a number that is no integer", { argv: ["ls"], timeoutMs: 1.5 }, "params.timeoutMs"],
   ])("names %s", (_, params, field) => {
     expect(violation(() => canonicalArguments(ExecRequestSchema, params))).toMatchObject({

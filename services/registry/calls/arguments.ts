@@ -1,9 +1,10 @@
-import { type DescMessage, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { type DescMessage, type JsonObject, type JsonValue, type Message, toJson } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { MAX_ARGUMENT_BYTES } from "../../../lib/arguments/canonical-arguments.ts";
 import { mayHoldSecrets, redactSecretFields } from "../../../lib/arguments/redact.ts";
 import { fault } from "../../../lib/fault/fault.ts";
+import { runProblems } from "../../../lib/programs/run-input.ts";
 import { decodeInput } from "../../../lib/serve/decode-input.ts";
 import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
 import type { JsonSchema } from "../../../lib/toolschema/json-schema.ts";
@@ -35,7 +36,9 @@ const encoder = new TextEncoder();
  */
 export function canonicalArguments(input: DescMessage, params: JsonObject): CanonicalArguments {
   checkSize(params);
-  const json = toJson(input, decodeInput(validator, input, params, "params"));
+  const message = decodeInput(validator, input, params, "params");
+  refuseUnrunnable(message);
+  const json = toJson(input, message);
   const bytes = encoder.encode(canonicalJson(json));
   if (bytes.length > MAX_ARGUMENT_BYTES) throw tooLarge("bytes", "params");
   return { bytes, digest: sha256Hex(bytes), timeoutMs: timeoutOf(json) };
@@ -47,6 +50,15 @@ export function withoutSecrets(canonical: Uint8Array, schema: JsonSchema): Uint8
   const text = Buffer.from(canonical.buffer, canonical.byteOffset, canonical.byteLength).toString();
   const shown = canonicalJson(redactSecretFields(JSON.parse(text) as JsonObject, schema));
   return shown === text ? undefined : encoder.encode(shown);
+}
+
+function refuseUnrunnable(input: Message): void {
+  const problems = runProblems(input);
+  if (problems.length === 0) return;
+  const violations = problems.map(({ field, message }) => ({ field: `params.${field}`, message }));
+  const message = violations.map((one) => `${one.field}: ${one.message}`).join("; ");
+  const field = violations[0]?.field ?? "params";
+  throw fault(ErrorReason.INVALID_INPUT, { field, rule: "program" }, { message, violations });
 }
 
 /** Walks without recursion: the value comes from a caller and may be as deep as the message limit lets it be. */
