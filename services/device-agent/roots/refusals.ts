@@ -62,6 +62,16 @@ export function requireFile(entry: HeldEntry, path: string, need: Need): void {
   throw refused(path, need.field, "ENOTSUP", "is a device, socket or pipe, which no tool opens");
 }
 
+/**
+ * Refuses a file with more than one name (hard link): the others may lie outside of the roots, and no look at the file
+ * tells where.
+ */
+export function requireOneName(entry: HeldEntry, path: string, need: Need): void {
+  if (entry.stats.nlink <= 1) return;
+  const why = `has ${entry.stats.nlink} names (hard links), of which some may lie outside the granted folders: make a copy`;
+  throw outsideRoots(path, need.field, why);
+}
+
 function linkFault(path: string, link: string, need: Need): Error {
   return outsideRoots(path, need.field, `has a symbolic link in the way at ${link}: use the path that it stands for`);
 }

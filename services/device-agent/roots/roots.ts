@@ -4,7 +4,7 @@ import type { HeldEntry, HeldFolder, Walker } from "./held.ts";
 import { type Need, pathOf, segmentsOf } from "./lexical.ts";
 import { createLocator, type Place } from "./locate.ts";
 import { pathWalker } from "./path-walk.ts";
-import { folderMissing, guarded, osFault, refused, requireFile } from "./refusals.ts";
+import { folderMissing, guarded, osFault, refused, requireFile, requireOneName } from "./refusals.ts";
 import type { RootsOptions } from "./roots-options.ts";
 
 /**
@@ -21,7 +21,7 @@ export interface Roots extends Disposable {
   openFolder(path: string, need: Need): HeldFolder;
   /** Holds a folder in a held folder. */
   openChild(folder: HeldFolder, name: string, need: Need): HeldFolder;
-  /** Opens a regular file for reading. */
+  /** Opens a regular file for reading. One with several names (hard links) is refused: the others may lie outside. */
   openFile(path: string, need: Need): HeldFile;
   /** Holds anything, to look at it; a symbolic link as itself. Secrets may be looked at, their content not. */
   openEntry(path: string, need: Need): HeldEntry;
@@ -98,6 +98,7 @@ export function createRoots(options: RootsOptions): Roots {
       return guarded(path, need, () => {
         using entry = toEntry(place);
         requireFile(entry, path, need);
+        requireOneName(entry, path, need);
         const fd = entry.open(constants.O_RDONLY);
         return { fd, stats: entry.stats, [Symbol.dispose]: () => closeSync(fd) };
       });

@@ -1,6 +1,7 @@
 import {
   chmodSync,
   existsSync,
+  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -84,6 +85,15 @@ describe("read", () => {
     expect((await faultOf(read({ path: at(".env") }))).reason).toBe(ErrorReason.PATH_OUTSIDE_ROOTS);
     expect((await faultOf(read({ path: at("none") }))).reason).toBe(ErrorReason.TARGET_NOT_FOUND);
   });
+
+  it("refuses a file that has another name, which may lie outside", async () => {
+    using other = createTestContext();
+    writeFileSync(join(other.folder, "f"), "outside");
+    linkSync(join(other.folder, "f"), at("hard"));
+    const refused = await faultOf(read({ path: at("hard") }));
+    expect(refused).toMatchObject({ reason: ErrorReason.PATH_OUTSIDE_ROOTS, metadata: { path: at("hard") } });
+    expect(refused.message).toContain("hard links");
+  });
 });
 
 describe("write", () => {
@@ -140,6 +150,16 @@ describe("write", () => {
       await faultOf(write({ path: at(name), text: "x", mode }));
     expect(readFileSync(join(other.folder, "f"), "utf8")).toBe("kept");
     expect(existsSync(join(other.folder, "new"))).toBe(false);
+  });
+
+  it("appends to no file that has another name, and replaces one without touching the other", async () => {
+    using other = createTestContext();
+    writeFileSync(join(other.folder, "f"), "kept");
+    linkSync(join(other.folder, "f"), at("hard"));
+    const append = write({ path: at("hard"), text: "x", mode: WriteMode.APPEND });
+    expect((await faultOf(append)).reason).toBe(ErrorReason.PATH_OUTSIDE_ROOTS);
+    await write({ path: at("hard"), text: "new", mode: WriteMode.REPLACE });
+    expect([readFileSync(at("hard"), "utf8"), readFileSync(join(other.folder, "f"), "utf8")]).toEqual(["new", "kept"]);
   });
 
   it("refuses a folder in the file's place and leaves nothing behind", async () => {

@@ -17,11 +17,13 @@ import {
   type WriteRequest,
   type WriteResponseSchema,
 } from "../../../../gen/ts/reeve/tools/v1/file_system_pb.ts";
-import { asFault, requireFile } from "../../roots/refusals.ts";
+import { asFault, requireFile, requireOneName } from "../../roots/refusals.ts";
 import type { HeldParent } from "../../roots/roots.ts";
 import type { ToolContext } from "../tool.ts";
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_APPEND } = constants;
+
+const NEED = { access: "write", field: "path" } as const;
 
 const DEFAULT_PERMISSIONS = 0o644;
 
@@ -69,7 +71,8 @@ async function create({ place, bytes, permissions }: Job): Promise<boolean> {
 async function append(job: Job): Promise<boolean> {
   using existing = job.place.look();
   if (existing === undefined) return await create(job);
-  requireFile(existing, job.place.path, { access: "write", field: "path" });
+  requireFile(existing, job.place.path, NEED);
+  requireOneName(existing, job.place.path, NEED);
   await fill(existing.open(O_WRONLY | O_APPEND), job.bytes);
   return false;
 }
@@ -78,7 +81,7 @@ async function append(job: Job): Promise<boolean> {
 async function replace({ place, bytes, permissions }: Job): Promise<boolean> {
   using existing = place.look();
   if (existing !== undefined) {
-    requireFile(existing, place.path, { access: "write", field: "path" });
+    requireFile(existing, place.path, NEED);
     // A rename needs no right to the old file. A plain write would.
     closeSync(existing.open(O_WRONLY));
   }
