@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import { closeInheritedDescriptors } from "../../lib/run/inherited-descriptors.ts";
 import { runGuarded } from "../../lib/run/run-guarded.ts";
 import { type AgentFlags, agentEnvironment, pendingText } from "../device/run-agent.ts";
 import { explainStart } from "../errors/port-in-use.ts";
@@ -39,6 +40,7 @@ export function registerServices(program: Command, world: World): void {
 }
 
 async function runAgent(flags: AgentFlags, world: World): Promise<void> {
+  closeInheritedDescriptors(world.env);
   const { runDeviceAgent, runUntilEnd } = await import("../../services/device-agent/main.ts");
   const start = (): ReturnType<typeof runDeviceAgent> => {
     const leaving = new AbortController();

@@ -2,6 +2,7 @@ import { homedir } from "node:os";
 import type { Command } from "commander";
 import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { createLogger, type Level } from "../../lib/log/log.ts";
+import { closeInheritedDescriptors } from "../../lib/run/inherited-descriptors.ts";
 import { runGuarded } from "../../lib/run/run-guarded.ts";
 import { defaultReadRoots } from "../../services/device-agent/roots/default-read-roots.ts";
 import { explainStart } from "../errors/port-in-use.ts";
@@ -67,9 +68,10 @@ export function registerUp(program: Command, world: World): void {
     )
     .option("--public-url <url>", "where other machines reach that address, when it is not the one that is listened on")
     .option("--log-level <level>", "what to log to standard error, as JSON lines", "warn")
-    .action((flags: UpFlags) =>
-      runGuarded({ name: "reeve", start: () => up(flags, world), say: (text) => world.stderr.write(text) }),
-    );
+    .action((flags: UpFlags) => {
+      closeInheritedDescriptors(world.env);
+      return runGuarded({ name: "reeve", start: () => up(flags, world), say: (text) => world.stderr.write(text) });
+    });
 }
 
 /** Resolves when everything runs and was written down for the `reeve` of this machine. */

@@ -82,6 +82,13 @@ describe("the first start", () => {
   });
 });
 
+test.runIf(process.platform === "linux")("its programs get no descriptor that it got from its own parent", async () => {
+  const { code, stdout } = await asOperator("call", "this", "exec", "--", "sh", "-c", "ls -l /proc/self/fd");
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/ 0 -> /);
+  expect(stdout).not.toContain("inherited");
+});
+
 describe("a second one", () => {
   test("in the same folder is refused before it touches anything: a call that runs goes on and ends truthfully", async () => {
     const go = join(home, "go");
@@ -234,13 +241,12 @@ interface Up {
   stop(): Promise<number | null>;
 }
 
+/** Starts it as a parent does that has left a descriptor open: one so high that Node does not look for it by itself. */
 async function startUp(): Promise<Up> {
   const env = { ...nodeEnv(), HOME: home };
-  const child = spawn(process.execPath, [CLI, "up", "--port", "0"], {
-    env,
-    cwd: join(home, "work"),
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const keepOpen = 'exec 200>>"$0"; exec "$@"';
+  const argv = ["-c", keepOpen, join(home, "inherited"), process.execPath, CLI, "up", "--port", "0"];
+  const child = spawn("bash", argv, { env, cwd: join(home, "work"), stdio: ["ignore", "pipe", "inherit"] });
   let text = "";
   child.stdout.on("data", (chunk: Buffer) => {
     text += chunk;
