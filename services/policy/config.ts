@@ -5,6 +5,7 @@ import { natsKeys } from "../../lib/run/nats-keys.ts";
 import { oidcKeys } from "../../lib/run/oidc-keys.ts";
 import { probeKeys } from "../../lib/run/probe-keys.ts";
 import { tlsKeys } from "../../lib/run/tls-keys.ts";
+import { DEFAULT_HELD_LIMITS, type HeldLimits } from "./approvals/held-quota.ts";
 import { DEFAULT_RETENTION_MS } from "./approvals/retention.ts";
 
 /** What policy is told by its owner. */
@@ -19,6 +20,8 @@ export interface PolicyConfig {
   callRetentionMs?: number;
   /** The policy file. Default: the one that is shipped. */
   policyFile?: string;
+  /** How much of one agent's may wait for a person. Default DEFAULT_HELD_LIMITS. */
+  quotas?: Partial<HeldLimits>;
   /** Who issues grants, as written into each. Default "reeve-policy". */
   issuer?: string;
   /** The audit log's name. Default "reeve/" and the checkpoint key's id. Must stay the same for the life of a log. */
@@ -68,6 +71,22 @@ export const policyEnvironment = {
     type: "path",
     optional: true,
     doc: "The policy file. Default: the one that is shipped.",
+  },
+  agentHeldCalls: {
+    name: "REEVE_AGENT_HELD_CALLS",
+    type: "int",
+    min: 0,
+    max: 100_000,
+    default: DEFAULT_HELD_LIMITS.heldCalls,
+    doc: "Calls of one agent that may wait for a person; a fan-out is one. Operators: eight times as many.",
+  },
+  agentHeldBytes: {
+    name: "REEVE_AGENT_HELD_BYTES",
+    type: "int",
+    min: 0,
+    max: 1_073_741_824,
+    default: DEFAULT_HELD_LIMITS.heldBytes,
+    doc: "Bytes of the arguments of those calls. Operators: eight times as many.",
   },
   tokensFile: { name: "REEVE_TOKENS_FILE", type: "path", doc: "File with the hashes of the tokens that may call." },
   ...natsKeys,

@@ -21,6 +21,7 @@ function configOf(settings: ConfigOf<typeof policyEnvironment>): PolicyConfig {
   return {
     stateDir,
     callRetentionMs: callRetention,
+    quotas: { heldCalls: settings.agentHeldCalls, heldBytes: settings.agentHeldBytes },
     ...(policyFile !== undefined && { policyFile }),
     ...(databaseUrl !== undefined && { databaseUrl }),
     ...(sealingKeyFile !== undefined && { sealingKeyFile }),

@@ -5,6 +5,7 @@ import { toolByName } from "../../lib/toolschema/catalogue-file.ts";
 import { type Approvals, openApprovals } from "./approvals/approvals.ts";
 import { createHoldEnder } from "./approvals/end-hold.ts";
 import { hearReplicas } from "./approvals/hear-replicas.ts";
+import { createHeldQuota, DEFAULT_HELD_LIMITS } from "./approvals/held-quota.ts";
 import { createNewestHold } from "./approvals/newest-hold.ts";
 import { type Audit, openAudit } from "./audit/audit.ts";
 import { createDeviceChangeRecorder, type DeviceChangeRecorder } from "./audit/device-changes.ts";
@@ -107,6 +108,7 @@ export async function openParts(options: PartsOptions): Promise<Parts> {
     outcomes: outcomeStore,
     approvals: approvals.store,
     requests: approvals.requests,
+    heldQuota: createHeldQuota(db, { ...DEFAULT_HELD_LIMITS, ...config.quotas }),
     changes: approvals.changes,
     log: audit.log,
     outbox,

@@ -2,6 +2,7 @@ import type { Generated } from "kysely";
 import type { OutboxTables } from "../../lib/events/outbox.ts";
 import type { Database, Migration } from "../../lib/store/database.ts";
 import type { LeaseTables } from "../../lib/store/lease.ts";
+import { heldMigration } from "./held-migration.ts";
 import { replicaMigration } from "./replica-migration.ts";
 import { requestMigration } from "./request-migration.ts";
 import { wholeMigration } from "./whole-migration.ts";
@@ -62,6 +63,10 @@ export interface ApprovalsTable {
   id: string;
   /** reeve.policy.v1.ApprovalState, as a number. */
   state: number;
+  /** Who asked. Empty: asked by a version before this. */
+  principal_id: Generated<string>;
+  /** The arguments' length in bytes. */
+  held_bytes: Generated<number>;
   create_ms: number;
   expire_ms: number;
   /** 1 when the requester may not approve it. */
@@ -173,4 +178,5 @@ export const policyMigrations: readonly Migration[] = [
   replicaMigration,
   requestMigration,
   wholeMigration,
+  heldMigration,
 ];

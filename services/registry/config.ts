@@ -5,6 +5,7 @@ import { natsKeys } from "../../lib/run/nats-keys.ts";
 import { oidcKeys } from "../../lib/run/oidc-keys.ts";
 import { probeKeys } from "../../lib/run/probe-keys.ts";
 import { tlsKeys } from "../../lib/run/tls-keys.ts";
+import { DEFAULT_QUOTAS, type QuotaLimits } from "./calls/quotas.ts";
 import { DEFAULT_CALL_RETENTION_MS } from "./calls/retention.ts";
 import { enrolmentKeys } from "./enrolment/config.ts";
 
@@ -26,6 +27,8 @@ export interface RegistryConfig {
   localDevice?: string;
   /** The device of calls that name none, where there are several. Default: such calls are refused. */
   defaultDevice?: string;
+  /** What one agent may have open here. Default DEFAULT_QUOTAS. */
+  quotas?: Partial<QuotaLimits>;
   /** How long to wait for the devices at start, in milliseconds, before calls are taken. Default 3000. */
   startWaitMs?: number;
 }
@@ -93,6 +96,38 @@ export const registryEnvironment = {
     type: "string",
     default: "",
     doc: "Tools that callers may use, comma-separated. Empty: all that the devices offer.",
+  },
+  agentCalls: {
+    name: "REEVE_AGENT_CALLS",
+    type: "int",
+    min: 1,
+    max: 100_000,
+    default: DEFAULT_QUOTAS.calls,
+    doc: "Calls of one agent that may run or be decided on at once at this replica. Operators: eight times as many, as for all REEVE_AGENT_ limits.",
+  },
+  agentFanOutCalls: {
+    name: "REEVE_AGENT_FAN_OUT_CALLS",
+    type: "int",
+    min: 1,
+    max: 100_000,
+    default: DEFAULT_QUOTAS.fanOutCalls,
+    doc: "The same for calls of one agent's fan-outs.",
+  },
+  agentQueuedCalls: {
+    name: "REEVE_AGENT_QUEUED_CALLS",
+    type: "int",
+    min: 0,
+    max: 100_000,
+    default: DEFAULT_QUOTAS.queuedCalls,
+    doc: "Calls of one agent that may wait at this replica for a device that is offline.",
+  },
+  agentQueuedBytes: {
+    name: "REEVE_AGENT_QUEUED_BYTES",
+    type: "int",
+    min: 0,
+    max: 1_073_741_824,
+    default: DEFAULT_QUOTAS.queuedBytes,
+    doc: "Bytes of the arguments of those calls.",
   },
   ...enrolmentKeys,
   ...natsKeys,

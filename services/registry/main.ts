@@ -32,6 +32,12 @@ export function runRegistry(env: Record<string, string | undefined>): Promise<Ru
           stateDir: config.stateDir,
           leaseMs: config.replicaLease,
           callRetentionMs: config.callRetention,
+          quotas: {
+            calls: config.agentCalls,
+            fanOutCalls: config.agentFanOutCalls,
+            queuedCalls: config.agentQueuedCalls,
+            queuedBytes: config.agentQueuedBytes,
+          },
           ...(config.databaseUrl === undefined ? {} : { databaseUrl: config.databaseUrl }),
           toolsAllowed: config.toolsAllowed.split(",").filter((name) => name !== ""),
           ...(config.localDevice === undefined ? {} : { localDevice: config.localDevice }),

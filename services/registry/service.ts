@@ -26,6 +26,7 @@ import { createCalls } from "./calls/calls.ts";
 import { endCallsOfRevoked } from "./calls/end-revoked.ts";
 import { createLeadership } from "./calls/leadership.ts";
 import { openBodies } from "./calls/open-bodies.ts";
+import { createQuotas, DEFAULT_QUOTAS } from "./calls/quotas.ts";
 import { receiveCall } from "./calls/receive.ts";
 import { createCallStore } from "./calls/store.ts";
 import type { RegistryConfig } from "./config.ts";
@@ -241,6 +242,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     alone,
     store,
     leadership,
+    quotas: createQuotas({ ...DEFAULT_QUOTAS, ...config.quotas }, metrics.quotaRefused),
     ask: (...question) => replicas?.ask(...question),
     policy,
     directory,

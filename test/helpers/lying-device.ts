@@ -22,6 +22,8 @@ export interface Lie {
   finished?: Partial<Finished>;
   /** Signs with this key instead of the device's own. */
   signer?: SigningKey;
+  /** Answers no sooner. */
+  until?: Promise<void>;
   /** Hangs up instead of answering. */
   hangUp?: boolean;
 }
@@ -30,6 +32,7 @@ export interface Lie {
 export function lyingDevice(
   name: string,
   announced: readonly AnnouncedService[] = [],
+  capabilities: readonly string[] = ["device.ping"],
 ): {
   routes(router: ConnectRouter): void;
   lie: Lie;
@@ -42,7 +45,7 @@ export function lyingDevice(
     deviceId: `dev-${key.keyId}`,
     name,
     mode: Mode.USER,
-    capabilities: ["device.ping"],
+    capabilities: [...capabilities],
     announced: [...announced],
     publicKey: key.raw,
   });
@@ -72,6 +75,7 @@ export function lyingDevice(
 }
 
 async function answer(start: Start, lie: Lie, key: SigningKey, deviceId: string): Promise<Finished> {
+  await lie.until;
   const output = Buffer.from('{"text":"pong"}');
   const receipt = create(ReceiptSchema, {
     version: 1,

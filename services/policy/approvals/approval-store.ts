@@ -11,6 +11,8 @@ export type ApprovalRow = Selectable<ApprovalsTable>;
 export type NewApproval = Pick<
   ApprovalRow,
   | "whole_digest"
+  | "principal_id"
+  | "held_bytes"
   | "id"
   | "create_ms"
   | "expire_ms"
@@ -79,6 +81,8 @@ export function createApprovalStore(db: PolicyDatabase, sealing: SealingKey): Ap
         hold_record: p.hold_record,
         change_idx: p.change_idx,
         whole_digest: p.whole_digest,
+        principal_id: p.principal_id,
+        held_bytes: p.held_bytes,
         decided_by: "",
         decided_by_name: "",
         channel: "",

@@ -31,6 +31,8 @@ export function newApproval(id: string, held: HeldCall, holdRecord: Record): Omi
     policy_version: policy.version,
     spec: toBinary(ApprovalSpecSchema, spec),
     whole_digest: wholeDigest,
+    principal_id: held.whole.principal.id,
+    held_bytes: held.whole.request.arguments.length,
     template: toBinary(GrantSchema, grantTemplate(held.whole, held.argsDigest)),
     grant_ttl_ms: policy.grantTtlMs,
     hold_record: toBinary(RecordSchema, holdRecord),

@@ -7,6 +7,7 @@ import type { QueryRunner } from "../../../lib/store/prepared.ts";
 import { approvalOf } from "../approvals/approval-message.ts";
 import type { ApprovalStore } from "../approvals/approval-store.ts";
 import type { ApprovalChanges } from "../approvals/changes.ts";
+import type { HeldQuota } from "../approvals/held-quota.ts";
 import { newApproval } from "../approvals/new-approval.ts";
 import type { RequestStore } from "../approvals/request-store.ts";
 import type { AuditLog, Listed } from "../audit/log.ts";
@@ -45,6 +46,7 @@ export interface AuthorizerOptions {
   outcomes: Pick<OutcomeStore, "find">;
   approvals: ApprovalStore;
   requests: Pick<RequestStore, "keep">;
+  heldQuota: HeldQuota;
   log: AuditLog;
   outbox: Outbox;
   minter: GrantMinter;
@@ -122,14 +124,22 @@ async function prepareWrite(options: AuthorizerOptions, judged: Judged): Promise
     case "hold": {
       const release = await releaseOf(options, judged);
       if (release) return preparePermit(options, judged, release);
-      const refused = notHoldable(judged);
-      return refused
-        ? writeDenial(options, refusedInstead(judged, refused), refused.metadata)
-        : writeHold(options, judged);
+      return holdOrDeny(options, judged);
     }
     default:
       return writeDenial(options, judged);
   }
+}
+
+/** Holds the call, or denies it where no person could be shown it, or its principal has too much waiting for one. */
+function holdOrDeny(options: AuthorizerOptions, judged: Judged): Write {
+  return async (trx) => {
+    const refused = notHoldable(judged) ?? (await options.heldQuota.over(trx, judged.whole));
+    const write = refused
+      ? writeDenial(options, refusedInstead(judged, refused), refused.metadata)
+      : writeHold(options, judged);
+    return write(trx);
+  };
 }
 
 /** Who released what the rules hold, where an approval that is named covers it. */
@@ -163,7 +173,7 @@ function writePermit(
   };
 }
 
-/** The judgement about a call that would be held, and that no person could be shown. */
+/** The judgement about a call that would be held, and that cannot wait for a person. */
 function refusedInstead(judged: Judged, { reason, message }: NotHoldable): Judged {
   return { ...judged, judgement: { ...judged.judgement, effect: "deny", reason, message } };
 }

@@ -10,6 +10,7 @@ import { createCallFollower, type FollowOptions } from "./follow.ts";
 import type { Leadership } from "./leadership.ts";
 import { createLiveCall, type LiveCall, type OpenCall } from "./live-call.ts";
 import { createOutcomeRelay } from "./outcome-relay.ts";
+import type { Quotas, QuotaTicket } from "./quotas.ts";
 import { type CallWish, type ReceivedCall, type ReceiveFacts, receiveCall } from "./receive.ts";
 import { recoverCall } from "./recover.ts";
 import { decide, followDecision, type RunPorts } from "./run.ts";
@@ -64,6 +65,8 @@ export interface CallsOptions
   leadership: Pick<Leadership, "wantCancel" | "isMine">;
   /** Asks another replica about a call that it leads; see FollowOptions. */
   ask: FollowOptions["ask"];
+  /** Counts what each principal has open. */
+  quotas: Quotas;
   /** True where no other replica uses the database: whatever is led was led here. */
   alone: boolean;
   /** An event is in the outbox. */
@@ -123,7 +126,7 @@ export function createCalls(options: CallsOptions): Calls {
     if (found !== undefined && maySee(principal, found.call)) return found;
     throw fault(ErrorReason.NOT_FOUND, { resource: `calls/${callId}` }, { message: `no call ${callId}` });
   };
-  const arrive = async (one: LiveCall, { shown, question }: ReceivedCall): Promise<boolean> => {
+  const arrive = async (one: LiveCall, { shown, question }: ReceivedCall, ticket: QuotaTicket): Promise<boolean> => {
     const { call, args } = one;
     const inserted = options.queue.note(call, question).then(() => options.store.insert(call, { args, shown }));
     arriving.set(one.call.id, { one, arrived: inserted.catch(() => undefined) });
@@ -138,6 +141,7 @@ export function createCalls(options: CallsOptions): Calls {
       return true;
     } finally {
       arriving.delete(one.call.id);
+      if (!live.has(one.call.id)) ticket.left();
     }
   };
 
@@ -151,8 +155,9 @@ export function createCalls(options: CallsOptions): Calls {
       for (let twin = arriving.get(call.id); twin !== undefined; twin = arriving.get(call.id)) await twin.arrived;
       const running = live.get(call.id);
       if (running !== undefined) return same(running, call);
-      const one = createLiveCall(call, args, tool);
-      if (await arrive(one, received)) {
+      const ticket = options.quotas.open(wish.principal, call, args.length);
+      const one = createLiveCall(call, args, tool, ticket);
+      if (await arrive(one, received, ticket)) {
         await one.decided;
         return one;
       }
@@ -169,7 +174,7 @@ export function createCalls(options: CallsOptions): Calls {
     led,
     takeUp({ call, args, cancelWanted }) {
       if (led(call.id) !== undefined) return;
-      const one = createLiveCall(call, args, undefined);
+      const one = createLiveCall(call, args, undefined, options.quotas.reopen(call, args.length));
       if (cancelWanted) one.cancelled.abort();
       follow(one, recoverCall(one, ports));
     },

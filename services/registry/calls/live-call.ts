@@ -3,6 +3,7 @@ import type { Output } from "../../../gen/ts/reeve/device/v1/device_agent_servic
 import type { Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import type { OfferedTool } from "../tools/offered.ts";
+import type { QuotaTicket } from "./quotas.ts";
 import { isEnd } from "./state.ts";
 
 /** Gets what happens to a call. Must not throw. */
@@ -37,8 +38,17 @@ export interface LiveCall extends OpenCall {
   markDecided(): void;
 }
 
-/** A live call around a call message, which it changes in place from here on. */
-export function createLiveCall(call: Call, args: Uint8Array, tool: OfferedTool | undefined): LiveCall {
+/**
+ * A live call around a call message, which it changes in place from here on.
+ *
+ * @param ticket counts the call as what its principal has open. Default: it is not counted.
+ */
+export function createLiveCall(
+  call: Call,
+  args: Uint8Array,
+  tool: OfferedTool | undefined,
+  ticket?: QuotaTicket,
+): LiveCall {
   const watchers = new Set<Watcher>();
   const ended = Promise.withResolvers<Call>();
   const decided = Promise.withResolvers<void>();
@@ -54,6 +64,7 @@ export function createLiveCall(call: Call, args: Uint8Array, tool: OfferedTool |
     cancelled: new AbortController(),
     enter(state) {
       call.state = state;
+      ticket?.moved(state);
       if (watchers.size > 0) tell(callEvent(call));
       if (!isEnd(state)) return;
       decided.resolve();
@@ -69,6 +80,7 @@ export function createLiveCall(call: Call, args: Uint8Array, tool: OfferedTool |
       return () => watchers.delete(watcher);
     },
     breakOff(cause) {
+      ticket?.left();
       watchers.clear();
       decided.resolve();
       ended.reject(cause);

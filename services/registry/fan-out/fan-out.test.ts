@@ -99,6 +99,7 @@ function deviceOf(name: string, tools: KnownDevice["tools"]): KnownDevice {
     id: `dev-${name}`,
     name,
     labels: { role: name.split("-")[0] ?? "" },
+    unavailable: [],
     manifest: { mode: Mode.USER, sandbox: SandboxLevel.NONE, unavailable: [], readRoots: [], writeRoots: [] },
     manifestDigest: `m-${name}`,
     tools,

@@ -31,6 +31,7 @@ beforeEach(async () => {
     online: true,
     tools,
     labels: {},
+    unavailable: [],
     manifest: { unavailable: [], readRoots: [], writeRoots: [] },
     manifestDigest: "m2",
   } as unknown as KnownDevice;

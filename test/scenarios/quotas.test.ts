@@ -1,0 +1,103 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Client, createClient } from "@connectrpc/connect";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import type { Principal } from "../../lib/auth/principal.ts";
+import { createInProcessBus } from "../../lib/events/in-process-bus.ts";
+import { faultDetail } from "../../lib/fault/fault.ts";
+import { createLogger } from "../../lib/log/log.ts";
+import { inMemoryTransport } from "../../lib/serve/client.ts";
+import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
+import { deviceOver, policyOver } from "../../services/registry/openers.ts";
+import { createRegistry, type Registry } from "../../services/registry/service.ts";
+import { eventually } from "../helpers/eventually.ts";
+import { lyingDevice } from "../helpers/lying-device.ts";
+
+const OPERATOR: Principal = { id: "owner", kind: "operator", roles: [Role.OPERATOR], name: "owner" };
+const AGENT: Principal = { id: "agent", kind: "agent", roles: [Role.AGENT], name: "agent" };
+const SERVICE: Principal = { id: "registry", kind: "service", roles: [Role.SERVICE], name: "registry" };
+
+const device = lyingDevice("nas", [], ["device.ping", "shell.eval"]);
+let folder: string;
+let policy: PolicyService;
+let registry: Registry;
+let agent: Client<typeof RegistryService>;
+let operator: Client<typeof RegistryService>;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "reeve-test-"));
+  const logger = createLogger({ service: "test", level: "silent" });
+  const bus = createInProcessBus();
+  policy = await createPolicyService({
+    config: { stateDir: join(folder, "policy"), quotas: { heldCalls: 3, heldBytes: 2000 } },
+    logger,
+    bus,
+  });
+  registry = await createRegistry({
+    config: { stateDir: join(folder, "registry"), quotas: { calls: 2 } },
+    policy: policyOver(inMemoryTransport(policy.routes, { principal: SERVICE })),
+    devices: new Map([["nas", deviceOver(inMemoryTransport(device.routes, { principal: SERVICE }))]]),
+    bus,
+    logger,
+  });
+  const as = (principal: Principal) => createClient(RegistryService, inMemoryTransport(registry.routes, { principal }));
+  agent = as(AGENT);
+  operator = as(OPERATOR);
+});
+afterAll(async () => {
+  await registry.close();
+  await policy.close();
+  await rm(folder, { recursive: true, force: true });
+});
+afterEach(() => {
+  device.lie = {};
+});
+
+const ping = (client: Client<typeof RegistryService>) =>
+  client.callTool({ tool: "device.ping", params: { text: "ping" } });
+
+test("an agent has so many calls open and no more, and nobody else is held up", async () => {
+  const gate = Promise.withResolvers<void>();
+  device.lie = { until: gate.promise };
+  const open = [ping(agent), ping(agent)];
+  await eventually(async () => {
+    const { calls } = await agent.listCalls({});
+    expect(calls.filter(({ state }) => state === CallState.DISPATCHED)).toHaveLength(2);
+  });
+  const refused = faultDetail(await ping(agent).catch((error: unknown) => error));
+  expect(refused).toMatchObject({ reason: ErrorReason.QUOTA_EXCEEDED, metadata: { quota: "calls", limit: "2" } });
+  const operators = ping(operator);
+  gate.resolve();
+  const ends = await Promise.all([...open, operators]);
+  expect(ends.map(({ call }) => call?.state)).toEqual([1, 2, 3].map(() => CallState.SUCCEEDED));
+  expect((await ping(agent)).call?.state).toBe(CallState.SUCCEEDED);
+});
+
+test("an agent has so many calls waiting for a person and no more; room is made by a decision or a cancel", async () => {
+  const ask = (command: string) => agent.callTool({ tool: "shell.eval", params: { command }, waitMs: 1 });
+  const held = [await ask("a"), await ask("b"), await ask("c")];
+  expect(held.map(({ call }) => call?.state)).toEqual([1, 2, 3].map(() => CallState.HELD));
+  const { call } = await ask("d");
+  expect(call).toMatchObject({
+    state: CallState.DENIED,
+    error: { reason: ErrorReason.QUOTA_EXCEEDED, metadata: { quota: "held_calls", limit: "3" } },
+    errorMessage: expect.stringMatching(/wait for decisions, or cancel some calls/) as string,
+  });
+  // What is not held is not kept from running, and an operator has a quota of their own.
+  expect((await ping(agent)).call?.state).toBe(CallState.SUCCEEDED);
+  const operators = await operator.callTool({ tool: "shell.eval", params: { command: "e" }, waitMs: 1 });
+  expect(operators.call?.state).toBe(CallState.HELD);
+
+  await agent.cancelCall({ callId: held[0]?.call?.id ?? "" });
+  await eventually(async () => expect((await ask("f")).call?.state).toBe(CallState.HELD));
+  await agent.cancelCall({ callId: held[1]?.call?.id ?? "" });
+  await eventually(async () => {
+    const large = await ask("x".repeat(2000));
+    expect(large.call?.error?.metadata).toEqual({ quota: "held_bytes", limit: "2000" });
+  });
+});
