@@ -9,12 +9,13 @@ import type { TlsSource } from "../../lib/identity/tls-source.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { openBus } from "../../lib/run/open-bus.ts";
 import type { Service } from "../../lib/run/run-service.ts";
+import { createMetrics } from "../../lib/serve/metrics.ts";
 import { createServer, type Server } from "../../lib/serve/server.ts";
 import { type FolderLock, lockFolder } from "../../lib/store/folder-lock.ts";
 import { loadCatalogue } from "../../lib/toolschema/catalogue-file.ts";
 import { createDeviceAgent } from "../../services/device-agent/service.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
-import { createRegistry } from "../../services/registry/service.ts";
+import { createRegistry, type Registry } from "../../services/registry/service.ts";
 import { openRegistryCertificate } from "./service-authority.ts";
 import { openSocketFolder } from "./socket-folder.ts";
 
@@ -80,8 +81,14 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
   let policy: PolicyService | undefined;
   const callers: Service[] = [];
   const onClosed: (() => void | Promise<void>)[] = [];
+  const metrics = { registry: createMetrics(), policy: createMetrics(), "device-agent": createMetrics() };
 
-  const serve = async (service: Service, port: number, name: string, place?: Outside | OwnSocket): Promise<Server> => {
+  const serve = async (
+    service: Service,
+    port: number,
+    name: keyof typeof metrics,
+    place?: OwnSocket,
+  ): Promise<Server> => {
     const server = await createServer({
       port,
       ...place,
@@ -91,7 +98,24 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
       away: () => service.away?.() ?? [],
       authenticate: firstThatKnows(certificatesFor(service), tokens.authenticate),
       logger: logger.child({ part: name }),
+      metrics: metrics[name],
       ...(service.fallback === undefined ? {} : { fallback: service.fallback }),
+    });
+    servers.push(server);
+    return server;
+  };
+  // The network reaches this port, and only devices have anything to do there: nobody's token opens it.
+  const serveDevices = async (registry: Registry, tls: TlsSource, at: { host: string; port: number }) => {
+    const server = await createServer({
+      host: at.host,
+      port: at.port,
+      tls,
+      routes: registry.deviceRoutes,
+      onlyRoutes: true,
+      ready: registry.ready,
+      authenticate: certificatesFor(registry),
+      logger: logger.child({ part: "devices" }),
+      metrics: metrics.registry,
     });
     servers.push(server);
     return server;
@@ -119,6 +143,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
         ...(options.policyFile === undefined ? {} : { policyFile: options.policyFile }),
       },
       logger: logger.child({ part: "policy" }),
+      metrics: metrics.policy.registry,
       bus,
     });
     const device = await createDeviceAgent({
@@ -136,6 +161,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
       schemaDigests: new Map(loadCatalogue().tools.map((tool) => [tool.name, tool.schemaDigest])),
       env: options.env,
       logger: logger.child({ part: "device-agent" }),
+      metrics: metrics["device-agent"].registry,
     });
     callers.push(device);
     const certificate =
@@ -153,6 +179,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
       devices: new Map([[options.deviceName, device.link]]),
       bus,
       logger: logger.child({ part: "registry" }),
+      metrics: metrics.registry.registry,
     });
     callers.push(registry);
     const policyServer = await serve(policy, ports.policy, "policy");
@@ -165,10 +192,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
     await serve(policy, 0, "policy", { socketPath: sockets.policy });
     await serve(registry, 0, "registry", { socketPath: sockets.registry });
     const { devices } = options;
-    const attachServer =
-      devices &&
-      registry.tls &&
-      (await serve(registry, devices.port, "devices", { host: devices.host, tls: registry.tls }));
+    const attachServer = devices && registry.tls && (await serveDevices(registry, registry.tls, devices));
     return {
       registryUrl: registryServer.url,
       policyUrl: policyServer.url,
@@ -183,12 +207,6 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
     await close();
     throw error;
   }
-}
-
-/** A port that machines other than this one reach. */
-interface Outside {
-  host: string;
-  tls: TlsSource;
 }
 
 /** A socket that only programs of this user can open. */

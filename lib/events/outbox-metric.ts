@@ -1,44 +1,8 @@
-import { Gauge, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
+import { measureCount } from "../store/measured-count.ts";
 
-/** How long whoever looks at the metrics waits for the count, in milliseconds, where nothing else is said. */
-const LIMIT_MS = 1000;
-
-/**
- * Exports reeve_outbox_waiting: how many events are stored and not yet published, asked when somebody looks. While the
- * database does not say, the value is the last one, NaN before the first: the other metrics are wanted most then.
- */
-export function measureOutbox(
-  registry: Registry | undefined,
-  pending: () => Promise<number>,
-  limitMs = LIMIT_MS,
-): void {
-  if (registry === undefined) return;
-  let asked: Promise<void> | undefined;
-  const gauge = new Gauge({
-    name: "reeve_outbox_waiting",
-    help: "Events that are stored and not yet published",
-    registers: [registry],
-    async collect() {
-      // One question at a time: a database that hangs is not asked by every scrape anew.
-      asked ??= ask().finally(() => {
-        asked = undefined;
-      });
-      await Promise.race([asked, elapsed(limitMs)]);
-    },
-  });
-  gauge.set(Number.NaN);
-
-  async function ask(): Promise<void> {
-    try {
-      gauge.set(await pending());
-    } catch {
-      // The database is away: its own alerts say so.
-    }
-  }
-}
-
-function elapsed(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms).unref();
-  });
+/** Exports reeve_outbox_waiting: how many events are stored and not yet published; see measureCount. */
+export function measureOutbox(registry: Registry | undefined, pending: () => Promise<number>, limitMs?: number): void {
+  const help = "Events that are stored and not yet published";
+  measureCount(registry, { name: "reeve_outbox_waiting", help, ...(limitMs !== undefined && { limitMs }) }, pending);
 }

@@ -9,18 +9,18 @@ import { sendJson } from "./plain-http.ts";
 /**
  * Refuses what comes to a loopback port under a name of somewhere else, and what names no host that can be read. A page in a
  * browser can point a name of its own at 127.0.0.1 and read what needs no token (DNS rebinding); it cannot choose the Host
- * header. A request with a token, or over a Unix socket, is from no such page. Other ports have many names, and with TLS a
- * page would need a certificate of that name: there is no check then.
+ * header. A request with a token is from no such page. Other ports have many names, and with TLS a page would need a
+ * certificate of that name: there is no check then.
  *
- * @param host where the port listens in cleartext; undefined with TLS.
+ * @param host where the port listens in cleartext; undefined with TLS and for a Unix socket.
  */
 export function onlyOwnHost(handler: NodeHandler, host: string | undefined): NodeHandler {
   const isLocal = host !== undefined && isLoopback(host);
   return (request, response) => {
     const name = hostOf(request);
     const { authorization } = request.headers;
-    const isOwn = !isLocal || authorization !== undefined || request.socket.remoteAddress === undefined;
-    if (name !== undefined && (isOwn || name === "" || isLoopback(name))) return handler(request, response);
+    const isOwn = !isLocal || authorization !== undefined || name === "" || isLoopback(name ?? "");
+    if (name !== undefined && isOwn) return handler(request, response);
     absorbErrors(request);
     absorbErrors(response);
     const message =

@@ -23,6 +23,8 @@ export interface PlainOptions {
   /** A connection whose caller is authenticated is known from then on. */
   connections: Connections;
   health: HealthState;
+  /** False: /livez, /readyz and /healthz are nobody's paths. Default true. */
+  showHealth?: boolean;
   /** What /metrics shows to anyone; undefined where that path is nobody's. */
   metrics: Metrics | undefined;
   logger: Logger;
@@ -38,13 +40,15 @@ export interface PlainOptions {
  * /metrics where there are any; everything else through the fallback, logged like an RPC.
  */
 export function createPlainHandler(options: PlainOptions): PlainHandler {
-  const { health, metrics } = options;
+  const { health, metrics, showHealth = true } = options;
   const credentials = createCredentialWatch(options.authenticate);
   return (request, response) => {
     const path = pathOf(request.url);
-    if (path === "/healthz") return sendHealth(response, health);
-    if (path === "/readyz") return sendStatus(response, health.isReady);
-    if (path === "/livez") return sendStatus(response, true);
+    if (showHealth) {
+      if (path === "/healthz") return sendHealth(response, health);
+      if (path === "/readyz") return sendStatus(response, health.isReady);
+      if (path === "/livez") return sendStatus(response, true);
+    }
     if (path === "/metrics" && metrics !== undefined) return sendMetrics(response, metrics.registry);
     return serve(request, response, path, { ...options, credentials });
   };

@@ -57,6 +57,11 @@ export interface ServerOptions {
   showMetrics?: boolean;
   /** False: RPCs and plain paths are refused with NOT_READY, health says NOT_SERVING. Default: always true. */
   ready?: () => boolean;
+  /**
+   * True: nothing is served besides the routes, on a port for callers that know them: no health, no reflection and no
+   * metrics. Default false.
+   */
+  onlyRoutes?: boolean;
   /** What the service needs and does not reach, by name. Health says NOT_SERVING then, and requests are taken all the same. */
   away?: () => readonly string[];
   /** Who may call an RPC. Default: the RPC's own option. */
@@ -128,12 +133,14 @@ function createHandler(options: ServerOptions, parts: Parts): NodeHandler {
   const { limits, metrics, health, connections, shutdownSignal } = parts;
   const { authenticate, logger, fallback, access = accessFromOption, newRequestId = randomUUID } = options;
   const strangers = createStrangerLog(logger);
-  const shown = (options.showMetrics ?? true) ? metrics : undefined;
+  const { onlyRoutes = false } = options;
+  const shown = !onlyRoutes && (options.showMetrics ?? true) ? metrics : undefined;
   const prepared = prepareRoutes(
     (router) => {
       options.routes(router);
       const services = options.services ?? servicesOf(router);
       for (const service of services) health.set(service.typeName, Status.SERVING);
+      if (onlyRoutes) return;
       serveHealth(router, health, limits.maxHealthWatches);
       serveReflection(router, indexServices([...services, Health, ServerReflection, ServerReflectionAlpha]));
     },
@@ -161,6 +168,7 @@ function createHandler(options: ServerOptions, parts: Parts): NodeHandler {
       fallback,
       connections,
       health,
+      showHealth: !onlyRoutes,
       metrics: shown,
       logger,
       newRequestId,
@@ -170,5 +178,6 @@ function createHandler(options: ServerOptions, parts: Parts): NodeHandler {
     local: options.socketPath !== undefined,
     onLost: (path, cause) => logger.debug({ path, err: cause }, "the answer could not be written"),
   });
-  return onlyOwnHost(handler, options.tls === undefined ? (options.host ?? LOOPBACK) : undefined);
+  const isOpen = options.tls === undefined && options.socketPath === undefined;
+  return onlyOwnHost(handler, isOpen ? (options.host ?? LOOPBACK) : undefined);
 }

@@ -1,7 +1,5 @@
 import { readFile } from "node:fs/promises";
 import { type ConfigOf, readConfig } from "../../lib/config/config.ts";
-import type { TlsSource } from "../../lib/identity/tls-source.ts";
-import type { Logger } from "../../lib/log/log.ts";
 import { runGuarded } from "../../lib/run/run-guarded.ts";
 import { runService, untilSignal } from "../../lib/run/run-service.ts";
 import type { VerifyKey } from "../../lib/sign/keys.ts";
@@ -10,7 +8,7 @@ import { loadCatalogue } from "../../lib/toolschema/catalogue-file.ts";
 import { parseServices } from "./announced/service-list.ts";
 import { attachedAgent } from "./attach/attached-agent.ts";
 import { parseRegistryUrls } from "./attach/registry-urls.ts";
-import { runAttached } from "./attach/run-attached.ts";
+import { type AgentParts, runAttached } from "./attach/run-attached.ts";
 import { DEFAULT_PORT, type DeviceAgentConfig, deviceEnvironment, joinEnvironment } from "./config.ts";
 import { type Enrolled, type Joining, openEnrolled } from "./identity/enrolled.ts";
 import { enrolmentFiles } from "./identity/enrolment-file.ts";
@@ -64,8 +62,17 @@ async function runEnrolled(
   if (files !== undefined) await requireUnexpired(files, Date.now());
   const expired = Promise.withResolvers<never>();
   expired.promise.catch(() => undefined); // whoever waits for it hears of it
-  const create = async ({ logger, tls }: { logger: Logger; tls: TlsSource | undefined }) => {
-    const agent = await createDeviceAgent({ config, lock, grantKeys, keyringVersion, schemaDigests, logger, env });
+  const create = async ({ logger, tls, metrics }: AgentParts) => {
+    const agent = await createDeviceAgent({
+      config,
+      lock,
+      grantKeys,
+      keyringVersion,
+      schemaDigests,
+      logger,
+      env,
+      metrics: metrics.registry,
+    });
     if (urls.length === 0) return { ...agent, onListening: lock.listensAt };
     const settings = { urls, stateDir, heartbeatMs, tls, trustDomain, logger };
     const attached = await attachedAgent(agent, settings).catch(async (error: unknown): Promise<never> => {

@@ -1,5 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
+import { Gauge, type Registry as MetricsRegistry } from "prom-client";
 import {
   DeviceAgentService,
   type LinkRequest,
@@ -55,6 +56,8 @@ export interface DeviceAgentOptions {
   logger: Logger;
   /** The agent's environment, of which programs get a few variables. */
   env: Readonly<Record<string, string | undefined>>;
+  /** Where the device's own metrics go. Default nowhere. */
+  metrics?: MetricsRegistry;
   /** Milliseconds since 1970. Default Date.now. */
   now?: () => number;
 }
@@ -97,6 +100,7 @@ export async function createDeviceAgent(options: DeviceAgentOptions): Promise<De
   const interrupted = await settleInterrupted(ledger, endings);
   if (interrupted > 0) options.logger.warn({ calls: interrupted }, "calls were cut off when the agent last ended");
   const executions = createCalls(options, self, { ledger, endings, now });
+  measureCalls(options.metrics, executions);
   const retention = keepRetention(ledger, options.config.retentionMs ?? DEFAULT_RETENTION_MS, now, (error) =>
     options.logger.error({ err: error }, "the ledger could not be pruned"),
   );
@@ -132,6 +136,19 @@ export async function createDeviceAgent(options: DeviceAgentOptions): Promise<De
     deviceId: self.deviceId,
     manifest: self.manifest,
   };
+}
+
+/** Exports reeve_device_calls_open. */
+function measureCalls(registry: MetricsRegistry | undefined, executions: Pick<Executions, "size">): void {
+  if (registry === undefined) return;
+  new Gauge({
+    name: "reeve_device_calls_open",
+    help: "Calls that the device runs, and those that wait for a place",
+    registers: [registry],
+    collect() {
+      this.set(executions.size);
+    },
+  });
 }
 
 /** Who the device is and what it can do. */

@@ -2,6 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { Registry as MetricsRegistry } from "prom-client";
 import { AuditService } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
+import { ApprovalState } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
 import { ApprovalService } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
 import { KeyService } from "../../gen/ts/reeve/policy/v1/key_service_pb.ts";
 import {
@@ -15,6 +16,7 @@ import type { LinkOpener } from "../../lib/link/opener.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { VerifyKey } from "../../lib/sign/keys.ts";
 import { lockFolder } from "../../lib/store/folder-lock.ts";
+import { measureCount } from "../../lib/store/measured-count.ts";
 import { createClosers } from "./closers.ts";
 import type { PolicyConfig } from "./config.ts";
 import { openParts } from "./parts.ts";
@@ -22,6 +24,7 @@ import { createRandomHex } from "./random-hex.ts";
 import { openLink, policyRoutes } from "./routes.ts";
 import { openPolicyState } from "./state-dir.ts";
 import { openStorage } from "./storage.ts";
+import type { PolicyDatabase } from "./tables.ts";
 
 /** What policy needs. */
 export interface PolicyServiceOptions {
@@ -59,6 +62,15 @@ export interface PolicyService {
   origin: string;
 }
 
+async function countPending(db: PolicyDatabase): Promise<number> {
+  const row = await db
+    .selectFrom("approvals")
+    .select((one) => one.fn.countAll<number>().as("count"))
+    .where("state", "=", ApprovalState.PENDING)
+    .executeTakeFirstOrThrow();
+  return Number(row.count);
+}
+
 /**
  * Opens policy on its state folder, and on the database that others may share. Rejects with FolderInUse where the database
  * is in that folder and another process has it; where the policy file is refused,
@@ -81,6 +93,11 @@ export async function createPolicyService(options: PolicyServiceOptions): Promis
     const storage = await openStorage({ database, replicaId: `rep-${randomHex(6)}`, bus, logger, onError });
     onClose(storage.close);
     measureOutbox(options.metrics, storage.outbox.count);
+    measureCount(
+      options.metrics,
+      { name: "reeve_approvals_pending", help: "Approvals that wait for a person, on all replicas" },
+      () => countPending(storage.db),
+    );
     const parts = await openParts({ config, state, storage, bus, logger, now, randomHex, onError, onClose });
     onClose(async () => parts.shutdown.abort());
     let closing: Promise<void> | undefined;

@@ -1,5 +1,15 @@
 import { Counter, Gauge, type Registry as MetricsRegistry } from "prom-client";
+import type { Call } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { stateName } from "./calls/state.ts";
 import type { RefusedWhy } from "./replicas/sealed-message.ts";
+
+/** What calls are counted by. */
+interface Ends {
+  readonly tool: string;
+  readonly decision: string;
+  readonly state: string;
+  count: number;
+}
 
 /** The registry's own metrics. */
 export interface RegistryMetrics {
@@ -7,18 +17,31 @@ export interface RegistryMetrics {
   refused(why: RefusedWhy): void;
   /** A call was refused because its principal has as much open as it may. */
   quotaRefused(quota: string): void;
+  /** A call ended. */
+  ended(call: Call): void;
   /** Measures these from now on, whenever somebody asks. */
   measure(what: { linkedHere(): number; openCalls(): number; adopted(): number }): void;
 }
 
+const NONE: RegistryMetrics = {
+  refused: () => undefined,
+  quotaRefused: () => undefined,
+  ended: () => undefined,
+  measure: () => undefined,
+};
+
 /**
- * Counts reeve_devices_linked, reeve_calls_open, reeve_calls_adopted_total, reeve_quota_refusals_total{quota} and
- * reeve_bus_messages_refused_total{why}, all of
- * this replica. Without a place to put them nothing is counted.
+ * Counts reeve_devices_linked, reeve_calls_open, reeve_calls_total{tool,decision,state}, reeve_calls_adopted_total,
+ * reeve_quota_refusals_total{quota} and reeve_bus_messages_refused_total{why}, all of this replica. Without a place to put
+ * them nothing is counted.
+ *
+ * @param builtIn the tools that are named; all others, whose names devices choose, are "announced".
  */
-export function createRegistryMetrics(registry: MetricsRegistry | undefined): RegistryMetrics {
-  if (registry === undefined)
-    return { refused: () => undefined, quotaRefused: () => undefined, measure: () => undefined };
+export function createRegistryMetrics(
+  registry: MetricsRegistry | undefined,
+  builtIn: { has(tool: string): boolean },
+): RegistryMetrics {
+  if (registry === undefined) return NONE;
   const registers = [registry];
   const refused = new Counter({
     name: "reeve_bus_messages_refused_total",
@@ -35,6 +58,7 @@ export function createRegistryMetrics(registry: MetricsRegistry | undefined): Re
   return {
     quotaRefused: (quota) => overQuota.inc({ quota }),
     refused: (why) => refused.inc({ why }),
+    ended: countEnds(registers, builtIn),
     measure({ linkedHere, openCalls, adopted }) {
       gauge("reeve_devices_linked", "Devices that are linked to this replica", linkedHere);
       gauge("reeve_calls_open", "Calls that this replica leads and that have not ended", openCalls);
@@ -61,4 +85,27 @@ export function createRegistryMetrics(registry: MetricsRegistry | undefined): Re
       },
     });
   }
+}
+
+/** Counts are kept as numbers and become labels only when they are asked for. */
+function countEnds(registers: MetricsRegistry[], builtIn: { has(tool: string): boolean }): (call: Call) => void {
+  const counts = new Map<string, Ends>();
+  new Counter({
+    name: "reeve_calls_total",
+    help: "Calls that ended here, by tool, policy's decision and end state",
+    labelNames: ["tool", "decision", "state"],
+    registers,
+    collect() {
+      this.reset();
+      for (const { count, ...labels } of counts.values()) this.inc(labels, count);
+    },
+  });
+  return ({ tool: name, decision: decided, state: end }) => {
+    const tool = builtIn.has(name) ? name : "announced";
+    const decision = decided?.outcome ?? "none";
+    const key = `${tool} ${decision} ${end}`;
+    const known = counts.get(key);
+    if (known === undefined) counts.set(key, { tool, decision, state: stateName(end).toLowerCase(), count: 1 });
+    else known.count += 1;
+  };
 }

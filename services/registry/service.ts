@@ -95,6 +95,8 @@ const LEASE_MS = 5000;
 export interface Registry {
   routes(router: ConnectRouter): void;
   services: DescService[];
+  /** Only what devices call: Attach, Join and RenewCertificate, for a port that nobody else has a use for. */
+  deviceRoutes(router: ConnectRouter): void;
   /** Plain HTTP: GET /tools, POST /invoke and GET /calls/{id}. */
   fallback: Fallback;
   ready(): boolean;
@@ -156,7 +158,8 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const store = createCallStore({ db, writes, outbox: createOutbox(db), bodies, owner: self, now });
   const leadership = createLeadership(db, leadWrites, self, bodies);
   await openBodies({ db, bodies, retentionMs: config.callRetentionMs, self, logger, now }, opened);
-  const metrics = createRegistryMetrics(options.metrics);
+  const catalogue = builtInTools();
+  const metrics = createRegistryMetrics(options.metrics, catalogue);
   measureOutbox(options.metrics, relay.pending);
   const policy = createPolicyLink(options.policy);
   opened.defer(() => policy.close());
@@ -214,7 +217,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     },
     nudge,
     pollMs: alone ? 0 : leaseMs / 5,
-    catalogue: builtInTools(),
+    catalogue,
     toolsAllowed: config.toolsAllowed ?? [],
     logger,
     now,
@@ -254,6 +257,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     link: (deviceId) => fleet.link(deviceId),
     isHeard: () => bus.isHeard(),
     onEvent: () => relay.nudge(),
+    onEnded: metrics.ended,
   });
   opened.defer(() => leadership.release());
   opened.defer(() => calls.close());
@@ -306,6 +310,10 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       attachRoutes(streams)(router);
       enrolment.routes(router);
       serveTypedTools(router, calls);
+    },
+    deviceRoutes(router) {
+      attachRoutes(streams)(router);
+      enrolment.machineRoutes(router);
     },
     services: [RegistryService, FanOutService, AttachService, ...enrolment.services, ...TYPED_SERVICES],
     fallback: httpFaces(calls, directory),

@@ -3,14 +3,21 @@ import { createLogger, type Level, type Logger } from "../../../lib/log/log.ts";
 import type { ProbeSettings } from "../../../lib/run/probe-keys.ts";
 import { openTls, type TlsSettings } from "../../../lib/run/tls-keys.ts";
 import { createHealthState } from "../../../lib/serve/health-state.ts";
-import { createMetrics } from "../../../lib/serve/metrics.ts";
+import { createMetrics, type Metrics } from "../../../lib/serve/metrics.ts";
 import { createProbe } from "../../../lib/serve/probe.ts";
 
 /** What a process that listens on nothing needs. */
 export interface AttachedProcessOptions extends TlsSettings, ProbeSettings {
   logLevel: Level;
   /** Makes the agent, which dials out by itself. */
-  create(parts: { logger: Logger; tls: TlsSource | undefined }): Promise<{ ready(): boolean; close(): Promise<void> }>;
+  create(parts: AgentParts): Promise<{ ready(): boolean; close(): Promise<void> }>;
+}
+
+/** What an agent is made with, whatever its process serves. */
+export interface AgentParts {
+  logger: Logger;
+  tls: TlsSource | undefined;
+  metrics: Metrics;
 }
 
 /** Runs an agent that only dials out: no port is open, but one for probes where it is asked for. */
@@ -18,7 +25,8 @@ export async function runAttached(options: AttachedProcessOptions): Promise<{ cl
   const { probeHost, probePort } = options;
   const logger = createLogger({ service: "device-agent", level: options.logLevel });
   const tls = openTls(options, logger);
-  const agent = await options.create({ logger, tls });
+  const metrics = createMetrics();
+  const agent = await options.create({ logger, tls, metrics });
   const health = createHealthState(agent.ready);
   const probe =
     probePort === undefined
@@ -27,7 +35,7 @@ export async function runAttached(options: AttachedProcessOptions): Promise<{ cl
           ...(probeHost !== undefined && { host: probeHost }),
           port: probePort,
           health,
-          metrics: createMetrics(),
+          metrics,
           logger,
         }).catch(async (error: unknown): Promise<never> => {
           // A start that fails leaves nothing running, and its folder to the next one.

@@ -71,6 +71,8 @@ export interface CallsOptions
   alone: boolean;
   /** An event is in the outbox. */
   onEvent(): void;
+  /** A call that was led here has ended. Default: nobody wants to know. */
+  onEnded?(call: Call): void;
 }
 
 /** States in which a call waits for somebody, and may for days. */
@@ -89,6 +91,7 @@ export function createCalls(options: CallsOptions): Calls {
       live.delete(call.id);
       options.queue.forget(call);
       options.onEvent();
+      options.onEnded?.(call);
       if (outcome !== undefined) outcomes.send(call.id, outcome);
     },
     endElsewhere(one) {

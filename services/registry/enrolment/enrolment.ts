@@ -46,6 +46,8 @@ export interface EnrolmentOptions {
 /** How machines become devices, and stop being some. */
 export interface Enrolment extends Admission {
   routes(router: ConnectRouter): void;
+  /** Only what a machine calls itself: Join and RenewCertificate. */
+  machineRoutes(router: ConnectRouter): void;
   services: DescService[];
   /** Locks a device whose state was found in two places. */
   onCloned(deviceId: string): Promise<void>;
@@ -91,6 +93,11 @@ export async function createEnrolment(options: EnrolmentOptions): Promise<Enrolm
   return {
     ...createAdmission(db, pki !== undefined, now),
     routes: (router) => router.service(EnrolmentService, enrolmentRoutes(parts)),
+    machineRoutes(router) {
+      const { join, renewCertificate } = enrolmentRoutes(parts);
+      router.rpc(EnrolmentService.method.join, join);
+      router.rpc(EnrolmentService.method.renewCertificate, renewCertificate);
+    },
     services: [EnrolmentService],
     onCloned: (deviceId) => lockCloned(parts, deviceId, "it dialled with a number that was used before"),
     tls: pki === undefined ? undefined : trustDevices(pki.own, pki.authorities),
