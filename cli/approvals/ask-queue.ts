@@ -7,8 +7,10 @@ import { type Answer, askForApproval, type TakeBack } from "./ask.ts";
 export interface AskQueue {
   /** Asks when it is this one's turn. Does nothing for one that waits already. */
   ask(approvalId: string, takeBack?: TakeBack): Promise<Answer>;
-  /** Takes a question back: somebody else has answered, or the call has gone on. */
-  withdraw(approvalId: string): void;
+  /** Takes a question back, with why: somebody else has answered, or the call has gone on. */
+  withdraw(approvalId: string, why?: string): void;
+  /** The approvals that are asked about, or wait for their turn, or were answered and not taken back yet. */
+  asked(): string[];
 }
 
 /** A queue for this terminal. What goes wrong with a question is told on standard error, and it stays undecided. */
@@ -21,6 +23,8 @@ export function createAskQueue(session: Session, world: World): AskQueue {
       return await askForApproval({ session, world, approvalId, signal: moot, takeBack });
     } catch (error: unknown) {
       world.stderr.write(`reeve: ${visibleLine(error instanceof Error ? error.message : String(error))}\n`);
+      // Whoever shows it again is asked again, as when the control plane is back.
+      open.delete(approvalId);
       return "undecided";
     }
   };
@@ -33,9 +37,10 @@ export function createAskQueue(session: Session, world: World): AskQueue {
       last = asked;
       return asked;
     },
-    withdraw(approvalId) {
-      open.get(approvalId)?.abort();
+    withdraw(approvalId, why = "") {
+      open.get(approvalId)?.abort(why);
       open.delete(approvalId);
     },
+    asked: () => [...open.keys()],
   };
 }

@@ -3,6 +3,7 @@ import { type Approval, ApprovalState, ApprovalStateSchema } from "../../gen/ts/
 import type { ApprovalWhole } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
 import { enumName } from "../print/enum-name.ts";
+import { visibleLine } from "../print/escape.ts";
 import { askLine } from "../print/prompt.ts";
 import { styleFor } from "../print/style.ts";
 import type { Session } from "../session.ts";
@@ -49,6 +50,10 @@ export async function askForApproval(options: AskOptions): Promise<Answer> {
   for (;;) {
     const line = await askLine(world, `${style.bold("Approve?")} [y/N/d(etails)] `, signal);
     const answer = meaningOf(line);
+    if (signal?.aborted) {
+      say(`${visibleLine(approvalId)} is not asked any more${mootText(signal.reason)}.`);
+      return "undecided";
+    }
     if (answer === "details") {
       whole = approval.spec?.isCut ? await readWhole(session, approvalId) : undefined;
       say(renderDetails(approval, style, whole));
@@ -84,9 +89,21 @@ async function settle(question: Question, answer: "approved" | "denied"): Promis
   } catch (error: unknown) {
     if (!SETTLED.has(reasonOf(error))) throw error;
     const now = await readApproval(session, approval.id);
-    say(`It was decided already: ${enumName(ApprovalStateSchema, now.status?.state)}.`);
+    say(settledText(now));
     return answerOf(now);
   }
+}
+
+/** What a late answer is answered with. */
+function settledText({ status }: Approval): string {
+  if (status?.state === ApprovalState.CANCELLED) return `Too late: ${visibleLine(status.comment)}. Nothing runs.`;
+  if (status?.state === ApprovalState.EXPIRED) return "Too late: nobody decided in time. Nothing runs.";
+  return `It was decided already: ${enumName(ApprovalStateSchema, status?.state)}.`;
+}
+
+/** Why a question was taken back, where whoever took it back has said so. */
+function mootText(reason: unknown): string {
+  return typeof reason === "string" && reason !== "" ? `: ${visibleLine(reason)}` : "";
 }
 
 const SETTLED: ReadonlySet<ErrorReason> = new Set([ErrorReason.APPROVAL_DECIDED, ErrorReason.APPROVAL_EXPIRED]);

@@ -88,7 +88,8 @@ function rowOf({ id, spec, status, createTime, expireTime }: Approval): string[]
     spec ? whereText(spec) : "",
     nameOr(spec?.principalName ?? "", spec?.principalId ?? ""),
     timeText(createTime),
-    timeText(expireTime),
+    // One that was decided, or whose call has ended, has no end before it any more.
+    status?.state === ApprovalState.PENDING ? timeText(expireTime) : "",
     nameOr(status?.decidedByName ?? "", status?.decidedBy ?? ""),
   ];
 }

@@ -39,6 +39,7 @@ const STATE_NAMES: Readonly<Record<number, string>> = {
   [ApprovalState.APPROVED]: "approved",
   [ApprovalState.DENIED]: "denied",
   [ApprovalState.EXPIRED]: "expired",
+  [ApprovalState.CANCELLED]: "cancelled",
 };
 
 /** The word for a state, as the log and error metadata use it. */

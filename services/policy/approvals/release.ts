@@ -123,9 +123,13 @@ function endedDecision(row: ApprovalRow, { state, idx }: { state: string; idx: n
 
 function refusal(row: ApprovalRow): Decision {
   const head = headOf(row, row.decide_idx ?? 0);
+  if (row.state === ApprovalState.CANCELLED) {
+    const message = `Nobody decided: ${row.comment}.`;
+    return denialDecision(head, { reason: ErrorReason.CALL_ENDED, message, approvalId: row.id });
+  }
   if (row.state === ApprovalState.EXPIRED) {
-    const why = row.comment === "" ? "Nobody decided in time." : `Nobody decided: ${row.comment}.`;
-    return denialDecision(head, { reason: ErrorReason.APPROVAL_EXPIRED, message: why, approvalId: row.id });
+    const message = "Nobody decided in time.";
+    return denialDecision(head, { reason: ErrorReason.APPROVAL_EXPIRED, message, approvalId: row.id });
   }
   const message = row.comment === "" ? "A person said no." : `A person said no: ${row.comment}`;
   return denialDecision(head, { reason: ErrorReason.APPROVAL_REJECTED, message, approvalId: row.id });

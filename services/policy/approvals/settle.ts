@@ -117,7 +117,7 @@ export function createApprovalSettler(options: SettleOptions): ApprovalSettler {
     async withdraw(trx, approvalId, comment) {
       const row = await store.find(trx, approvalId);
       if (row?.state !== ApprovalState.PENDING) return undefined;
-      return approvalOf(await end(trx, row, { ...UNDECIDED, comment }));
+      return approvalOf(await end(trx, row, { ...UNDECIDED, state: ApprovalState.CANCELLED, comment }));
     },
   };
 }

@@ -78,21 +78,21 @@ describe("an approval whose call ends without it", () => {
     const value = { callId: spec?.callId ?? "", state: "CANCELLED" };
     expect((await link.ask({ case: "outcome", value })).case).toBe("recorded");
     expect((await waiting).value).toMatchObject({
-      outcome: { case: "denial", value: { reason: ErrorReason.APPROVAL_EXPIRED, approvalId: id } },
+      outcome: { case: "denial", value: { reason: ErrorReason.CALL_ENDED, approvalId: id } },
     });
     await link.end();
 
     const { approval } = await policy.approvals.getApproval({ approvalId: id });
     const comment = "the call ended: CANCELLED";
-    expect(approval?.status).toMatchObject({ state: ApprovalState.EXPIRED, decidedBy: "", comment });
+    expect(approval?.status).toMatchObject({ state: ApprovalState.CANCELLED, decidedBy: "", comment });
     const late = policy.approvals.approve({ approvalId: id, cardDigest: spec?.cardDigest ?? "" });
     expect(reasonOf(await late.catch((e: unknown) => e))).toBe(ErrorReason.APPROVAL_DECIDED);
     expect(await events(policy, spec?.callId ?? "")).toMatchObject([
       { case: "decided", value: { decision: "hold" } },
       { actor: "registry", case: "outcome" },
-      { actor: "policy", case: "approvalDecided", value: { approvalId: id, state: "expired" } },
+      { actor: "policy", case: "approvalDecided", value: { approvalId: id, state: "cancelled" } },
     ]);
-    expect(await told.promise).toBe(ApprovalState.EXPIRED);
+    expect(await told.promise).toBe(ApprovalState.CANCELLED);
     await policy.stop();
     await bus.close();
   });

@@ -51,7 +51,7 @@ export function describeRunning(scene: () => Scene): void {
     // Policy hears of the end a moment after the caller.
     const { spec, status } = await eventually(async () => {
       const { approval } = await operator.approvals.getApproval({ approvalId });
-      expect(approval?.status?.state).toBe(ApprovalState.EXPIRED);
+      expect(approval?.status?.state).toBe(ApprovalState.CANCELLED);
       return approval as Approval;
     });
     expect(status?.comment).toBe("the call ended: CANCELLED");
