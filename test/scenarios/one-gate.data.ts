@@ -16,6 +16,7 @@ export type WayName =
   | "reeve call"
   | "reeve call --on"
   | "the model's loop"
+  | "reeve chat"
   | "DeviceAgentService/Execute"
   | "DeviceAgentService/Link";
 
@@ -109,7 +110,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   "calls list": reads,
   "calls show": reads,
   "calls watch": reads,
-  chat: { runsBy: "the model's loop" },
+  chat: { runsBy: "reeve chat" },
   certs: { runsNone: "its subcommands do" },
   "certs init": administers,
   "certs issue": administers,

@@ -14,7 +14,9 @@ import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Start } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { ManifestSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { Outcome, type Receipt, ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { Source } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { GrantSchema } from "../../gen/ts/reeve/policy/v1/grant_pb.ts";
+import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
 import { createBatchSigner } from "../../lib/sign/batch.ts";
@@ -38,7 +40,7 @@ import {
   TOOL_RPCS,
   type WayName,
 } from "./one-gate.data.ts";
-import { DEVICE_WAYS, deviceClient, GATE_WAYS } from "./one-gate.ways.ts";
+import { chatOnce, DEVICE_WAYS, deviceClient, GATE_WAYS } from "./one-gate.ways.ts";
 
 /** The product's own code: no tests, and nothing that only tests use. */
 const PRODUCT = globSync("{lib,services,cli}/**/*.ts", { cwd: repositoryRoot })
@@ -179,6 +181,26 @@ describe.each(GATE_WAYS)("$name", ({ call }) => {
     const records = await recordsOf(told.callId, 1);
     const denial = { decision: "denial", reason: ErrorReason.POLICY_DENIED, grantId: "" };
     expect(records.map(({ event }) => event)).toMatchObject([{ case: "decided", value: denial }]);
+  });
+});
+
+describe("reeve chat's model", () => {
+  test("is an agent, whatever it is told: what an operator may run is held", async () => {
+    const params = { argv: ["touch", mark] };
+    const { stdout } = await chatOnce(plane, plane.tokens.agent, { tool: "exec", params });
+    const [call] = (JSON.parse(stdout) as { calls: { callId?: string }[] }).calls;
+    const told = await operator.registry.getCall({ callId: call?.callId ?? "" });
+    expect(told.call).toMatchObject({ state: CallState.HELD, source: Source.LLM, client: "agent" });
+    await expectNeverSent(call?.callId ?? "");
+    expect(existsSync(mark)).toBe(false);
+  });
+
+  test("is never an operator unknowingly: nothing is sent to the model or the gate", async () => {
+    const params = { argv: ["touch", mark] };
+    const { code, stderr, seen } = await chatOnce(plane, plane.tokens.operator, { tool: "exec", params });
+    expect([code, seen]).toEqual([2, "[]"]);
+    expect(stderr).toContain("REEVE_AGENT_TOKEN");
+    expect(existsSync(mark)).toBe(false);
   });
 });
 

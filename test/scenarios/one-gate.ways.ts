@@ -107,6 +107,15 @@ export const GATE_WAYS: readonly GateWay[] = [
     },
   },
   { name: "the model's loop", call: callByModel },
+  {
+    name: "reeve chat",
+    async call(plane, { as, tool, params }) {
+      const args = as === "operator" ? ["--as-operator"] : [];
+      const { stdout, stderr, seen } = await chatOnce(plane, plane.tokens[as], { tool, params }, args);
+      const [call] = (JSON.parse(stdout) as { calls: { callId?: string }[] }).calls;
+      return { callId: call?.callId ?? "", text: stdout + stderr + seen };
+    },
+  },
 ];
 
 /** The call that a fan-out to one device has made; undefined where it was stopped as a whole. */
@@ -126,6 +135,25 @@ async function callByRpc(plane: ControlPlane, { as, tool, params, callId }: Wish
     return { callId, text: ConnectError.from(error).message };
   } finally {
     transport.close();
+  }
+}
+
+/** The real `reeve chat`, whose model asks for one call. `seen` is all that the model was told. */
+export async function chatOnce(
+  plane: ControlPlane,
+  token: string,
+  { tool, params }: Pick<Wish, "tool" | "params">,
+  args: readonly string[] = [],
+) {
+  const turns = [{ toolUses: [{ name: providerName(tool), input: params }] }, { text: "That is all." }];
+  const scripted = await startScriptedModel({ turns });
+  try {
+    const model = { ANTHROPIC_API_KEY: "scripted", ANTHROPIC_BASE_URL: scripted.url };
+    const words = ["chat", "--json", "--wait", "100ms", ...args, "Use the tool."];
+    const ended = await runReeve(words, { ...shellOf(plane, token, plane.folder), ...model });
+    return { ...ended, seen: JSON.stringify(scripted.requests) };
+  } finally {
+    await scripted.close();
   }
 }
 
