@@ -2,7 +2,7 @@ import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
-import { createLogger } from "../../lib/log/log.ts";
+import { createLogger, type Logger } from "../../lib/log/log.ts";
 import { writeProfile } from "../profile.ts";
 import { prepareMachineTokens } from "../stack/machine-tokens.ts";
 import { startStack } from "../stack/stack.ts";
@@ -25,8 +25,8 @@ export interface TestStack {
   close(): Promise<void>;
 }
 
-/** Starts one. */
-export async function startTestStack(): Promise<TestStack> {
+/** Starts one. It logs nothing unless it is given a logger. */
+export async function startTestStack(options: { logger?: Logger } = {}): Promise<TestStack> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "reeve-cli-")));
   const dataFolder = join(folder, "data");
   const workFolder = await realpath(await mkdtemp(join(tmpdir(), "reeve-work-")));
@@ -38,7 +38,7 @@ export async function startTestStack(): Promise<TestStack> {
     readRoots: [],
     writeRoots: [workFolder],
     env: process.env,
-    logger: createLogger({ service: "test", level: "silent" }),
+    logger: options.logger ?? createLogger({ service: "test", level: "silent" }),
   });
   const { issued: tokens, profile } = await prepareMachineTokens(stack.tokens, dataFolder);
   if (tokens === undefined) throw new Error("the folder is not new");

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect as connectH2, constants } from "node:http2";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -121,6 +122,27 @@ test("hanging up in a body, or with any code, is a departure", async () => {
   expect(codes).toContain("canceled");
   expect(codes.filter((code) => code !== "canceled" && code !== "invalid_argument")).toEqual([]);
 });
+
+test.each(["Down", "Both"])(
+  "a stream %s that its caller cuts off with an error of its own choice is a departure",
+  async (rpc) => {
+    const session = connectH2(echo.url);
+    session.on("error", () => undefined);
+    const stream = session.request({
+      ":method": "POST",
+      ":path": `/reeve.test.v1.Echo/${rpc}`,
+      authorization: "Bearer agent-token",
+      "content-type": "application/grpc+json",
+    });
+    stream.on("error", () => undefined);
+    stream.write(Buffer.from([0, 0, 0, 0, 12, ...Buffer.from('{"text":"a"}')]));
+    if (rpc === "Both") await once(stream, "data");
+    stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    const line = await echo.logged(({ procedure }) => procedure === `reeve.test.v1.Echo/${rpc}`);
+    expect(line.code).toBeOneOf(["canceled", "unimplemented"]);
+    session.destroy();
+  },
+);
 
 test("strangers get so many lines, and the others are told of in one", async () => {
   const lines: Record<string, unknown>[] = [];

@@ -15,6 +15,9 @@ import type { CallReport } from "./toolbox.ts";
 
 const CANCEL_EVERY_MS = 1000;
 
+/** How long a stream whose call has ended may take to end as well before it is cut off, in milliseconds. */
+const CLOSING_MS = 500;
+
 /** What following a call rests on. */
 export interface FollowOptions {
   client: Client<typeof RegistryService>;
@@ -90,7 +93,10 @@ async function followUntil(options: FollowOptions, progress: CallProgress, stop:
   }
 }
 
-/** Opens a stream, sends the call and reads until its end. Throws when the stream ends before that. */
+/**
+ * Opens a stream, sends the call and reads until its end. Throws when the stream ends before that. The stream of a call that
+ * has ended is left to end by itself, which takes a round trip: one that is cut off counts as a caller that went away.
+ */
 async function streamOnce(options: FollowOptions, progress: CallProgress, stop: AbortSignal): Promise<CallEnd> {
   const { client, request, signal } = options;
   const closing = new AbortController();
@@ -102,21 +108,31 @@ async function streamOnce(options: FollowOptions, progress: CallProgress, stop: 
     sendCancel();
     return setInterval(sendCancel, CANCEL_EVERY_MS);
   });
+  let ended: CallEnd | undefined;
+  let late: NodeJS.Timeout | undefined;
   try {
     const responses = client.callTools(requests(outgoing), { signal: AbortSignal.any([stop, closing.signal]) });
     for await (const response of responses) {
       for (const event of response.events) {
-        const end = event.callId === request.callId ? progress.take(event) : undefined;
-        if (end !== undefined) return end;
+        if (event.callId === request.callId) ended ??= progress.take(event);
       }
+      if (ended === undefined) continue;
+      // The stream of a call that is kept would stay open for as long as that.
+      if (ended.kind === "queued") return ended;
+      outgoing.end();
+      late ??= setTimeout(() => closing.abort(), CLOSING_MS);
     }
-    throw new ConnectError("the stream ended before the call", Code.Unavailable);
+  } catch (error: unknown) {
+    if (ended === undefined) throw error;
   } finally {
     cancel.off();
     clearInterval(cancel.result());
+    clearTimeout(late);
     outgoing.end();
     closing.abort();
   }
+  if (ended !== undefined) return ended;
+  throw new ConnectError("the stream ended before the call", Code.Unavailable);
 }
 
 /** Runs something once when the signal is aborted, at once where it is already. */
