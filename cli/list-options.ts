@@ -1,3 +1,4 @@
+import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type Command, InvalidArgumentError, Option } from "commander";
 
 /** What the list commands share. */
@@ -14,6 +15,37 @@ export function withList(command: Command, limit = DEFAULT_LIMIT): Command {
   return withJson(
     command.addOption(new Option("--limit <n>", "how many at most").argParser(parseCount).default(limit)),
   );
+}
+
+/** What the commands share that list what happened. */
+export interface HistoryFlags extends ListFlags {
+  pageToken?: string;
+  /** Milliseconds since 1970. */
+  since?: number;
+}
+
+/** Adds --limit, --page-token, --since and --json to a command that lists what happened, newest first. */
+export function withHistory(command: Command): Command {
+  return withList(command)
+    .option("--page-token <token>", "go on where an earlier list ended: what it named, or its nextPageToken")
+    .addOption(
+      new Option("--since <time>", "only from then on: 30m, 12h, 7d ago, or 2026-03-01T12:00Z").argParser(parseSince),
+    );
+}
+
+const UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A time in milliseconds since 1970, from a length of time before now or a date. Throws commander's InvalidArgumentError. */
+export function parseSince(text: string): number {
+  const [, count = "", unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  const ms = count === "" ? Date.parse(text) : Date.now() - Number(count) * (UNITS[unit] ?? 0);
+  if (Number.isFinite(ms)) return ms;
+  throw new InvalidArgumentError('It must be a length of time such as "12h", or a date such as "2026-03-01T12:00Z".');
+}
+
+/** Whether something happened at or after a time. */
+export function isSince(time: Timestamp | undefined, since: number | undefined): boolean {
+  return since === undefined || time === undefined || timestampMs(time) >= since;
 }
 
 /** Adds --json: one JSON document in place of text. */

@@ -133,7 +133,9 @@ describe("reeve approvals", () => {
     const id = await holdOne("echo shown");
     const list = await reeve("approvals", "list", "--state", "pending", "--json");
     expect(JSON.parse(list.stdout).approvals).toContainEqual(expect.objectContaining({ id }));
-    expect((await reeve("approvals")).stdout).toMatch(new RegExp(`^${id} +pending +shell.eval +this `, "m"));
+    expect((await reeve("approvals")).stdout).toMatch(
+      new RegExp(`^${id} +pending +shell.eval .echo shown. +this `, "m"),
+    );
     const shown = await reeve("approvals", "show", id);
     expect(shown.stdout).toContain('command: "echo shown"');
     expect(JSON.parse((await reeve("approvals", "show", id, "--json")).stdout).spec.cardDigest).toMatch(

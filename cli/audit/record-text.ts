@@ -1,21 +1,35 @@
 import type { LogEntry } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
 import type { Record } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import type { Call } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { reasonName } from "../../lib/fault/fault.ts";
+import { callLine } from "../call/call-line.ts";
+import { nameOr } from "../print/named-id.ts";
 import type { Style } from "../print/style.ts";
 import { table } from "../print/table.ts";
 import { timeText } from "../print/time.ts";
 
-/** Records as a table. */
-export function recordsTable(entries: readonly LogEntry[], style: Style): string {
+/**
+ * Records as a table.
+ *
+ * @param calls what the registry knows of the calls in them, by id: the log itself has digests only.
+ */
+export function recordsTable(entries: readonly LogEntry[], calls: ReadonlyMap<string, Call>, style: Style): string {
+  const names = new Map([...calls.values()].map((call) => [call.principalId, call.principalName]));
   const rows = entries.map(({ index, record }) => [
     String(index),
     timeText(record?.time),
-    record?.actor ?? "",
-    record?.callId ?? "",
-    record?.resource ?? "",
+    nameOr(names.get(record?.actor ?? "") ?? "", record?.actor ?? ""),
     record === undefined ? "cannot be read" : eventText(record),
+    record === undefined ? "" : subjectText(record, calls.get(record.callId)),
+    record?.callId ?? "",
   ]);
-  return table(["INDEX", "TIME", "ACTOR", "CALL", "RESOURCE", "WHAT"], rows, { style });
+  return table(["INDEX", "TIME", "BY", "WHAT", "OF", "CALL"], rows, { style });
+}
+
+/** What a record is about: the call with its arguments and its device's name, where the registry still has them. */
+function subjectText(record: Record, call: Call | undefined): string {
+  if (call === undefined) return record.resource;
+  return `${callLine(call.tool, call.arguments, 40)} on ${nameOr(call.deviceName, call.deviceId)}`;
 }
 
 /** What a record says happened, such as "decided: hold by shell/always-ask". */

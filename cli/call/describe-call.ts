@@ -6,21 +6,23 @@ import { SourceSchema } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { type Call, CallStateSchema } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { reasonName } from "../../lib/fault/fault.ts";
 import { enumName } from "../print/enum-name.ts";
+import { namedId, nameOr } from "../print/named-id.ts";
 import { readable } from "../print/readable.ts";
 import type { Style } from "../print/style.ts";
 import { table } from "../print/table.ts";
 import { durationText, timeText } from "../print/time.ts";
+import { callLine } from "./call-line.ts";
 import { receiptOf } from "./show-receipt.ts";
 
 /** Calls as a table. */
 export function callsTable(calls: readonly Call[], style: Style): string {
-  const columns = ["CALL", "STATE", "TOOL", "DEVICE", "BY", "ASKED", "TOOK", "WHY"];
+  const columns = ["CALL", "STATE", "WHAT", "DEVICE", "BY", "ASKED", "TOOK", "WHY"];
   const rows = calls.map((call) => [
     call.id,
     enumName(CallStateSchema, call.state),
-    call.tool,
-    call.deviceId,
-    call.principalId,
+    callLine(call.tool, call.arguments),
+    nameOr(call.deviceName, call.deviceId),
+    nameOr(call.principalName, call.principalId),
     timeText(call.createTime),
     tookText(call),
     call.error === undefined ? "" : reasonName(call.error.reason),
@@ -34,8 +36,8 @@ export function describeCall(call: Call, style: Style): string {
     call: call.id,
     state: enumName(CallStateSchema, call.state),
     tool: call.tool,
-    device: call.deviceId,
-    "asked by": `${call.principalId} (${enumName(SourceSchema, call.source)})`,
+    device: namedId(call.deviceName, call.deviceId),
+    "asked by": `${namedId(call.principalName, call.principalId)} by ${enumName(SourceSchema, call.source)}`,
     "says it is": call.client,
     asked: timeText(call.createTime),
     ended: timeText(call.endTime),
@@ -46,7 +48,12 @@ export function describeCall(call: Call, style: Style): string {
     approval: call.approvalId,
     "fan-out": call.fanOutId,
     "kept until": call.queueExpireTime === undefined ? "" : timeText(call.queueExpireTime),
+    ...(call.arguments === undefined ? {} : { arguments: call.arguments }),
     "arguments digest": call.argsDigest,
+    deleted:
+      call.bodiesDeleteTime === undefined
+        ? ""
+        : `arguments, output and error text, at ${timeText(call.bodiesDeleteTime)}, as the retention says`,
     error: errorLine(call),
     receipt: receiptText(call),
     "end in the log at": call.outcomeAuditIndex === undefined ? "" : String(call.outcomeAuditIndex),

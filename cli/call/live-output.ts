@@ -7,20 +7,20 @@ export type OutputName = "stdout" | "stderr";
 /** Prints what programs print, to the output of the same name. */
 export interface LiveOutput {
   print(name: OutputName, text: string): void;
-  /** Whether anything was printed there. */
-  printed(name: OutputName): boolean;
+  /** How much was printed there, in UTF-16 code units. */
+  length(name: OutputName): number;
 }
 
 /** On a terminal nothing that a terminal would act on gets through; elsewhere the text goes as it came. */
 export function createLiveOutput({ stdout, stderr }: Pick<World, "stdout" | "stderr">): LiveOutput {
   const outputs: Readonly<Record<OutputName, Output>> = { stdout, stderr };
-  const printed = new Set<OutputName>();
+  const lengths: Record<OutputName, number> = { stdout: 0, stderr: 0 };
   return {
     print(name, text) {
       if (text === "") return;
-      printed.add(name);
+      lengths[name] += text.length;
       outputs[name].write(safeFor(outputs[name], text));
     },
-    printed: (name) => printed.has(name),
+    length: (name) => lengths[name],
   };
 }

@@ -1,4 +1,4 @@
-import type { JsonObject } from "@bufbuild/protobuf";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { type Call, CallState, CallStateSchema } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { isEnd } from "../../services/agent/toolbox/call-progress.ts";
@@ -41,16 +41,25 @@ export function runsProgram({ outputSchema }: Tool): boolean {
 
 function showOutput(call: Call, tool: Tool, live: LiveOutput, world: World, note: (text: string) => void): void {
   const output: JsonObject = call.output ?? {};
+  let isCut = output.truncated === true;
   if (runsProgram(tool)) {
-    for (const name of ["stdout", "stderr"] as const) {
+    // What was printed as it came is whole, or says itself what was left out; only the stored result is head and tail.
+    isCut &&= STREAMS.some((name) => live.length(name) < lengthOf(output[name]));
+    for (const name of STREAMS) {
       const text = output[name];
-      if (!live.printed(name) && typeof text === "string") live.print(name, text);
+      if (live.length(name) === 0 && typeof text === "string") live.print(name, text);
     }
   } else {
     world.stdout.write(readable(output, styleFor(world, world.stdout)));
   }
-  if (output.truncated === true) note("there was more: part of it was left out");
+  if (isCut) note("there was more: part of it was left out");
   if (call.outputCleaned) note("control characters or what looked like secrets were taken out");
+}
+
+const STREAMS = ["stdout", "stderr"] as const;
+
+function lengthOf(text: JsonValue | undefined): number {
+  return typeof text === "string" ? text.length : 0;
 }
 
 function failureText(call: Call): string {

@@ -10,13 +10,15 @@ import { askForApproval } from "../approvals/ask.ts";
 import { renderCard, renderDetails, renderWhole, whereText } from "../approvals/card.ts";
 import { approve, deny, isPending, readApproval, readWhole } from "../approvals/decide.ts";
 import { watchApprovals } from "../approvals/watch.ts";
+import { callLine } from "../call/call-line.ts";
 import { withConnection, withSession } from "../connection-options.ts";
 import { UsageError } from "../errors/usage-error.ts";
-import { type ListFlags, pageSize, withJson, withList } from "../list-options.ts";
+import { noteListed } from "../list-notes.ts";
+import { type HistoryFlags, isSince, pageSize, withHistory, withJson } from "../list-options.ts";
 import { enumName, enumNames, enumValue } from "../print/enum-name.ts";
 import { jsonDocument, wholeJson } from "../print/json.ts";
 import { nameOr } from "../print/named-id.ts";
-import { readAll } from "../print/pages.ts";
+import { readPages } from "../print/pages.ts";
 import { canAsk } from "../print/prompt.ts";
 import { styleFor } from "../print/style.ts";
 import { table } from "../print/table.ts";
@@ -36,9 +38,9 @@ interface OneFlags extends TargetFlags {
 export function registerApprovals(program: Command, world: World): void {
   const approvals = program.command("approvals").description("List, show and decide held calls.");
   const list = approvals.command("list", { isDefault: true }).description("List approvals, newest first. The default.");
-  withList(withConnection(list))
+  withHistory(withConnection(list))
     .addOption(new Option("--state <state>", "only approvals in this state").choices(enumNames(ApprovalStateSchema)))
-    .action((flags: TargetFlags & ListFlags & { state?: string }) => listApprovals(flags, world));
+    .action((flags: TargetFlags & HistoryFlags & { state?: string }) => listApprovals(flags, world));
   const one = (name: string, description: string) =>
     withJson(
       withConnection(approvals.command(name).description(description).argument("<approval>", "the approval's id")),
@@ -62,29 +64,36 @@ export function registerApprovals(program: Command, world: World): void {
   );
 }
 
-async function listApprovals(flags: TargetFlags & ListFlags & { state?: string }, world: World): Promise<void> {
+async function listApprovals(flags: TargetFlags & HistoryFlags & { state?: string }, world: World): Promise<void> {
   const state = enumValue<ApprovalState>(ApprovalStateSchema, flags.state ?? "") ?? ApprovalState.UNSPECIFIED;
-  const found = await withSession(world, flags, ({ approvals }) =>
-    readAll(async (pageToken, room) => {
-      const page = await approvals.listApprovals({ state, pageToken, pageSize: pageSize(room, 250) });
-      return { items: page.approvals, nextPageToken: page.nextPageToken };
-    }, flags.limit),
+  const { limit, pageToken, since } = flags;
+  const isWanted = (approval: Approval) => isSince(approval.createTime, since);
+  const { items: found, nextPageToken } = await withSession(world, flags, ({ approvals }) =>
+    readPages(
+      async (token, room) => {
+        const page = await approvals.listApprovals({ state, pageToken: token, pageSize: pageSize(room, 250) });
+        return { items: page.approvals, nextPageToken: page.nextPageToken };
+      },
+      { limit, pageToken, isWanted },
+    ),
   );
   if (flags.json) {
-    world.stdout.write(jsonDocument({ approvals: found.map((approval) => wholeJson(ApprovalSchema, approval)) }));
+    const approvals = found.map((approval) => wholeJson(ApprovalSchema, approval));
+    world.stdout.write(jsonDocument({ approvals, nextPageToken }));
     return;
   }
   const style = styleFor(world, world.stdout);
   const paint = (text: string, column: number) => (column === 1 && text === "pending" ? style.yellow(text) : text);
-  const columns = ["APPROVAL", "STATE", "TOOL", "DEVICE", "ASKED BY", "ASKED", "EXPIRES", "DECIDED BY"];
+  const columns = ["APPROVAL", "STATE", "WHAT", "DEVICE", "ASKED BY", "ASKED", "EXPIRES", "DECIDED BY"];
   world.stdout.write(table(columns, found.map(rowOf), { style, paint }));
+  noteListed({ things: "approvals", shown: found.length, nextPageToken }, world);
 }
 
 function rowOf({ id, spec, status, createTime, expireTime }: Approval): string[] {
   return [
     id,
     enumName(ApprovalStateSchema, status?.state),
-    spec?.tool ?? "",
+    spec ? callLine(spec.tool, spec.arguments) : "",
     spec ? whereText(spec) : "",
     nameOr(spec?.principalName ?? "", spec?.principalId ?? ""),
     timeText(createTime),

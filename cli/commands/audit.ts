@@ -5,22 +5,30 @@ import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
 import { verifyLog } from "../../services/policy/audit/verify.ts";
 import { databasePath, findLog, keyPathBeside, type LogFlags, readKey } from "../audit/find-log.ts";
+import { callsOf } from "../audit/join-calls.ts";
 import { withProgress } from "../audit/progress.ts";
 import { bundleJson, checkProof, readBundle } from "../audit/proof.ts";
 import { eventText, recordsTable } from "../audit/record-text.ts";
 import { renderReport, reportJson } from "../audit/verify-report.ts";
+import { callJson } from "../call/show-receipt.ts";
 import { withConnection, withSession } from "../connection-options.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { ExitCode } from "../exit-codes.ts";
-import { type ListFlags, pageSize, parseIndex, withJson, withList } from "../list-options.ts";
+import { noteListed } from "../list-notes.ts";
+import { type HistoryFlags, isSince, pageSize, parseIndex, withHistory, withJson } from "../list-options.ts";
 import { safeFor, visibleLine } from "../print/escape.ts";
 import { jsonDocument, wholeJson } from "../print/json.ts";
-import { readAll } from "../print/pages.ts";
+import { type Page, readAll, readPages } from "../print/pages.ts";
 import { styleFor } from "../print/style.ts";
 import { dataDir, readProfile } from "../profile.ts";
 import type { Session } from "../session.ts";
 import type { TargetFlags } from "../target.ts";
 import type { World } from "../world.ts";
+
+interface AuditListFlags extends TargetFlags, HistoryFlags {
+  call?: string;
+  oldestFirst?: true;
+}
 
 interface ProofFlags extends TargetFlags {
   call?: string;
@@ -37,11 +45,13 @@ interface CheckFlags {
 /** Registers `reeve audit` with list, verify, proof and check. */
 export function registerAudit(program: Command, world: World): void {
   const audit = program.command("audit").description("List, verify and prove the record of what was decided and done.");
-  withList(
-    withConnection(audit.command("list", { isDefault: true }).description("List records, oldest first. The default.")),
-  )
-    .option("--call <id>", "only records about this call")
-    .action((flags: TargetFlags & ListFlags & { call?: string }) => list(flags, world));
+  const listing = audit
+    .command("list", { isDefault: true })
+    .description("List records, newest first, with what the calls in them ran. The default.");
+  withHistory(withConnection(listing))
+    .option("--call <id>", "only records about this call, oldest first")
+    .option("--oldest-first", "from the beginning of the log")
+    .action((flags: AuditListFlags) => list(flags, world));
   withJson(withConnection(audit.command("verify")))
     .description(
       "Recompute the whole log: every record, no gap, every signature, nothing cut off. Exit code 10 on findings.",
@@ -75,18 +85,37 @@ function collect(value: string, all: string[]): string[] {
   return [...all, value];
 }
 
-async function list(flags: TargetFlags & ListFlags & { call?: string }, world: World): Promise<void> {
-  const entries = await withSession(world, flags, (session) => readEntries(session, flags.call ?? "", flags.limit));
-  if (flags.json)
-    world.stdout.write(jsonDocument({ records: entries.map((entry) => wholeJson(LogEntrySchema, entry)) }));
-  else world.stdout.write(recordsTable(entries, styleFor(world, world.stdout)));
+async function list(flags: AuditListFlags, world: World): Promise<void> {
+  const { call: callId = "", limit, pageToken, since } = flags;
+  if (flags.oldestFirst && since !== undefined) throw new UsageError("--oldest-first and --since exclude each other");
+  const newestFirst = flags.oldestFirst !== true && callId === "";
+  const { page, calls } = await withSession(world, flags, async (session) => {
+    const isOld = ({ record }: LogEntry) => !isSince(record?.time, since);
+    const part = { limit, pageToken, ...(newestFirst && { isWanted: (entry: LogEntry) => !isOld(entry) }) };
+    const read = await readPages(recordsFrom(session, { callId, newestFirst }), part);
+    const items = newestFirst ? read.items : read.items.filter((entry) => !isOld(entry));
+    return { page: { ...read, items }, calls: await callsOf(session, items) };
+  });
+  const { items, nextPageToken } = page;
+  if (flags.json) {
+    const records = items.map((entry) => wholeJson(LogEntrySchema, entry));
+    const shown = Object.fromEntries([...calls].map(([id, call]) => [id, callJson(call)]));
+    world.stdout.write(jsonDocument({ records, nextPageToken, calls: shown }));
+    return;
+  }
+  world.stdout.write(recordsTable(items, calls, styleFor(world, world.stdout)));
+  // Indexes have no gap: below the last one shown are so many.
+  const last = items.at(-1)?.index;
+  const more = newestFirst && since === undefined && last !== undefined ? Number(last) : undefined;
+  noteListed({ things: "records", shown: items.length, nextPageToken, more }, world);
 }
 
-function readEntries({ audit }: Session, callId: string, limit?: number): Promise<LogEntry[]> {
-  return readAll(async (pageToken, room) => {
-    const page = await audit.listRecords({ callId, pageToken, pageSize: pageSize(room, 1000) });
+/** Reads a page of the log. */
+function recordsFrom({ audit }: Session, which: { callId: string; newestFirst: boolean }) {
+  return async (pageToken: string, room: number): Promise<Page<LogEntry>> => {
+    const page = await audit.listRecords({ ...which, pageToken, pageSize: pageSize(room, 1000) });
     return { items: page.entries, nextPageToken: page.nextPageToken };
-  }, limit);
+  };
 }
 
 async function verify(flags: LogFlags & { witness: string[]; json?: true }, world: World): Promise<void> {
@@ -122,7 +151,7 @@ async function proof(session: Session, index: number | undefined, flags: ProofFl
 
 async function lastRecord(session: Session, callId: string | undefined): Promise<number> {
   if (callId === undefined) throw new UsageError("say which record: an index, or --call ID");
-  const last = (await readEntries(session, callId)).at(-1);
+  const last = (await readAll(recordsFrom(session, { callId, newestFirst: false }))).at(-1);
   if (last !== undefined) return Number(last.index);
   throw fault(
     ErrorReason.NOT_FOUND,

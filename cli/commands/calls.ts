@@ -8,10 +8,11 @@ import { createLiveOutput } from "../call/live-output.ts";
 import { callJson } from "../call/show-receipt.ts";
 import { watchCall } from "../call/watch-call.ts";
 import { withConnection, withSession } from "../connection-options.ts";
-import { type ListFlags, pageSize, withJson, withList } from "../list-options.ts";
+import { noteListed } from "../list-notes.ts";
+import { type HistoryFlags, isSince, pageSize, withHistory, withJson } from "../list-options.ts";
 import { enumNames, enumValue } from "../print/enum-name.ts";
 import { jsonDocument, jsonLine } from "../print/json.ts";
-import { readAll } from "../print/pages.ts";
+import { readPages } from "../print/pages.ts";
 import { styleFor } from "../print/style.ts";
 import type { Session } from "../session.ts";
 import type { TargetFlags } from "../target.ts";
@@ -21,7 +22,7 @@ interface OneFlags extends TargetFlags {
   json?: true;
 }
 
-interface CallListFlags extends TargetFlags, ListFlags {
+interface CallListFlags extends TargetFlags, HistoryFlags {
   state?: string;
   device?: string;
   tool?: string;
@@ -31,14 +32,14 @@ interface CallListFlags extends TargetFlags, ListFlags {
 export function registerCalls(program: Command, world: World): void {
   const calls = program.command("calls").description("List, show, watch and cancel calls.");
   const list = calls.command("list", { isDefault: true }).description("List calls, newest first. The default.");
-  withList(withConnection(list))
+  withHistory(withConnection(list))
     .addOption(new Option("--state <state>", "only calls in this state").choices(enumNames(CallStateSchema)))
     .option("-d, --device <name>", "only calls on this device")
     .option("-t, --tool <name>", "only calls of this tool")
     .action((flags: CallListFlags) => listCalls(flags, world));
   const one = (name: string, description: string) =>
     withJson(withConnection(calls.command(name).description(description).argument("<call>", "the call's id")));
-  one("show", "Show one call with its decision, output and receipt.").action((id: string, flags: OneFlags) =>
+  one("show", "Show one call with its arguments, decision, output and receipt.").action((id: string, flags: OneFlags) =>
     withSession(world, flags, (session) => show(session, id, flags, world)),
   );
   one("watch", "Follow one call to its end. Ends with the call's exit code; with --json a line for each event.").action(
@@ -55,14 +56,23 @@ async function listCalls(flags: CallListFlags, world: World): Promise<void> {
     device: flags.device ?? "",
     tool: flags.tool ?? "",
   };
-  const found = await withSession(world, flags, ({ registry }) =>
-    readAll(async (pageToken, room) => {
-      const page = await registry.listCalls({ ...filter, pageToken, pageSize: pageSize(room, 250) });
-      return { items: page.calls, nextPageToken: page.nextPageToken };
-    }, flags.limit),
+  const { limit, pageToken, since } = flags;
+  const isWanted = (call: Call) => isSince(call.createTime, since);
+  const { items: found, nextPageToken } = await withSession(world, flags, ({ registry }) =>
+    readPages(
+      async (token, room) => {
+        const page = await registry.listCalls({ ...filter, pageToken: token, pageSize: pageSize(room, 250) });
+        return { items: page.calls, nextPageToken: page.nextPageToken };
+      },
+      { limit, pageToken, isWanted },
+    ),
   );
-  if (flags.json) world.stdout.write(jsonDocument({ calls: found.map(callJson) }));
-  else world.stdout.write(callsTable(found, styleFor(world, world.stdout)));
+  if (flags.json) {
+    world.stdout.write(jsonDocument({ calls: found.map(callJson), nextPageToken }));
+    return;
+  }
+  world.stdout.write(callsTable(found, styleFor(world, world.stdout)));
+  noteListed({ things: "calls", shown: found.length, nextPageToken }, world);
 }
 
 async function show({ registry }: Session, callId: string, flags: OneFlags, world: World): Promise<void> {

@@ -9,11 +9,33 @@ export async function readAll<T>(
   read: (pageToken: string, room: number) => Promise<Page<T>>,
   limit = Infinity,
 ): Promise<T[]> {
-  const all: T[] = [];
-  for (let token: string | undefined = ""; token !== undefined && all.length < limit; ) {
-    const page: Page<T> = await read(token, limit - all.length);
-    all.push(...page.items);
-    token = page.nextPageToken === "" || page.nextPageToken === token ? undefined : page.nextPageToken;
+  return [...(await readPages(read, { limit })).items];
+}
+
+/** Which part of a list to read. */
+export interface Part<T> {
+  /** How many at most. */
+  limit: number;
+  /** Where to start. Default the beginning. */
+  pageToken?: string | undefined;
+  /** False for the first item that is not wanted any more, and all after it. Default: all are wanted. */
+  isWanted?: ((item: T) => boolean) | undefined;
+}
+
+/** As `readAll`, with where the next page starts; empty where there is none that is wanted. */
+export async function readPages<T>(
+  read: (pageToken: string, room: number) => Promise<Page<T>>,
+  { limit, pageToken = "", isWanted = () => true }: Part<T>,
+): Promise<Page<T>> {
+  const items: T[] = [];
+  for (let token = pageToken; items.length < limit; ) {
+    const page: Page<T> = await read(token, limit - items.length);
+    const wanted = page.items.slice(0, limit - items.length);
+    const end = wanted.findIndex((item) => !isWanted(item));
+    items.push(...(end < 0 ? wanted : wanted.slice(0, end)));
+    if (end >= 0 || page.nextPageToken === token) return { items, nextPageToken: "" };
+    token = page.nextPageToken;
+    if (token === "" || items.length === limit) return { items, nextPageToken: token };
   }
-  return all.slice(0, limit === Infinity ? undefined : limit);
+  return { items, nextPageToken: pageToken };
 }

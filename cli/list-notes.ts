@@ -1,0 +1,24 @@
+import { visibleLine } from "./print/escape.ts";
+import type { World } from "./world.ts";
+
+/** What a list shows, and whether that is all. */
+export interface Listed {
+  /** What is listed, such as "calls". */
+  things: string;
+  shown: number;
+  /** Where the next page starts; empty where there is none. */
+  nextPageToken: string;
+  /** How many more there are, where that is known. */
+  more?: number | undefined;
+}
+
+/** Says under a list, on standard error, that it is empty, or that there is more and how to see it. */
+export function noteListed({ things, shown, nextPageToken, more }: Listed, world: World): void {
+  if (nextPageToken !== "") {
+    const count = more === undefined ? "more" : `${more} more`;
+    const token = visibleLine(nextPageToken);
+    world.stderr.write(
+      `reeve: ${shown} ${things} shown, and there are ${count}: --limit N, or --page-token ${token}\n`,
+    );
+  } else if (shown === 0) world.stderr.write(`reeve: no ${things}\n`);
+}

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runCli } from "./run-cli.ts";
+import { createFakeWorld, runInFake } from "./testing/fake-world.ts";
+import { startTestStack, type TestStack } from "./testing/test-stack.ts";
+
+let stack: TestStack;
+beforeAll(async () => {
+  stack = await startTestStack();
+  for (const word of ["one", "two", "three"]) await reeve("call", "this", "exec", "--", "echo", word, "x y");
+});
+afterAll(() => stack.close());
+
+function reeve(...argv: string[]) {
+  return runInFake(argv, { env: stack.operator });
+}
+
+const whats = (table: string) => [...table.matchAll(/exec echo (\w+) 'x y'/g)].map(([, word]) => word);
+
+describe("reeve calls", () => {
+  it("says in a line what was run, where and by whom, newest first", async () => {
+    const { stdout, stderr } = await reeve("calls");
+    expect(whats(stdout)).toEqual(["three", "two", "one"]);
+    expect(stdout).toMatch(/succeeded {2}exec echo one 'x y' +this {4}owner/);
+    expect(stderr).toBe("");
+  });
+
+  it("shows one with its arguments, and names beside ids", async () => {
+    const { calls } = JSON.parse((await reeve("calls", "--json")).stdout);
+    const { stdout } = await reeve("calls", "show", calls[0].id);
+    expect(stdout).toMatch(/device: this \(dev-[0-9a-f]{16}\)\nasked by: owner \([0-9a-f]{12}\) by cli/);
+    expect(stdout).toContain("arguments:\n  argv:\n    - echo\n    - three\n    - x y\n");
+    const shown = JSON.parse((await reeve("calls", "show", calls[0].id, "--json")).stdout);
+    expect(shown.arguments).toEqual({ argv: ["echo", "three", "x y"] });
+  });
+
+  it("never cuts a list without a word, and goes on where it ended", async () => {
+    const first = await reeve("calls", "--limit", "2");
+    expect(whats(first.stdout)).toEqual(["three", "two"]);
+    const [, token = ""] =
+      /2 calls shown, and there are more: --limit N, or --page-token (\S+)/.exec(first.stderr) ?? [];
+    const second = await reeve("calls", "--limit", "2", "--page-token", token);
+    expect(whats(second.stdout)).toEqual(["one"]);
+    expect(second.stderr).toBe("");
+    expect(JSON.parse((await reeve("calls", "--limit", "2", "--json")).stdout).nextPageToken).toBe(token);
+    expect(JSON.parse((await reeve("calls", "--json")).stdout).nextPageToken).toBe("");
+  });
+
+  it("lists only from a time on, and says when that is nothing", async () => {
+    expect(whats((await reeve("calls", "--since", "1h")).stdout)).toHaveLength(3);
+    const none = await reeve("calls", "--since", "2999-01-01");
+    expect([none.stdout, none.stderr]).toEqual(["", "reeve: no calls\n"]);
+    expect((await reeve("calls", "--state", "held")).stderr).toBe("reeve: no calls\n");
+    expect((await reeve("calls", "--since", "soon")).code).toBe(2);
+  });
+});
+
+describe("reeve audit list", () => {
+  it("shows the newest first, what was run, by whom, and how many more there are", async () => {
+    await reeve("audit", "list");
+    const { records } = JSON.parse((await reeve("audit", "list", "--json")).stdout);
+    const indexes = records.map(({ index }: { index: string }) => Number(index));
+    expect(indexes).toEqual(indexes.toSorted((a: number, b: number) => b - a));
+    const { stdout, stderr } = await reeve("audit", "list", "--limit", "2");
+    expect(stdout).toMatch(/owner {4} ?\S.* exec echo three 'x y' on this/);
+    expect(stderr).toMatch(/2 records shown, and there are \d+ more: --limit N, or --page-token \S+\n$/);
+    const more = Number(/there are (\d+) more/.exec(stderr)?.[1]);
+    expect(more).toBe(Number(stdout.trim().split("\n").at(-1)?.split(" ")[0]));
+  });
+
+  it("goes on with the next page, and joins what the registry knows to the log's digests", async () => {
+    const first = JSON.parse((await reeve("audit", "list", "--limit", "3", "--json")).stdout);
+    const next = await reeve("audit", "list", "--limit", "1", "--page-token", first.nextPageToken, "--json");
+    expect(Number(JSON.parse(next.stdout).records[0].index)).toBe(Number(first.records[2].index) - 1);
+    const { callId } = first.records[0].record;
+    expect(first.calls[callId]).toMatchObject({
+      principalName: "owner",
+      arguments: { argv: ["echo", "three", "x y"] },
+    });
+    expect(JSON.stringify(first.records)).not.toContain("three");
+  });
+
+  it("begins at the beginning where that is wanted", async () => {
+    const { stdout } = await reeve("audit", "list", "--oldest-first", "--limit", "2", "--json");
+    expect(JSON.parse(stdout).records.map(({ index }: { index: string }) => index)).toEqual(["0", "1"]);
+    expect((await reeve("audit", "list", "--oldest-first", "--since", "1h")).code).toBe(2);
+    expect((await reeve("audit", "list", "--since", "2999-01-01")).stderr).toBe("reeve: no records\n");
+  });
+});
+
+describe("reeve approvals list", () => {
+  it("says that there is none, and otherwise what is asked and by whom", async () => {
+    expect((await reeve("approvals", "list")).stderr).toBe("reeve: no approvals\n");
+    const world = createFakeWorld({ env: stack.agent });
+    await runCli(["call", "this", "shell.eval", "--no-wait", "--command", "echo held"], world);
+    const { stdout } = await reeve("approvals", "list");
+    expect(stdout).toMatch(/pending {2}shell\.eval 'echo held' {2}this {4}agent/);
+  });
+});
+
+describe("reeve call", () => {
+  it("says that part was left out only where it was", async () => {
+    const whole = Array.from({ length: 100_000 }, (_, at) => `${at + 1}\n`).join("");
+    const argv = ["call", "this", "exec", "--call-id", "many-lines", "--", "seq", "1", "100000"];
+    const streamed = await reeve(...argv);
+    expect(streamed.stdout === whole).toBe(true);
+    expect(streamed.stderr).toBe("");
+    // The same call again gives its stored result, which has head and tail only.
+    const stored = await reeve(...argv);
+    expect(stored.stdout.length).toBeLessThan(whole.length);
+    expect(stored.stderr).toContain("there was more: part of it was left out");
+  });
+});
