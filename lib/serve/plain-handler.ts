@@ -65,9 +65,22 @@ function sendStatus(response: NodeResponse, isServing: boolean, more: { away?: r
   return undefined;
 }
 
+/** Texts that are being made: anybody may ask, and one costs milliseconds of the process. */
+const rendering = new WeakMap<Metrics["registry"], Promise<string>>();
+
+/** The metrics of now. Those who ask while they are gathered get the same text. */
+function metricsText(registry: Metrics["registry"]): Promise<string> {
+  let text = rendering.get(registry);
+  if (text === undefined) {
+    text = registry.metrics().finally(() => rendering.delete(registry));
+    rendering.set(registry, text);
+  }
+  return text;
+}
+
 async function sendMetrics(response: NodeResponse, registry: Metrics["registry"]): Promise<void> {
   try {
-    const text = await registry.metrics();
+    const text = await metricsText(registry);
     response.setHeader("content-type", registry.contentType);
     response.end(text);
   } catch {
