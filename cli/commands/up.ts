@@ -5,6 +5,7 @@ import { createLogger, type Level } from "../../lib/log/log.ts";
 import { closeInheritedDescriptors } from "../../lib/run/inherited-descriptors.ts";
 import { runGuarded } from "../../lib/run/run-guarded.ts";
 import { defaultReadRoots } from "../../services/device-agent/roots/default-read-roots.ts";
+import { EXPOSED_TEXT } from "../doctor/exposed-files.ts";
 import { explainStart } from "../errors/port-in-use.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { offerSeal } from "../operator/offer-seal.ts";
@@ -108,7 +109,7 @@ async function up(flags: UpFlags, world: World): Promise<Stack> {
       `${stack.attachUrl === undefined ? "" : `devices       ${stack.attachUrl}\n`}` +
       `reads         ${readRoots.join(", ") || NO_READING}\n` +
       `writes        ${flags.write.join(", ") || NO_WRITING}\n` +
-      `state         ${folder}\n${tokenText(tokens)}`,
+      `state         ${folder}\n${tokenText(tokens)}${EXPOSED_TEXT}`,
   );
   const shown = tokens.issued?.operator ?? tokens.former;
   const offered = shown === undefined ? Promise.resolve() : offerSeal(world, folder, shown);

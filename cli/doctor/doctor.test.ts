@@ -22,6 +22,16 @@ async function findings(env: Record<string, string>): Promise<{ code: number; fo
 const stateOf = (found: readonly Finding[], check: string) => found.find((finding) => finding.check === check)?.state;
 
 describe("reeve doctor", () => {
+  it("says which secrets every program of this user can read", async () => {
+    const { found } = await findings(stack.owner);
+    const text = found.find(({ check }) => check === "secrets")?.text ?? "";
+    for (const name of ["policy/sealing.key", "device/device.key", "profile.json", "chat.token"]) {
+      expect(text).toContain(name);
+    }
+    expect(text).not.toContain("operator");
+    expect(stateOf(found, "secrets")).toBe("note");
+  });
+
   it("finds a working control plane whole", async () => {
     const { code, found } = await findings(stack.operator);
     expect(code).toBe(0);

@@ -2,6 +2,7 @@ import { stat } from "node:fs/promises";
 import { createTokenFile } from "../../lib/auth/token-file.ts";
 import { dataDir, profilePath, readProfile, tokensPath } from "../profile.ts";
 import type { World } from "../world.ts";
+import { checkExposed } from "./exposed-files.ts";
 import { broken, type Finding, note, ok } from "./finding.ts";
 
 /** The oldest Node that Reeve runs on, and the one that it is tested on most. */
@@ -14,6 +15,7 @@ export async function checkLocally(world: World): Promise<Finding[]> {
     await checkDataFolder(world),
     await checkProfile(world),
     await checkTokens(world),
+    ...(await checkExposed(dataDir(world.env))),
   ];
 }
 

@@ -154,7 +154,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
         labels: {},
         readRoots: options.readRoots,
         writeRoots: options.writeRoots,
-        // Tokens, keys and databases of every part: no tool reaches them, whatever the roots are.
+        // Tokens, keys and databases of every part: no tool that takes a path touches them, whatever the roots are.
         denied: [dataDir],
       },
       grantKeys: policy.grantKeys,

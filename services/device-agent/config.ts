@@ -8,7 +8,7 @@ import type { LocalService } from "./announced/service-list.ts";
 
 /** What a device agent is told by its owner. */
 export interface DeviceAgentConfig {
-  /** The agent's own folder: key, manifest, ledger. Made with mode 0700 where it is missing. No tool can reach it. */
+  /** The agent's own folder: key, manifest, ledger. Made with mode 0700 where it is missing. No tool that takes a path touches it; programs can. */
   stateDir: string;
   /** The name people call the device by. */
   name: string;
@@ -22,7 +22,7 @@ export interface DeviceAgentConfig {
   readRoots: readonly string[];
   /** Folders whose files may be read and written. Absolute. */
   writeRoots: readonly string[];
-  /** More folders that no tool can reach, inside roots too. Absolute. Default none. */
+  /** More folders that no tool that takes a path touches, inside roots too; programs can. Absolute. Default none. */
   denied?: readonly string[];
   /** Where programs run that are told no folder. Default: the first write root, else the first read root, else "/". */
   workDir?: string;
@@ -145,7 +145,7 @@ export const deviceEnvironment = {
     name: "REEVE_DEVICE_DENIED",
     type: "string",
     default: "",
-    doc: "More folders that no tool can reach, absolute, colon-separated. The state folder always is one.",
+    doc: "More folders that no tool that takes a path touches, absolute, colon-separated; programs that tools start can. The state folder always is one.",
   },
   workDir: {
     name: "REEVE_DEVICE_WORK_DIR",

@@ -153,6 +153,16 @@ describe("a model in a new user's chat", () => {
   });
 });
 
+test("the start and doctor say what is no secret from this user's own programs", async () => {
+  expect(shown).toContain("No sandbox yet: a program that runs as you");
+  const { code, stdout } = await runReeve(["doctor"], { HOME: home });
+  expect([code, stdout]).toEqual([0, expect.stringContaining("programs that run as you can read")]);
+  const [, operator = ""] = /operator +(rv_\S+)/.exec(shown) ?? [];
+  for (const name of ["profile.json", "chat.token", "tokens.json"]) {
+    expect(await readFile(join(state, name), "utf8")).not.toContain(operator);
+  }
+});
+
 test("a second start in the same folder is refused, and says what runs there", async () => {
   const second = await runReeve(["up", "--port", "0"], { HOME: home });
   expect([second.code, second.stdout]).toEqual([2, ""]);

@@ -6,7 +6,7 @@ export interface RootsOptions {
   write: readonly string[];
   /** The folder that programs run in where none is asked for. Must lie in a root. Undefined only where there is none. */
   workDir: string | undefined;
-  /** Folders that no tool may touch although they lie in a root, such as the agent's own state. Default none. */
+  /** Folders that no tool that takes a path may touch although they lie in a root, such as the agent's own state. Default none. */
   deny?: readonly string[];
   /** How paths are walked. Default "descriptors" on Linux and "paths" elsewhere, which leaves a race: see pathWalker. */
   walk?: "descriptors" | "paths";
