@@ -63,8 +63,10 @@ function costOf(value: unknown, weight: number): number {
 const FREE_METHODS = new Set(["startsWith", "endsWith", "hasValue", "value", "bind", "matches", "linearMatches"]);
 
 /**
- * Has each value that a parsed expression walks over charged for: what comprehensions range over, what is searched, joined or
- * converted. Uses the environment only to make nodes. To be done once, before the expression is checked.
+ * Has the values that a parsed expression walks over charged for: what comprehensions range over, what `+` joins, since it
+ * can double a value again and again, and within comprehensions what is searched or converted. Elsewhere that happens once,
+ * and costs no more than reading the arguments did. Uses the environment only to make nodes. To be done once, before the
+ * expression is checked.
  */
 export function chargeWalks(environment: Environment, ast: ASTNode): void {
   const charged = (value: unknown, weight = 0): unknown => {
@@ -73,13 +75,25 @@ export function chargeWalks(environment: Environment, ast: ASTNode): void {
     call.args[1][0] = value;
     return call;
   };
-  for (const node of [...nodesOf(ast)]) {
-    const comprehension = node.meta?.alternate?.args;
-    if (comprehension !== undefined && "iterable" in comprehension) {
-      const nodes = [...nodesOf(comprehension.step)].length;
-      comprehension.iterable = charged(comprehension.iterable, 1 + Math.floor(nodes / 16));
-    } else chargeOperands(node, charged);
+  const repeated = new Set<MutableNode>();
+  const nodes = [...nodesOf(ast)];
+  for (const node of nodes) {
+    const comprehension = comprehensionOf(node);
+    if (comprehension === undefined) continue;
+    const [, , parameters] = node.args as [string, unknown, unknown];
+    const body = [...nodesOf(parameters)];
+    for (const inner of body) repeated.add(inner);
+    comprehension.iterable = charged(comprehension.iterable, 1 + Math.floor(body.length / 16));
   }
+  for (const node of nodes) {
+    if (node.op === "+" || (repeated.has(node) && comprehensionOf(node) === undefined)) chargeOperands(node, charged);
+  }
+}
+
+/** What a macro such as `exists` became; undefined for any other node. */
+function comprehensionOf({ meta }: MutableNode): { iterable: unknown } | undefined {
+  const args = meta?.alternate?.args;
+  return args !== undefined && "iterable" in args ? args : undefined;
 }
 
 function chargeOperands({ op, args }: MutableNode, charged: (value: unknown) => unknown): void {
