@@ -1,0 +1,72 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fromBinary } from "@bufbuild/protobuf";
+import { type Client, createClient } from "@connectrpc/connect";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { issueFirstTokens } from "../../cli/stack/first-tokens.ts";
+import { type Stack, startStack } from "../../cli/stack/stack.ts";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { createLogger } from "../../lib/log/log.ts";
+import { createServiceTransport } from "../../lib/serve/client.ts";
+
+const RULES = `version: 1
+rules:
+  - id: brief
+    effect: allow
+    tools: [exec]
+    max_run: 200ms
+    when: '"agent" in principal.roles'
+    message: Briefly.
+`;
+
+let folder: string;
+let stack: Stack;
+let agent: Client<typeof RegistryService>;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "reeve-max-run-"));
+  const work = join(folder, "work");
+  await mkdir(work);
+  const policyFile = join(folder, "policy.yaml");
+  await writeFile(policyFile, RULES);
+  stack = await startStack({
+    dataDir: join(folder, "state"),
+    ports: { registry: 0, policy: 0, device: 0 },
+    deviceName: "this",
+    mode: Mode.ALL,
+    readRoots: [],
+    writeRoots: [work],
+    policyFile,
+    env: { PATH: "/usr/bin:/bin", HOME: folder },
+    logger: createLogger({ service: "reeve", level: "silent" }),
+  });
+  const tokens = issueFirstTokens(stack.tokens);
+  if (tokens === undefined) throw new Error("the folder is not new");
+  agent = createClient(
+    RegistryService,
+    createServiceTransport({ baseUrl: stack.registryUrl, token: tokens.agent, protocol: "grpc" }),
+  );
+});
+afterAll(async () => {
+  await stack.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test("a program that no person approved is stopped at the rule's max_run, and its end and receipt say so", async () => {
+  const { call } = await agent.callTool({
+    tool: "exec",
+    params: { argv: ["sleep", "3600"], timeoutMs: 3_600_000 },
+  });
+  expect(call).toMatchObject({
+    state: CallState.TIMED_OUT,
+    error: { reason: ErrorReason.TIMED_OUT, metadata: { timeout_ms: "200", max_run_ms: "200" } },
+    errorMessage: expect.stringMatching(
+      /without a person's approval policy lets it run for 200 ms \(max_run\)/,
+    ) as string,
+  });
+  expect(fromBinary(ReceiptSchema, call?.receipt?.statement ?? new Uint8Array()).timeoutMs).toBe(200);
+});
