@@ -68,6 +68,8 @@ async function toolForMany({ registry }: Session, wanted: readonly string[], nam
     return { items: page.devices, nextPageToken: page.nextPageToken };
   });
   const device = devices.find(({ tools }) => tools.includes(name)) ?? devices[0];
-  if (device === undefined) throw new UsageError("no device is known yet");
+  if (device === undefined) {
+    throw new UsageError("no device is known yet", ["`reeve device join-token NAME` lets one join"]);
+  }
   return findTool(registry, device.id, name);
 }

@@ -2,6 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { codeToHttpStatus, codeToString } from "@connectrpc/connect/protocol-connect";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault, faultDetail, reasonName } from "../fault/fault.ts";
+import { outageFault } from "../store/outage.ts";
 
 /** An error as plain JSON. */
 export interface FaultJson {
@@ -27,13 +28,18 @@ export function faultToJson(error: ConnectError): { status: number; body: FaultJ
   return { status: codeToHttpStatus(error.code), body };
 }
 
-/** What a caller of a plain HTTP path is told: a fault as it is, anything else as INTERNAL with the request id. */
+/**
+ * What a caller of a plain HTTP path is told: a fault as it is, a database that is away as what `outageFault` says, and
+ * anything else as INTERNAL with the request id.
+ */
 export function plainFault(error: unknown, requestId: string, unexpected: (cause: unknown) => void): ConnectError {
   if (error instanceof ConnectError) {
     if (faultDetail(error) !== undefined || error.code === Code.DeadlineExceeded || error.code === Code.Canceled)
       return error;
   }
   unexpected(error);
+  const outage = outageFault(error);
+  if (outage !== undefined) return outage;
   return fault(
     ErrorReason.INTERNAL,
     { request_id: requestId },

@@ -17,6 +17,8 @@ export interface Metrics {
   begin(method: DescMethod): void;
   /** `code` undefined: ok. */
   end(method: DescMethod, code: Code | undefined, ms: number): void;
+  /** A request that is no RPC was answered. */
+  answered(status: number): void;
 }
 
 /** Seconds: a governed call is a few milliseconds, a tool may take an hour. */
@@ -32,7 +34,7 @@ interface Tally {
 
 /**
  * Counts reeve_rpc_total{service,method,code}, reeve_rpc_duration_seconds{service,method} and
- * reeve_rpc_in_flight{service,method}, with the process metrics of prom-client unless `process` is false. Counts are kept
+ * reeve_rpc_in_flight{service,method}, and reeve_http_requests_total{status} of plain paths, with the process metrics of prom-client unless `process` is false. Counts are kept
  * as numbers and become labels only when they are asked for.
  */
 export function createMetrics(options: { process?: boolean } = {}): Metrics {
@@ -43,6 +45,12 @@ export function createMetrics(options: { process?: boolean } = {}): Metrics {
   }
   const tallies = new Map<DescMethod, Tally>();
   const duration = exportTallies(registry, tallies);
+  const plain = new Counter({
+    name: "reeve_http_requests_total",
+    help: "Requests of plain HTTP that were answered, health and metrics apart, by status",
+    labelNames: ["status"],
+    registers: [registry],
+  });
   const tallyOf = (method: DescMethod): Tally => {
     let tally = tallies.get(method);
     if (tally === undefined) {
@@ -61,6 +69,9 @@ export function createMetrics(options: { process?: boolean } = {}): Metrics {
       tally.inFlight--;
       tally.ended[code ?? 0] = (tally.ended[code ?? 0] ?? 0) + 1;
       tally.duration.observe(ms / 1000);
+    },
+    answered(status) {
+      plain.inc({ status });
     },
   };
 }

@@ -1,4 +1,6 @@
 import type { ServerResponse } from "node:http";
+import { Code } from "@connectrpc/connect";
+import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import { HealthCheckResponse_ServingStatus as Status } from "../../gen/ts/grpc/health/v1/health_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { requireSoundPeer } from "../auth/peer.ts";
@@ -29,6 +31,8 @@ export interface PlainOptions {
   metrics: Metrics | undefined;
   logger: Logger;
   newRequestId: () => string;
+  /** Told of the status of each answer, health and metrics apart; 499 where the caller went away before it. */
+  onAnswered?: (status: number) => void;
   /** Bounds the lines about callers that nobody knows. */
   strangers: StrangerLog;
   /** Aborted when the server is done waiting for a drain. */
@@ -89,6 +93,9 @@ async function sendMetrics(response: NodeResponse, registry: Metrics["registry"]
   }
 }
 
+/** What stands for a status where none was sent, because the caller went away. */
+const GONE = codeToHttpStatus(Code.Canceled);
+
 async function serve(request: NodeRequest, response: NodeResponse, path: string, options: ServeOptions): Promise<void> {
   const started = performance.now();
   const requestId = chooseRequestId(singleHeader(request, REQUEST_ID_HEADER), options.newRequestId);
@@ -107,6 +114,8 @@ async function serve(request: NodeRequest, response: NodeResponse, path: string,
   };
   // At once: a caller may be gone before its request is read.
   onClose(response, () => {
+    const status = response.headersSent ? response.statusCode : GONE;
+    options.onAnswered?.(status);
     if (!logger.isLevelEnabled("info") || (actor === undefined && !strangers.admit())) return;
     const ms = Math.round((performance.now() - started) * 100) / 100;
     logger.info(
@@ -115,7 +124,7 @@ async function serve(request: NodeRequest, response: NodeResponse, path: string,
         method: request.method?.slice(0, 20),
         path: shownPath,
         actor,
-        status: response.statusCode,
+        status,
         ms,
       },
       "http",

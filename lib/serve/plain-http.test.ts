@@ -7,6 +7,7 @@ import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { requireRole } from "../auth/principal.ts";
 import { fault } from "../fault/fault.ts";
+import { DatabaseUnreachable } from "../store/postgres-errors.ts";
 import { createMetrics } from "./metrics.ts";
 import type { Fallback } from "./plain-http.ts";
 import { type EchoServer, startEcho } from "./server.fixture.ts";
@@ -29,6 +30,8 @@ const fallback: Fallback = async (request, response) => {
       );
     case "/crash":
       throw new Error("password is hunter2");
+    case "/away":
+      throw new DatabaseUnreachable("connect ECONNREFUSED 10.0.0.7:5432");
     case "/half":
       response.raw.write("half");
       throw new Error("after the headers");
@@ -125,6 +128,12 @@ describe.each([
     expect(JSON.stringify(answer.body)).not.toContain("hunter2");
     const line = await echo.logged((entry) => entry.request_id === answer.requestId && entry.level === "error");
     expect(line).toMatchObject({ err: { message: "password is hunter2" } });
+  });
+
+  test("and as 503 where the database is away, without its address", async () => {
+    const answer = await call("GET", "/away", agent);
+    expect(answer).toMatchObject({ status: 503, body: { code: "unavailable", reason: "not_ready" } });
+    expect(JSON.stringify(answer.body)).not.toContain("10.0.0.7");
   });
 
   test("a path that is nobody's is 404", async () => {

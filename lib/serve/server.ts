@@ -173,6 +173,7 @@ function createHandler(options: ServerOptions, parts: Parts): NodeHandler {
       logger,
       newRequestId,
       strangers,
+      onAnswered: (status) => metrics.answered(status),
       shutdownSignal,
     }),
     local: options.socketPath !== undefined,

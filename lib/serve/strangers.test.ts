@@ -154,9 +154,11 @@ test("strangers get so many lines, and the others are told of in one", async () 
   expect(log.admit()).toBe(true);
 });
 
-test("a thousand requests of a stranger write no more than a window's lines, each of them short", async () => {
+test("a thousand requests of a stranger write no more than a window's lines, and are all counted", async () => {
   const requests = Array.from({ length: 1000 }, () => odd(`/${"a".repeat(5000)}`));
   await askOddly(echo.url, requests, {}, (_, { status }) => expect(status).toBe(404));
   expect(echo.lines.length).toBeLessThanOrEqual(25);
+  const metrics = await (await fetch(`${echo.url}/metrics`)).text();
+  expect(Number(/^reeve_http_requests_total\{status="404"\} (\d+)$/m.exec(metrics)?.[1])).toBeGreaterThanOrEqual(1000);
   for (const line of echo.lines) expect(JSON.stringify(line).length).toBeLessThan(600);
 });
