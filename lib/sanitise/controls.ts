@@ -25,21 +25,35 @@ const OPEN = new RegExp(String.raw`(?:${ESC}[[\]PX^_]?|[\x90\x98\x9b\x9d-\x9f])[
 const CONTROLS = new RegExp(`[${C0}${C1}]`, "g");
 
 /** Characters without a shape: bidi controls, zero width, tags, fillers. The two that choose an emoji's look stay. */
-const INVISIBLE = /[\p{Default_Ignorable_Code_Point}--[\ufe0e\ufe0f]]/gv;
+const INVISIBLE = /[[\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]--[\ufe0e\ufe0f]]/gv;
+
+/** Line ends of Unicode, which some programs break lines at. */
+const LINE_ENDS = /[\u2028\u2029]/g;
+
+/** More marks on one character than any script has: they run over the lines around it. */
+const MARKS = /(\p{M}{5})\p{M}+/gu;
 
 /**
  * Takes out what a terminal would act on and what a reader cannot see: escape sequences (ECMA-48), control characters
- * but newline and tab, bidi controls, zero-width and tag characters. CR LF and a lone CR become a newline. Half a
- * surrogate pair becomes U+FFFD. Linear in the length of the text.
+ * but newline and tab, bidi controls, zero-width, tag and annotation characters, and marks beyond the fifth on one
+ * character. CR LF, a lone CR, U+2028 and U+2029 become a newline. Half a surrogate pair becomes U+FFFD. Linear in the length of the text.
  */
 export function stripControls(text: string): string {
   if (!UNUSUAL.test(text)) return text;
-  return text
-    .toWellFormed()
-    .replace(SEQUENCES, "")
-    .replace(/\r\n?/g, "\n")
-    .replace(CONTROLS, "")
-    .replace(INVISIBLE, "");
+  return capMarks(
+    text
+      .toWellFormed()
+      .replace(SEQUENCES, "")
+      .replace(/\r\n?/g, "\n")
+      .replace(LINE_ENDS, "\n")
+      .replace(CONTROLS, "")
+      .replace(INVISIBLE, ""),
+  );
+}
+
+/** Takes out the marks beyond the fifth on one character: for text that was put together of stripped parts. */
+export function capMarks(text: string): string {
+  return UNUSUAL.test(text) ? text.replace(MARKS, "$1") : text;
 }
 
 /** How long an escape sequence may be that is still waited for, in characters. */

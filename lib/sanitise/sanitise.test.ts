@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { cleanJson, cleanOutput, createStreamCleaner, stripControls } from "./sanitise.ts";
+import { cleanJson, cleanOutput, createStreamCleaner, maskCutSecrets, stripControls } from "./sanitise.ts";
 
 const hex = (count: number): string => "0123456789abcdef".repeat(20).slice(0, count);
 const alnum = (count: number): string => "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zZ".repeat(20).slice(0, count);
@@ -53,6 +53,49 @@ describe("secrets", () => {
     expect(cleanOutput(text).text).toBe(clean);
   });
 
+  it.each([
+    ['{"auths":{"x":{"auth": "dXNlcjpodW50ZXIy"}}}', '{"auths":{"x":{"auth": "[redacted: registry_auth]"}}}'],
+    [`sid SK${hex(32)} x`, "sid [redacted: twilio_key] x"],
+    [`eyJ${alnum(30)}.${alnum(60)}.${alnum(43)} x`, "[redacted: jwt] x"],
+    ["mysql -u root -phunter2 db", "mysql -u root -p[redacted: password] db"],
+    ["sshpass -phunter2 ssh x", "sshpass -p[redacted: password] ssh x"],
+    ["password: hunter", "password: [redacted: password]"],
+    ["  DB_PASSWORD=correcthorse\nA=b", "  DB_PASSWORD=[redacted: password]\nA=b"],
+    ['x = {"password": "hunter", "a": 1}', 'x = {"password": "[redacted: password]", "a": 1}'],
+    ["run --password=hunter2 now", "run --password=[redacted: secret] now"],
+    ["client_secret= abcdefgh1", "client_secret= [redacted: secret]"],
+    ["token: 0123456789abcdef", "token: [redacted: secret]"],
+    ["SECRET_KEY='abc-def-123'", "SECRET_KEY='[redacted: secret]'"],
+    [`AGE-SECRET-KEY-1${"Q".repeat(58)}`, "[redacted: age_key]"],
+    [`root:$6$salt$${alnum(86)}:19000:`, "root:[redacted: password_hash]:19000:"],
+    [`me:$y$j9T$abcdefgh$${alnum(43)}:1`, "me:[redacted: password_hash]:1"],
+    [`https://x/?q%3Dghp_${alnum(36)}`, "https://x/?q%3D[redacted: github_token]"],
+    [`xyzghp_${alnum(36)}`, "xyz[redacted: github_token]"],
+    [`a%3Dsk-${alnum(48)}`, "a%3D[redacted: api_key]"],
+  ])("takes only the secret out of %s too", (text, clean) => {
+    expect(cleanOutput(text).text).toBe(clean);
+  });
+
+  it("looks at what base64 stands for, and keeps its length", () => {
+    const secret = `ghp_${alnum(36)}`;
+    const bytes = Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(`a ${secret} b`)]);
+    const { value, redactions, changed } = cleanJson({ data: bytes.toString("base64") });
+    expect([redactions, changed]).toEqual([1, true]);
+    const masked = Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(`a ${"*".repeat(secret.length)} b`)]);
+    expect(Buffer.from(value.data, "base64")).toEqual(masked);
+    const harmless = { data: Buffer.from(alnum(60)).toString("base64"), sha: hex(64) };
+    expect(cleanJson(harmless).value).toBe(harmless);
+  });
+
+  it("masks the part of a secret that a slice cuts, and no more", () => {
+    const secret = `ghp_${alnum(36)}`;
+    const file = Buffer.from(`one ${secret} two ${secret}`);
+    expect(maskCutSecrets(file, 8, 50).toString()).toBe(`${"*".repeat(36)} two *`);
+    expect(maskCutSecrets(file, 0, 9).toString()).toBe("one *****");
+    expect(maskCutSecrets(file, 10, 19).toString()).toBe("*********");
+    expect(maskCutSecrets(file, 0, 46).toString()).toBe(`one ${secret} t`);
+  });
+
   it.each(["RSA PRIVATE KEY", "PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK"])(
     "takes out a whole %s",
     (name) => {
@@ -83,6 +126,19 @@ describe("secrets", () => {
     "mailto:someone@example.com git@github.com:owner/repo.git",
     `sha256:${hex(64)} rv_short total 12`,
     "eyJ is how a JWT starts",
+    "password: string;",
+    "const password = input.value;",
+    "password: config.password, token: getToken(1)",
+    'if (password === "") return token == null;',
+    "PWD=/srv/app1",
+    "OLDPWD=/home/me2",
+    "cp -pr a b; mkdir -p x; mysql --version",
+    "max_tokens: 4096, token_count=123456789",
+    "Password: ",
+    "token: required",
+    "export TOKEN=$(cat file1)",
+    "const [key, value] = entry; key: 12345678",
+    "the price is $5 and $6 more",
   ])("leaves %s alone", (text) => {
     expect(cleanOutput(text)).toEqual({ text, redactions: 0, changed: false });
   });
@@ -109,6 +165,10 @@ describe("control characters", () => {
     ["zero width", "a\u200bb\u2060c\ufeffd\u00ade", "abcde"],
     ["tags", "a\u{e0041}\u{e0042}b", "ab"],
     ["variation selectors that carry data", "a\u{e0101}b", "ab"],
+    ["line and paragraph separators", "a\u2028b\u2029c", "a\nb\nc"],
+    ["annotations", "a\ufff9b\ufffac\ufffbd", "abcd"],
+    ["a flood of marks", `a${"\u0301".repeat(50)}b`, `a${"\u0301".repeat(5)}b`],
+    ["marks of a script", "בְּרֵאשִׁ֖ית กี่ हिन्दी e\u0301\u0323", "בְּרֵאשִׁ֖ית กี่ हिन्दी e\u0301\u0323"],
     ["half a pair", "a\ud800b", "a\ufffdb"],
     ["letters of any script", "żółć 日本語 العربية ❤\ufe0f 😀", "żółć 日本語 العربية ❤\ufe0f 😀"],
   ])("%s", (_, text, clean) => {
@@ -150,6 +210,8 @@ describe("stream", () => {
     ...SECRETS.map(([, secret]) => `before ${secret} after\nnext line ${secret}`),
     `a\n-----BEGIN PRIVATE KEY-----\n${alnum(64)}\n${alnum(64)}\n-----END PRIVATE KEY-----\nb`,
     "\x1b[1;31mred\x1b[0m\r\n\x1b]0;title\x1b\\héllo 😀\r\n\x1b]8;;http://x\x07z",
+    `a${"\u0301".repeat(50)}b\u2028c\ufff9d`,
+    "DB_PASSWORD=correcthorse\n  password: hunter2\nmysql -phunter2 x\n",
     `${"word ".repeat(400)}ghp_${alnum(36)} ${"x".repeat(3000)}`,
   ];
 
@@ -210,6 +272,26 @@ describe("pathological input", () => {
     "gh",
     "-",
     "A: \n",
+    "password=",
+    "password: ",
+    'password:"',
+    "token=a",
+    "secret=1",
+    "api_key:",
+    "mysql ",
+    "mysql -",
+    "a.",
+    "$6$",
+    "$6$a",
+    '"auth":',
+    "eyJa.",
+    "eyJaaaaaaaaaaaa.",
+    "%3DeyJ",
+    "AGE-SECRET-KEY-1",
+    "SK0000",
+    "a\u0301",
+    "\u0301",
+    "AAAA",
     "a",
     " ",
   ])("is done with %j, repeated to 200,000 characters", (part) => {

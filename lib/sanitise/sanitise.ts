@@ -1,7 +1,9 @@
 import type { JsonValue } from "@bufbuild/protobuf";
+import { maskBase64 } from "./bytes.ts";
 import { stripControls } from "./controls.ts";
 import { findSecrets, redactSpans } from "./secrets.ts";
 
+export { maskCutSecrets } from "./bytes.ts";
 export { stripControls } from "./controls.ts";
 export { createStreamCleaner, type StreamCleaner } from "./stream.ts";
 
@@ -30,6 +32,7 @@ const DEEPEST = 200;
 /**
  * Makes a tool's output fit to be shown and to be given to a model: first control characters out (see stripControls),
  * so that what they split comes together, then secrets out (see findSecrets). Each secret becomes "[redacted: kind]".
+ * It guards against accidents. Whoever wants a secret to pass writes it in another way: encoded, reversed, in parts.
  */
 export function cleanOutput(text: string): CleanText {
   const stripped = stripControls(text);
@@ -43,7 +46,10 @@ export function redactSecrets(text: string): { text: string; redactions: number 
   return spans.length === 0 ? { text, redactions: 0 } : { text: redactSpans(text, spans), redactions: spans.length };
 }
 
-/** Cleans every string of a JSON value, and the keys of its objects. Numbers, booleans and null stay. */
+/**
+ * Cleans every string of a JSON value, and the keys of its objects. Of a string that is base64 as a whole, as bytes are
+ * in JSON, the decoded bytes are looked at too. Numbers, booleans and null stay.
+ */
 export function cleanJson<T extends JsonValue>(value: T): CleanJson<T> {
   const count = { redactions: 0 };
   const clean = cleanValue(value, count, 0) as T;
@@ -62,8 +68,9 @@ function cleanValue(value: JsonValue, count: Count, depth: number): JsonValue {
 }
 
 function cleanString(text: string, count: Count): string {
-  const clean = cleanOutput(text);
-  count.redactions += clean.redactions;
+  const bytes = maskBase64(text);
+  const clean = cleanOutput(bytes.text);
+  count.redactions += clean.redactions + bytes.redactions;
   return clean.text;
 }
 

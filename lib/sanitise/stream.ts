@@ -1,4 +1,4 @@
-import { cleanCut, stripControls } from "./controls.ts";
+import { capMarks, cleanCut, stripControls } from "./controls.ts";
 import { findSecrets, redactSpans, type SecretSpan } from "./secrets.ts";
 
 /** Cleans output that comes in chunks. */
@@ -41,13 +41,13 @@ export function createStreamCleaner(): StreamCleaner {
     push(chunk) {
       raw += decoder.decode(chunk, { stream: true });
       const whole = cleanCut(raw);
-      pending += stripControls(raw.slice(0, whole));
+      pending = capMarks(pending + stripControls(raw.slice(0, whole)));
       raw = raw.slice(whole);
       const spans = findSecrets(pending);
       return release(cutBefore(spans, pending), spans);
     },
     end() {
-      pending += stripControls(raw + decoder.decode());
+      pending = capMarks(pending + stripControls(raw + decoder.decode()));
       raw = "";
       return release(pending.length, findSecrets(pending));
     },

@@ -86,6 +86,19 @@ describe("read", () => {
     expect((await faultOf(read({ path: at("none") }))).reason).toBe(ErrorReason.TARGET_NOT_FOUND);
   });
 
+  it("masks the part of a secret that it cuts, wherever it begins to read", async () => {
+    const secret = `ghp_${"aB3dE5gH7jK9".repeat(3)}`;
+    const text = `before ${secret} after\n`;
+    writeFileSync(at("f"), text);
+    expect((await read({ path: at("f") })).text).toBe(text);
+    expect((await read({ path: at("f"), offset: 11n })).text).toBe(`${"*".repeat(secret.length - 4)} after\n`);
+    let parts = "";
+    for (let offset = 0n; offset < text.length; offset += 9n) {
+      parts += (await read({ path: at("f"), offset, maxBytes: 9 })).text;
+    }
+    expect(parts).toBe(`before ${"*".repeat(secret.length)} after\n`);
+  });
+
   it("refuses a file that has another name, which may lie outside", async () => {
     using other = createTestContext();
     writeFileSync(join(other.folder, "f"), "outside");

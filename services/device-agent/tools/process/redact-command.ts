@@ -1,4 +1,4 @@
-import { cleanOutput } from "../../../../lib/sanitise/sanitise.ts";
+import { cleanOutput, stripControls } from "../../../../lib/sanitise/sanitise.ts";
 
 /** Names of options and variables whose value is a secret. */
 const NAMES =
@@ -36,7 +36,9 @@ const LOOKED_AT = 16_384;
  * control characters out; one line; at most 4096 bytes.
  */
 export function redactCommand(command: string): string {
-  const known = cleanOutput(command.slice(0, LOOKED_AT)).text.replace(/\s+/g, " ");
-  const named = [ASSIGNED, OPTION, ...CLIENTS].reduce((text, pattern) => text.replace(pattern, `$1${REDACTED}`), known);
-  return new TextDecoder().decode(Buffer.from(named).subarray(0, LONGEST)).replace(/\ufffd$/, "");
+  const line = stripControls(command.slice(0, LOOKED_AT)).replace(/\s+/g, " ");
+  // By name first: what lib/sanitise puts in a secret's place would look like a value here.
+  const named = [ASSIGNED, OPTION, ...CLIENTS].reduce((text, pattern) => text.replace(pattern, `$1${REDACTED}`), line);
+  const { text } = cleanOutput(named);
+  return new TextDecoder().decode(Buffer.from(text).subarray(0, LONGEST)).replace(/\ufffd$/, "");
 }

@@ -54,7 +54,8 @@ export const ReadRequestSchema: GenMessage<ReadRequest> = /*@__PURE__*/
   messageDesc(file_reeve_tools_v1_file_system, 0);
 
 /**
- * What was read.
+ * What was read. What looks like a secret is taken out of text and masked by "*" in data, byte for byte, and so is the
+ * part of one that the start or the end of the read cuts.
  *
  * @generated from message reeve.tools.v1.ReadResponse
  */
