@@ -45,7 +45,7 @@ export function registerDevice(program: Command, world: World): void {
   const token = device.command("join-token").argument("<name>", "the name of the device to be");
   withJson(withConnection(token))
     .description(
-      "Make a token with which one machine becomes a device: reeve device-agent --join TOKEN. It is shown once, works\n" +
+      "Make a token with which one machine becomes a device: reeve device-agent --join -. It is shown once, works\n" +
         "once, and is good for 15 minutes.",
     )
     .option("--label <key=value>", "a label of the device to be; can be repeated", gather, [])
@@ -109,7 +109,7 @@ async function createToken(session: Session, name: string, flags: TokenFlags, wo
   world.stdout.write(`${token}\n`);
   const next = flags.autoConfirm ? "" : `; then compare fingerprints: reeve device confirm ${name}`;
   world.stderr.write(
-    `reeve: on the machine: reeve device-agent --join TOKEN, until ${timeText(enrolment?.expireTime)}${next}\n` +
+    `reeve: on the machine: reeve device-agent --join -, which asks for it, until ${timeText(enrolment?.expireTime)}${next}\n` +
       "reeve: the token is not shown again\n",
   );
 }

@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
 import { closeInheritedDescriptors } from "../../lib/run/inherited-descriptors.ts";
 import { runGuarded } from "../../lib/run/run-guarded.ts";
+import { readJoinToken } from "../device/join-token.ts";
 import { type AgentFlags, agentEnvironment, pendingText } from "../device/run-agent.ts";
 import { explainStart } from "../errors/port-in-use.ts";
 import { UsageError } from "../errors/usage-error.ts";
@@ -27,7 +28,11 @@ export function registerServices(program: Command, world: World): void {
       "Run the device agent in a process of its own. A machine becomes a device with --join, once; from then on\n" +
         "`reeve device-agent` starts with what it was told then. Otherwise as the environment says.",
     )
-    .option("--join <token>", "become a device, with a token of `reeve device join-token`; or REEVE_JOIN_TOKEN_FILE")
+    .option(
+      "--join <file>",
+      "become a device, with the token of `reeve device join-token` that is in this file. - asks for it, or reads it from\n" +
+        "standard input. Or REEVE_JOIN_TOKEN_FILE. Never the token itself: every user can read command lines",
+    )
     .addOption(new Option("--mode <mode>", "which tools this machine offers").choices(["user", "sudo", "all"]))
     .option(
       "--read <folder>",
@@ -41,6 +46,7 @@ export function registerServices(program: Command, world: World): void {
 
 async function runAgent(flags: AgentFlags, world: World): Promise<void> {
   closeInheritedDescriptors(world.env);
+  const token = flags.join === undefined ? undefined : await readJoinToken(flags.join, world);
   const { runDeviceAgent, runUntilEnd } = await import("../../services/device-agent/main.ts");
   const start = (): ReturnType<typeof runDeviceAgent> => {
     const leaving = new AbortController();
@@ -48,7 +54,7 @@ async function runAgent(flags: AgentFlags, world: World): Promise<void> {
       leaving.abort(new UsageError("joining was given up; the token can be used again")),
     );
     return runDeviceAgent(agentEnvironment(flags, world.env), {
-      ...(flags.join === undefined ? {} : { token: flags.join }),
+      ...(token === undefined ? {} : { token }),
       onPending: (enrolment) => world.stderr.write(pendingText(enrolment)),
       onRetry: (error) => world.stderr.write(`reeve: ${visibleLine(error.rawMessage)}; trying again\n`),
       signal: leaving.signal,

@@ -37,6 +37,9 @@ afterAll(async () => {
 /** What the page says in words, as variables: what a person carries from one machine to the other. */
 const carried: Record<string, string> = {};
 
+/** What the operator has set. */
+const operator: Record<string, string> = {};
+
 test("the page's commands, run block by block in two homes, make a machine a device", async () => {
   const [port = 0] = await freePorts(1);
   carried.WORK = join(homes.machine, "work");
@@ -48,6 +51,7 @@ test("the page's commands, run block by block in two homes, make a machine a dev
       const started = start(who, here);
       running.push(started);
       await eventually(() => expect(started.text()).toMatch(READY[who]));
+      if (who === "control plane") operator.REEVE_TOKEN ??= /^ *operator +(rv_\S+)/m.exec(started.text())?.[1] ?? "";
       carried.FINGERPRINT ??= /(?:[0-9A-F]{2}:){31}[0-9A-F]{2}/.exec(started.text())?.[0] ?? "";
       if (carried.FINGERPRINT === "") delete carried.FINGERPRINT;
       continue;
@@ -75,15 +79,19 @@ interface Running {
   stop(): Promise<void>;
 }
 
-function shell(who: keyof typeof homes, commands: string, detached: boolean): ChildProcess {
+/** @param typed what is typed in. Default nothing. */
+function shell(who: keyof typeof homes, commands: string, detached: boolean, typed = ""): ChildProcess {
   const reeve = `reeve() { ${JSON.stringify(process.execPath)} ${JSON.stringify(join(repositoryRoot, "cli", "main.ts"))} "$@"; }`;
   const script = `${reeve}\nset -e\n${commands}`;
-  const env = { ...nodeEnv(), ...carried, HOME: homes[who] };
-  return spawn("bash", ["-c", script], { env, cwd: homes[who], stdio: ["ignore", "pipe", "pipe"], detached });
+  const env = { ...nodeEnv(), ...carried, ...(who === "machine" ? {} : operator), HOME: homes[who] };
+  const child = spawn("bash", ["-c", script], { env, cwd: homes[who], stdio: "pipe", detached });
+  child.stdin.on("error", () => undefined); // it may not read
+  child.stdin.end(typed);
+  return child;
 }
 
 function start(who: keyof typeof homes, commands: string): Running {
-  const child = shell(who, commands, true);
+  const child = shell(who, commands, true, `${carried.TOKEN ?? ""}\n`);
   let text = "";
   for (const stream of [child.stdout, child.stderr]) stream?.on("data", (data: Buffer) => (text += data.toString()));
   const gone = once(child, "exit");

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,6 +10,7 @@ import { type ServiceProcess, startServiceProcess } from "../helpers/service-pro
 
 /** `reeve device-agent` in a process of its own. */
 export interface AgentProcess {
+  readonly pid: number;
   /** Everything it has written to standard error. */
   text(): string;
   /** Resolves when the text is there. Rejects when the process ends before. */
@@ -22,22 +23,26 @@ export interface AgentProcess {
   stop(): Promise<void>;
 }
 
-/** Starts the agent of a machine with that home folder. */
+/** Starts the agent of a machine with that home folder. With a token it joins: the token is typed in. */
 export function startAgent(
   home: string,
   words: readonly string[] = [],
-  env: Record<string, string> = {},
+  { env = {}, token }: { env?: Record<string, string>; token?: string } = {},
 ): AgentProcess {
-  const child: ChildProcess = spawn(process.execPath, [CLI, "device-agent", ...words], {
+  const joining = token === undefined ? [] : ["--join", "-"];
+  const child = spawn(process.execPath, [CLI, "device-agent", ...joining, ...words], {
     env: { ...nodeEnv(), HOME: home, ...env },
-    stdio: ["ignore", "ignore", "pipe"],
+    stdio: ["pipe", "ignore", "pipe"],
   });
+  child.stdin.on("error", () => undefined); // it may have ended
+  child.stdin.end(token === undefined ? "" : `${token}\n`);
   let text = "";
   const ended = once(child, "exit").then(([code]) => code as number | null);
   child.stderr?.on("data", (chunk: Buffer) => {
     text += chunk.toString();
   });
   return {
+    pid: child.pid ?? 0,
     text: () => text,
     ended,
     async shown(wanted) {

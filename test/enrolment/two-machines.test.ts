@@ -20,8 +20,8 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-const machine = (...words: string[]) => {
-  const agent = startAgent(home, words);
+const machine = (options: { token?: string; words?: string[] } = {}) => {
+  const agent = startAgent(home, options.words, options);
   agents.push(agent);
   return agent;
 };
@@ -55,9 +55,13 @@ const standing = async () => {
 
 test("from nothing: a token, a fingerprint that is compared, and a governed call on another machine", async () => {
   const token = await invite();
-  const agent = machine("--join", token, "--read", home);
+  const agent = machine({ token, words: ["--read", home] });
   const fingerprint = await agent.shown(/([0-9A-F]{2}:){31}[0-9A-F]{2}/);
   expect(agent.text()).toContain("reeve device confirm enr-");
+  // What every user of the machine can read.
+  for (const file of ["cmdline", "environ"]) {
+    expect(readFileSync(`/proc/${agent.pid}/${file}`, "utf8")).not.toContain(token);
+  }
   expect((await plane.reeve("device", "list", "--state", "pending")).stdout).toContain("web1");
   const confirmed = await plane.reeve("device", "confirm", "web1", "--fingerprint", fingerprint);
   expect(confirmed).toMatchObject({ code: 0 });
@@ -148,7 +152,7 @@ test("a copy of its folder locks it, and it enrols again", async () => {
   await original.stop();
 
   const token = await invite("--replace", "--auto-confirm");
-  await machine("--join", token).shown('"msg":"attached"');
+  await machine({ token }).shown('"msg":"attached"');
   await online();
   const late = startAgent(copy);
   await late.shown("revoked");

@@ -131,7 +131,8 @@ function lookIn(walker: Walker, folder: HeldFolder, name: string, path: string, 
 
 function makeFolder(parent: HeldFolder, name: string): void {
   try {
-    mkdirSync(parent.at(name));
+    // Never writable by others, also where the agent runs without a umask.
+    mkdirSync(parent.at(name), 0o755);
   } catch (error: unknown) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { rename, rm, writeFile } from "node:fs/promises";
+import { chmod, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Keys } from "./key-ring.ts";
 
@@ -17,7 +17,9 @@ export async function writeKeyFiles(stateDir: string, { grantKeys, vkeys }: Keys
 async function replaceFile(path: string, text: string): Promise<void> {
   const draft = `${path}.${randomBytes(8).toString("hex")}.tmp`;
   try {
-    await writeFile(draft, text);
+    await writeFile(draft, text, { mode: 0o600 });
+    // As the umask neither widens nor narrows it: public, and no other user's to write.
+    await chmod(draft, 0o644);
     await rename(draft, path);
   } finally {
     await rm(draft, { force: true });

@@ -1,0 +1,54 @@
+import { readPrivateFile } from "../../lib/files/private-file.ts";
+import { UsageError } from "../errors/usage-error.ts";
+import { askHidden, canAsk } from "../print/prompt.ts";
+import type { World } from "../world.ts";
+
+/** How a token of this version begins, which no file is called. */
+const TOKEN = /^rvj\d+\./;
+
+/** More than any token has, in bytes. */
+const MAX_BYTES = 64 * 1024;
+
+const WAYS = [
+  "`reeve device-agent --join -` asks for it, or reads it from standard input",
+  "`reeve device-agent --join FILE` and REEVE_JOIN_TOKEN_FILE read it from a file",
+];
+
+/**
+ * The join token that `--join` names: "-" asks for it without showing it, or reads standard input where that is no
+ * terminal; anything else is a file that only its owner can read. Throws a UsageError for a token itself: every user of the
+ * machine can read the command lines of what runs.
+ */
+export async function readJoinToken(source: string, world: World): Promise<string> {
+  if (TOKEN.test(source)) {
+    throw new UsageError("--join: a token on the command line can be read by every user of this machine", WAYS);
+  }
+  const text = source === "-" ? await typed(world) : fromFile(source);
+  const token = text?.trim() ?? "";
+  if (token === "") throw new UsageError("--join: no token was given", WAYS);
+  return token;
+}
+
+function typed(world: World): Promise<string | undefined> {
+  return canAsk(world) ? askHidden(world, "Join token (it is not shown): ") : readAll(world);
+}
+
+async function readAll({ stdin }: World): Promise<string> {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for await (const piece of stdin) {
+    const bytes = Buffer.from(piece);
+    length += bytes.length;
+    if (length > MAX_BYTES) throw new UsageError("--join: standard input holds more than a token");
+    pieces.push(bytes);
+  }
+  return Buffer.concat(pieces).toString("utf8");
+}
+
+function fromFile(path: string): string {
+  try {
+    return readPrivateFile(path);
+  } catch (cause: unknown) {
+    throw new UsageError(`--join: ${cause instanceof Error ? cause.message : String(cause)}`, WAYS, { cause });
+  }
+}
