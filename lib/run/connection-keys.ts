@@ -9,7 +9,7 @@ export const connectionKeys = {
     min: 1,
     max: defaultLimits.maxConnections,
     default: defaultLimits.connectionsPerAddress,
-    doc: "Connections of one address on which nothing was authenticated; the oldest goes for the next one. Behind a proxy all callers have one address: raise it there, and limit at the proxy.",
+    doc: "Connections of one address on which nothing was authenticated; any one of them goes for the next one. Behind a proxy all callers have one address: raise it there, and limit at the proxy.",
   },
 } as const satisfies ConfigSpec;
 

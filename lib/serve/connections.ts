@@ -2,6 +2,7 @@ import type { Http2Server, Http2Session } from "node:http2";
 import type { Socket } from "node:net";
 import { type ContextValues, createContextKey } from "@connectrpc/connect";
 import type { NodeRequest } from "./adapter.ts";
+import { type Bag, createBag } from "./bag.ts";
 import { addressKey } from "./caller-address.ts";
 import type { Limits } from "./limits.ts";
 
@@ -57,40 +58,41 @@ interface Entry extends CallerConnection {
 }
 
 interface Neighbours extends Neighbourhood {
-  readonly strangers: Set<Entry>;
+  readonly strangers: Bag<Entry>;
   open: number;
 }
 
 /**
  * Counts connections. One is a stranger's until something on it is authenticated. Strangers have three quarters of
- * `maxConnections`, and one address `connectionsPerAddress` of them: where one more comes, the oldest stranger goes, so
- * that whoever comes to authenticate always gets a place, and those who only hold one lose it. Known connections are
- * closed by nobody here; where they alone fill the port, a new connection is refused.
+ * `maxConnections`, and one address `connectionsPerAddress` of them: where one more comes, any one of them goes. Who comes
+ * to authenticate needs a place for milliseconds and most likely keeps it; who only holds places loses them. Not the oldest:
+ * where a fleet dials at once, those are next in the queue for their handshake. Known connections are never closed here;
+ * where they alone fill the port, a new connection is refused.
  */
 export function createConnections(limits: Pick<Limits, "maxConnections" | "connectionsPerAddress">): Connections {
   const { maxConnections, connectionsPerAddress } = limits;
   const maxStrangers = Math.max(1, Math.ceil(maxConnections * (1 - RESERVE)));
-  const strangers = new Set<Entry>();
+  const strangers = createBag<Entry>();
   const neighbourhoods = new Map<string, Neighbours>();
   const byOwner = new WeakMap<object, Entry>();
   let open = 0;
 
   const estrange = (entry: Entry): void => {
-    strangers.delete(entry);
-    entry.neighbours.strangers.delete(entry);
+    strangers.remove(entry);
+    entry.neighbours.strangers.remove(entry);
   };
   /** False where there is none to close. */
-  const closeOldest = (of: ReadonlySet<Entry>): boolean => {
-    const [oldest] = of;
-    if (oldest === undefined) return false;
-    estrange(oldest);
-    oldest.socket.destroy();
+  const closeAny = (of: Bag<Entry>): boolean => {
+    const unlucky = of.any();
+    if (unlucky === undefined) return false;
+    estrange(unlucky);
+    unlucky.socket.destroy();
     return true;
   };
   const neighboursAt = (address: string): Neighbours => {
     let found = neighbourhoods.get(address);
     if (found === undefined) {
-      found = { address, publicCalls: 0, strangers: new Set(), open: 0 };
+      found = { address, publicCalls: 0, strangers: createBag<Entry>(), open: 0 };
       neighbourhoods.set(address, found);
     }
     return found;
@@ -122,9 +124,9 @@ export function createConnections(limits: Pick<Limits, "maxConnections" | "conne
   return {
     add(socket) {
       const neighbours = neighboursAt(addressKey(socket.remoteAddress));
-      if (neighbours.strangers.size >= connectionsPerAddress) closeOldest(neighbours.strangers);
+      if (neighbours.strangers.size >= connectionsPerAddress) closeAny(neighbours.strangers);
       const isFull = strangers.size >= maxStrangers || open >= maxConnections;
-      if (isFull && !closeOldest(strangers)) {
+      if (isFull && !closeAny(strangers)) {
         if (neighbours.open === 0) neighbourhoods.delete(neighbours.address);
         socket.destroy();
         return;

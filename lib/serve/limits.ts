@@ -19,11 +19,11 @@ export interface Limits {
   maxHeaderBytes: number;
   /**
    * Connections at a time. Default 10 000: each device holds one or two. Those on which nothing was authenticated have three
-   * quarters of it, and the oldest of them is closed for each one more.
+   * quarters of it, and any one of them is closed for each one more.
    */
   maxConnections: number;
   /**
-   * Connections of one remote address on which nothing was authenticated; the oldest is closed for each one more. An IPv6
+   * Connections of one remote address on which nothing was authenticated; any one is closed for each one more. An IPv6
    * address counts as its /64 network. Default 2000: so many devices may dial at once from behind one address.
    */
   connectionsPerAddress: number;

@@ -104,7 +104,7 @@ test("survives callers who reset the connection at any point", async () => {
   expect((await fetch(`${echo.url}/healthz`)).status).toBe(200);
 });
 
-test("closes the oldest connection beyond its limit", async () => {
+test("closes a connection for each one beyond its limit", async () => {
   const small = await startEcho({}, { limits: { maxConnections: 1, sniffTimeoutMs: 120_000 } });
   const first = connect(small.server.port, "127.0.0.1");
   await once(first, "connect");

@@ -180,7 +180,7 @@ test("closes a connection that does not shake hands, or does not finish its head
   await gone(slow);
 });
 
-test("closes the oldest connection beyond the limit, but none with a certificate", async () => {
+test("closes a connection for each one beyond the limit, but none with a certificate", async () => {
   const { server } = await start({ limits: { maxConnections: 1, sniffTimeoutMs: 120_000 } });
   const first = await dial(server.port);
   const firstGone = gone(first);
