@@ -93,6 +93,15 @@ export function measuredFiles(bytes: Uint8Array, skip: (name: string) => boolean
   return files;
 }
 
+/**
+ * Measures one more file, as bytes of a FileDescriptorProto, before it is decoded. The same meters for all files of a
+ * server, so that they share one limit.
+ */
+export function measureFile(bytes: Uint8Array, meter: (limit: LimitName) => Meter): void {
+  meter("announced_bytes").add(bytes.length);
+  measure(bytes, FILE, meter);
+}
+
 /** Walks without recursion: how deep it goes is for the bytes to say. */
 function measure(bytes: Uint8Array, shape: Shape, meter: (limit: LimitName) => Meter): void {
   const open: { bytes: Uint8Array; shape: Shape; nesting: number }[] = [{ bytes, shape, nesting: 0 }];
@@ -105,6 +114,11 @@ function measure(bytes: Uint8Array, shape: Shape, meter: (limit: LimitName) => M
       if (part !== undefined) open.push({ bytes: content, shape: part, nesting });
     }
   }
+}
+
+/** The name of a file, as bytes of a FileDescriptorProto, without decoding the rest. */
+export function nameOfFile(bytes: Uint8Array): string {
+  return nameOf(bytes, createMeters()("descriptor_parts"));
 }
 
 /** The last name counts, as for any field that is there more than once. */

@@ -1,9 +1,11 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { create, type Message } from "@bufbuild/protobuf";
+import { create, type Message, toBinary } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { type ConnectRouter, createRouterTransport } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { ServerReflection } from "../../../gen/ts/grpc/reflection/v1/reflection_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { serveReflection } from "../../../lib/serve/reflection.ts";
@@ -117,5 +119,29 @@ describe("reflectFiles", () => {
   test("fails where there is no reflection", async () => {
     const none = createRouterTransport(() => undefined);
     await expect(reflectFiles(none, AbortSignal.timeout(10_000))).rejects.toThrow();
+  });
+
+  test("gives a server up that has more to describe than could be announced", async () => {
+    const answer = (...files: Uint8Array[]) => ({
+      messageResponse: { case: "fileDescriptorResponse" as const, value: { fileDescriptorProto: files } },
+    });
+    const endless = createRouterTransport(({ service }) => {
+      let asked = 0;
+      service(ServerReflection, {
+        async *serverReflectionInfo(requests) {
+          for await (const { messageRequest } of requests) {
+            if (messageRequest.case === "listServices") {
+              const listed = { service: [{ name: "a.A" }] };
+              yield { messageResponse: { case: "listServicesResponse" as const, value: listed } };
+            } else {
+              // Each file imports one more.
+              const file = { name: `f${asked}.proto`, dependency: [`f${++asked}.proto`] };
+              yield answer(toBinary(FileDescriptorProtoSchema, create(FileDescriptorProtoSchema, file)));
+            }
+          }
+        },
+      });
+    });
+    await expect(reflectFiles(endless, AbortSignal.timeout(60_000))).rejects.toThrow("over the limit files of 200");
   });
 });

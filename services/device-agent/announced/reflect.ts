@@ -4,6 +4,8 @@ import { Code, ConnectError, createClient, type Transport } from "@connectrpc/co
 import { ServerReflection } from "../../../gen/ts/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionAlpha } from "../../../gen/ts/grpc/reflection/v1alpha/reflection_pb.ts";
 import { isKnownFile } from "../../../lib/toolschema/known-files.ts";
+import { createMeters, LIMITS, LimitExceeded } from "../../../lib/toolschema/limits.ts";
+import { measureFile, nameOfFile } from "../../../lib/toolschema/measure.ts";
 
 /** The files that define what a server serves. */
 export interface ReflectedFiles {
@@ -13,8 +15,8 @@ export interface ReflectedFiles {
   files: Map<string, FileDescriptorProto>;
 }
 
-/** The most files that a server is asked for. */
-const MAX_FILES = 200;
+/** The most questions that one server is asked: for each service, and for each import of each file. */
+const MAX_QUESTIONS = 2000;
 
 type Query =
   | { case: "listServices"; value: string }
@@ -25,7 +27,8 @@ type Ask = (query: Query) => Promise<{ services: string[]; files: Uint8Array[] }
 
 /**
  * Asks a server for its descriptors by server reflection, v1, or v1alpha where it has no v1
- * (https://github.com/grpc/grpc/blob/master/doc/server-reflection.md). Rejects with a ConnectError where it answers neither.
+ * (https://github.com/grpc/grpc/blob/master/doc/server-reflection.md). Rejects with a ConnectError where it answers neither,
+ * and with LimitExceeded where it has more to describe than could be announced.
  */
 export async function reflectFiles(transport: Transport, signal: AbortSignal): Promise<ReflectedFiles> {
   const first = askV1(transport, signal);
@@ -41,18 +44,22 @@ export async function reflectFiles(transport: Transport, signal: AbortSignal): P
 }
 
 async function filesOf(services: readonly string[], ask: Ask): Promise<Map<string, FileDescriptorProto>> {
+  if (services.length > LIMITS.services) throw new LimitExceeded("services");
   const files = new Map<string, FileDescriptorProto>();
+  const meter = createMeters();
   const wanted: Query[] = services.map((value) => ({ case: "fileContainingSymbol", value }));
   // The list grows while it is walked: each file brings the names of those that it imports.
   for (const query of wanted) {
     if (query.case === "fileByFilename" && files.has(query.value)) continue;
     for (const bytes of (await ask(query)).files) {
+      const name = nameOfFile(bytes);
+      if (isKnownFile(name) || files.has(name)) continue;
+      measureFile(bytes, meter);
       const file = fromBinary(FileDescriptorProtoSchema, bytes);
-      if (isKnownFile(file.name) || files.has(file.name)) continue;
       files.set(file.name, file);
-      if (files.size > MAX_FILES) throw new ConnectError(`more than ${MAX_FILES} files`, Code.ResourceExhausted);
-      const imports = file.dependency.filter((name) => !isKnownFile(name));
-      wanted.push(...imports.map((value): Query => ({ case: "fileByFilename", value })));
+      const imports = new Set(file.dependency.filter((one) => !isKnownFile(one) && !files.has(one)));
+      for (const value of imports) wanted.push({ case: "fileByFilename", value });
+      if (wanted.length > MAX_QUESTIONS) throw new LimitExceeded("files");
     }
   }
   return files;
