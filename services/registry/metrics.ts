@@ -20,7 +20,7 @@ export interface RegistryMetrics {
   /** A call ended. */
   ended(call: Call): void;
   /** Measures these from now on, whenever somebody asks. */
-  measure(what: { linkedHere(): number; openCalls(): number; adopted(): number }): void;
+  measure(what: { linkedHere(): number; openCalls(): number; adopted(): number; policyAway(): boolean }): void;
 }
 
 const NONE: RegistryMetrics = {
@@ -31,7 +31,7 @@ const NONE: RegistryMetrics = {
 };
 
 /**
- * Counts reeve_devices_linked, reeve_calls_open, reeve_calls_total{tool,decision,state}, reeve_calls_adopted_total,
+ * Counts reeve_devices_linked, reeve_calls_open, reeve_policy_away, reeve_calls_total{tool,decision,state}, reeve_calls_adopted_total,
  * reeve_quota_refusals_total{quota} and reeve_bus_messages_refused_total{why}, all of this replica. Without a place to put
  * them nothing is counted.
  *
@@ -59,7 +59,10 @@ export function createRegistryMetrics(
     quotaRefused: (quota) => overQuota.inc({ quota }),
     refused: (why) => refused.inc({ why }),
     ended: countEnds(registers, builtIn),
-    measure({ linkedHere, openCalls, adopted }) {
+    measure({ linkedHere, openCalls, adopted, policyAway }) {
+      gauge("reeve_policy_away", "1 while policy does not answer this replica, and nothing is allowed", () =>
+        policyAway() ? 1 : 0,
+      );
       gauge("reeve_devices_linked", "Devices that are linked to this replica", linkedHere);
       gauge("reeve_calls_open", "Calls that this replica leads and that have not ended", openCalls);
       let told = 0;

@@ -285,6 +285,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     linkedHere: () => fleet.linkedHere,
     openCalls: () => calls.open,
     adopted: () => adopter.adopted,
+    policyAway: () => policy.away,
   });
   begun = true;
   await fleet.settled(config.startWaitMs ?? 3000);
