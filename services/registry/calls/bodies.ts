@@ -1,6 +1,6 @@
-import { create, fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { create, fromJson, type JsonObject, type JsonValue, toBinary, toJson } from "@bufbuild/protobuf";
 import { ErrorDetailSchema } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { Call } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { type Call, CallSchema } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { Sealer } from "../../../lib/identity/sealer.ts";
 
 /** What a caller asked with. */
@@ -56,11 +56,36 @@ export function createBodies(sealer: Sealer): Bodies {
   };
 }
 
-/** The call without what is sealed: of an error the reason stays. */
-export function skeletonOf(call: Call): Call {
-  const { output: _output, arguments: _arguments, error, ...rest } = call;
-  const reason = error && create(ErrorDetailSchema, { reason: error.reason });
-  return { ...rest, purpose: "", errorMessage: "", ...(reason && { error: reason }) };
+/** The fields of a call that are sealed, and the error, of which the reason stays in clear. */
+interface SealedFields {
+  output: Call["output"] | undefined;
+  arguments: Call["arguments"] | undefined;
+  error: Call["error"] | undefined;
+  purpose: string;
+  errorMessage: string;
+}
+
+/**
+ * The encoded call without what is sealed: of an error the reason stays. The fields are emptied while the call is encoded
+ * rather than left out of a copy, which would cost as much again as encoding it.
+ */
+export function skeletonOf(call: Call): Uint8Array {
+  const fields: SealedFields = call as SealedFields;
+  const { output, arguments: shown, error, purpose, errorMessage } = fields;
+  fields.output = undefined;
+  fields.arguments = undefined;
+  fields.error = error && create(ErrorDetailSchema, { reason: error.reason });
+  fields.purpose = "";
+  fields.errorMessage = "";
+  try {
+    return toBinary(CallSchema, call);
+  } finally {
+    fields.output = output;
+    fields.arguments = shown;
+    fields.error = error;
+    fields.purpose = purpose;
+    fields.errorMessage = errorMessage;
+  }
 }
 
 const LENGTH_BYTES = 4;

@@ -1,4 +1,4 @@
-import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { fromBinary } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { CallSchema } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { NOT_SHOWN } from "../../../lib/arguments/redact.ts";
@@ -66,7 +66,7 @@ function sealedColumns(row: OldRow, bodies: Bodies, nowMs: number) {
   const endMs = call.endTime === undefined ? nowMs : timestampMs(call.endTime);
   return {
     sealed: 1,
-    call: toBinary(CallSchema, skeletonOf(fromBinary(CallSchema, row.call))),
+    call: skeletonOf(fromBinary(CallSchema, row.call)),
     args: row.ended === 1 && sealedShown ? NOTHING : bodies.sealAsked(row.id, { args: row.args, purpose }),
     shown: sealedShown ?? null,
     result: row.ended === 1 ? bodies.sealResult(row.id, call) : null,

@@ -1,7 +1,7 @@
-import { type JsonObject, toBinary } from "@bufbuild/protobuf";
+import type { JsonObject } from "@bufbuild/protobuf";
 import { sql } from "kysely";
 import type { Envelope } from "../../../gen/ts/reeve/event/v1/envelope_pb.ts";
-import { type Call, CallSchema, type CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { Outbox } from "../../../lib/events/outbox.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
@@ -167,7 +167,6 @@ export function createCallStore(options: CallStoreOptions): CallStore {
       .where("id", "=", p.id),
   );
   const byId = prepared((p: { id: string }) => db.selectFrom("calls").select(STORED_COLUMNS).where("id", "=", p.id));
-  const skeleton = (call: Call) => toBinary(CallSchema, skeletonOf(call));
 
   return {
     insert: async (call, { args, shown }) => {
@@ -180,26 +179,26 @@ export function createCallStore(options: CallStoreOptions): CallStore {
         state: call.state,
         args: bodies.sealAsked(call.id, { args, purpose }),
         shown: shown === undefined ? null : bodies.sealShown(call.id, { args: shown, purpose }),
-        call: skeleton(call),
+        call: skeletonOf(call),
       };
       return (await writes.write((trx) => insertCall.run(trx, row))) === 1;
     },
     save: async (call) => {
-      const row = { id: call.id, state: call.state, call: skeleton(call) };
+      const row = { id: call.id, state: call.state, call: skeletonOf(call) };
       return (await writes.write((trx) => updateCall.run(trx, row))) === 1;
     },
     saveLazily: (call) => {
       writes.writeLazily(async (trx) => {
         // Taken when it is written, not when it was asked for: a call that has ended meanwhile needs no write.
         if (isEnd(call.state)) return;
-        await updateCall.run(trx, { id: call.id, state: call.state, call: skeleton(call) });
+        await updateCall.run(trx, { id: call.id, state: call.state, call: skeletonOf(call) });
       });
     },
     finish: async (call, outcome, events) => {
       const row = {
         id: call.id,
         state: call.state,
-        call: skeleton(call),
+        call: skeletonOf(call),
         result: bodies.sealResult(call.id, call),
         outcome: outcome ?? null,
         pending: outcome === undefined ? 0 : 1,
