@@ -26,6 +26,13 @@ test("a folder that is missing is made, for its owner only", async () => {
   expect((await stat(join(folder, "state"))).mode & 0o777).toBe(0o700);
 });
 
+test("no nonce comes twice, and every one of many opens", async () => {
+  const key = await loadSealingKey(path);
+  const sealed = Array.from({ length: 3000 }, (_, at) => seal(key, Buffer.from(`text ${at}`), "c"));
+  expect(new Set(sealed.map((one) => Buffer.from(one.subarray(9, 21)).toString("hex"))).size).toBe(3000);
+  for (const [at, one] of sealed.entries()) expect(Buffer.from(unseal(key, one, "c")).toString()).toBe(`text ${at}`);
+});
+
 test("sealing the same twice gives different bytes", async () => {
   const key = await loadSealingKey(path);
   expect(seal(key, Buffer.from("x"), "c")).not.toEqual(seal(key, Buffer.from("x"), "c"));
