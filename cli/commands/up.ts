@@ -1,10 +1,12 @@
 import { homedir } from "node:os";
 import type { Command } from "commander";
 import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { readConfig } from "../../lib/config/config.ts";
 import { createLogger, type Level } from "../../lib/log/log.ts";
 import { closeInheritedDescriptors } from "../../lib/run/inherited-descriptors.ts";
 import { runGuarded } from "../../lib/run/run-guarded.ts";
 import { defaultReadRoots } from "../../services/device-agent/roots/default-read-roots.ts";
+import { registryEnvironment } from "../../services/registry/config.ts";
 import { EXPOSED_TEXT } from "../doctor/exposed-files.ts";
 import { explainStart } from "../errors/port-in-use.ts";
 import { UsageError } from "../errors/usage-error.ts";
@@ -92,6 +94,7 @@ async function up(flags: UpFlags, world: World): Promise<Stack> {
     ...(flags.devices === undefined
       ? {}
       : { devices: { ...doorFrom(flags.devices), ...publicUrlFrom(flags.publicUrl) } }),
+    callRetentionMs: readConfig({ kept: registryEnvironment.callRetention }, world.env).kept,
     env: world.env,
     logger: createLogger({ service: "reeve", level: flags.logLevel as Level }),
   }).catch((error: unknown) => explainStart(error, flags.devices === undefined ? "--port" : "--port or --devices"));

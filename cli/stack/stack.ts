@@ -32,6 +32,8 @@ export interface StackOptions {
   writeRoots: readonly string[];
   toolsAllowed?: readonly string[];
   policyFile?: string;
+  /** How long arguments and outputs of ended calls are kept, in milliseconds. Default 30 days. */
+  callRetentionMs?: number;
   natsUrl?: string;
   /** Where devices of other machines dial in, with TLS, and where they are told to. Default: nowhere. */
   devices?: { host: string; port: number; publicUrl?: string };
@@ -77,6 +79,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
   const { dataDir, logger, ports } = options;
   const tokens = createTokenFile(join(dataDir, "tokens.json"));
   const bus = await openBus({ natsUrl: options.natsUrl }, "reeve", logger);
+  const retention = options.callRetentionMs === undefined ? {} : { callRetentionMs: options.callRetentionMs };
   const servers: Server[] = [];
   let policy: PolicyService | undefined;
   const callers: Service[] = [];
@@ -140,6 +143,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
     policy = await createPolicyService({
       config: {
         stateDir: join(dataDir, "policy"),
+        ...retention,
         ...(options.policyFile === undefined ? {} : { policyFile: options.policyFile }),
       },
       logger: logger.child({ part: "policy" }),
@@ -170,6 +174,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
     const registry = await createRegistry({
       config: {
         stateDir: join(dataDir, "registry"),
+        ...retention,
         localDevice: options.deviceName,
         ...(options.toolsAllowed === undefined ? {} : { toolsAllowed: options.toolsAllowed }),
       },
