@@ -11,6 +11,7 @@ const SECRETS: readonly { file: string; gives: string }[] = [
   { file: "authority/ca.key", gives: "makes certificates of services" },
   { file: "profile.json", gives: "looks at everything, and calls as an agent" },
   { file: "chat.token", gives: "calls as chat's agent" },
+  { file: "login.json", gives: "is you, with all your rights, where you logged in with `reeve login`" },
 ];
 
 /** What `reeve up` says of it. Ends with a newline. */

@@ -46,10 +46,11 @@ export function askHidden(
   signal?: AbortSignal,
 ): Promise<string | undefined> {
   if (signal?.aborted) return Promise.resolve(undefined);
-  world.stderr.write(question);
   // As a terminal's, so that the terminal stops its echo; what readline would show in its place goes nowhere.
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: world.stdin, output: nowhere, terminal: true, historySize: 0 });
+  // Only now: what is typed before the echo is off would be shown.
+  world.stderr.write(question);
   return new Promise((resolve) => {
     const end = (line: string | undefined) => {
       signal?.removeEventListener("abort", stop);
