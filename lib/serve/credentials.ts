@@ -59,15 +59,25 @@ export function createCredentialWatch(authenticate: Authenticate, now: () => num
   let looking: NodeJS.Timeout | undefined;
 
   const look = (): void => {
-    for (const credential of [...credentials.values()]) ask(credential, authenticate, now());
+    for (const credential of [...credentials.values()]) {
+      if (credential.requests.size > 0) ask(credential, authenticate, now());
+      else credentials.delete(credential.authorization);
+    }
     if (credentials.size > 0) return;
     clearInterval(looking);
     looking = undefined;
   };
   const find = ({ authorization, principal }: OpenRequest): Credential => {
     const known = credentials.get(authorization);
-    if (known !== undefined) return known;
     const askedMs = performance.now();
+    if (known !== undefined) {
+      // No open request depends on what was known before, and this is newer.
+      if (known.requests.size === 0) {
+        known.principal = principal;
+        known.askedMs = askedMs;
+      }
+      return known;
+    }
     const made = { authorization, principal, askedMs, isAsking: false, requests: new Set<Followed>() };
     credentials.set(authorization, made);
     looking ??= setInterval(look, LOOK_MS).unref();
@@ -88,9 +98,8 @@ export function createCredentialWatch(authenticate: Authenticate, now: () => num
           if (followed.refusal !== undefined) throw followed.refusal;
         },
         release() {
+          // The next look forgets a credential that nothing uses: one request often follows another.
           credential.requests.delete(followed);
-          if (credential.requests.size === 0 && credentials.get(request.authorization) === credential)
-            credentials.delete(request.authorization);
         },
       };
     },
