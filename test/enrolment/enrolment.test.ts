@@ -104,7 +104,7 @@ test("a file with a token is for a device that has not joined, and is not needed
   const tokenFile = join(home, "token");
   writeFileSync(tokenFile, `${(await invite()).token}\n`);
   const joined = await openEnrolled(machine(), { HOME: "/home/ann" }, { tokenFile });
-  expect(joined.env).toMatchObject({ REEVE_DEVICE_NAME: "web1", REEVE_DEVICE_READ_ROOTS: "/home/ann" });
+  expect(joined.env).toMatchObject({ REEVE_DEVICE_NAME: "web1", REEVE_DEVICE_READ_ROOTS: process.cwd() });
   rmSync(tokenFile);
   expect(await openEnrolled(machine(), {}, { tokenFile })).toMatchObject({ enrolment: { name: "web1" } });
   expect(await openEnrolled(machine("other"), { A: "b" }, {})).toEqual({ env: { A: "b" }, enrolment: undefined });

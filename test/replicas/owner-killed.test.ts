@@ -7,6 +7,7 @@ import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { createTokenFile } from "../../lib/auth/token-file.ts";
+import { loadSealingKey } from "../../lib/identity/seal.ts";
 import { approveCall } from "../helpers/approvals.ts";
 import { openCallStream, printedIn } from "../helpers/call-stream.ts";
 import { type Caller, callerOf } from "../helpers/clients.ts";
@@ -44,7 +45,13 @@ beforeAll(async () => {
     issue(Role.AGENT, "agent"),
     issue(Role.SERVICE, "s"),
   ];
-  const shared = { REEVE_TOKENS_FILE: tokensFile, REEVE_LOG_LEVEL: "info" };
+  const sealingKeyFile = join(folder, "sealing.key");
+  await loadSealingKey(sealingKeyFile);
+  const shared = {
+    REEVE_TOKENS_FILE: tokensFile,
+    REEVE_LOG_LEVEL: "info",
+    REEVE_SEALING_KEY_FILE: sealingKeyFile,
+  };
   const start = async (command: string, port: number, env: Record<string, string>) =>
     parts.adopt(await startServiceProcess(command, port, { ...shared, ...env }), (one) => one.stop());
   const policy = await start("policy", policyPort, {
