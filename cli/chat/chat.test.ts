@@ -84,7 +84,7 @@ describe("reeve chat", () => {
     const ended = runCli(["chat", "run it"], world);
     await world.typeAfter("Approve? [y/N/d(etails)] ", "n\n");
     expect(await ended).toBe(0);
-    expect(world.stderrText()).toContain("cancelled before it was started");
+    expect(world.stderrText()).toContain("shell.eval failed: error: cancelled");
     expect(world.stderrText()).not.toContain("passphrase");
   });
 
