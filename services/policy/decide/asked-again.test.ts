@@ -197,6 +197,6 @@ describe("a call that is asked about again", () => {
     await link.ask({ case: "outcome", value: { callId: request.callId, state: "CANCELLED" } });
     await link.end();
     const { approval: after } = await policy.approvals.getApproval({ approvalId });
-    expect(after?.status?.state).toBe(ApprovalState.EXPIRED);
+    expect(after?.status?.state).toBe(ApprovalState.CANCELLED);
   });
 });
