@@ -24,6 +24,8 @@ const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_ID_BYTES = 8;
+/** Before the ciphertext: the version, the key's id and the nonce. */
+const HEAD_BYTES = 1 + KEY_ID_BYTES + NONCE_BYTES;
 /** The first byte of everything sealed: how it was done. 1 had no key id. No protobuf message begins with either byte. */
 const WITHOUT_KEY_ID = 1;
 const WITH_KEY_ID = 2;
@@ -52,26 +54,32 @@ function sealingKeyOf(text: string, path: string): SealingKey {
  * thing cannot stand in for another.
  */
 export function seal(key: SealingKey, plaintext: Uint8Array, context: string): Uint8Array {
-  const nonce = freshNonce();
+  // One buffer for all of it: this is on the path of every call.
+  const sealed = Buffer.allocUnsafe(HEAD_BYTES + plaintext.length + TAG_BYTES);
+  sealed[0] = WITH_KEY_ID;
+  keyIdOf(key).copy(sealed, 1);
+  const nonce = sealed.subarray(1 + KEY_ID_BYTES, HEAD_BYTES);
+  nextNonce(nonce);
   const cipher = createCipheriv("aes-256-gcm", key, nonce);
   cipher.setAAD(Buffer.from(context));
-  const head = Buffer.of(WITH_KEY_ID);
-  return Buffer.concat([head, keyIdOf(key), nonce, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
+  // GCM encrypts as it goes: nothing is left for `final`, which makes the tag.
+  cipher.update(plaintext).copy(sealed, HEAD_BYTES);
+  cipher.final();
+  cipher.getAuthTag().copy(sealed, HEAD_BYTES + plaintext.length);
+  return sealed;
 }
 
 /** Random bytes that no nonce has used: asking the generator once for many costs a fraction of asking for each. */
 const nonces = Buffer.alloc(1024 * NONCE_BYTES);
 let noncesUsed = nonces.length;
 
-function freshNonce(): Buffer {
+function nextNonce(target: Buffer): void {
   if (noncesUsed === nonces.length) {
     randomFillSync(nonces);
     noncesUsed = 0;
   }
-  const start = noncesUsed;
+  nonces.copy(target, 0, noncesUsed, noncesUsed + NONCE_BYTES);
   noncesUsed += NONCE_BYTES;
-  // A copy: the bytes are replaced when all are used.
-  return Buffer.from(nonces.subarray(start, noncesUsed));
 }
 
 /** Opens what `seal` made. Throws SealError, which names the keys where it was another one. */

@@ -4,7 +4,10 @@ import { pathToFileURL } from "node:url";
 import { fromBinary } from "@bufbuild/protobuf";
 import type { Record as LogRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { type Finished, FinishedSchema } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { loadSealingKey } from "../../lib/identity/seal.ts";
+import { sealerWith } from "../../lib/identity/sealer.ts";
 import { openSqlite } from "../../lib/store/sqlite-handle.ts";
+import { contextOf } from "../../services/device-agent/ledger/seal-old.ts";
 import { decodeRecord } from "../../services/policy/audit/entries.ts";
 import { openLogDatabase } from "../../services/policy/audit/log-database.ts";
 
@@ -25,7 +28,10 @@ export async function readMarks(file: string): Promise<Map<string, number>> {
 }
 
 /** The ledger of a device that is stopped, by call. */
-export function readLedger(stateDir: string): Map<string, LedgerRow> {
+export async function readLedger(stateDir: string): Promise<Map<string, LedgerRow>> {
+  const sealer = sealerWith(await loadSealingKey(join(stateDir, "sealing.key")));
+  const finishedOf = (callId: string, sealed: Uint8Array) =>
+    fromBinary(FinishedSchema, sealer.open(contextOf(callId), sealed));
   const db = openSqlite(`${pathToFileURL(join(stateDir, "ledger.db")).href}?mode=ro`);
   try {
     const rows = db.run("select call_id, state, finished from executions", []).rows as unknown as {
@@ -36,7 +42,7 @@ export function readLedger(stateDir: string): Map<string, LedgerRow> {
     return new Map(
       rows.map(({ call_id, state, finished }) => [
         call_id,
-        { state, finished: finished === null ? undefined : fromBinary(FinishedSchema, finished) },
+        { state, finished: finished === null ? undefined : finishedOf(call_id, finished) },
       ]),
     );
   } finally {

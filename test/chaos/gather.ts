@@ -31,7 +31,8 @@ export function marksOf({ devices }: Distributed): Map<string, string> {
 export async function gather(plane: Distributed, { wishes, told, shown }: Said): Promise<Gathered> {
   for (const { process } of plane.devices) await process.stop();
   const records = await readRecords(plane.policyDatabase);
-  const ledgers = new Map(plane.devices.map(({ name, stateDir }) => [name, readLedger(stateDir)]));
+  const ledgers = new Map<string, Awaited<ReturnType<typeof readLedger>>>();
+  for (const { name, stateDir } of plane.devices) ledgers.set(name, await readLedger(stateDir));
   // A call that ran on another device than its own was executed, too.
   const ran = new Map<string, number>();
   for (const file of marksOf(plane).values()) {
