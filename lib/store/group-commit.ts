@@ -29,7 +29,7 @@ export interface GroupCommit<T> {
   writeThenSync<R>(job: (trx: Transaction<T>) => Promise<R>): Promise<R>;
   /**
    * Like write, for a state that nobody needs to wait for: rides along with the next batch, in order, or is written 10
-   * ms later. What a crash takes with it must be harmless.
+   * ms later. What a crash takes with it must be harmless, and so is dropped after `close`.
    */
   writeLazily(job: (trx: Transaction<T>) => Promise<unknown>): void;
   /** Refuses new jobs and resolves when all earlier ones are settled. Leaves the database open. */
@@ -114,7 +114,7 @@ function createQueue<T>(commitBatch: (jobs: readonly Job<T>[]) => Promise<Settle
 
   return {
     push(job, when) {
-      if (closed) return job.fail(new Error("the group commit is closed"));
+      if (closed) return when === "now" ? job.fail(new Error("the group commit is closed")) : undefined;
       jobs.push(job);
       if (when === "now") startDraining();
       else if (!draining) timer ??= setTimeout(startDraining, LAZY_DELAY_MS);

@@ -8,6 +8,7 @@ import type { GroupCommit } from "../../../lib/store/group-commit.ts";
 import { prepared } from "../../../lib/store/prepared.ts";
 import type { RegistryTables } from "../tables.ts";
 import { type Bodies, skeletonOf } from "./bodies.ts";
+import { createLastingStates } from "./lasting-states.ts";
 import { isEnd } from "./state.ts";
 import { argumentsIn, callIn, listedCallIn, STORED_COLUMNS, type StoredRow, shownIn } from "./stored-row.ts";
 
@@ -57,7 +58,7 @@ export interface CallStore {
   insert(call: Call, asked: NewArguments): Promise<boolean>;
   /** Keeps a call's new state. False where another replica leads the call now, or has ended it. */
   save(call: Call): Promise<boolean>;
-  /** Keeps a state that need not be waited for, since a restart can find it out again. */
+  /** Keeps a state if it lasts. A restart finds it out again, so that nothing waits for the write. */
   saveLazily(call: Call): void;
   /**
    * Keeps a call's end, its outcome for the audit log and its events, in one transaction, which also deletes the secrets
@@ -166,6 +167,13 @@ export function createCallStore(options: CallStoreOptions): CallStore {
       .set({ outcome_pending: 0, outcome: null, outcome_index: p.index, kept_from_ms: p.nowMs })
       .where("id", "=", p.id),
   );
+  const saveLazily = createLastingStates((call) =>
+    writes.writeLazily(async (trx) => {
+      // Taken when it is written, not when it was asked for: a call that has ended meanwhile needs no write.
+      if (isEnd(call.state)) return;
+      await updateCall.run(trx, { id: call.id, state: call.state, call: skeletonOf(call) });
+    }),
+  );
   const byId = prepared((p: { id: string }) => db.selectFrom("calls").select(STORED_COLUMNS).where("id", "=", p.id));
 
   return {
@@ -187,13 +195,7 @@ export function createCallStore(options: CallStoreOptions): CallStore {
       const row = { id: call.id, state: call.state, call: skeletonOf(call) };
       return (await writes.write((trx) => updateCall.run(trx, row))) === 1;
     },
-    saveLazily: (call) => {
-      writes.writeLazily(async (trx) => {
-        // Taken when it is written, not when it was asked for: a call that has ended meanwhile needs no write.
-        if (isEnd(call.state)) return;
-        await updateCall.run(trx, { id: call.id, state: call.state, call: skeletonOf(call) });
-      });
-    },
+    saveLazily,
     finish: async (call, outcome, events) => {
       const row = {
         id: call.id,
