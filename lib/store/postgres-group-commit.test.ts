@@ -181,16 +181,21 @@ test("tries again where the server has ended a deadlock", async () => {
   for (const id of [1, 2]) await note(id).execute(db);
   const others = createGroupCommit(await open());
   const bothHold = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+  const committed = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
   const runs: number[] = [];
-  const touch = (on: GroupCommit<TagTables>, me: 0 | 1) =>
-    on.write(async (trx) => {
+  const touch = async (on: GroupCommit<TagTables>, me: 0 | 1) => {
+    await on.write(async (trx) => {
       const lock = (id: number) => sql`update notes set body = '' where id = ${id}`.execute(trx);
+      // Tried again at once it might take the first lock before the other does, which is another deadlock.
+      if (runs.includes(me)) await committed[me === 0 ? 1 : 0].promise;
       runs.push(me);
       await lock(1 + me);
       bothHold[me].resolve();
       await bothHold[me === 0 ? 1 : 0].promise;
       await lock(2 - me);
     });
+    committed[me].resolve();
+  };
   await Promise.all([touch(writes, 0), touch(others, 1)]);
   expect(runs).toHaveLength(3);
   await others.close();

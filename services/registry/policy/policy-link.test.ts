@@ -90,9 +90,13 @@ test.each([
 
 test("a question that was on its way when the link broke is asked again, and one in between is too", async () => {
   let streams = 0;
+  const askedBetween = Promise.withResolvers<void>();
   const decide = answering(() => create(AnswerSchema, { answer: { case: "decision", value: {} } }).answer);
   const opener: PolicyOpener = async function* (requests, signal) {
-    if (++streams > 1) return yield* decide(requests, signal);
+    if (++streams > 1) {
+      await askedBetween.promise;
+      return yield* decide(requests, signal);
+    }
     for await (const { questions } of requests) {
       if (questions.some(({ id }) => id === 0n)) yield create(LinkResponseSchema, { answers: [hello] });
       if (questions.some(({ id }) => id !== 0n)) throw new Error("policy was killed");
@@ -103,6 +107,7 @@ test("a question that was on its way when the link broke is asked again, and one
   const asked = link.authorize(request);
   await vi.waitUntil(() => !link.up);
   const between = link.authorize(request);
+  askedBetween.resolve();
   expect(await Promise.all([asked, between])).toHaveLength(2);
   expect(link.away).toBe(false);
   await link.close();
