@@ -30,8 +30,8 @@ async function startMany(): Promise<Backend> {
     (one) => one.close(),
   );
   const started = parts.move();
-  const { registry, policy, tokens } = many;
+  const { registry, policy, policies, tokens } = many;
   const work = many.devices[0]?.work ?? "";
   const devices = many.devices.map(({ name }) => name).toSorted();
-  return { registry, policy, tokens, devices, work, policyFile, bus, close: () => started.disposeAsync() };
+  return { registry, policy, policies, tokens, devices, work, policyFile, bus, close: () => started.disposeAsync() };
 }

@@ -18,6 +18,8 @@ export interface Backend {
   devices?: readonly string[];
   /** The device's only root: it may be read and written. */
   work: string;
+  /** Each replica of policy, where there is more than one behind `policy`. Default: only that one. */
+  policies?: readonly { url: string }[];
   /** The policy file, which policy looks at again when it changes. */
   policyFile: string;
   /** The bus that its events go to, where the test can reach it. */
@@ -73,19 +75,23 @@ function sceneOf(backend: Backend): Scene {
     newCallId: () => `call-${unique()}`,
     async changePolicy(change) {
       const shipped = await readFile(DEFAULT_POLICY_FILE, "utf8");
-      await putInForce(backend, operator, change(shipped));
-      return () => putInForce(backend, operator, shipped);
+      await putInForce(backend, change(shipped));
+      return () => putInForce(backend, shipped);
     },
   };
 }
 
-async function putInForce({ policyFile }: Backend, operator: Caller, text: string): Promise<void> {
+/** Resolves when every replica has the text in force: which one decides about a call is the registry's choice. */
+async function putInForce({ policyFile, registry, policy, policies, tokens }: Backend, text: string): Promise<void> {
   await writeFile(`${policyFile}.new`, text);
   await rename(`${policyFile}.new`, policyFile);
-  await eventually(async () => {
-    const inForce = await operator.policy.getPolicy({});
-    if (inForce.text !== text) throw new Error(`the policy is not in force: ${inForce.refused}`);
-  });
+  for (const replica of policies ?? [policy]) {
+    const operator = callerOf({ registry, policy: replica }, tokens.operator);
+    await eventually(async () => {
+      const inForce = await operator.policy.getPolicy({});
+      if (inForce.text !== text) throw new Error(`the policy is not in force: ${inForce.refused}`);
+    });
+  }
 }
 
 /** How long to wait for what comes a moment later. */
