@@ -1,4 +1,4 @@
-import { createInterface } from "node:readline";
+import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
 import type { World } from "../world.ts";
 
@@ -19,20 +19,8 @@ export function askLine(
   if (signal?.aborted) return Promise.resolve(undefined);
   world.stderr.write(question);
   const lines = createInterface({ input: world.stdin, terminal: false });
-  return new Promise((resolve) => {
-    const end = (line: string | undefined) => {
-      signal?.removeEventListener("abort", stop);
-      lines.removeAllListeners("close");
-      lines.close();
-      // An open standard input would keep the process alive.
-      world.stdin.pause();
-      if (line === undefined) world.stderr.write("\n");
-      resolve(line);
-    };
-    const stop = () => end(undefined);
-    signal?.addEventListener("abort", stop, { once: true });
-    lines.once("line", end);
-    lines.once("close", stop);
+  return oneLine(lines, world.stdin, signal, (line) => {
+    if (line === undefined) world.stderr.write("\n");
   });
 }
 
@@ -51,22 +39,34 @@ export function askHidden(
   const lines = createInterface({ input: world.stdin, output: nowhere, terminal: true, historySize: 0 });
   // Only now: what is typed before the echo is off would be shown.
   world.stderr.write(question);
+  lines.once("SIGINT", () => {
+    lines.close();
+    world.interrupt();
+  });
+  // What ended the line was not shown either.
+  return oneLine(lines, world.stdin, signal, () => world.stderr.write("\n"));
+}
+
+/** The next line; undefined when the input ends, `lines` is closed or the signal is aborted. Closes `lines` in any case. */
+function oneLine(
+  lines: Interface,
+  stdin: World["stdin"],
+  signal: AbortSignal | undefined,
+  onEnd: (line: string | undefined) => void,
+): Promise<string | undefined> {
   return new Promise((resolve) => {
     const end = (line: string | undefined) => {
       signal?.removeEventListener("abort", stop);
       lines.removeAllListeners("close");
       lines.close();
-      world.stdin.pause();
-      world.stderr.write("\n");
+      // An open standard input would keep the process alive.
+      stdin.pause();
+      onEnd(line);
       resolve(line);
     };
     const stop = () => end(undefined);
     signal?.addEventListener("abort", stop, { once: true });
     lines.once("line", end);
     lines.once("close", stop);
-    lines.once("SIGINT", () => {
-      stop();
-      world.interrupt();
-    });
   });
 }

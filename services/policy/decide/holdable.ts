@@ -4,7 +4,7 @@ import { takesCommands } from "../../../lib/blocklist/interpreters.ts";
 import type { Judged } from "./judge.ts";
 
 /** The most bytes of canonical arguments that may wait for a human: a person has to be able to read them. */
-export const MAX_HELD_BYTES = 64 * 1024;
+const MAX_HELD_BYTES = 64 * 1024;
 
 /** Why a call cannot wait for a human. */
 export interface NotHoldable {

@@ -24,7 +24,7 @@ export function observedSource(face: Face, principal: Principal): Source {
  * Whether a principal is a model's loop. A token that is an agent's first, and one that gives an operator's rights to an
  * agent; a person's token that looks at everything and calls under an agent's rules is an auditor's first.
  */
-export function isAgent({ kind, roles }: Principal): boolean {
+function isAgent({ kind, roles }: Principal): boolean {
   return kind === "agent" || (roles.includes(Role.AGENT) && roles.includes(Role.OPERATOR));
 }
 
