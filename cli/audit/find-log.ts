@@ -2,9 +2,9 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { type LogSource, openLogFile, rpcLogSource } from "../../lib/audit-verify/log-source.ts";
 import { fault } from "../../lib/fault/fault.ts";
 import { formatVkeys, parseVkeys } from "../../lib/sign/vkeys.ts";
-import { type LogSource, openLogFile, rpcLogSource } from "../../services/policy/audit/log-source.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { dataDir, readProfile } from "../profile.ts";
 import { openSession } from "../session.ts";
@@ -103,7 +103,7 @@ async function logDatabase({ db, key }: LogFlags, { env }: World): Promise<Found
     ]);
   }
   const verifierKey = await readKey(key);
-  const { openLogDatabase } = await import("../../services/policy/audit/log-database.ts");
+  const { openLogDatabase } = await import("../../lib/audit-verify/log-database.ts");
   const { source, label, close } = await openLogDatabase(url).catch((cause: unknown) => {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new UsageError(`${URL_VARIABLE}: ${why}`, [], { cause });

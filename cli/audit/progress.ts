@@ -1,4 +1,4 @@
-import type { LogSource } from "../../services/policy/audit/log-source.ts";
+import type { LogSource } from "../../lib/audit-verify/log-source.ts";
 import type { World } from "../world.ts";
 
 /** How often progress is told, in records. */

@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { LogReport } from "../../services/policy/audit/verify.ts";
+import type { LogReport } from "../../lib/audit-verify/verify.ts";
 import { visibleLine } from "../print/escape.ts";
 import type { Style } from "../print/style.ts";
 

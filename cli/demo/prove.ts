@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { openLogFile } from "../../services/policy/audit/log-source.ts";
-import { verifyLog } from "../../services/policy/audit/verify.ts";
+import { openLogFile } from "../../lib/audit-verify/log-source.ts";
+import { verifyLog } from "../../lib/audit-verify/verify.ts";
 import { renderReport } from "../audit/verify-report.ts";
 import { recordedCall } from "../call/recorded-call.ts";
 import { receiptJson } from "../call/show-receipt.ts";

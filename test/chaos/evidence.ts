@@ -4,12 +4,12 @@ import { pathToFileURL } from "node:url";
 import { fromBinary } from "@bufbuild/protobuf";
 import type { Record as LogRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { type Finished, FinishedSchema } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { openLogDatabase } from "../../lib/audit-verify/log-database.ts";
+import { decodeRecord } from "../../lib/audit-verify/log-source.ts";
 import { loadSealingKey } from "../../lib/identity/seal.ts";
 import { sealerWith } from "../../lib/identity/sealer.ts";
 import { openSqlite } from "../../lib/store/sqlite-handle.ts";
 import { contextOf } from "../../services/device-agent/ledger/seal-old.ts";
-import { decodeRecord } from "../../services/policy/audit/entries.ts";
-import { openLogDatabase } from "../../services/policy/audit/log-database.ts";
 
 /** What a device has written down about one call. */
 export interface LedgerRow {

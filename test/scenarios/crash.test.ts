@@ -4,10 +4,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { openLogFile } from "../../lib/audit-verify/log-source.ts";
+import { verifyLog } from "../../lib/audit-verify/verify.ts";
 import { isRetryable, reasonOf } from "../../lib/fault/fault.ts";
 import { isEnd } from "../../services/agent/toolbox/call-progress.ts";
-import { openLogFile } from "../../services/policy/audit/log-source.ts";
-import { verifyLog } from "../../services/policy/audit/verify.ts";
 import { type Caller, callerOf } from "../helpers/clients.ts";
 import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
 

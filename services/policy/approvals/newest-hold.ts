@@ -1,7 +1,7 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { decodeRecord } from "../../../lib/audit-verify/log-source.ts";
 import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
-import { decodeRecord } from "../audit/entries.ts";
 import type { DecisionStore } from "../decide/decision-store.ts";
 import type { PolicyDatabase } from "../tables.ts";
 

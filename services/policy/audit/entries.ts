@@ -1,6 +1,6 @@
-import { create, fromBinary } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { type LogEntry, LogEntrySchema } from "../../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
-import { type Record, RecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { decodeRecord } from "../../../lib/audit-verify/log-source.ts";
 import { readPageToken, writePageToken } from "../../../lib/pages/page-token.ts";
 import { prepared } from "../../../lib/store/prepared.ts";
 import type { PolicyDatabase } from "../tables.ts";
@@ -93,13 +93,4 @@ interface StoredLeaf {
 function entryOf({ idx, leaf }: StoredLeaf): LogEntry {
   const record = decodeRecord(leaf);
   return create(LogEntrySchema, { index: BigInt(idx), leaf, ...(record && { record }) });
-}
-
-/** The record in a leaf; undefined where the bytes are damaged: one bad row must not hide the others. */
-export function decodeRecord(leaf: Uint8Array): Record | undefined {
-  try {
-    return fromBinary(RecordSchema, leaf);
-  } catch {
-    return undefined;
-  }
 }

@@ -2,6 +2,8 @@ import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
+import { openLogFile, rpcLogSource } from "../../../lib/audit-verify/log-source.ts";
+import { type LogReport, verifyLog } from "../../../lib/audit-verify/verify.ts";
 import { leafHash } from "../../../lib/merkle/hash.ts";
 import { generateSigningKey } from "../../../lib/sign/keys.ts";
 import { formatVkey, noteKeyOf } from "../../../lib/sign/note.ts";
@@ -9,8 +11,6 @@ import { openSqlite, type SqliteHandle } from "../../../lib/store/sqlite-handle.
 import { openTestLink } from "../testing/test-link.ts";
 import { removeTestFolders, startTestPolicy, testFolder } from "../testing/test-policy.ts";
 import { testRequest } from "../testing/test-requests.ts";
-import { openLogFile, rpcLogSource } from "./log-source.ts";
-import { type LogReport, verifyLog } from "./verify.ts";
 
 /** A real log: some calls, permitted, held, approved, ended; signed at several sizes. */
 let databaseFile = "";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import type { Finding } from "../audit/finding.ts";
-import { openLogDatabase } from "../audit/log-database.ts";
-import { verifyLog } from "../audit/verify.ts";
+import type { Finding } from "../../../lib/audit-verify/finding.ts";
+import { openLogDatabase } from "../../../lib/audit-verify/log-database.ts";
+import { verifyLog } from "../../../lib/audit-verify/verify.ts";
 import { startTestPolicy, type TestPolicy } from "./test-policy.ts";
 
 /** Starts another replica: its own folder, the same database and sealing key. */

@@ -1,4 +1,4 @@
-import type { Decided, Outcome, Record } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import type { Decided, Outcome, Record } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import type { Finding, OpenPermit } from "./finding.ts";
 
 /** Checks that what the records say happened in an order in which it may happen. */

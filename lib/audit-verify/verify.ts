@@ -1,12 +1,10 @@
-import type { NoteKey } from "../../../lib/sign/note.ts";
-import { parseVkeys } from "../../../lib/sign/vkeys.ts";
-import { decodeRecord } from "./entries.ts";
+import type { NoteKey } from "../sign/note.ts";
+import { parseVkeys } from "../sign/vkeys.ts";
 import type { Finding, OpenPermit } from "./finding.ts";
-import type { LogSource } from "./log-source.ts";
-import { collectHeads } from "./verify-heads.ts";
-import { createKeyCheck } from "./verify-keys.ts";
-import { createMeaningCheck } from "./verify-meaning.ts";
-import { createTreeCheck } from "./verify-tree.ts";
+import { collectHeads, createKeyCheck } from "./heads.ts";
+import { decodeRecord, type LogSource } from "./log-source.ts";
+import { createMeaningCheck } from "./meaning.ts";
+import { createTreeCheck } from "./tree.ts";
 
 export type { Finding, FindingKind, OpenPermit } from "./finding.ts";
 

@@ -1,8 +1,8 @@
-import { createFrontier, type TreeNode } from "../../../lib/merkle/frontier.ts";
-import { leafHash } from "../../../lib/merkle/hash.ts";
+import { createFrontier, type TreeNode } from "../merkle/frontier.ts";
+import { leafHash } from "../merkle/hash.ts";
 import type { Finding } from "./finding.ts";
+import type { Heads, TrustedHead } from "./heads.ts";
 import type { LogSource, StoredEntry } from "./log-source.ts";
-import type { Heads, TrustedHead } from "./verify-heads.ts";
 
 /** Recomputes a log's tree, record by record. */
 export interface TreeCheck {

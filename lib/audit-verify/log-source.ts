@@ -1,9 +1,11 @@
 import { existsSync } from "node:fs";
 import { pathToFileURL } from "node:url";
+import { fromBinary } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
-import type { AuditService } from "../../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
-import type { NodeId } from "../../../lib/merkle/plan.ts";
-import { openSqlite, type SqliteHandle } from "../../../lib/store/sqlite-handle.ts";
+import type { AuditService } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
+import { type Record, RecordSchema } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import type { NodeId } from "../merkle/plan.ts";
+import { openSqlite, type SqliteHandle } from "../store/sqlite-handle.ts";
 
 /** A log to be verified, wherever it is kept. Nothing in it is trusted. */
 export interface LogSource {
@@ -103,4 +105,13 @@ export function rpcLogSource(client: Client<typeof AuditService>): LogSource {
       } while (pageToken !== "");
     },
   };
+}
+
+/** The record in a leaf; undefined where the bytes are damaged: one bad row must not hide the others. */
+export function decodeRecord(leaf: Uint8Array): Record | undefined {
+  try {
+    return fromBinary(RecordSchema, leaf);
+  } catch {
+    return undefined;
+  }
 }

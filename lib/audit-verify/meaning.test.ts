@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { expect, it } from "vitest";
-import { RecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { createMeaningCheck } from "./verify-meaning.ts";
+import { RecordSchema } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { createMeaningCheck } from "./meaning.ts";
 
 type EventInit = NonNullable<MessageInitShape<typeof RecordSchema>["event"]>;
 

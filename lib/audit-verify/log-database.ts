@@ -1,8 +1,7 @@
 import { type ControlledTransaction, Kysely } from "kysely";
-import { postgresDialect } from "../../../lib/store/postgres-dialect.ts";
-import { createPostgresPool } from "../../../lib/store/postgres-pool.ts";
-import { parsePostgresUrl } from "../../../lib/store/postgres-url.ts";
-import type { PolicyTables } from "../tables.ts";
+import { postgresDialect } from "../store/postgres-dialect.ts";
+import { createPostgresPool } from "../store/postgres-pool.ts";
+import { parsePostgresUrl } from "../store/postgres-url.ts";
 import type { LogSource, StoredEntry } from "./log-source.ts";
 
 /** Records that are fetched at a time. */
@@ -10,6 +9,13 @@ const PAGE = 500;
 
 /** The highest level that a tree of 2^53 records has. */
 const TOP_LEVEL = 53;
+
+/** The part of policy's database that holds the log. */
+interface LogTables {
+  records: { idx: number; leaf: Uint8Array; hash: Uint8Array };
+  nodes: { level: number; idx: number; hash: Uint8Array };
+  checkpoints: { size: number; note: string };
+}
 
 /** A node above the leaves. */
 interface Node {
@@ -25,7 +31,7 @@ export async function openLogDatabase(
   url: string,
 ): Promise<{ source: LogSource; label: string; close(): Promise<void> }> {
   const address = parsePostgresUrl(url);
-  const db = new Kysely<PolicyTables>({ dialect: postgresDialect(createPostgresPool({ address, size: 1 })) });
+  const db = new Kysely<LogTables>({ dialect: postgresDialect(createPostgresPool({ address, size: 1 })) });
   // One snapshot for everything that is read: the service may append and sign meanwhile.
   const trx = await begin(db).catch(async (e: unknown) => {
     await db.destroy();
@@ -96,7 +102,7 @@ export async function openLogDatabase(
   };
 }
 
-async function begin(db: Kysely<PolicyTables>): Promise<ControlledTransaction<PolicyTables>> {
+async function begin(db: Kysely<LogTables>): Promise<ControlledTransaction<LogTables>> {
   const trx = await db.startTransaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute();
   await trx.selectFrom("checkpoints").select("size").limit(1).execute();
   return trx;
