@@ -4,6 +4,7 @@ import { staleFiles } from "./check/generated.ts";
 import { machinePathUses } from "./check/machine-paths.ts";
 import { runSteps } from "./check/run-steps.ts";
 import { findingsStep, type Step, toolStep } from "./check/step.ts";
+import { retiredWords } from "./check/words.ts";
 import { staleConfiguration } from "./configuration/document.ts";
 import { checkImportDirections } from "./import-directions.ts";
 import { repositoryRoot } from "./repository-root.ts";
@@ -28,6 +29,7 @@ const STEPS: readonly Step[] = [
   findingsStep("documentation of settings", staleConfiguration),
   findingsStep("import directions", checkImportDirections),
   findingsStep("no paths of this machine", machinePathUses),
+  findingsStep("words that are retired", retiredWords),
 ];
 
 const failed = await runSteps(STEPS, console.log);
