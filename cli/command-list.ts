@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import type { World } from "./world.ts";
+import type { CommandContext } from "./command-context.ts";
 
 /** Adds a command to the program. */
-export type Register = (program: Command, world: World) => void;
+export type Register = (program: Command, context: CommandContext) => void;
 
 /** A command: what `reeve --help` says of it, and the way to the rest. */
 export interface CommandEntry {

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
+import type { CommandContext } from "./command-context.ts";
 import { openSession, type Session } from "./session.ts";
 import type { TargetFlags } from "./target.ts";
-import type { World } from "./world.ts";
 
 /** The words that say where to go, for a command that reads its own arguments. */
 export const connectionWords = ["registry", "policy", "token", "ca-file"] as const;
@@ -40,17 +40,21 @@ export function withConnection(command: Command): Command {
 }
 
 /** Runs something with a session of an operator, which is closed after it; see Session.operator. */
-export function withOperator<T>(world: World, flags: TargetFlags, run: (operator: Session) => Promise<T>): Promise<T> {
-  return withSession(world, flags, async ({ operator }) => run(await operator.open()));
+export function withOperator<T>(
+  context: CommandContext,
+  flags: TargetFlags,
+  run: (operator: Session) => Promise<T>,
+): Promise<T> {
+  return withSession(context, flags, async ({ operator }) => run(await operator.open()));
 }
 
 /** Runs something with a session, which is closed after it. */
 export async function withSession<T>(
-  world: World,
+  context: CommandContext,
   flags: TargetFlags,
   run: (session: Session) => Promise<T>,
 ): Promise<T> {
-  const session = await openSession(world, flags);
+  const session = await openSession(context, flags);
   try {
     return await run(session);
   } finally {

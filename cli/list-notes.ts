@@ -1,5 +1,5 @@
+import type { CommandContext } from "./command-context.ts";
 import { visibleLine } from "./print/escape.ts";
-import type { World } from "./world.ts";
 
 /** What a list shows, and whether that is all. */
 export interface Listed {
@@ -13,12 +13,12 @@ export interface Listed {
 }
 
 /** Says under a list, on standard error, that it is empty, or that there is more and how to see it. */
-export function noteListed({ things, shown, nextPageToken, more }: Listed, world: World): void {
+export function noteListed({ things, shown, nextPageToken, more }: Listed, context: CommandContext): void {
   if (nextPageToken !== "") {
     const count = more === undefined ? "more" : `${more} more`;
     const token = visibleLine(nextPageToken);
-    world.stderr.write(
+    context.stderr.write(
       `reeve: ${shown} ${things} shown, and there are ${count}: --limit N, or --page-token ${token}\n`,
     );
-  } else if (shown === 0) world.stderr.write(`reeve: no ${things}\n`);
+  } else if (shown === 0) context.stderr.write(`reeve: no ${things}\n`);
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runCli } from "./run-cli.ts";
-import { createFakeWorld, runInFake } from "./testing/fake-world.ts";
+import { createFakeContext, runInFake } from "./testing/fake-context.ts";
 import { startTestStack, type TestStack } from "./testing/test-stack.ts";
 
 let stack: TestStack;
@@ -90,8 +90,8 @@ describe("reeve audit list", () => {
 describe("reeve approvals list", () => {
   it("says that there is none, and otherwise what is asked and by whom", async () => {
     expect((await reeve("approvals", "list")).stderr).toBe("reeve: no approvals\n");
-    const world = createFakeWorld({ env: stack.agent });
-    await runCli(["call", "this", "shell.eval", "--no-wait", "--command", "echo held"], world);
+    const context = createFakeContext({ env: stack.agent });
+    await runCli(["call", "this", "shell.eval", "--no-wait", "--command", "echo held"], context);
     const { stdout } = await reeve("approvals", "list");
     expect(stdout).toMatch(/pending {2}shell\.eval 'echo held' {2}this {4}agent/);
   });

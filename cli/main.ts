@@ -1,7 +1,7 @@
+import { processContext } from "./command-context.ts";
 import { runCli } from "./run-cli.ts";
-import { processWorld } from "./world.ts";
 
-process.exitCode = await runCli(process.argv.slice(2), processWorld());
+process.exitCode = await runCli(process.argv.slice(2), processContext());
 
 /** How long what a command that failed has left open may keep the process, in milliseconds. */
 const LAST_MS = 5_000;

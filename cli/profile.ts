@@ -2,9 +2,9 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import type { JsonValue } from "@bufbuild/protobuf";
 import { parseStrictJson } from "../lib/serve/strict-json.ts";
+import type { CommandContext } from "./command-context.ts";
 import { UsageError } from "./errors/usage-error.ts";
 import { readOwnFile, writePrivateFile } from "./private-file.ts";
-import type { World } from "./world.ts";
 
 /** Where a control plane is and how to be let in: what `reeve up` leaves for the other commands. */
 export interface Profile {
@@ -24,7 +24,7 @@ export interface Profile {
   caFile?: string;
 }
 
-type Env = World["env"];
+type Env = CommandContext["env"];
 
 /** The folder for everything of Reeve: REEVE_DATA_DIR, else $XDG_DATA_HOME/reeve, else ~/.local/share/reeve. Absolute. */
 export function dataDir(env: Env): string {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commandList } from "./command-list.ts";
-import { runInFake } from "./testing/fake-world.ts";
+import { runInFake } from "./testing/fake-context.ts";
 
 let folder: string;
 beforeAll(async () => {

@@ -1,18 +1,18 @@
 import { readFile } from "node:fs/promises";
 import { findPackageJSON } from "node:module";
 import { Command, CommanderError } from "commander";
+import type { CommandContext, ErrorFormat } from "./command-context.ts";
 import { commandList } from "./command-list.ts";
-import type { ErrorFormat, World } from "./world.ts";
 
 /**
  * Runs one command line, without the program's name, and resolves with the exit code. Loads no more than the command
  * needs. Never rejects: what went wrong is on standard error.
  */
-export async function runCli(argv: readonly string[], world: World): Promise<number> {
+export async function runCli(argv: readonly string[], context: CommandContext): Promise<number> {
   let exitCode = 0;
   let format: ErrorFormat = argv.includes("--json") ? "json" : "text";
-  const inner: World = {
-    ...world,
+  const inner: CommandContext = {
+    ...context,
     setExitCode: (code) => {
       exitCode = code;
     },
@@ -24,25 +24,25 @@ export async function runCli(argv: readonly string[], world: World): Promise<num
     await runCommand(helpFirst(argv), inner);
     return exitCode;
   } catch (error: unknown) {
-    return reportError(error, format, world);
+    return reportError(error, format, context);
   }
 }
 
-async function runCommand(argv: readonly string[], world: World): Promise<void> {
+async function runCommand(argv: readonly string[], context: CommandContext): Promise<void> {
   const [first] = argv;
   if (first === "--version" || first === "-V") {
-    world.stdout.write(`${await version()}\n`);
+    context.stdout.write(`${await version()}\n`);
     return;
   }
-  const program = createProgram(world);
+  const program = createProgram(context);
   const entry = commandList.find(({ name }) => name === first);
   if (entry === undefined) await addSummaries(program);
-  else (await entry.load())(program, world);
+  else (await entry.load())(program, context);
   if (argv.length === 0) program.help();
   await program.parseAsync([...argv], { from: "user" });
 }
 
-function createProgram(world: World): Command {
+function createProgram(context: CommandContext): Command {
   return new Command("reeve")
     .description("The gate between an LLM agent and the machines a person owns.")
     .enablePositionalOptions()
@@ -50,10 +50,10 @@ function createProgram(world: World): Command {
     .helpOption("-h, --help", "show help")
     .helpCommand(false)
     .configureOutput({
-      writeOut: (text) => world.stdout.write(text),
-      writeErr: (text) => world.stderr.write(text),
-      getOutHelpWidth: () => world.stdout.columns ?? 100,
-      getErrHelpWidth: () => world.stderr.columns ?? 100,
+      writeOut: (text) => context.stdout.write(text),
+      writeErr: (text) => context.stderr.write(text),
+      getOutHelpWidth: () => context.stdout.columns ?? 100,
+      getErrHelpWidth: () => context.stderr.columns ?? 100,
       // Ours is written by reportError, in the form that was asked for.
       outputError: () => undefined,
     });
@@ -74,7 +74,7 @@ function helpFirst(argv: readonly string[]): readonly string[] {
   return [...argv.slice(1), "--help"];
 }
 
-async function reportError(error: unknown, format: ErrorFormat, world: World): Promise<number> {
+async function reportError(error: unknown, format: ErrorFormat, context: CommandContext): Promise<number> {
   if (error instanceof CommanderError && error.exitCode === 0) return 0;
   // Help that nobody asked for has been written already.
   if (error instanceof CommanderError && error.code === "commander.help") return 2;
@@ -85,8 +85,8 @@ async function reportError(error: unknown, format: ErrorFormat, world: World): P
   ]);
   const told = error instanceof CommanderError ? new UsageError(error.message.replace(/^error: /, "")) : error;
   const report = describeError(told);
-  world.stderr.write(format === "json" ? jsonLine(errorJson(report)) : errorText(report));
-  if (world.env.REEVE_DEBUG && error instanceof Error) world.stderr.write(`${error.stack ?? ""}\n`);
+  context.stderr.write(format === "json" ? jsonLine(errorJson(report)) : errorText(report));
+  if (context.env.REEVE_DEBUG && error instanceof Error) context.stderr.write(`${error.stack ?? ""}\n`);
   return report.exitCode;
 }
 

@@ -29,7 +29,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-const world = (env: Record<string, string> = {}) => ({ env: { REEVE_DATA_DIR: folder, ...env }, now: () => NOW });
+const context = (env: Record<string, string> = {}) => ({ env: { REEVE_DATA_DIR: folder, ...env }, now: () => NOW });
 const own = { REEVE_REGISTRY_URL: "https://other.example", REEVE_TOKEN: "own" };
 
 /** A login that is about to expire. */
@@ -56,8 +56,8 @@ const renewedBy = (refreshToken: string) => async (): Promise<LoginTokens> => ({
 describe("a command that is let in by something else", () => {
   test("does not ask the login's provider", async () => {
     await keepLogin();
-    expect(await findTarget(world(own), {})).toMatchObject({ token: "own" });
-    expect(await findTarget(world({ REEVE_TOKEN: "own" }), {})).toMatchObject({ registry: REGISTRY, token: "own" });
+    expect(await findTarget(context(own), {})).toMatchObject({ token: "own" });
+    expect(await findTarget(context({ REEVE_TOKEN: "own" }), {})).toMatchObject({ registry: REGISTRY, token: "own" });
     expect(asked).toBe(0);
   });
 
@@ -68,8 +68,8 @@ describe("a command that is let in by something else", () => {
     const path = join(folder, "login.json");
     await writeFile(path, text);
     await chmod(path, mode);
-    expect(await findTarget(world(own), {})).toMatchObject({ token: "own" });
-    const needy = findTarget(world({ REEVE_REGISTRY_URL: REGISTRY }), {});
+    expect(await findTarget(context(own), {})).toMatchObject({ token: "own" });
+    const needy = findTarget(context({ REEVE_REGISTRY_URL: REGISTRY }), {});
     await expect(needy).rejects.toThrow(what === "damaged" ? "is damaged" : "may be read by others");
   });
 });
@@ -77,7 +77,7 @@ describe("a command that is let in by something else", () => {
 describe("a login that is about to expire", () => {
   test("is given as it is where the provider does not answer in time", async () => {
     const login = await keepLogin();
-    expect(await currentLogin(world(), { withinMs: 200 })).toEqual(login);
+    expect(await currentLogin(context(), { withinMs: 200 })).toEqual(login);
     expect(asked).toBe(1);
   });
 
@@ -88,7 +88,7 @@ describe("a login that is about to expire", () => {
       used.push(refreshToken);
       return renewedBy("refresh-2")();
     };
-    const logins = await Promise.all(Array.from({ length: 5 }, () => currentLogin(world(), { ask })));
+    const logins = await Promise.all(Array.from({ length: 5 }, () => currentLogin(context(), { ask })));
     expect(used).toEqual(["refresh-1"]);
     expect(new Set(logins.map((login) => login?.idToken))).toEqual(new Set(["new of refresh-2"]));
     expect(await readLogin(folder)).toMatchObject({ refreshToken: "refresh-2" });
@@ -97,7 +97,9 @@ describe("a login that is about to expire", () => {
   test("stays what it was, and unlocked, where its provider refuses", async () => {
     await keepLogin();
     const refuse = () => Promise.reject(new Error("invalid_grant"));
-    expect(await currentLogin(world(), { ask: refuse })).toMatchObject({ idToken: "old" });
-    expect(await currentLogin(world(), { ask: renewedBy("refresh-2") })).toMatchObject({ idToken: "new of refresh-2" });
+    expect(await currentLogin(context(), { ask: refuse })).toMatchObject({ idToken: "old" });
+    expect(await currentLogin(context(), { ask: renewedBy("refresh-2") })).toMatchObject({
+      idToken: "new of refresh-2",
+    });
   });
 });

@@ -8,6 +8,7 @@ import { FanOutService } from "../gen/ts/reeve/registry/v1/fan_out_service_pb.ts
 import { RegistryService } from "../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { createServiceTransport } from "../lib/serve/client.ts";
 import { readCaFile } from "./ca-file.ts";
+import type { CommandContext } from "./command-context.ts";
 import { UsageError } from "./errors/usage-error.ts";
 import { currentLogin } from "./login/current-token.ts";
 import { readLogin } from "./login/login-file.ts";
@@ -15,7 +16,6 @@ import { type OperatorAccess, operatorByPresence, operatorItself } from "./opera
 import { passphrasePresence } from "./operator/passphrase.ts";
 import { dataDir, readProfile } from "./profile.ts";
 import { needsLogin, resolveTarget, type Target, type TargetFlags } from "./target.ts";
-import type { World } from "./world.ts";
 
 /** A command's clients. */
 export interface Session {
@@ -39,12 +39,12 @@ export interface Session {
  * Finds out where to go and makes the clients; nothing is dialled yet. Warnings go to standard error. The profile's token
  * is no operator's: then a person has to prove to be there before something is done as an operator.
  */
-export async function openSession(world: World, flags: TargetFlags): Promise<Session> {
-  const target = await findTarget(world, flags);
-  for (const warning of target.warnings) world.stderr.write(`reeve: ${warning}\n`);
+export async function openSession(context: CommandContext, flags: TargetFlags): Promise<Session> {
+  const target = await findTarget(context, flags);
+  for (const warning of target.warnings) context.stderr.write(`reeve: ${warning}\n`);
   const session = sessionAt(target);
   if (target.origin !== "profile") return session;
-  const presence = passphrasePresence(world, dataDir(world.env));
+  const presence = passphrasePresence(context, dataDir(context.env));
   const operator = operatorByPresence(presence, (token) => sessionAt({ ...target, token }));
   const close = () => {
     operator.close();
@@ -57,8 +57,8 @@ export async function openSession(world: World, flags: TargetFlags): Promise<Ses
  * Where to go, from flags, environment, login and profile. The login's provider is asked for a new token only where the
  * login is what lets this command in, and a login file that is damaged matters only where it might.
  */
-export async function findTarget(world: Pick<World, "env" | "now">, flags: TargetFlags): Promise<Target> {
-  const { env } = world;
+export async function findTarget(context: Pick<CommandContext, "env" | "now">, flags: TargetFlags): Promise<Target> {
+  const { env } = context;
   const folder = dataDir(env);
   const profile = await readProfile(folder);
   const login = await readLogin(folder).catch((error: unknown) => {
@@ -68,7 +68,7 @@ export async function findTarget(world: Pick<World, "env" | "now">, flags: Targe
   const target = resolveTarget(flags, env, profile, login);
   if (login === undefined || target.token !== login.idToken) return target;
   // All of it again: by now the file may hold the login of another registry.
-  return resolveTarget(flags, env, profile, await currentLogin(world));
+  return resolveTarget(flags, env, profile, await currentLogin(context));
 }
 
 /** Clients of a known target. Throws a UsageError where its file of authorities cannot be read. */

@@ -1,8 +1,8 @@
 import { isLoopback } from "../lib/serve/loopback.ts";
+import type { CommandContext } from "./command-context.ts";
 import { UsageError } from "./errors/usage-error.ts";
 import type { Login } from "./login/login-file.ts";
 import type { Profile } from "./profile.ts";
-import type { World } from "./world.ts";
 
 /** What the command line said about where to go. */
 export interface TargetFlags {
@@ -33,7 +33,7 @@ export interface Target {
 }
 
 /** True where flags and environment leave open where to go or as whom, so that a login may say it. */
-export function needsLogin(flags: TargetFlags, env: World["env"]): boolean {
+export function needsLogin(flags: TargetFlags, env: CommandContext["env"]): boolean {
   return !(flags.registry || env.REEVE_REGISTRY_URL) || !(flags.token || env.REEVE_TOKEN);
 }
 
@@ -46,7 +46,7 @@ export function needsLogin(flags: TargetFlags, env: World["env"]): boolean {
  */
 export function resolveTarget(
   flags: TargetFlags,
-  env: World["env"],
+  env: CommandContext["env"],
   profile: Profile | undefined,
   login?: Login,
 ): Target {

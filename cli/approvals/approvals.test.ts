@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runCli } from "../run-cli.ts";
-import { createFakeWorld, type FakeWorld, runInFake } from "../testing/fake-world.ts";
+import { createFakeContext, type FakeContext, runInFake } from "../testing/fake-context.ts";
 import { startTestStack, type TestStack } from "../testing/test-stack.ts";
 
 let stack: TestStack;
@@ -16,51 +16,51 @@ function reeve(...argv: string[]) {
   return runInFake(argv, { env: stack.operator });
 }
 
-function atTerminal(): FakeWorld {
-  return createFakeWorld({ env: { ...stack.operator, NO_COLOR: "1" }, terminal: true });
+function atTerminal(): FakeContext {
+  return createFakeContext({ env: { ...stack.operator, NO_COLOR: "1" }, terminal: true });
 }
 
-async function idIn(world: FakeWorld): Promise<string> {
-  await world.shown("stderr", "reeve approvals approve apr-");
-  return /approve (apr-[0-9a-f]+)/.exec(world.stderrText())?.[1] ?? "";
+async function idIn(context: FakeContext): Promise<string> {
+  await context.shown("stderr", "reeve approvals approve apr-");
+  return /approve (apr-[0-9a-f]+)/.exec(context.stderrText())?.[1] ?? "";
 }
 
 describe("a held call at a terminal", () => {
   it("shows the card and runs when the person says yes", async () => {
-    const world = atTerminal();
-    const ended = runCli(held("echo yes", "--purpose", "to see"), world);
-    await world.typeAfter(ASK, "y\n");
+    const context = atTerminal();
+    const ended = runCli(held("echo yes", "--purpose", "to see"), context);
+    await context.typeAfter(ASK, "y\n");
     expect(await ended).toBe(0);
-    expect(world.stdoutText()).toBe("yes\n");
-    expect(world.stderrText()).toContain('command: "echo yes"');
-    expect(world.stderrText()).toContain("to see");
+    expect(context.stdoutText()).toBe("yes\n");
+    expect(context.stderrText()).toContain('command: "echo yes"');
+    expect(context.stderrText()).toContain("to see");
   });
 
   it.each(["\n", "n\n", "what\n"])("never runs when the answer is %j", async (answer) => {
-    const world = atTerminal();
-    const ended = runCli(held("echo no"), world);
-    await world.typeAfter(ASK, answer);
+    const context = atTerminal();
+    const ended = runCli(held("echo no"), context);
+    await context.typeAfter(ASK, answer);
     expect(await ended).toBe(3);
-    expect(world.stdoutText()).toBe("");
-    expect(world.stderrText()).toContain("rejected");
+    expect(context.stdoutText()).toBe("");
+    expect(context.stderrText()).toContain("rejected");
   });
 
   it("shows more on d, and asks again", async () => {
-    const world = atTerminal();
-    const ended = runCli(held("echo more"), world);
-    await world.typeAfter(ASK, "d\n");
-    await world.typeAfter("card digest:", "yes\n");
+    const context = atTerminal();
+    const ended = runCli(held("echo more"), context);
+    await context.typeAfter(ASK, "d\n");
+    await context.typeAfter("card digest:", "yes\n");
     expect(await ended).toBe(0);
-    expect(world.stdoutText()).toBe("more\n");
+    expect(context.stdoutText()).toBe("more\n");
   });
 
   it("takes a yes to a card that is cut only after everything was shown", async () => {
     const hidden = "echo hidden";
     const filler = "# nothing to see here\n".repeat(400);
     const argv = ["bash", "-c", `${filler}${hidden}\n${filler}`].map((word) => `--argv=${word}`);
-    const world = createFakeWorld({ env: { ...stack.agent, NO_COLOR: "1" }, terminal: true });
-    const ended = runCli(["call", "this", "exec", ...argv], world);
-    const id = await idIn(world);
+    const context = createFakeContext({ env: { ...stack.agent, NO_COLOR: "1" }, terminal: true });
+    const ended = runCli(["call", "this", "exec", ...argv], context);
+    const id = await idIn(context);
     const decider = atTerminal();
     const deciding = runCli(["approvals", "approve", id], decider);
     await decider.typeAfter(ASK, "y\n");
@@ -72,46 +72,46 @@ describe("a held call at a terminal", () => {
     await decider.typeAfter("digest of the whole:", "y\n");
     expect(await deciding).toBe(0);
     expect(await ended).toBe(0);
-    expect(world.stdoutText()).toBe("hidden\n");
+    expect(context.stdoutText()).toBe("hidden\n");
   });
 
   it("goes on when somebody else says yes, and takes the question back", async () => {
-    const world = atTerminal();
-    const ended = runCli(held("echo else"), world);
-    await world.shown("stderr", ASK);
-    const id = /Approval (apr-[0-9a-f]+)/.exec(world.stderrText())?.[1] ?? "";
+    const context = atTerminal();
+    const ended = runCli(held("echo else"), context);
+    await context.shown("stderr", ASK);
+    const id = /Approval (apr-[0-9a-f]+)/.exec(context.stderrText())?.[1] ?? "";
     expect((await reeve("approvals", "approve", id, "--yes")).code).toBe(0);
     expect(await ended).toBe(0);
-    expect(world.stdoutText()).toBe("else\n");
+    expect(context.stdoutText()).toBe("else\n");
   });
 
   it("never starts after Ctrl-C", async () => {
-    const world = atTerminal();
-    const ended = runCli(held("echo never"), world);
-    await world.shown("stderr", ASK);
-    world.interrupt();
+    const context = atTerminal();
+    const ended = runCli(held("echo never"), context);
+    await context.shown("stderr", ASK);
+    context.interrupt();
     expect(await ended).toBe(7);
-    expect(world.stdoutText()).toBe("");
+    expect(context.stdoutText()).toBe("");
   });
 
   it("tells an agent that an operator must decide", async () => {
-    const world = createFakeWorld({ env: { ...stack.agent, NO_COLOR: "1" }, terminal: true });
-    const ended = runCli(held("echo agent"), world);
-    expect((await reeve("approvals", "approve", await idIn(world), "--yes")).code).toBe(0);
+    const context = createFakeContext({ env: { ...stack.agent, NO_COLOR: "1" }, terminal: true });
+    const ended = runCli(held("echo agent"), context);
+    expect((await reeve("approvals", "approve", await idIn(context), "--yes")).code).toBe(0);
     expect(await ended).toBe(0);
-    expect(world.stderrText()).not.toContain(ASK);
-    expect(world.stdoutText()).toBe("agent\n");
+    expect(context.stderrText()).not.toContain(ASK);
+    expect(context.stdoutText()).toBe("agent\n");
   });
 });
 
 describe("a held call without a terminal", () => {
   it("says how to approve it, and runs when that is done", async () => {
-    const world = createFakeWorld({ env: stack.operator });
-    const ended = runCli(held("echo later; exit 5"), world);
-    const approved = await reeve("approvals", "approve", await idIn(world), "--yes", "--comment", "go on");
+    const context = createFakeContext({ env: stack.operator });
+    const ended = runCli(held("echo later; exit 5"), context);
+    const approved = await reeve("approvals", "approve", await idIn(context), "--yes", "--comment", "go on");
     expect(approved.stdout).toMatch(/^apr-[0-9a-f]+ approved\n$/);
     expect(await ended).toBe(5);
-    expect(world.stdoutText()).toBe("later\n");
+    expect(context.stdoutText()).toBe("later\n");
   });
 
   it("ends with 4 when nobody has decided in time, and with --no-wait at once", async () => {
@@ -150,11 +150,11 @@ describe("reeve approvals", () => {
 
   it("shows the card before it asks", async () => {
     const id = await holdOne("echo card");
-    const world = atTerminal();
-    const ended = runCli(["approvals", "approve", id, "--comment", "fine"], world);
-    await world.typeAfter(ASK, "y\n");
+    const context = atTerminal();
+    const ended = runCli(["approvals", "approve", id, "--comment", "fine"], context);
+    await context.typeAfter(ASK, "y\n");
     expect(await ended).toBe(0);
-    expect(world.stderrText()).toContain('command: "echo card"');
+    expect(context.stderrText()).toContain('command: "echo card"');
     expect(JSON.parse((await reeve("approvals", "show", id, "--json")).stdout).status).toMatchObject({
       state: "APPROVAL_STATE_APPROVED",
       channel: "cli",
@@ -173,15 +173,15 @@ describe("reeve approvals", () => {
   it("watch asks about each, and shows what became of it", async () => {
     const pending = JSON.parse((await reeve("approvals", "list", "--state", "pending", "--json")).stdout);
     for (const { id } of pending.approvals) await reeve("approvals", "deny", id);
-    const world = atTerminal();
-    void runCli(["approvals", "watch"], world);
+    const context = atTerminal();
+    void runCli(["approvals", "watch"], context);
     for (const [answer, state] of [
       ["y\n", "approved"],
       ["n\n", "denied"],
     ] as const) {
       const id = await holdOne(`echo ${state}`);
-      await world.typeAfter(`Approval ${id} (pending`, answer);
-      await world.shown("stdout", `${id} ${state} by `);
+      await context.typeAfter(`Approval ${id} (pending`, answer);
+      await context.shown("stdout", `${id} ${state} by `);
     }
   });
 

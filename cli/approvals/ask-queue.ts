@@ -1,6 +1,6 @@
+import type { CommandContext } from "../command-context.ts";
 import { visibleLine } from "../print/escape.ts";
 import type { Session } from "../session.ts";
-import type { World } from "../world.ts";
 import { type Answer, askForApproval, type TakeBack } from "./ask.ts";
 
 /** Questions about held calls, asked one after the other: a terminal has room for one. */
@@ -14,15 +14,15 @@ export interface AskQueue {
 }
 
 /** A queue for this terminal. What goes wrong with a question is told on standard error, and it stays undecided. */
-export function createAskQueue(session: Session, world: World): AskQueue {
+export function createAskQueue(session: Session, context: CommandContext): AskQueue {
   const open = new Map<string, AbortController>();
   let last: Promise<unknown> = Promise.resolve();
   const askNow = async (approvalId: string, moot: AbortSignal, takeBack?: TakeBack): Promise<Answer> => {
     if (moot.aborted) return "undecided";
     try {
-      return await askForApproval({ session, world, approvalId, signal: moot, takeBack });
+      return await askForApproval({ session, context, approvalId, signal: moot, takeBack });
     } catch (error: unknown) {
-      world.stderr.write(`reeve: ${visibleLine(error instanceof Error ? error.message : String(error))}\n`);
+      context.stderr.write(`reeve: ${visibleLine(error instanceof Error ? error.message : String(error))}\n`);
       // Whoever shows it again is asked again, as when the control plane is back.
       open.delete(approvalId);
       return "undecided";

@@ -2,19 +2,19 @@ import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Approval, ApprovalState, ApprovalStateSchema } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
 import type { ApprovalWhole } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
+import type { CommandContext } from "../command-context.ts";
 import { enumName } from "../print/enum-name.ts";
 import { visibleLine } from "../print/escape.ts";
 import { askLine } from "../print/prompt.ts";
 import { styleFor } from "../print/style.ts";
 import type { Session } from "../session.ts";
-import type { World } from "../world.ts";
 import { renderCard, renderDetails } from "./card.ts";
 import { approve, deny, isPending, readApproval, readWhole, type Shown } from "./decide.ts";
 
 /** What asking needs. */
 export interface AskOptions {
   session: Session;
-  world: World;
+  context: CommandContext;
   approvalId: string;
   /** What the decider wants to say, for the record. */
   comment?: string;
@@ -40,15 +40,15 @@ export type Answer = "approved" | "denied" | "undecided";
  * Throws what reading the approval throws, such as ROLE_REQUIRED.
  */
 export async function askForApproval(options: AskOptions): Promise<Answer> {
-  const { session, world, approvalId, comment, signal, takeBack } = options;
+  const { session, context, approvalId, comment, signal, takeBack } = options;
   const approval = await readApproval(session, approvalId);
-  const style = styleFor(world, world.stderr);
-  const say = (text: string) => world.stderr.write(`${text}\n`);
+  const style = styleFor(context, context.stderr);
+  const say = (text: string) => context.stderr.write(`${text}\n`);
   let whole: ApprovalWhole | undefined;
   say(renderCard(approval, style));
   if (!isPending(approval)) return answerOf(approval);
   for (;;) {
-    const line = await askLine(world, `${style.bold("Approve?")} [y/N/d(etails)] `, signal);
+    const line = await askLine(context, `${style.bold("Approve?")} [y/N/d(etails)] `, signal);
     const answer = meaningOf(line);
     if (signal?.aborted) {
       say(`${visibleLine(approvalId)} is not asked any more${mootText(signal.reason)}.`);

@@ -7,6 +7,7 @@ import {
   ApprovalStateSchema,
 } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
+import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { enumName } from "../print/enum-name.ts";
 import { visibleLine } from "../print/escape.ts";
@@ -15,7 +16,6 @@ import { namedId } from "../print/named-id.ts";
 import { canAsk } from "../print/prompt.ts";
 import { styleFor } from "../print/style.ts";
 import type { Session } from "../session.ts";
-import type { World } from "../world.ts";
 import { createAskQueue } from "./ask-queue.ts";
 import { whereText } from "./card.ts";
 import { isPending, readApproval } from "./decide.ts";
@@ -26,19 +26,19 @@ import { keepWatching } from "./keep-watching.ts";
  * pending one is asked about, one at a time, and a question that is moot is taken back, with why. Goes on over restarts of
  * the control plane; rejects where it cannot be reached at the beginning, and when the token is refused.
  */
-export async function watchApprovals(session: Session, json: boolean, world: World): Promise<void> {
-  const mayAsk = canAsk(world) && !json && (await session.operator.isPossible());
-  const asking = mayAsk ? createAskQueue(session, world) : undefined;
-  const style = styleFor(world, world.stdout);
+export async function watchApprovals(session: Session, json: boolean, context: CommandContext): Promise<void> {
+  const mayAsk = canAsk(context) && !json && (await session.operator.isPossible());
+  const asking = mayAsk ? createAskQueue(session, context) : undefined;
+  const style = styleFor(context, context.stdout);
   const show = (approval: Approval): void => {
     if (json) {
-      world.stdout.write(jsonLine(wholeJson(ApprovalSchema, approval)));
+      context.stdout.write(jsonLine(wholeJson(ApprovalSchema, approval)));
       return;
     }
     const line = visibleLine(
       `${approval.id} ${stateText(approval)}: ${approval.spec?.tool} on ${approval.spec && whereText(approval.spec)}`,
     );
-    world.stdout.write(`${isPending(approval) ? style.yellow(line) : line}\n`);
+    context.stdout.write(`${isPending(approval) ? style.yellow(line) : line}\n`);
     if (isPending(approval)) void asking?.ask(approval.id);
     else asking?.withdraw(approval.id, mootText(approval));
   };
@@ -64,9 +64,9 @@ export async function watchApprovals(session: Session, json: boolean, world: Wor
     isFinal,
     onLost: (error) => {
       const why = error === undefined ? "it was closed" : visibleLine(ConnectError.from(error).rawMessage);
-      world.stderr.write(`reeve: no connection to policy (${why}); trying again, and nothing is watched meanwhile\n`);
+      context.stderr.write(`reeve: no connection to policy (${why}); trying again, and nothing is watched meanwhile\n`);
     },
-    onBack: () => world.stderr.write("reeve: connected to policy again\n"),
+    onBack: () => context.stderr.write("reeve: connected to policy again\n"),
   });
 }
 

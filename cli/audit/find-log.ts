@@ -5,11 +5,11 @@ import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type LogSource, openLogFile, rpcLogSource } from "../../lib/audit-verify/log-source.ts";
 import { fault } from "../../lib/fault/fault.ts";
 import { formatVkeys, parseVkeys } from "../../lib/sign/vkeys.ts";
+import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { dataDir, readProfile } from "../profile.ts";
 import { openSession } from "../session.ts";
 import type { TargetFlags } from "../target.ts";
-import type { World } from "../world.ts";
 
 /** What the command line said about the log. */
 export interface LogFlags extends TargetFlags {
@@ -36,10 +36,10 @@ export interface FoundLog {
  * The log to verify: the database that was named, else the one of this machine's control plane, else what a
  * service tells. Throws a UsageError where there is none, or no key for it.
  */
-export async function findLog(flags: LogFlags, world: World): Promise<FoundLog> {
-  if (flags.databaseUrl) return logDatabase(flags, world);
-  const path = flags.db ?? (flags.remote ? undefined : await localLog(flags, world));
-  return path === undefined ? remoteLog(flags, world) : logFile(path, flags.key);
+export async function findLog(flags: LogFlags, context: CommandContext): Promise<FoundLog> {
+  if (flags.databaseUrl) return logDatabase(flags, context);
+  const path = flags.db ?? (flags.remote ? undefined : await localLog(flags, context));
+  return path === undefined ? remoteLog(flags, context) : logFile(path, flags.key);
 }
 
 /** The verifier keys that a flag names, one a line: the text itself, or the content of a file. */
@@ -59,7 +59,7 @@ export function databasePath(stateDir: string): string {
   return join(stateDir, "policy", "policy.db");
 }
 
-async function localLog(flags: LogFlags, { env }: World): Promise<string | undefined> {
+async function localLog(flags: LogFlags, { env }: CommandContext): Promise<string | undefined> {
   // Somebody who names an address wants the log that is there.
   if (flags.registry || flags.policy || env.REEVE_REGISTRY_URL || env.REEVE_POLICY_URL) return undefined;
   const stateDir = (await readProfile(dataDir(env)))?.stateDir || dataDir(env);
@@ -93,7 +93,7 @@ function openLog(path: string): ReturnType<typeof openLogFile> {
 
 const URL_VARIABLE = "REEVE_POLICY_DATABASE_URL";
 
-async function logDatabase({ db, key }: LogFlags, { env }: World): Promise<FoundLog> {
+async function logDatabase({ db, key }: LogFlags, { env }: CommandContext): Promise<FoundLog> {
   const url = env[URL_VARIABLE] ?? "";
   if (db !== undefined) throw new UsageError("--db and --database-url are two logs: name one of them");
   if (url === "") throw new UsageError(`--database-url reads the URL from ${URL_VARIABLE}, which is not set`);
@@ -111,8 +111,8 @@ async function logDatabase({ db, key }: LogFlags, { env }: World): Promise<Found
   return { source, key: verifierKey, from: `${label}, key ${key}`, close };
 }
 
-async function remoteLog(flags: LogFlags, world: World): Promise<FoundLog> {
-  const session = await openSession(world, flags);
+async function remoteLog(flags: LogFlags, context: CommandContext): Promise<FoundLog> {
+  const session = await openSession(context, flags);
   try {
     const told =
       flags.key === undefined ? (await session.audit.getCheckpoint({})).verifierKey : await readKey(flags.key);

@@ -1,11 +1,11 @@
 import type { LogSource } from "../../lib/audit-verify/log-source.ts";
-import type { World } from "../world.ts";
+import type { CommandContext } from "../command-context.ts";
 
 /** How often progress is told, in records. */
 const EVERY = 5000;
 
 /** A log that tells a terminal how many records have been read; elsewhere the very same log. */
-export function withProgress(source: LogSource, { stderr }: Pick<World, "stderr">): LogSource {
+export function withProgress(source: LogSource, { stderr }: Pick<CommandContext, "stderr">): LogSource {
   if (stderr.isTTY !== true) return source;
   return {
     ...source,

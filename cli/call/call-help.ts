@@ -2,12 +2,12 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Tool, ToolSchema } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { toolByName } from "../../lib/toolschema/catalogue-file.ts";
+import type { CommandContext } from "../command-context.ts";
 import { withSession } from "../connection-options.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { exitCodeHelp } from "../exit-codes.ts";
 import { helpBlock } from "../flags/help.ts";
 import { styleFor } from "../print/style.ts";
-import type { World } from "../world.ts";
 import { type CallWords, callHelp } from "./call-words.ts";
 import { findTool } from "./find-tool.ts";
 import { type HelpOptions, toolHelp } from "./tool-help.ts";
@@ -19,11 +19,11 @@ export const callUsage = "DEVICE TOOL [--flag VALUE ...] [options] [-- ARGV ...]
 export const fanOutUsage = "--on SELECTOR|--devices NAME,… TOOL [--flag VALUE ...] [options] [-- ARGV ...]";
 
 /** The help that was asked for: a tool's own where one is named. */
-export async function showCallHelp(words: CallWords, world: World): Promise<void> {
-  const options = { width: Math.min(world.stdout.columns ?? 100, 120), style: styleFor(world, world.stdout) };
+export async function showCallHelp(words: CallWords, context: CommandContext): Promise<void> {
+  const options = { width: Math.min(context.stdout.columns ?? 100, 120), style: styleFor(context, context.stdout) };
   const { device, tool } = words;
-  if (device === undefined || tool === undefined) return void world.stdout.write(generalHelp(options));
-  world.stdout.write(toolHelp(await toolToDescribe(words, device, tool, world), device, options));
+  if (device === undefined || tool === undefined) return void context.stdout.write(generalHelp(options));
+  context.stdout.write(toolHelp(await toolToDescribe(words, device, tool, context), device, options));
 }
 
 function generalHelp({ width, style }: HelpOptions): string {
@@ -55,9 +55,9 @@ function generalHelp({ width, style }: HelpOptions): string {
 }
 
 /** The tool as the device offers it; without a control plane, as it is built in. */
-async function toolToDescribe(words: CallWords, device: string, name: string, world: World): Promise<Tool> {
+async function toolToDescribe(words: CallWords, device: string, name: string, context: CommandContext): Promise<Tool> {
   try {
-    return await withSession(world, words.target, (session) => findTool(session.registry, device, name));
+    return await withSession(context, words.target, (session) => findTool(session.registry, device, name));
   } catch (error: unknown) {
     const builtIn = toolByName(name);
     const away = error instanceof UsageError || ConnectError.from(error).code === Code.Unavailable;

@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runCli } from "../run-cli.ts";
-import { createFakeWorld, type FakeWorldOptions, runInFake } from "../testing/fake-world.ts";
+import { createFakeContext, type FakeContextOptions, runInFake } from "../testing/fake-context.ts";
 import { startTestStack, type TestStack } from "../testing/test-stack.ts";
 
 let stack: TestStack;
@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack.close());
 
-function reeve(argv: readonly string[], options: FakeWorldOptions = {}) {
+function reeve(argv: readonly string[], options: FakeContextOptions = {}) {
   return runInFake(argv, { env: stack.operator, ...options });
 }
 
@@ -29,13 +29,13 @@ describe("a call that runs a program", () => {
 
   it("shows output while the program runs", async () => {
     const gate = join(stack.workFolder, "gate");
-    const world = createFakeWorld({ env: stack.operator });
+    const context = createFakeContext({ env: stack.operator });
     const script = `echo ready; until [ -e ${gate} ]; do sleep 0.01; done; echo done`;
-    const ended = runCli(["call", "this", "exec", "--", "sh", "-c", script], world);
-    await world.shown("stdout", "ready\n");
+    const ended = runCli(["call", "this", "exec", "--", "sh", "-c", script], context);
+    await context.shown("stdout", "ready\n");
     await writeFile(gate, "");
     expect(await ended).toBe(0);
-    expect(world.stdoutText()).toBe("ready\ndone\n");
+    expect(context.stdoutText()).toBe("ready\ndone\n");
   });
 
   it("takes its input as one JSON document, from standard input or a file too", async () => {
@@ -142,23 +142,23 @@ describe("Ctrl-C", () => {
   const argv = ["call", "this", "exec", "--", "sh", "-c", "echo ready; sleep 60"];
 
   it("cancels the call on the device and waits for its end", async () => {
-    const world = createFakeWorld({ env: stack.operator });
-    const ended = runCli(argv, world);
-    await world.shown("stdout", "ready\n");
-    world.interrupt();
+    const context = createFakeContext({ env: stack.operator });
+    const ended = runCli(argv, context);
+    await context.shown("stdout", "ready\n");
+    context.interrupt();
     expect(await ended).toBe(7);
-    expect(world.stderrText()).toContain("Ctrl-C again leaves at once");
-    expect(world.stderrText()).toContain("cancelled");
-    expect(world.exits()).toEqual([]);
+    expect(context.stderrText()).toContain("Ctrl-C again leaves at once");
+    expect(context.stderrText()).toContain("cancelled");
+    expect(context.exits()).toEqual([]);
   });
 
   it("twice leaves at once", async () => {
-    const world = createFakeWorld({ env: stack.operator });
-    const ended = runCli(argv, world);
-    await world.shown("stdout", "ready\n");
-    world.interrupt();
-    world.interrupt();
-    expect(world.exits()).toEqual([130]);
+    const context = createFakeContext({ env: stack.operator });
+    const ended = runCli(argv, context);
+    await context.shown("stdout", "ready\n");
+    context.interrupt();
+    context.interrupt();
+    expect(context.exits()).toEqual([130]);
     await ended;
   });
 });

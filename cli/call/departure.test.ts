@@ -3,7 +3,7 @@ import { createLogger } from "../../lib/log/log.ts";
 import { startScriptedModel } from "../../services/agent/scripted-model/server.ts";
 import { eventually } from "../../test/helpers/eventually.ts";
 import { readProfile } from "../profile.ts";
-import { runInFake } from "../testing/fake-world.ts";
+import { runInFake } from "../testing/fake-context.ts";
 import { startTestStack, type TestStack } from "../testing/test-stack.ts";
 
 let stack: TestStack;

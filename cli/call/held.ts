@@ -1,10 +1,10 @@
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
 import { askForApproval, type TakeBack } from "../approvals/ask.ts";
+import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { canAsk } from "../print/prompt.ts";
 import type { Session } from "../session.ts";
-import type { World } from "../world.ts";
 import { heldText } from "./show-call.ts";
 
 /** A call that waits for a human. */
@@ -16,7 +16,7 @@ export interface HeldCall {
 /** What helping a held call on rests on. */
 export interface HeldOptions {
   session: Session;
-  world: World;
+  context: CommandContext;
   /** Ends the question when the call has gone on. */
   signal: AbortSignal;
   /** How the call is taken back; see AskOptions. */
@@ -28,11 +28,11 @@ export interface HeldOptions {
  * decide; otherwise says how it can be approved.
  */
 export async function helpHeldCall(held: HeldCall, options: HeldOptions): Promise<void> {
-  const { session, world, signal, takeBack } = options;
-  const say = (text: string) => world.stderr.write(`reeve: ${text}\n`);
-  if (!canAsk(world) || !session.hasPolicy || !(await session.operator.isPossible())) return void say(heldText(held));
+  const { session, context, signal, takeBack } = options;
+  const say = (text: string) => context.stderr.write(`reeve: ${text}\n`);
+  if (!canAsk(context) || !session.hasPolicy || !(await session.operator.isPossible())) return void say(heldText(held));
   try {
-    const answer = await askForApproval({ session, world, approvalId: held.approvalId, signal, takeBack });
+    const answer = await askForApproval({ session, context, approvalId: held.approvalId, signal, takeBack });
     if (answer === "undecided" && !signal.aborted) say(heldText(held));
   } catch (error: unknown) {
     if (signal.aborted) return;

@@ -5,10 +5,10 @@ import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
 import { parseStrictJson } from "../../lib/serve/strict-json.ts";
+import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { deriveFlags } from "../flags/derive.ts";
 import { parseFlags } from "../flags/parse.ts";
-import type { World } from "../world.ts";
 import type { CallWords } from "./call-words.ts";
 
 /** The largest input, in bytes: what the gate takes. */
@@ -21,7 +21,7 @@ const MAX_BYTES = 3 * 1024 * 1024;
 export async function readInput(
   words: CallWords,
   tool: Tool,
-  world: Pick<World, "stdin">,
+  context: Pick<CommandContext, "stdin">,
   taken: ReadonlySet<string>,
 ): Promise<JsonObject> {
   if (words.input === undefined) {
@@ -30,7 +30,7 @@ export async function readInput(
   }
   const [extra] = words.toolWords;
   if (extra !== undefined) throw new UsageError(`the input is given by --json already, so ${extra} has no place`);
-  const value = parseStrictJson(await readBytes(words.input, world), { maxBytes: MAX_BYTES });
+  const value = parseStrictJson(await readBytes(words.input, context), { maxBytes: MAX_BYTES });
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
   throw fault(
     ErrorReason.INVALID_INPUT,
@@ -39,7 +39,7 @@ export async function readInput(
   );
 }
 
-async function readBytes(from: string, { stdin }: Pick<World, "stdin">): Promise<Uint8Array> {
+async function readBytes(from: string, { stdin }: Pick<CommandContext, "stdin">): Promise<Uint8Array> {
   if (from === "-") return readStream(stdin);
   if (!from.startsWith("@")) return Buffer.from(from);
   try {

@@ -1,5 +1,5 @@
+import type { CommandContext } from "../command-context.ts";
 import { ExitCode } from "../exit-codes.ts";
-import type { World } from "../world.ts";
 
 /** Ctrl-C while a call runs. */
 export interface Interrupts {
@@ -10,11 +10,11 @@ export interface Interrupts {
 }
 
 /** The first Ctrl-C aborts the signal and says what happens now; the second ends the process at once. */
-export function watchInterrupts(world: World, saying: string): Interrupts {
+export function watchInterrupts(context: CommandContext, saying: string): Interrupts {
   const controller = new AbortController();
-  const close = world.onInterrupt(() => {
-    if (controller.signal.aborted) return world.exitNow(ExitCode.INTERRUPTED);
-    world.stderr.write(`\nreeve: ${saying}\n`);
+  const close = context.onInterrupt(() => {
+    if (controller.signal.aborted) return context.exitNow(ExitCode.INTERRUPTED);
+    context.stderr.write(`\nreeve: ${saying}\n`);
     controller.abort();
   });
   return { signal: controller.signal, close };

@@ -1,5 +1,5 @@
+import type { CommandContext, Output } from "../command-context.ts";
 import { safeFor } from "../print/escape.ts";
-import type { Output, World } from "../world.ts";
 
 /** Which of a program's outputs. */
 export type OutputName = "stdout" | "stderr";
@@ -12,7 +12,7 @@ export interface LiveOutput {
 }
 
 /** On a terminal nothing that a terminal would act on gets through; elsewhere the text goes as it came. */
-export function createLiveOutput({ stdout, stderr }: Pick<World, "stdout" | "stderr">): LiveOutput {
+export function createLiveOutput({ stdout, stderr }: Pick<CommandContext, "stdout" | "stderr">): LiveOutput {
   const outputs: Readonly<Record<OutputName, Output>> = { stdout, stderr };
   const lengths: Record<OutputName, number> = { stdout: 0, stderr: 0 };
   return {

@@ -2,20 +2,20 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { type Call, CallState, CallStateSchema } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { isEnd } from "../../services/agent/toolbox/call-progress.ts";
+import type { CommandContext } from "../command-context.ts";
 import { describeDetail, errorText } from "../errors/describe-error.ts";
 import { enumName } from "../print/enum-name.ts";
 import { visibleLine } from "../print/escape.ts";
 import { readable } from "../print/readable.ts";
 import { styleFor } from "../print/style.ts";
 import { timeText } from "../print/time.ts";
-import type { World } from "../world.ts";
 import type { LiveOutput } from "./live-output.ts";
 
 /** Shows a call as it stands to a person: its output on standard output, and anything else on standard error. */
-export function showCall(call: Call, tool: Tool, live: LiveOutput, world: World): void {
-  const note = (text: string) => world.stderr.write(`reeve: ${text}\n`);
-  if (call.state === CallState.SUCCEEDED) showOutput(call, tool, live, world, note);
-  else if (isEnd(call.state)) world.stderr.write(failureText(call));
+export function showCall(call: Call, tool: Tool, live: LiveOutput, context: CommandContext): void {
+  const note = (text: string) => context.stderr.write(`reeve: ${text}\n`);
+  if (call.state === CallState.SUCCEEDED) showOutput(call, tool, live, context, note);
+  else if (isEnd(call.state)) context.stderr.write(failureText(call));
   else if (call.state === CallState.HELD) note(heldText(call));
   else if (call.state === CallState.QUEUED) note(queuedText(call));
   else note(`${call.id} goes on: \`reeve calls watch ${call.id}\` shows how`);
@@ -39,7 +39,13 @@ export function runsProgram({ outputSchema }: Tool): boolean {
   return typeof properties === "object" && properties !== null && "stdout" in properties && "exitCode" in properties;
 }
 
-function showOutput(call: Call, tool: Tool, live: LiveOutput, world: World, note: (text: string) => void): void {
+function showOutput(
+  call: Call,
+  tool: Tool,
+  live: LiveOutput,
+  context: CommandContext,
+  note: (text: string) => void,
+): void {
   const output: JsonObject = call.output ?? {};
   let isCut = output.truncated === true;
   if (runsProgram(tool)) {
@@ -50,7 +56,7 @@ function showOutput(call: Call, tool: Tool, live: LiveOutput, world: World, note
       if (live.length(name) === 0 && typeof text === "string") live.print(name, text);
     }
   } else {
-    world.stdout.write(readable(output, styleFor(world, world.stdout)));
+    context.stdout.write(readable(output, styleFor(context, context.stdout)));
   }
   if (isCut) note("there was more: part of it was left out");
   if (call.outputCleaned) note("control characters or what looked like secrets were taken out");

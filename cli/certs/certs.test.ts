@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { checkMaterial } from "../../lib/identity/tls-source.ts";
 import { runCli } from "../run-cli.ts";
-import { createFakeWorld } from "../testing/fake-world.ts";
+import { createFakeContext } from "../testing/fake-context.ts";
 
 let folder = "";
 beforeEach(() => {
@@ -14,9 +14,9 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const path = (...parts: string[]) => join(folder, ...parts);
 const reeve = async (...words: string[]) => {
-  const world = createFakeWorld();
-  const code = await runCli(words, world);
-  return { code, out: world.stdoutText(), err: world.stderrText() };
+  const context = createFakeContext();
+  const code = await runCli(words, context);
+  return { code, out: context.stdoutText(), err: context.stderrText() };
 };
 const init = () => reeve("certs", "init", "--out", path("ca"));
 const issue = (...more: string[]) => reeve("certs", "issue", "--ca", path("ca"), "--out", path("registry"), ...more);

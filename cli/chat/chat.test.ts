@@ -4,7 +4,7 @@ import { type ScriptedModel, startScriptedModel } from "../../services/agent/scr
 import { writeSealedOperator } from "../operator/sealed-file.ts";
 import { readProfile } from "../profile.ts";
 import { runCli } from "../run-cli.ts";
-import { createFakeWorld, runInFake } from "../testing/fake-world.ts";
+import { createFakeContext, runInFake } from "../testing/fake-context.ts";
 import { startTestStack, type TestStack } from "../testing/test-stack.ts";
 
 let stack: TestStack;
@@ -57,35 +57,35 @@ describe("reeve chat", () => {
 
   it("goes on with the conversation at a terminal, until an empty line", async () => {
     const env = await envWith([{ text: "Hello." }, { text: "Still here." }]);
-    const world = createFakeWorld({ env, terminal: true });
-    const ended = runCli(["chat"], world);
-    await world.typeAfter("> ", "hi\n");
-    await world.shown("stdout", "Hello.");
-    world.stdin.write("again\n");
-    await world.shown("stdout", "Still here.");
-    world.stdin.write("\n");
+    const context = createFakeContext({ env, terminal: true });
+    const ended = runCli(["chat"], context);
+    await context.typeAfter("> ", "hi\n");
+    await context.shown("stdout", "Hello.");
+    context.stdin.write("again\n");
+    await context.shown("stdout", "Still here.");
+    context.stdin.write("\n");
     expect(await ended).toBe(0);
     expect(model?.requests[1]?.messages).toHaveLength(3);
   });
 
   it("asks the person at the terminal about a held call", async () => {
-    const world = createFakeWorld({ env: await envWith([evaluate, { text: "Done." }]), terminal: true });
-    const ended = runCli(["chat", "run it"], world);
-    await world.typeAfter("Approve? [y/N/d(etails)] ", "y\n");
-    await world.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
+    const context = createFakeContext({ env: await envWith([evaluate, { text: "Done." }]), terminal: true });
+    const ended = runCli(["chat", "run it"], context);
+    await context.typeAfter("Approve? [y/N/d(etails)] ", "y\n");
+    await context.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
     expect(await ended).toBe(0);
-    expect(world.stderrText()).toContain('command: "echo held"');
-    expect(world.stderrText()).toContain("shell.eval succeeded");
-    expect(world.stderrText()).not.toContain(PASSPHRASE);
+    expect(context.stderrText()).toContain('command: "echo held"');
+    expect(context.stderrText()).toContain("shell.eval succeeded");
+    expect(context.stderrText()).not.toContain(PASSPHRASE);
   });
 
   it("takes a no without a passphrase: the model's call is cancelled", async () => {
-    const world = createFakeWorld({ env: await envWith([evaluate, { text: "Then not." }]), terminal: true });
-    const ended = runCli(["chat", "run it"], world);
-    await world.typeAfter("Approve? [y/N/d(etails)] ", "n\n");
+    const context = createFakeContext({ env: await envWith([evaluate, { text: "Then not." }]), terminal: true });
+    const ended = runCli(["chat", "run it"], context);
+    await context.typeAfter("Approve? [y/N/d(etails)] ", "n\n");
     expect(await ended).toBe(0);
-    expect(world.stderrText()).toContain("shell.eval failed: error: cancelled");
-    expect(world.stderrText()).not.toContain("passphrase");
+    expect(context.stderrText()).toContain("shell.eval failed: error: cancelled");
+    expect(context.stderrText()).not.toContain("passphrase");
   });
 
   it("says how to approve a held call where there is no terminal", async () => {
@@ -97,12 +97,12 @@ describe("reeve chat", () => {
 
   it("cancels what runs on Ctrl-C", async () => {
     const sleep: ScriptedTurn = { toolUses: [{ name: "exec", input: { argv: ["sleep", "60"] } }] };
-    const world = createFakeWorld({ env: await envWith([sleep, { text: "never" }]) });
-    const ended = runCli(["chat", "sleep"], world);
-    await world.shown("stderr", "exec {");
-    world.interrupt();
+    const context = createFakeContext({ env: await envWith([sleep, { text: "never" }]) });
+    const ended = runCli(["chat", "sleep"], context);
+    await context.shown("stderr", "exec {");
+    context.interrupt();
     expect(await ended).toBe(7);
-    expect(world.stdoutText()).toBe("");
+    expect(context.stdoutText()).toBe("");
   });
 
   it.each([

@@ -7,16 +7,16 @@ import type { Toolset } from "../../services/agent/toolbox/toolset.ts";
 import { createAskQueue } from "../approvals/ask-queue.ts";
 import { watchInterrupts } from "../call/interrupts.ts";
 import { heldText } from "../call/show-call.ts";
+import type { CommandContext, Output } from "../command-context.ts";
 import { canAsk } from "../print/prompt.ts";
 import { styleFor } from "../print/style.ts";
-import type { Output, World } from "../world.ts";
 import { createNarrator } from "./narrate.ts";
 import type { ChatSessions } from "./principal.ts";
 
 /** What a conversation rests on. */
 export interface ConversationOptions {
   sessions: Pick<ChatSessions, "model" | "person">;
-  world: World;
+  context: CommandContext;
   model: Model;
   toolset: Toolset;
   limits: Partial<RunLimits>;
@@ -34,20 +34,20 @@ export interface Conversation {
 
 /** Held calls are asked about on the terminal where there is one; elsewhere it is said how they can be approved. */
 export async function createConversation(options: ConversationOptions): Promise<Conversation> {
-  const { sessions, world, model, toolset, approvalWaitMs } = options;
+  const { sessions, context, model, toolset, approvalWaitMs } = options;
   const runId = `chat-${randomBytes(9).toString("hex")}`;
   const toolbox = createRegistryToolbox({ client: sessions.model.registry, toolset, runId, approvalWaitMs });
   const system = defaultSystemPrompt({ devices: toolset.devices.map((device) => device.name) });
   const onEvent = createNarrator({
     text: options.text,
-    activity: world.stderr,
-    style: styleFor(world, world.stderr),
-    ...(await approver(sessions, world)),
+    activity: context.stderr,
+    style: styleFor(context, context.stderr),
+    ...(await approver(sessions, context)),
   });
   let messages: readonly Message[] = [];
   return {
     async ask(prompt) {
-      const interrupts = watchInterrupts(world, "stopping; Ctrl-C again leaves at once");
+      const interrupts = watchInterrupts(context, "stopping; Ctrl-C again leaves at once");
       try {
         const { limits } = options;
         const result = await runAgent({
@@ -70,14 +70,14 @@ export async function createConversation(options: ConversationOptions): Promise<
 }
 
 /** The person decides as somebody else than the model: a model that approves its own calls would be no gate. */
-async function approver({ model, person }: Pick<ChatSessions, "model" | "person">, world: World) {
-  const mayDecide = canAsk(world) && person?.hasPolicy && (await person.operator.isPossible());
-  const queue = mayDecide ? createAskQueue(person, world) : undefined;
+async function approver({ model, person }: Pick<ChatSessions, "model" | "person">, context: CommandContext) {
+  const mayDecide = canAsk(context) && person?.hasPolicy && (await person.operator.isPossible());
+  const queue = mayDecide ? createAskQueue(person, context) : undefined;
   const approvals = new Map<string, string>();
   return {
     onHeld({ callId, approvalId }: { callId: string; approvalId: string }): void {
       approvals.set(callId, approvalId);
-      if (queue === undefined) world.stderr.write(`  ${heldText({ id: callId, approvalId })}\n`);
+      if (queue === undefined) context.stderr.write(`  ${heldText({ id: callId, approvalId })}\n`);
       else void queue.ask(approvalId, () => model.registry.cancelCall({ callId }));
     },
     onReleased(callId: string): void {

@@ -1,8 +1,8 @@
 import type { AgentEvent } from "../../services/agent/loop/events.ts";
 import type { CallReport } from "../../services/agent/toolbox/toolbox.ts";
+import type { Output } from "../command-context.ts";
 import { visible, visibleLine } from "../print/escape.ts";
 import type { Style } from "../print/style.ts";
-import type { Output } from "../world.ts";
 
 /** What telling rests on. */
 export interface NarratorOptions {

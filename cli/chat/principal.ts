@@ -1,11 +1,11 @@
 import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { roleName } from "../../lib/auth/roles.ts";
+import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { visibleLine } from "../print/escape.ts";
 import { dataDir, readChatToken } from "../profile.ts";
 import { findTarget, openSession, type Session, sessionAt } from "../session.ts";
 import type { Target, TargetFlags } from "../target.ts";
-import type { World } from "../world.ts";
 
 /** Who takes part in a chat. */
 export interface ChatSessions {
@@ -29,20 +29,20 @@ const MAKE_ONE =
  * for chat, or the login. Asks the registry who that is, and throws a UsageError for anybody but an agent, because a model
  * does what it reads: with a person's rights, what would wait for the person runs at once.
  */
-export async function openChatSessions(world: World, flags: ChatFlags): Promise<ChatSessions> {
-  if (flags.asOperator) return openAsOperator(world, flags);
-  const { target, from, rest } = await modelTarget(world, flags);
-  for (const warning of target.warnings) world.stderr.write(`reeve: ${warning}\n`);
+export async function openChatSessions(context: CommandContext, flags: ChatFlags): Promise<ChatSessions> {
+  if (flags.asOperator) return openAsOperator(context, flags);
+  const { target, from, rest } = await modelTarget(context, flags);
+  for (const warning of target.warnings) context.stderr.write(`reeve: ${warning}\n`);
   const model = sessionAt(target);
   try {
     const { principalId, name, roles } = await model.registry.whoAmI({});
     if (!isOnlyAgent(roles)) throw noAgent(from, `${name} (${namesOf(roles)})`);
-    world.stderr.write(`reeve: the model calls as ${visibleLine(name)} (${principalId}), an agent\n`);
+    context.stderr.write(`reeve: the model calls as ${visibleLine(name)} (${principalId}), an agent\n`);
   } catch (error: unknown) {
     model.close();
     throw error;
   }
-  const person = await openSession(rest.world, rest.flags).catch(() => undefined);
+  const person = await openSession(rest.context, rest.flags).catch(() => undefined);
   const close = () => {
     model.close();
     person?.close();
@@ -50,12 +50,12 @@ export async function openChatSessions(world: World, flags: ChatFlags): Promise<
   return { model, person, close };
 }
 
-async function openAsOperator(world: World, flags: TargetFlags): Promise<ChatSessions> {
-  const person = await openSession(world, flags);
+async function openAsOperator(context: CommandContext, flags: TargetFlags): Promise<ChatSessions> {
+  const person = await openSession(context, flags);
   try {
     const model = await person.operator.open();
     const { principalId, name, roles } = await model.registry.whoAmI({});
-    world.stderr.write(
+    context.stderr.write(
       `reeve: WARNING: the model calls as ${visibleLine(name)} (${principalId}), with the rights of: ${namesOf(roles)}.\n` +
         "reeve: WARNING: what would wait for a person runs at once, whatever the model has read.\n",
     );
@@ -71,26 +71,26 @@ interface ModelTarget {
   /** Where the token is from, in words. */
   from: string;
   /** What is left for the person to decide with, once the model has its token. */
-  rest: { world: World; flags: TargetFlags };
+  rest: { context: CommandContext; flags: TargetFlags };
 }
 
-async function modelTarget(world: World, flags: TargetFlags): Promise<ModelTarget> {
+async function modelTarget(context: CommandContext, flags: TargetFlags): Promise<ModelTarget> {
   const { token: flag, ...others } = flags;
-  const { REEVE_AGENT_TOKEN: own, REEVE_TOKEN: general, ...env } = world.env;
+  const { REEVE_AGENT_TOKEN: own, REEVE_TOKEN: general, ...env } = context.env;
   const withToken = async (token: string, from: string, rest: ModelTarget["rest"]) => {
-    const given = { ...world, env: { ...env, REEVE_TOKEN: token } };
+    const given = { ...context, env: { ...env, REEVE_TOKEN: token } };
     return { target: await findTarget(given, flag ? flags : others), from, rest };
   };
-  if (flag) return withToken(flag, "--token", { world, flags: others });
-  if (own) return withToken(own, "REEVE_AGENT_TOKEN", { world, flags });
-  const bare = { ...world, env };
-  if (general) return withToken(general, "REEVE_TOKEN", { world: bare, flags });
-  const target = await findTarget(world, flags).catch((cause: unknown) => {
+  if (flag) return withToken(flag, "--token", { context, flags: others });
+  if (own) return withToken(own, "REEVE_AGENT_TOKEN", { context, flags });
+  const bare = { ...context, env };
+  if (general) return withToken(general, "REEVE_TOKEN", { context: bare, flags });
+  const target = await findTarget(context, flags).catch((cause: unknown) => {
     throw new UsageError(cause instanceof Error ? cause.message : String(cause), [MAKE_ONE], { cause });
   });
-  const rest = { world, flags };
+  const rest = { context, flags };
   if (target.origin === "login") return { target, from: "the login", rest };
-  const kept = await readChatToken(dataDir(world.env));
+  const kept = await readChatToken(dataDir(context.env));
   if (kept === undefined) {
     throw new UsageError("this machine has no agent's token for chat", ["start `reeve up` again: it makes one"]);
   }

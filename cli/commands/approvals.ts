@@ -11,6 +11,7 @@ import { renderCard, renderDetails, renderWhole, whereText } from "../approvals/
 import { approve, deny, isPending, readApproval, readWhole } from "../approvals/decide.ts";
 import { watchApprovals } from "../approvals/watch.ts";
 import { callLine } from "../call/call-line.ts";
+import type { CommandContext } from "../command-context.ts";
 import { withConnection, withSession } from "../connection-options.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { noteListed } from "../list-notes.ts";
@@ -25,7 +26,6 @@ import { table } from "../print/table.ts";
 import { timeText } from "../print/time.ts";
 import type { Session } from "../session.ts";
 import type { TargetFlags } from "../target.ts";
-import type { World } from "../world.ts";
 
 interface OneFlags extends TargetFlags {
   json?: true;
@@ -35,18 +35,18 @@ interface OneFlags extends TargetFlags {
 }
 
 /** Registers `reeve approvals` with list, show, approve, deny and watch. */
-export function registerApprovals(program: Command, world: World): void {
+export function registerApprovals(program: Command, context: CommandContext): void {
   const approvals = program.command("approvals").description("List, show and decide held calls.");
   const list = approvals.command("list", { isDefault: true }).description("List approvals, newest first. The default.");
   withHistory(withConnection(list))
     .addOption(new Option("--state <state>", "only approvals in this state").choices(enumNames(ApprovalStateSchema)))
-    .action((flags: TargetFlags & HistoryFlags & { state?: string }) => listApprovals(flags, world));
+    .action((flags: TargetFlags & HistoryFlags & { state?: string }) => listApprovals(flags, context));
   const one = (name: string, description: string) =>
     withJson(
       withConnection(approvals.command(name).description(description).argument("<approval>", "the approval's id")),
     );
-  const run = (verb: (session: Session, id: string, flags: OneFlags, world: World) => Promise<void>) => {
-    return (id: string, flags: OneFlags) => withSession(world, flags, (session) => verb(session, id, flags, world));
+  const run = (verb: (session: Session, id: string, flags: OneFlags, context: CommandContext) => Promise<void>) => {
+    return (id: string, flags: OneFlags) => withSession(context, flags, (session) => verb(session, id, flags, context));
   };
   one("show", "Show what exactly would run, and where the approval stands.")
     .option("--full", "show every value whole, also where the card is cut; with --json as `whole` beside `approval`")
@@ -60,15 +60,18 @@ export function registerApprovals(program: Command, world: World): void {
     .action(run(sayNo));
   const watching = approvals.command("watch").description("Show approvals as they come; on a terminal, decide each.");
   withJson(withConnection(watching)).action((flags: OneFlags) =>
-    withSession(world, flags, (session) => watchApprovals(session, flags.json === true, world)),
+    withSession(context, flags, (session) => watchApprovals(session, flags.json === true, context)),
   );
 }
 
-async function listApprovals(flags: TargetFlags & HistoryFlags & { state?: string }, world: World): Promise<void> {
+async function listApprovals(
+  flags: TargetFlags & HistoryFlags & { state?: string },
+  context: CommandContext,
+): Promise<void> {
   const state = enumValue<ApprovalState>(ApprovalStateSchema, flags.state ?? "") ?? ApprovalState.UNSPECIFIED;
   const { limit, pageToken, since } = flags;
   const isWanted = (approval: Approval) => isSince(approval.createTime, since);
-  const { items: found, nextPageToken } = await withSession(world, flags, ({ approvals }) =>
+  const { items: found, nextPageToken } = await withSession(context, flags, ({ approvals }) =>
     readPages(
       async (token, room) => {
         const page = await approvals.listApprovals({ state, pageToken: token, pageSize: pageSize(room, 250) });
@@ -79,14 +82,14 @@ async function listApprovals(flags: TargetFlags & HistoryFlags & { state?: strin
   );
   if (flags.json) {
     const approvals = found.map((approval) => wholeJson(ApprovalSchema, approval));
-    world.stdout.write(jsonDocument({ approvals, nextPageToken }));
+    context.stdout.write(jsonDocument({ approvals, nextPageToken }));
     return;
   }
-  const style = styleFor(world, world.stdout);
+  const style = styleFor(context, context.stdout);
   const paint = (text: string, column: number) => (column === 1 && text === "pending" ? style.yellow(text) : text);
   const columns = ["APPROVAL", "STATE", "WHAT", "DEVICE", "ASKED BY", "ASKED", "EXPIRES", "DECIDED BY"];
-  world.stdout.write(table(columns, found.map(rowOf), { style, paint }));
-  noteListed({ things: "approvals", shown: found.length, nextPageToken }, world);
+  context.stdout.write(table(columns, found.map(rowOf), { style, paint }));
+  noteListed({ things: "approvals", shown: found.length, nextPageToken }, context);
 }
 
 function rowOf({ id, spec, status, createTime, expireTime }: Approval): string[] {
@@ -103,47 +106,47 @@ function rowOf({ id, spec, status, createTime, expireTime }: Approval): string[]
   ];
 }
 
-async function show(session: Session, id: string, flags: OneFlags, world: World): Promise<void> {
+async function show(session: Session, id: string, flags: OneFlags, context: CommandContext): Promise<void> {
   const approval = await readApproval(session, id);
   const whole = flags.full ? await readWhole(session, id) : undefined;
-  if (flags.json) return printJson(approval, world, whole);
-  const style = styleFor(world, world.stdout);
-  world.stdout.write(`${renderCard(approval, style)}\n\n${renderDetails(approval, style, whole)}\n`);
+  if (flags.json) return printJson(approval, context, whole);
+  const style = styleFor(context, context.stdout);
+  context.stdout.write(`${renderCard(approval, style)}\n\n${renderDetails(approval, style, whole)}\n`);
 }
 
-async function sayYes(session: Session, id: string, flags: OneFlags, world: World): Promise<void> {
-  if (flags.yes !== true && !canAsk(world)) {
+async function sayYes(session: Session, id: string, flags: OneFlags, context: CommandContext): Promise<void> {
+  if (flags.yes !== true && !canAsk(context)) {
     throw new UsageError("there is no terminal to ask on", [
       `to approve what \`reeve approvals show ${id}\` shows, add --yes`,
     ]);
   }
   if (flags.yes !== true) {
     const comment = flags.comment ?? "";
-    const answer = await askForApproval({ session, world, approvalId: id, comment });
-    world.stderr.write(answer === "undecided" ? "Not decided.\n" : "");
-    return finish(await readApproval(session, id), flags, world);
+    const answer = await askForApproval({ session, context, approvalId: id, comment });
+    context.stderr.write(answer === "undecided" ? "Not decided.\n" : "");
+    return finish(await readApproval(session, id), flags, context);
   }
   const approval = await readApproval(session, id);
-  const style = styleFor(world, world.stderr);
+  const style = styleFor(context, context.stderr);
   const whole = approval.spec?.isCut ? await readWhole(session, id) : undefined;
-  world.stderr.write(`${renderCard(approval, style)}\n${whole ? `${renderWhole(whole, style)}\n` : ""}`);
-  finish(await approve(session, { approval, whole, comment: flags.comment }), flags, world);
+  context.stderr.write(`${renderCard(approval, style)}\n${whole ? `${renderWhole(whole, style)}\n` : ""}`);
+  finish(await approve(session, { approval, whole, comment: flags.comment }), flags, context);
 }
 
-async function sayNo(session: Session, id: string, flags: OneFlags, world: World): Promise<void> {
+async function sayNo(session: Session, id: string, flags: OneFlags, context: CommandContext): Promise<void> {
   const denied = await deny(session, id, flags.comment);
-  finish(denied ?? (await readApproval(session, id)), flags, world);
+  finish(denied ?? (await readApproval(session, id)), flags, context);
 }
 
-function finish(approval: Approval, flags: OneFlags, world: World): void {
-  if (flags.json) printJson(approval, world);
+function finish(approval: Approval, flags: OneFlags, context: CommandContext): void {
+  if (flags.json) printJson(approval, context);
   else if (!isPending(approval))
-    world.stdout.write(`${approval.id} ${enumName(ApprovalStateSchema, approval.status?.state)}\n`);
+    context.stdout.write(`${approval.id} ${enumName(ApprovalStateSchema, approval.status?.state)}\n`);
 }
 
-function printJson(approval: Approval, world: World, whole?: ApprovalWhole): void {
+function printJson(approval: Approval, context: CommandContext, whole?: ApprovalWhole): void {
   const shown = wholeJson(ApprovalSchema, approval);
-  world.stdout.write(
+  context.stdout.write(
     jsonDocument(whole === undefined ? shown : { approval: shown, whole: wholeJson(ApprovalWholeSchema, whole) }),
   );
 }

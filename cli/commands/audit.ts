@@ -11,6 +11,7 @@ import { bundleJson, checkProof, readBundle } from "../audit/proof.ts";
 import { eventText, recordsTable } from "../audit/record-text.ts";
 import { renderReport, reportJson } from "../audit/verify-report.ts";
 import { callJson } from "../call/show-receipt.ts";
+import type { CommandContext } from "../command-context.ts";
 import { withConnection, withSession } from "../connection-options.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { ExitCode } from "../exit-codes.ts";
@@ -23,7 +24,6 @@ import { styleFor } from "../print/style.ts";
 import { dataDir, readProfile } from "../profile.ts";
 import type { Session } from "../session.ts";
 import type { TargetFlags } from "../target.ts";
-import type { World } from "../world.ts";
 
 interface AuditListFlags extends TargetFlags, HistoryFlags {
   call?: string;
@@ -43,7 +43,7 @@ interface CheckFlags {
 }
 
 /** Registers `reeve audit` with list, verify, proof and check. */
-export function registerAudit(program: Command, world: World): void {
+export function registerAudit(program: Command, context: CommandContext): void {
   const audit = program.command("audit").description("List, verify and prove the record of what was decided and done.");
   const listing = audit
     .command("list", { isDefault: true })
@@ -51,7 +51,7 @@ export function registerAudit(program: Command, world: World): void {
   withHistory(withConnection(listing))
     .option("--call <id>", "only records about this call, oldest first")
     .option("--oldest-first", "from the beginning of the log")
-    .action((flags: AuditListFlags) => list(flags, world));
+    .action((flags: AuditListFlags) => list(flags, context));
   withJson(withConnection(audit.command("verify")))
     .description(
       "Recompute the whole log: every record, no gap, every signature, nothing cut off. Exit code 10 on findings.",
@@ -64,7 +64,7 @@ export function registerAudit(program: Command, world: World): void {
     .option("--key <key>", "the verifier key, or a file that holds it; default: checkpoint.vkey beside the database")
     .option("--witness <file>", "a checkpoint that somebody else has kept; may be repeated", collect, [])
     .option("--remote", "ask the service even where the database is at hand")
-    .action((flags: LogFlags & { witness: string[]; json?: true }) => verify(flags, world));
+    .action((flags: LogFlags & { witness: string[]; json?: true }) => verify(flags, context));
   withJson(withConnection(audit.command("proof").argument("[index]", "the record's index", parseIndex)))
     .description(
       "Print the proof that a record is in the log (https://c2sp.org/tlog-proof); with --json, the record too.",
@@ -72,24 +72,24 @@ export function registerAudit(program: Command, world: World): void {
     .option("--call <id>", "the last record about this call, in place of an index")
     .option("--leaf <file>", "write the record's exact bytes there")
     .action((index: number | undefined, flags: ProofFlags) =>
-      withSession(world, flags, (session) => proof(session, index, flags, world)),
+      withSession(context, flags, (session) => proof(session, index, flags, context)),
     );
   withJson(audit.command("check").argument("<proof>", "a file that `reeve audit proof` wrote, with --json or without"))
     .description("Check a proof offline. Exit code 10 where it does not hold.")
     .option("--leaf <file>", "the record's exact bytes, for a proof without them")
     .option("--key <key>", "the verifier key, or a file that holds it; default: that of this machine's control plane")
-    .action((path: string, flags: CheckFlags) => check(path, flags, world));
+    .action((path: string, flags: CheckFlags) => check(path, flags, context));
 }
 
 function collect(value: string, all: string[]): string[] {
   return [...all, value];
 }
 
-async function list(flags: AuditListFlags, world: World): Promise<void> {
+async function list(flags: AuditListFlags, context: CommandContext): Promise<void> {
   const { call: callId = "", limit, pageToken, since } = flags;
   if (flags.oldestFirst && since !== undefined) throw new UsageError("--oldest-first and --since exclude each other");
   const newestFirst = flags.oldestFirst !== true && callId === "";
-  const { page, calls } = await withSession(world, flags, async (session) => {
+  const { page, calls } = await withSession(context, flags, async (session) => {
     const isOld = ({ record }: LogEntry) => !isSince(record?.time, since);
     const part = { limit, pageToken, ...(newestFirst && { isWanted: (entry: LogEntry) => !isOld(entry) }) };
     const read = await readPages(recordsFrom(session, { callId, newestFirst }), part);
@@ -100,14 +100,14 @@ async function list(flags: AuditListFlags, world: World): Promise<void> {
   if (flags.json) {
     const records = items.map((entry) => wholeJson(LogEntrySchema, entry));
     const shown = Object.fromEntries([...calls].map(([id, call]) => [id, callJson(call)]));
-    world.stdout.write(jsonDocument({ records, nextPageToken, calls: shown }));
+    context.stdout.write(jsonDocument({ records, nextPageToken, calls: shown }));
     return;
   }
-  world.stdout.write(recordsTable(items, calls, styleFor(world, world.stdout)));
+  context.stdout.write(recordsTable(items, calls, styleFor(context, context.stdout)));
   // Indexes have no gap: below the last one shown are so many.
   const last = items.at(-1)?.index;
   const more = newestFirst && since === undefined && last !== undefined ? Number(last) : undefined;
-  noteListed({ things: "records", shown: items.length, nextPageToken, more }, world);
+  noteListed({ things: "records", shown: items.length, nextPageToken, more }, context);
 }
 
 /** Reads a page of the log. */
@@ -118,17 +118,17 @@ function recordsFrom({ audit }: Session, which: { callId: string; newestFirst: b
   };
 }
 
-async function verify(flags: LogFlags & { witness: string[]; json?: true }, world: World): Promise<void> {
+async function verify(flags: LogFlags & { witness: string[]; json?: true }, context: CommandContext): Promise<void> {
   const witness = await Promise.all(flags.witness.map(readWitness));
-  const log = await findLog(flags, world);
+  const log = await findLog(flags, context);
   try {
-    const report = await verifyLog(withProgress(log.source, world), { verifierKey: log.key, witness });
-    if (flags.json) world.stdout.write(jsonDocument({ ...reportJson(report), from: log.from }));
+    const report = await verifyLog(withProgress(log.source, context), { verifierKey: log.key, witness });
+    if (flags.json) context.stdout.write(jsonDocument({ ...reportJson(report), from: log.from }));
     else
-      world.stdout.write(
-        `${renderReport(report, styleFor(world, world.stdout))}\nread from ${visibleLine(log.from)}\n`,
+      context.stdout.write(
+        `${renderReport(report, styleFor(context, context.stdout))}\nread from ${visibleLine(log.from)}\n`,
       );
-    if (!report.ok) world.setExitCode(ExitCode.AUDIT);
+    if (!report.ok) context.setExitCode(ExitCode.AUDIT);
   } finally {
     await log.close();
   }
@@ -142,11 +142,16 @@ async function readWitness(path: string): Promise<string> {
   }
 }
 
-async function proof(session: Session, index: number | undefined, flags: ProofFlags, world: World): Promise<void> {
+async function proof(
+  session: Session,
+  index: number | undefined,
+  flags: ProofFlags,
+  context: CommandContext,
+): Promise<void> {
   const wanted = index ?? (await lastRecord(session, flags.call));
   const answer = await session.audit.getInclusionProof({ index: BigInt(wanted) });
   if (flags.leaf !== undefined) await writeFile(flags.leaf, answer.entry?.leaf ?? new Uint8Array());
-  world.stdout.write(flags.json ? jsonDocument(bundleJson(answer)) : safeFor(world.stdout, answer.text));
+  context.stdout.write(flags.json ? jsonDocument(bundleJson(answer)) : safeFor(context.stdout, answer.text));
 }
 
 async function lastRecord(session: Session, callId: string | undefined): Promise<number> {
@@ -160,19 +165,20 @@ async function lastRecord(session: Session, callId: string | undefined): Promise
   );
 }
 
-async function check(path: string, flags: CheckFlags, world: World): Promise<void> {
+async function check(path: string, flags: CheckFlags, context: CommandContext): Promise<void> {
   const key =
-    flags.key ?? keyPathBeside(databasePath((await readProfile(dataDir(world.env)))?.stateDir || dataDir(world.env)));
+    flags.key ??
+    keyPathBeside(databasePath((await readProfile(dataDir(context.env)))?.stateDir || dataDir(context.env)));
   const result = checkProof(await readBundle(path, flags.leaf), await readKey(key));
-  if (!result.ok) world.setExitCode(ExitCode.AUDIT);
+  if (!result.ok) context.setExitCode(ExitCode.AUDIT);
   if (flags.json) {
     const { record: _record, ...rest } = { record: undefined, ...result };
-    world.stdout.write(jsonDocument(rest));
+    context.stdout.write(jsonDocument(rest));
     return;
   }
-  const style = styleFor(world, world.stdout);
-  if (!result.ok) return void world.stdout.write(`${style.red("The proof does not hold:")} ${result.why}\n`);
+  const style = styleFor(context, context.stdout);
+  if (!result.ok) return void context.stdout.write(`${style.red("The proof does not hold:")} ${result.why}\n`);
   const what = result.record === undefined ? "" : `: ${visibleLine(eventText(result.record))}`;
   const where = `record ${result.index} of ${result.size} in ${visibleLine(result.origin)}`;
-  world.stdout.write(`${style.green("The proof holds:")} ${where}${what}\n`);
+  context.stdout.write(`${style.green("The proof holds:")} ${where}${what}\n`);
 }

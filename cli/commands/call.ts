@@ -11,6 +11,7 @@ import { recordedCall } from "../call/recorded-call.ts";
 import { runCall } from "../call/run-call.ts";
 import { showCall } from "../call/show-call.ts";
 import { callJson } from "../call/show-receipt.ts";
+import type { CommandContext } from "../command-context.ts";
 import { withOperator, withSession } from "../connection-options.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { runFanOut } from "../fan-out/run.ts";
@@ -19,13 +20,12 @@ import { jsonDocument } from "../print/json.ts";
 import { canAsk } from "../print/prompt.ts";
 import { queueSeconds } from "../queue/queue-option.ts";
 import type { Session } from "../session.ts";
-import type { World } from "../world.ts";
 
 /** How long a held call is waited for where nobody said, in milliseconds; a person who is being asked gets an hour. */
 const WAIT_MS = { unattended: 60_000, asked: 3_600_000 };
 
 /** Registers `reeve call`, which reads its own arguments: a tool's flags come from its schema. */
-export function registerCall(program: Command, world: World): void {
+export function registerCall(program: Command, context: CommandContext): void {
   program
     .command("call")
     .usage(callUsage)
@@ -33,19 +33,19 @@ export function registerCall(program: Command, world: World): void {
     .allowUnknownOption()
     .passThroughOptions()
     .argument("[words...]")
-    .action((argv: string[]) => call(argv, world));
+    .action((argv: string[]) => call(argv, context));
 }
 
-async function call(argv: readonly string[], world: World): Promise<void> {
-  world.setErrorFormat("text");
+async function call(argv: readonly string[], context: CommandContext): Promise<void> {
+  context.setErrorFormat("text");
   const words = readCallWords(argv, callOptions);
-  world.setErrorFormat(words.output);
-  if (words.help) return showCallHelp(words, world);
+  context.setErrorFormat(words.output);
+  if (words.help) return showCallHelp(words, context);
   const { device, tool } = words;
   const many = choosesMany(words.extra);
   if (many && tool !== undefined) {
-    return (words.asOperator ? withOperator : withSession)(world, words.target, (session) =>
-      runFanOut({ session, tool, words, waitMs: waitMsFor(words, session, world), world }),
+    return (words.asOperator ? withOperator : withSession)(context, words.target, (session) =>
+      runFanOut({ session, tool, words, waitMs: waitMsFor(words, session, context), context }),
     );
   }
   if (many) throw new UsageError("TOOL is needed", [`usage: reeve call ${fanOutUsage}`]);
@@ -53,14 +53,20 @@ async function call(argv: readonly string[], world: World): Promise<void> {
   if (device === undefined || tool === undefined)
     throw new UsageError("DEVICE and TOOL are needed", [`usage: reeve call ${callUsage}`]);
   const run = words.asOperator ? withOperator : withSession;
-  await run(world, words.target, (session) => callTool(session, device, tool, words, world));
+  await run(context, words.target, (session) => callTool(session, device, tool, words, context));
 }
 
-async function callTool(session: Session, device: string, name: string, words: CallWords, world: World): Promise<void> {
+async function callTool(
+  session: Session,
+  device: string,
+  name: string,
+  words: CallWords,
+  context: CommandContext,
+): Promise<void> {
   const tool = await findTool(session.registry, device, name);
-  const params = await readInput(words, tool, world, takenNames());
-  const live = createLiveOutput(world);
-  const interrupts = watchInterrupts(world, "cancelling the call; Ctrl-C again leaves at once");
+  const params = await readInput(words, tool, context, takenNames());
+  const live = createLiveOutput(context);
+  const interrupts = watchInterrupts(context, "cancelling the call; Ctrl-C again leaves at once");
   // Aborted when the call has left the held state, and with it any question on the terminal.
   let held = new AbortController();
   try {
@@ -70,7 +76,7 @@ async function callTool(session: Session, device: string, name: string, words: C
       params,
       callId: words.callId,
       purpose: words.purpose,
-      waitMs: waitMsFor(words, session, world),
+      waitMs: waitMsFor(words, session, context),
       noWait: words.noWait,
       queueSeconds: queueSeconds(words.extra.get("queue")),
     };
@@ -86,23 +92,23 @@ async function callTool(session: Session, device: string, name: string, words: C
         const { callId } = report;
         const signal = AbortSignal.any([held.signal, interrupts.signal]);
         const takeBack = () => session.registry.cancelCall({ callId });
-        const options = { session, world, signal, takeBack };
+        const options = { session, context, signal, takeBack };
         asked.push(helpHeldCall({ id: callId, approvalId: report.approvalId }, options));
       },
     });
     held.abort();
     await Promise.all(asked);
-    if (words.output === "json") world.stdout.write(jsonDocument(callJson(await recordedCall(session, ended))));
-    else showCall(ended, tool, live, world);
-    world.setExitCode(exitCodeOfCall(ended));
+    if (words.output === "json") context.stdout.write(jsonDocument(callJson(await recordedCall(session, ended))));
+    else showCall(ended, tool, live, context);
+    context.setExitCode(exitCodeOfCall(ended));
   } finally {
     held.abort();
     interrupts.close();
   }
 }
 
-function waitMsFor({ waitMs }: CallWords, { hasPolicy }: Session, world: World): number {
-  return waitMs ?? (canAsk(world) && hasPolicy ? WAIT_MS.asked : WAIT_MS.unattended);
+function waitMsFor({ waitMs }: CallWords, { hasPolicy }: Session, context: CommandContext): number {
+  return waitMs ?? (canAsk(context) && hasPolicy ? WAIT_MS.asked : WAIT_MS.unattended);
 }
 
 function refuseFanOutOptions({ extra }: CallWords): void {

@@ -7,6 +7,7 @@ import { exitCodeOfCall } from "../call/exit-code.ts";
 import { createLiveOutput } from "../call/live-output.ts";
 import { callJson } from "../call/show-receipt.ts";
 import { watchCall } from "../call/watch-call.ts";
+import type { CommandContext } from "../command-context.ts";
 import { withConnection, withSession } from "../connection-options.ts";
 import { noteListed } from "../list-notes.ts";
 import { type HistoryFlags, isSince, pageSize, withHistory, withJson } from "../list-options.ts";
@@ -16,7 +17,6 @@ import { readPages } from "../print/pages.ts";
 import { styleFor } from "../print/style.ts";
 import type { Session } from "../session.ts";
 import type { TargetFlags } from "../target.ts";
-import type { World } from "../world.ts";
 
 interface OneFlags extends TargetFlags {
   json?: true;
@@ -29,28 +29,28 @@ interface CallListFlags extends TargetFlags, HistoryFlags {
 }
 
 /** Registers `reeve calls` with list, show, watch and cancel. */
-export function registerCalls(program: Command, world: World): void {
+export function registerCalls(program: Command, context: CommandContext): void {
   const calls = program.command("calls").description("List, show, watch and cancel calls.");
   const list = calls.command("list", { isDefault: true }).description("List calls, newest first. The default.");
   withHistory(withConnection(list))
     .addOption(new Option("--state <state>", "only calls in this state").choices(enumNames(CallStateSchema)))
     .option("-d, --device <name>", "only calls on this device")
     .option("-t, --tool <name>", "only calls of this tool")
-    .action((flags: CallListFlags) => listCalls(flags, world));
+    .action((flags: CallListFlags) => listCalls(flags, context));
   const one = (name: string, description: string) =>
     withJson(withConnection(calls.command(name).description(description).argument("<call>", "the call's id")));
   one("show", "Show one call with its arguments, decision, output and receipt.").action((id: string, flags: OneFlags) =>
-    withSession(world, flags, (session) => show(session, id, flags, world)),
+    withSession(context, flags, (session) => show(session, id, flags, context)),
   );
   one("watch", "Follow one call to its end. Ends with the call's exit code; with --json a line for each event.").action(
-    (id: string, flags: OneFlags) => withSession(world, flags, (session) => watch(session, id, flags, world)),
+    (id: string, flags: OneFlags) => withSession(context, flags, (session) => watch(session, id, flags, context)),
   );
   one("cancel", "Cancel a call: a running one is killed, a held one never starts.").action(
-    (id: string, flags: OneFlags) => withSession(world, flags, (session) => cancel(session, id, flags, world)),
+    (id: string, flags: OneFlags) => withSession(context, flags, (session) => cancel(session, id, flags, context)),
   );
 }
 
-async function listCalls(flags: CallListFlags, world: World): Promise<void> {
+async function listCalls(flags: CallListFlags, context: CommandContext): Promise<void> {
   const filter = {
     state: enumValue<CallState>(CallStateSchema, flags.state ?? "") ?? CallState.UNSPECIFIED,
     device: flags.device ?? "",
@@ -58,7 +58,7 @@ async function listCalls(flags: CallListFlags, world: World): Promise<void> {
   };
   const { limit, pageToken, since } = flags;
   const isWanted = (call: Call) => isSince(call.createTime, since);
-  const { items: found, nextPageToken } = await withSession(world, flags, ({ registry }) =>
+  const { items: found, nextPageToken } = await withSession(context, flags, ({ registry }) =>
     readPages(
       async (token, room) => {
         const page = await registry.listCalls({ ...filter, pageToken: token, pageSize: pageSize(room, 250) });
@@ -68,38 +68,40 @@ async function listCalls(flags: CallListFlags, world: World): Promise<void> {
     ),
   );
   if (flags.json) {
-    world.stdout.write(jsonDocument({ calls: found.map(callJson), nextPageToken }));
+    context.stdout.write(jsonDocument({ calls: found.map(callJson), nextPageToken }));
     return;
   }
-  world.stdout.write(callsTable(found, styleFor(world, world.stdout)));
-  noteListed({ things: "calls", shown: found.length, nextPageToken }, world);
+  context.stdout.write(callsTable(found, styleFor(context, context.stdout)));
+  noteListed({ things: "calls", shown: found.length, nextPageToken }, context);
 }
 
-async function show({ registry }: Session, callId: string, flags: OneFlags, world: World): Promise<void> {
+async function show({ registry }: Session, callId: string, flags: OneFlags, context: CommandContext): Promise<void> {
   const { call } = await registry.getCall({ callId });
-  if (call !== undefined) print(call, flags, world);
+  if (call !== undefined) print(call, flags, context);
 }
 
-async function watch(session: Session, callId: string, flags: OneFlags, world: World): Promise<void> {
-  const live = createLiveOutput(world);
+async function watch(session: Session, callId: string, flags: OneFlags, context: CommandContext): Promise<void> {
+  const live = createLiveOutput(context);
   const last = await watchCall(session, callId, (event) => {
-    if (flags.json) world.stdout.write(jsonLine(event.json));
+    if (flags.json) context.stdout.write(jsonLine(event.json));
     else if (event.kind === "output") live.print(event.stream, event.text);
-    else world.stderr.write(`reeve: ${event.text}\n`);
+    else context.stderr.write(`reeve: ${event.text}\n`);
   });
-  if (last !== undefined) world.setExitCode(exitCodeOfCall(last));
+  if (last !== undefined) context.setExitCode(exitCodeOfCall(last));
 }
 
-async function cancel(session: Session, callId: string, flags: OneFlags, world: World): Promise<void> {
+async function cancel(session: Session, callId: string, flags: OneFlags, context: CommandContext): Promise<void> {
   const { call } = await session.registry.cancelCall({ callId }).catch(async (error: unknown) => {
     // Another's call: that takes an operator.
     if (reasonOf(error) !== ErrorReason.ROLE_REQUIRED || session.operator.isOpen) throw error;
     const { registry } = await session.operator.open();
     return registry.cancelCall({ callId });
   });
-  if (call !== undefined) print(call, flags, world);
+  if (call !== undefined) print(call, flags, context);
 }
 
-function print(call: Call, flags: OneFlags, world: World): void {
-  world.stdout.write(flags.json ? jsonDocument(callJson(call)) : describeCall(call, styleFor(world, world.stdout)));
+function print(call: Call, flags: OneFlags, context: CommandContext): void {
+  context.stdout.write(
+    flags.json ? jsonDocument(callJson(call)) : describeCall(call, styleFor(context, context.stdout)),
+  );
 }

@@ -7,13 +7,13 @@ import { generateTlsKey, tlsKeyToPem } from "../../lib/identity/request.ts";
 import { DEFAULT_TRUST_DOMAIN, formatIdentity, type Identity, parseIdentity } from "../../lib/identity/spiffe.ts";
 import { certificateLines, describeCertificates } from "../certs/describe.ts";
 import { authorityFiles, certificateFiles, readAuthority, requireNew, writeFiles } from "../certs/files.ts";
+import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { parseDuration } from "../flags/duration.ts";
 import { withJson } from "../list-options.ts";
 import { visibleLine } from "../print/escape.ts";
 import { jsonDocument } from "../print/json.ts";
 import { gather } from "../repeatable.ts";
-import type { World } from "../world.ts";
 
 interface InitFlags {
   out: string;
@@ -31,7 +31,7 @@ interface IssueFlags extends InitFlags {
 }
 
 /** Registers `reeve certs` with init, issue and show: the certificates of the control plane, made without a server. */
-export function registerCerts(program: Command, world: World): void {
+export function registerCerts(program: Command, context: CommandContext): void {
   const certs = program
     .command("certs")
     .description(
@@ -40,7 +40,7 @@ export function registerCerts(program: Command, world: World): void {
   withTrust(certs.command("init"), "3650d")
     .description("Make an authority: ca.crt, which everybody may have, and ca.key, which is best kept offline.")
     .requiredOption("--out <folder>", "where to write the two")
-    .action((flags: InitFlags) => init(flags, world));
+    .action((flags: InitFlags) => init(flags, context));
   withTrust(certs.command("issue"), "365d")
     .description(
       "Make a key and a certificate for a service: tls.crt, tls.key and ca.crt, for REEVE_TLS_CERT_FILE,\n" +
@@ -52,10 +52,10 @@ export function registerCerts(program: Command, world: World): void {
     .option("--dns <name>", "a DNS name under which it is reached; can be repeated", gather, [])
     .option("--ip <address>", "an IP address under which it is reached; can be repeated", gather, [])
     .requiredOption("--out <folder>", "where to write the three")
-    .action((flags: IssueFlags) => issue(flags, world));
+    .action((flags: IssueFlags) => issue(flags, context));
   withJson(certs.command("show").argument("<file>", "a file with certificates, PEM"))
     .description("Show whom certificates name, who signed them, and how long they are good.")
-    .action((file: string, { json }: { json?: true }) => show(file, json === true, world));
+    .action((file: string, { json }: { json?: true }) => show(file, json === true, context));
 }
 
 function withTrust(command: Command, ttl: string): Command {
@@ -64,7 +64,7 @@ function withTrust(command: Command, ttl: string): Command {
     .option("--trust-domain <name>", "the trust domain of the identities", DEFAULT_TRUST_DOMAIN);
 }
 
-async function init({ out, trustDomain, ttl, json }: InitFlags, world: World): Promise<void> {
+async function init({ out, trustDomain, ttl, json }: InitFlags, context: CommandContext): Promise<void> {
   const files = authorityFiles(out);
   requireNew(Object.values(files));
   identityIn(trustDomain, { service: "registry" });
@@ -72,14 +72,14 @@ async function init({ out, trustDomain, ttl, json }: InitFlags, world: World): P
     commonName: "reeve control plane",
     trustDomain,
     ttlMs: parseDuration(ttl, "--ttl"),
-    now: world.now(),
+    now: context.now(),
   });
   await writeFiles(out, { [files.key]: tlsKeyToPem(made.key) }, { [files.certificate]: made.certificate });
-  if (json) return void world.stdout.write(jsonDocument(files));
-  world.stdout.write(`${files.certificate}\n${files.key}\n`);
+  if (json) return void context.stdout.write(jsonDocument(files));
+  context.stdout.write(`${files.certificate}\n${files.key}\n`);
 }
 
-async function issue(flags: IssueFlags, world: World): Promise<void> {
+async function issue(flags: IssueFlags, context: CommandContext): Promise<void> {
   const { ca, dns, ip, out, trustDomain, ttl, json } = flags;
   const identity = identityIn(trustDomain, flags);
   for (const name of dns) requireDns(name);
@@ -94,20 +94,20 @@ async function issue(flags: IssueFlags, world: World): Promise<void> {
     dns,
     ips: ip,
     ttlMs: parseDuration(ttl, "--ttl"),
-    now: world.now(),
+    now: context.now(),
   });
   const open = { [files.certificate]: chainOf(certificate, authority), [files.authorities]: authority.certificate };
   await writeFiles(out, { [files.key]: tlsKeyToPem(key) }, open);
-  if (json) return void world.stdout.write(jsonDocument({ identity: formatIdentity(identity), ...files }));
-  world.stdout.write(
+  if (json) return void context.stdout.write(jsonDocument({ identity: formatIdentity(identity), ...files }));
+  context.stdout.write(
     `REEVE_TLS_CERT_FILE=${files.certificate}\nREEVE_TLS_KEY_FILE=${files.key}\nREEVE_TLS_CA_FILE=${files.authorities}\n`,
   );
 }
 
-function show(file: string, json: boolean, world: World): void {
+function show(file: string, json: boolean, context: CommandContext): void {
   const certificates = readCertificates(file);
-  if (json) return void world.stdout.write(jsonDocument({ certificates: certificates.map((one) => ({ ...one })) }));
-  world.stdout.write(certificates.map((one) => visible(certificateLines(one, world.now()))).join("\n"));
+  if (json) return void context.stdout.write(jsonDocument({ certificates: certificates.map((one) => ({ ...one })) }));
+  context.stdout.write(certificates.map((one) => visible(certificateLines(one, context.now()))).join("\n"));
 }
 
 function readCertificates(file: string) {

@@ -5,6 +5,7 @@ import { loadToolset } from "../../services/agent/toolbox/toolset.ts";
 import { type Conversation, createConversation } from "../chat/conversation.ts";
 import { type ChatSessions, openChatSessions, type ChatFlags as PrincipalFlags } from "../chat/principal.ts";
 import { exitCodeOfRun, runJson, runProblem } from "../chat/result.ts";
+import type { CommandContext } from "../command-context.ts";
 import { withConnection } from "../connection-options.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { parseDuration } from "../flags/duration.ts";
@@ -12,7 +13,6 @@ import { parseCount, withJson } from "../list-options.ts";
 import { visibleLine } from "../print/escape.ts";
 import { jsonDocument } from "../print/json.ts";
 import { askLine, canAsk } from "../print/prompt.ts";
-import type { World } from "../world.ts";
 
 interface ChatFlags extends PrincipalFlags {
   device: string[];
@@ -30,7 +30,7 @@ const WAIT_MS = { unattended: 60_000, asked: 3_600_000 };
 const MAX_PROMPT = 1024 * 1024;
 
 /** Registers `reeve chat`. */
-export function registerChat(program: Command, world: World): void {
+export function registerChat(program: Command, context: CommandContext): void {
   withJson(
     withConnection(
       program.command("chat").argument("[prompt...]", "ask this once; left out: a conversation, or standard input"),
@@ -46,18 +46,18 @@ export function registerChat(program: Command, world: World): void {
     .option("--max-turns <n>", "the most turns it may take for one prompt. Default 25", parseCount)
     .option("--wait <duration>", "how long a held call is waited for. Default 60s, at a terminal 1h")
     .option("--as-operator", "give the model an operator's rights. What would wait for a person then runs at once")
-    .action((words: string[], flags: ChatFlags) => start(words, flags, world));
+    .action((words: string[], flags: ChatFlags) => start(words, flags, context));
 }
 
 function collect(value: string, all: string[]): string[] {
   return [...all, value];
 }
 
-async function start(words: readonly string[], flags: ChatFlags, world: World): Promise<void> {
-  const model = modelOf(flags, world);
-  const sessions = await openChatSessions(world, flags);
+async function start(words: readonly string[], flags: ChatFlags, context: CommandContext): Promise<void> {
+  const model = modelOf(flags, context);
+  const sessions = await openChatSessions(context, flags);
   try {
-    await chat({ model, sessions, words, flags, world });
+    await chat({ model, sessions, words, flags, context });
   } finally {
     sessions.close();
   }
@@ -68,29 +68,29 @@ interface Chat {
   sessions: ChatSessions;
   words: readonly string[];
   flags: ChatFlags;
-  world: World;
+  context: CommandContext;
 }
 
-async function chat({ model, sessions, words, flags, world }: Chat): Promise<void> {
+async function chat({ model, sessions, words, flags, context }: Chat): Promise<void> {
   const toolsAllowed = (flags.tools ?? "").split(",").filter((name) => name !== "");
   const toolset = await loadToolset(sessions.model.registry, { devices: flags.device, toolsAllowed });
-  for (const warning of toolset.warnings) world.stderr.write(`reeve: ${visibleLine(warning)}\n`);
+  for (const warning of toolset.warnings) context.stderr.write(`reeve: ${visibleLine(warning)}\n`);
   const conversation = await createConversation({
     sessions,
-    world,
+    context,
     model,
     toolset,
     limits: flags.maxTurns === undefined ? {} : { maxTurns: flags.maxTurns },
-    approvalWaitMs: waitOf(flags, world),
-    text: flags.json ? { write: () => undefined } : world.stdout,
+    approvalWaitMs: waitOf(flags, context),
+    text: flags.json ? { write: () => undefined } : context.stdout,
   });
-  if (words.length > 0) return askOnce(conversation, words.join(" "), flags, world);
-  if (world.stdin.isTTY !== true) return askOnce(conversation, await readPrompt(world), flags, world);
-  world.stderr.write(`${model.name} with ${toolset.tools.length} tools. An empty line or Ctrl-D ends it.\n`);
-  await converse(conversation, world);
+  if (words.length > 0) return askOnce(conversation, words.join(" "), flags, context);
+  if (context.stdin.isTTY !== true) return askOnce(conversation, await readPrompt(context), flags, context);
+  context.stderr.write(`${model.name} with ${toolset.tools.length} tools. An empty line or Ctrl-D ends it.\n`);
+  await converse(conversation, context);
 }
 
-function modelOf(flags: ChatFlags, { env }: World): Model {
+function modelOf(flags: ChatFlags, { env }: CommandContext): Model {
   const apiKey = env.ANTHROPIC_API_KEY;
   if (apiKey === undefined || apiKey === "")
     throw new UsageError("ANTHROPIC_API_KEY is not set", ["`reeve demo` works without one"]);
@@ -98,30 +98,35 @@ function modelOf(flags: ChatFlags, { env }: World): Model {
   return createAnthropicModel({ apiKey, ...(baseUrl && { baseUrl }), ...(flags.model && { model: flags.model }) });
 }
 
-function waitOf({ wait }: ChatFlags, world: World): number {
+function waitOf({ wait }: ChatFlags, context: CommandContext): number {
   if (wait !== undefined) return parseDuration(wait, "--wait");
-  return canAsk(world) ? WAIT_MS.asked : WAIT_MS.unattended;
+  return canAsk(context) ? WAIT_MS.asked : WAIT_MS.unattended;
 }
 
-async function askOnce(conversation: Conversation, prompt: string, flags: ChatFlags, world: World): Promise<void> {
+async function askOnce(
+  conversation: Conversation,
+  prompt: string,
+  flags: ChatFlags,
+  context: CommandContext,
+): Promise<void> {
   if (prompt.trim() === "") throw new UsageError("there is no prompt");
   const result = await conversation.ask(prompt);
-  if (flags.json) world.stdout.write(jsonDocument(runJson(result)));
+  if (flags.json) context.stdout.write(jsonDocument(runJson(result)));
   const problem = runProblem(result);
-  if (problem !== undefined) world.stderr.write(`reeve: ${visibleLine(problem)}\n`);
-  world.setExitCode(exitCodeOfRun(result));
+  if (problem !== undefined) context.stderr.write(`reeve: ${visibleLine(problem)}\n`);
+  context.setExitCode(exitCodeOfRun(result));
 }
 
-async function converse(conversation: Conversation, world: World): Promise<void> {
+async function converse(conversation: Conversation, context: CommandContext): Promise<void> {
   for (;;) {
-    const prompt = (await askLine(world, "\n> "))?.trim();
+    const prompt = (await askLine(context, "\n> "))?.trim();
     if (prompt === undefined || prompt === "" || prompt === "exit") return;
     const problem = runProblem(await conversation.ask(prompt));
-    if (problem !== undefined) world.stderr.write(`reeve: ${visibleLine(problem)}\n`);
+    if (problem !== undefined) context.stderr.write(`reeve: ${visibleLine(problem)}\n`);
   }
 }
 
-async function readPrompt({ stdin }: World): Promise<string> {
+async function readPrompt({ stdin }: CommandContext): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of stdin) {

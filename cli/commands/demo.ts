@@ -1,9 +1,9 @@
 import { realpath } from "node:fs/promises";
 import type { Command } from "commander";
-import type { World } from "../world.ts";
+import type { CommandContext } from "../command-context.ts";
 
 /** Registers `reeve demo`. */
-export function registerDemo(program: Command, world: World): void {
+export function registerDemo(program: Command, context: CommandContext): void {
   program
     .command("demo")
     .description(
@@ -16,8 +16,8 @@ export function registerDemo(program: Command, world: World): void {
     .option("--folder <folder>", "the folder to look into", "/var")
     .action(async (flags: { yes?: boolean; model?: string; folder: string }) => {
       const { runDemo } = await import("../demo/run-demo.ts");
-      world.setExitCode(
-        await runDemo({ world, yes: flags.yes ?? false, model: flags.model, folder: await realpath(flags.folder) }),
+      context.setExitCode(
+        await runDemo({ context, yes: flags.yes ?? false, model: flags.model, folder: await realpath(flags.folder) }),
       );
     });
 }

@@ -5,6 +5,7 @@ import {
   EnrolmentStateSchema,
   EnrolmentState as State,
 } from "../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import type { CommandContext } from "../command-context.ts";
 import { withConnection, withOperator, withSession } from "../connection-options.ts";
 import { confirmDevice, listEnrolments } from "../device/confirm.ts";
 import { enrolmentTable } from "../device/enrolment-text.ts";
@@ -18,7 +19,6 @@ import { timeText } from "../print/time.ts";
 import { gather } from "../repeatable.ts";
 import type { Session } from "../session.ts";
 import type { TargetFlags } from "../target.ts";
-import type { World } from "../world.ts";
 
 interface TokenFlags extends TargetFlags {
   label: string[];
@@ -38,7 +38,7 @@ interface OneFlags extends TargetFlags {
 const MAX_TTL_MS = 24 * 3_600_000;
 
 /** Registers `reeve device` with join-token, list, confirm, lock, unlock and remove. */
-export function registerDevice(program: Command, world: World): void {
+export function registerDevice(program: Command, context: CommandContext): void {
   const device = program
     .command("device")
     .description("Make machines devices, and keep devices out. `reeve devices` lists those that can be called.");
@@ -53,13 +53,13 @@ export function registerDevice(program: Command, world: World): void {
     .option("--auto-confirm", "let in whatever machine shows the token, without a look at its fingerprint")
     .option("--replace", "it may take the place of a device of the same name")
     .action((name: string, flags: TokenFlags) =>
-      withOperator(world, flags, (session) => createToken(session, name, flags, world)),
+      withOperator(context, flags, (session) => createToken(session, name, flags, context)),
     );
   const list = device.command("list", { isDefault: true }).alias("enrolments");
   withList(withConnection(list.description("List enrolments, newest first. The default.")))
     .addOption(new Option("--state <state>", "only those in this state").choices(enumNames(EnrolmentStateSchema)))
     .action((flags: TargetFlags & ListFlags & { state?: string }) =>
-      withSession(world, flags, (session) => list_(session, flags, world)),
+      withSession(context, flags, (session) => list_(session, flags, context)),
     );
   const one = (
     name: string,
@@ -68,10 +68,10 @@ export function registerDevice(program: Command, world: World): void {
   ) =>
     withJson(withConnection(device.command(name).argument(...(what.split("|") as [string, string])))).action(
       (id: string, flags: OneFlags) =>
-        withOperator(world, flags, async (session) => show(await verb(session, id, flags), flags, world)),
+        withOperator(context, flags, async (session) => show(await verb(session, id, flags), flags, context)),
     );
   one("confirm", "<enrolment>|the enrolment's id, or the device's name", (session, id, { fingerprint }) =>
-    confirmDevice(session, id, fingerprint, world),
+    confirmDevice(session, id, fingerprint, context),
   )
     .description(
       "Let a device in whose key was shown with a token, after comparing fingerprints with the device's own.",
@@ -94,7 +94,7 @@ export function registerDevice(program: Command, world: World): void {
     .option("--why <text>", "why, for the record");
 }
 
-async function createToken(session: Session, name: string, flags: TokenFlags, world: World): Promise<void> {
+async function createToken(session: Session, name: string, flags: TokenFlags, context: CommandContext): Promise<void> {
   const { token, enrolment } = await session.enrolment.createJoinToken({
     name,
     labels: labelsFrom(flags.label),
@@ -103,12 +103,12 @@ async function createToken(session: Session, name: string, flags: TokenFlags, wo
     replace: flags.replace === true,
   });
   if (flags.json) {
-    world.stdout.write(jsonDocument({ token, enrolment: enrolment ? wholeJson(EnrolmentSchema, enrolment) : null }));
+    context.stdout.write(jsonDocument({ token, enrolment: enrolment ? wholeJson(EnrolmentSchema, enrolment) : null }));
     return;
   }
-  world.stdout.write(`${token}\n`);
+  context.stdout.write(`${token}\n`);
   const next = flags.autoConfirm ? "" : `; then compare fingerprints: reeve device confirm ${name}`;
-  world.stderr.write(
+  context.stderr.write(
     `reeve: on the machine: reeve device-agent --join -, which asks for it, until ${timeText(enrolment?.expireTime)}${next}\n` +
       "reeve: the token is not shown again\n",
   );
@@ -117,21 +117,21 @@ async function createToken(session: Session, name: string, flags: TokenFlags, wo
 async function list_(
   session: Session,
   { state, limit, json }: ListFlags & { state?: string },
-  world: World,
+  context: CommandContext,
 ): Promise<void> {
   const wanted =
     state === undefined ? State.UNSPECIFIED : (enumValue<State>(EnrolmentStateSchema, state) ?? State.UNSPECIFIED);
   const found = await listEnrolments(session, wanted, limit);
   if (json)
-    return void world.stdout.write(jsonDocument({ enrolments: found.map((one) => wholeJson(EnrolmentSchema, one)) }));
-  world.stdout.write(enrolmentTable(found, styleFor(world, world.stdout)));
+    return void context.stdout.write(jsonDocument({ enrolments: found.map((one) => wholeJson(EnrolmentSchema, one)) }));
+  context.stdout.write(enrolmentTable(found, styleFor(context, context.stdout)));
 }
 
-function show(enrolment: Enrolment, { json }: OneFlags, world: World): void {
-  if (json) return void world.stdout.write(jsonDocument(wholeJson(EnrolmentSchema, enrolment)));
+function show(enrolment: Enrolment, { json }: OneFlags, context: CommandContext): void {
+  if (json) return void context.stdout.write(jsonDocument(wholeJson(EnrolmentSchema, enrolment)));
   const { name, deviceId, state } = enrolment;
   const id = deviceId === "" ? "" : ` (${deviceId})`;
-  world.stderr.write(`reeve: ${name}${id} is ${enumName(EnrolmentStateSchema, state)}\n`);
+  context.stderr.write(`reeve: ${name}${id} is ${enumName(EnrolmentStateSchema, state)}\n`);
 }
 
 function known(id: string, { enrolment }: { enrolment?: Enrolment | undefined }): Enrolment {

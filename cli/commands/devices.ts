@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { type Device, DeviceSchema, LinkStateSchema, ModeSchema } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import type { CommandContext } from "../command-context.ts";
 import { withConnection, withSession } from "../connection-options.ts";
 import { lockText } from "../device/lock-text.ts";
 import { type ListFlags, pageSize, withList } from "../list-options.ts";
@@ -12,12 +13,11 @@ import { table } from "../print/table.ts";
 import { timeText } from "../print/time.ts";
 import type { Session } from "../session.ts";
 import type { TargetFlags } from "../target.ts";
-import type { World } from "../world.ts";
 
 /** Registers `reeve devices`. */
-export function registerDevices(program: Command, world: World): void {
+export function registerDevices(program: Command, context: CommandContext): void {
   withList(withConnection(program.command("devices").description("List the devices, by name."))).action(
-    (flags: TargetFlags & ListFlags) => devices(flags, world),
+    (flags: TargetFlags & ListFlags) => devices(flags, context),
   );
 }
 
@@ -29,25 +29,25 @@ export function listDevices({ registry }: Pick<Session, "registry">, limit = Inf
   }, limit);
 }
 
-async function devices(flags: TargetFlags & ListFlags, world: World): Promise<void> {
-  const found = await withSession(world, flags, (session) => listDevices(session, flags.limit));
+async function devices(flags: TargetFlags & ListFlags, context: CommandContext): Promise<void> {
+  const found = await withSession(context, flags, (session) => listDevices(session, flags.limit));
   if (flags.json) {
-    world.stdout.write(jsonDocument({ devices: found.map((device) => wholeJson(DeviceSchema, device)) }));
+    context.stdout.write(jsonDocument({ devices: found.map((device) => wholeJson(DeviceSchema, device)) }));
     return;
   }
-  const style = styleFor(world, world.stdout);
+  const style = styleFor(context, context.stdout);
   const columns = ["NAME", "ID", "LINK", "MODE", "PLATFORM", "TOOLS", "LAST SEEN", "LABELS"];
   const paint = (text: string, column: number) => {
     if (columns[column] !== "LINK") return text;
     if (text === "locked") return style.red(text);
     return text === "online" ? style.green(text) : text;
   };
-  world.stdout.write(table(columns, found.map(rowOf), { style, paint }));
+  context.stdout.write(table(columns, found.map(rowOf), { style, paint }));
   for (const { name, lock } of found) {
     if (lock === undefined) continue;
     const why = lockText(lock);
     const how = `\`reeve device unlock ${name}\` lets it take part again`;
-    world.stderr.write(`reeve: ${visibleLine(`${name} is locked${why === "" ? "" : `: ${why}`}`)}; ${how}\n`);
+    context.stderr.write(`reeve: ${visibleLine(`${name} is locked${why === "" ? "" : `: ${why}`}`)}; ${how}\n`);
   }
 }
 

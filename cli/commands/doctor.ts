@@ -1,5 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import type { Command } from "commander";
+import type { CommandContext } from "../command-context.ts";
 import { withConnection } from "../connection-options.ts";
 import type { Finding, FindingState } from "../doctor/finding.ts";
 import { broken } from "../doctor/finding.ts";
@@ -11,7 +12,6 @@ import { jsonDocument } from "../print/json.ts";
 import { type Style, styleFor } from "../print/style.ts";
 import { findTarget, sessionAt } from "../session.ts";
 import type { Target, TargetFlags } from "../target.ts";
-import type { World } from "../world.ts";
 
 interface DoctorFlags extends TargetFlags {
   config?: true;
@@ -19,37 +19,41 @@ interface DoctorFlags extends TargetFlags {
 }
 
 /** Registers `reeve doctor`. */
-export function registerDoctor(program: Command, world: World): void {
+export function registerDoctor(program: Command, context: CommandContext): void {
   withJson(withConnection(program.command("doctor")))
     .description("Check that everything works, and say what to do. Exit code 1 where something is broken.")
     .option("--config", "list every setting of the environment instead")
-    .action((flags: DoctorFlags) => (flags.config ? listSettings(flags, world) : doctor(flags, world)));
+    .action((flags: DoctorFlags) => (flags.config ? listSettings(flags, context) : doctor(flags, context)));
 }
 
-async function doctor(flags: DoctorFlags, world: World): Promise<void> {
+async function doctor(flags: DoctorFlags, context: CommandContext): Promise<void> {
   const findings: Finding[] = [];
-  const style = styleFor(world, world.stdout);
+  const style = styleFor(context, context.stdout);
   const tell = (more: readonly Finding[]) => {
     findings.push(...more);
-    if (!flags.json) for (const finding of more) world.stdout.write(findingText(finding, style));
+    if (!flags.json) for (const finding of more) context.stdout.write(findingText(finding, style));
   };
-  tell(await checkLocally(world));
+  tell(await checkLocally(context));
   const { checkNats } = await import("../doctor/nats-check.ts");
-  tell(await checkNats(world));
-  const target = await findTarget(world, flags).catch((error: unknown) => broken("control plane", messageOf(error)));
+  tell(await checkNats(context));
+  const target = await findTarget(context, flags).catch((error: unknown) => broken("control plane", messageOf(error)));
   if ("check" in target) tell([target]);
-  else await checkTarget(target, world, tell);
-  if (findings.some(({ state }) => state === "broken")) world.setExitCode(ExitCode.BROKEN);
+  else await checkTarget(target, context, tell);
+  if (findings.some(({ state }) => state === "broken")) context.setExitCode(ExitCode.BROKEN);
   if (flags.json)
-    world.stdout.write(jsonDocument({ findings: findings.map((finding): JsonValue => ({ ...finding })) }));
+    context.stdout.write(jsonDocument({ findings: findings.map((finding): JsonValue => ({ ...finding })) }));
 }
 
-async function checkTarget(target: Target, world: World, tell: (more: readonly Finding[]) => void): Promise<void> {
+async function checkTarget(
+  target: Target,
+  context: CommandContext,
+  tell: (more: readonly Finding[]) => void,
+): Promise<void> {
   const [{ checkService }, { checkPlane }] = await Promise.all([
     import("../doctor/service-checks.ts"),
     import("../doctor/plane-checks.ts"),
   ]);
-  const registry = await checkService("registry", target.registry, world, {
+  const registry = await checkService("registry", target.registry, context, {
     caFile: target.caFile,
     socketPath: target.sockets?.registry,
   });
@@ -57,7 +61,7 @@ async function checkTarget(target: Target, world: World, tell: (more: readonly F
   const policy =
     target.policy === undefined
       ? []
-      : await checkService("policy", target.policy, world, {
+      : await checkService("policy", target.policy, context, {
           caFile: target.caFile,
           socketPath: target.sockets?.policy,
         });
@@ -82,7 +86,7 @@ function findingText({ check, state, text, todo }: Finding, style: Style): strin
   return todo === undefined ? head : `${head}        ${visibleLine(todo)}\n`;
 }
 
-async function listSettings(flags: DoctorFlags, world: World): Promise<void> {
+async function listSettings(flags: DoctorFlags, context: CommandContext): Promise<void> {
   const [{ allSettings }, { helpBlock }] = await Promise.all([
     import("../doctor/settings.ts"),
     import("../flags/help.ts"),
@@ -93,10 +97,10 @@ async function listSettings(flags: DoctorFlags, world: World): Promise<void> {
       reader,
       settings: settings.map((line) => ({ ...line, default: line.default ?? null })),
     }));
-    return void world.stdout.write(jsonDocument({ config: json }));
+    return void context.stdout.write(jsonDocument({ config: json }));
   }
-  const style = styleFor(world, world.stdout);
-  const width = Math.min(world.stdout.columns ?? 120, 120);
+  const style = styleFor(context, context.stdout);
+  const width = Math.min(context.stdout.columns ?? 120, 120);
   const blocks = all.map(({ reader, settings }) => {
     const entries = settings.map(({ name, doc, expected, default: byDefault, required }) => {
       const rest = required ? "Required." : byDefault === undefined ? "" : `Default ${byDefault || "empty"}.`;
@@ -104,5 +108,5 @@ async function listSettings(flags: DoctorFlags, world: World): Promise<void> {
     });
     return `${style.bold(`Read by ${reader}`)}\n${helpBlock(entries, width, style)}`;
   });
-  world.stdout.write(blocks.join("\n"));
+  context.stdout.write(blocks.join("\n"));
 }

@@ -1,6 +1,7 @@
 import { Argument, type Command, Option } from "commander";
 import { KeyRole, KeySchema } from "../../gen/ts/reeve/policy/v1/key_service_pb.ts";
 import { AuthoritySchema } from "../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import type { CommandContext } from "../command-context.ts";
 import { withConnection, withOperator, withSession } from "../connection-options.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { parseDuration } from "../flags/duration.ts";
@@ -11,7 +12,6 @@ import { jsonDocument, wholeJson } from "../print/json.ts";
 import { styleFor } from "../print/style.ts";
 import type { Session } from "../session.ts";
 import type { TargetFlags } from "../target.ts";
-import type { World } from "../world.ts";
 
 interface ListFlags extends TargetFlags {
   role?: string;
@@ -31,13 +31,13 @@ const ROLE_NAMES = [...Object.keys(ROLES), AUTHORITY];
 const MAX_OVERLAP_MS = 30 * 86_400_000;
 
 /** Registers `reeve keys` with list and rotate. */
-export function registerKeys(program: Command, world: World): void {
+export function registerKeys(program: Command, context: CommandContext): void {
   const keys = program
     .command("keys")
     .description("List and rotate the keys that sign grants, checkpoints and the certificates of devices.");
   withJson(withConnection(keys.command("list", { isDefault: true }).description("List the keys. The default.")))
     .addOption(new Option("--role <role>", "only keys of this role").choices(ROLE_NAMES))
-    .action((flags: ListFlags) => withSession(world, flags, (session) => list(session, flags, world)));
+    .action((flags: ListFlags) => withSession(context, flags, (session) => list(session, flags, context)));
   withJson(withConnection(keys.command("rotate").addArgument(new Argument("<role>", "which key").choices(ROLE_NAMES))))
     .description(
       "Make a new key that takes the old one's place. Grants: devices hear of it first, and it signs from half of the\n" +
@@ -46,35 +46,44 @@ export function registerKeys(program: Command, world: World): void {
     )
     .option("--overlap <time>", "how long the old key stays trusted, from 1s to 30d; not for ca. Default 24h")
     .action((role: string, flags: RotateFlags) =>
-      withOperator(world, flags, (session) =>
-        role === AUTHORITY ? rotateAuthority(session, flags, world) : rotate(session, role, flags, world),
+      withOperator(context, flags, (session) =>
+        role === AUTHORITY ? rotateAuthority(session, flags, context) : rotate(session, role, flags, context),
       ),
     );
 }
 
-async function list(session: Session, { role, json }: ListFlags, world: World): Promise<void> {
+async function list(session: Session, { role, json }: ListFlags, context: CommandContext): Promise<void> {
   const { keys } = role === AUTHORITY ? { keys: [] } : await session.keys.listKeys({ role: roleOf(role) });
   const isWanted = role === undefined || role === AUTHORITY;
   const found = isWanted ? await listAuthorities(session) : undefined;
   if (role === AUTHORITY && found === undefined) throw new UsageError("this registry enrols no devices");
   const authorities = found ?? [];
   if (!json) {
-    world.stdout.write(keysTable(keys, authorities, { style: styleFor(world, world.stdout) }));
+    context.stdout.write(keysTable(keys, authorities, { style: styleFor(context, context.stdout) }));
     return;
   }
   const shown = authorities.map((authority) => wholeJson(AuthoritySchema, authority));
-  world.stdout.write(jsonDocument({ keys: keys.map((key) => wholeJson(KeySchema, key)), authorities: shown }));
+  context.stdout.write(jsonDocument({ keys: keys.map((key) => wholeJson(KeySchema, key)), authorities: shown }));
 }
 
-async function rotate(session: Session, role: string, { overlap, json }: RotateFlags, world: World): Promise<void> {
+async function rotate(
+  session: Session,
+  role: string,
+  { overlap, json }: RotateFlags,
+  context: CommandContext,
+): Promise<void> {
   const overlapSeconds = overlap === undefined ? 0 : overlapOf(overlap);
   const { key } = await session.keys.rotateKey({ role: roleOf(role), overlapSeconds });
   if (key === undefined) return;
-  if (json) world.stdout.write(jsonDocument(wholeJson(KeySchema, key)));
-  else world.stdout.write(keysTable([key], [], { style: styleFor(world, world.stdout) }));
+  if (json) context.stdout.write(jsonDocument(wholeJson(KeySchema, key)));
+  else context.stdout.write(keysTable([key], [], { style: styleFor(context, context.stdout) }));
 }
 
-async function rotateAuthority(session: Session, { overlap, json }: RotateFlags, world: World): Promise<void> {
+async function rotateAuthority(
+  session: Session,
+  { overlap, json }: RotateFlags,
+  context: CommandContext,
+): Promise<void> {
   if (overlap !== undefined) {
     throw new UsageError(
       "--overlap is not for ca: the old authority stays trusted until its last certificate has ended",
@@ -82,8 +91,8 @@ async function rotateAuthority(session: Session, { overlap, json }: RotateFlags,
   }
   const { authority } = await session.enrolment.rotateAuthority({});
   if (authority === undefined) return;
-  if (json) world.stdout.write(jsonDocument(wholeJson(AuthoritySchema, authority)));
-  else world.stdout.write(keysTable([], [authority], { style: styleFor(world, world.stdout) }));
+  if (json) context.stdout.write(jsonDocument(wholeJson(AuthoritySchema, authority)));
+  else context.stdout.write(keysTable([], [authority], { style: styleFor(context, context.stdout) }));
 }
 
 function overlapOf(text: string): number {

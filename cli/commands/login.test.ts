@@ -9,7 +9,7 @@ import { currentLogin } from "../login/current-token.ts";
 import { type Login, readLogin, writeLogin } from "../login/login-file.ts";
 import { runCli } from "../run-cli.ts";
 import { resolveTarget } from "../target.ts";
-import { createFakeWorld, runInFake } from "../testing/fake-world.ts";
+import { createFakeContext, runInFake } from "../testing/fake-context.ts";
 
 const REGISTRY = "https://reeve.example:7400";
 
@@ -26,13 +26,13 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }));
 
 async function logIn(clientId: string): Promise<Login> {
-  const world = createFakeWorld({ env: { REEVE_DATA_DIR: folder } });
+  const context = createFakeContext({ env: { REEVE_DATA_DIR: folder } });
   const words = ["login", "--registry", REGISTRY, "--issuer", provider.issuer, "--client-id", clientId];
-  const running = runCli(words, world);
-  await world.shown("stderr", "scope=");
-  const url = /(http:\S+)\n/.exec(world.stderrText())?.[1] ?? "";
+  const running = runCli(words, context);
+  await context.shown("stderr", "scope=");
+  const url = /(http:\S+)\n/.exec(context.stderrText())?.[1] ?? "";
   await provider.browse(url);
-  expect(await running, world.stderrText()).toBe(0);
+  expect(await running, context.stderrText()).toBe(0);
   const login = await readLogin(folder);
   if (login === undefined) throw new Error("nothing was kept");
   return login;

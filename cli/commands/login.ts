@@ -1,11 +1,11 @@
 import type { Command } from "commander";
+import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { withJson } from "../list-options.ts";
 import { removeLogin, writeLogin } from "../login/login-file.ts";
 import { logIn } from "../login/provider.ts";
 import { jsonDocument } from "../print/json.ts";
 import { dataDir, readProfile } from "../profile.ts";
-import type { World } from "../world.ts";
 
 interface LoginFlags {
   issuer?: string;
@@ -18,7 +18,7 @@ interface LoginFlags {
 }
 
 /** Registers `reeve login` and `reeve logout`. */
-export function registerLogin(program: Command, world: World): void {
+export function registerLogin(program: Command, context: CommandContext): void {
   withJson(program.command("login"))
     .description(
       "Log in at an OpenID Connect provider with a browser. The other commands then use that login for this registry.",
@@ -29,18 +29,18 @@ export function registerLogin(program: Command, world: World): void {
     .option("--port <port>", "the port on 127.0.0.1 that the browser comes back to; 0 takes any", "0")
     .option("--registry <url>", "the registry that the login is for (REEVE_REGISTRY_URL)")
     .option("--policy <url>", "policy's address (REEVE_POLICY_URL)")
-    .action((flags: LoginFlags) => login(flags, world));
+    .action((flags: LoginFlags) => login(flags, context));
   program
     .command("logout")
     .description("Forget the login of `reeve login`.")
     .action(async () => {
-      const known = await removeLogin(dataDir(world.env));
-      world.stderr.write(`reeve: ${known ? "logged out" : "nobody was logged in"}\n`);
+      const known = await removeLogin(dataDir(context.env));
+      context.stderr.write(`reeve: ${known ? "logged out" : "nobody was logged in"}\n`);
     });
 }
 
-async function login(flags: LoginFlags, world: World): Promise<void> {
-  const { env, stderr, stdout } = world;
+async function login(flags: LoginFlags, context: CommandContext): Promise<void> {
+  const { env, stderr, stdout } = context;
   const profile = await readProfile(dataDir(env));
   const registry = flags.registry || env.REEVE_REGISTRY_URL || profile?.registry;
   const issuer = flags.issuer || env.REEVE_OIDC_ISSUER;
@@ -52,7 +52,7 @@ async function login(flags: LoginFlags, world: World): Promise<void> {
   if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new UsageError("--port: must be 0 to 65535");
   const provider = { issuer, clientId };
   const left = new AbortController();
-  const stop = world.onInterrupt(() => left.abort(new UsageError("the login was interrupted")));
+  const stop = context.onInterrupt(() => left.abort(new UsageError("the login was interrupted")));
   try {
     const tokens = await logIn({
       provider,

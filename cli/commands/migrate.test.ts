@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type PostgresServer, queryPostgres, startPostgresServer } from "../../test/helpers/postgres-server.ts";
-import { runInFake } from "../testing/fake-world.ts";
+import { runInFake } from "../testing/fake-context.ts";
 
 let postgres: PostgresServer;
 beforeAll(async () => {

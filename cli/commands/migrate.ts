@@ -1,6 +1,6 @@
 import { Argument, type Command } from "commander";
+import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
-import type { World } from "../world.ts";
 
 /** By service: the variable with its database's URL, and what brings that up to date. */
 const SERVICES = {
@@ -15,7 +15,7 @@ const SERVICES = {
 } as const;
 
 /** Registers `reeve migrate`. */
-export function registerMigrate(program: Command, world: World): void {
+export function registerMigrate(program: Command, context: CommandContext): void {
   const names = Object.keys(SERVICES) as (keyof typeof SERVICES)[];
   program
     .command("migrate")
@@ -26,9 +26,9 @@ export function registerMigrate(program: Command, world: World): void {
     .addArgument(new Argument("<service>", "whose database").choices(names))
     .action(async (name: keyof typeof SERVICES) => {
       const { variable, migrate } = SERVICES[name];
-      const url = world.env[variable];
+      const url = context.env[variable];
       if (!url) throw new UsageError(`${variable} is not set`, ["set it to the database's URL, postgres://…"]);
       await migrate(url);
-      world.stderr.write(`reeve: the database of ${name} is up to date\n`);
+      context.stderr.write(`reeve: the database of ${name} is up to date\n`);
     });
 }

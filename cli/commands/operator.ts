@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { createTokenFile, type TokenFile } from "../../lib/auth/token-file.ts";
+import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { askNewPassphrase, askToOpen } from "../operator/passphrase.ts";
 import {
@@ -12,60 +13,59 @@ import {
 import { askHidden, askLine, canAsk } from "../print/prompt.ts";
 import { dataDir, tokensPath } from "../profile.ts";
 import { operatorsOnly } from "../stack/first-tokens.ts";
-import type { World } from "../world.ts";
 
 /** Registers `reeve operator` with seal, passphrase and replace. */
-export function registerOperator(program: Command, world: World): void {
+export function registerOperator(program: Command, context: CommandContext): void {
   const operator = program
     .command("operator")
     .description("Keep the operator's token of this machine under a passphrase, which is asked for when you approve.");
   operator
     .command("seal")
     .description("Keep an operator's token (REEVE_TOKEN, or asked for) under a new passphrase.")
-    .action(() => seal(world));
+    .action(() => seal(context));
   operator
     .command("passphrase")
     .description("Change the passphrase. The token stays.")
-    .action(() => changePassphrase(world));
+    .action(() => changePassphrase(context));
   operator
     .command("replace")
     .description(
       "Make a new operator's token under a new passphrase, where the old one is lost; the one that was sealed is revoked.\n" +
         "Whoever can write this machine's data folder can do this: it is the owner's way back in.",
     )
-    .action(() => replace(world));
+    .action(() => replace(context));
 }
 
-async function seal(world: World): Promise<void> {
-  requireTerminal(world);
-  const token = world.env.REEVE_TOKEN || (await askHidden(world, "The operator's token: "))?.trim();
-  if (operatorsOnly(tokenFile(world), token) === undefined) {
+async function seal(context: CommandContext): Promise<void> {
+  requireTerminal(context);
+  const token = context.env.REEVE_TOKEN || (await askHidden(context, "The operator's token: "))?.trim();
+  if (operatorsOnly(tokenFile(context), token) === undefined) {
     throw new UsageError("that is not an operator's token of this machine's control plane", [
       "`reeve tokens list` shows which there are; `reeve operator replace` makes a new one",
     ]);
   }
-  await keep(world, token ?? "");
+  await keep(context, token ?? "");
 }
 
-async function changePassphrase(world: World): Promise<void> {
-  requireTerminal(world);
-  const sealed = await readSealedOperator(dataDir(world.env));
+async function changePassphrase(context: CommandContext): Promise<void> {
+  requireTerminal(context);
+  const sealed = await readSealedOperator(dataDir(context.env));
   if (sealed === undefined) throw new UsageError("there is no passphrase yet", ["`reeve operator seal` sets one"]);
-  await keep(world, await askToOpen(sealed, world));
+  await keep(context, await askToOpen(sealed, context));
 }
 
-async function replace(world: World): Promise<void> {
-  requireTerminal(world);
-  const folder = dataDir(world.env);
-  const tokens = tokenFile(world);
+async function replace(context: CommandContext): Promise<void> {
+  requireTerminal(context);
+  const folder = dataDir(context.env);
+  const tokens = tokenFile(context);
   const old = await readSealedOperator(folder).catch(() => undefined);
-  const answer = await askLine(world, `${questionAbout(old)} [y/N] `);
+  const answer = await askLine(context, `${questionAbout(old)} [y/N] `);
   if (!/^y(es)?$/i.test(answer?.trim() ?? "")) throw new UsageError("nothing was done");
-  const passphrase = await newPassphrase(world);
+  const passphrase = await newPassphrase(context);
   const { token, entry } = tokens.issueToken({ name: "owner", roles: [Role.OPERATOR] });
   await writeSealedOperator(folder, token, passphrase);
   const revoked = old !== undefined && tokens.revokeToken(old.tokenId);
-  world.stderr.write(
+  context.stderr.write(
     `reeve: ${entry.id} is the operator's token now, kept in ${sealedOperatorPath(folder)}` +
       `${revoked ? `; ${old.tokenId} is revoked` : ""}\nreeve: \`reeve tokens list\` shows whether there are others to revoke\n`,
   );
@@ -76,22 +76,22 @@ function questionAbout(old: SealedOperator | undefined): string {
   return `Make a new operator's token under a new passphrase${revoke}?`;
 }
 
-async function keep(world: World, token: string): Promise<void> {
-  const folder = dataDir(world.env);
-  await writeSealedOperator(folder, token, await newPassphrase(world));
-  world.stderr.write(`reeve: kept in ${sealedOperatorPath(folder)}\n`);
+async function keep(context: CommandContext, token: string): Promise<void> {
+  const folder = dataDir(context.env);
+  await writeSealedOperator(folder, token, await newPassphrase(context));
+  context.stderr.write(`reeve: kept in ${sealedOperatorPath(folder)}\n`);
 }
 
-async function newPassphrase(world: World): Promise<string> {
-  const passphrase = await askNewPassphrase(world, "New passphrase: ");
+async function newPassphrase(context: CommandContext): Promise<string> {
+  const passphrase = await askNewPassphrase(context, "New passphrase: ");
   if (passphrase === undefined) throw new UsageError("no passphrase was set: nothing was done");
   return passphrase;
 }
 
-function tokenFile({ env }: World): TokenFile {
+function tokenFile({ env }: CommandContext): TokenFile {
   return createTokenFile(tokensPath(env));
 }
 
-function requireTerminal(world: World): void {
-  if (!canAsk(world)) throw new UsageError("a passphrase is typed at a terminal, and there is none");
+function requireTerminal(context: CommandContext): void {
+  if (!canAsk(context)) throw new UsageError("a passphrase is typed at a terminal, and there is none");
 }

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { GetPolicyResponseSchema } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
+import type { CommandContext } from "../command-context.ts";
 import { withConnection, withSession } from "../connection-options.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { ExitCode } from "../exit-codes.ts";
@@ -9,14 +10,13 @@ import { safeFor, visible, visibleLine } from "../print/escape.ts";
 import { jsonDocument, wholeJson } from "../print/json.ts";
 import { timeText } from "../print/time.ts";
 import type { TargetFlags } from "../target.ts";
-import type { World } from "../world.ts";
 
 interface JsonFlag {
   json?: true;
 }
 
 /** Registers `reeve policy` with check, explain and show; without a subcommand it runs the policy service. */
-export function registerPolicy(program: Command, world: World): void {
+export function registerPolicy(program: Command, context: CommandContext): void {
   const policy = program
     .command("policy")
     .enablePositionalOptions()
@@ -24,10 +24,10 @@ export function registerPolicy(program: Command, world: World): void {
       "Check, explain and show policy. Without a subcommand: run the policy service in a process of its own, as the\n" +
         "environment says (reeve doctor --config lists it).",
     )
-    .action(async () => (await import("./services.ts")).runPolicyService(world));
+    .action(async () => (await import("./services.ts")).runPolicyService(context));
   withJson(policy.command("check").argument("<file>", "the policy file"))
     .description("Check a policy file as it would be checked when loaded, its examples too. Exit code 2 on problems.")
-    .action((file: string, flags: JsonFlag) => check(file, flags, world));
+    .action((file: string, flags: JsonFlag) => check(file, flags, context));
   policy
     .command("explain")
     .description("Say what policy would decide about a call, and why.")
@@ -35,25 +35,25 @@ export function registerPolicy(program: Command, world: World): void {
     .allowUnknownOption()
     .passThroughOptions()
     .argument("[words...]")
-    .action(async (argv: string[]) => (await import("../policy/explain.ts")).explain(argv, world));
+    .action(async (argv: string[]) => (await import("../policy/explain.ts")).explain(argv, context));
   withJson(withConnection(policy.command("show").description("Print the policy in force."))).action(
-    (flags: TargetFlags & JsonFlag) => show(flags, world),
+    (flags: TargetFlags & JsonFlag) => show(flags, context),
   );
 }
 
-async function check(file: string, flags: JsonFlag, world: World): Promise<void> {
+async function check(file: string, flags: JsonFlag, context: CommandContext): Promise<void> {
   const { checkPolicyFile } = await import("../../services/policy/rules/check-policy-file.ts");
   const result = checkPolicyFile(await readText(file));
-  if (!result.ok) world.setExitCode(ExitCode.USAGE);
-  if (flags.json) return void world.stdout.write(jsonDocument(result.ok ? { ...result } : problemsJson(result)));
+  if (!result.ok) context.setExitCode(ExitCode.USAGE);
+  if (flags.json) return void context.stdout.write(jsonDocument(result.ok ? { ...result } : problemsJson(result)));
   if (result.ok) {
     const { rules, examples, version } = result;
-    world.stdout.write(`${file}: ${rules} rules hold, and so do ${examples} examples (version ${version})\n`);
+    context.stdout.write(`${file}: ${rules} rules hold, and so do ${examples} examples (version ${version})\n`);
     return;
   }
   const { problemText } = await import("../../services/policy/rules/problem.ts");
   for (const problem of result.problems)
-    world.stderr.write(`reeve: ${visibleLine(`${file}: ${problemText(problem)}`)}\n`);
+    context.stderr.write(`reeve: ${visibleLine(`${file}: ${problemText(problem)}`)}\n`);
 }
 
 function problemsJson({
@@ -74,10 +74,10 @@ async function readText(file: string): Promise<string> {
   }
 }
 
-async function show(flags: TargetFlags & JsonFlag, world: World): Promise<void> {
-  const policy = await withSession(world, flags, (session) => session.policy.getPolicy({}));
-  if (flags.json) return void world.stdout.write(jsonDocument(wholeJson(GetPolicyResponseSchema, policy)));
-  world.stderr.write(`reeve: version ${policy.version}, loaded ${timeText(policy.loadTime)}\n`);
-  if (policy.refused !== "") world.stderr.write(`reeve: a newer file was refused: ${visible(policy.refused)}\n`);
-  world.stdout.write(safeFor(world.stdout, policy.text.endsWith("\n") ? policy.text : `${policy.text}\n`));
+async function show(flags: TargetFlags & JsonFlag, context: CommandContext): Promise<void> {
+  const policy = await withSession(context, flags, (session) => session.policy.getPolicy({}));
+  if (flags.json) return void context.stdout.write(jsonDocument(wholeJson(GetPolicyResponseSchema, policy)));
+  context.stderr.write(`reeve: version ${policy.version}, loaded ${timeText(policy.loadTime)}\n`);
+  if (policy.refused !== "") context.stderr.write(`reeve: a newer file was refused: ${visible(policy.refused)}\n`);
+  context.stdout.write(safeFor(context.stdout, policy.text.endsWith("\n") ? policy.text : `${policy.text}\n`));
 }

@@ -1,23 +1,23 @@
 import { type Command, Option } from "commander";
 import { closeInheritedDescriptors } from "../../lib/run/inherited-descriptors.ts";
 import { runGuarded } from "../../lib/run/run-guarded.ts";
+import type { CommandContext } from "../command-context.ts";
 import { readJoinToken } from "../device/join-token.ts";
 import { type AgentFlags, agentEnvironment, pendingText } from "../device/run-agent.ts";
 import { explainStart } from "../errors/port-in-use.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { visibleLine } from "../print/escape.ts";
 import { gather } from "../repeatable.ts";
-import type { World } from "../world.ts";
 
 /** Registers the commands that run one service in a process of its own, set up by the environment. */
-export function registerServices(program: Command, world: World): void {
+export function registerServices(program: Command, context: CommandContext): void {
   program
     .command("registry")
     .description("Run the registry in a process of its own, as the environment says (reeve doctor --config lists it).")
     .action(async () => {
       const { runRegistry } = await import("../../services/registry/main.ts");
       const start = () =>
-        runRegistry(world.env).catch((error: unknown) =>
+        runRegistry(context.env).catch((error: unknown) =>
           explainStart(error, "REEVE_REGISTRY_PORT or REEVE_PROBE_PORT"),
         );
       await runGuarded({ name: "registry", start });
@@ -41,22 +41,22 @@ export function registerServices(program: Command, world: World): void {
       [],
     )
     .option("--write <folder>", "a folder whose files may be read and written; can be repeated", gather, [])
-    .action((flags: AgentFlags) => runAgent(flags, world));
+    .action((flags: AgentFlags) => runAgent(flags, context));
 }
 
-async function runAgent(flags: AgentFlags, world: World): Promise<void> {
-  closeInheritedDescriptors(world.env);
-  const token = flags.join === undefined ? undefined : await readJoinToken(flags.join, world);
+async function runAgent(flags: AgentFlags, context: CommandContext): Promise<void> {
+  closeInheritedDescriptors(context.env);
+  const token = flags.join === undefined ? undefined : await readJoinToken(flags.join, context);
   const { runDeviceAgent, runUntilEnd } = await import("../../services/device-agent/main.ts");
   const start = (): ReturnType<typeof runDeviceAgent> => {
     const leaving = new AbortController();
-    const stop = world.onInterrupt(() =>
+    const stop = context.onInterrupt(() =>
       leaving.abort(new UsageError("joining was given up; the token can be used again")),
     );
-    return runDeviceAgent(agentEnvironment(flags, world.env), {
+    return runDeviceAgent(agentEnvironment(flags, context.env), {
       ...(token === undefined ? {} : { token }),
-      onPending: (enrolment) => world.stderr.write(pendingText(enrolment)),
-      onRetry: (error) => world.stderr.write(`reeve: ${visibleLine(error.rawMessage)}; trying again\n`),
+      onPending: (enrolment) => context.stderr.write(pendingText(enrolment)),
+      onRetry: (error) => context.stderr.write(`reeve: ${visibleLine(error.rawMessage)}; trying again\n`),
       signal: leaving.signal,
     })
       .catch((error: unknown) => explainStart(error, "REEVE_DEVICE_PORT or REEVE_PROBE_PORT"))
@@ -66,9 +66,9 @@ async function runAgent(flags: AgentFlags, world: World): Promise<void> {
 }
 
 /** Runs policy in a process of its own: `reeve policy` without a subcommand. */
-export async function runPolicyService(world: World): Promise<void> {
+export async function runPolicyService(context: CommandContext): Promise<void> {
   const { runPolicy } = await import("../../services/policy/main.ts");
   const start = () =>
-    runPolicy(world.env).catch((error: unknown) => explainStart(error, "REEVE_POLICY_PORT or REEVE_PROBE_PORT"));
+    runPolicy(context.env).catch((error: unknown) => explainStart(error, "REEVE_POLICY_PORT or REEVE_PROBE_PORT"));
   await runGuarded({ name: "policy", start });
 }

@@ -5,6 +5,7 @@ import { type Command, Option } from "commander";
 import { roleFromName, roleNames } from "../../lib/auth/roles.ts";
 import type { TokenEntry } from "../../lib/auth/token.ts";
 import { createTokenFile, type TokenFile } from "../../lib/auth/token-file.ts";
+import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { parseDuration } from "../flags/duration.ts";
 import { withJson } from "../list-options.ts";
@@ -13,7 +14,6 @@ import { jsonDocument } from "../print/json.ts";
 import { styleFor } from "../print/style.ts";
 import { table } from "../print/table.ts";
 import { tokensPath } from "../profile.ts";
-import type { World } from "../world.ts";
 
 interface CreateFlags {
   name: string;
@@ -23,7 +23,7 @@ interface CreateFlags {
 }
 
 /** Registers `reeve tokens` with create, list and revoke: they edit the token file of this machine's control plane. */
-export function registerTokens(program: Command, world: World): void {
+export function registerTokens(program: Command, context: CommandContext): void {
   const tokens = program
     .command("tokens")
     .description("Create, list and revoke the tokens that may call this machine's control plane.");
@@ -34,15 +34,15 @@ export function registerTokens(program: Command, world: World): void {
     .description("Create a token and print it, once. A running control plane knows it within a second.")
     .requiredOption("--name <name>", "whose it is")
     .option("--expires <duration>", "how long it is good for, such as 30d; default: for ever")
-    .action((flags: CreateFlags) => create(flags, world));
+    .action((flags: CreateFlags) => create(flags, context));
   withJson(
     tokens.command("list", { isDefault: true }).description("List the tokens, without their secrets. The default."),
-  ).action((flags: { json?: true }) => list(flags.json === true, world));
+  ).action((flags: { json?: true }) => list(flags.json === true, context));
   tokens
     .command("revoke")
     .description("Make a token good for nothing.")
     .argument("<id>", "the token's id, as `reeve tokens list` shows it")
-    .action((id: string) => revoke(id, world));
+    .action((id: string) => revoke(id, context));
 }
 
 function collectRole(name: string, before: string[] | undefined): string[] {
@@ -51,25 +51,25 @@ function collectRole(name: string, before: string[] | undefined): string[] {
   return [...(before ?? []), name];
 }
 
-async function create(flags: CreateFlags, world: World): Promise<void> {
-  const path = tokensPath(world.env);
+async function create(flags: CreateFlags, context: CommandContext): Promise<void> {
+  const path = tokensPath(context.env);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const expires =
-    flags.expires === undefined ? undefined : new Date(world.now() + parseDuration(flags.expires, "--expires"));
+    flags.expires === undefined ? undefined : new Date(context.now() + parseDuration(flags.expires, "--expires"));
   const roles = flags.role.flatMap((name) => roleFromName(name) ?? []);
-  const tokens = await tokenFileForChange(world);
+  const tokens = await tokenFileForChange(context);
   const { token, entry } = tokens.issueToken({ name: flags.name, roles, ...(expires && { expires }) });
-  if (flags.json) return void world.stdout.write(jsonDocument({ token, ...publicEntry(entry) }));
-  world.stdout.write(`${token}\n`);
+  if (flags.json) return void context.stdout.write(jsonDocument({ token, ...publicEntry(entry) }));
+  context.stdout.write(`${token}\n`);
   const until = entry.expires === undefined ? "" : `, until ${entry.expires}`;
-  world.stderr.write(
+  context.stderr.write(
     `reeve: ${entry.id} for ${entry.name} (${entry.roles.join(", ")})${until}; it is not shown again\n`,
   );
 }
 
-function list(json: boolean, world: World): void {
-  const entries = tokenFile(world).listTokens();
-  if (json) return void world.stdout.write(jsonDocument({ tokens: entries.map(publicEntry) }));
+function list(json: boolean, context: CommandContext): void {
+  const entries = tokenFile(context).listTokens();
+  if (json) return void context.stdout.write(jsonDocument({ tokens: entries.map(publicEntry) }));
   const rows = entries.map(({ id, name, roles, created, expires }) => [
     id,
     name,
@@ -77,19 +77,19 @@ function list(json: boolean, world: World): void {
     created,
     expires ?? "never",
   ]);
-  world.stdout.write(
-    table(["ID", "NAME", "ROLES", "CREATED", "EXPIRES"], rows, { style: styleFor(world, world.stdout) }),
+  context.stdout.write(
+    table(["ID", "NAME", "ROLES", "CREATED", "EXPIRES"], rows, { style: styleFor(context, context.stdout) }),
   );
 }
 
-async function revoke(id: string, world: World): Promise<void> {
-  tokenFile(world); // says where there is no file
-  if (!(await tokenFileForChange(world)).revokeToken(id))
+async function revoke(id: string, context: CommandContext): Promise<void> {
+  tokenFile(context); // says where there is no file
+  if (!(await tokenFileForChange(context)).revokeToken(id))
     throw new UsageError(`there is no token ${JSON.stringify(id)}`);
-  world.stderr.write(`reeve: ${id} is revoked\n`);
+  context.stderr.write(`reeve: ${id} is revoked\n`);
 }
 
-function tokenFile({ env }: World): TokenFile {
+function tokenFile({ env }: CommandContext): TokenFile {
   const path = tokensPath(env);
   if (existsSync(path)) return createTokenFile(path);
   throw new UsageError(`there is no token file ${path}`, ["`reeve up` makes it, and so does `reeve tokens create`"]);

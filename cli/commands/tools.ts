@@ -1,13 +1,13 @@
 import type { Command } from "commander";
 import { type Tool, ToolSchema } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { listTools } from "../call/find-tool.ts";
+import type { CommandContext } from "../command-context.ts";
 import { withConnection, withSession } from "../connection-options.ts";
 import { withJson } from "../list-options.ts";
 import { jsonDocument, wholeJson } from "../print/json.ts";
 import { styleFor } from "../print/style.ts";
 import { table } from "../print/table.ts";
 import type { TargetFlags } from "../target.ts";
-import type { World } from "../world.ts";
 
 interface ToolsFlags extends TargetFlags {
   device?: string;
@@ -15,22 +15,22 @@ interface ToolsFlags extends TargetFlags {
 }
 
 /** Registers `reeve tools`. */
-export function registerTools(program: Command, world: World): void {
+export function registerTools(program: Command, context: CommandContext): void {
   const command = program.command("tools").description("List the tools that can be called on a device.");
   withJson(withConnection(command.option("-d, --device <name>", "the device; may be left out where there is one")))
     .addHelpText("after", "\n`reeve call DEVICE TOOL --help` tells how to call one.")
-    .action((flags: ToolsFlags) => tools(flags, world));
+    .action((flags: ToolsFlags) => tools(flags, context));
 }
 
-async function tools(flags: ToolsFlags, world: World): Promise<void> {
-  const found = await withSession(world, flags, ({ registry }) => listTools(registry, flags.device ?? ""));
+async function tools(flags: ToolsFlags, context: CommandContext): Promise<void> {
+  const found = await withSession(context, flags, ({ registry }) => listTools(registry, flags.device ?? ""));
   if (flags.json) {
-    world.stdout.write(jsonDocument({ tools: found.map((tool) => wholeJson(ToolSchema, tool)) }));
+    context.stdout.write(jsonDocument({ tools: found.map((tool) => wholeJson(ToolSchema, tool)) }));
     return;
   }
-  const style = styleFor(world, world.stdout);
+  const style = styleFor(context, context.stdout);
   const rows = found.map((tool) => [tool.name, traits(tool), firstSentence(tool.description)]);
-  world.stdout.write(table(["TOOL", "TRAITS", "WHAT IT DOES"], rows, { style }));
+  context.stdout.write(table(["TOOL", "TRAITS", "WHAT IT DOES"], rows, { style }));
 }
 
 function traits({ annotations, requiresApproval }: Tool): string {

@@ -7,6 +7,7 @@ import { closeInheritedDescriptors } from "../../lib/run/inherited-descriptors.t
 import { runGuarded } from "../../lib/run/run-guarded.ts";
 import { defaultReadRoots } from "../../services/device-agent/roots/default-read-roots.ts";
 import { registryEnvironment } from "../../services/registry/config.ts";
+import type { CommandContext } from "../command-context.ts";
 import { EXPOSED_TEXT } from "../doctor/exposed-files.ts";
 import { explainStart } from "../errors/port-in-use.ts";
 import { UsageError } from "../errors/usage-error.ts";
@@ -15,7 +16,6 @@ import { dataDir, writeProfile } from "../profile.ts";
 import { gather } from "../repeatable.ts";
 import { type MachineTokens, prepareMachineTokens } from "../stack/machine-tokens.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
-import type { World } from "../world.ts";
 
 interface UpFlags {
   port: string;
@@ -37,7 +37,7 @@ const MODES = new Map([
 ]);
 
 /** Registers `reeve up`: everything on this machine, in one process. */
-export function registerUp(program: Command, world: World): void {
+export function registerUp(program: Command, context: CommandContext): void {
   program
     .command("up")
     .description(
@@ -72,15 +72,15 @@ export function registerUp(program: Command, world: World): void {
     .option("--public-url <url>", "where other machines reach that address, when it is not the one that is listened on")
     .option("--log-level <level>", "what to log to standard error, as JSON lines", "warn")
     .action((flags: UpFlags) => {
-      closeInheritedDescriptors(world.env);
-      return runGuarded({ name: "reeve", start: () => up(flags, world), say: (text) => world.stderr.write(text) });
+      closeInheritedDescriptors(context.env);
+      return runGuarded({ name: "reeve", start: () => up(flags, context), say: (text) => context.stderr.write(text) });
     });
 }
 
 /** Resolves when everything runs and was written down for the `reeve` of this machine. */
-async function up(flags: UpFlags, world: World): Promise<Stack> {
-  const folder = dataDir(world.env);
-  const readRoots = flags.read.length > 0 ? flags.read : defaultReadRoots(process.cwd(), world.env.HOME || homedir());
+async function up(flags: UpFlags, context: CommandContext): Promise<Stack> {
+  const folder = dataDir(context.env);
+  const readRoots = flags.read.length > 0 ? flags.read : defaultReadRoots(process.cwd(), context.env.HOME || homedir());
   const stack = await startStack({
     dataDir: folder,
     ports: portsFrom(flags.port),
@@ -94,8 +94,8 @@ async function up(flags: UpFlags, world: World): Promise<Stack> {
     ...(flags.devices === undefined
       ? {}
       : { devices: { ...doorFrom(flags.devices), ...publicUrlFrom(flags.publicUrl) } }),
-    callRetentionMs: readConfig({ kept: registryEnvironment.callRetention }, world.env).kept,
-    env: world.env,
+    callRetentionMs: readConfig({ kept: registryEnvironment.callRetention }, context.env).kept,
+    env: context.env,
     logger: createLogger({ service: "reeve", level: flags.logLevel as Level }),
   }).catch((error: unknown) => explainStart(error, flags.devices === undefined ? "--port" : "--port or --devices"));
   const tokens = await prepareMachineTokens(stack.tokens, folder);
@@ -107,7 +107,7 @@ async function up(flags: UpFlags, world: World): Promise<Stack> {
     token: tokens.profile,
     stateDir: folder,
   });
-  world.stdout.write(
+  context.stdout.write(
     `registry      ${stack.registryUrl}\npolicy        ${stack.policyUrl}\ndevice agent  ${stack.deviceUrl}\n` +
       `${stack.attachUrl === undefined ? "" : `devices       ${stack.attachUrl}\n`}` +
       `reads         ${readRoots.join(", ") || NO_READING}\n` +
@@ -115,11 +115,11 @@ async function up(flags: UpFlags, world: World): Promise<Stack> {
       `state         ${folder}\n${tokenText(tokens)}${EXPOSED_TEXT}`,
   );
   const shown = tokens.issued?.operator ?? tokens.former;
-  const offered = shown === undefined ? Promise.resolve() : offerSeal(world, folder, shown);
+  const offered = shown === undefined ? Promise.resolve() : offerSeal(context, folder, shown);
   // Not waited for: everything runs by now, and a signal has to end it while the question is open.
   void offered
-    .catch((error: unknown) => world.stderr.write(`reeve: the operator's token was not kept: ${String(error)}\n`))
-    .then(() => world.stdout.write(TRY));
+    .catch((error: unknown) => context.stderr.write(`reeve: the operator's token was not kept: ${String(error)}\n`))
+    .then(() => context.stdout.write(TRY));
   return stack;
 }
 

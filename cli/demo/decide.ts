@@ -2,14 +2,14 @@ import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
 import { createAskQueue } from "../approvals/ask-queue.ts";
 import { renderCard } from "../approvals/card.ts";
+import type { CommandContext } from "../command-context.ts";
 import { canAsk } from "../print/prompt.ts";
 import { styleFor } from "../print/style.ts";
 import type { Session } from "../session.ts";
-import type { World } from "../world.ts";
 
 /** What deciding rests on. */
 export interface DeciderOptions {
-  world: World;
+  context: CommandContext;
   session: Session;
   /** Approve without asking. */
   yes: boolean;
@@ -26,9 +26,9 @@ export interface Decider {
 
 /** The person at the terminal decides, or the demo itself where there is none or `--yes` was given. */
 export function createDecider(options: DeciderOptions): Decider {
-  const { world, session, yes, say } = options;
-  if (canAsk(world) && !yes) {
-    const queue = createAskQueue(session, world);
+  const { context, session, yes, say } = options;
+  if (canAsk(context) && !yes) {
+    const queue = createAskQueue(session, context);
     return { decide: (approvalId) => void queue.ask(approvalId), withdraw: (approvalId) => queue.withdraw(approvalId) };
   }
   const decide = (approvalId: string) => {
@@ -37,10 +37,10 @@ export function createDecider(options: DeciderOptions): Decider {
   return { decide, withdraw: () => undefined };
 }
 
-async function approveItself(approvalId: string, { world, session, yes, say }: DeciderOptions): Promise<void> {
+async function approveItself(approvalId: string, { context, session, yes, say }: DeciderOptions): Promise<void> {
   const { approval } = await session.approvals.getApproval({ approvalId });
   if (approval?.spec === undefined) return;
-  say(renderCard(approval, styleFor(world, world.stdout)));
+  say(renderCard(approval, styleFor(context, context.stdout)));
   say(yes ? "Approved by the demo itself: --yes." : "Approved by the demo itself: there is no terminal to ask on.");
   try {
     await session.approvals.approve({ approvalId, cardDigest: approval.spec.cardDigest, channel: "demo" });

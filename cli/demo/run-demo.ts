@@ -14,18 +14,18 @@ import { startScriptedModel } from "../../services/agent/scripted-model/server.t
 import { createRegistryToolbox } from "../../services/agent/toolbox/registry-toolbox.ts";
 import { loadToolset } from "../../services/agent/toolbox/toolset.ts";
 import { createNarrator } from "../chat/narrate.ts";
+import type { CommandContext } from "../command-context.ts";
 import { ExitCode } from "../exit-codes.ts";
 import { styleFor } from "../print/style.ts";
 import { type Session, sessionOver } from "../session.ts";
 import { issueFirstTokens } from "../stack/first-tokens.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
-import type { World } from "../world.ts";
 import { createDecider } from "./decide.ts";
 import { proveRecord } from "./prove.ts";
 
 /** What the demo is told. */
 export interface DemoOptions {
-  world: World;
+  context: CommandContext;
   /** Approve without asking. */
   yes: boolean;
   /** The model, when there is an API key. */
@@ -42,7 +42,7 @@ export async function runDemo(options: DemoOptions): Promise<number> {
     for (const close of closers.splice(0).reverse()) await close();
   };
   const interrupted = new AbortController();
-  const release = options.world.onInterrupt(() => interrupted.abort());
+  const release = options.context.onInterrupt(() => interrupted.abort());
   try {
     return await demo(options, folder, closers, interrupted.signal);
   } finally {
@@ -57,9 +57,9 @@ async function demo(
   closers: (() => Promise<void>)[],
   signal: AbortSignal,
 ): Promise<number> {
-  const { world } = options;
-  const style = styleFor(world, world.stdout);
-  const say = (text: string) => world.stdout.write(`${text}\n`);
+  const { context } = options;
+  const style = styleFor(context, context.stdout);
+  const say = (text: string) => context.stdout.write(`${text}\n`);
   const dataDir = join(folder, "state");
   const work = join(folder, "work");
   await mkdir(work);
@@ -70,7 +70,7 @@ async function demo(
     mode: Mode.ALL,
     readRoots: [options.folder],
     writeRoots: [work],
-    env: world.env,
+    env: context.env,
     logger: createLogger({ service: "reeve", level: "silent" }),
   });
   closers.push(() => stack.close());
@@ -86,11 +86,11 @@ async function demo(
     runId: `demo-${process.pid}`,
     purpose: "find what fills this machine's disk",
   });
-  const decider = createDecider({ world, session: operator, yes: options.yes, say });
+  const decider = createDecider({ context, session: operator, yes: options.yes, say });
   const held = new Map<string, string>();
   const narrate = createNarrator({
-    text: world.stdout,
-    activity: world.stdout,
+    text: context.stdout,
+    activity: context.stdout,
     style,
     onHeld({ callId, approvalId }) {
       say(`  ${style.yellow("held")}, until a human decides`);
@@ -114,7 +114,7 @@ async function demo(
   say(report === undefined ? style.red("  no report was written") : `\n${style.bold("The report")}\n${indent(report)}`);
 
   const proved = await proveRecord({ stack, dataDir, session: operator, calls, say, style });
-  return verdict({ result, calls, report, proved, scripted: world.env.ANTHROPIC_API_KEY === undefined, say });
+  return verdict({ result, calls, report, proved, scripted: context.env.ANTHROPIC_API_KEY === undefined, say });
 }
 
 /** The agent works with its own token, the person decides with another: the gate sees two principals. */
@@ -137,9 +137,9 @@ async function pickModel(
   closers: (() => Promise<void>)[],
   say: (text: string) => void,
 ) {
-  const apiKey = options.world.env.ANTHROPIC_API_KEY;
+  const apiKey = options.context.env.ANTHROPIC_API_KEY;
   if (apiKey !== undefined && apiKey !== "") {
-    const baseUrl = options.world.env.ANTHROPIC_BASE_URL;
+    const baseUrl = options.context.env.ANTHROPIC_BASE_URL;
     return createAnthropicModel({
       apiKey,
       ...(options.model === undefined ? {} : { model: options.model }),

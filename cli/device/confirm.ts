@@ -1,10 +1,10 @@
 import { type Enrolment, EnrolmentState as State } from "../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { visibleLine } from "../print/escape.ts";
 import { readAll } from "../print/pages.ts";
 import { askLine, canAsk } from "../print/prompt.ts";
 import type { Session } from "../session.ts";
-import type { World } from "../world.ts";
 
 /** Enrolments in a state, newest first. */
 export function listEnrolments(
@@ -27,10 +27,10 @@ export async function confirmDevice(
   session: Session,
   what: string,
   given: string | undefined,
-  world: World,
+  context: CommandContext,
 ): Promise<Enrolment> {
   const waiting = await findWaiting(session, what);
-  const fingerprint = given?.trim().toUpperCase() ?? (await compared(waiting, world));
+  const fingerprint = given?.trim().toUpperCase() ?? (await compared(waiting, context));
   const { enrolment } = await session.enrolment.confirmEnrolment({ enrolmentId: waiting.id, fingerprint });
   return enrolment ?? waiting;
 }
@@ -50,17 +50,17 @@ async function findWaiting(session: Session, what: string): Promise<Enrolment> {
   ]);
 }
 
-async function compared({ name, deviceId, fingerprint }: Enrolment, world: World): Promise<string> {
-  if (!canAsk(world)) {
+async function compared({ name, deviceId, fingerprint }: Enrolment, context: CommandContext): Promise<string> {
+  if (!canAsk(context)) {
     throw new UsageError("nobody can be asked here: say which fingerprint the device shows", [
       "--fingerprint AB:CD:…, as the device printed it",
     ]);
   }
-  world.stderr.write(
+  context.stderr.write(
     `${visibleLine(name)} (${deviceId}) shows this fingerprint:\n\n  ${fingerprint}\n\n` +
       "Compare it with the one on the device's own screen.\n",
   );
-  const answer = await askLine(world, "The same? [y/N] ");
+  const answer = await askLine(context, "The same? [y/N] ");
   if (/^y(es)?$/i.test(answer?.trim() ?? "")) return fingerprint;
   throw new UsageError("not confirmed");
 }

@@ -6,7 +6,7 @@ import { parseJoinToken } from "../../lib/identity/join-token.ts";
 import { joinControlPlane } from "../../services/device-agent/identity/join.ts";
 import { startPlane } from "../../test/enrolment/plane.ts";
 import { runCli } from "../run-cli.ts";
-import { createFakeWorld, type FakeWorldOptions } from "../testing/fake-world.ts";
+import { createFakeContext, type FakeContextOptions } from "../testing/fake-context.ts";
 import { agentEnvironment } from "./run-agent.ts";
 
 let plane: Awaited<ReturnType<typeof startPlane>>;
@@ -21,8 +21,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const worldWith = (options: FakeWorldOptions = {}) =>
-  createFakeWorld({
+const worldWith = (options: FakeContextOptions = {}) =>
+  createFakeContext({
     env: {
       REEVE_REGISTRY_URL: plane.url,
       REEVE_TOKEN: plane.token,
@@ -32,9 +32,9 @@ const worldWith = (options: FakeWorldOptions = {}) =>
     ...options,
   });
 const reeve = async (...words: string[]) => {
-  const world = worldWith();
-  const code = await runCli(["device", ...words], world);
-  return { code, out: world.stdoutText(), err: world.stderrText() };
+  const context = worldWith();
+  const code = await runCli(["device", ...words], context);
+  return { code, out: context.stdoutText(), err: context.stderrText() };
 };
 
 /** Joins, and resolves with the fingerprint on the machine's screen, while it waits. */
@@ -79,11 +79,11 @@ test("a person compares the fingerprint on a terminal, and may say no", async ()
     ["n\n", 2],
     ["y\n", 0],
   ] as const) {
-    const world = worldWith({ terminal: true });
-    const done = runCli(["device", "confirm", "web2"], world);
-    await world.typeAfter("The same? [y/N] ", answer);
+    const context = worldWith({ terminal: true });
+    const done = runCli(["device", "confirm", "web2"], context);
+    await context.typeAfter("The same? [y/N] ", answer);
     expect(await done).toBe(code);
-    expect(world.stderrText()).toContain(fingerprint);
+    expect(context.stderrText()).toContain(fingerprint);
   }
   await joined;
 });

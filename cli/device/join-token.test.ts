@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { UsageError } from "../errors/usage-error.ts";
-import { createFakeWorld, runInFake } from "../testing/fake-world.ts";
+import { createFakeContext, runInFake } from "../testing/fake-context.ts";
 import { readJoinToken } from "./join-token.ts";
 
 let folder: string;
@@ -22,33 +22,33 @@ test("a token on the command line is refused before anything is done with it, an
 });
 
 test("- reads standard input", async () => {
-  expect(await readJoinToken("-", createFakeWorld({ input: "rvj1.abc\n" }))).toBe("rvj1.abc");
+  expect(await readJoinToken("-", createFakeContext({ input: "rvj1.abc\n" }))).toBe("rvj1.abc");
 });
 
 test("- asks at a terminal, and what is typed is not shown", async () => {
-  const world = createFakeWorld({ terminal: true });
-  const token = readJoinToken("-", world);
-  await world.typeAfter("Join token", "rvj1.typed\n");
+  const context = createFakeContext({ terminal: true });
+  const token = readJoinToken("-", context);
+  await context.typeAfter("Join token", "rvj1.typed\n");
   expect(await token).toBe("rvj1.typed");
-  expect(world.stderrText() + world.stdoutText()).not.toContain("rvj1.typed");
+  expect(context.stderrText() + context.stdoutText()).not.toContain("rvj1.typed");
 });
 
 test("a file is read where only its owner can read it", async () => {
   const file = join(folder, "token");
   writeFileSync(file, "rvj1.filed\n", { mode: 0o600 });
-  expect(await readJoinToken(file, createFakeWorld())).toBe("rvj1.filed");
+  expect(await readJoinToken(file, createFakeContext())).toBe("rvj1.filed");
   const open = join(folder, "open");
   writeFileSync(open, "rvj1.open\n", { mode: 0o604 });
-  await expect(readJoinToken(open, createFakeWorld())).rejects.toThrow("open to others");
+  await expect(readJoinToken(open, createFakeContext())).rejects.toThrow("open to others");
 });
 
 test.each([
   ["", "empty"],
   ["x".repeat(70_000), "too long"],
 ])("standard input that is no token is refused", async (input) => {
-  await expect(readJoinToken("-", createFakeWorld({ input }))).rejects.toThrow(UsageError);
+  await expect(readJoinToken("-", createFakeContext({ input }))).rejects.toThrow(UsageError);
 });
 
 test("a file that is not there is refused", async () => {
-  await expect(readJoinToken(join(folder, "none"), createFakeWorld())).rejects.toThrow("cannot be opened");
+  await expect(readJoinToken(join(folder, "none"), createFakeContext())).rejects.toThrow("cannot be opened");
 });

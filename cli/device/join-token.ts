@@ -1,7 +1,7 @@
 import { readPrivateFile } from "../../lib/files/private-file.ts";
+import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { askHidden, canAsk } from "../print/prompt.ts";
-import type { World } from "../world.ts";
 
 /** How a token of this version begins, which no file is called. */
 const TOKEN = /^rvj\d+\./;
@@ -19,21 +19,21 @@ const WAYS = [
  * terminal; anything else is a file that only its owner can read. Throws a UsageError for a token itself: every user of the
  * machine can read the command lines of what runs.
  */
-export async function readJoinToken(source: string, world: World): Promise<string> {
+export async function readJoinToken(source: string, context: CommandContext): Promise<string> {
   if (TOKEN.test(source)) {
     throw new UsageError("--join: a token on the command line can be read by every user of this machine", WAYS);
   }
-  const text = source === "-" ? await typed(world) : fromFile(source);
+  const text = source === "-" ? await typed(context) : fromFile(source);
   const token = text?.trim() ?? "";
   if (token === "") throw new UsageError("--join: no token was given", WAYS);
   return token;
 }
 
-function typed(world: World): Promise<string | undefined> {
-  return canAsk(world) ? askHidden(world, "Join token (it is not shown): ") : readAll(world);
+function typed(context: CommandContext): Promise<string | undefined> {
+  return canAsk(context) ? askHidden(context, "Join token (it is not shown): ") : readAll(context);
 }
 
-async function readAll({ stdin }: World): Promise<string> {
+async function readAll({ stdin }: CommandContext): Promise<string> {
   const pieces: Buffer[] = [];
   let length = 0;
   for await (const piece of stdin) {

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Enrolment } from "../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import type { CommandContext } from "../command-context.ts";
 import { dataDir } from "../profile.ts";
-import type { World } from "../world.ts";
 
 /** What `reeve device-agent` is told on the command line. */
 export interface AgentFlags {
@@ -12,7 +12,7 @@ export interface AgentFlags {
 }
 
 /** The environment of the agent: what was said on the command line, over the rest, with a folder of its own. */
-export function agentEnvironment({ mode, read, write }: AgentFlags, env: World["env"]): World["env"] {
+export function agentEnvironment({ mode, read, write }: AgentFlags, env: CommandContext["env"]): CommandContext["env"] {
   return {
     ...env,
     REEVE_DEVICE_STATE_DIR: env.REEVE_DEVICE_STATE_DIR || join(dataDir(env), "device-agent"),

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { createTokenFile } from "../../lib/auth/token-file.ts";
+import type { CommandContext } from "../command-context.ts";
 import { dataDir, profilePath, readProfile, tokensPath } from "../profile.ts";
-import type { World } from "../world.ts";
 import { checkExposed } from "./exposed-files.ts";
 import { broken, type Finding, note, ok } from "./finding.ts";
 
@@ -9,13 +9,13 @@ import { broken, type Finding, note, ok } from "./finding.ts";
 const NODE = { oldest: 24, best: 26 };
 
 /** Everything that can be checked without the network. */
-export async function checkLocally(world: World): Promise<Finding[]> {
+export async function checkLocally(context: CommandContext): Promise<Finding[]> {
   return [
     checkNode(process.versions.node),
-    await checkDataFolder(world),
-    await checkProfile(world),
-    await checkTokens(world),
-    ...(await checkExposed(dataDir(world.env))),
+    await checkDataFolder(context),
+    await checkProfile(context),
+    await checkTokens(context),
+    ...(await checkExposed(dataDir(context.env))),
   ];
 }
 
@@ -27,7 +27,7 @@ export function checkNode(version: string): Finding {
   return ok("node", `version ${version}`);
 }
 
-async function checkDataFolder({ env }: World): Promise<Finding> {
+async function checkDataFolder({ env }: CommandContext): Promise<Finding> {
   const folder = dataDir(env);
   const found = await stat(folder).catch(() => undefined);
   if (found === undefined) return note("data folder", `${folder} is not there`, "`reeve up` makes it");
@@ -42,7 +42,7 @@ async function checkDataFolder({ env }: World): Promise<Finding> {
   return ok("data folder", folder);
 }
 
-async function checkProfile({ env }: World): Promise<Finding> {
+async function checkProfile({ env }: CommandContext): Promise<Finding> {
   const folder = dataDir(env);
   try {
     const profile = await readProfile(folder);
@@ -54,7 +54,7 @@ async function checkProfile({ env }: World): Promise<Finding> {
   }
 }
 
-async function checkTokens({ env, now }: World): Promise<Finding> {
+async function checkTokens({ env, now }: CommandContext): Promise<Finding> {
   const path = tokensPath(env);
   if ((await stat(path).catch(() => undefined)) === undefined) return note("tokens", "no token file on this machine");
   try {

@@ -2,12 +2,12 @@ import { readConfig } from "../../lib/config/config.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { natsKeys } from "../../lib/run/nats-keys.ts";
 import { openBus } from "../../lib/run/open-bus.ts";
+import type { CommandContext } from "../command-context.ts";
 import { describeError } from "../errors/describe-error.ts";
-import type { World } from "../world.ts";
 import { broken, type Finding, note, ok } from "./finding.ts";
 
 /** Whether the NATS server that the environment names can be used; nothing where it names none. */
-export async function checkNats({ env }: Pick<World, "env">): Promise<Finding[]> {
+export async function checkNats({ env }: Pick<CommandContext, "env">): Promise<Finding[]> {
   const address = env.REEVE_NATS_URL;
   if (address === undefined || address === "") return [];
   try {

@@ -2,9 +2,9 @@ import { type Client, createClient } from "@connectrpc/connect";
 import { Health, HealthCheckResponse_ServingStatus as Serving } from "../../gen/ts/grpc/health/v1/health_pb.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
 import { readCaFile } from "../ca-file.ts";
+import type { CommandContext } from "../command-context.ts";
 import { describeError } from "../errors/describe-error.ts";
 import { durationText } from "../print/time.ts";
-import type { World } from "../world.ts";
 import { broken, type Finding, note, ok } from "./finding.ts";
 
 /** How long a service may take to answer, in milliseconds. */
@@ -17,7 +17,7 @@ const CLOCK_MS = 10_000;
 export async function checkService(
   name: string,
   address: string,
-  { now }: Pick<World, "now">,
+  { now }: Pick<CommandContext, "now">,
   { caFile, socketPath }: { caFile?: string | undefined; socketPath?: string | undefined } = {},
 ): Promise<Finding[]> {
   let ca: string | undefined;

@@ -1,10 +1,10 @@
 import { stripVTControlCharacters } from "node:util";
 import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { runsProgram } from "../call/show-call.ts";
+import type { CommandContext } from "../command-context.ts";
 import { safeFor, visibleLine } from "../print/escape.ts";
 import { readable } from "../print/readable.ts";
 import { styleFor } from "../print/style.ts";
-import type { World } from "../world.ts";
 import { type Board, type DeviceLine, lineText } from "./board.ts";
 
 /** Shows a fan-out to a person: how each device stands on standard error, what came back on standard output. */
@@ -21,34 +21,34 @@ export interface Display {
 const MOST_REDRAWN = 40;
 
 /** On a terminal a line for each device, redrawn in its place; elsewhere a line for each change. */
-export function createDisplay(board: Board, tool: Tool, world: World): Display {
-  const style = styleFor(world, world.stderr);
+export function createDisplay(board: Board, tool: Tool, context: CommandContext): Display {
+  const style = styleFor(context, context.stderr);
   const nameWidth = Math.max(...board.lines().map(({ device }) => visibleLine(device).length), 0);
-  const redraws = world.stderr.isTTY === true && board.lines().length <= MOST_REDRAWN;
+  const redraws = context.stderr.isTTY === true && board.lines().length <= MOST_REDRAWN;
   let drawn = 0;
   let away = 0;
 
   const erase = () => {
-    if (drawn > 0) world.stderr.write(`\x1b[${drawn}A\x1b[J`);
+    if (drawn > 0) context.stderr.write(`\x1b[${drawn}A\x1b[J`);
     drawn = 0;
   };
   const draw = () => {
     if (!redraws || away > 0) return;
-    const lines = board.lines().map((line) => cut(lineText(line, nameWidth, style), world.stderr.columns));
-    world.stderr.write(lines.map((line) => `${line}\n`).join(""));
+    const lines = board.lines().map((line) => cut(lineText(line, nameWidth, style), context.stderr.columns));
+    context.stderr.write(lines.map((line) => `${line}\n`).join(""));
     drawn = lines.length;
   };
 
   return {
     changed(line) {
       erase();
-      printResult(line, tool, nameWidth, world);
-      if (!redraws) world.stderr.write(`${lineText(line, nameWidth, style)}\n`);
+      printResult(line, tool, nameWidth, context);
+      if (!redraws) context.stderr.write(`${lineText(line, nameWidth, style)}\n`);
       draw();
     },
     say(text) {
       erase();
-      world.stderr.write(`reeve: ${text}\n`);
+      context.stderr.write(`reeve: ${text}\n`);
       draw();
     },
     yield() {
@@ -63,17 +63,17 @@ export function createDisplay(board: Board, tool: Tool, world: World): Display {
 }
 
 /** What a call returned, each line under its device's name. */
-function printResult({ device, call }: DeviceLine, tool: Tool, nameWidth: number, world: World): void {
+function printResult({ device, call }: DeviceLine, tool: Tool, nameWidth: number, context: CommandContext): void {
   const output = call?.output;
   if (output === undefined) return;
-  const style = styleFor(world, world.stdout);
+  const style = styleFor(context, context.stdout);
   const name = style.dim(`${visibleLine(device).padEnd(nameWidth)} │`);
   const text = runsProgram(tool)
     ? [output.stdout, output.stderr].filter((part) => typeof part === "string").join("")
     : readable(output, style);
   if (text === "") return;
   for (const line of text.replace(/\n$/, "").split("\n")) {
-    world.stdout.write(`${name} ${runsProgram(tool) ? safeFor(world.stdout, line) : line}\n`);
+    context.stdout.write(`${name} ${runsProgram(tool) ? safeFor(context.stdout, line) : line}\n`);
   }
 }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "../../test/helpers/eventually.ts";
 import { runCli } from "../run-cli.ts";
-import { createFakeWorld, type FakeWorldOptions, runInFake } from "../testing/fake-world.ts";
+import { createFakeContext, type FakeContextOptions, runInFake } from "../testing/fake-context.ts";
 import { startTestStack, type TestStack } from "../testing/test-stack.ts";
 
 let stack: TestStack;
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack.close());
 
-function reeve(argv: readonly string[], options: FakeWorldOptions = {}) {
+function reeve(argv: readonly string[], options: FakeContextOptions = {}) {
   return runInFake(argv, { env: stack.operator, ...options });
 }
 
@@ -25,20 +25,20 @@ describe("a call to many devices", () => {
   });
 
   it("redraws its lines on a terminal, and lets nothing from a device act on it", async () => {
-    const world = createFakeWorld({ env: stack.operator, terminal: true });
-    const code = await runCli(["call", "--devices", "this", "exec", "--", "printf", "\\033[2Jx"], world);
+    const context = createFakeContext({ env: stack.operator, terminal: true });
+    const code = await runCli(["call", "--devices", "this", "exec", "--", "printf", "\\033[2Jx"], context);
     expect(code).toBe(0);
-    expect(world.stderrText()).toContain("\x1b[1A\x1b[J");
-    expect(world.stdoutText()).not.toContain("\x1b[2J");
+    expect(context.stderrText()).toContain("\x1b[1A\x1b[J");
+    expect(context.stdoutText()).not.toContain("\x1b[2J");
   });
 
   it("asks the person at the terminal about the whole, and goes on when they say yes", async () => {
-    const world = createFakeWorld({ env: stack.operator, terminal: true });
-    const ended = runCli(["call", "--devices", "this", "shell.eval", "--command", "echo approved"], world);
-    await world.typeAfter("Approve?", "y\n");
+    const context = createFakeContext({ env: stack.operator, terminal: true });
+    const ended = runCli(["call", "--devices", "this", "shell.eval", "--command", "echo approved"], context);
+    await context.typeAfter("Approve?", "y\n");
     expect(await ended).toBe(0);
-    expect(world.stderrText()).toContain("a fan-out to 1 device");
-    expect(world.stdoutText()).toContain("approved");
+    expect(context.stderrText()).toContain("a fan-out to 1 device");
+    expect(context.stdoutText()).toContain("approved");
   });
 
   it("says how it can be approved where nobody can be asked, and ends as held", async () => {
@@ -51,15 +51,15 @@ describe("a call to many devices", () => {
 
   it("leaves at Ctrl-C, and says what goes on and how to end it", async () => {
     const started = join(stack.workFolder, "started");
-    const world = createFakeWorld({ env: stack.operator });
+    const context = createFakeContext({ env: stack.operator });
     const script = `touch ${started}; sleep 60`;
     const argv = ["call", "--devices", "this", "--fan-out-id", "left", "exec", "--", "sh", "-c", script];
-    const ended = runCli(argv, world);
+    const ended = runCli(argv, context);
     await eventually(() => expect(existsSync(started)).toBe(true));
-    await world.shown("stderr", "running");
-    world.interrupt();
+    await context.shown("stderr", "running");
+    context.interrupt();
     expect(await ended).toBe(7);
-    const [, callId = ""] = /reeve calls cancel (left-dev-[0-9a-f]+)/.exec(world.stderrText()) ?? [];
+    const [, callId = ""] = /reeve calls cancel (left-dev-[0-9a-f]+)/.exec(context.stderrText()) ?? [];
     expect(JSON.parse((await reeve(["calls", "show", callId, "--json"])).stdout)).toMatchObject({ fanOutId: "left" });
     expect((await reeve(["calls", "cancel", callId])).stdout).toContain("cancelled");
   });

@@ -1,10 +1,10 @@
 import type { Call } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { FanOutPlan } from "../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
 import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
+import type { CommandContext } from "../command-context.ts";
 import { ExitCode } from "../exit-codes.ts";
 import { visibleLine } from "../print/escape.ts";
 import type { Session } from "../session.ts";
-import type { World } from "../world.ts";
 import { type Board, createBoard } from "./board.ts";
 import { createDisplay, type Display } from "./display.ts";
 import { exitCodeOfFanOut } from "./exit-code.ts";
@@ -15,22 +15,22 @@ import type { View } from "./view.ts";
 export interface PersonViewOptions {
   session: Session;
   tool: Tool;
-  world: World;
+  context: CommandContext;
   fanOutId: string;
 }
 
 /** For a person: a line for each device, what came back, and questions about what is held. */
-export function personView({ session, tool, world, fanOutId }: PersonViewOptions): View {
+export function personView({ session, tool, context, fanOutId }: PersonViewOptions): View {
   let plan: FanOutPlan | undefined;
   let board: Board | undefined;
   let display: Display | undefined;
-  const questions = createQuestions(session, world, () => display?.yield());
+  const questions = createQuestions(session, context, () => display?.yield());
   const begin = (newPlan: FanOutPlan): void => {
     // A stream that was opened again tells the same plan again.
     if (plan !== undefined) return;
     plan = newPlan;
     board = createBoard(newPlan);
-    display = createDisplay(board, tool, world);
+    display = createDisplay(board, tool, context);
     display.say(
       `${visibleLine(newPlan.fanOutId)}: ${count(board.lines().length, "device")} in ${count(newPlan.waves.length, "wave")}`,
     );
@@ -57,14 +57,14 @@ export function personView({ session, tool, world, fanOutId }: PersonViewOptions
       if (!summary.succeeded && summary.notStarted.length > 0) {
         display?.say(`never started: ${summary.notStarted.map(visibleLine).join(", ")}`);
       }
-      if (plan !== undefined) world.setExitCode(exitCodeOfFanOut(plan, summary));
+      if (plan !== undefined) context.setExitCode(exitCodeOfFanOut(plan, summary));
     },
     left() {
       const lines = board?.lines() ?? [];
       const going = lines.flatMap(({ call, status }) => (call && status !== "ok" && status !== "failed" ? [call] : []));
       for (const call of going) display?.say(goesOn(call));
       if (going.length === 0) display?.say("nothing of it runs any more");
-      world.setExitCode(ExitCode.CANCELLED);
+      context.setExitCode(ExitCode.CANCELLED);
     },
     settled: questions.settled,
   };

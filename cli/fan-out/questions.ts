@@ -1,6 +1,6 @@
 import { type HeldCall, helpHeldCall } from "../call/held.ts";
+import type { CommandContext } from "../command-context.ts";
 import type { Session } from "../session.ts";
-import type { World } from "../world.ts";
 
 /** Questions about what is held, one after the other: a terminal has room for one. */
 export interface Questions {
@@ -15,7 +15,7 @@ export interface Questions {
 /** @param yieldTerminal leaves the terminal to a question; the result takes it back. */
 export function createQuestions(
   session: Session,
-  world: World,
+  context: CommandContext,
   yieldTerminal: () => (() => void) | undefined,
 ): Questions {
   const open = new Map<string, AbortController>();
@@ -28,7 +28,7 @@ export function createQuestions(
       last = last.then(async () => {
         if (moot.signal.aborted) return;
         const takeBack = yieldTerminal();
-        await helpHeldCall(held, { session, world, signal: moot.signal });
+        await helpHeldCall(held, { session, context, signal: moot.signal });
         takeBack?.();
       });
     },

@@ -5,11 +5,11 @@ import { type CallWords, takenNames } from "../call/call-words.ts";
 import { findTool } from "../call/find-tool.ts";
 import { readInput } from "../call/input.ts";
 import { watchInterrupts } from "../call/interrupts.ts";
+import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { readAll } from "../print/pages.ts";
 import { queueSeconds } from "../queue/queue-option.ts";
 import type { Session } from "../session.ts";
-import type { World } from "../world.ts";
 import { followFanOut } from "./follow.ts";
 import { personView } from "./person-view.ts";
 import { jsonView } from "./view.ts";
@@ -22,22 +22,22 @@ export interface RunFanOutOptions {
   words: CallWords;
   /** How long a human is waited for, in milliseconds. */
   waitMs: number;
-  world: World;
+  context: CommandContext;
 }
 
 /**
  * Calls a tool on many devices and shows how it goes: a line for each device, or with `--json` one document a line for each
  * event, the summary last. Ctrl-C leaves: no further wave is started, and it is said what goes on.
  */
-export async function runFanOut({ session, tool: name, words, waitMs, world }: RunFanOutOptions): Promise<void> {
+export async function runFanOut({ session, tool: name, words, waitMs, context }: RunFanOutOptions): Promise<void> {
   if (words.noWait || words.callId !== undefined) {
     throw new UsageError("--no-wait and --call-id are for a call to one device; a fan-out has --fan-out-id");
   }
   const { fanOutId = `cli-${randomBytes(12).toString("hex")}`, ...chosen } = readFanOutOptions(words.extra);
   const tool = await toolForMany(session, chosen.devices ?? [], name);
-  const params = await readInput(words, tool, world, takenNames());
-  const interrupts = watchInterrupts(world, "no further wave is started; Ctrl-C again leaves at once");
-  const view = words.output === "json" ? jsonView(world) : personView({ session, tool, world, fanOutId });
+  const params = await readInput(words, tool, context, takenNames());
+  const interrupts = watchInterrupts(context, "no further wave is started; Ctrl-C again leaves at once");
+  const view = words.output === "json" ? jsonView(context) : personView({ session, tool, context, fanOutId });
   try {
     const summary = await followFanOut({
       client: session.fanOut,

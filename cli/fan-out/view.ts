@@ -5,9 +5,9 @@ import {
   FanOutResponseSchema,
   type FanOutSummary,
 } from "../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
+import type { CommandContext } from "../command-context.ts";
 import { ExitCode } from "../exit-codes.ts";
 import { jsonLine } from "../print/json.ts";
-import type { World } from "../world.ts";
 import { exitCodeOfFanOut } from "./exit-code.ts";
 
 /** Shows what happens to a fan-out, and sets the exit code. */
@@ -21,11 +21,11 @@ export interface View {
 }
 
 /** For a program: one JSON document a line for each event, the summary last. */
-export function jsonView(world: World): View {
+export function jsonView(context: CommandContext): View {
   let plan: FanOutPlan | undefined;
   const print = (event: FanOutResponse["event"]) => {
     const response = create(FanOutResponseSchema, event.case === undefined ? {} : { event });
-    world.stdout.write(jsonLine(toJson(FanOutResponseSchema, response)));
+    context.stdout.write(jsonLine(toJson(FanOutResponseSchema, response)));
   };
   return {
     take(event) {
@@ -34,9 +34,9 @@ export function jsonView(world: World): View {
     },
     end(summary) {
       print({ case: "summary", value: summary });
-      if (plan !== undefined) world.setExitCode(exitCodeOfFanOut(plan, summary));
+      if (plan !== undefined) context.setExitCode(exitCodeOfFanOut(plan, summary));
     },
-    left: () => world.setExitCode(ExitCode.CANCELLED),
+    left: () => context.setExitCode(ExitCode.CANCELLED),
     settled: () => Promise.resolve(),
   };
 }

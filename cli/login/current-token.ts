@@ -1,6 +1,6 @@
 import { join } from "node:path";
+import type { CommandContext } from "../command-context.ts";
 import { dataDir } from "../profile.ts";
-import type { World } from "../world.ts";
 import { withLock } from "./lock.ts";
 import { type Login, readLogin, writeLogin } from "./login-file.ts";
 import type { LoginTokens, Provider } from "./provider.ts";
@@ -25,7 +25,7 @@ export interface RefreshOptions {
  * process refreshes at a time, because a refresh token that is used twice ends the whole login at many providers.
  */
 export async function currentLogin(
-  { env, now }: Pick<World, "env" | "now">,
+  { env, now }: Pick<CommandContext, "env" | "now">,
   options: RefreshOptions = {},
 ): Promise<Login | undefined> {
   const { ask = refreshAtProvider, withinMs = PROVIDER_MS } = options;

@@ -5,7 +5,7 @@ import { createTokenFile } from "../../lib/auth/token-file.ts";
 import { eventually } from "../../test/helpers/eventually.ts";
 import { readProfile } from "../profile.ts";
 import { runCli } from "../run-cli.ts";
-import { createFakeWorld, type FakeWorld, runInFake } from "../testing/fake-world.ts";
+import { createFakeContext, type FakeContext, runInFake } from "../testing/fake-context.ts";
 import { startTestStack, type TestStack } from "../testing/test-stack.ts";
 import { openSealedOperator, readSealedOperator, sealedOperatorPath, writeSealedOperator } from "./sealed-file.ts";
 
@@ -20,13 +20,13 @@ afterAll(() => stack.close());
 beforeEach(() => writeSealedOperator(stack.dataFolder, stack.operator.REEVE_TOKEN, PASSPHRASE));
 
 interface Running {
-  world: FakeWorld;
+  context: FakeContext;
   ended: Promise<number>;
 }
 
 function atTerminal(...words: string[]): Running {
-  const world = createFakeWorld({ env: { ...stack.owner, NO_COLOR: "1" }, terminal: true });
-  return { world, ended: runCli(words, world) };
+  const context = createFakeContext({ env: { ...stack.owner, NO_COLOR: "1" }, terminal: true });
+  return { context, ended: runCli(words, context) };
 }
 
 const sealedToken = async (passphrase: string) => {
@@ -41,13 +41,13 @@ async function hold(): Promise<string> {
   return /(apr-\w+)/.exec(stderr)?.[1] ?? "";
 }
 
-const countOf = (text: string, world: FakeWorld) => world.stderrText().split(text).length - 1;
+const countOf = (text: string, context: FakeContext) => context.stderrText().split(text).length - 1;
 
 /** Types one passphrase after the other, each when it is asked for. */
-async function typeEach(world: FakeWorld, passphrases: readonly string[]): Promise<void> {
+async function typeEach(context: FakeContext, passphrases: readonly string[]): Promise<void> {
   for (const [at, passphrase] of passphrases.entries()) {
-    await eventually(() => expect(countOf("Operator's passphrase: ", world)).toBe(at + 1));
-    world.stdin.write(`${passphrase}\n`);
+    await eventually(() => expect(countOf("Operator's passphrase: ", context)).toBe(at + 1));
+    context.stdin.write(`${passphrase}\n`);
   }
 }
 
@@ -98,88 +98,88 @@ describe("the profile's token", () => {
 
 describe("the passphrase", () => {
   it("approves a call that is held, right where it was asked for", async () => {
-    const { world, ended } = atTerminal("call", "this", "exec", "--argv", "printf", "--argv", "approved here");
-    await world.typeAfter("Approve? [y/N/d(etails)] ", "y\n");
-    await world.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
-    expect([await ended, world.stdoutText()]).toEqual([0, "approved here"]);
-    expect(world.stderrText()).not.toContain(PASSPHRASE);
+    const { context, ended } = atTerminal("call", "this", "exec", "--argv", "printf", "--argv", "approved here");
+    await context.typeAfter("Approve? [y/N/d(etails)] ", "y\n");
+    await context.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
+    expect([await ended, context.stdoutText()]).toEqual([0, "approved here"]);
+    expect(context.stderrText()).not.toContain(PASSPHRASE);
   });
 
   it("is not needed to take one's own call back", async () => {
-    const { world, ended } = atTerminal("call", "this", "exec", "--argv", "touch", "--argv", "x");
-    await world.typeAfter("Approve? [y/N/d(etails)] ", "n\n");
+    const { context, ended } = atTerminal("call", "this", "exec", "--argv", "touch", "--argv", "x");
+    await context.typeAfter("Approve? [y/N/d(etails)] ", "n\n");
     expect(await ended).toBe(7);
-    expect(world.stderrText()).not.toContain("passphrase");
+    expect(context.stderrText()).not.toContain("passphrase");
   });
 
   it("is asked for once, however many calls are decided", async () => {
     const [one, two] = [await hold(), await hold()];
-    const { world } = atTerminal("approvals", "watch");
-    await world.typeAfter("Approve? ", "y\n");
-    await world.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
-    for (let asked = 2; ![one, two].every((id) => world.stdoutText().includes(`${id} approved`)); asked++) {
-      await eventually(() => expect(countOf("Approve? ", world)).toBeGreaterThanOrEqual(asked));
-      world.stdin.write("y\n");
-      await eventually(() => expect(world.stdoutText().split(" approved by ").length).toBeGreaterThan(asked));
+    const { context } = atTerminal("approvals", "watch");
+    await context.typeAfter("Approve? ", "y\n");
+    await context.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
+    for (let asked = 2; ![one, two].every((id) => context.stdoutText().includes(`${id} approved`)); asked++) {
+      await eventually(() => expect(countOf("Approve? ", context)).toBeGreaterThanOrEqual(asked));
+      context.stdin.write("y\n");
+      await eventually(() => expect(context.stdoutText().split(" approved by ").length).toBeGreaterThan(asked));
     }
-    expect(countOf("Operator's passphrase: ", world)).toBe(1);
+    expect(countOf("Operator's passphrase: ", context)).toBe(1);
   });
 
   it("can be mistyped twice", async () => {
-    const { world, ended } = atTerminal("approvals", "deny", await hold());
-    await typeEach(world, ["wrong", "wrong again", PASSPHRASE]);
+    const { context, ended } = atTerminal("approvals", "deny", await hold());
+    await typeEach(context, ["wrong", "wrong again", PASSPHRASE]);
     expect(await ended).toBe(0);
   });
 
   it("opens nothing after three wrong ones", async () => {
-    const { world, ended } = atTerminal("approvals", "deny", await hold());
-    await typeEach(world, ["wrong", "wrong again", "wrong still"]);
+    const { context, ended } = atTerminal("approvals", "deny", await hold());
+    await typeEach(context, ["wrong", "wrong again", "wrong still"]);
     expect(await ended).toBe(2);
-    expect(world.stderrText()).toContain("reeve operator replace");
+    expect(context.stderrText()).toContain("reeve operator replace");
   });
 
   it("lets one call be made as an operator", async () => {
-    const { world, ended } = atTerminal("call", "--as-operator", "this", "exec", "--argv", "printf", "--argv", "x");
-    await world.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
-    expect([await ended, world.stdoutText()]).toEqual([0, "x"]);
+    const { context, ended } = atTerminal("call", "--as-operator", "this", "exec", "--argv", "printf", "--argv", "x");
+    await context.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
+    expect([await ended, context.stdoutText()]).toEqual([0, "x"]);
   });
 });
 
 describe("reeve operator", () => {
   it("seals a token, which stands in no file in the clear", async () => {
     await rm(sealedOperatorPath(stack.dataFolder));
-    const { world, ended } = atTerminal("operator", "seal");
-    await world.typeAfter("The operator's token: ", `${stack.operator.REEVE_TOKEN}\n`);
-    await world.typeAfter("New passphrase: ", `${OTHER}\n`);
-    await world.typeAfter("Once more: ", `${OTHER}\n`);
+    const { context, ended } = atTerminal("operator", "seal");
+    await context.typeAfter("The operator's token: ", `${stack.operator.REEVE_TOKEN}\n`);
+    await context.typeAfter("New passphrase: ", `${OTHER}\n`);
+    await context.typeAfter("Once more: ", `${OTHER}\n`);
     expect(await ended).toBe(0);
     expect(await sealedToken(OTHER)).toBe(stack.operator.REEVE_TOKEN);
     expect((await stat(sealedOperatorPath(stack.dataFolder))).mode & 0o777).toBe(0o600);
   });
 
   it("seals nothing but an operator's token", async () => {
-    const { world, ended } = atTerminal("operator", "seal");
-    await world.typeAfter("The operator's token: ", `${stack.agent.REEVE_TOKEN}\n`);
+    const { context, ended } = atTerminal("operator", "seal");
+    await context.typeAfter("The operator's token: ", `${stack.agent.REEVE_TOKEN}\n`);
     expect(await ended).toBe(2);
-    expect(world.stderrText()).toContain("not an operator's token");
+    expect(context.stderrText()).toContain("not an operator's token");
   });
 
   it("refuses a short passphrase, and two that differ", async () => {
-    const { world, ended } = atTerminal("operator", "passphrase");
-    await world.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
-    await world.typeAfter("New passphrase: ", "short\n");
-    await world.typeAfter("at least 12 characters", `${OTHER}\n`);
-    await world.typeAfter("Once more: ", "something else\n");
-    await world.typeAfter("not the same", "\n");
+    const { context, ended } = atTerminal("operator", "passphrase");
+    await context.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
+    await context.typeAfter("New passphrase: ", "short\n");
+    await context.typeAfter("at least 12 characters", `${OTHER}\n`);
+    await context.typeAfter("Once more: ", "something else\n");
+    await context.typeAfter("not the same", "\n");
     expect(await ended).toBe(2);
     expect(await sealedToken(PASSPHRASE)).toBe(stack.operator.REEVE_TOKEN);
   });
 
   it("changes the passphrase, and keeps the token", async () => {
-    const { world, ended } = atTerminal("operator", "passphrase");
-    await world.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
-    await world.typeAfter("New passphrase: ", `${OTHER}\n`);
-    await world.typeAfter("Once more: ", `${OTHER}\n`);
+    const { context, ended } = atTerminal("operator", "passphrase");
+    await context.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
+    await context.typeAfter("New passphrase: ", `${OTHER}\n`);
+    await context.typeAfter("Once more: ", `${OTHER}\n`);
     expect(await ended).toBe(0);
     expect(await sealedToken(OTHER)).toBe(stack.operator.REEVE_TOKEN);
     expect(await sealedToken(PASSPHRASE)).toBeUndefined();
@@ -189,10 +189,10 @@ describe("reeve operator", () => {
     const tokens = createTokenFile(`${stack.dataFolder}/tokens.json`);
     const lost = tokens.issueToken({ name: "owner", roles: [Role.OPERATOR] }).token;
     await writeSealedOperator(stack.dataFolder, lost, PASSPHRASE);
-    const { world, ended } = atTerminal("operator", "replace");
-    await world.typeAfter("[y/N] ", "y\n");
-    await world.typeAfter("New passphrase: ", `${OTHER}\n`);
-    await world.typeAfter("Once more: ", `${OTHER}\n`);
+    const { context, ended } = atTerminal("operator", "replace");
+    await context.typeAfter("[y/N] ", "y\n");
+    await context.typeAfter("New passphrase: ", `${OTHER}\n`);
+    await context.typeAfter("Once more: ", `${OTHER}\n`);
     expect(await ended).toBe(0);
     expect(tokens.authenticate(`Bearer ${await sealedToken(OTHER)}`)?.roles).toEqual([Role.OPERATOR]);
     expect(tokens.listTokens().some(({ id }) => lost.includes(id))).toBe(false);
@@ -202,8 +202,8 @@ describe("reeve operator", () => {
     const words = ["tokens", "create", "--role", "agent", "--name", "bot"];
     expect((await runInFake(words, { env: stack.operator })).code).toBe(0);
     expect((await runInFake(words, { env: stack.agent })).stderr).toContain("not an operator's token");
-    const { world, ended } = atTerminal(...words);
-    await world.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
+    const { context, ended } = atTerminal(...words);
+    await context.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
     expect(await ended).toBe(0);
   });
 

@@ -4,13 +4,13 @@ import { roleFromName, roleNames } from "../../lib/auth/roles.ts";
 import { type CallWords, readCallWords, takenNames } from "../call/call-words.ts";
 import { findTool } from "../call/find-tool.ts";
 import { readInput } from "../call/input.ts";
+import type { CommandContext } from "../command-context.ts";
 import { withSession } from "../connection-options.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { visible } from "../print/escape.ts";
 import { jsonDocument, wholeJson } from "../print/json.ts";
 import { type Style, styleFor } from "../print/style.ts";
 import { table } from "../print/table.ts";
-import type { World } from "../world.ts";
 import { presentDevice, questionAbout } from "./question.ts";
 
 /** How `reeve policy explain` is typed. */
@@ -31,24 +31,24 @@ Options:
 const EXTRA = ["as-role", "as-id"];
 
 /** Explains one call. */
-export async function explain(argv: readonly string[], world: World): Promise<void> {
-  world.setErrorFormat("text");
+export async function explain(argv: readonly string[], context: CommandContext): Promise<void> {
+  context.setErrorFormat("text");
   const words = readCallWords(argv, EXTRA);
-  world.setErrorFormat(words.output);
-  if (words.help) return void world.stdout.write(`Usage: reeve policy explain ${explainUsage}\n${explainHelp}`);
-  const answer = await ask(words, world);
-  if (words.output === "json") world.stdout.write(jsonDocument(wholeJson(ExplainResponseSchema, answer)));
-  else world.stdout.write(explanation(answer, styleFor(world, world.stdout)));
+  context.setErrorFormat(words.output);
+  if (words.help) return void context.stdout.write(`Usage: reeve policy explain ${explainUsage}\n${explainHelp}`);
+  const answer = await ask(words, context);
+  if (words.output === "json") context.stdout.write(jsonDocument(wholeJson(ExplainResponseSchema, answer)));
+  else context.stdout.write(explanation(answer, styleFor(context, context.stdout)));
 }
 
-function ask(words: CallWords, world: World): Promise<ExplainResponse> {
+function ask(words: CallWords, context: CommandContext): Promise<ExplainResponse> {
   const { device: name, tool: toolName } = words;
   if (name === undefined || toolName === undefined)
     throw new UsageError("DEVICE and TOOL are needed", [`usage: reeve policy explain ${explainUsage}`]);
-  return withSession(world, words.target, async ({ registry, policy }) => {
+  return withSession(context, words.target, async ({ registry, policy }) => {
     const { device } = await registry.getDevice({ device: name });
     const tool = await findTool(registry, name, toolName);
-    const params = await readInput(words, tool, world, takenNames(EXTRA));
+    const params = await readInput(words, tool, context, takenNames(EXTRA));
     const request = questionAbout({
       device: presentDevice(device, name),
       tool,
@@ -56,7 +56,7 @@ function ask(words: CallWords, world: World): Promise<ExplainResponse> {
       principalId: words.extra.get("as-id") ?? "explain",
       role: roleOf(words.extra.get("as-role")),
       purpose: words.purpose ?? "",
-      now: world.now(),
+      now: context.now(),
     });
     return policy.explain({ request });
   });

@@ -1,9 +1,9 @@
 import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
-import type { World } from "../world.ts";
+import type { CommandContext } from "../command-context.ts";
 
 /** True where a person can be asked: input and standard error are a terminal. */
-export function canAsk({ stdin, stderr }: Pick<World, "stdin" | "stderr">): boolean {
+export function canAsk({ stdin, stderr }: Pick<CommandContext, "stdin" | "stderr">): boolean {
   return stdin.isTTY === true && stderr.isTTY === true;
 }
 
@@ -12,15 +12,15 @@ export function canAsk({ stdin, stderr }: Pick<World, "stdin" | "stderr">): bool
  * signal is aborted. The terminal's own line editing is used, so that Ctrl-C stays a signal.
  */
 export function askLine(
-  world: Pick<World, "stdin" | "stderr">,
+  context: Pick<CommandContext, "stdin" | "stderr">,
   question: string,
   signal?: AbortSignal,
 ): Promise<string | undefined> {
   if (signal?.aborted) return Promise.resolve(undefined);
-  world.stderr.write(question);
-  const lines = createInterface({ input: world.stdin, terminal: false });
-  return oneLine(lines, world.stdin, signal, (line) => {
-    if (line === undefined) world.stderr.write("\n");
+  context.stderr.write(question);
+  const lines = createInterface({ input: context.stdin, terminal: false });
+  return oneLine(lines, context.stdin, signal, (line) => {
+    if (line === undefined) context.stderr.write("\n");
   });
 }
 
@@ -29,28 +29,28 @@ export function askLine(
  * input, when the signal is aborted, and on Ctrl-C, which is passed on to the command.
  */
 export function askHidden(
-  world: Pick<World, "stdin" | "stderr" | "interrupt">,
+  context: Pick<CommandContext, "stdin" | "stderr" | "interrupt">,
   question: string,
   signal?: AbortSignal,
 ): Promise<string | undefined> {
   if (signal?.aborted) return Promise.resolve(undefined);
   // As a terminal's, so that the terminal stops its echo; what readline would show in its place goes nowhere.
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const lines = createInterface({ input: world.stdin, output: nowhere, terminal: true, historySize: 0 });
+  const lines = createInterface({ input: context.stdin, output: nowhere, terminal: true, historySize: 0 });
   // Only now: what is typed before the echo is off would be shown.
-  world.stderr.write(question);
+  context.stderr.write(question);
   lines.once("SIGINT", () => {
     lines.close();
-    world.interrupt();
+    context.interrupt();
   });
   // What ended the line was not shown either.
-  return oneLine(lines, world.stdin, signal, () => world.stderr.write("\n"));
+  return oneLine(lines, context.stdin, signal, () => context.stderr.write("\n"));
 }
 
 /** The next line; undefined when the input ends, `lines` is closed or the signal is aborted. Closes `lines` in any case. */
 function oneLine(
   lines: Interface,
-  stdin: World["stdin"],
+  stdin: CommandContext["stdin"],
   signal: AbortSignal | undefined,
   onEnd: (line: string | undefined) => void,
 ): Promise<string | undefined> {

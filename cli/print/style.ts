@@ -1,4 +1,4 @@
-import type { Output, World } from "../world.ts";
+import type { CommandContext, Output } from "../command-context.ts";
 
 /** Ways to set text off. Each gives the text back as it is where the output takes no colours. */
 export type Style = Readonly<Record<"bold" | "dim" | "red" | "green" | "yellow" | "cyan", (text: string) => string>>;
@@ -21,7 +21,7 @@ export const plain: Style = styleOf((_, text) => text);
 const coloured: Style = styleOf(([on, off], text) => (text === "" ? "" : `\x1b[${on}m${text}\x1b[${off}m`));
 
 /** The style of an output: colours on a terminal only, and never with NO_COLOR (https://no-color.org) or TERM=dumb. */
-export function styleFor({ env }: Pick<World, "env">, output: Output): Style {
+export function styleFor({ env }: Pick<CommandContext, "env">, output: Output): Style {
   const wanted = output.isTTY === true && (env.NO_COLOR ?? "") === "" && env.TERM !== "dumb";
   return wanted ? coloured : plain;
 }

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runCli } from "../../cli/run-cli.ts";
-import { createFakeWorld } from "../../cli/testing/fake-world.ts";
+import { createFakeContext } from "../../cli/testing/fake-context.ts";
 import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { createTokenFile } from "../../lib/auth/token-file.ts";
@@ -41,24 +41,24 @@ test("watching goes on over a restart, takes back what is moot, and ends when th
   const tokens = createTokenFile(join(plane.folder, "tokens.json"));
   const { token, entry } = tokens.issueToken({ name: "watcher", roles: [Role.OPERATOR] });
   await eventually(() => callerOf(plane, token).approvals.listApprovals({}));
-  const world = createFakeWorld({ env: { ...shellOf(plane, token, home), NO_COLOR: "1" }, terminal: true });
-  const questions = () => world.stderrText().split(ASK).length - 1;
-  const ended = runCli(["approvals", "watch"], world);
+  const context = createFakeContext({ env: { ...shellOf(plane, token, home), NO_COLOR: "1" }, terminal: true });
+  const questions = () => context.stderrText().split(ASK).length - 1;
+  const ended = runCli(["approvals", "watch"], context);
   const moot = await hold("watch-moot");
-  await world.shown("stderr", ASK);
+  await context.shown("stderr", ASK);
 
   await plane.policy.kill();
-  await world.shown("stderr", "no connection to policy");
+  await context.shown("stderr", "no connection to policy");
   await agent.registry.cancelCall({ callId: "watch-moot" });
   await plane.policy.start();
-  await world.shown("stderr", "connected to policy again");
-  await world.shown("stdout", `${moot} cancelled`);
-  await world.shown("stderr", `${moot} is not asked any more: the call ended: CANCELLED.`);
+  await context.shown("stderr", "connected to policy again");
+  await context.shown("stdout", `${moot} cancelled`);
+  await context.shown("stderr", `${moot} is not asked any more: the call ended: CANCELLED.`);
 
   const wanted = await hold("watch-wanted");
   await eventually(() => expect(questions()).toBe(2));
-  world.stdin.write("y\n");
-  await world.shown("stdout", `${wanted} approved by`);
+  context.stdin.write("y\n");
+  await context.shown("stdout", `${wanted} approved by`);
   await eventually(async () => {
     const { call } = await agent.registry.getCall({ callId: "watch-wanted" });
     expect(call?.state).toBe(CallState.SUCCEEDED);
@@ -66,11 +66,11 @@ test("watching goes on over a restart, takes back what is moot, and ends when th
 
   tokens.revokeToken(entry.id);
   expect(await ended).toBe(3);
-  expect(world.stderrText()).toContain("the token was revoked");
+  expect(context.stderrText()).toContain("the token was revoked");
 });
 
 test("where nothing answers at the beginning it ends at once, and says so", async () => {
   const env = { ...shellOf(plane, plane.tokens.operator, home), REEVE_POLICY_URL: "http://127.0.0.1:9" };
-  const world = createFakeWorld({ env });
-  expect(await runCli(["approvals", "watch"], world)).toBe(5);
+  const context = createFakeContext({ env });
+  expect(await runCli(["approvals", "watch"], context)).toBe(5);
 });

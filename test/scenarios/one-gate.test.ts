@@ -5,8 +5,8 @@ import { type DescService, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { Command } from "commander";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { processContext } from "../../cli/command-context.ts";
 import { commandList } from "../../cli/command-list.ts";
-import { processWorld } from "../../cli/world.ts";
 import { ServerReflection } from "../../gen/ts/grpc/reflection/v1/reflection_pb.ts";
 import type { Record as AuditRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
@@ -316,11 +316,11 @@ function isService(value: unknown): value is DescService {
 
 async function commandNames(): Promise<string[]> {
   const root = new Command().enablePositionalOptions();
-  const world = processWorld();
+  const context = processContext();
   const registered = new Set<unknown>();
   for (const { load } of commandList) {
     const register = await load();
-    if (!registered.has(register)) register(root, world);
+    if (!registered.has(register)) register(root, context);
     registered.add(register);
   }
   const namesUnder = (command: Command, path: readonly string[]): string[] =>

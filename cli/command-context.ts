@@ -14,7 +14,7 @@ export type Input = NodeJS.ReadableStream & { readonly isTTY?: boolean };
 export type ErrorFormat = "text" | "json";
 
 /** What a command touches of the process it runs in, so that a test can pass its own. */
-export interface World {
+export interface CommandContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: Input;
   readonly stdout: Output;
@@ -33,8 +33,8 @@ export interface World {
   setErrorFormat(format: ErrorFormat): void;
 }
 
-/** The world of this process. */
-export function processWorld(): World {
+/** The context of this process. */
+export function processContext(): CommandContext {
   ignoreBrokenPipe(process.stdout);
   ignoreBrokenPipe(process.stderr);
   return {

@@ -1,9 +1,9 @@
 import { PassThrough } from "node:stream";
+import type { CommandContext, Output } from "../command-context.ts";
 import { runCli } from "../run-cli.ts";
-import type { Output, World } from "../world.ts";
 
-/** What a fake world starts with. */
-export interface FakeWorldOptions {
+/** What a fake context starts with. */
+export interface FakeContextOptions {
   env?: Record<string, string | undefined>;
   /** Input, standard output and standard error are a terminal. Default false. */
   terminal?: boolean;
@@ -11,8 +11,8 @@ export interface FakeWorldOptions {
   input?: string | Uint8Array;
 }
 
-/** A world that keeps what is written, and can be typed into. */
-export interface FakeWorld extends World {
+/** A context that keeps what is written, and can be typed into. */
+export interface FakeContext extends CommandContext {
   /** What is written here is typed. */
   readonly stdin: PassThrough & { readonly isTTY: boolean };
   stdoutText(): string;
@@ -30,8 +30,8 @@ interface Recorder extends Output {
   holds(text: string): Promise<void>;
 }
 
-/** A world for tests. */
-export function createFakeWorld(options: FakeWorldOptions = {}): FakeWorld {
+/** A context for tests. */
+export function createFakeContext(options: FakeContextOptions = {}): FakeContext {
   const isTTY = options.terminal ?? false;
   const stdin = Object.assign(new PassThrough(), { isTTY });
   if (options.input !== undefined) stdin.end(options.input);
@@ -73,11 +73,11 @@ export interface CliResult {
   stderr: string;
 }
 
-/** Runs a command line in a world of its own. */
-export async function runInFake(argv: readonly string[], options: FakeWorldOptions = {}): Promise<CliResult> {
-  const world = createFakeWorld(options);
-  const code = await runCli(argv, world);
-  return { code, stdout: world.stdoutText(), stderr: world.stderrText() };
+/** Runs a command line in a context of its own. */
+export async function runInFake(argv: readonly string[], options: FakeContextOptions = {}): Promise<CliResult> {
+  const context = createFakeContext(options);
+  const code = await runCli(argv, context);
+  return { code, stdout: context.stdoutText(), stderr: context.stderrText() };
 }
 
 function createRecorder(isTTY: boolean): Recorder {
