@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { createAnthropicModel, DEFAULT_MODEL } from "../../services/agent/providers/anthropic.ts";
 import type { Model } from "../../services/agent/providers/model.ts";
+import { modelFromEnvironment, PROVIDER_HELP, PROVIDERS } from "../../services/agent/providers/providers.ts";
 import { loadToolset } from "../../services/agent/toolbox/toolset.ts";
 import { type Conversation, createConversation } from "../chat/conversation.ts";
 import { type ChatSessions, openChatSessions, type ChatFlags as PrincipalFlags } from "../chat/principal.ts";
@@ -37,12 +37,12 @@ export function registerChat(program: Command, context: CommandContext): void {
     ),
   )
     .description(
-      "Let a model use the tools, as an agent. Needs ANTHROPIC_API_KEY; ANTHROPIC_BASE_URL is honoured.\n" +
+      `Let a model use the tools, as an agent. Needs ${PROVIDER_HELP}.\n` +
         "The agent's token: --token, REEVE_AGENT_TOKEN, REEVE_TOKEN, or the one that `reeve up` keeps for chat.",
     )
     .option("-d, --device <name>", "a device it may use; may be repeated. Default: all that are online", collect, [])
     .option("--tools <names>", "the tools it may use, comma-separated. Default: all")
-    .option("--model <name>", `the model. Default ${DEFAULT_MODEL}`)
+    .option("--model <name>", `the model. Default ${PROVIDERS[0].defaultModel}`)
     .option("--max-turns <n>", "the most turns it may take for one prompt. Default 25", parseCount)
     .option("--wait <duration>", "how long a held call is waited for. Default 60s, at a terminal 1h")
     .option("--as-operator", "give the model an operator's rights. What would wait for a person then runs at once")
@@ -91,11 +91,9 @@ async function chat({ model, sessions, words, flags, context }: Chat): Promise<v
 }
 
 function modelOf(flags: ChatFlags, { env }: CommandContext): Model {
-  const apiKey = env.ANTHROPIC_API_KEY;
-  if (apiKey === undefined || apiKey === "")
-    throw new UsageError("ANTHROPIC_API_KEY is not set", ["`reeve demo` works without one"]);
-  const baseUrl = env.ANTHROPIC_BASE_URL;
-  return createAnthropicModel({ apiKey, ...(baseUrl && { baseUrl }), ...(flags.model && { model: flags.model }) });
+  const model = modelFromEnvironment(env, flags.model);
+  if (model !== undefined) return model;
+  throw new UsageError(`${PROVIDERS[0].keyVariable} is not set`, ["`reeve demo` works without one"]);
 }
 
 function waitOf({ wait }: ChatFlags, context: CommandContext): number {

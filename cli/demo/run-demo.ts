@@ -9,7 +9,7 @@ import { createLogger } from "../../lib/log/log.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
 import { demoPrompt, demoTurns } from "../../services/agent/demo-script.ts";
 import { type AgentResult, runAgent } from "../../services/agent/loop/run.ts";
-import { createAnthropicModel } from "../../services/agent/providers/anthropic.ts";
+import { modelFromEnvironment, PROVIDERS } from "../../services/agent/providers/providers.ts";
 import { startScriptedModel } from "../../services/agent/scripted-model/server.ts";
 import { createRegistryToolbox } from "../../services/agent/toolbox/registry-toolbox.ts";
 import { loadToolset } from "../../services/agent/toolbox/toolset.ts";
@@ -78,7 +78,7 @@ async function demo(
 
   const { agent, operator } = sessions(stack);
   const job = { folder: options.folder, reportPath: join(work, "report.md") };
-  const model = await pickModel(options, job, closers, say);
+  const { model, scripted } = await pickModel(options, job, closers, say);
   const toolset = await loadToolset(agent);
   const toolbox = createRegistryToolbox({
     client: agent,
@@ -114,7 +114,7 @@ async function demo(
   say(report === undefined ? style.red("  no report was written") : `\n${style.bold("The report")}\n${indent(report)}`);
 
   const proved = await proveRecord({ stack, dataDir, session: operator, calls, say, style });
-  return verdict({ result, calls, report, proved, scripted: context.env.ANTHROPIC_API_KEY === undefined, say });
+  return verdict({ result, calls, report, proved, scripted, say });
 }
 
 /** The agent works with its own token, the person decides with another: the gate sees two principals. */
@@ -137,19 +137,12 @@ async function pickModel(
   closers: (() => Promise<void>)[],
   say: (text: string) => void,
 ) {
-  const apiKey = options.context.env.ANTHROPIC_API_KEY;
-  if (apiKey !== undefined && apiKey !== "") {
-    const baseUrl = options.context.env.ANTHROPIC_BASE_URL;
-    return createAnthropicModel({
-      apiKey,
-      ...(options.model === undefined ? {} : { model: options.model }),
-      ...(baseUrl === undefined ? {} : { baseUrl }),
-    });
-  }
-  say("ANTHROPIC_API_KEY is not set: a scripted model plays its part, over the same API and SDK.");
+  const model = modelFromEnvironment(options.context.env, options.model);
+  if (model !== undefined) return { model, scripted: false };
+  say(`${PROVIDERS[0].keyVariable} is not set: a scripted model plays its part, over the same API and SDK.`);
   const scripted = await startScriptedModel({ turns: demoTurns(job) });
   closers.push(() => scripted.close());
-  return createAnthropicModel({ apiKey: "scripted", baseUrl: scripted.url });
+  return { model: scripted.model, scripted: true };
 }
 
 async function listAll(session: Session): Promise<Call[]> {

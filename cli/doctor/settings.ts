@@ -1,5 +1,6 @@
 import { type ConfigLine, type ConfigSpec, describeConfig } from "../../lib/config/config.ts";
 import { natsKeys } from "../../lib/run/nats-keys.ts";
+import { PROVIDERS } from "../../services/agent/providers/providers.ts";
 import { deviceEnvironment } from "../../services/device-agent/config.ts";
 import { policyEnvironment } from "../../services/policy/config.ts";
 import { registryEnvironment } from "../../services/registry/config.ts";
@@ -51,22 +52,22 @@ export const commandEnvironment = {
     doc: "File with the authorities that https addresses are trusted by, PEM. Default: the profile's, else the system's.",
   },
   ...natsKeys, // for `reeve doctor`
-  apiKey: {
-    name: "ANTHROPIC_API_KEY",
-    type: "string",
-    optional: true,
-    secret: true,
-    doc: "For `reeve chat` and `reeve demo`.",
-  },
-  baseUrl: {
-    name: "ANTHROPIC_BASE_URL",
-    type: "url",
-    optional: true,
-    doc: "Where the Messages API is. Default: Anthropic's.",
-  },
+  ...providerKeys(),
   debug: { name: "REEVE_DEBUG", type: "string", optional: true, doc: "Anything: errors come with their stack." },
   noColour: { name: "NO_COLOR", type: "string", optional: true, doc: "Anything: no colours, on a terminal either." },
 } as const satisfies ConfigSpec;
+
+/** The settings of every provider of models. */
+function providerKeys(): ConfigSpec {
+  const settings = PROVIDERS.flatMap(
+    ({ keyVariable, urlVariable }) =>
+      [
+        { name: keyVariable, type: "string", optional: true, secret: true, doc: "For `reeve chat` and `reeve demo`." },
+        { name: urlVariable, type: "url", optional: true, doc: "Where the models are. Default: the provider's own." },
+      ] as const,
+  );
+  return Object.fromEntries(settings.map((setting) => [setting.name, setting]));
+}
 
 /** Every setting, by what reads it. */
 export function allSettings(): { reader: string; settings: ConfigLine[] }[] {

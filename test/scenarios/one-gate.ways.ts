@@ -12,7 +12,6 @@ import { CallEventSchema, CallToolResponseSchema } from "../../gen/ts/reeve/regi
 import { createServiceTransport } from "../../lib/serve/client.ts";
 import { BUILT_IN_SERVICES, toolMethods } from "../../lib/toolschema/built-in.ts";
 import { runAgent } from "../../services/agent/loop/run.ts";
-import { createAnthropicModel } from "../../services/agent/providers/anthropic.ts";
 import { startScriptedModel } from "../../services/agent/scripted-model/server.ts";
 import { createRegistryToolbox } from "../../services/agent/toolbox/registry-toolbox.ts";
 import { loadToolset } from "../../services/agent/toolbox/toolset.ts";
@@ -163,7 +162,7 @@ async function callByModel(plane: ControlPlane, { as, tool, params, callId }: Wi
   try {
     const client = callerOf(plane, plane.tokens[as]).registry;
     const result = await runAgent({
-      model: createAnthropicModel({ apiKey: "scripted", baseUrl: scripted.url }),
+      model: scripted.model,
       toolbox: createRegistryToolbox({ client, toolset: await loadToolset(client), runId: callId }),
       prompt: "Use the tool.",
     });

@@ -6,10 +6,10 @@ import { modelError, timedOut } from "./anthropic-error.ts";
 import { messagesRequest } from "./anthropic-request.ts";
 import { readMessage } from "./anthropic-stream.ts";
 import { turnOf } from "./anthropic-turn.ts";
-import { type Model, ModelError, type Turn, type TurnRequest } from "./model.ts";
+import { type Model, ModelError, type ModelProvider, type Turn, type TurnRequest } from "./model.ts";
 
-/** The model where none is named: the one that the SDK's own examples use. */
-export const DEFAULT_MODEL: Anthropic.Model = "claude-opus-5-5";
+/** The model that the SDK's own examples use. */
+const DEFAULT_MODEL: Anthropic.Model = "claude-opus-5-5";
 
 /** How to reach a model of Anthropic's. */
 export interface AnthropicOptions {
@@ -17,7 +17,7 @@ export interface AnthropicOptions {
   apiKey: string;
   /** Where the Messages API is. Default https://api.anthropic.com. */
   baseUrl?: string;
-  /** Default DEFAULT_MODEL. */
+  /** Default: the provider's default model. */
   model?: string;
   /** The most tokens of one turn, thinking included. Default 16384. */
   maxTokens?: number;
@@ -83,6 +83,14 @@ export function createAnthropicModel(options: AnthropicOptions): Model {
     },
   };
 }
+
+/** Anthropic's models. */
+export const anthropic: ModelProvider = {
+  keyVariable: "ANTHROPIC_API_KEY",
+  urlVariable: "ANTHROPIC_BASE_URL",
+  defaultModel: DEFAULT_MODEL,
+  createModel: createAnthropicModel,
+};
 
 function namesOf(request: TurnRequest): NameMap {
   try {

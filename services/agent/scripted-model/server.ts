@@ -2,6 +2,8 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { createAnthropicModel } from "../providers/anthropic.ts";
+import type { Model } from "../providers/model.ts";
 import { ApiError, errorBody } from "./api-error.ts";
 import { checkRequest } from "./check-request.ts";
 import { checkDoor, readJson } from "./door.ts";
@@ -22,6 +24,8 @@ export interface ScriptedModelOptions {
 export interface ScriptedModel {
   /** The base URL for a client. */
   readonly url: string;
+  /** The adapter over it. */
+  readonly model: Model;
   /** The requests that were let in, in order. */
   readonly requests: readonly MessagesRequest[];
   /** What went wrong with the script itself: turns that did not expect what they got. */
@@ -52,8 +56,10 @@ export async function startScriptedModel(options: ScriptedModelOptions): Promise
   server.listen(options.port ?? 0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
   return {
-    url: `http://127.0.0.1:${port}`,
+    url,
+    model: createAnthropicModel({ apiKey: options.apiKey ?? "scripted", baseUrl: url }),
     requests: stage.requests,
     problems: stage.problems,
     async close() {
