@@ -13,6 +13,7 @@ import { createMetrics } from "../../lib/serve/metrics.ts";
 import { createServer, type Server } from "../../lib/serve/server.ts";
 import { type FolderLock, lockFolder } from "../../lib/store/folder-lock.ts";
 import { loadCatalogue } from "../../lib/toolschema/catalogue-file.ts";
+import { shareScratchBuffer } from "../../lib/wire/scratch-writer.ts";
 import { createDeviceAgent } from "../../services/device-agent/service.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
 import { createRegistry, type Registry } from "../../services/registry/service.ts";
@@ -64,6 +65,7 @@ export interface Stack {
  * read or changed, where another process has the folder.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
+  shareScratchBuffer();
   const { dataDir } = options;
   const lock = lockFolder(dataDir, { program: "reeve up", setting: "REEVE_DATA_DIR" });
   try {

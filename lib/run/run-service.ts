@@ -13,6 +13,7 @@ import { createMetrics, type Metrics } from "../serve/metrics.ts";
 import type { Fallback } from "../serve/plain-http.ts";
 import { createProbe } from "../serve/probe.ts";
 import { createServer, type Server } from "../serve/server.ts";
+import { shareScratchBuffer } from "../wire/scratch-writer.ts";
 import type { ConnectionSettings } from "./connection-keys.ts";
 import type { NatsSettings } from "./nats-keys.ts";
 import { natsOptions } from "./nats-options.ts";
@@ -79,6 +80,7 @@ export interface RunningService {
  * belongs to a service that has read its state.
  */
 export async function runService(options: ProcessOptions): Promise<RunningService> {
+  shareScratchBuffer();
   const logger = createLogger({ service: options.name, level: options.logLevel });
   const { trustDomain = DEFAULT_TRUST_DOMAIN } = options;
   const oidc = oidcAuthenticator(options);

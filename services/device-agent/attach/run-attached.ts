@@ -5,6 +5,7 @@ import { openTls, type TlsSettings } from "../../../lib/run/tls-keys.ts";
 import { createHealthState } from "../../../lib/serve/health-state.ts";
 import { createMetrics, type Metrics } from "../../../lib/serve/metrics.ts";
 import { createProbe } from "../../../lib/serve/probe.ts";
+import { shareScratchBuffer } from "../../../lib/wire/scratch-writer.ts";
 
 /** What a process that listens on nothing needs. */
 export interface AttachedProcessOptions extends TlsSettings, ProbeSettings {
@@ -22,6 +23,7 @@ export interface AgentParts {
 
 /** Runs an agent that only dials out: no port is open, but one for probes where it is asked for. */
 export async function runAttached(options: AttachedProcessOptions): Promise<{ close(): Promise<void> }> {
+  shareScratchBuffer();
   const { probeHost, probePort } = options;
   const logger = createLogger({ service: "device-agent", level: options.logLevel });
   const tls = openTls(options, logger);
