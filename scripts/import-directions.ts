@@ -1,14 +1,16 @@
 import { glob, readFile } from "node:fs/promises";
 import { join, sep } from "node:path";
+import { folderViolations } from "./import-directions/folders.ts";
+import { KNOWN } from "./import-directions/known.ts";
 import { findViolations } from "./import-directions/rules.ts";
 import { repositoryRoot } from "./repository-root.ts";
 
-const SOURCES = "{gen,lib,services,cli,client,examples,test,bench,scripts}/**/*.ts";
+const SOURCES = "{gen,lib,services,cli,client,examples,testkit,test,bench,scripts}/**/*.ts";
 
 /**
- * Checks who imports what: `gen → lib → services, cli`, `gen → client`, no service imports another, one folder starts programs, one
- * file knows node:sqlite and one folder pg, and only main.ts and config.ts read the environment. Returns one line for
- * each violation.
+ * Checks who imports what: `gen → lib → services, cli`, `gen → client`, folders of these by floors and without circles,
+ * no service imports another, one folder starts programs, one file knows node:sqlite and one folder pg, and only main.ts
+ * and config.ts read the environment. Returns one line for each violation.
  */
 export async function checkImportDirections(root: string = repositoryRoot): Promise<string[]> {
   const manifest: unknown = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
@@ -17,7 +19,11 @@ export async function checkImportDirections(root: string = repositoryRoot): Prom
   const files = await Promise.all(
     paths.map(async (path) => ({ path, text: await readFile(join(root, path), "utf8") })),
   );
-  return findViolations(files, { dependencies: new Set(Object.keys(dependencies)) });
+  const product = files.filter(({ path }) => /^(?:lib|services|cli|client)\//.test(path));
+  return [
+    ...findViolations(files, { dependencies: new Set(Object.keys(dependencies)) }),
+    ...folderViolations(product, KNOWN),
+  ];
 }
 
 if (import.meta.main) {

@@ -1,11 +1,6 @@
 import { posix } from "node:path";
 import { blankComments, type Import, importsOf, lineAt } from "./imports.ts";
-
-/** A file to look at: its path from the repository's root, with slashes, and its text. */
-export interface SourceFile {
-  path: string;
-  text: string;
-}
+import { isTest, type SourceFile } from "./source-file.ts";
 
 /** What the published package may load. */
 export interface RuleOptions {
@@ -13,7 +8,7 @@ export interface RuleOptions {
   dependencies: ReadonlySet<string>;
 }
 
-/** What each layer may import. `own` is the part itself: gen, lib, cli, or one service. */
+/** What each layer of the product may import. `own` is the part itself: gen, lib, cli, or one service. */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   gen: ["own"],
   lib: ["gen", "own"],
@@ -22,11 +17,32 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   client: ["gen", "own"],
 };
 
+/** What each layer that is not published must not import. */
+const NOT_BELOW: Readonly<Record<string, readonly string[]>> = {
+  testkit: ["test", "bench"],
+  bench: ["test"],
+};
+
+/** The only parts of cli that start services, or a model's loop. Everything else goes through client/. */
+const CLI_STARTS = ["cli/chat/", "cli/demo/", "cli/stack/", "cli/commands/services.ts", "cli/commands/migrate.ts"];
+
+/** Imports of services by other parts of cli that are still there. A file goes when its import goes; none may come. */
+export const CLI_KNOWN: ReadonlySet<string> = new Set([
+  "cli/call/recorded-call.ts",
+  "cli/call/run-call.ts",
+  "cli/call/show-call.ts",
+  "cli/commands/chat.ts",
+  "cli/commands/policy.ts",
+  "cli/commands/up.ts",
+  "cli/doctor/settings.ts",
+  "cli/policy/question.ts",
+]);
+
 /** The packages that the client may load, since others load them with it. */
 const CLIENT_PACKAGES = /^(?:@connectrpc\/|@bufbuild\/protobuf$)/;
 
-const STARTS_PROGRAMS = ["services/device-agent/executor/", "scripts/", "test/", "bench/"];
-const READS_ENVIRONMENT = ["cli/", "scripts/", "test/", "bench/", "examples/"];
+const STARTS_PROGRAMS = ["services/device-agent/executor/", "scripts/", "testkit/", "test/", "bench/"];
+const READS_ENVIRONMENT = ["cli/", "scripts/", "testkit/", "test/", "bench/", "examples/"];
 const ENVIRONMENT_FILES = new Set(["config.ts", "main.ts"]);
 const ENVIRONMENT =
   /\bprocess\s*(?:\??\.\s*env\b|\[\s*["']env["'])|\{[^}]*\benv\b[^}]*\}\s*(?:=\s*process\b|from\s*["'](?:node:)?process["'])/g;
@@ -57,12 +73,20 @@ function importProblem(path: string, entry: Import, { dependencies }: RuleOption
 function directionProblem(path: string, specifier: string): string | undefined {
   const target = posix.join(posix.dirname(path), specifier);
   const [from, to] = [layerOf(path), layerOf(target)];
+  if (NOT_BELOW[from]?.includes(to)) return `imports ${target}: ${from} must not import ${to}`;
+  if (from === "cli" && to === "services" && !isTest(path) && !mayStart(path)) {
+    return `imports ${target}: only ${CLI_STARTS.join(", ")} start them, everything else in cli uses client/`;
+  }
   const allowed = LAYERS[from];
   if (!allowed || partOf(path) === partOf(target) || allowed.includes(to)) return undefined;
   // A test beside the code is not published, so it may use helpers and files from anywhere outside the layers.
   if (isTest(path) && !(to in LAYERS)) return undefined;
   if (from === "services" && to === "services") return `imports ${target}: services meet in gen, not in each other`;
   return `imports ${target}: ${from} must not import ${to in LAYERS ? to : "what is outside the package"}`;
+}
+
+function mayStart(path: string): boolean {
+  return startsWithAny(path, CLI_STARTS) || CLI_KNOWN.has(path);
 }
 
 function programProblem(path: string): string | undefined {
@@ -101,10 +125,6 @@ function secondSqliteFiles(files: readonly SourceFile[]): string[] {
 
 function isProduct(path: string): boolean {
   return layerOf(path) in LAYERS && !isTest(path);
-}
-
-function isTest(path: string): boolean {
-  return /\.(?:test|testdata)\.ts$|\/(?:testdata|testing)\//.test(path);
 }
 
 function layerOf(path: string): string {

@@ -1,0 +1,22 @@
+import type { FolderPair } from "./folders.ts";
+
+/** Imports between folders that still go against the floors. A pair goes when its import goes; none may come. */
+export const KNOWN: ReadonlySet<FolderPair> = new Set([
+  "cli/call → cli/fan-out",
+  "cli/doctor → cli/commands",
+  "cli/session.ts → cli/operator",
+  "lib/ids → lib/sign",
+  "lib/store → lib/run",
+  "services/device-agent/identity → services/device-agent/attach",
+  "services/policy/approvals → services/policy/decide",
+  "services/policy/grants → services/policy/decide",
+  "services/policy/keys → services/policy/audit",
+  "services/registry/calls → services/registry/queue",
+  "services/registry/replicas → services/registry/calls",
+  "services/registry/replicas → services/registry/devices",
+  "services/registry/tables.ts → services/registry/calls",
+  "services/registry/tables.ts → services/registry/enrolment",
+  "services/registry/tables.ts → services/registry/fan-out",
+  "services/registry/tables.ts → services/registry/queue",
+  "services/registry/tools → services/registry/devices",
+]);
