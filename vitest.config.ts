@@ -8,7 +8,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "unit",
-          include: ["{lib,services,cli,client,scripts,bench}/**/*.test.ts"],
+          include: ["{lib,services,cli,client,scripts,testkit,bench}/**/*.test.ts"],
           testTimeout: 90_000,
           hookTimeout: 30_000,
         },

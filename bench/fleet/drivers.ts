@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { nodeEnv } from "../../test/helpers/node-env.ts";
+import { nodeEnv } from "../../testkit/node-env.ts";
 import type { DriverSettings, DriverState, FromDriver, Question, ToDriver } from "./driver-messages.ts";
 
 /** The processes that hold the simulated devices. */

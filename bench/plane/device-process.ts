@@ -6,7 +6,7 @@ import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { EnrolmentService } from "../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
 import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
-import { type ServiceProcess, startServiceProcess } from "../../test/helpers/service-process.ts";
+import { type ServiceProcess, startServiceProcess } from "../../testkit/service-process.ts";
 
 /** Where device agents run. */
 export interface DevicePlace {

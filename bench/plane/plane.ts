@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { createTokenFile } from "../../lib/auth/token-file.ts";
-import { freePorts } from "../../test/helpers/free-port.ts";
-import { startNatsServer } from "../../test/helpers/nats-server.ts";
-import { startPostgresServer } from "../../test/helpers/postgres-server.ts";
-import { makeServiceAuthority, tlsEnv } from "../../test/helpers/service-certificates.ts";
-import { type ServiceProcess, startServiceProcess } from "../../test/helpers/service-process.ts";
+import { freePorts } from "../../testkit/free-port.ts";
+import { startNatsServer } from "../../testkit/nats-server.ts";
+import { startPostgresServer } from "../../testkit/postgres-server.ts";
+import { makeServiceAuthority, tlsEnv } from "../../testkit/service-certificates.ts";
+import { type ServiceProcess, startServiceProcess } from "../../testkit/service-process.ts";
 import { type DevicePlace, joinedDevice, listeningDevice } from "./device-process.ts";
 import { type ProcessMetrics, readMetrics } from "./process-metrics.ts";
 

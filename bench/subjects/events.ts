@@ -4,7 +4,7 @@ import { EnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import type { EventBus } from "../../lib/events/bus.ts";
 import { createInProcessBus } from "../../lib/events/in-process-bus.ts";
 import { createNatsBus } from "../../lib/events/nats-bus.ts";
-import { startNatsServer } from "../../test/helpers/nats-server.ts";
+import { startNatsServer } from "../../testkit/nats-server.ts";
 import type { Subject } from "./subject.ts";
 
 const YARDSTICK = "events in process";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { openDatabase } from "../../lib/store/database.ts";
 import { createGroupCommit } from "../../lib/store/group-commit.ts";
 import { type NoteTables, noteMigration } from "../../lib/store/testdata/notes.ts";
-import { startPostgresServer } from "../../test/helpers/postgres-server.ts";
+import { startPostgresServer } from "../../testkit/postgres-server.ts";
 import { startPlane } from "../plane/plane.ts";
 import { planeUsage } from "../plane/usage.ts";
 import { governedCalls, NOOP } from "./governed.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { authenticateByOidc } from "../../lib/auth/oidc.ts";
 import { parseRoleMapping } from "../../lib/auth/oidc-claims.ts";
-import { type OidcProvider, startOidcProvider } from "../../test/helpers/oidc-provider.ts";
+import { type OidcProvider, startOidcProvider } from "../../testkit/oidc-provider.ts";
 import { currentLogin } from "../login/current-token.ts";
 import { type Login, readLogin, writeLogin } from "../login/login-file.ts";
 import { runCli } from "../run-cli.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type PostgresServer, queryPostgres, startPostgresServer } from "../../test/helpers/postgres-server.ts";
+import { type PostgresServer, queryPostgres, startPostgresServer } from "../../testkit/postgres-server.ts";
 import { runInFake } from "../testing/fake-context.ts";
 
 let postgres: PostgresServer;

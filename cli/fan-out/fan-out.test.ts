@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "../../test/helpers/eventually.ts";
+import { eventually } from "../../testkit/eventually.ts";
 import { runCli } from "../run-cli.ts";
 import { createFakeContext, type FakeContextOptions, runInFake } from "../testing/fake-context.ts";
 import { startTestStack, type TestStack } from "../testing/test-stack.ts";

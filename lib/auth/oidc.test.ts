@@ -9,7 +9,7 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type OidcProvider, startOidcProvider } from "../../test/helpers/oidc-provider.ts";
+import { type OidcProvider, startOidcProvider } from "../../testkit/oidc-provider.ts";
 import { faultDetail } from "../fault/fault.ts";
 import { firstThatKnows } from "./authenticate.ts";
 import { authenticateByOidc, type OidcOptions } from "./oidc.ts";

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Envelope, EnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
-import { type NatsServer, startNatsServer } from "../../test/helpers/nats-server.ts";
+import { type NatsServer, startNatsServer } from "../../testkit/nats-server.ts";
 import { reasonOf } from "../fault/fault.ts";
 import type { EventBus } from "./bus.ts";
 import { createNatsBus } from "./nats-bus.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { eventually } from "../../test/helpers/eventually.ts";
-import { type NatsServer, startNatsServer } from "../../test/helpers/nats-server.ts";
+import { eventually } from "../../testkit/eventually.ts";
+import { type NatsServer, startNatsServer } from "../../testkit/nats-server.ts";
 import { reasonOf } from "../fault/fault.ts";
 import { openNatsPost } from "./nats-post.ts";
 

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
-import { eventually } from "../../test/helpers/eventually.ts";
+import { eventually } from "../../testkit/eventually.ts";
 import { PrivateFileError } from "../files/private-file.ts";
 import type { Authority } from "./authority.ts";
 import { service, testAuthority, testMaterial } from "./testdata/certificates.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { eventually } from "../../test/helpers/eventually.ts";
+import { eventually } from "../../testkit/eventually.ts";
 import { reasonOf } from "../fault/fault.ts";
 import { createBatchQueue } from "./batch-queue.ts";
 import { dialFramed, type FramedOptions, framedEnd, framedOpener } from "./framed.ts";

@@ -1,7 +1,7 @@
 import { createClient } from "@connectrpc/connect";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
-import { eventually } from "../../test/helpers/eventually.ts";
+import { eventually } from "../../testkit/eventually.ts";
 import { authenticateByCertificate } from "../auth/authenticate.ts";
 import type { Authority } from "../identity/authority.ts";
 import { testAuthority, testMaterial } from "../identity/testdata/certificates.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { JsonGeneralName } from "@peculiar/x509";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type NatsServer, startNatsServer } from "../../test/helpers/nats-server.ts";
+import { type NatsServer, startNatsServer } from "../../testkit/nats-server.ts";
 import { ConfigError } from "../config/config.ts";
 import { SILENT_LOGGER } from "../events/bus.ts";
 import { reasonOf } from "../fault/fault.ts";

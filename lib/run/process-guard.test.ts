@@ -3,7 +3,7 @@ import { EventEmitter, once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { nodeEnv } from "../../test/helpers/node-env.ts";
+import { nodeEnv } from "../../testkit/node-env.ts";
 import { markConnectionError } from "../serve/connection-errors.ts";
 import { FATAL_EXIT_CODE, guardProcess, isHarmless } from "./process-guard.ts";
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Code, createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTcpProxy } from "../../test/helpers/tcp-proxy.ts";
+import { startTcpProxy } from "../../testkit/tcp-proxy.ts";
 import type { Authority } from "../identity/authority.ts";
 import { service, testAuthority, testMaterial } from "../identity/testdata/certificates.ts";
 import { staticTls } from "../identity/tls-source.ts";

@@ -5,7 +5,7 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { afterEach, expect, test } from "vitest";
 import { Health } from "../../gen/ts/grpc/health/v1/health_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { eventually } from "../../test/helpers/eventually.ts";
+import { eventually } from "../../testkit/eventually.ts";
 import { faultDetail } from "../fault/fault.ts";
 import { createServiceTransport, type ServiceTransport } from "./client.ts";
 import { Echo } from "./echo.fixture.ts";

@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { eventually } from "../../test/helpers/eventually.ts";
-import { nodeEnv } from "../../test/helpers/node-env.ts";
-import { isRunning } from "../../test/helpers/programs.ts";
+import { eventually } from "../../testkit/eventually.ts";
+import { nodeEnv } from "../../testkit/node-env.ts";
+import { isRunning } from "../../testkit/programs.ts";
 import { FolderInUse } from "./folder-in-use.ts";
 import { type FolderLock, lockFolder } from "./folder-lock.ts";
 

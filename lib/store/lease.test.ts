@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { eventually } from "../../test/helpers/eventually.ts";
+import { eventually } from "../../testkit/eventually.ts";
 import { reasonOf } from "../fault/fault.ts";
 import type { Database } from "./database.ts";
 import { keepLease, type Lease, type LeaseOptions, type LeaseTables, leaseMigration } from "./lease.ts";

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { eventually } from "../../test/helpers/eventually.ts";
+import { eventually } from "../../testkit/eventually.ts";
 import { type Database, openDatabase } from "./database.ts";
 import { createGroupCommit, type GroupCommit } from "./group-commit.ts";
 import { CommitUnknown, DatabaseUnreachable } from "./postgres-errors.ts";

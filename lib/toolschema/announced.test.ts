@@ -10,7 +10,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { beforeAll, describe, expect, it } from "vitest";
 import { AnnouncedServiceSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
-import { compileSource, descriptorSetOf, PRINTER_PROTO, withoutComments } from "../../test/helpers/printer.ts";
+import { compileSource, descriptorSetOf, PRINTER_PROTO, withoutComments } from "../../testkit/printer.ts";
 import { type Announced, describeAnnounced } from "./announced.ts";
 import { readAnnouncements } from "./announcements.ts";
 import { schemaDigest } from "./digest.ts";

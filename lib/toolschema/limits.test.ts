@@ -9,8 +9,8 @@ import {
   manyEnumFields,
   messageOf,
   smallDenseMessages,
-} from "../../test/helpers/hostile-services.ts";
-import { compileSource, descriptorSetOf } from "../../test/helpers/printer.ts";
+} from "../../testkit/hostile-services.ts";
+import { compileSource, descriptorSetOf } from "../../testkit/printer.ts";
 import { type Announced, describeAnnounced } from "./announced.ts";
 import { readAnnouncements } from "./announcements.ts";
 import { LIMITS, LimitExceeded, type LimitName } from "./limits.ts";

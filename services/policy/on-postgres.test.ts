@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from "vitest";
-import { type PostgresServer, startPostgresServer } from "../../test/helpers/postgres-server.ts";
+import { type PostgresServer, startPostgresServer } from "../../testkit/postgres-server.ts";
 import { usePostgres } from "./testing/test-policy.ts";
 
 // The tests of these files again, as they stand, with a PostgreSQL database for each state folder.

@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runReeve } from "../helpers/cli.ts";
-import { type Distributed, startDistributed } from "../helpers/distributed.ts";
+import { runReeve } from "../../testkit/cli.ts";
+import { type Distributed, startDistributed } from "../../testkit/distributed.ts";
 import { percentile } from "./returns.ts";
 import { type ChaosResult, runChaos } from "./run-chaos.ts";
 import { chaosSettings } from "./settings.ts";

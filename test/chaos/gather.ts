@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Call } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import type { Distributed } from "../helpers/distributed.ts";
+import type { Distributed } from "../../testkit/distributed.ts";
 import { readLedger, readMarks, readRecords } from "./evidence.ts";
 import type { Evidence } from "./truth.ts";
 import type { Wish } from "./wishes.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Distributed } from "../helpers/distributed.ts";
-import type { ServiceProcess } from "../helpers/service-process.ts";
+import type { Distributed } from "../../testkit/distributed.ts";
+import type { ServiceProcess } from "../../testkit/service-process.ts";
 
 /** One thing that can be broken and mended. */
 export interface Part {

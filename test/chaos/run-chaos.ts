@@ -7,7 +7,7 @@ import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts"
 import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
-import type { Distributed } from "../helpers/distributed.ts";
+import type { Distributed } from "../../testkit/distributed.ts";
 import { createApprover } from "./approver.ts";
 import { breakParts } from "./break-parts.ts";
 import { type Callers, createCallers } from "./callers.ts";

@@ -11,7 +11,7 @@ import {
 } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
 import { type BatchQueue, createBatchQueue } from "../../lib/link/batch-queue.ts";
-import { endIn } from "../helpers/call-stream.ts";
+import { endIn } from "../../testkit/call-stream.ts";
 
 /** Makes calls on one CallTools stream, which is opened when it is needed. */
 export interface StreamCaller {

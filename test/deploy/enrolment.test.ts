@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { repositoryRoot } from "../../scripts/repository-root.ts";
-import { eventually } from "../helpers/eventually.ts";
-import { freePorts } from "../helpers/free-port.ts";
-import { nodeEnv } from "../helpers/node-env.ts";
+import { eventually } from "../../testkit/eventually.ts";
+import { freePorts } from "../../testkit/free-port.ts";
+import { nodeEnv } from "../../testkit/node-env.ts";
 
 /** The page's blocks of commands, in their order, each with who runs them. */
 const BLOCKS = [

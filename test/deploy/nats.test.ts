@@ -12,9 +12,9 @@ import { eventBusConformance } from "../../lib/events/testdata/conformance.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { busKeysOf } from "../../services/registry/replicas/bus-key.ts";
 import { createSessions, type Sessions, type SessionsOptions } from "../../services/registry/replicas/sessions.ts";
-import { eventually } from "../helpers/eventually.ts";
-import { type NatsServer, startNatsServer } from "../helpers/nats-server.ts";
-import { makeServiceAuthority } from "../helpers/service-certificates.ts";
+import { eventually } from "../../testkit/eventually.ts";
+import { type NatsServer, startNatsServer } from "../../testkit/nats-server.ts";
+import { makeServiceAuthority } from "../../testkit/service-certificates.ts";
 import { DEPLOY } from "./compose.ts";
 import { natsConfig } from "./nats-config.ts";
 

@@ -12,7 +12,7 @@ import { enrolmentFiles, readEnrolment } from "../../services/device-agent/ident
 import { enrolledEnvironment } from "../../services/device-agent/identity/environment.ts";
 import { type JoinOptions, joinControlPlane } from "../../services/device-agent/identity/join.ts";
 import { keepRenewed, type Renewal } from "../../services/device-agent/identity/renewal.ts";
-import { eventually } from "../helpers/eventually.ts";
+import { eventually } from "../../testkit/eventually.ts";
 import { startPlane } from "./plane.ts";
 
 let home = "";

@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CLI, type CliResult, runReeve } from "../helpers/cli.ts";
-import { freePorts } from "../helpers/free-port.ts";
-import { nodeEnv } from "../helpers/node-env.ts";
-import { type ServiceProcess, startServiceProcess } from "../helpers/service-process.ts";
+import { CLI, type CliResult, runReeve } from "../../testkit/cli.ts";
+import { freePorts } from "../../testkit/free-port.ts";
+import { nodeEnv } from "../../testkit/node-env.ts";
+import { type ServiceProcess, startServiceProcess } from "../../testkit/service-process.ts";
 
 /** `reeve device-agent` in a process of its own. */
 export interface AgentProcess {

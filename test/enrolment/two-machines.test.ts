@@ -2,8 +2,8 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventually } from "../helpers/eventually.ts";
-import { isRunning } from "../helpers/programs.ts";
+import { eventually } from "../../testkit/eventually.ts";
+import { isRunning } from "../../testkit/programs.ts";
 import { type AgentProcess, type ControlPlaneMachine, startAgent, startControlPlane } from "./machines.ts";
 
 let plane: ControlPlaneMachine;

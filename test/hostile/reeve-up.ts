@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { nodeEnv } from "../helpers/node-env.ts";
+import { nodeEnv } from "../../testkit/node-env.ts";
 import type { Target } from "./visit.ts";
 
 const CLI = join(import.meta.dirname, "..", "..", "cli", "main.ts");

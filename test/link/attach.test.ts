@@ -10,8 +10,8 @@ import { fault, faultDetail } from "../../lib/fault/fault.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
 import { openTestAgent } from "../../services/device-agent/testing/test-agent.ts";
 import type { AttachedHello } from "../../services/registry/devices/attach-point.ts";
-import { eventually } from "../helpers/eventually.ts";
-import { startTcpProxy } from "../helpers/tcp-proxy.ts";
+import { eventually } from "../../testkit/eventually.ts";
+import { startTcpProxy } from "../../testkit/tcp-proxy.ts";
 import { attach, folder, linkTo, openPoint, type Seen } from "./ways.ts";
 
 const nobody = (): Seen => ({ hellos: [], downs: 0, deviceEnds: [] });

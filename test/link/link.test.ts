@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Output } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { Outcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { openTestAgent, type TestAgent } from "../../services/device-agent/testing/test-agent.ts";
-import { eventually } from "../helpers/eventually.ts";
+import { eventually } from "../../testkit/eventually.ts";
 import { LINK_WAYS } from "./ways.ts";
 
 /** Writes a line each time that it is started, and ends when the file `go` is there. */

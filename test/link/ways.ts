@@ -21,7 +21,7 @@ import {
 } from "../../services/registry/devices/attach-point.ts";
 import { createDeviceLink, type DeviceLink, type DeviceOpener } from "../../services/registry/devices/device-link.ts";
 import { deviceOver } from "../../services/registry/openers.ts";
-import { startTcpProxy, type TcpProxy } from "../helpers/tcp-proxy.ts";
+import { startTcpProxy, type TcpProxy } from "../../testkit/tcp-proxy.ts";
 
 /** How often a link shows that it lives in these tests, in milliseconds: five times as often as outside. */
 export const HEARTBEAT_MS = 200;

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { eventually } from "../helpers/eventually.ts";
-import { freePorts } from "../helpers/free-port.ts";
-import { startNatsServer } from "../helpers/nats-server.ts";
+import { eventually } from "../../testkit/eventually.ts";
+import { freePorts } from "../../testkit/free-port.ts";
+import { startNatsServer } from "../../testkit/nats-server.ts";
 import { online, startReplicaScene } from "./fixture.ts";
 
 test("replicas that start without NATS serve their own devices, and each other's when it comes", async () => {

@@ -6,9 +6,9 @@ import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { LinkMode, LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
-import { approveCall } from "../helpers/approvals.ts";
-import { openCallStream, printedIn } from "../helpers/call-stream.ts";
-import { eventually } from "../helpers/eventually.ts";
+import { approveCall } from "../../testkit/approvals.ts";
+import { openCallStream, printedIn } from "../../testkit/call-stream.ts";
+import { eventually } from "../../testkit/eventually.ts";
 import { type AttachedDevice, online, type Replica, type ReplicaScene, startReplicaScene } from "./fixture.ts";
 
 let scene: ReplicaScene;

@@ -16,9 +16,9 @@ import { openAttachCount } from "../../services/device-agent/attach/attach-count
 import { createDeviceAgent } from "../../services/device-agent/service.ts";
 import { createPolicyService } from "../../services/policy/service.ts";
 import { createRegistry, type Registry, type RegistryOptions } from "../../services/registry/service.ts";
-import { type Caller, callerOf } from "../helpers/clients.ts";
-import { type NatsServer, startNatsServer } from "../helpers/nats-server.ts";
-import { type PostgresServer, startPostgresServer } from "../helpers/postgres-server.ts";
+import { type Caller, callerOf } from "../../testkit/clients.ts";
+import { type NatsServer, startNatsServer } from "../../testkit/nats-server.ts";
+import { type PostgresServer, startPostgresServer } from "../../testkit/postgres-server.ts";
 
 /** One replica of the registry, listening. */
 export interface Replica {

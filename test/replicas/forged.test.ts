@@ -10,8 +10,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { ReplicaBodySchema } from "../../gen/ts/reeve/registry/v1/replica_pb.ts";
 import { busKeysOf } from "../../services/registry/replicas/bus-key.ts";
 import { sealMessage } from "../../services/registry/replicas/sealed-message.ts";
-import { openCallStream, printedIn } from "../helpers/call-stream.ts";
-import { eventually } from "../helpers/eventually.ts";
+import { openCallStream, printedIn } from "../../testkit/call-stream.ts";
+import { eventually } from "../../testkit/eventually.ts";
 import { type AttachedDevice, BUS_KEY, online, type Replica, type ReplicaScene, startReplicaScene } from "./fixture.ts";
 
 let scene: ReplicaScene;

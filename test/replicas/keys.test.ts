@@ -20,7 +20,7 @@ import { createDeviceAgent, type DeviceAgent } from "../../services/device-agent
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
 import type { DeviceOpener } from "../../services/registry/devices/device-link.ts";
 import { createRegistry } from "../../services/registry/service.ts";
-import { eventually } from "../helpers/eventually.ts";
+import { eventually } from "../../testkit/eventually.ts";
 
 const HOUR = 3_600_000;
 const logger = createLogger({ service: "test", level: "silent" });

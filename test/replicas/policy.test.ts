@@ -12,10 +12,10 @@ import { createServiceTransport } from "../../lib/serve/client.ts";
 import { openTestLink, type TestLink } from "../../services/policy/testing/test-link.ts";
 import { verifyDatabase } from "../../services/policy/testing/test-replicas.ts";
 import { testRequest } from "../../services/policy/testing/test-requests.ts";
-import { eventually } from "../helpers/eventually.ts";
-import { freePorts } from "../helpers/free-port.ts";
-import { type PostgresServer, startPostgresServer } from "../helpers/postgres-server.ts";
-import { type ServiceProcess, startServiceProcess } from "../helpers/service-process.ts";
+import { eventually } from "../../testkit/eventually.ts";
+import { freePorts } from "../../testkit/free-port.ts";
+import { type PostgresServer, startPostgresServer } from "../../testkit/postgres-server.ts";
+import { type ServiceProcess, startServiceProcess } from "../../testkit/service-process.ts";
 
 /** A policy replica in a process of its own, and clients for it. */
 interface Replica extends ReturnType<typeof clientsOf> {

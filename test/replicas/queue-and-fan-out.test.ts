@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { fanOutCallId } from "../../lib/ids/fan-out-call-id.ts";
-import { approveCall } from "../helpers/approvals.ts";
-import { eventually } from "../helpers/eventually.ts";
+import { approveCall } from "../../testkit/approvals.ts";
+import { eventually } from "../../testkit/eventually.ts";
 import { type AttachedDevice, online, type Replica, type ReplicaScene, startReplicaScene } from "./fixture.ts";
 
 let scene: ReplicaScene;

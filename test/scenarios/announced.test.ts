@@ -10,12 +10,12 @@ import { ManifestSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { fault, faultDetail } from "../../lib/fault/fault.ts";
 import { DEFAULT_POLICY_FILE } from "../../services/policy/rules/default-policy.ts";
-import { approveCall } from "../helpers/approvals.ts";
-import { runReeve, shellOf } from "../helpers/cli.ts";
-import { type Caller, callerOf } from "../helpers/clients.ts";
-import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
-import { eventually } from "../helpers/eventually.ts";
-import { descriptorSetOf, type Printer, startPrinter } from "../helpers/printer.ts";
+import { approveCall } from "../../testkit/approvals.ts";
+import { runReeve, shellOf } from "../../testkit/cli.ts";
+import { type Caller, callerOf } from "../../testkit/clients.ts";
+import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
+import { eventually } from "../../testkit/eventually.ts";
+import { descriptorSetOf, type Printer, startPrinter } from "../../testkit/printer.ts";
 import { deviceClient } from "./one-gate.ways.ts";
 
 /** What an owner adds to the policy for a service of their own, as the device agent's README shows it. */

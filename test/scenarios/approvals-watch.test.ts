@@ -7,10 +7,10 @@ import { createFakeContext } from "../../cli/testing/fake-context.ts";
 import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { createTokenFile } from "../../lib/auth/token-file.ts";
-import { shellOf } from "../helpers/cli.ts";
-import { type Caller, callerOf } from "../helpers/clients.ts";
-import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
-import { eventually } from "../helpers/eventually.ts";
+import { shellOf } from "../../testkit/cli.ts";
+import { type Caller, callerOf } from "../../testkit/clients.ts";
+import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
+import { eventually } from "../../testkit/eventually.ts";
 
 let plane: ControlPlane;
 let home: string;

@@ -5,11 +5,11 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { pendingApproval } from "../helpers/approvals.ts";
-import { CLI, type CliResult, runReeve, shellOf } from "../helpers/cli.ts";
-import { type Caller, callerOf } from "../helpers/clients.ts";
-import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
-import { nodeEnv } from "../helpers/node-env.ts";
+import { pendingApproval } from "../../testkit/approvals.ts";
+import { CLI, type CliResult, runReeve, shellOf } from "../../testkit/cli.ts";
+import { type Caller, callerOf } from "../../testkit/clients.ts";
+import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
+import { nodeEnv } from "../../testkit/node-env.ts";
 
 let plane: ControlPlane;
 let operator: Caller;

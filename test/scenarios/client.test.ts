@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { repositoryRoot } from "../../scripts/repository-root.ts";
 import { runTool, toolOutput } from "../../scripts/run-tool.ts";
-import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
+import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
 
 /** What the package is built from. */
 const SOURCES = ["package.json", "package-lock.json", "LICENSE"];

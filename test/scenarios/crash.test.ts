@@ -8,8 +8,8 @@ import { openLogFile } from "../../lib/audit-verify/log-source.ts";
 import { verifyLog } from "../../lib/audit-verify/verify.ts";
 import { isRetryable, reasonOf } from "../../lib/fault/fault.ts";
 import { isEnd } from "../../services/agent/toolbox/call-progress.ts";
-import { type Caller, callerOf } from "../helpers/clients.ts";
-import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
+import { type Caller, callerOf } from "../../testkit/clients.ts";
+import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
 
 /** How many calls are in flight around the crash. REEVE_CRASH_CALLS makes it more. */
 const CALLS = Number(process.env.REEVE_CRASH_CALLS ?? 200);

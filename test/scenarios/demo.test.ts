@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type CliResult, runReeve } from "../helpers/cli.ts";
-import { processesWith } from "../helpers/programs.ts";
+import { type CliResult, runReeve } from "../../testkit/cli.ts";
+import { processesWith } from "../../testkit/programs.ts";
 
 let folder: string;
 let home: string;

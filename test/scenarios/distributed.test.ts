@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { createNatsBus } from "../../lib/events/nats-bus.ts";
 import { DEFAULT_POLICY_FILE } from "../../services/policy/rules/default-policy.ts";
-import { startDistributed } from "../helpers/distributed.ts";
-import { makePath } from "../helpers/programs.ts";
+import { startDistributed } from "../../testkit/distributed.ts";
+import { makePath } from "../../testkit/programs.ts";
 import { type Backend, PROGRAMS } from "./suite/scene.ts";
 import { describeScenarios } from "./suite.ts";
 

@@ -13,11 +13,11 @@ import {
 } from "../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
 import { faultDetail } from "../../lib/fault/fault.ts";
 import { fanOutCallId } from "../../lib/ids/fan-out-call-id.ts";
-import { approveCall, pendingApproval } from "../helpers/approvals.ts";
-import { runReeve, shellOf } from "../helpers/cli.ts";
-import { type Caller, callerOf } from "../helpers/clients.ts";
-import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
-import { eventually } from "../helpers/eventually.ts";
+import { approveCall, pendingApproval } from "../../testkit/approvals.ts";
+import { runReeve, shellOf } from "../../testkit/cli.ts";
+import { type Caller, callerOf } from "../../testkit/clients.ts";
+import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
+import { eventually } from "../../testkit/eventually.ts";
 
 let plane: ControlPlane;
 let operator: Caller;

@@ -7,9 +7,9 @@ import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { createNatsBus } from "../../lib/events/nats-bus.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { DEFAULT_POLICY_FILE } from "../../services/policy/rules/default-policy.ts";
-import { startControlPlane } from "../helpers/control-plane.ts";
-import { startNatsServer } from "../helpers/nats-server.ts";
-import { makePath } from "../helpers/programs.ts";
+import { startControlPlane } from "../../testkit/control-plane.ts";
+import { startNatsServer } from "../../testkit/nats-server.ts";
+import { makePath } from "../../testkit/programs.ts";
 import { type Backend, PROGRAMS } from "./suite/scene.ts";
 import { describeScenarios } from "./suite.ts";
 

@@ -22,8 +22,8 @@ import { sha256Hex } from "../../lib/sign/canonical.ts";
 import { createKeyring, generateSigningKey, verifyKeyFromRaw } from "../../lib/sign/keys.ts";
 import { loadCatalogue } from "../../lib/toolschema/catalogue-file.ts";
 import { createTestGrants, type TestGrants } from "../../services/device-agent/testing/grants.ts";
-import { freePorts } from "../helpers/free-port.ts";
-import { type ServiceProcess, startServiceProcess } from "../helpers/service-process.ts";
+import { freePorts } from "../../testkit/free-port.ts";
+import { type ServiceProcess, startServiceProcess } from "../../testkit/service-process.ts";
 
 const GRANT = "application/vnd.reeve.grant.v1";
 const RECEIPT = "application/vnd.reeve.receipt.v1";

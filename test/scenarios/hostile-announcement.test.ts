@@ -23,8 +23,8 @@ import {
   hostileDescriptors,
   manyEnumFields,
   smallDenseMessages,
-} from "../helpers/hostile-services.ts";
-import { lyingDevice } from "../helpers/lying-device.ts";
+} from "../../testkit/hostile-services.ts";
+import { lyingDevice } from "../../testkit/lying-device.ts";
 
 const OPERATOR: Principal = { id: "owner", kind: "operator", roles: [Role.OPERATOR], name: "owner" };
 const SERVICE: Principal = { id: "registry", kind: "service", roles: [Role.SERVICE], name: "registry" };

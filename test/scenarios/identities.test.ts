@@ -18,10 +18,10 @@ import { createRequest, generateTlsKey, tlsKeyToPem } from "../../lib/identity/r
 import { staticTls, type TlsSource } from "../../lib/identity/tls-source.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
 import { enrolmentFiles, readEnrolment } from "../../services/device-agent/identity/enrolment-file.ts";
-import { type Distributed, type DistributedDevice, startDistributed } from "../helpers/distributed.ts";
-import { eventually } from "../helpers/eventually.ts";
-import { type OidcProvider, startOidcProvider } from "../helpers/oidc-provider.ts";
-import { startServiceProcess } from "../helpers/service-process.ts";
+import { type Distributed, type DistributedDevice, startDistributed } from "../../testkit/distributed.ts";
+import { eventually } from "../../testkit/eventually.ts";
+import { type OidcProvider, startOidcProvider } from "../../testkit/oidc-provider.ts";
+import { startServiceProcess } from "../../testkit/service-process.ts";
 
 /** Who is not let in, each told why in a word that programs can act on. */
 const HOUR_MS = 3_600_000;

@@ -7,8 +7,8 @@ import { Source } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { Device } from "../../gen/ts/reeve/tools/v1/device_pb.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
-import { callerOf } from "../helpers/clients.ts";
-import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
+import { callerOf } from "../../testkit/clients.ts";
+import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
 
 const DEFAULT_POLICY_FILE = join(import.meta.dirname, "../../services/policy/rules/default-policy.yaml");
 

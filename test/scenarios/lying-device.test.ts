@@ -17,7 +17,7 @@ import { generateSigningKey } from "../../lib/sign/keys.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
 import { deviceOver, policyOver } from "../../services/registry/openers.ts";
 import { createRegistry, type Registry } from "../../services/registry/service.ts";
-import { type Lie, lyingDevice } from "../helpers/lying-device.ts";
+import { type Lie, lyingDevice } from "../../testkit/lying-device.ts";
 
 const OPERATOR: Principal = { id: "owner", kind: "operator", roles: [Role.OPERATOR], name: "owner" };
 const SERVICE: Principal = { id: "registry", kind: "service", roles: [Role.SERVICE], name: "registry" };

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ErrorDetail, ErrorDetailSchema, ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type CliResult, runReeve, shellOf } from "../helpers/cli.ts";
-import { callerOf } from "../helpers/clients.ts";
-import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
+import { type CliResult, runReeve, shellOf } from "../../testkit/cli.ts";
+import { callerOf } from "../../testkit/clients.ts";
+import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
 import { MALFORMED, MALFORMED_BODIES, MALFORMED_BYTES, type MalformedArguments } from "./malformed.data.ts";
 
 const CALL_TOOL = "reeve.registry.v1.RegistryService/CallTool";

@@ -10,9 +10,9 @@ import { reasonOf } from "../../lib/fault/fault.ts";
 import { repositoryRoot } from "../../scripts/repository-root.ts";
 import type { ScriptedToolUse, SeenResult } from "../../services/agent/scripted-model/script.ts";
 import { startScriptedModel } from "../../services/agent/scripted-model/server.ts";
-import { runReeve } from "../helpers/cli.ts";
-import { type Caller, callerOf } from "../helpers/clients.ts";
-import { nodeEnv } from "../helpers/node-env.ts";
+import { runReeve } from "../../testkit/cli.ts";
+import { type Caller, callerOf } from "../../testkit/clients.ts";
+import { nodeEnv } from "../../testkit/node-env.ts";
 
 /**
  * Somebody who has just cloned Reeve, starts it as `npm start` does, and lets a model work: the real commands, and a model

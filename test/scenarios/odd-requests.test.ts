@@ -5,8 +5,8 @@ import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type CallToolRequest, CallToolRequestSchema } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { faultDetail } from "../../lib/fault/fault.ts";
 import { askH1, askOddly, blamesServer, oddRequests } from "../../lib/serve/odd-requests.fixture.ts";
-import { callerOf } from "../helpers/clients.ts";
-import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
+import { callerOf } from "../../testkit/clients.ts";
+import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
 
 const PATHS = {
   registry: [

@@ -25,11 +25,11 @@ import { createKeyring, generateSigningKey, verifyKeyFromRaw } from "../../lib/s
 import { BUILT_IN_SERVICES } from "../../lib/toolschema/built-in.ts";
 import { blankComments } from "../../scripts/import-directions/imports.ts";
 import { repositoryRoot } from "../../scripts/repository-root.ts";
-import { approveCall } from "../helpers/approvals.ts";
-import { type Caller, callerOf } from "../helpers/clients.ts";
-import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
-import { eventually } from "../helpers/eventually.ts";
-import { type AskedCall, askPolicy, startOf } from "../helpers/policy-grant.ts";
+import { approveCall } from "../../testkit/approvals.ts";
+import { type Caller, callerOf } from "../../testkit/clients.ts";
+import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
+import { eventually } from "../../testkit/eventually.ts";
+import { type AskedCall, askPolicy, startOf } from "../../testkit/policy-grant.ts";
 import {
   COMMANDS,
   type Entry,

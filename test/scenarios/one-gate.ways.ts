@@ -16,10 +16,10 @@ import { startScriptedModel } from "../../services/agent/scripted-model/server.t
 import { createRegistryToolbox } from "../../services/agent/toolbox/registry-toolbox.ts";
 import { loadToolset } from "../../services/agent/toolbox/toolset.ts";
 import { providerName } from "../../services/agent/tools/names.ts";
-import { openCallStream } from "../helpers/call-stream.ts";
-import { runReeve, shellOf } from "../helpers/cli.ts";
-import { callerOf } from "../helpers/clients.ts";
-import type { ControlPlane } from "../helpers/control-plane.ts";
+import { openCallStream } from "../../testkit/call-stream.ts";
+import { runReeve, shellOf } from "../../testkit/cli.ts";
+import { callerOf } from "../../testkit/clients.ts";
+import type { ControlPlane } from "../../testkit/control-plane.ts";
 import type { WayName } from "./one-gate.data.ts";
 
 /** What a caller wants. */

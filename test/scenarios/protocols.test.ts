@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
+import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
 
 const run = promisify(execFile);
 const BUF = join(import.meta.dirname, "..", "..", "node_modules", ".bin", "buf");

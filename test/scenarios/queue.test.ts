@@ -13,11 +13,11 @@ import { createTokenFile } from "../../lib/auth/token-file.ts";
 import { openDatabase } from "../../lib/store/database.ts";
 import { isEnd } from "../../services/agent/toolbox/call-progress.ts";
 import { type RegistryTables, registryMigrations } from "../../services/registry/tables.ts";
-import { approveCall, pendingApproval } from "../helpers/approvals.ts";
-import { runReeve, shellOf } from "../helpers/cli.ts";
-import { type Caller, callerOf } from "../helpers/clients.ts";
-import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
-import { eventually } from "../helpers/eventually.ts";
+import { approveCall, pendingApproval } from "../../testkit/approvals.ts";
+import { runReeve, shellOf } from "../../testkit/cli.ts";
+import { type Caller, callerOf } from "../../testkit/clients.ts";
+import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
+import { eventually } from "../../testkit/eventually.ts";
 
 const RULES = `version: 1
 rules:

@@ -15,8 +15,8 @@ import { inMemoryTransport } from "../../lib/serve/client.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
 import { deviceOver, policyOver } from "../../services/registry/openers.ts";
 import { createRegistry, type Registry } from "../../services/registry/service.ts";
-import { eventually } from "../helpers/eventually.ts";
-import { lyingDevice } from "../helpers/lying-device.ts";
+import { eventually } from "../../testkit/eventually.ts";
+import { lyingDevice } from "../../testkit/lying-device.ts";
 
 const OPERATOR: Principal = { id: "owner", kind: "operator", roles: [Role.OPERATOR], name: "owner" };
 const AGENT: Principal = { id: "agent", kind: "agent", roles: [Role.AGENT], name: "agent" };

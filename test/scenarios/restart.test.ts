@@ -6,11 +6,11 @@ import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { isEnd } from "../../services/agent/toolbox/call-progress.ts";
-import { approveCall, pendingApproval } from "../helpers/approvals.ts";
-import { openCallStream, printedIn } from "../helpers/call-stream.ts";
-import { type Caller, callerOf } from "../helpers/clients.ts";
-import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
-import { eventually } from "../helpers/eventually.ts";
+import { approveCall, pendingApproval } from "../../testkit/approvals.ts";
+import { openCallStream, printedIn } from "../../testkit/call-stream.ts";
+import { type Caller, callerOf } from "../../testkit/clients.ts";
+import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
+import { eventually } from "../../testkit/eventually.ts";
 
 let plane: ControlPlane;
 let operator: Caller;

@@ -9,12 +9,12 @@ import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts"
 import { createTokenFile, type TokenFile } from "../../lib/auth/token-file.ts";
 import { faultDetail } from "../../lib/fault/fault.ts";
 import { isEnd } from "../../services/agent/toolbox/call-progress.ts";
-import { approveCall } from "../helpers/approvals.ts";
-import { openCallStream } from "../helpers/call-stream.ts";
-import { type Caller, callerOf } from "../helpers/clients.ts";
-import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
-import { eventually } from "../helpers/eventually.ts";
-import { isRunning } from "../helpers/programs.ts";
+import { approveCall } from "../../testkit/approvals.ts";
+import { openCallStream } from "../../testkit/call-stream.ts";
+import { type Caller, callerOf } from "../../testkit/clients.ts";
+import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
+import { eventually } from "../../testkit/eventually.ts";
+import { isRunning } from "../../testkit/programs.ts";
 
 /** A token that is revoked as `reeve tokens revoke` does it: by another process, in the file. */
 let plane: ControlPlane;

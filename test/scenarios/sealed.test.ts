@@ -19,7 +19,7 @@ import { loadCatalogue } from "../../lib/toolschema/catalogue-file.ts";
 import { createDeviceAgent, type DeviceAgent } from "../../services/device-agent/service.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
 import { createRegistry, type Registry } from "../../services/registry/service.ts";
-import { eventually } from "../helpers/eventually.ts";
+import { eventually } from "../../testkit/eventually.ts";
 
 const DAY = 24 * 3_600_000;
 const person = (id: string, role: Role, name: string) => ({ id, kind: "operator" as const, roles: [role], name });

@@ -5,11 +5,11 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { generateSigningKey } from "../../lib/sign/keys.ts";
 import { formatVkey, noteKeyOf, parseVkey } from "../../lib/sign/note.ts";
 import { openSqlite, type SqliteHandle } from "../../lib/store/sqlite-handle.ts";
-import { approveCall } from "../helpers/approvals.ts";
-import { type CliResult, runReeve } from "../helpers/cli.ts";
-import { callerOf } from "../helpers/clients.ts";
-import { startControlPlane } from "../helpers/control-plane.ts";
-import { eventually } from "../helpers/eventually.ts";
+import { approveCall } from "../../testkit/approvals.ts";
+import { type CliResult, runReeve } from "../../testkit/cli.ts";
+import { callerOf } from "../../testkit/clients.ts";
+import { startControlPlane } from "../../testkit/control-plane.ts";
+import { eventually } from "../../testkit/eventually.ts";
 
 /** A log that real calls have left, in the state folder of a policy service that has ended. */
 let folder: string;

@@ -10,10 +10,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { faultDetail, reasonOf } from "../../lib/fault/fault.ts";
-import { approveCall } from "../helpers/approvals.ts";
-import { type Caller, callerOf } from "../helpers/clients.ts";
-import { type ControlPlane, startControlPlane } from "../helpers/control-plane.ts";
-import { type GrpcJs, grpcJsClient } from "../helpers/grpc-js.ts";
+import { approveCall } from "../../testkit/approvals.ts";
+import { type Caller, callerOf } from "../../testkit/clients.ts";
+import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
+import { type GrpcJs, grpcJsClient } from "../../testkit/grpc-js.ts";
 
 const run = promisify(execFile);
 const BUF = join(import.meta.dirname, "..", "..", "node_modules", ".bin", "buf");

@@ -6,9 +6,9 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { CLI, runReeve } from "../helpers/cli.ts";
-import { nodeEnv } from "../helpers/node-env.ts";
-import { processesWith } from "../helpers/programs.ts";
+import { CLI, runReeve } from "../../testkit/cli.ts";
+import { nodeEnv } from "../../testkit/node-env.ts";
+import { processesWith } from "../../testkit/programs.ts";
 
 /** `reeve up`, as somebody runs it who has just cloned: an empty home, and nothing set. */
 let home: string;

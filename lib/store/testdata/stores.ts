@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
-import { type PostgresServer, startPostgresServer } from "../../../test/helpers/postgres-server.ts";
+import { type PostgresServer, startPostgresServer } from "../../../testkit/postgres-server.ts";
 import { type Database, type Migration, openDatabase } from "../database.ts";
 
 /** The kinds of databases that `openDatabase` opens. */

@@ -10,7 +10,7 @@ import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { serveReflection } from "../../../lib/serve/reflection.ts";
 import { indexServices } from "../../../lib/serve/reflection-index.ts";
-import { descriptorSetOf, type Printer, startPrinter } from "../../../test/helpers/printer.ts";
+import { descriptorSetOf, type Printer, startPrinter } from "../../../testkit/printer.ts";
 import { createTestContext, faultOf, type TestContext } from "../tools/testing/context.ts";
 import type { ToolContext } from "../tools/tool.ts";
 import { type LocalServices, openLocalServices } from "./local-services.ts";

@@ -6,7 +6,7 @@ import { Outcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import type { PingRequest } from "../../../gen/ts/reeve/tools/v1/device_pb.ts";
 import { fault, reasonOf } from "../../../lib/fault/fault.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
-import { eventually } from "../../../test/helpers/eventually.ts";
+import { eventually } from "../../../testkit/eventually.ts";
 import { bytesOf, createGate, PING_CALL, ping, pong, run, settle } from "../testing/test-calls.ts";
 import { createTestWatcher, openTestDevice } from "../testing/test-executions.ts";
 import { PING, testTool } from "../testing/test-tools.ts";

@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest";
 import { createInProcessBus } from "../../../lib/events/in-process-bus.ts";
-import { eventually } from "../../../test/helpers/eventually.ts";
+import { eventually } from "../../../testkit/eventually.ts";
 import { approvalRequested } from "../events.ts";
 import { hearReplicas } from "./hear-replicas.ts";
 

@@ -9,7 +9,7 @@ import { KeyRole } from "../../../gen/ts/reeve/policy/v1/key_service_pb.ts";
 import { openLogFile } from "../../../lib/audit-verify/log-source.ts";
 import { verifyLog } from "../../../lib/audit-verify/verify.ts";
 import { reasonOf } from "../../../lib/fault/fault.ts";
-import { eventually } from "../../../test/helpers/eventually.ts";
+import { eventually } from "../../../testkit/eventually.ts";
 import { runSql } from "../testing/run-sql.ts";
 import { approve, awaitDecision, endCall, events, hold } from "../testing/test-approvals.ts";
 import { OPERATOR, removeTestFolders, startTestPolicy, type TestPolicy, testFolder } from "../testing/test-policy.ts";

@@ -6,7 +6,7 @@ import { verifyConsistency, verifyInclusion } from "../../../lib/merkle/verify.t
 import { verifyCheckpoint } from "../../../lib/sign/checkpoint.ts";
 import { type NoteKey, parseVkey } from "../../../lib/sign/note.ts";
 import { verifyTlogProof } from "../../../lib/sign/tlog-proof.ts";
-import { eventually } from "../../../test/helpers/eventually.ts";
+import { eventually } from "../../../testkit/eventually.ts";
 import { runSql } from "../testing/run-sql.ts";
 import { removeTestFolders, startTestPolicy, type TestPolicy } from "../testing/test-policy.ts";
 import { testRequest } from "../testing/test-requests.ts";

@@ -8,7 +8,7 @@ import { type Approval, ApprovalState } from "../../../gen/ts/reeve/policy/v1/ap
 import { type Decision, type DecisionRequest, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import { reasonOf } from "../../../lib/fault/fault.ts";
-import { eventually } from "../../../test/helpers/eventually.ts";
+import { eventually } from "../../../testkit/eventually.ts";
 import { openTestLink } from "../testing/test-link.ts";
 import { OPERATOR, removeTestFolders, startTestPolicy, type TestPolicy, testFolder } from "../testing/test-policy.ts";
 import { testRequest } from "../testing/test-requests.ts";

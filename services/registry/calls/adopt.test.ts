@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { createLogger } from "../../../lib/log/log.ts";
-import { eventually } from "../../../test/helpers/eventually.ts";
+import { eventually } from "../../../testkit/eventually.ts";
 import type { Membership } from "../replicas/membership.ts";
 import { createAdopter } from "./adopt.ts";
 import type { Leadership } from "./leadership.ts";

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { afterEach, expect, test } from "vitest";
 import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { createLogger } from "../../../lib/log/log.ts";
-import { eventually } from "../../../test/helpers/eventually.ts";
+import { eventually } from "../../../testkit/eventually.ts";
 import { type CallFollower, createCallFollower, type FollowOptions } from "./follow.ts";
 import { callEvent, type OpenCall, type Watcher } from "./live-call.ts";
 

@@ -13,7 +13,7 @@ import {
   StartSchema,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { createBatchQueue } from "../../../lib/link/batch-queue.ts";
-import { eventually } from "../../../test/helpers/eventually.ts";
+import { eventually } from "../../../testkit/eventually.ts";
 import { createDeviceLink, type DeviceLink, type DeviceOpener } from "./device-link.ts";
 
 /** A device that says what it is told to. */

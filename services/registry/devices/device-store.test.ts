@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { LinkMode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { type Database, openDatabase } from "../../../lib/store/database.ts";
 import { createGroupCommit } from "../../../lib/store/group-commit.ts";
-import { startPostgresServer } from "../../../test/helpers/postgres-server.ts";
+import { startPostgresServer } from "../../../testkit/postgres-server.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";
 import { createDeviceStore, type DeviceClaim, type DeviceStore } from "./device-store.ts";
 

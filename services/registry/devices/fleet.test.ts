@@ -5,7 +5,7 @@ import { StartSchema } from "../../../gen/ts/reeve/device/v1/device_agent_servic
 import { identityRefused } from "../../../lib/auth/peer.ts";
 import { fault, reasonOf } from "../../../lib/fault/fault.ts";
 import { openDatabase } from "../../../lib/store/database.ts";
-import { eventually } from "../../../test/helpers/eventually.ts";
+import { eventually } from "../../../testkit/eventually.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";
 import { recheckDevice } from "./device-changes.ts";
 import {

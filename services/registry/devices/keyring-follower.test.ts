@@ -2,7 +2,7 @@ import { expect, it, vi } from "vitest";
 import { signKeyring } from "../../../lib/sign/keyring.ts";
 import { generateSigningKey } from "../../../lib/sign/keys.ts";
 import { GRANT_TYPE } from "../../../lib/sign/payload-types.ts";
-import { eventually } from "../../../test/helpers/eventually.ts";
+import { eventually } from "../../../testkit/eventually.ts";
 import { followKeyring } from "./keyring-follower.ts";
 
 const key = generateSigningKey();

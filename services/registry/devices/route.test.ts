@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { type LinkResponse, LinkResponseSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { eventually } from "../../../test/helpers/eventually.ts";
+import { eventually } from "../../../testkit/eventually.ts";
 import { createRoute, type Way } from "./route.ts";
 
 async function* nothing() {

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { eventually } from "../../../test/helpers/eventually.ts";
-import { type PostgresServer, startPostgresServer } from "../../../test/helpers/postgres-server.ts";
+import { eventually } from "../../../testkit/eventually.ts";
+import { type PostgresServer, startPostgresServer } from "../../../testkit/postgres-server.ts";
 import { peerWith, testDevice } from "./testing/test-device.ts";
 import { SERVICE_CA, type TestEnrolment, testEnrolment } from "./testing/test-enrolment.ts";
 

@@ -4,7 +4,7 @@ import { EnrolmentState as State } from "../../../gen/ts/reeve/registry/v1/enrol
 import { faultDetail } from "../../../lib/fault/fault.ts";
 import { authorityId } from "../../../lib/identity/authority.ts";
 import { formatJoinToken, parseJoinToken } from "../../../lib/identity/join-token.ts";
-import { eventually } from "../../../test/helpers/eventually.ts";
+import { eventually } from "../../../testkit/eventually.ts";
 import { refusal, sceneOf } from "./testing/scene.ts";
 import { testDevice } from "./testing/test-device.ts";
 import { SERVICE_CA, type TestEnrolment, testEnrolment } from "./testing/test-enrolment.ts";

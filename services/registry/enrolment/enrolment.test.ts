@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { EnrolmentState as State } from "../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
 import { createGroupCommit } from "../../../lib/store/group-commit.ts";
-import { eventually } from "../../../test/helpers/eventually.ts";
+import { eventually } from "../../../testkit/eventually.ts";
 import { forgetDevice, freeName, recheckDevice } from "../devices/device-changes.ts";
 import { createDeviceStore } from "../devices/device-store.ts";
 import { DIALLED } from "../devices/greet.ts";

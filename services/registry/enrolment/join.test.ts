@@ -5,7 +5,7 @@ import { signJoin } from "../../../lib/identity/join-proof.ts";
 import { parseJoinToken } from "../../../lib/identity/join-token.ts";
 import { identityOf } from "../../../lib/identity/spiffe.ts";
 import { generateSigningKey } from "../../../lib/sign/keys.ts";
-import { eventually } from "../../../test/helpers/eventually.ts";
+import { eventually } from "../../../testkit/eventually.ts";
 import { refusal, sceneOf } from "./testing/scene.ts";
 import { type TestDevice, testDevice, testManifest } from "./testing/test-device.ts";
 import { GRANT_KEYS, type TestEnrolment, testEnrolment } from "./testing/test-enrolment.ts";

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { createLogger } from "../../../lib/log/log.ts";
 import { type Database, openDatabase } from "../../../lib/store/database.ts";
-import { eventually } from "../../../test/helpers/eventually.ts";
-import { type PostgresServer, startPostgresServer } from "../../../test/helpers/postgres-server.ts";
+import { eventually } from "../../../testkit/eventually.ts";
+import { type PostgresServer, startPostgresServer } from "../../../testkit/postgres-server.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";
 import { joinReplicas, type Membership } from "./membership.ts";
 

@@ -1,8 +1,8 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { openNatsPost, type Post } from "../../../lib/events/nats-post.ts";
 import { createLogger } from "../../../lib/log/log.ts";
-import { eventually } from "../../../test/helpers/eventually.ts";
-import { startNatsServer } from "../../../test/helpers/nats-server.ts";
+import { eventually } from "../../../testkit/eventually.ts";
+import { startNatsServer } from "../../../testkit/nats-server.ts";
 import { busKeysOf } from "./bus-key.ts";
 import type { Membership } from "./membership.ts";
 import { joinBus } from "./replicas.ts";

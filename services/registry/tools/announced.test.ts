@@ -3,7 +3,7 @@ import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { beforeAll, expect, test } from "vitest";
 import { Mode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { type AnnouncedService, AnnouncedServiceSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
-import { compileSource, descriptorSetOf, PRINTER_PROTO } from "../../../test/helpers/printer.ts";
+import { compileSource, descriptorSetOf, PRINTER_PROTO } from "../../../testkit/printer.ts";
 import { rememberDescriptions } from "./announced.ts";
 import { builtInTools } from "./built-in-tools.ts";
 import { offeredTools } from "./offered.ts";

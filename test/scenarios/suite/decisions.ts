@@ -6,7 +6,7 @@ import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Outcome, ReceiptSchema } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { reasonOf } from "../../../lib/fault/fault.ts";
-import { approveCall, pendingApproval } from "../../helpers/approvals.ts";
+import { approveCall, pendingApproval } from "../../../testkit/approvals.ts";
 import { callIn, endOf, type Scene } from "./scene.ts";
 
 /** What policy and people decide, and what becomes of the call then. */

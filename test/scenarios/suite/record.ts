@@ -12,9 +12,9 @@ import { leafHash } from "../../../lib/merkle/hash.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { parseVkey } from "../../../lib/sign/note.ts";
 import { verifyTlogProof } from "../../../lib/sign/tlog-proof.ts";
-import { approveCall } from "../../helpers/approvals.ts";
-import type { Caller } from "../../helpers/clients.ts";
-import { eventually } from "../../helpers/eventually.ts";
+import { approveCall } from "../../../testkit/approvals.ts";
+import type { Caller } from "../../../testkit/clients.ts";
+import { eventually } from "../../../testkit/eventually.ts";
 import { callIn, type Scene } from "./scene.ts";
 
 /** What stays of a call: its records, their proofs, and its event. */

@@ -6,10 +6,10 @@ import { type Approval, ApprovalState } from "../../../gen/ts/reeve/policy/v1/ap
 import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { CallEvent } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { reasonOf } from "../../../lib/fault/fault.ts";
-import { approveCall } from "../../helpers/approvals.ts";
-import { openCallStream, printedIn } from "../../helpers/call-stream.ts";
-import { eventually } from "../../helpers/eventually.ts";
-import { isRunning } from "../../helpers/programs.ts";
+import { approveCall } from "../../../testkit/approvals.ts";
+import { openCallStream, printedIn } from "../../../testkit/call-stream.ts";
+import { eventually } from "../../../testkit/eventually.ts";
+import { isRunning } from "../../../testkit/programs.ts";
 import { callIn, endOf, type Scene } from "./scene.ts";
 
 /** What holds while a call runs: cancelling, repeating, live output. */

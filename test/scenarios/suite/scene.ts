@@ -6,8 +6,8 @@ import type { Call } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { EventBus } from "../../../lib/events/bus.ts";
 import { isEnd } from "../../../services/agent/toolbox/call-progress.ts";
 import { DEFAULT_POLICY_FILE } from "../../../services/policy/rules/default-policy.ts";
-import { type Caller, callerOf } from "../../helpers/clients.ts";
-import { eventually } from "../../helpers/eventually.ts";
+import { type Caller, callerOf } from "../../../testkit/clients.ts";
+import { eventually } from "../../../testkit/eventually.ts";
 
 /** A control plane with one device, however it is run. */
 export interface Backend {

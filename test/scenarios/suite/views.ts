@@ -5,7 +5,7 @@ import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { LinkState } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
-import { openCallStream, printedIn } from "../../helpers/call-stream.ts";
+import { openCallStream, printedIn } from "../../../testkit/call-stream.ts";
 import { callIn, type Scene } from "./scene.ts";
 
 /** Built from parts, so that no scanner takes this file for a leak. */

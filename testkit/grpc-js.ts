@@ -10,9 +10,9 @@ import {
   type ServiceError,
 } from "@grpc/grpc-js";
 import { load } from "@grpc/proto-loader";
-import { repositoryRoot } from "../../scripts/repository-root.ts";
-import { withTemporaryFolder } from "../../scripts/temporary-folder.ts";
-import { writeThirdParty } from "../../scripts/third-party.ts";
+import { repositoryRoot } from "../scripts/repository-root.ts";
+import { withTemporaryFolder } from "../scripts/temporary-folder.ts";
+import { writeThirdParty } from "../scripts/third-party.ts";
 
 /** A client of @grpc/grpc-js that knows nothing of Reeve but its .proto files. */
 export interface GrpcJs extends Disposable {

@@ -6,13 +6,13 @@ import {
   type Finished,
   FinishedSchema,
   type Start,
-} from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
-import { type AnnouncedService, ManifestSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
-import { Outcome, type Receipt, ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
-import { createBatchSigner } from "../../lib/sign/batch.ts";
-import { signEnvelope } from "../../lib/sign/dsse.ts";
-import { generateSigningKey, type SigningKey } from "../../lib/sign/keys.ts";
+} from "../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { Mode } from "../gen/ts/reeve/device/v1/device_pb.ts";
+import { type AnnouncedService, ManifestSchema } from "../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { Outcome, type Receipt, ReceiptSchema } from "../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { createBatchSigner } from "../lib/sign/batch.ts";
+import { signEnvelope } from "../lib/sign/dsse.ts";
+import { generateSigningKey, type SigningKey } from "../lib/sign/keys.ts";
 
 /** What a device that has been taken over says about a call. */
 export interface Lie {

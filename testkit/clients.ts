@@ -1,10 +1,10 @@
 import { type Client, createClient } from "@connectrpc/connect";
-import { AuditService } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
-import { ApprovalService } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
-import { PolicyService } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
-import { FanOutService } from "../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
-import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
+import { AuditService } from "../gen/ts/reeve/audit/v1/audit_service_pb.ts";
+import { ApprovalService } from "../gen/ts/reeve/policy/v1/approval_service_pb.ts";
+import { PolicyService } from "../gen/ts/reeve/policy/v1/policy_service_pb.ts";
+import { FanOutService } from "../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
+import { RegistryService } from "../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { createServiceTransport } from "../lib/serve/client.ts";
 
 /** What somebody with one token can call. */
 export interface Caller {

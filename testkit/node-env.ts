@@ -7,6 +7,6 @@ import { join } from "node:path";
 export function nodeEnv(): Record<string, string> {
   return {
     PATH: process.env.PATH ?? "",
-    NODE_COMPILE_CACHE: join(import.meta.dirname, "..", "..", "node_modules", ".cache", "node-compile"),
+    NODE_COMPILE_CACHE: join(import.meta.dirname, "..", "node_modules", ".cache", "node-compile"),
   };
 }

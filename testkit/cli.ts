@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { nodeEnv } from "./node-env.ts";
 
 /** The command line's entry, run by this very Node. */
-export const CLI = join(import.meta.dirname, "..", "..", "cli", "main.ts");
+export const CLI = join(import.meta.dirname, "..", "cli", "main.ts");
 
 /** What a run of the command line came to. */
 export interface CliResult {

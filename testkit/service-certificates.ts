@@ -1,9 +1,9 @@
 import { createPublicKey } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Authority, chainOf, createAuthority, issueCertificate } from "../../lib/identity/authority.ts";
-import { generateTlsKey, tlsKeyToPem } from "../../lib/identity/request.ts";
-import type { TlsMaterial } from "../../lib/identity/tls-source.ts";
+import { type Authority, chainOf, createAuthority, issueCertificate } from "../lib/identity/authority.ts";
+import { generateTlsKey, tlsKeyToPem } from "../lib/identity/request.ts";
+import type { TlsMaterial } from "../lib/identity/tls-source.ts";
 
 const DAY_MS = 24 * 3_600_000;
 

@@ -10,9 +10,9 @@ import {
 } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
-import { createLogger } from "../../lib/log/log.ts";
-import { createServer } from "../../lib/serve/server.ts";
-import { compileProtos } from "../../scripts/compile-proto.ts";
+import { createLogger } from "../lib/log/log.ts";
+import { createServer } from "../lib/serve/server.ts";
+import { compileProtos } from "../scripts/compile-proto.ts";
 
 /** A service that is no part of Reeve, whose RPCs are annotated. */
 export const PRINTER_PROTO = `syntax = "proto3";

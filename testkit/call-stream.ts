@@ -1,6 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
-import type { Call } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { Call } from "../gen/ts/reeve/registry/v1/call_pb.ts";
 import {
   type CallEvent,
   type CallerMessage,
@@ -8,9 +8,9 @@ import {
   type CallToolRequestSchema,
   CallToolsRequestSchema,
   type RegistryService,
-} from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
-import { createBatchQueue } from "../../lib/link/batch-queue.ts";
-import { isEnd } from "../../services/agent/toolbox/call-progress.ts";
+} from "../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { createBatchQueue } from "../lib/link/batch-queue.ts";
+import { isEnd } from "../services/agent/toolbox/call-progress.ts";
 
 /** A caller's own CallTools stream. */
 export interface CallStream {

@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 import { nodeEnv } from "./node-env.ts";
 
 /** The command line's entry, run by this very Node. */
-const CLI = join(import.meta.dirname, "..", "..", "cli", "main.ts");
+const CLI = join(import.meta.dirname, "..", "cli", "main.ts");
 
 /** A service in a process of its own that can be killed and started again with the same state. */
 export interface ServiceProcess {

@@ -1,8 +1,8 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
-import { createTokenFile } from "../../lib/auth/token-file.ts";
+import { Role } from "../gen/ts/reeve/common/v1/access_pb.ts";
+import { createTokenFile } from "../lib/auth/token-file.ts";
 import { freePorts } from "./free-port.ts";
 import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
 

@@ -30,7 +30,7 @@ export function findPostgres(): PostgresPrograms | undefined {
  * first one installs, the others wait for its lock and find the programs.
  */
 export function installPostgres(): PostgresPrograms {
-  const script = join(import.meta.dirname, "..", "..", ".ci", "install-postgres");
+  const script = join(import.meta.dirname, "..", ".ci", "install-postgres");
   const missing = `these tests need PostgreSQL 13 or later; on Debian: sudo ${script}`;
   if (process.getuid?.() !== 0) throw new Error(missing);
   try {
