@@ -9,7 +9,7 @@ import {
   CallToolsRequestSchema,
   type RegistryService,
 } from "../gen/ts/reeve/registry/v1/registry_service_pb.ts";
-import { createBatchQueue } from "../lib/link/batch-queue.ts";
+import { createBatchQueue } from "../lib/async/batch-queue.ts";
 import { isEnd } from "../services/agent/toolbox/call-progress.ts";
 
 /** A caller's own CallTools stream. */

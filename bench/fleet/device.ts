@@ -1,6 +1,6 @@
 import { SandboxLevel } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { deviceIdOf } from "../../lib/identity/device-id.ts";
 import { DEFAULT_TRUST_DOMAIN } from "../../lib/identity/spiffe.ts";
-import { deviceIdOf } from "../../lib/ids/device-id.ts";
 import { createBatchSigner } from "../../lib/sign/batch.ts";
 import { createBatchVerifier } from "../../lib/sign/batch-verifier.ts";
 import { createKeyring } from "../../lib/sign/keys.ts";

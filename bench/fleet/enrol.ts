@@ -3,11 +3,11 @@ import type { Client } from "@connectrpc/connect";
 import { EnvelopeSchema } from "../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { Mode, SandboxLevel } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { EnrolmentService } from "../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import { deviceIdOf } from "../../lib/identity/device-id.ts";
 import { signJoin } from "../../lib/identity/join-proof.ts";
 import { parseJoinToken } from "../../lib/identity/join-token.ts";
 import { createRequest, generateTlsKey, tlsKeyToPem } from "../../lib/identity/request.ts";
 import { staticTls, type TlsSource } from "../../lib/identity/tls-source.ts";
-import { deviceIdOf } from "../../lib/ids/device-id.ts";
 import { generateSigningKey, type SigningKey, type VerifyKey, verifyKeyFromRaw } from "../../lib/sign/keys.ts";
 import { buildManifest, type SealedManifest, sealManifest } from "../../services/device-agent/manifest/manifest.ts";
 

@@ -7,7 +7,7 @@ import {
   LinkRequestSchema,
   type LinkResponse,
 } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { createBatchQueue } from "../../lib/link/batch-queue.ts";
+import { createBatchQueue } from "../../lib/async/batch-queue.ts";
 import { toDevice } from "../../lib/link/device-frames.ts";
 import { framedOpener } from "../../lib/link/framed.ts";
 import type { LinkOpener } from "../../lib/link/opener.ts";

@@ -9,7 +9,7 @@ import {
   CallToolsRequestSchema,
   type RegistryService,
 } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
-import { createBatchQueue } from "../../lib/link/batch-queue.ts";
+import { createBatchQueue } from "../../lib/async/batch-queue.ts";
 import { eachOf } from "../measure/each-of.ts";
 import { startPlane } from "../plane/plane.ts";
 import { callerOf } from "../subjects/paths.ts";

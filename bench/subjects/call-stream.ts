@@ -8,7 +8,7 @@ import {
   CallToolsRequestSchema,
   type RegistryService,
 } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
-import { createBatchQueue } from "../../lib/link/batch-queue.ts";
+import { createBatchQueue } from "../../lib/async/batch-queue.ts";
 
 /** A caller's stream of calls. */
 export interface CallStream {

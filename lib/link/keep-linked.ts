@@ -1,5 +1,5 @@
+import { type BatchQueue, createBatchQueue } from "../async/batch-queue.ts";
 import { fullJitter } from "./backoff.ts";
-import { type BatchQueue, createBatchQueue } from "./batch-queue.ts";
 
 /** What a link needs to know. */
 export interface LinkOptions<Req, Res> {

@@ -1,4 +1,5 @@
 import { type AddressInfo, isIP } from "node:net";
+import { within } from "../async/within.ts";
 import type { TlsSource } from "../identity/tls-source.ts";
 import type { Logger } from "../log/log.ts";
 import type { NodeHandler } from "./adapter.ts";
@@ -71,17 +72,4 @@ export async function closePort(
   if (await within(closed, lastWordsMs)) return;
   drain.destroy();
   await closed;
-}
-
-/** True where the promise resolves within the time. */
-async function within(promise: Promise<void>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-  });
-  try {
-    return await Promise.race([promise.then(() => true), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

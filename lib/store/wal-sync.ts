@@ -1,6 +1,6 @@
 import { closeSync, fdatasync, fdatasyncSync, openSync } from "node:fs";
 import { promisify } from "node:util";
-import { createSharedRun } from "../run/shared-run.ts";
+import { createSharedRun } from "../async/shared-run.ts";
 
 /** Brings what was committed to the disk. */
 export interface WalSync {

@@ -5,8 +5,6 @@ export const KNOWN: ReadonlySet<FolderPair> = new Set([
   "cli/call → cli/fan-out",
   "cli/doctor → cli/commands",
   "cli/session.ts → cli/operator",
-  "lib/ids → lib/sign",
-  "lib/store → lib/run",
   "services/device-agent/identity → services/device-agent/attach",
   "services/policy/approvals → services/policy/decide",
   "services/policy/grants → services/policy/decide",

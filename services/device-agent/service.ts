@@ -6,9 +6,9 @@ import {
   type LinkRequest,
   type LinkResponse,
 } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { deviceIdOf } from "../../lib/identity/device-id.ts";
 import { loadSealingKey } from "../../lib/identity/seal.ts";
 import { sealerWith } from "../../lib/identity/sealer.ts";
-import { deviceIdOf } from "../../lib/ids/device-id.ts";
 import type { LinkOpener } from "../../lib/link/opener.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { createBatchSigner } from "../../lib/sign/batch.ts";

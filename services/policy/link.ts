@@ -12,8 +12,8 @@ import {
   LinkResponseSchema,
   type Question,
 } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
+import { type BatchQueue, createBatchQueue } from "../../lib/async/batch-queue.ts";
 import { fault, faultDetail } from "../../lib/fault/fault.ts";
-import { type BatchQueue, createBatchQueue } from "../../lib/link/batch-queue.ts";
 import { outageFault } from "../../lib/store/outage.ts";
 
 /** What questions are answered from. */

@@ -9,8 +9,8 @@ import {
   CallToolsRequestSchema,
   type RegistryService,
 } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { type BatchQueue, createBatchQueue } from "../../lib/async/batch-queue.ts";
 import { fault } from "../../lib/fault/fault.ts";
-import { type BatchQueue, createBatchQueue } from "../../lib/link/batch-queue.ts";
 import { endIn } from "../../testkit/call-stream.ts";
 
 /** Makes calls on one CallTools stream, which is opened when it is needed. */

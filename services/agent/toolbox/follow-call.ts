@@ -8,8 +8,8 @@ import {
   type CallToolRequestSchema,
   type RegistryService,
 } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { type BatchQueue, createBatchQueue } from "../../../lib/async/batch-queue.ts";
 import { faultDetail, isRetryable } from "../../../lib/fault/fault.ts";
-import { type BatchQueue, createBatchQueue } from "../../../lib/link/batch-queue.ts";
 import { type CallEnd, type CallProgress, createCallProgress, isEnd } from "./call-progress.ts";
 import type { CallReport } from "./toolbox.ts";
 

@@ -1,5 +1,6 @@
 import { constants } from "node:os";
 import type { Readable } from "node:stream";
+import { within } from "../../../lib/async/within.ts";
 import { type Capture, createCapture } from "./capture.ts";
 import type { OutputStream, RunOutcome, RunResult, RunSpec } from "./executor.ts";
 import { killTree } from "./kill-tree.ts";
@@ -110,16 +111,4 @@ async function drain({ stdout, stderr }: Started, closed: Promise<void>): Promis
   if (await within(closed, DRAIN_MS)) return;
   stdout.destroy();
   stderr.destroy();
-}
-
-async function within(event: Promise<void>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-  });
-  try {
-    return await Promise.race([event.then(() => true), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -13,10 +13,10 @@ import {
 } from "../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
 import { createPrivateFile } from "../../../lib/files/private-file.ts";
+import { deviceIdOf } from "../../../lib/identity/device-id.ts";
 import { signJoin } from "../../../lib/identity/join-proof.ts";
 import { type JoinToken, parseJoinToken } from "../../../lib/identity/join-token.ts";
 import { createRequest, generateTlsKey, tlsKeyFromPem, tlsKeyToPem } from "../../../lib/identity/request.ts";
-import { deviceIdOf } from "../../../lib/ids/device-id.ts";
 import { createServiceTransport } from "../../../lib/serve/client.ts";
 import { loadOrCreateKeyFile } from "../../../lib/sign/key-file.ts";
 import type { SigningKey } from "../../../lib/sign/keys.ts";

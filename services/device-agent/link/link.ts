@@ -9,8 +9,8 @@ import {
   type LinkResponse,
   LinkResponseSchema,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { type BatchQueue, createBatchQueue } from "../../../lib/async/batch-queue.ts";
 import { reasonOf } from "../../../lib/fault/fault.ts";
-import { type BatchQueue, createBatchQueue } from "../../../lib/link/batch-queue.ts";
 import { eventShape } from "../../../lib/link/device-frames.ts";
 import type { Executions } from "../execute/executions.ts";
 import type { Watcher } from "../execute/watcher.ts";

@@ -5,7 +5,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Mode, SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
-import { deviceIdOf } from "../../../lib/ids/device-id.ts";
+import { deviceIdOf } from "../../../lib/identity/device-id.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { verifyEnvelope } from "../../../lib/sign/dsse.ts";
 import { createKeyring, generateSigningKey } from "../../../lib/sign/keys.ts";

@@ -3,7 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import type { Mode, SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { type AnnouncedService, type Manifest, ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
-import { deviceIdOf } from "../../../lib/ids/device-id.ts";
+import { deviceIdOf } from "../../../lib/identity/device-id.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { signEnvelope, verifyEnvelope } from "../../../lib/sign/dsse.ts";
 import { createKeyring, type SigningKey, type VerifyKey } from "../../../lib/sign/keys.ts";

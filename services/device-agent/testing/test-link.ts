@@ -7,7 +7,7 @@ import {
   type LinkRequest,
   LinkRequestSchema,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { createBatchQueue } from "../../../lib/link/batch-queue.ts";
+import { createBatchQueue } from "../../../lib/async/batch-queue.ts";
 
 type Case = NonNullable<Event["event"]["case"]>;
 type ValueOf<C extends Case> = Extract<Event["event"], { case: C }>["value"];

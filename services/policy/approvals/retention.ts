@@ -1,7 +1,7 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { ApprovalSpecSchema, ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import { every, type Repeated } from "../../../lib/async/every.ts";
 import type { SealingKey } from "../../../lib/identity/seal.ts";
-import { every, type Repeated } from "../../../lib/run/every.ts";
 import { rewriteDatabase } from "../../../lib/store/rewrite.ts";
 import type { RecordedWrites } from "../recorded-writes.ts";
 import type { PolicyDatabase } from "../tables.ts";

@@ -7,7 +7,7 @@ import {
   type Question,
   QuestionSchema,
 } from "../../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
-import { createBatchQueue } from "../../../lib/link/batch-queue.ts";
+import { createBatchQueue } from "../../../lib/async/batch-queue.ts";
 
 /** A link to policy as the registry holds it. */
 export interface TestLink {

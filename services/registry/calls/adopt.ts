@@ -1,5 +1,5 @@
+import { createSharedRun } from "../../../lib/async/shared-run.ts";
 import type { Logger } from "../../../lib/log/log.ts";
-import { createSharedRun } from "../../../lib/run/shared-run.ts";
 import type { Membership } from "../replicas/membership.ts";
 import type { Leadership } from "./leadership.ts";
 import type { LiveCall } from "./live-call.ts";

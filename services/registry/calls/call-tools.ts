@@ -11,9 +11,9 @@ import {
   type CallToolsResponse,
   CallToolsResponseSchema,
 } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import type { BatchQueue } from "../../../lib/async/batch-queue.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault, faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
-import type { BatchQueue } from "../../../lib/link/batch-queue.ts";
 import { outageFault } from "../../../lib/store/outage.ts";
 import { CommitUnknown } from "../../../lib/store/postgres-errors.ts";
 import { brokenOff } from "./broken-off.ts";

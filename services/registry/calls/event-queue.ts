@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { type BatchQueue, createBatchQueue } from "../../../lib/async/batch-queue.ts";
 import { errorBytes } from "../../../lib/fault/error-bytes.ts";
-import { type BatchQueue, createBatchQueue } from "../../../lib/link/batch-queue.ts";
 import { createOutputRoom } from "../../../lib/link/output-room.ts";
 import { isEnd } from "./state.ts";
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { every, type Repeated } from "../../../lib/run/every.ts";
+import { every, type Repeated } from "../../../lib/async/every.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
 import type { RegistryTables } from "../tables.ts";
 

@@ -12,7 +12,7 @@ import {
   SettleSchema,
   StartSchema,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { createBatchQueue } from "../../../lib/link/batch-queue.ts";
+import { createBatchQueue } from "../../../lib/async/batch-queue.ts";
 import { eventually } from "../../../testkit/eventually.ts";
 import { createDeviceLink, type DeviceLink, type DeviceOpener } from "./device-link.ts";
 

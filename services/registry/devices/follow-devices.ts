@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
+import { createSharedRun } from "../../../lib/async/shared-run.ts";
 import type { Logger } from "../../../lib/log/log.ts";
-import { createSharedRun } from "../../../lib/run/shared-run.ts";
 import type { DeviceRow, DeviceStore } from "./device-store.ts";
 
 /** Follows the directory in the database. */

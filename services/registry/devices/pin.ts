@@ -1,7 +1,7 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { type Manifest, ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
-import { deviceIdOf } from "../../../lib/ids/device-id.ts";
+import { deviceIdOf } from "../../../lib/identity/device-id.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { verifyEnvelope } from "../../../lib/sign/dsse.ts";
 import { createKeyring, verifyKeyFromRaw } from "../../../lib/sign/keys.ts";

@@ -10,8 +10,8 @@ import {
   LinkResponseSchema,
   type Output,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { createBatchQueue } from "../../../lib/async/batch-queue.ts";
 import { fault } from "../../../lib/fault/fault.ts";
-import { createBatchQueue } from "../../../lib/link/batch-queue.ts";
 import { eventShape } from "../../../lib/link/device-frames.ts";
 import { createOutputRoom } from "../../../lib/link/output-room.ts";
 import type { DeviceOpener } from "./device-link.ts";

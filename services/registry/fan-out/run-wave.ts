@@ -4,9 +4,9 @@ import { ErrorDetailSchema, ErrorReason } from "../../../gen/ts/reeve/common/v1/
 import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { type FanOutResponse, FanOutResponseSchema } from "../../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
 import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import type { BatchQueue } from "../../../lib/async/batch-queue.ts";
 import { faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
 import { fanOutCallId } from "../../../lib/ids/fan-out-call-id.ts";
-import type { BatchQueue } from "../../../lib/link/batch-queue.ts";
 import { type AwaitedCall, callAtRest } from "../calls/at-rest.ts";
 import { createEventQueue } from "../calls/event-queue.ts";
 import { callEvent } from "../calls/live-call.ts";

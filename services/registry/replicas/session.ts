@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { CloseSessionSchema, KeepAliveSchema, type ReplicaBody } from "../../../gen/ts/reeve/registry/v1/replica_pb.ts";
-import { createBatchQueue } from "../../../lib/link/batch-queue.ts";
+import { createBatchQueue } from "../../../lib/async/batch-queue.ts";
 
 /** What is said in a session. */
 export type SessionMessage = ReplicaBody["message"];

@@ -7,7 +7,7 @@ import {
   type CallToolRequest,
   RegistryService,
 } from "../../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
-import { createBatchQueue } from "../../../../lib/link/batch-queue.ts";
+import { createBatchQueue } from "../../../../lib/async/batch-queue.ts";
 
 type Event = MessageInitShape<typeof CallEventSchema>;
 

@@ -9,8 +9,8 @@ import {
   LinkResponseSchema,
 } from "../../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { AttachRequestSchema } from "../../../../gen/ts/reeve/registry/v1/attach_service_pb.ts";
-import { deviceIdOf } from "../../../../lib/ids/device-id.ts";
-import { createBatchQueue } from "../../../../lib/link/batch-queue.ts";
+import { createBatchQueue } from "../../../../lib/async/batch-queue.ts";
+import { deviceIdOf } from "../../../../lib/identity/device-id.ts";
 import { createLogger } from "../../../../lib/log/log.ts";
 import { generateSigningKey } from "../../../../lib/sign/keys.ts";
 import { type Database, openDatabase } from "../../../../lib/store/database.ts";

@@ -4,11 +4,11 @@ import { EnvelopeSchema } from "../../../../gen/ts/reeve/common/v1/signed_pb.ts"
 import { ManifestSchema } from "../../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import type { JoinRequestSchema } from "../../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
 import type { Peer } from "../../../../lib/auth/peer.ts";
+import { deviceIdOf } from "../../../../lib/identity/device-id.ts";
 import { fingerprintOf } from "../../../../lib/identity/fingerprint.ts";
 import { signJoin } from "../../../../lib/identity/join-proof.ts";
 import { parseJoinToken } from "../../../../lib/identity/join-token.ts";
 import { createRequest, generateTlsKey } from "../../../../lib/identity/request.ts";
-import { deviceIdOf } from "../../../../lib/ids/device-id.ts";
 import { signEnvelope } from "../../../../lib/sign/dsse.ts";
 import { generateSigningKey, type SigningKey } from "../../../../lib/sign/keys.ts";
 import { MANIFEST_TYPE } from "../../../../lib/sign/payload-types.ts";
