@@ -35,7 +35,7 @@ export function attachDevice(enrolled: Enrolled, url: string, workshop: Workshop
     executions,
     // Nobody changes the keys while this runs.
     trust: { version: () => 1n, follow: () => Promise.resolve() },
-    manifest: enrolled.manifest.envelope,
+    toolsets: { current: () => enrolled, onChange: () => () => undefined },
     closed: closed.signal,
     draining: draining.signal,
   };
@@ -67,10 +67,10 @@ export function attachDevice(enrolled: Enrolled, url: string, workshop: Workshop
 }
 
 function executionsOf({ key, manifest, grantKeys }: Enrolled, workshop: Workshop): Executions {
-  const { ledger, executor, roots, offered, validator, schemaDigests } = workshop;
+  const { ledger, executor, roots, offered } = workshop;
   const deviceId = deviceIdOf(key);
   const signer = createBatchSigner({ key, statementType: RECEIPT_TYPE });
-  const issuer = { signer, deviceId, manifestDigest: manifest.digest, sandbox: SandboxLevel.NONE };
+  const issuer = { signer, deviceId, manifestDigest: () => manifest.digest, sandbox: SandboxLevel.NONE };
   return createExecutions({
     ledger,
     endings: createEndings({ ledger, issuer, now: Date.now }),
@@ -83,9 +83,6 @@ function executionsOf({ key, manifest, grantKeys }: Enrolled, workshop: Workshop
     },
     verifier: createBatchVerifier({ keyring: createKeyring(grantKeys), statementType: GRANT_TYPE }),
     deviceId,
-    manifestDigest: manifest.digest,
-    schemaDigests,
-    offered,
-    validator,
+    offered: () => ({ ...offered, manifestDigest: manifest.digest }),
   });
 }

@@ -7,8 +7,8 @@ import { type DecisionRequest, DecisionRequestSchema, Source } from "../../gen/t
 import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
 import { canonicalJson } from "../../lib/sign/canonical.ts";
-import { canonicalArguments } from "../../services/registry/calls/arguments.ts";
-import { builtInTools } from "../../services/registry/tools/built-in-tools.ts";
+import { canonicalArguments } from "../../lib/tool/arguments.ts";
+import { builtInTools } from "../../lib/toolschema/built-in-tools.ts";
 
 /** What a question about a call is made from. */
 export interface QuestionFacts {
@@ -72,7 +72,7 @@ export function presentDevice(device: Device | undefined, name: string): Device 
 /** A built-in tool's arguments in their one canonical form; another tool's as they were given. */
 function argumentsOf(tool: Tool, params: JsonObject): { bytes: Uint8Array; timeoutMs: number } {
   const builtIn = builtInTools().get(tool.name);
-  if (builtIn !== undefined && builtIn.entry.schemaDigest === tool.schemaDigest)
-    return canonicalArguments(builtIn.input, params);
+  if (builtIn !== undefined && builtIn.spec.schemaDigest === tool.schemaDigest)
+    return canonicalArguments(builtIn.codec, params);
   return { bytes: new TextEncoder().encode(canonicalJson(params)), timeoutMs: 0 };
 }

@@ -12,7 +12,6 @@ import type { Service } from "../../lib/run/run-service.ts";
 import { createMetrics } from "../../lib/serve/metrics.ts";
 import { createServer, type Server } from "../../lib/serve/server.ts";
 import { type FolderLock, lockFolder } from "../../lib/store/folder-lock.ts";
-import { loadCatalogue } from "../../lib/toolschema/catalogue-file.ts";
 import { shareScratchBuffer } from "../../lib/wire/scratch-writer.ts";
 import { createDeviceAgent } from "../../services/device-agent/service.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
@@ -164,7 +163,6 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
         denied: [dataDir],
       },
       grantKeys: policy.grantKeys,
-      schemaDigests: new Map(loadCatalogue().tools.map((tool) => [tool.name, tool.schemaDigest])),
       env: options.env,
       logger: logger.child({ part: "device-agent" }),
       metrics: metrics["device-agent"].registry,

@@ -1,43 +1,44 @@
 import { type DescMessage, fromJson, type JsonObject, type MessageShape } from "@bufbuild/protobuf";
 import type { Validator } from "@bufbuild/protovalidate";
-import type { ConnectError } from "@connectrpc/connect";
-import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { fault } from "../fault/fault.ts";
-import { assertValid, joinPath } from "./interceptors/validate.ts";
+import { type InputProblem, invalidInput } from "../fault/invalid-input.ts";
+import { messageProblems } from "./interceptors/validate.ts";
 import { locateJsonError } from "./json-locate.ts";
 
-/**
- * A message from JSON, held to its rules. INVALID_INPUT names every field that is wrong, an unknown one too.
- *
- * @param prefix where the JSON stands in what the caller sent, such as "params". Default: it is the whole.
- */
+/** A message, or what keeps JSON from being one. */
+export type ParsedMessage<M> = { ok: true; input: M } | { ok: false; problems: readonly InputProblem[] };
+
+/** A message from JSON, held to its rules. Unknown fields are problems, not dropped. */
+export function parseMessage<Desc extends DescMessage>(
+  validator: Validator,
+  desc: Desc,
+  json: JsonObject,
+): ParsedMessage<MessageShape<Desc>> {
+  let input: MessageShape<Desc>;
+  try {
+    input = fromJson(desc, json, { ignoreUnknownFields: false });
+  } catch (error: unknown) {
+    return { ok: false, problems: [jsonProblem(desc, json, error)] };
+  }
+  const problems = messageProblems(validator, desc, input);
+  return problems.length === 0 ? { ok: true, input } : { ok: false, problems };
+}
+
+/** As `parseMessage`; throws INVALID_INPUT that names every field that is wrong. */
 export function decodeInput<Desc extends DescMessage>(
   validator: Validator,
-  input: Desc,
+  desc: Desc,
   json: JsonObject,
-  prefix = "",
 ): MessageShape<Desc> {
-  const message = decode(input, json, prefix);
-  assertValid(validator, input, message, prefix);
-  return message;
+  const parsed = parseMessage(validator, desc, json);
+  if (!parsed.ok) throw invalidInput(parsed.problems);
+  return parsed.input;
 }
 
-function decode<Desc extends DescMessage>(input: Desc, json: JsonObject, prefix: string): MessageShape<Desc> {
-  try {
-    return fromJson(input, json, { ignoreUnknownFields: false });
-  } catch (error: unknown) {
-    throw decodeFault(input, json, prefix, error);
-  }
-}
-
-function decodeFault(input: DescMessage, json: JsonObject, prefix: string, error: unknown): ConnectError {
+function jsonProblem(desc: DescMessage, json: JsonObject, error: unknown): InputProblem {
   const text = error instanceof Error ? error.message : String(error);
-  const field = printable(joinPath(prefix, locateJsonError(input, [Buffer.from(JSON.stringify(json))]) ?? ""));
-  const isUnknown = /key ".*?" is unknown$/s.test(text);
-  const said = isUnknown ? "there is no such field" : printable(text.replace(/^cannot decode .*? from JSON: /s, ""));
-  const message = field === "" ? said : `${field}: ${said}`;
-  const rule = isUnknown ? "unknown_field" : "type";
-  return fault(ErrorReason.INVALID_INPUT, { field, rule }, { violations: [{ field, message: said }], message });
+  const field = printable(locateJsonError(desc, [Buffer.from(JSON.stringify(json))]) ?? "");
+  if (/key ".*?" is unknown$/s.test(text)) return { field, rule: "unknown_field", message: "there is no such field" };
+  return { field, rule: "type", message: printable(text.replace(/^cannot decode .*? from JSON: /s, "")) };
 }
 
 /** Text that holds what a caller sent, safe to show and short. */

@@ -1,7 +1,7 @@
 import type { DescField, DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../fault/fault.ts";
-import { joinPath } from "./interceptors/validate.ts";
+import { joinPath } from "../fault/invalid-input.ts";
 
 /** What is strange about a message, and where. */
 interface Strange {

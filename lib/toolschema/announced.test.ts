@@ -45,8 +45,8 @@ function forged(change: (file: FileDescriptorProto, set: FileDescriptorSet) => v
 describe("describeAnnounced", () => {
   it("makes a tool of each annotated RPC, under the name that the owner gave the service", () => {
     const { tools, unavailable } = describeAnnounced(announced(printer));
-    expect(tools.map(({ tool }) => tool.name)).toEqual(["printer:print", "printer:paper.get"]);
-    expect(tools[0]?.tool).toMatchObject({
+    expect(tools.map(({ spec }) => spec.name)).toEqual(["printer:print", "printer:paper.get"]);
+    expect(tools[0]?.spec).toMatchObject({
       capability: "printer:print",
       description: "Print a text on paper.",
       method: `${SERVICE}/Print`,
@@ -56,8 +56,8 @@ describe("describeAnnounced", () => {
         required: ["text"],
       },
     });
-    expect(tools[0]?.tool.schemaDigest).toBe(schemaDigest(tools[0]?.tool.inputSchema ?? {}));
-    expect(tools[1]?.tool.annotations).toMatchObject({ readOnly: true, idempotent: true });
+    expect(tools[0]?.spec.schemaDigest).toBe(schemaDigest(tools[0]?.spec.inputSchema ?? {}));
+    expect(tools[1]?.spec.annotations).toMatchObject({ readOnly: true, idempotent: true });
     const why = "a tool takes one request and gives one response, not a stream";
     expect(unavailable).toEqual([{ tool: "printer:pages.watch", why }]);
   });
@@ -65,8 +65,8 @@ describe("describeAnnounced", () => {
   it("needs no comments, which server reflection most often leaves out", async () => {
     const bare = descriptorSetOf(withoutComments(await compileSource(PRINTER_PROTO)));
     const [print] = describeAnnounced(announced(bare)).tools;
-    expect(print?.tool.description).toBe(`Call ${SERVICE}/Print.`);
-    expect(print?.tool.inputSchema).toMatchObject({ required: ["text"] });
+    expect(print?.spec.description).toBe(`Call ${SERVICE}/Print.`);
+    expect(print?.spec.inputSchema).toMatchObject({ required: ["text"] });
   });
 
   it("takes an option of a newer version for what it knows of it", () => {
@@ -77,7 +77,7 @@ describe("describeAnnounced", () => {
       const [length = 0, ...rest] = option.data;
       Object.assign(option, { data: Uint8Array.from([length + 3, ...rest, 0xa0, 0x38, 0x01]) });
     });
-    expect(describeAnnounced(announced(newer)).tools[0]?.tool.name).toBe("printer:print");
+    expect(describeAnnounced(announced(newer)).tools[0]?.spec.name).toBe("printer:print");
   });
 
   it("does not believe what the announced files say of well-known ones", () => {
@@ -95,7 +95,7 @@ describe("describeAnnounced", () => {
         .replace("Print a text on paper.", `Print\u001b[31m ${secret}`)
         .replace("The text to print.", "A\u202e text."),
     );
-    const text = JSON.stringify(tools[0]?.tool);
+    const text = JSON.stringify(tools[0]?.spec);
     expect(text).not.toContain(secret);
     expect(text).not.toMatch(/\\u001b|\u202e/);
   });
@@ -115,7 +115,7 @@ describe("describeAnnounced", () => {
     const { tools, unavailable } = await describeChanged((text) =>
       text.replace("[(buf.validate.field).string.min_len = 1]", rule),
     );
-    expect(tools.map(({ tool }) => tool.name)).toEqual(["printer:paper.get"]);
+    expect(tools.map(({ spec }) => spec.name)).toEqual(["printer:paper.get"]);
     expect(unavailable[0]).toEqual({ tool: "printer:print", why: expect.stringMatching(why) as string });
   });
 
@@ -240,7 +240,7 @@ describe("readAnnouncements", () => {
 
   it("gives a name to the first service that uses it", () => {
     const read = readAnnouncements([announced(printer), announced(printer)]);
-    expect(read.tools.map(({ tool }) => tool.name)).toEqual(["printer:print", "printer:paper.get"]);
+    expect(read.tools.map(({ spec }) => spec.name)).toEqual(["printer:print", "printer:paper.get"]);
     expect(read.unavailable).toContainEqual({ tool: "printer:print", why: "another service has this name" });
   });
 

@@ -3,10 +3,12 @@ import { createValidator, type Validator } from "@bufbuild/protovalidate";
 import type { AnnouncedService } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { secret, tool as toolOption } from "../../gen/ts/reeve/tool/v1/options_pb.ts";
 import { cleanJson, cleanOutput } from "../sanitise/sanitise.ts";
-import type { CatalogueTool } from "./catalogue-tool.ts";
+import type { Tool } from "../tool/codec.ts";
+import { descriptorCodec } from "../tool/descriptor-codec.ts";
+import { jsonDepth } from "../tool/json-schema.ts";
+import type { ToolSpec } from "../tool/spec.ts";
 import { readDescriptorSet } from "./descriptor-set.ts";
 import { schemaDigest } from "./digest.ts";
-import { jsonDepth } from "./json-schema.ts";
 import { createMeter, LIMITS, LimitExceeded, type Meter } from "./limits.ts";
 import { announcedName, isServiceName, isToolName } from "./names.ts";
 import { describeTool, methodName } from "./tool.ts";
@@ -14,10 +16,13 @@ import { assertToolSize } from "./tool-size.ts";
 import { anyField, assertPatterns, foreignRule } from "./unknown-rules.ts";
 
 /** A tool of an announced service. */
-export interface AnnouncedTool {
+export interface AnnouncedTool extends Tool {
   /** As the service describes itself, cleaned. Its name and its capability begin with the service's name and ":". */
-  tool: CatalogueTool;
+  spec: ToolSpec;
+  /** The RPC. */
   method: DescMethodUnary;
+  /** What it was read from. */
+  definition: AnnouncedService;
 }
 
 /** What an announced service offers. */
@@ -43,7 +48,8 @@ const MAX_DESCRIPTION = 4096;
  * not by what was announced. Throws LimitExceeded where the service is too large, and an Error that says what is wrong where
  * there is nothing to offer.
  */
-export function describeAnnounced({ name, service: typeName, descriptorSet }: AnnouncedService): Announced {
+export function describeAnnounced(definition: AnnouncedService): Announced {
+  const { name, service: typeName, descriptorSet } = definition;
   if (!isServiceName(name))
     throw new Error("the service's name is not of lower case letters, digits and -, at most 32");
   const service = readDescriptorSet(descriptorSet).getService(typeName);
@@ -55,7 +61,7 @@ export function describeAnnounced({ name, service: typeName, descriptorSet }: An
   const taken = new Set<string>();
   for (const method of methods) {
     const known = announcedName(name, nameOf(method));
-    const described = taken.has(known) ? "the name is used twice" : describeMeasured(name, method, context);
+    const described = taken.has(known) ? "the name is used twice" : describeMeasured(definition, method, context);
     taken.add(known);
     if (typeof described === "string") announced.unavailable.push({ tool: known, why: clean(described) });
     else announced.tools.push(described);
@@ -82,16 +88,24 @@ function nameOf(method: DescMethod): string {
 }
 
 /** The tool, or what is wrong with it. Throws LimitExceeded where it takes the whole service over a limit. */
-function describeMeasured(service: string, method: DescMethod, context: DescribeContext): AnnouncedTool | string {
+function describeMeasured(
+  definition: AnnouncedService,
+  method: DescMethod,
+  context: DescribeContext,
+): AnnouncedTool | string {
   try {
-    return describeMethod(service, method, context);
+    return describeMethod(definition, method, context);
   } catch (error: unknown) {
     if (error instanceof LimitExceeded && error.limit !== "service_schema_size") return error.message;
     throw error;
   }
 }
 
-function describeMethod(service: string, method: DescMethod, context: DescribeContext): AnnouncedTool | string {
+function describeMethod(
+  definition: AnnouncedService,
+  method: DescMethod,
+  context: DescribeContext,
+): AnnouncedTool | string {
   if (!isUnary(method)) return "a tool takes one request and gives one response, not a stream";
   if (methodName(method).length > MAX_NAME) return "its name is too long";
   assertToolSize(method);
@@ -110,14 +124,14 @@ function describeMethod(service: string, method: DescMethod, context: DescribeCo
   if (described.kind === "none") return "the RPC is not annotated";
   if (described.kind === "problem") return described.problems.join("; ");
   if (!isToolName(described.tool.capability)) return "the capability is no name";
-  const tool = announcedTool(service, described.tool);
-  const schemas = [tool.inputSchema, tool.outputSchema];
+  const spec = announcedSpec(definition.name, described.tool);
+  const schemas = [spec.inputSchema, spec.outputSchema];
   if (JSON.stringify(schemas).length > LIMITS.schema_size) throw new LimitExceeded("schema_size");
   if (schemas.some((schema) => jsonDepth(schema) > LIMITS.schema_depth)) throw new LimitExceeded("schema_depth");
-  return { tool, method };
+  return { spec, codec: descriptorCodec(method.input, validator), method, definition };
 }
 
-function announcedTool(service: string, tool: CatalogueTool): CatalogueTool {
+function announcedSpec(service: string, tool: ToolSpec): ToolSpec {
   const inputSchema = cleanJson(tool.inputSchema).value;
   return {
     ...tool,

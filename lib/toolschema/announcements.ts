@@ -51,14 +51,14 @@ export function readAnnouncements(
       meter("announced_bytes").add(service.descriptorSet.length);
       const { tools, unavailable, built } = describe(service);
       meter("announced_schema_size").add(built);
-      const repeated = tools.filter(({ tool }) => names.has(tool.name));
+      const repeated = tools.filter(({ spec }) => names.has(spec.name));
       result.services.push(service);
       result.tools.push(...tools.filter((one) => !repeated.includes(one)));
       result.unavailable.push(...unavailable);
       result.unavailable.push(
-        ...repeated.map(({ tool }) => ({ tool: tool.name, why: "another service has this name" })),
+        ...repeated.map(({ spec }) => ({ tool: spec.name, why: "another service has this name" })),
       );
-      for (const { tool } of tools) names.add(tool.name);
+      for (const { spec } of tools) names.add(spec.name);
     } catch (error: unknown) {
       result.refused.push(refusedService(service.name, error));
     }

@@ -1,6 +1,6 @@
 import generated from "../../gen/schema/catalogue.json" with { type: "json" };
+import type { ToolSpec } from "../tool/spec.ts";
 import type { Catalogue } from "./catalogue.ts";
-import type { CatalogueTool } from "./catalogue-tool.ts";
 
 // What the generator wrote: TypeScript infers plain strings where the catalogue has a closed set.
 const catalogue = generated as unknown as Catalogue;
@@ -12,6 +12,6 @@ export function loadCatalogue(): Catalogue {
 }
 
 /** A built-in tool by its name, such as "fs.read"; undefined where there is none. */
-export function toolByName(name: string): CatalogueTool | undefined {
+export function toolByName(name: string): ToolSpec | undefined {
   return byName.get(name);
 }

@@ -4,11 +4,11 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { describe, expect, it } from "vitest";
 import { compileProtos } from "../../scripts/compile-proto.ts";
+import type { JsonSchema } from "../tool/json-schema.ts";
 import { BUILT_IN_SERVICES, toolMethods } from "./built-in.ts";
 import { type CatalogueResult, describeTools } from "./catalogue.ts";
 import { loadCatalogue, toolByName } from "./catalogue-file.ts";
 import { schemaDigest } from "./digest.ts";
-import type { JsonSchema } from "./json-schema.ts";
 
 const { tools } = loadCatalogue();
 const schemas = tools.flatMap(({ name, inputSchema, outputSchema }) => [

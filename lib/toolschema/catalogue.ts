@@ -1,11 +1,11 @@
 import { createRegistry, type DescFile, type DescService } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
-import type { CatalogueTool } from "./catalogue-tool.ts";
+import type { ToolSpec } from "../tool/spec.ts";
 import { describeTool, type ToolOptionSet } from "./tool.ts";
 
 /** All tools that a set of .proto files defines, sorted by name. */
 export interface Catalogue {
-  tools: CatalogueTool[];
+  tools: ToolSpec[];
 }
 
 /** A catalogue, and what keeps some RPCs out of it: one sentence each, which starts with the RPC's name. */
@@ -41,7 +41,7 @@ function toolsOf(service: DescService, options: ToolOptionSet): ReturnType<typeo
   return service.methods.map((method) => describeTool(method, options));
 }
 
-function repeatedNames(tools: readonly CatalogueTool[]): string[] {
+function repeatedNames(tools: readonly ToolSpec[]): string[] {
   return [...Map.groupBy(tools, (tool) => tool.name)]
     .filter(([, group]) => group.length > 1)
     .map(([name, group]) => `${group.map((tool) => tool.method).join(" and ")}: the tool name "${name}" is used twice`);

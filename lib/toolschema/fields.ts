@@ -8,8 +8,8 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import type { FieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import type { JsonSchema } from "../tool/json-schema.ts";
 import { leadingComment } from "./comments.ts";
-import type { JsonSchema } from "./json-schema.ts";
 import { type JsonNames, withJsonNames } from "./names.ts";
 import { allowedNumbers, notEmpty, rulesOf, withRules } from "./rules.ts";
 import { mapKeySchema, scalarSchema } from "./scalars.ts";

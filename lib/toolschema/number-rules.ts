@@ -1,6 +1,6 @@
 import { isFieldSet, type JsonValue } from "@bufbuild/protobuf";
 import { type FieldRules, FieldRulesSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { type JsonSchema, withAll, withComment } from "./json-schema.ts";
+import { type JsonSchema, withAll, withComment } from "../tool/json-schema.ts";
 
 /** The rules of any of the twelve number types: same names, different value types. */
 export type NumberRules = Extract<FieldRules["type"], { value: { lessThan: { case: "lt" | "lte" | undefined } } }> & {

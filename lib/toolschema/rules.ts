@@ -12,7 +12,7 @@ import {
   type MapRules,
   type RepeatedRules,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { type JsonSchema, withComment } from "./json-schema.ts";
+import { type JsonSchema, withComment } from "../tool/json-schema.ts";
 import { notZero, numberRules } from "./number-rules.ts";
 import { bytesRules, stringRules } from "./string-rules.ts";
 

@@ -1,5 +1,5 @@
 import { ScalarType } from "@bufbuild/protobuf";
-import type { JsonSchema } from "./json-schema.ts";
+import type { JsonSchema } from "../tool/json-schema.ts";
 
 /** How ProtoJSON writes bytes: base64 with or without padding, in either alphabet. */
 const BASE64 = "^[A-Za-z0-9+/_-]*={0,2}$";

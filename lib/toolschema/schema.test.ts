@@ -2,7 +2,7 @@ import type { DescMessage, FileRegistry } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
 import { beforeAll, describe, expect, it } from "vitest";
 import { compileProtos } from "../../scripts/compile-proto.ts";
-import type { JsonSchema } from "./json-schema.ts";
+import type { JsonSchema } from "../tool/json-schema.ts";
 import { jsonNames } from "./names.ts";
 import { reachableMessages } from "./reach.ts";
 import { messageSchema } from "./schema.ts";

@@ -1,9 +1,9 @@
 import { type DescExtension, type DescMessage, getOption, hasOption } from "@bufbuild/protobuf";
 import type { Validator } from "@bufbuild/protovalidate";
 import { message as messageRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { DIALECT, type JsonSchema, withComment } from "../tool/json-schema.ts";
 import { leadingComment } from "./comments.ts";
 import { type FieldContext, fieldSchema } from "./fields.ts";
-import { DIALECT, type JsonSchema, withComment } from "./json-schema.ts";
 import { type JsonNames, withJsonNames } from "./names.ts";
 import { oneofSentences } from "./oneofs.ts";
 import { reachableMessages } from "./reach.ts";

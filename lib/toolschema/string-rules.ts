@@ -4,7 +4,7 @@ import {
   type StringRules,
   StringRulesSchema,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { type JsonSchema, withAll, withComment } from "./json-schema.ts";
+import { type JsonSchema, withAll, withComment } from "../tool/json-schema.ts";
 
 /** The most bytes that UTF-8 needs for one code point, which is what JSON Schema counts. */
 const BYTES_PER_CODE_POINT = 4;

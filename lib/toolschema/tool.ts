@@ -2,7 +2,7 @@ import { type DescExtension, type DescMethod, getOption, hasOption } from "@bufb
 import { MethodOptions_IdempotencyLevel as IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import type { Validator } from "@bufbuild/protovalidate";
 import type { ToolOptions } from "../../gen/ts/reeve/tool/v1/options_pb.ts";
-import type { CatalogueTool, ToolScope } from "./catalogue-tool.ts";
+import type { ToolScope, ToolSpec } from "../tool/spec.ts";
 import { leadingComment } from "./comments.ts";
 import { schemaDigest } from "./digest.ts";
 import { LimitExceeded } from "./limits.ts";
@@ -34,10 +34,7 @@ export interface ToolOptionSet {
 }
 
 /** What an RPC is. */
-export type ToolResult =
-  | { kind: "tool"; tool: CatalogueTool }
-  | { kind: "problem"; problems: string[] }
-  | { kind: "none" };
+export type ToolResult = { kind: "tool"; tool: ToolSpec } | { kind: "problem"; problems: string[] } | { kind: "none" };
 
 /** The tool that an RPC defines: none where it lacks the option, and problems where the definition is not whole. */
 export function describeTool(method: DescMethod, options: ToolOptionSet): ToolResult {
@@ -60,7 +57,7 @@ function rejected(method: DescMethod, problems: readonly string[]): ToolResult {
   return { kind: "problem", problems: problems.map((problem) => `${methodName(method)}: ${problem}`) };
 }
 
-function wholeTool(method: DescMethod, stated: ToolOptions, scope: ToolScope, options: ToolOptionSet): CatalogueTool {
+function wholeTool(method: DescMethod, stated: ToolOptions, scope: ToolScope, options: ToolOptionSet): ToolSpec {
   const names = jsonNames([...reachableMessages(method.output).keys(), ...reachableMessages(method.input).keys()]);
   const shared = { names, validator: options.validator, secret: options.secret, emit: options.emit };
   const inputSchema = messageSchema(method.input, { ...shared, direction: "input" });

@@ -1,5 +1,5 @@
 import { ScalarType } from "@bufbuild/protobuf";
-import type { JsonSchema } from "./json-schema.ts";
+import type { JsonSchema } from "../tool/json-schema.ts";
 import { scalarSchema } from "./scalars.ts";
 
 /** The messages that ProtoJSON writes in a form of their own. */

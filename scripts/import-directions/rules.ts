@@ -35,7 +35,6 @@ export const CLI_KNOWN: ReadonlySet<string> = new Set([
   "cli/commands/policy.ts",
   "cli/commands/up.ts",
   "cli/doctor/settings.ts",
-  "cli/policy/question.ts",
 ]);
 
 /** The packages that the client may load, since others load them with it. */

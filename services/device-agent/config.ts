@@ -4,7 +4,7 @@ import { connectionKeys } from "../../lib/run/connection-keys.ts";
 import { logLevelKey } from "../../lib/run/log-level.ts";
 import { probeKeys } from "../../lib/run/probe-keys.ts";
 import { tlsKeys } from "../../lib/run/tls-keys.ts";
-import type { LocalService } from "./announced/service-list.ts";
+import type { LocalService } from "./providers/grpc/service-list.ts";
 
 /** What a device agent is told by its owner. */
 export interface DeviceAgentConfig {

@@ -1,69 +1,67 @@
 import { SandboxLevel } from "../../gen/ts/reeve/device/v1/device_pb.ts";
-import type { LocalServices } from "./announced/local-services.ts";
 import { type DeviceAgentConfig, workDirOf } from "./config.ts";
-import type { OfferedTools } from "./execute/prepare.ts";
 import type { Executor, ExecutorLevel } from "./executor/executor.ts";
 import { createLocalExecutor } from "./executor/local.ts";
-import type { ManifestFacts } from "./manifest/manifest.ts";
-import { offerTools } from "./manifest/offer.ts";
+import { openBuiltInTools } from "./providers/builtin/provider.ts";
+import { openGrpcTools } from "./providers/grpc/provider.ts";
+import type { ToolProvider } from "./providers/provider.ts";
 import { createRoots, type Roots } from "./roots/roots.ts";
-import { createToolTable, probeTools } from "./tools/index.ts";
+import type { DeviceFacts } from "./toolset.ts";
 
 /** The machine under the agent, as far as its owner opens it. */
-export interface Machine {
+export interface Machine extends Disposable {
   executor: Executor;
   roots: Roots;
-  offered: OfferedTools;
+  providers: readonly ToolProvider[];
   /** What the manifest says of it. */
-  facts: Omit<ManifestFacts, "key" | "agentVersion" | "issueMs">;
-  /** Capabilities in the configuration that no tool has. */
-  unknownCapabilities: readonly string[];
+  facts: DeviceFacts;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Opens the roots and finds out which tools the machine can run, with those of the services that it announces. The
- * agent's own folder lies outside every root, whatever the configuration says. Throws where a root does not exist.
+ * Opens the roots and the providers of tools. The agent's own folder lies outside every root, whatever the configuration
+ * says. Throws where a root does not exist.
+ *
+ * @param more further providers, which the machine then owns.
  */
 export async function openMachine(
   config: DeviceAgentConfig,
   stateDir: string,
   env: Environment,
-  services: Pick<LocalServices, "announced" | "tools" | "unavailable">,
+  more: readonly ToolProvider[] = [],
 ): Promise<Machine> {
+  using parts = new DisposableStack();
   const executor = createLocalExecutor({ env, writeRoots: config.writeRoots });
-  const builtIn = createToolTable({
-    git: { env: pick(env, ["SSH_AUTH_SOCK"]) },
-    docker: { env: pick(env, ["DOCKER_HOST"]) },
-  });
-  const probed = await probeTools(builtIn, executor);
-  const known = new Map([...builtIn.values(), ...services.tools].map((tool) => [tool.name, tool]));
-  const unavailable = [...probed.unavailable, ...services.unavailable];
-  const offer = offerTools([...probed.available, ...services.tools], known.values(), config);
-  const roots = createRoots({
-    read: [...config.readRoots],
-    write: [...config.writeRoots],
-    workDir: workDirOf(config),
-    deny: [stateDir, ...(config.denied ?? [])],
-  });
+  const roots = parts.use(
+    createRoots({
+      read: [...config.readRoots],
+      write: [...config.writeRoots],
+      workDir: workDirOf(config),
+      deny: [stateDir, ...(config.denied ?? [])],
+    }),
+  );
+  const options = { git: { env: pick(env, ["SSH_AUTH_SOCK"]) }, docker: { env: pick(env, ["DOCKER_HOST"]) } };
+  const providers = [
+    parts.use(await openBuiltInTools(executor, options)),
+    parts.use(await openGrpcTools(config.services ?? [])),
+    ...more.map((provider) => parts.use(provider)),
+  ];
+  const owned = parts.move();
   return {
     executor,
     roots,
-    offered: { tools: offer.tools, known, unavailable: new Map(unavailable.map((one) => [one.tool, one])) },
+    providers,
     facts: {
       name: config.name,
       labels: config.labels ?? {},
       mode: config.mode,
-      capabilities: offer.capabilities,
       readRoots: roots.granted.filter(({ write }) => !write).map(({ path }) => path),
       writeRoots: roots.granted.filter(({ write }) => write).map(({ path }) => path),
       sandbox: LEVELS[executor.level],
       platform: `${process.platform}/${process.arch}`,
-      unavailable,
-      announced: services.announced,
     },
-    unknownCapabilities: offer.unknown,
+    [Symbol.dispose]: () => owned.dispose(),
   };
 }
 

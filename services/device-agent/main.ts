@@ -4,8 +4,6 @@ import { runGuarded } from "../../lib/run/run-guarded.ts";
 import { runService, untilSignal } from "../../lib/run/run-service.ts";
 import type { VerifyKey } from "../../lib/sign/keys.ts";
 import type { FolderLock } from "../../lib/store/folder-lock.ts";
-import { loadCatalogue } from "../../lib/toolschema/catalogue-file.ts";
-import { parseServices } from "./announced/service-list.ts";
 import { attachedAgent } from "./attach/attached-agent.ts";
 import { parseRegistryUrls } from "./attach/registry-urls.ts";
 import { type AgentParts, runAttached } from "./attach/run-attached.ts";
@@ -13,6 +11,7 @@ import { DEFAULT_PORT, type DeviceAgentConfig, deviceEnvironment, joinEnvironmen
 import { type Enrolled, type Joining, openEnrolled } from "./identity/enrolled.ts";
 import { enrolmentFiles } from "./identity/enrolment-file.ts";
 import { keepRenewed, requireUnexpired } from "./identity/renewal.ts";
+import { parseServices } from "./providers/grpc/service-list.ts";
 import { createDeviceAgent } from "./service.ts";
 import { MODES, parseGrantKeys, parseLabels, parseList } from "./settings.ts";
 import { lockStateDir } from "./state-dir.ts";
@@ -55,7 +54,6 @@ async function runEnrolled(
   const config = configOf(settings);
   const grantKeys = await grantKeysOf(settings);
   const keyringVersion = BigInt(enrolled.enrolment?.keyringVersion ?? 0);
-  const schemaDigests = new Map(loadCatalogue().tools.map((tool) => [tool.name, tool.schemaDigest]));
   const urls = parseRegistryUrls(settings.registryUrl, deviceEnvironment.registryUrl.name);
   const { stateDir, heartbeat: heartbeatMs, trustDomain, port } = settings;
   const files = enrolled.enrolment && enrolmentFiles(stateDir, enrolled.enrolment.id);
@@ -68,7 +66,6 @@ async function runEnrolled(
       lock,
       grantKeys,
       keyringVersion,
-      schemaDigests,
       logger,
       env,
       metrics: metrics.registry,

@@ -1,6 +1,5 @@
 import type { ConnectRouter, HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { Envelope } from "../../gen/ts/reeve/common/v1/signed_pb.ts";
 import {
   DeviceAgentService,
   type Finished,
@@ -15,14 +14,15 @@ import { framedEnd } from "../../lib/link/framed.ts";
 import type { LinkOpener } from "../../lib/link/opener.ts";
 import type { Executions } from "./execute/executions.ts";
 import { type GrantTrust, serveLink } from "./link/link.ts";
+import type { Toolset, Toolsets } from "./toolset.ts";
 
 /** What the RPCs work on. */
 export interface RouteOptions {
   executions: Executions;
   /** The keys that sign grants. */
   trust: GrantTrust;
-  /** The device's signed manifest. */
-  manifest: Envelope;
+  /** The device's tools and its signed manifest. */
+  toolsets: Pick<Toolsets, "onChange"> & { current(): Pick<Toolset, "manifest"> };
   /** Aborted with NOT_READY when the agent has ended its calls and is about to close its ledger. */
   closed: AbortSignal;
   /** Aborted when the agent begins to close: links say that it goes away. */
@@ -37,17 +37,17 @@ export interface RouteOptions {
  * @param attachCount how often the device has dialled; 0 where it was dialled.
  */
 export function openLink(options: RouteOptions, attachCount = 0n): LinkOpener<LinkRequest, LinkResponse> {
-  const { executions, trust, manifest, closed } = options;
-  return (requests, left) => serveLink(requests, { executions, trust, manifest, attachCount, left, closed });
+  const { executions, trust, toolsets, closed } = options;
+  return (requests, left) => serveLink(requests, { executions, trust, toolsets, attachCount, left, closed });
 }
 
 /** Registers DeviceAgentService. */
 export function deviceRoutes(options: RouteOptions): (router: ConnectRouter) => void {
-  const { executions, manifest, closed, draining, heartbeatMs } = options;
+  const { executions, toolsets, closed, draining, heartbeatMs } = options;
   const pace = heartbeatMs === undefined ? {} : { heartbeatMs };
   const link = framedEnd(openLink(options), fromDevice, { draining, ...pace });
   const service: ServiceImpl<typeof DeviceAgentService> = {
-    getManifest: () => ({ manifest }),
+    getManifest: () => ({ manifest: toolsets.current().manifest.envelope }),
     execute: async ({ start }) => ({ finished: await execute(executions, start) }),
     getExecution: (request) => getExecution(executions, closed, request),
     link: (requests, context: HandlerContext) => link(requests, context.signal),

@@ -11,7 +11,7 @@ import { sha256Hex } from "../../lib/sign/canonical.ts";
 import { generateSigningKey } from "../../lib/sign/keys.ts";
 import { createDeviceAgent } from "./service.ts";
 import { livingIn } from "./testing/living.ts";
-import { openTestAgent, schemaDigests } from "./testing/test-agent.ts";
+import { openTestAgent } from "./testing/test-agent.ts";
 import { openTestLink } from "./testing/test-link.ts";
 
 test("states what it offers, signed, with its own id", async () => {
@@ -22,7 +22,7 @@ test("states what it offers, signed, with its own id", async () => {
   expect(stated.deviceId).toBe(device.agent.deviceId);
   expect(stated.capabilities).toEqual(capabilities);
   expect(stated.writeRoots).toEqual([device.work]);
-  expect(sha256Hex(manifest?.payload ?? "")).toBe(device.agent.manifest.digest);
+  expect(sha256Hex(manifest?.payload ?? "")).toBe(device.agent.manifest().digest);
 });
 
 test("keeps its folder to itself, also inside a root", async () => {
@@ -40,12 +40,13 @@ test("runs real programs", async () => {
 
 test("after a restart is the same device with the same manifest, and knows its calls", async () => {
   await using device = await openTestAgent();
-  const { deviceId, manifest } = device.agent;
+  const { deviceId } = device.agent;
+  const manifest = device.agent.manifest();
   const start = await device.grants.start({ tool: "exec", args: { argv: ["echo", "hello"] }, callId: "call-1" });
   const first = await device.client.execute({ start });
   await device.restart();
   expect(device.agent.deviceId).toBe(deviceId);
-  expect(device.agent.manifest.digest).toBe(manifest.digest);
+  expect(device.agent.manifest().digest).toBe(manifest.digest);
   expect(await device.client.execute({ start })).toEqual(first);
   expect((await device.client.getExecution({ callId: "call-1" })).finished).toEqual(first.finished);
 });
@@ -112,11 +113,11 @@ test("refuses what its mode does not offer", async () => {
 test("starts without a root, which grants no folder, but not without a key to trust", async () => {
   await using device = await openTestAgent();
   const stateDir = await mkdtemp(`${device.work}/other-`);
-  const parts = { schemaDigests, logger: createLogger({ service: "device-agent", level: "silent" }), env: process.env };
+  const parts = { logger: createLogger({ service: "device-agent", level: "silent" }), env: process.env };
   const config = { ...device.config, stateDir };
   const grantKeys = [generateSigningKey()];
   const rootless = await createDeviceAgent({ config: { ...config, writeRoots: [] }, grantKeys, ...parts });
-  const { readRoots, writeRoots } = rootless.manifest.manifest;
+  const { readRoots, writeRoots } = rootless.manifest().manifest;
   expect([...readRoots, ...writeRoots]).toEqual([]);
   await rootless.close();
   await expect(createDeviceAgent({ config, grantKeys: [], ...parts })).rejects.toThrow("at least one key");

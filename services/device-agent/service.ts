@@ -18,7 +18,6 @@ import type { SigningKey, VerifyKey } from "../../lib/sign/keys.ts";
 import { GRANT_TYPE, RECEIPT_TYPE } from "../../lib/sign/payload-types.ts";
 import type { FolderLock } from "../../lib/store/folder-lock.ts";
 import { AGENT_VERSION } from "./agent-version.ts";
-import { openLocalServices } from "./announced/local-services.ts";
 import {
   DEFAULT_MAX_RUNNING,
   DEFAULT_OPERATOR_PLACES,
@@ -31,16 +30,16 @@ import type { PerformOptions } from "./execute/perform.ts";
 import type { ReceiptIssuer } from "./execute/receipts.ts";
 import { settleInterrupted } from "./execute/settle-interrupted.ts";
 import { createSlots } from "./execute/slots.ts";
-import { warmValidator } from "./execute/warm-validator.ts";
 import { type GrantKeyring, openGrantKeyring } from "./grants/keyring.ts";
 import { openLedger } from "./ledger/ledger.ts";
 import { keepRetention } from "./ledger/retention.ts";
 import type { GrantTrust } from "./link/link.ts";
 import { type Machine, openMachine } from "./machine.ts";
-import { buildManifest, type SealedManifest } from "./manifest/manifest.ts";
-import { keepManifest } from "./manifest/manifest-file.ts";
+import type { SealedManifest } from "./manifest/manifest.ts";
+import type { ToolProvider } from "./providers/provider.ts";
 import { deviceRoutes, openLink } from "./routes.ts";
 import { lockStateDir, openStateDir, type StateDir } from "./state-dir.ts";
+import { openToolsets, type Toolsets } from "./toolset.ts";
 
 /** What a device agent is made of. */
 export interface DeviceAgentOptions {
@@ -51,8 +50,8 @@ export interface DeviceAgentOptions {
   grantKeys: readonly VerifyKey[];
   /** The version of the keyring that these are from: only newer ones are followed to. Default 0: not known. */
   keyringVersion?: bigint;
-  /** By tool: the digest of its input schema in the catalogue, in hex. */
-  schemaDigests: ReadonlyMap<string, string>;
+  /** Providers of tools besides the built-in ones and the listed services. The agent disposes of them. Default none. */
+  providers?: readonly ToolProvider[];
   logger: Logger;
   /** The agent's environment, of which programs get a few variables. */
   env: Readonly<Record<string, string | undefined>>;
@@ -77,7 +76,8 @@ export interface DeviceAgent {
   /** Stops all calls with their process trees, tells their ends, ends the links and closes the ledger. Safe to repeat. */
   close(): Promise<void>;
   deviceId: string;
-  manifest: SealedManifest;
+  /** The manifest in force. A new one comes into force when the tools change. */
+  manifest(): SealedManifest;
 }
 
 /**
@@ -116,7 +116,7 @@ export async function createDeviceAgent(options: DeviceAgentOptions): Promise<De
   const offered = {
     executions,
     trust,
-    manifest: self.manifest.envelope,
+    toolsets: self.toolsets,
     closed: closed.signal,
     draining: draining.signal,
     heartbeatMs: options.config.heartbeatMs,
@@ -134,7 +134,7 @@ export async function createDeviceAgent(options: DeviceAgentOptions): Promise<De
     },
     draining: draining.signal,
     deviceId: self.deviceId,
-    manifest: self.manifest,
+    manifest: () => self.toolsets.current().manifest,
   };
 }
 
@@ -158,9 +158,7 @@ interface Self {
   keyring: GrantKeyring;
   deviceId: string;
   machine: Machine;
-  manifest: SealedManifest;
-  /** By announced tool: the digest of its input schema, in hex. */
-  announcedDigests: ReadonlyMap<string, string>;
+  toolsets: Toolsets;
 }
 
 async function openSelf(options: DeviceAgentOptions, now: () => number, parts: AsyncDisposableStack): Promise<Self> {
@@ -169,20 +167,37 @@ async function openSelf(options: DeviceAgentOptions, now: () => number, parts: A
   const { key } = await loadOrCreateKeyFile(state.keyFile);
   const { grantKeys: pins, keyringVersion: pinnedVersion = 0n } = options;
   const keyring = await openGrantKeyring({ file: state.grantKeysFile, pins, pinnedVersion });
-  const services = parts.use(await openLocalServices(config.services ?? []));
-  for (const { tool, why } of services.unavailable)
-    logger.warn({ tool, why }, "a listed service offers less than it says");
-  const machine = await openMachine(config, state.path, env, services);
-  parts.use(machine.roots);
-  const { unknownCapabilities: unknown, facts } = machine;
-  if (unknown.length > 0) logger.warn({ capabilities: unknown }, "the configuration grants what no tool needs");
+  const machine = parts.use(await openMachine(config, state.path, env, options.providers));
   if (machine.roots.granted.length === 0) logger.warn({}, "no folder is granted: file tools refuse every path");
   for (const { folder, why } of machine.executor.droppedFolders)
     logger.warn({ folder, why }, "no program is taken from a folder of the PATH");
-  const said = buildManifest({ key, ...facts, agentVersion: AGENT_VERSION, issueMs: now() });
-  const manifest = await keepManifest(state.manifestFile, key, said);
-  const announcedDigests = services.schemaDigests;
-  return { state, key, keyring, deviceId: deviceIdOf(key), machine, manifest, announcedDigests };
+  const toolsets = await openToolsets({
+    providers: machine.providers,
+    choice: config,
+    facts: machine.facts,
+    key,
+    manifestFile: state.manifestFile,
+    agentVersion: AGENT_VERSION,
+    now,
+    onError: (error) => logger.error({ err: error }, "changed tools not announced"),
+  });
+  parts.use(toolsets);
+  warnOf(toolsets, logger);
+  parts.defer(
+    toolsets.onChange(() => {
+      logger.info({ manifest: toolsets.current().manifestDigest }, "tools changed");
+      warnOf(toolsets, logger);
+    }),
+  );
+  return { state, key, keyring, deviceId: deviceIdOf(key), machine, toolsets };
+}
+
+function warnOf(toolsets: Toolsets, logger: Logger): void {
+  const { unavailable, known, unknownCapabilities } = toolsets.current();
+  for (const { tool, why } of unavailable.values())
+    if (!known.has(tool)) logger.warn({ tool, why }, "announced tool unavailable");
+  if (unknownCapabilities.length > 0)
+    logger.warn({ capabilities: unknownCapabilities }, "the configuration grants what no tool needs");
 }
 
 /** What links do with the keys that sign grants. */
@@ -199,17 +214,18 @@ function trustOf(keyring: GrantKeyring, logger: Logger): GrantTrust {
   };
 }
 
-function issuerOf({ key, deviceId, manifest, machine }: Self): ReceiptIssuer {
+function issuerOf({ key, deviceId, toolsets, machine }: Self): ReceiptIssuer {
   const signer = createBatchSigner({ key, statementType: RECEIPT_TYPE });
-  return { signer, deviceId, manifestDigest: manifest.digest, sandbox: machine.facts.sandbox };
+  const manifestDigest = () => toolsets.current().manifestDigest;
+  return { signer, deviceId, manifestDigest, sandbox: machine.facts.sandbox };
 }
 
 function createCalls(
-  { config, schemaDigests, logger }: DeviceAgentOptions,
-  { keyring, deviceId, manifest, machine, announcedDigests }: Self,
+  { config, logger }: DeviceAgentOptions,
+  { keyring, deviceId, toolsets, machine }: Self,
   shared: Pick<PerformOptions, "ledger" | "endings" | "now">,
 ): Executions {
-  const { executor, roots, offered } = machine;
+  const { executor, roots } = machine;
   return createExecutions({
     ...shared,
     slots: createSlots(config.maxRunning ?? DEFAULT_MAX_RUNNING, config.operatorPlaces ?? DEFAULT_OPERATOR_PLACES),
@@ -218,9 +234,6 @@ function createCalls(
     onUnexpected: (callId, error) => logger.error({ callId, err: error }, "a call failed unexpectedly"),
     verifier: createBatchVerifier({ keyring, statementType: GRANT_TYPE }),
     deviceId,
-    manifestDigest: manifest.digest,
-    schemaDigests: new Map([...schemaDigests, ...announcedDigests]),
-    offered,
-    validator: warmValidator(offered.tools.values()),
+    offered: toolsets.current,
   });
 }

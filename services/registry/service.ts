@@ -20,6 +20,7 @@ import { type Database, dialectOf, openDatabase } from "../../lib/store/database
 import { lockFolder } from "../../lib/store/folder-lock.ts";
 import { createGroupCommit } from "../../lib/store/group-commit.ts";
 import { keepLease } from "../../lib/store/lease.ts";
+import { builtInTools } from "../../lib/toolschema/built-in-tools.ts";
 import { createAdopter } from "./calls/adopt.ts";
 import { createBodies } from "./calls/bodies.ts";
 import { createCalls } from "./calls/calls.ts";
@@ -55,7 +56,6 @@ import { joinBus, type Replicas } from "./replicas/replicas.ts";
 import { registryRoutes } from "./routes.ts";
 import { checkSealingKey, sealerOf } from "./sealing.ts";
 import { type RegistryTables, registryMigrations } from "./tables.ts";
-import { builtInTools } from "./tools/built-in-tools.ts";
 import { serveTypedTools, TYPED_SERVICES } from "./typed/routes.ts";
 
 /** What a registry rests on. */

@@ -10,7 +10,6 @@ import { sealerWith } from "../../lib/identity/sealer.ts";
 import { createLogger, type Logger } from "../../lib/log/log.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
 import { createServer, type Server } from "../../lib/serve/server.ts";
-import { loadCatalogue } from "../../lib/toolschema/catalogue-file.ts";
 import { attachAgent } from "../../services/device-agent/attach/attach.ts";
 import { openAttachCount } from "../../services/device-agent/attach/attach-count.ts";
 import { createDeviceAgent } from "../../services/device-agent/service.ts";
@@ -127,7 +126,6 @@ export async function startReplicaScene(): Promise<ReplicaScene> {
     const agent = await createDeviceAgent({
       config: { stateDir, name, mode: Mode.ALL, labels: {}, readRoots: [], writeRoots: [work], denied: [] },
       grantKeys: policy.grantKeys,
-      schemaDigests: new Map(loadCatalogue().tools.map((tool) => [tool.name, tool.schemaDigest])),
       env: process.env,
       logger,
     });

@@ -15,7 +15,6 @@ import { inMemoryTransport } from "../../lib/serve/client.ts";
 import { signKeyring } from "../../lib/sign/keyring.ts";
 import { generateSigningKey, type VerifyKey } from "../../lib/sign/keys.ts";
 import { GRANT_TYPE } from "../../lib/sign/payload-types.ts";
-import { loadCatalogue } from "../../lib/toolschema/catalogue-file.ts";
 import { createDeviceAgent, type DeviceAgent } from "../../services/device-agent/service.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
 import type { DeviceOpener } from "../../services/registry/devices/device-link.ts";
@@ -62,8 +61,7 @@ afterEach(async () => {
 function openDevice(pin: VerifyKey, more: { keyringVersion?: bigint; logger?: Logger } = {}): Promise<DeviceAgent> {
   const roots = { readRoots: [], writeRoots: [join(folder, "work")] };
   const config = { stateDir: join(folder, "device"), name: "this", mode: Mode.ALL, labels: {}, ...roots };
-  const schemaDigests = new Map(loadCatalogue().tools.map((tool) => [tool.name, tool.schemaDigest]));
-  return createDeviceAgent({ config, grantKeys: [pin], schemaDigests, logger, env: process.env, now, ...more });
+  return createDeviceAgent({ config, grantKeys: [pin], logger, env: process.env, now, ...more });
 }
 
 async function ping(): Promise<{ state: CallState | undefined; reason: ErrorReason | undefined }> {

@@ -167,26 +167,40 @@ export const PASSAGES: readonly Passage[] = [
   {
     what: "the functions of the tools are put into one list",
     words: /\bbuiltInFamilies\(/,
-    only: ["services/device-agent/tools/families.ts", "services/device-agent/tools/index.ts"],
+    only: ["services/device-agent/tools/families.ts", "services/device-agent/providers/builtin/provider.ts"],
   },
   {
-    what: "the list is used by the machine under the agent",
+    what: "the list is used by the provider of the built-in tools",
     words: /\bcreateToolTable\(/,
-    only: ["services/device-agent/machine.ts", "services/device-agent/tools/index.ts"],
+    only: ["services/device-agent/providers/builtin/provider.ts"],
   },
   {
     what: "services of the machine are called by a tool, as its function",
-    words: /\bannouncedEntry\(/,
-    only: ["services/device-agent/announced/call-service.ts", "services/device-agent/announced/local-services.ts"],
+    words: /\brpcTool\(/,
+    only: ["services/device-agent/providers/grpc/"],
   },
   {
-    what: "the tools of such services come into the list with the others",
-    words: /\bopenLocalServices\(/,
-    only: ["services/device-agent/announced/local-services.ts", "services/device-agent/service.ts"],
+    what: "providers are opened by the machine under the agent",
+    words: /\bopen(?:BuiltIn|Grpc)Tools\(/,
+    only: [
+      "services/device-agent/machine.ts",
+      "services/device-agent/providers/builtin/provider.ts",
+      "services/device-agent/providers/grpc/provider.ts",
+    ],
+  },
+  {
+    what: "what they provide is joined for the manifest",
+    words: /\bcollectTools\(/,
+    only: ["services/device-agent/providers/collect.ts", "services/device-agent/toolset.ts"],
+  },
+  {
+    what: "a tool is prepared where the manifest and the blocklist are checked",
+    words: /\btool\.prepare\(/,
+    only: ["services/device-agent/execute/prepare.ts"],
   },
   {
     what: "a tool is run in one place",
-    words: /\.run\(\s*[^()]*,\s*context\s*\)/,
+    words: /\.run\((?:[^()]*,)?\s*context\s*\)/,
     only: ["services/device-agent/execute/run-tool.ts"],
   },
   {

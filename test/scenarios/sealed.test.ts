@@ -15,7 +15,6 @@ import { createInProcessBus } from "../../lib/events/in-process-bus.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { inMemoryTransport } from "../../lib/serve/client.ts";
 import { openSqlite } from "../../lib/store/sqlite-handle.ts";
-import { loadCatalogue } from "../../lib/toolschema/catalogue-file.ts";
 import { createDeviceAgent, type DeviceAgent } from "../../services/device-agent/service.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
 import { createRegistry, type Registry } from "../../services/registry/service.ts";
@@ -56,7 +55,6 @@ async function startAll(): Promise<void> {
   device = await createDeviceAgent({
     config: { stateDir: join(folder, "device"), name: "desk", mode: Mode.ALL, labels: {}, ...roots },
     grantKeys: policy.grantKeys,
-    schemaDigests: new Map(loadCatalogue().tools.map((tool) => [tool.name, tool.schemaDigest])),
     logger: logger(),
     env: process.env,
     now,

@@ -2,8 +2,7 @@ import type { DescMessage, DescMethod, MessageShape } from "@bufbuild/protobuf";
 import type { Path } from "@bufbuild/protobuf/reflect";
 import type { Validator } from "@bufbuild/protovalidate";
 import type { Interceptor } from "@connectrpc/connect";
-import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { fault } from "../../fault/fault.ts";
+import { type InputProblem, invalidInput } from "../../fault/invalid-input.ts";
 import { assertNothingStrange } from "../strange-fields.ts";
 
 /**
@@ -30,28 +29,30 @@ export function validateInterceptor(
   };
 }
 
-/**
- * Throws INVALID_INPUT with one violation a field, named as in JSON; `field` and `rule` of the metadata are the first's.
- * A rule that cannot be evaluated is our mistake and throws as it is.
- *
- * @param prefix where the message stands in what the caller sent, such as "params". Default: it is the whole.
- */
+/** Throws INVALID_INPUT with one violation a field, named as in JSON. */
 export function assertValid<Desc extends DescMessage>(
   validator: Validator,
   desc: Desc,
   message: MessageShape<Desc>,
-  prefix = "",
 ): void {
+  const problems = messageProblems(validator, desc, message);
+  if (problems.length > 0) throw invalidInput(problems);
+}
+
+/** What breaks a message's rules. A rule that cannot be evaluated is our mistake and throws as it is. */
+export function messageProblems<Desc extends DescMessage>(
+  validator: Validator,
+  desc: Desc,
+  message: MessageShape<Desc>,
+): InputProblem[] {
   const result = validator.validate(desc, message);
-  if (result.kind === "valid") return;
+  if (result.kind === "valid") return [];
   if (result.kind === "error") throw result.error;
-  const violations = result.violations.map((violation) => ({
-    field: joinPath(prefix, jsonPath(violation.field)),
-    message: violation.message,
+  return result.violations.map(({ field, message: said, ruleId }) => ({
+    field: jsonPath(field),
+    rule: ruleId,
+    message: said,
   }));
-  const text = violations.map(({ field, message: said }) => (field === "" ? said : `${field}: ${said}`)).join("; ");
-  const metadata = { field: violations[0]?.field ?? "", rule: result.violations[0]?.ruleId ?? "" };
-  throw fault(ErrorReason.INVALID_INPUT, metadata, { message: text, violations });
 }
 
 /** A path in JSON names: "params.argv[2]", "env["A B"]". */
@@ -73,12 +74,6 @@ function jsonPath(path: Path): string {
     }
   }
   return text;
-}
-
-/** A path behind another: "params" and "argv[2]" are "params.argv[2]". */
-export function joinPath(prefix: string, path: string): string {
-  if (prefix === "" || path === "") return prefix + path;
-  return path.startsWith("[") ? prefix + path : `${prefix}.${path}`;
 }
 
 function checkStream<M>(messages: AsyncIterable<M>, assertGood: (message: M) => void): AsyncIterable<M> {

@@ -1,4 +1,3 @@
-import type { Validator } from "@bufbuild/protovalidate";
 import type { ConnectError } from "@connectrpc/connect";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Finished, Settle, Start } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
@@ -21,11 +20,8 @@ export interface ExecutionOptions extends PerformOptions {
   /** Verifies grants by the pinned keys. */
   verifier: BatchVerifier;
   deviceId: string;
-  manifestDigest: string;
-  /** By tool: the digest of its input schema, in hex. */
-  schemaDigests: ReadonlyMap<string, string>;
-  offered: OfferedTools;
-  validator: Validator;
+  /** What the manifest in force offers. */
+  offered(): OfferedTools;
 }
 
 /** The calls of one device. A call belongs to nobody: whoever asked may leave, and anybody may ask for it again. */
@@ -74,17 +70,17 @@ export function createExecutions(options: ExecutionOptions): Executions {
     if (known?.finished !== undefined && isSameCall(known, asked)) return endings.endOf(known);
     return endings.refuse(asked, why);
   };
-  const prepare = (good: GoodGrant): PreparedCall | Refusal => {
+  const prepare = (good: GoodGrant, offered: OfferedTools): PreparedCall | Refusal => {
     try {
-      return prepareCall(good, options.offered, options.validator);
+      return prepareCall(good, offered);
     } catch (error: unknown) {
       onUnexpected(good.grant.callId, error);
       return refusal(ErrorReason.INTERNAL, "internal error on the device", { request_id: good.grant.callId });
     }
   };
-  const takeOn = (good: GoodGrant, watcher: Watcher): void => {
+  const takeOn = (good: GoodGrant, offered: OfferedTools, watcher: Watcher): void => {
     const execution = executionOf(good);
-    const prepared = prepare(good);
+    const prepared = prepare(good, offered);
     if (prepared.kind === "refused") {
       open.track(execution, undefined, watcher, () => endings.record(execution, refusedEnd(prepared)));
       return;
@@ -104,9 +100,10 @@ export function createExecutions(options: ExecutionOptions): Executions {
       if (closing) return watcher.lost(start.callId, notReady());
       const call = open.find(start.callId);
       if (call !== undefined) return join(call, start, watcher);
-      const good = checkGrant(start, { ...grantFacts(options), nowMs: options.now() });
+      const offered = options.offered();
+      const good = checkGrant(start, { ...grantFacts(options, offered), nowMs: options.now() });
       if (good.kind === "refused") reply(start.callId, watcher, answerRefused(start, good));
-      else takeOn(good, watcher);
+      else takeOn(good, offered, watcher);
     },
     cancel: (callId) => open.find(callId)?.stop?.stop("cancelled"),
     settle({ callId, tool, argsDigest }, watcher) {
@@ -133,8 +130,8 @@ export function createExecutions(options: ExecutionOptions): Executions {
   };
 }
 
-function grantFacts({ verifier, deviceId, schemaDigests, manifestDigest }: ExecutionOptions) {
-  return { verifier, deviceId, schemaDigests, manifestDigest };
+function grantFacts({ verifier, deviceId }: ExecutionOptions, { known, manifestDigest }: OfferedTools) {
+  return { verifier, deviceId, tools: known, manifestDigest };
 }
 
 function executionOf({ grant, argsDigest }: GoodGrant): NewExecution {

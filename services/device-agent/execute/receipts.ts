@@ -15,7 +15,8 @@ const RECEIPT_VERSION = 1;
 export interface ReceiptIssuer {
   signer: BatchSigner;
   deviceId: string;
-  manifestDigest: string;
+  /** The digest of the manifest in force, in hex. */
+  manifestDigest(): string;
   sandbox: SandboxLevel;
 }
 
@@ -47,7 +48,7 @@ export async function sealEnd(issuer: ReceiptIssuer, subject: ReceiptSubject, en
     reason: error?.reason ?? ErrorReason.UNSPECIFIED,
     outputDigest: output.length === 0 ? "" : sha256Hex(output),
     outputBytes: output.length,
-    manifestDigest: issuer.manifestDigest,
+    manifestDigest: issuer.manifestDigest(),
     sandbox: issuer.sandbox,
     endTime: timestampFromMs(subject.endMs),
     timeoutMs: subject.timeoutMs,

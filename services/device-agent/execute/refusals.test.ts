@@ -1,3 +1,4 @@
+import type { DescMethodUnary } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Outcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
@@ -5,7 +6,6 @@ import { CLOCK_SKEW_MS } from "../grants/check-grant.ts";
 import { bytesOf, createGate, PING_CALL, ping, run, settle } from "../testing/test-calls.ts";
 import { openTestDevice } from "../testing/test-executions.ts";
 import { EVAL, EXEC, testTool } from "../testing/test-tools.ts";
-import type { ToolEntry } from "../tools/index.ts";
 
 describe("a grant", () => {
   test("that another call has used is refused as replayed", async () => {
@@ -60,7 +60,7 @@ describe("a grant", () => {
 });
 
 describe("whatever the grant says, the device refuses", () => {
-  const never = (method: ToolEntry["method"]) => testTool(method, () => Promise.reject(new Error("it ran")));
+  const never = (method: DescMethodUnary) => testTool(method, () => Promise.reject(new Error("it ran")));
 
   test.each([
     ["a destructive program", "exec", { argv: ["rm", "-rf", "/"] }],

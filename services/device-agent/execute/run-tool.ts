@@ -1,13 +1,12 @@
-import { type Message, toJson } from "@bufbuild/protobuf";
+import type { JsonObject } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
-import type { ToolEntry } from "../tools/index.ts";
 import type { ToolContext } from "../tools/tool.ts";
 import { type CallEnd, faultEnd, internalEnd, stoppedEnd, succeeded } from "./call-end.ts";
 import type { PreparedCall } from "./prepare.ts";
 import type { Stop } from "./stop.ts";
 
-/** The most bytes of an output, as ProtoJSON. */
+/** The most bytes of an output, as JSON. */
 export const MAX_OUTPUT_BYTES = 2 * 1024 * 1024;
 
 /** What running a tool needs. */
@@ -26,8 +25,8 @@ export async function runTool(call: PreparedCall, options: RunOptions): Promise<
   const { stop, executor, roots, emit } = options;
   try {
     const context = { signal: stop.signal, timeoutMs: call.timeoutMs, executor, roots, emit };
-    const output = await Promise.race([call.entry.run(call.input, context), stop.overdue]);
-    return output === undefined ? overdueEnd(stop, call.timeoutMs) : succeeded(encodeOutput(call.entry, output));
+    const output = await Promise.race([call.run(context), stop.overdue]);
+    return output === undefined ? overdueEnd(stop, call.timeoutMs) : succeeded(encodeOutput(output));
   } catch (error: unknown) {
     const end = faultEnd(error, stop.kind);
     if (end !== undefined) return end;
@@ -37,11 +36,9 @@ export async function runTool(call: PreparedCall, options: RunOptions): Promise<
   }
 }
 
-/** The output as ProtoJSON. Fault: TOOL_FAILED{limit,bytes} where it is too large. */
-export function encodeOutput(entry: ToolEntry, output: Message): Uint8Array {
-  // With zeros and empty texts: an exit code of 0 is what a caller looks for.
-  const json = toJson(entry.output, output, { alwaysEmitImplicit: true });
-  const bytes = Buffer.from(JSON.stringify(json));
+/** The output as JSON text. Fault: TOOL_FAILED{limit,bytes} where it is too large. */
+function encodeOutput(output: JsonObject): Uint8Array {
+  const bytes = Buffer.from(JSON.stringify(output));
   if (bytes.length <= MAX_OUTPUT_BYTES) return bytes;
   const metadata = { limit: String(MAX_OUTPUT_BYTES), bytes: String(bytes.length) };
   const message = `the tool ran, but its output of ${bytes.length} bytes is larger than ${MAX_OUTPUT_BYTES}`;

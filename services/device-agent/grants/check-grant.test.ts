@@ -21,12 +21,13 @@ const audience = {
     ["exec", sha256Hex("exec")],
   ]),
 };
+const tools = new Map([...audience.schemaDigests].map(([name, schemaDigest]) => [name, { schemaDigest }]));
 const grants = createTestGrants(audience, { now: () => NOW });
 const verifier = createBatchVerifier({ keyring: createKeyring([grants.key]), statementType: GRANT_TYPE });
 const call = { tool: "device.ping", args: { text: "hello" }, callId: "call-1" };
 
 function check(start: Start, nowMs = NOW) {
-  return checkGrant(start, { ...audience, verifier, nowMs });
+  return checkGrant(start, { ...audience, tools, verifier, nowMs });
 }
 
 function reasonOf(start: Start, nowMs?: number): ErrorReason | "ok" {

@@ -3,13 +3,14 @@ import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Start } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { type Grant, GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
+import type { BatchVerifier } from "../../../lib/sign/batch-verifier.ts";
+import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import {
   type BadArguments,
   MAX_ARGUMENT_BYTES,
   readCanonicalArguments,
-} from "../../../lib/arguments/canonical-arguments.ts";
-import type { BatchVerifier } from "../../../lib/sign/batch-verifier.ts";
-import { sha256Hex } from "../../../lib/sign/canonical.ts";
+} from "../../../lib/tool/canonical-arguments.ts";
+import type { ToolSpec } from "../../../lib/tool/spec.ts";
 import { type Refusal, refusal } from "../refusal.ts";
 
 /** How far the clocks of policy and device may be apart, in milliseconds. */
@@ -26,8 +27,8 @@ export interface GrantFacts {
   /** Verifies grants by the pinned keys. */
   verifier: BatchVerifier;
   deviceId: string;
-  /** By tool: the digest of its input schema, in hex. What is not in it is no tool. */
-  schemaDigests: ReadonlyMap<string, string>;
+  /** The tools that the device knows, offered or not, by name. */
+  tools: ReadonlyMap<string, Pick<ToolSpec, "schemaDigest">>;
   /** The digest of the manifest in force, in hex. */
   manifestDigest: string;
   /** By the device's clock, in milliseconds since 1970. */
@@ -109,12 +110,12 @@ export function expired(grant: Grant, message: string): Refusal {
 
 function checkTool(grant: Grant, start: Start, facts: GrantFacts): Refusal | undefined {
   if (grant.tool !== start.tool) return wrong("the grant is for another tool");
-  const digest = facts.schemaDigests.get(grant.tool);
-  if (digest === undefined) {
-    const available = [...facts.schemaDigests.keys()].sort().join(", ");
+  const tool = facts.tools.get(grant.tool);
+  if (tool === undefined) {
+    const available = [...facts.tools.keys()].sort().join(", ");
     return refusal(ErrorReason.UNKNOWN_TOOL, "there is no such tool", { tool: grant.tool, available });
   }
-  return grant.schemaDigest === digest ? undefined : wrong("the grant is for another version of the tool");
+  return grant.schemaDigest === tool.schemaDigest ? undefined : wrong("the grant is for another version of the tool");
 }
 
 function checkManifest(grant: Grant, facts: GrantFacts): Refusal | undefined {

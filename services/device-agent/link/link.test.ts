@@ -16,7 +16,7 @@ test("says who the device is before anything else", async () => {
   expect(events.map(({ event }) => event.case)).toEqual(["hello"]);
   const hello = events[0]?.event;
   const envelope = hello?.case === "hello" ? hello.value.manifest : undefined;
-  expect(sha256Hex(envelope?.payload ?? "")).toBe(device.agent.manifest.digest);
+  expect(sha256Hex(envelope?.payload ?? "")).toBe(device.agent.manifest().digest);
 });
 
 test("answers every call that was asked for before it ends", async () => {

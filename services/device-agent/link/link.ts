@@ -14,6 +14,7 @@ import { reasonOf } from "../../../lib/fault/fault.ts";
 import { eventShape } from "../../../lib/link/device-frames.ts";
 import type { Executions } from "../execute/executions.ts";
 import type { Watcher } from "../execute/watcher.ts";
+import type { Toolset, Toolsets } from "../toolset.ts";
 
 /** The keys that the device trusts for grants, as links see them. */
 export interface GrantTrust {
@@ -31,7 +32,7 @@ export interface LinkOptions {
   executions: Executions;
   trust: GrantTrust;
   /** The device's signed manifest, for the first event. */
-  manifest: Envelope;
+  toolsets: Pick<Toolsets, "onChange"> & { current(): Pick<Toolset, "manifest"> };
   /** How often the device has dialled, this time included; 0 where it was dialled. */
   attachCount: bigint;
   /** Aborted when the caller has left, or the server ends its streams: the link ends at once. */
@@ -42,13 +43,14 @@ export interface LinkOptions {
 
 /**
  * One link: commands in, events out, any number of links at once. The first event is Hello. A call outlives the link it
- * came on. When the commands end, the link ends after the last call that was asked for on it.
+ * came on. When the commands end, the link ends after the last call that was asked for on it. When the device's tools change,
+ * the link ends, and the next one begins with the new manifest.
  */
 export async function* serveLink(
   requests: AsyncIterable<LinkRequest>,
   options: LinkOptions,
 ): AsyncGenerator<LinkResponse> {
-  const { executions, trust, manifest, attachCount, left, closed } = options;
+  const { executions, trust, toolsets, attachCount, left, closed } = options;
   closed.throwIfAborted();
   const queue = createBatchQueue<Event>({ sizeOf: eventShape.sizeOf, highWaterBytes: HIGH_WATER_BYTES });
   const asker = createAsker(queue);
@@ -57,7 +59,8 @@ export async function* serveLink(
   left.addEventListener("abort", onLeft, { once: true });
   closed.addEventListener("abort", onClosed, { once: true });
   if (left.aborted) onLeft();
-  const hello = { manifest, attachCount, keyringVersion: trust.version() };
+  const stopWatching = toolsets.onChange(onClosed);
+  const hello = { manifest: toolsets.current().manifest.envelope, attachCount, keyringVersion: trust.version() };
   queue.push(create(EventSchema, { event: { case: "hello", value: hello } }));
   void readCommands(requests, asker, { executions, trust }, queue);
   try {
@@ -65,6 +68,7 @@ export async function* serveLink(
   } finally {
     left.removeEventListener("abort", onLeft);
     closed.removeEventListener("abort", onClosed);
+    stopWatching();
     executions.leave(asker.watcher);
   }
 }

@@ -1,11 +1,11 @@
 import { Mode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
-import { Scope, type ToolOptions } from "../../../gen/ts/reeve/tool/v1/options_pb.ts";
+import type { ToolScope } from "../../../lib/tool/spec.ts";
 
 /**
- * True where a device in that mode offers tools of that scope: user offers USER and ANY, sudo offers SUDO and ANY, all
- * offers everything. What is not stated counts as the stricter one: the scope as SUDO, the mode as user.
+ * True where a device in that mode offers tools of that scope: user offers "user" and "any", sudo offers "sudo" and "any",
+ * all offers everything. A mode that is not stated counts as the stricter one, user.
  */
-export function isInMode(mode: Mode, scope: ToolOptions["scope"]): boolean {
-  if (mode === Mode.ALL || scope === Scope.ANY) return true;
-  return mode === Mode.SUDO ? scope !== Scope.USER : scope === Scope.USER;
+export function isInMode(mode: Mode, scope: ToolScope): boolean {
+  if (mode === Mode.ALL || scope === "any") return true;
+  return scope === (mode === Mode.SUDO ? "sudo" : "user");
 }

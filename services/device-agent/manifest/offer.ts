@@ -1,16 +1,12 @@
 import type { Mode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
-import type { ToolOptions } from "../../../gen/ts/reeve/tool/v1/options_pb.ts";
+import type { ToolSpec } from "../../../lib/tool/spec.ts";
 import { isInMode } from "./modes.ts";
 
 /** What an offer needs to know of a tool. */
-export interface OfferableTool {
-  name: string;
-  capability: string;
-  options: Pick<ToolOptions, "scope">;
-}
+export type OfferableTool = Pick<ToolSpec, "name" | "capability" | "scope">;
 
 /** What a device lets be done. */
-export interface Offer<T extends OfferableTool> {
+export interface Offer<T> {
   /** The tools that may be called, by name. */
   tools: ReadonlyMap<string, T>;
   /** The capabilities of these tools, sorted. */
@@ -30,7 +26,7 @@ export interface OfferChoice {
  * The tools that a device offers: those the machine can run, in the mode, with a granted capability. `known` are all
  * tools of this program, so that a capability of a tool that is merely missing here is not taken for a misspelt one.
  */
-export function offerTools<T extends OfferableTool>(
+export function offerTools<T extends { spec: OfferableTool }>(
   available: Iterable<T>,
   known: Iterable<OfferableTool>,
   choice: OfferChoice,
@@ -38,13 +34,14 @@ export function offerTools<T extends OfferableTool>(
   const allowed = choice.capabilities === undefined ? undefined : new Set(choice.capabilities);
   const tools = new Map<string, T>();
   for (const tool of available) {
-    if (!isInMode(choice.mode, tool.options.scope)) continue;
-    if (allowed === undefined || allowed.has(tool.capability)) tools.set(tool.name, tool);
+    const { spec } = tool;
+    if (!isInMode(choice.mode, spec.scope)) continue;
+    if (allowed === undefined || allowed.has(spec.capability)) tools.set(spec.name, tool);
   }
   const exist = new Set([...known].map((tool) => tool.capability));
   return {
     tools,
-    capabilities: [...new Set([...tools.values()].map((tool) => tool.capability))].sort(),
+    capabilities: [...new Set([...tools.values()].map(({ spec }) => spec.capability))].sort(),
     unknown: [...(allowed ?? [])].filter((capability) => !exist.has(capability)).sort(),
   };
 }

@@ -49,7 +49,6 @@ export async function openTestAgent(changes: Partial<DeviceAgentConfig> = {}): P
     createDeviceAgent({
       config,
       grantKeys: [key],
-      schemaDigests,
       logger: createLogger({ service: "device-agent", level: "silent" }),
       env: process.env,
     });
@@ -60,7 +59,7 @@ export async function openTestAgent(changes: Partial<DeviceAgentConfig> = {}): P
     },
     get grants() {
       return createTestGrants(
-        { deviceId: agent.deviceId, manifestDigest: agent.manifest.digest, schemaDigests },
+        { deviceId: agent.deviceId, manifestDigest: agent.manifest().digest, schemaDigests },
         { key },
       );
     },

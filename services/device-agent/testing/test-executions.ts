@@ -3,7 +3,6 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
-import { createValidator } from "@bufbuild/protovalidate";
 import type { Finished, Output } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { type Receipt, ReceiptSchema } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
@@ -20,7 +19,7 @@ import type { Watcher } from "../execute/watcher.ts";
 import { createLocalExecutor } from "../executor/local.ts";
 import { type Ledger, openLedger } from "../ledger/ledger.ts";
 import { createRoots } from "../roots/roots.ts";
-import type { ToolEntry } from "../tools/index.ts";
+import type { DeviceTool } from "../tools/tool.ts";
 import { createTestGrants, type TestGrants } from "./grants.ts";
 
 /** What a device of a test consists of. */
@@ -38,9 +37,9 @@ export interface TestDevice extends AsyncDisposable {
 
 /** What a test can choose. */
 export interface TestDeviceOptions {
-  tools: ToolEntry[];
+  tools: DeviceTool[];
   /** Tools of the program that the device does not offer. */
-  notOffered?: ToolEntry[];
+  notOffered?: DeviceTool[];
   maxRunning?: number;
   /** Default none. */
   operatorPlaces?: number;
@@ -58,11 +57,11 @@ export async function openTestDevice(options: TestDeviceOptions): Promise<TestDe
   const key = generateSigningKey();
   const deviceId = `dev-${key.keyId}`;
   const manifestDigest = sha256Hex(randomUUID());
-  const known = new Map([...tools, ...notOffered].map((tool) => [tool.name, tool]));
-  const schemaDigests = new Map([...known.keys()].map((name) => [name, sha256Hex(name)]));
+  const known = new Map([...tools, ...notOffered].map(({ spec }) => [spec.name, spec]));
+  const schemaDigests = new Map([...known].map(([name, spec]) => [name, spec.schemaDigest]));
   const grants = createTestGrants({ deviceId, manifestDigest, schemaDigests }, { now });
   const signer = createBatchSigner({ key, statementType: RECEIPT_TYPE });
-  const issuer = { signer, deviceId, manifestDigest, sandbox: SandboxLevel.NONE };
+  const issuer = { signer, deviceId, manifestDigest: () => manifestDigest, sandbox: SandboxLevel.NONE };
   const roots = createRoots({ read: [], write: [folder], workDir: folder });
   const unexpected: unknown[] = [];
   const executions = createExecutions({
@@ -75,10 +74,12 @@ export async function openTestDevice(options: TestDeviceOptions): Promise<TestDe
     onUnexpected: (_, error) => unexpected.push(error),
     verifier: createBatchVerifier({ keyring: createKeyring([grants.key]), statementType: GRANT_TYPE }),
     deviceId,
-    manifestDigest,
-    schemaDigests,
-    offered: { tools: new Map(tools.map((tool) => [tool.name, tool])), known, unavailable: new Map() },
-    validator: createValidator(),
+    offered: () => ({
+      tools: new Map(tools.map((tool) => [tool.spec.name, tool])),
+      known,
+      unavailable: new Map(),
+      manifestDigest,
+    }),
   });
   const receipts = createBatchVerifier({ keyring: createKeyring([key]), statementType: RECEIPT_TYPE });
   return {

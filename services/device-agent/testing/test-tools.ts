@@ -1,25 +1,19 @@
-import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
-import { getOption } from "@bufbuild/protobuf";
+import { create, type DescMethodUnary, getOption, type JsonObject, toJson } from "@bufbuild/protobuf";
 import { tool as toolOption } from "../../../gen/ts/reeve/tool/v1/options_pb.ts";
 import { Device } from "../../../gen/ts/reeve/tools/v1/device_pb.ts";
 import { Shell } from "../../../gen/ts/reeve/tools/v1/shell_pb.ts";
-import type { ToolEntry } from "../tools/index.ts";
+import { descriptorCodec } from "../../../lib/tool/descriptor-codec.ts";
+import { toolByName } from "../../../lib/toolschema/catalogue-file.ts";
+import { type DeviceTool, deviceTool } from "../tools/tool.ts";
 
-/** A tool with the name, input and output of a built-in one, and a behaviour of the test's own. */
-export function testTool(method: DescMethodUnary, run: (input: never, context: never) => Promise<unknown>): ToolEntry {
-  const options = getOption(method, toolOption);
-  return {
-    name: options.name,
-    capability: options.capability,
-    options,
-    method,
-    id: `${method.parent.typeName}/${method.name}`,
-    input: method.input,
-    output: method.output,
-    timeoutMs: (input: Message & { timeoutMs?: number }) => input.timeoutMs || 60_000,
-    run: run as ToolEntry["run"],
-    probe: () => Promise.resolve(undefined),
-  };
+/** A tool with the contract of a built-in one, and a behaviour of the test's own. */
+export function testTool(method: DescMethodUnary, run: (input: never, context: never) => Promise<unknown>): DeviceTool {
+  const spec = toolByName(getOption(method, toolOption).name);
+  if (spec === undefined) throw new Error(`${method.name} is no built-in tool`);
+  return deviceTool(spec, descriptorCodec(method.input), async (input, context) => {
+    const output = (await run(input as never, context as never)) as Record<string, unknown>;
+    return toJson(method.output, create(method.output, output), { alwaysEmitImplicit: true }) as JsonObject;
+  });
 }
 
 /** The RPC of device.ping. */

@@ -1,4 +1,7 @@
-import type { DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import type { DescService, JsonObject, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import type { InputProblem } from "../../../lib/fault/invalid-input.ts";
+import type { Codec } from "../../../lib/tool/codec.ts";
+import type { ToolSpec } from "../../../lib/tool/spec.ts";
 import type { Executor } from "../executor/executor.ts";
 import type { Roots } from "../roots/roots.ts";
 
@@ -6,7 +9,7 @@ import type { Roots } from "../roots/roots.ts";
 export interface ToolContext {
   /** Aborted when the call is cancelled or its time is up. */
   signal: AbortSignal;
-  /** The longest the call may take, in milliseconds: the caller's wish, cut to the tool's and the device's limits. */
+  /** The longest the call may take, in milliseconds: as the caller asks, cut to the tool's and the device's limits. */
   timeoutMs: number;
   /** Runs programs. The only way to start one. */
   executor: Executor;
@@ -14,6 +17,33 @@ export interface ToolContext {
   roots: Roots;
   /** Sends live output to whoever watches the call. */
   emit(stream: "stdout" | "stderr", chunk: Uint8Array): void;
+}
+
+/** A tool of this device, from whichever provider. */
+export interface DeviceTool {
+  spec: ToolSpec;
+  /** Checks arguments. Pure: nothing runs before `run` is called. */
+  prepare(args: JsonObject): PreparedInput;
+}
+
+/** An input that holds to the tool's schema, ready to run once; or what is wrong with it. */
+export type PreparedInput =
+  | { ok: true; run(context: ToolContext): Promise<JsonObject> }
+  | { ok: false; problems: readonly InputProblem[] };
+
+/** A tool with its implementation. `run` gets a valid input; it throws `fault(...)` for what a caller can act on. */
+export function deviceTool<Input>(
+  spec: ToolSpec,
+  codec: Codec<Input>,
+  run: (input: Input, context: ToolContext) => Promise<JsonObject>,
+): DeviceTool {
+  return {
+    spec,
+    prepare(args) {
+      const parsed = codec.parse(args);
+      return parsed.ok ? { ok: true, run: (context) => run(parsed.input, context) } : parsed;
+    },
+  };
 }
 
 /**

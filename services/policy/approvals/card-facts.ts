@@ -1,5 +1,5 @@
-import { redactSecretFields } from "../../../lib/arguments/redact.ts";
 import { roleName } from "../../../lib/auth/roles.ts";
+import { redactSecretFields } from "../../../lib/tool/redact.ts";
 import type { Judged } from "../decide/judge.ts";
 import { sourceName } from "../decide/request-facts.ts";
 import type { CardFacts } from "./card.ts";

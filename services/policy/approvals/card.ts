@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { cutText } from "../../../lib/arguments/cut.ts";
-import { NOT_SHOWN, REDACTED } from "../../../lib/arguments/redact.ts";
+import { cutText } from "../../../lib/tool/cut.ts";
+import { NOT_SHOWN, REDACTED } from "../../../lib/tool/redact.ts";
 import { visible } from "./visible.ts";
 
 /** What a card is made from. Everything in it may come from whoever asks. */

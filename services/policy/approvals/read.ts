@@ -6,11 +6,11 @@ import {
   type ApprovalWhole,
   ApprovalWholeSchema,
 } from "../../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
-import { readCanonicalArguments } from "../../../lib/arguments/canonical-arguments.ts";
-import { NOT_SHOWN } from "../../../lib/arguments/redact.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { readPageToken, writePageToken } from "../../../lib/pages/page-token.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
+import { readCanonicalArguments } from "../../../lib/tool/canonical-arguments.ts";
+import { NOT_SHOWN } from "../../../lib/tool/redact.ts";
 import { inputSchemaOf } from "../decide/input-schema.ts";
 import { wholeRequest } from "../decide/request-facts.ts";
 import type { ToolLookup } from "../rules/example.ts";

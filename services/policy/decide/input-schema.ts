@@ -2,7 +2,7 @@ import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { ToolFacts } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
-import type { JsonSchema } from "../../../lib/toolschema/json-schema.ts";
+import type { JsonSchema } from "../../../lib/tool/json-schema.ts";
 import type { ToolLookup } from "../rules/example.ts";
 
 /** The largest schema that a request may bring, in bytes. */

@@ -1,10 +1,10 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { DecisionRequest, DeviceFacts } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import { readCanonicalArguments } from "../../../lib/arguments/canonical-arguments.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
-import type { JsonSchema } from "../../../lib/toolschema/json-schema.ts";
+import { readCanonicalArguments } from "../../../lib/tool/canonical-arguments.ts";
+import type { JsonSchema } from "../../../lib/tool/json-schema.ts";
 import type { ToolLookup } from "../rules/example.ts";
 import type { Policy } from "../rules/policy.ts";
 import { type BlockReason, decide, type Judgement } from "./decide.ts";

@@ -1,10 +1,10 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { roleFromName, roleNames } from "../../../lib/auth/roles.ts";
-import type { CatalogueTool } from "../../../lib/toolschema/catalogue-tool.ts";
+import type { ToolSpec } from "../../../lib/tool/spec.ts";
 import type { Facts, ToolFacts } from "./facts.ts";
 
 /** Finds a built-in tool by its name. */
-export type ToolLookup = (name: string) => CatalogueTool | undefined;
+export type ToolLookup = (name: string) => ToolSpec | undefined;
 
 /** An example's facts, or why they are none. */
 export type ExampleResult = { ok: true; facts: Facts } | { ok: false; message: string };
@@ -78,7 +78,7 @@ function toolFacts(given: JsonValue | undefined, lookup: ToolLookup): ToolFacts 
 }
 
 // A misspelt argument would make a no_match example true for the wrong reason.
-function args(given: JsonValue, tool: CatalogueTool | undefined): JsonObject {
+function args(given: JsonValue, tool: ToolSpec | undefined): JsonObject {
   const object = fields(given, "args");
   const known = Object.keys(tool?.inputSchema.properties ?? {});
   const unknown = tool && Object.keys(object).find((name) => !known.includes(name));

@@ -3,11 +3,11 @@ import { describe, expect, test } from "vitest";
 import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
 import { CallSchema } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
+import type { JsonSchema } from "../../../lib/tool/json-schema.ts";
+import { builtInTools } from "../../../lib/toolschema/built-in-tools.ts";
 import { schemaDigest } from "../../../lib/toolschema/digest.ts";
-import type { JsonSchema } from "../../../lib/toolschema/json-schema.ts";
 import type { KnownDevice } from "../devices/linked-device.ts";
 import { prepareAll } from "../fan-out/prepare.ts";
-import { builtInTools } from "../tools/built-in-tools.ts";
 import type { OfferedTool } from "../tools/offered.ts";
 import { questionOf } from "./question.ts";
 import type { CallWish, ReceivedCall } from "./receive.ts";
@@ -25,8 +25,8 @@ const device = {
 
 /** A tool that a device announces, with such an input. */
 function announced(inputSchema: JsonSchema): OfferedTool {
-  const entry = { ...builtIn.entry, name: "vault:open", inputSchema, schemaDigest: schemaDigest(inputSchema) };
-  return { ...builtIn, entry };
+  const spec = { ...builtIn.spec, name: "vault:open", inputSchema, schemaDigest: schemaDigest(inputSchema) };
+  return { ...builtIn, spec };
 }
 
 const schema = {
@@ -35,7 +35,7 @@ const schema = {
 };
 
 function ask(tool: OfferedTool, delivery = 0) {
-  const call = create(CallSchema, { id: "c", tool: tool.entry.name });
+  const call = create(CallSchema, { id: "c", tool: tool.spec.name });
   return questionOf({ call, device, tool, roles: [Role.AGENT], args: Buffer.from("{}"), timeoutMs: 1, delivery });
 }
 
@@ -55,7 +55,7 @@ describe("the question about a call of an announced tool", () => {
     const receive = (): ReceivedCall => ({ question: ask(tool) }) as ReceivedCall;
     const wishes = ["a", "b"].map((name) => ({ device: { id: name, name }, wish: {} as CallWish }));
     const whole = await prepareAll("f", wishes, receive);
-    expect(sha256Hex(whole.tool?.inputSchema ?? "")).toBe(tool.entry.schemaDigest);
+    expect(sha256Hex(whole.tool?.inputSchema ?? "")).toBe(tool.spec.schemaDigest);
   });
 
   test("leaves out a schema that is too large for policy, which shows no arguments then", () => {

@@ -30,7 +30,7 @@ export interface QuestionFacts {
  */
 export function questionOf(facts: QuestionFacts): DecisionRequest {
   const { call, device, tool, delivery = 0, time = call.createTime } = facts;
-  const { entry } = tool;
+  const { spec } = tool;
   return create(DecisionRequestSchema, {
     callId: call.id,
     principal: { id: call.principalId, roles: [...facts.roles], name: call.principalName },
@@ -44,15 +44,15 @@ export function questionOf(facts: QuestionFacts): DecisionRequest {
       roots: [...device.manifest.readRoots, ...device.manifest.writeRoots],
     },
     tool: {
-      name: entry.name,
-      capability: entry.capability,
-      readOnly: entry.annotations.readOnly,
-      destructive: entry.annotations.destructive,
-      idempotent: entry.annotations.idempotent,
-      openWorld: entry.annotations.openWorld,
+      name: spec.name,
+      capability: spec.capability,
+      readOnly: spec.annotations.readOnly,
+      destructive: spec.annotations.destructive,
+      idempotent: spec.annotations.idempotent,
+      openWorld: spec.annotations.openWorld,
       requiresApproval: tool.requiresApproval,
-      schemaDigest: entry.schemaDigest,
-      inputSchema: inputSchemaOf(entry),
+      schemaDigest: spec.schemaDigest,
+      inputSchema: inputSchemaOf(spec),
     },
     arguments: facts.args,
     source: call.source,

@@ -4,9 +4,9 @@ import type { DecisionRequest, Source } from "../../../gen/ts/reeve/policy/v1/de
 import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { shortName } from "../../../lib/ids/short-name.ts";
+import { canonicalArguments, withoutSecrets } from "../../../lib/tool/arguments.ts";
 import { type Directory, resolveTool } from "../devices/directory.ts";
 import type { OfferedTool } from "../tools/offered.ts";
-import { canonicalArguments, withoutSecrets } from "./arguments.ts";
 import { questionOf } from "./question.ts";
 
 /** What a caller asks for, whichever door it came through. */
@@ -53,15 +53,15 @@ export interface ReceiveFacts {
 export function receiveCall(wish: CallWish, facts: ReceiveFacts): ReceivedCall {
   const device = facts.directory.resolve(wish.device);
   const tool = resolveTool(device, wish.tool);
-  const args = canonicalArguments(tool.input, wish.params);
+  const args = canonicalArguments(tool.codec, wish.params);
   const nowMs = facts.now();
   const queueMs = (wish.queueSeconds ?? 0) * 1000;
   const call = create(CallSchema, {
     id: wish.callId === "" ? facts.newCallId() : wish.callId,
     deviceId: device.id,
     deviceName: shortName(device.name),
-    tool: tool.entry.name,
-    capability: tool.entry.capability,
+    tool: tool.spec.name,
+    capability: tool.spec.capability,
     principalId: wish.principal.id,
     principalName: shortName(wish.principal.name),
     source: wish.source,
@@ -74,12 +74,12 @@ export function receiveCall(wish: CallWish, facts: ReceiveFacts): ReceivedCall {
     approvalId: wish.approvalId ?? "",
     ...(queueMs > 0 && { queueExpireTime: timestampFromMs(nowMs + queueMs) }),
   });
-  const timeoutMs = args.timeoutMs === 0 ? tool.entry.defaultTimeoutMs : args.timeoutMs;
+  const timeoutMs = args.timeoutMs === 0 ? tool.spec.defaultTimeoutMs : args.timeoutMs;
   return {
     call,
     tool,
     args: args.bytes,
-    shown: withoutSecrets(args.bytes, tool.entry.inputSchema),
+    shown: withoutSecrets(args.bytes, tool.spec.inputSchema),
     question: questionOf({
       call,
       device,

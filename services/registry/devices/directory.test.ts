@@ -4,7 +4,7 @@ import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { LinkMode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
-import { builtInTools } from "../tools/built-in-tools.ts";
+import { builtInTools } from "../../../lib/toolschema/built-in-tools.ts";
 import { offeredTools } from "../tools/offered.ts";
 import { createDirectory, resolveTool } from "./directory.ts";
 import type { KnownDevice } from "./linked-device.ts";
@@ -85,7 +85,7 @@ test("tells a tool that nobody knows from one that this device cannot offer", ()
     reason: ErrorReason.NOT_AVAILABLE,
     tool: "docker.list",
   });
-  expect(resolveTool(nas, "fs.read").entry.name).toBe("fs.read");
+  expect(resolveTool(nas, "fs.read").spec.name).toBe("fs.read");
 });
 
 test("looks at what other replicas know where a device is not known here, or seems to be away", async () => {

@@ -3,12 +3,13 @@ import type { Logger } from "../../../lib/log/log.ts";
 import { createBatchVerifier } from "../../../lib/sign/batch-verifier.ts";
 import { createKeyring, verifyKeyFromRaw } from "../../../lib/sign/keys.ts";
 import { RECEIPT_TYPE } from "../../../lib/sign/payload-types.ts";
-import { type DefinedTool, offeredTools } from "../tools/offered.ts";
+import type { Tool } from "../../../lib/tool/codec.ts";
+import { offeredTools } from "../tools/offered.ts";
 import type { KnownDevice, LinkFacts, UnavailableTool } from "./linked-device.ts";
 
 /** What a device's manifest is read with. */
 export interface ReadOptions {
-  catalogue: ReadonlyMap<string, DefinedTool>;
+  catalogue: ReadonlyMap<string, Tool>;
   /** Names of tools that callers may use; empty keeps everything. */
   toolsAllowed: readonly string[];
   logger: Logger;

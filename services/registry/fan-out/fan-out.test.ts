@@ -14,12 +14,12 @@ import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault, reasonOf } from "../../../lib/fault/fault.ts";
 import { type Database, openDatabase } from "../../../lib/store/database.ts";
 import { createGroupCommit, type GroupCommit } from "../../../lib/store/group-commit.ts";
+import { builtInTools } from "../../../lib/toolschema/built-in-tools.ts";
 import { createLiveCall, type LiveCall } from "../calls/live-call.ts";
 import { type CallWish, receiveCall } from "../calls/receive.ts";
 import { createDirectory } from "../devices/directory.ts";
 import type { KnownDevice } from "../devices/linked-device.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";
-import { builtInTools } from "../tools/built-in-tools.ts";
 import { type FanOutPorts, fanOut } from "./fan-out.ts";
 import { createFanOutStore } from "./store.ts";
 

@@ -7,9 +7,9 @@ import { DecisionRequestSchema } from "../../../gen/ts/reeve/policy/v1/decision_
 import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { type Database, openDatabase } from "../../../lib/store/database.ts";
 import { createGroupCommit, type GroupCommit } from "../../../lib/store/group-commit.ts";
+import { builtInTools } from "../../../lib/toolschema/built-in-tools.ts";
 import type { KnownDevice } from "../devices/linked-device.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";
-import { builtInTools } from "../tools/built-in-tools.ts";
 import { createPresence } from "./presence.ts";
 import type { Standing } from "./principals.ts";
 import { createQueue, type Queue } from "./queue.ts";

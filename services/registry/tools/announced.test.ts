@@ -3,9 +3,9 @@ import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { beforeAll, expect, test } from "vitest";
 import { Mode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { type AnnouncedService, AnnouncedServiceSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { builtInTools } from "../../../lib/toolschema/built-in-tools.ts";
 import { compileSource, descriptorSetOf, PRINTER_PROTO } from "../../../testkit/printer.ts";
 import { rememberDescriptions } from "./announced.ts";
-import { builtInTools } from "./built-in-tools.ts";
 import { offeredTools } from "./offered.ts";
 
 let printer: Uint8Array;
@@ -26,7 +26,7 @@ test("an announced tool is offered as far as the manifest grants its own capabil
   const capabilities = ["fs.read", "printer:fs.read"];
   const { tools } = offer([announce("printer")], capabilities);
   expect([...tools.keys()].toSorted()).toEqual(["fs.read", "printer:print"]);
-  expect(tools.get("printer:print")?.entry.capability).toBe("printer:fs.read");
+  expect(tools.get("printer:print")?.spec.capability).toBe("printer:fs.read");
   expect([...offer([announce("printer")], ["fs.read"]).tools.keys()]).toEqual(["fs.read"]);
 });
 
@@ -49,7 +49,7 @@ test("what is hostile is left out with why, and takes nothing from the rest", ()
   ];
   const { tools, refused } = offer(services, ["fs.read", "good:fs.read"]);
   expect([...tools.keys()].toSorted()).toEqual(["fs.read", "good:print"]);
-  expect(tools.get("fs.read")?.entry.method).toBe("reeve.tools.v1.FileSystem/Read");
+  expect(tools.get("fs.read")?.spec.method).toBe("reeve.tools.v1.FileSystem/Read");
   expect(refused.map(({ name }) => name)).toEqual(["printer", "fs.read", "a:b", "large", "noise"]);
 });
 

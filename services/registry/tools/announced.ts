@@ -1,16 +1,16 @@
 import type { AnnouncedService } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
+import type { Tool } from "../../../lib/tool/codec.ts";
 import { type Announced, describeAnnounced } from "../../../lib/toolschema/announced.ts";
 import {
   type Announcements,
   type DescribeAnnounced,
   readAnnouncements,
 } from "../../../lib/toolschema/announcements.ts";
-import type { DefinedTool } from "./offered.ts";
 
 /** The tools that a device announces, by name, and what is not taken of what it says. */
 export interface AnnouncedTools extends Pick<Announcements, "refused" | "unavailable"> {
-  tools: ReadonlyMap<string, DefinedTool>;
+  tools: ReadonlyMap<string, Tool>;
 }
 
 /** What became of a service that was announced. */
@@ -25,11 +25,7 @@ const describeOnce = rememberDescriptions(describeAnnounced);
 /** Reads what a device announces. It is the device's word, and not trusted: see `describeAnnounced`. */
 export function announcedTools(services: readonly AnnouncedService[]): AnnouncedTools {
   const { tools, refused, unavailable } = readAnnouncements(services, describeOnce);
-  const defined = tools.map(({ tool, method }): [string, DefinedTool] => [
-    tool.name,
-    { entry: tool, input: method.input, output: method.output },
-  ]);
-  return { tools: new Map(defined), refused, unavailable };
+  return { tools: new Map(tools.map((tool) => [tool.spec.name, tool])), refused, unavailable };
 }
 
 /**

@@ -12,24 +12,24 @@ import type { OfferedTool } from "./offered.ts";
 /** The tools that can be called on a device, by name, a page at a time. */
 export async function listTools(directory: Directory, request: ListToolsRequest): Promise<ListToolsResponse> {
   const device = await directory.find(request.device);
-  const tools = [...device.tools.values()].sort((a, b) => (a.entry.name < b.entry.name ? -1 : 1));
+  const tools = [...device.tools.values()].sort((a, b) => (a.spec.name < b.spec.name ? -1 : 1));
   const { page, nextPageToken } = pageOf(tools, request.pageSize, request.pageToken, 200);
   return create(ListToolsResponseSchema, { tools: page.map((tool) => toTool(tool, device.id)), nextPageToken });
 }
 
 /** A tool as callers see it. */
-export function toTool({ entry, requiresApproval }: OfferedTool, deviceId: string): Tool {
+export function toTool({ spec, requiresApproval }: OfferedTool, deviceId: string): Tool {
   return create(ToolSchema, {
-    name: entry.name,
-    description: entry.description,
-    capability: entry.capability,
-    inputSchema: entry.inputSchema as JsonObject,
-    outputSchema: entry.outputSchema as JsonObject,
-    annotations: entry.annotations,
+    name: spec.name,
+    description: spec.description,
+    capability: spec.capability,
+    inputSchema: spec.inputSchema as JsonObject,
+    outputSchema: spec.outputSchema as JsonObject,
+    annotations: spec.annotations,
     requiresApproval,
     deviceId,
-    method: entry.method,
-    defaultTimeoutMs: entry.defaultTimeoutMs,
-    schemaDigest: entry.schemaDigest,
+    method: spec.method,
+    defaultTimeoutMs: spec.defaultTimeoutMs,
+    schemaDigest: spec.schemaDigest,
   });
 }

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { Mode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
-import { builtInTools } from "./built-in-tools.ts";
+import { builtInTools } from "../../../lib/toolschema/built-in-tools.ts";
 import { offeredTools } from "./offered.ts";
 
 const catalogue = builtInTools();
-const capabilities = [...catalogue.values()].map((tool) => tool.entry.capability);
+const capabilities = [...catalogue.values()].map((tool) => tool.spec.capability);
 const offer = (mode: Mode, allowed: string[] = []) =>
   offeredTools({ capabilities, mode, unavailable: [], announced: [] }, catalogue, allowed);
 

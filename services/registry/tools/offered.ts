@@ -1,19 +1,11 @@
-import type { DescMessage } from "@bufbuild/protobuf";
 import { Mode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { Manifest } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import type { Tool } from "../../../lib/tool/codec.ts";
 import type { RefusedService } from "../../../lib/toolschema/announcements.ts";
-import type { CatalogueTool } from "../../../lib/toolschema/catalogue-tool.ts";
 import { announcedTools } from "./announced.ts";
 
-/** A tool with the descriptors of its messages: of the catalogue, or announced by a device. */
-export interface DefinedTool {
-  entry: CatalogueTool;
-  input: DescMessage;
-  output: DescMessage;
-}
-
 /** A tool as one device offers it. */
-export interface OfferedTool extends DefinedTool {
+export interface OfferedTool extends Tool {
   /** Every call waits for a human: the device's mode says so. */
   requiresApproval: boolean;
 }
@@ -38,7 +30,7 @@ export interface Offer {
  */
 export function offeredTools(
   manifest: Pick<Manifest, "capabilities" | "mode" | "unavailable" | "announced">,
-  catalogue: ReadonlyMap<string, DefinedTool>,
+  catalogue: ReadonlyMap<string, Tool>,
   allowed: readonly string[],
 ): Offer {
   const granted = new Set(manifest.capabilities);
@@ -48,9 +40,9 @@ export function offeredTools(
   const defined = new Map([...announced.tools, ...catalogue]);
   const tools = new Map<string, OfferedTool>();
   for (const [name, tool] of defined) {
-    if (!granted.has(tool.entry.capability) || unavailable.has(name)) continue;
+    if (!granted.has(tool.spec.capability) || unavailable.has(name)) continue;
     if (wanted.size > 0 && !wanted.has(name)) continue;
-    const requiresApproval = manifest.mode === Mode.SUDO || tool.entry.scope === "sudo";
+    const requiresApproval = manifest.mode === Mode.SUDO || tool.spec.scope === "sudo";
     tools.set(name, { ...tool, requiresApproval });
   }
   return {

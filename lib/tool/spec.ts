@@ -4,7 +4,7 @@ import type { JsonSchema } from "./json-schema.ts";
 export type ToolScope = "user" | "sudo" | "any";
 
 /** A tool as its RPC defines it, before any device offers it. The names are those of reeve.tool.v1.Tool. */
-export interface CatalogueTool {
+export interface ToolSpec {
   /** The name that callers use, such as "fs.read". */
   name: string;
   /** What it does, for a model that sees nothing else. */

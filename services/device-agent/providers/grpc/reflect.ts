@@ -1,11 +1,11 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
-import { ServerReflection } from "../../../gen/ts/grpc/reflection/v1/reflection_pb.ts";
-import { ServerReflection as ServerReflectionAlpha } from "../../../gen/ts/grpc/reflection/v1alpha/reflection_pb.ts";
-import { isKnownFile } from "../../../lib/toolschema/known-files.ts";
-import { createMeters, LIMITS, LimitExceeded } from "../../../lib/toolschema/limits.ts";
-import { measureFile, nameOfFile } from "../../../lib/toolschema/measure.ts";
+import { ServerReflection } from "../../../../gen/ts/grpc/reflection/v1/reflection_pb.ts";
+import { ServerReflection as ServerReflectionAlpha } from "../../../../gen/ts/grpc/reflection/v1alpha/reflection_pb.ts";
+import { isKnownFile } from "../../../../lib/toolschema/known-files.ts";
+import { createMeters, LIMITS, LimitExceeded } from "../../../../lib/toolschema/limits.ts";
+import { measureFile, nameOfFile } from "../../../../lib/toolschema/measure.ts";
 
 /** The files that define what a server serves. */
 export interface ReflectedFiles {

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import type { JsonSchema } from "../toolschema/json-schema.ts";
+import type { JsonSchema } from "./json-schema.ts";
 
 /** What stands in the place of a secret. */
 export const REDACTED = "[redacted]";

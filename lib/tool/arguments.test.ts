@@ -1,12 +1,14 @@
-import type { JsonObject } from "@bufbuild/protobuf";
+import type { DescMessage, JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { DockerExecRequestSchema } from "../../../gen/ts/reeve/tools/v1/docker_pb.ts";
-import { WriteRequestSchema } from "../../../gen/ts/reeve/tools/v1/file_system_pb.ts";
-import { ExecRequestSchema } from "../../../gen/ts/reeve/tools/v1/shell_pb.ts";
-import { faultDetail } from "../../../lib/fault/fault.ts";
-import { canonicalArguments } from "./arguments.ts";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { DockerExecRequestSchema } from "../../gen/ts/reeve/tools/v1/docker_pb.ts";
+import { WriteRequestSchema } from "../../gen/ts/reeve/tools/v1/file_system_pb.ts";
+import { ExecRequestSchema } from "../../gen/ts/reeve/tools/v1/shell_pb.ts";
+import { faultDetail } from "../fault/fault.ts";
+import { canonicalArguments as canonicalWith } from "./arguments.ts";
+import { descriptorCodec } from "./descriptor-codec.ts";
 
+const canonicalArguments = (desc: DescMessage, params: JsonObject) => canonicalWith(descriptorCodec(desc), params);
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString();
 
 function violation(run: () => unknown) {

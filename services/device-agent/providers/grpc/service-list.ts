@@ -1,6 +1,6 @@
-import { isLoopback } from "../../../lib/serve/loopback.ts";
-import { isServiceName } from "../../../lib/toolschema/names.ts";
-import { parseList } from "../settings.ts";
+import { isLoopback } from "../../../../lib/serve/loopback.ts";
+import { isServiceName } from "../../../../lib/toolschema/names.ts";
+import { parseList } from "../../settings.ts";
 
 /** A gRPC service that the device's owner lets be used through the device. */
 export interface LocalService {

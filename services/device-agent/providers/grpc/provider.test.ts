@@ -1,30 +1,32 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { create, type Message, toBinary } from "@bufbuild/protobuf";
+import { create, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { type ConnectRouter, createRouterTransport } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { ServerReflection } from "../../../gen/ts/grpc/reflection/v1/reflection_pb.ts";
-import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { fault } from "../../../lib/fault/fault.ts";
-import { serveReflection } from "../../../lib/serve/reflection.ts";
-import { indexServices } from "../../../lib/serve/reflection-index.ts";
-import { descriptorSetOf, type Printer, startPrinter } from "../../../testkit/printer.ts";
-import { createTestContext, faultOf, type TestContext } from "../tools/testing/context.ts";
-import type { ToolContext } from "../tools/tool.ts";
-import { type LocalServices, openLocalServices } from "./local-services.ts";
+import { ServerReflection } from "../../../../gen/ts/grpc/reflection/v1/reflection_pb.ts";
+import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../../../../lib/fault/fault.ts";
+import { serveReflection } from "../../../../lib/serve/reflection.ts";
+import { indexServices } from "../../../../lib/serve/reflection-index.ts";
+import { descriptorSetOf, type Printer, startPrinter } from "../../../../testkit/printer.ts";
+import { createTestContext, faultOf, type TestContext } from "../../tools/testing/context.ts";
+import type { ToolContext } from "../../tools/tool.ts";
+import { type CollectedTools, collectTools } from "../collect.ts";
+import type { ToolProvider } from "../provider.ts";
+import { openGrpcTools } from "./provider.ts";
 import { reflectFiles } from "./reflect.ts";
 
 let printer: Printer;
-let opened: LocalServices;
+let opened: ToolProvider;
 let folder: string;
 let scene: TestContext;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "reeve-announced-"));
   scene = createTestContext();
   printer = await startPrinter();
-  opened = await openLocalServices([{ name: "printer", url: printer.url, descriptorFile: undefined }]);
+  opened = await openGrpcTools([{ name: "printer", url: printer.url, descriptorFile: undefined }]);
 });
 afterAll(async () => {
   opened[Symbol.dispose]();
@@ -36,38 +38,45 @@ beforeEach(() => {
   printer.fail = undefined;
 });
 
-function print(text: string, changes: Partial<ToolContext> = {}): Promise<Message> {
-  const tool = opened.tools.find(({ name }) => name === "printer:print");
-  if (tool === undefined) throw new Error("the printer was not announced");
-  return tool.run(create(tool.input, { text }), { ...scene.context, ...changes });
+function collected(provider: ToolProvider): CollectedTools {
+  return collectTools([provider.provided()]);
+}
+
+function print(text: string, changes: Partial<ToolContext> = {}): Promise<JsonObject> {
+  const tool = collected(opened).tools.find(({ spec }) => spec.name === "printer:print");
+  const prepared = tool?.prepare({ text });
+  if (prepared?.ok !== true) throw new Error("the printer was not announced");
+  return prepared.run({ ...scene.context, ...changes });
 }
 
 describe("a listed service", () => {
   test("is announced with its own files, the same each time", async () => {
-    using again = await openLocalServices([{ name: "printer", url: printer.url, descriptorFile: undefined }]);
-    expect(opened.announced.map(({ service }) => service)).toEqual(["acme.printer.v1.Printer"]);
-    expect(again.announced).toEqual(opened.announced);
-    expect([...opened.schemaDigests.keys()]).toEqual(["printer:print", "printer:paper.get"]);
+    using again = await openGrpcTools([{ name: "printer", url: printer.url, descriptorFile: undefined }]);
+    const { announced, tools } = collected(opened);
+    expect(announced.map(({ service }) => service)).toEqual(["acme.printer.v1.Printer"]);
+    expect(collected(again).announced).toEqual(announced);
+    expect(tools.map(({ spec }) => spec.name)).toEqual(["printer:print", "printer:paper.get"]);
   });
 
   test("is read from a file as it is by reflection", async () => {
     const descriptorFile = join(folder, "printer.binpb");
     await writeFile(descriptorFile, descriptorSetOf(printer.registry));
-    using fromFile = await openLocalServices([{ name: "printer", url: printer.url, descriptorFile }]);
-    expect(fromFile.schemaDigests).toEqual(opened.schemaDigests);
+    using fromFile = await openGrpcTools([{ name: "printer", url: printer.url, descriptorFile }]);
+    expect(collected(fromFile).known).toEqual(collected(opened).known);
   });
 
   test("that is not there, or whose file is none, is listed with why", async () => {
     const bad = join(folder, "bad.binpb");
     await writeFile(bad, "no descriptors");
-    using none = await openLocalServices([
+    using none = await openGrpcTools([
       { name: "away", url: "http://127.0.0.1:1", descriptorFile: undefined },
       { name: "bad", url: printer.url, descriptorFile: bad },
       { name: "missing", url: printer.url, descriptorFile: join(folder, "missing") },
     ]);
-    expect(none.tools).toEqual([]);
-    expect(none.unavailable.map(({ tool }) => tool)).toEqual(["away", "bad", "missing"]);
-    expect(none.unavailable[0]?.why).toContain("server reflection");
+    const { tools, unavailable } = collected(none);
+    expect(tools).toEqual([]);
+    expect(unavailable.map(({ tool }) => tool)).toEqual(["away", "bad", "missing"]);
+    expect(unavailable[0]?.why).toContain("server reflection");
   });
 
   test("gets the call and gives its answer", async () => {

@@ -1,9 +1,9 @@
 import { create, createFileRegistry, toBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { type AnnouncedService, AnnouncedServiceSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
-import { toolMethodsOf } from "../../../lib/toolschema/announced.ts";
-import { sortFiles } from "../../../lib/toolschema/descriptor-set.ts";
-import { KNOWN_FILES } from "../../../lib/toolschema/known-files.ts";
+import { type AnnouncedService, AnnouncedServiceSchema } from "../../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { toolMethodsOf } from "../../../../lib/toolschema/announced.ts";
+import { sortFiles } from "../../../../lib/toolschema/descriptor-set.ts";
+import { KNOWN_FILES } from "../../../../lib/toolschema/known-files.ts";
 
 /**
  * The announcements of the services of some files, those without an annotated RPC left out: each with its own file and all

@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+import { createLocalExecutor } from "../../executor/local.ts";
+import { createTestContext } from "../../tools/testing/context.ts";
+import { createToolTable, probeTools } from "./provider.ts";
+
+const NAMES =
+  "device.ping exec shell.eval fs.read fs.write fs.list fs.stat git.clone git.commit git.push pkg.install pkg.search proc.list proc.kill docker.list docker.exec docker.logs";
+
+describe("the table", () => {
+  it("has all built-in tools", () => {
+    expect([...createToolTable().keys()].toSorted()).toEqual(NAMES.split(" ").toSorted());
+  });
+
+  it("runs a tool from JSON to JSON", async () => {
+    using test = createTestContext();
+    const { tool } = createToolTable().get("exec") ?? expect.fail();
+    const prepared = tool.prepare({ argv: ["echo", "hi"] });
+    if (!prepared.ok) throw new Error("the arguments are refused");
+    expect(await prepared.run(test.context)).toMatchObject({ stdout: "hi\n", exitCode: 0, stderr: "" });
+  });
+});
+
+describe("the probe", () => {
+  it("offers nothing that needs a program where there is none, and says what is missing", async () => {
+    const executor = createLocalExecutor({ env: { PATH: "/nonexistent" } });
+    const { available, unavailable } = await probeTools(createToolTable().values(), executor);
+    const offered = available.map(({ spec }) => spec.name);
+    expect(offered).toEqual([
+      "device.ping",
+      "exec",
+      "fs.read",
+      "fs.write",
+      "fs.list",
+      "fs.stat",
+      "proc.list",
+      "proc.kill",
+    ]);
+    expect(unavailable).toContainEqual({ tool: "shell.eval", program: "bash", why: "bash is not on the PATH" });
+    expect(unavailable.find(({ tool }) => tool === "docker.list")?.program).toBe("docker, podman");
+  });
+
+  it("does not offer a client without an engine", async () => {
+    using test = createTestContext();
+    const table = createToolTable({ docker: { env: { DOCKER_HOST: `unix://${test.folder}/none.sock` } } });
+    const { unavailable } = await probeTools(table.values(), test.context.executor);
+    const missing = unavailable.filter(({ tool }) => tool.startsWith("docker."));
+    expect(missing.map(({ tool }) => tool)).toEqual(["docker.list", "docker.exec", "docker.logs"]);
+    for (const each of missing) expect(each.program).toMatch(/^(?:docker|podman|docker, podman)$/);
+  });
+});
