@@ -1,10 +1,12 @@
-import { ConnectError } from "@connectrpc/connect";
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
 import {
   type ErrorDetail,
   ErrorDetailSchema,
   ErrorReason,
   ErrorReasonSchema,
 } from "../gen/ts/reeve/common/v1/error_pb.ts";
+import type { Refusal } from "../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 
 /** An error of Reeve, as far as a caller can act on it. */
 export interface ReeveError {
@@ -22,32 +24,67 @@ export interface ReeveError {
 
 /** What is known of an error that a call rejected with. */
 export function errorOf(error: unknown): ReeveError {
-  const connect = ConnectError.from(error);
-  const [detail] = connect.findDetails(ErrorDetailSchema) as (ErrorDetail | undefined)[];
+  const detail = detailOf(error);
   const reason = detail?.reason ?? ErrorReason.UNSPECIFIED;
-  const name = ErrorReasonSchema.value[reason]?.name ?? "ERROR_REASON_UNSPECIFIED";
   return {
     reason,
-    name: name.replace("ERROR_REASON_", "").toLowerCase(),
-    message: connect.rawMessage,
+    name: reasonName(reason),
+    message: ConnectError.from(error).rawMessage,
     metadata: { ...detail?.metadata },
     violations: (detail?.violations ?? []).map(({ field, message }) => ({ field, message })),
   };
 }
 
+/** The typed detail of an error; undefined for an error that is not one of Reeve's. */
+export function detailOf(error: unknown): ErrorDetail | undefined {
+  return ConnectError.from(error).findDetails(ErrorDetailSchema)[0];
+}
+
 /** Why a call failed. UNSPECIFIED for an error that is not one of Reeve's. */
 export function reasonOf(error: unknown): ErrorReason {
-  return errorOf(error).reason;
+  return detailOf(error)?.reason ?? ErrorReason.UNSPECIFIED;
+}
+
+/** The short name of a reason, such as "policy_denied". */
+export function reasonName(reason: ErrorReason): string {
+  const name = ErrorReasonSchema.value[reason]?.name ?? "ERROR_REASON_UNSPECIFIED";
+  return name.replace("ERROR_REASON_", "").toLowerCase();
+}
+
+/** Whether sending the same request again may help: the request was not acted on. */
+export function isRetryable(error: unknown): boolean {
+  return RETRYABLE.has(ConnectError.from(error).code);
+}
+
+const RETRYABLE: ReadonlySet<Code> = new Set([Code.Unavailable, Code.Aborted, Code.Canceled]);
+
+/** An error as a service of Reeve would send it. */
+export function createError(
+  reason: ErrorReason,
+  message: string,
+  metadata: Record<string, string> = {},
+  cause?: unknown,
+): ConnectError {
+  return errorWith(create(ErrorDetailSchema, { reason, metadata }), message, cause);
+}
+
+/** The error that a refusal on a stream of calls stands for: nothing was written and nothing ran. */
+export function refusalError({ error = create(ErrorDetailSchema), message }: Refusal): ConnectError {
+  return errorWith(error, message);
+}
+
+function errorWith(value: ErrorDetail, message: string, cause?: unknown): ConnectError {
+  return new ConnectError(message, Code.Unknown, undefined, [{ desc: ErrorDetailSchema, value }], cause);
 }
 
 /** A call that a human has to approve. */
 export interface ApprovalNeeded {
   approvalId: string;
-  /** Asking again with this call id returns the call's end once it was approved. */
+  /** Sending the call again with this id returns the call's end once it was approved. */
   callId: string;
 }
 
-/** The approval that a call waits for; undefined where the error says something else. */
+/** The approval that a call waits for; undefined for any other error. */
 export function approvalOf(error: unknown): ApprovalNeeded | undefined {
   const { reason, metadata } = errorOf(error);
   if (reason !== ErrorReason.APPROVAL_REQUIRED) return undefined;

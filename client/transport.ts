@@ -1,54 +1,36 @@
-import { readFileSync } from "node:fs";
 import type { Interceptor, Transport } from "@connectrpc/connect";
-import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { callHeaders } from "./metadata.ts";
 
-/** How a transport is made. */
-export interface ReeveTransportOptions {
+/** How a transport is made, wherever it runs. */
+export interface TransportOptions {
   /** Where the registry listens, such as "https://reeve.example:7400". Cleartext http is for loopback. */
   url: string;
   /** Sent as a bearer token. */
   token: string;
   /** The device for typed calls that name none. May be left out where there is only one. */
   device?: string;
-  /** The certificate authority of the control plane, in PEM. Default: those that Node trusts. */
-  ca?: string;
-  /** A file with it. */
-  caFile?: string;
   /** The deadline of calls that set none, in milliseconds: held calls wait for their human that long. Default: none. */
   timeoutMs?: number;
 }
 
-/** A transport that can be closed. It connects by itself, again where it has to, and keeps no process alive while idle. */
+/** A transport that can be closed. It connects by itself, again where it has to. */
 export interface ReeveTransport extends Transport {
   /** Ends the connection and the calls on it. What they run goes on. */
   close(): void;
 }
 
-/**
- * A transport to a control plane, over gRPC. Use it with `createClient` and any service of this module. Throws where a
- * file cannot be read, or where a token would cross a network in cleartext.
- */
-export function createReeveTransport(options: ReeveTransportOptions): ReeveTransport {
-  const { token, device, timeoutMs } = options;
-  const url = new URL(options.url);
+/** The settings that both kinds of transport share. Throws where a token would cross a network in cleartext. */
+export function commonOptions({ url: address, token, device, timeoutMs }: TransportOptions) {
+  const url = new URL(address);
   if (url.protocol !== "https:" && !isLoopback(url.hostname)) {
-    throw new TypeError(`${options.url}: only loopback may be http, since anyone on the way could read the token`);
+    throw new TypeError(`${address}: only loopback may be http, since anyone in between could read the token`);
   }
-  const ca = options.caFile === undefined ? options.ca : readFileSync(options.caFile, "utf8");
-  const sessionManager = new Http2SessionManager(url.origin, {}, ca === undefined ? {} : { ca });
-  const transport = createGrpcTransport({
-    baseUrl: url.href.replace(/\/$/, ""),
-    sessionManager,
-    interceptors: [
-      headers({ authorization: `Bearer ${token}`, ...callHeaders(device === undefined ? {} : { device }) }),
-    ],
-    ...(timeoutMs !== undefined && { defaultTimeoutMs: timeoutMs }),
-  });
+  const fixed = { authorization: `Bearer ${token}`, ...callHeaders(device === undefined ? {} : { device }) };
   return {
-    unary: transport.unary.bind(transport),
-    stream: transport.stream.bind(transport),
-    close: () => sessionManager.abort(),
+    url,
+    baseUrl: url.href.replace(/\/$/, ""),
+    interceptors: [headers(fixed)],
+    ...(timeoutMs !== undefined && { defaultTimeoutMs: timeoutMs }),
   };
 }
 

@@ -1,20 +1,12 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
+import { isEnd } from "../client/call-progress.ts";
+import { type CallRequest, openCallStream as openStream } from "../client/call-stream.ts";
 import type { Call } from "../gen/ts/reeve/registry/v1/call_pb.ts";
-import {
-  type CallEvent,
-  type CallerMessage,
-  CallerMessageSchema,
-  type CallToolRequestSchema,
-  CallToolsRequestSchema,
-  type RegistryService,
-} from "../gen/ts/reeve/registry/v1/registry_service_pb.ts";
-import { createBatchQueue } from "../lib/async/batch-queue.ts";
-import { isEnd } from "../services/agent/toolbox/call-progress.ts";
+import type { CallEvent, RegistryService } from "../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 
-/** A caller's own CallTools stream. */
+/** A caller's own CallTools stream, event by event. */
 export interface CallStream {
-  call(request: MessageInitShape<typeof CallToolRequestSchema>): void;
+  call(request: Omit<CallRequest, "callId"> & { callId?: string }): void;
   cancel(callId: string): void;
   /** The next event that is wanted; those before it are passed over. */
   next<T>(take: (event: CallEvent) => T | undefined): Promise<T>;
@@ -22,49 +14,53 @@ export interface CallStream {
   ended(callId: string): Promise<Call>;
   /** Every event so far, passed over or not. */
   readonly seen: readonly CallEvent[];
-  /** Says that no more calls come, and resolves when the stream has ended, which is after its last call. */
+  /** Announces that no more calls come, and resolves when the stream has ended, which is after its last call. */
   end(): Promise<void>;
 }
 
 /** Opens a stream of calls. */
 export function openCallStream(registry: Client<typeof RegistryService>): CallStream {
-  const outgoing = createBatchQueue<CallerMessage>();
   const seen: CallEvent[] = [];
-  const events = eventsOf(registry, outgoing.batches());
-  const send = (message: MessageInitShape<typeof CallerMessageSchema>["message"]) =>
-    outgoing.push(create(CallerMessageSchema, message === undefined ? {} : { message }));
+  let read = 0;
+  let changed = Promise.withResolvers<void>();
+  let closed: { end: { error: unknown } | undefined } | undefined;
+  const change = () => {
+    changed.resolve();
+    changed = Promise.withResolvers();
+  };
+  const opened = openStream(registry, {
+    onEvent(event) {
+      seen.push(event);
+      change();
+    },
+  });
+  void opened.closed.then((end) => {
+    closed = { end };
+    change();
+  });
   const stream: CallStream = {
-    call: (request) => send({ case: "call", value: request }),
-    cancel: (callId) => send({ case: "cancelCallId", value: callId }),
+    call: ({ callId = "", ...request }) => void opened.call({ ...request, callId }).catch(() => undefined),
+    cancel: opened.cancel,
     async next(take) {
       for (;;) {
-        const { value, done } = await events.next();
-        if (done) throw new Error(`the stream ended after ${seen.length} events`);
-        seen.push(value);
-        const taken = take(value);
-        if (taken !== undefined) return taken;
+        while (read < seen.length) {
+          const taken = take(seen[read++] as CallEvent);
+          if (taken !== undefined) return taken;
+        }
+        if (closed?.end !== undefined) throw closed.end.error;
+        if (closed !== undefined) throw new Error(`the stream ended after ${seen.length} events`);
+        await changed.promise;
       }
     },
     ended: (callId) => stream.next((event) => (event.callId === callId ? endIn(event) : undefined)),
     seen,
     async end() {
-      outgoing.end();
-      for await (const event of events) seen.push(event);
+      opened.end();
+      const end = await opened.closed;
+      if (end !== undefined) throw end.error;
     },
   };
   return stream;
-}
-
-async function* eventsOf(
-  registry: Client<typeof RegistryService>,
-  batches: AsyncIterable<CallerMessage[]>,
-): AsyncGenerator<CallEvent, undefined> {
-  for await (const { events } of registry.callTools(requests(batches))) yield* events;
-  return undefined;
-}
-
-async function* requests(batches: AsyncIterable<CallerMessage[]>) {
-  for await (const messages of batches) yield create(CallToolsRequestSchema, { messages });
 }
 
 /** The call in an event, where it has ended. */

@@ -9,8 +9,6 @@ export interface AskQueue {
   ask(approvalId: string, takeBack?: TakeBack): Promise<Answer>;
   /** Takes a question back, with why: somebody else has answered, or the call has gone on. */
   withdraw(approvalId: string, why?: string): void;
-  /** The approvals that are asked about, or wait for their turn, or were answered and not taken back yet. */
-  asked(): string[];
 }
 
 /** A queue for this terminal. What goes wrong with a question is told on standard error, and it stays undecided. */
@@ -41,6 +39,5 @@ export function createAskQueue(session: Session, context: CommandContext): AskQu
       open.get(approvalId)?.abort(why);
       open.delete(approvalId);
     },
-    asked: () => [...open.keys()],
   };
 }

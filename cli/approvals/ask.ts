@@ -1,3 +1,4 @@
+import { isPending } from "../../client/approvals.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Approval, ApprovalState, ApprovalStateSchema } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
 import type { ApprovalWhole } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
@@ -9,7 +10,7 @@ import { askLine } from "../print/prompt.ts";
 import { styleFor } from "../print/style.ts";
 import type { Session } from "../session.ts";
 import { renderCard, renderDetails } from "./card.ts";
-import { approve, deny, isPending, readApproval, readWhole, type Shown } from "./decide.ts";
+import { approve, deny, readApproval, readWhole, type Shown } from "./decide.ts";
 
 /** What asking needs. */
 export interface AskOptions {

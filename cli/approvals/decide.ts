@@ -1,5 +1,5 @@
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Approval, ApprovalState } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import type { Approval } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
 import { ApprovalView, type ApprovalWhole } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
 import type { Session } from "../session.ts";
@@ -50,9 +50,4 @@ export async function deny(session: Session, approvalId: string, comment = ""): 
   const { approvals } = await session.operator.open();
   const { approval } = await approvals.deny({ approvalId, comment, channel: CHANNEL });
   return approval;
-}
-
-/** Whether nobody has decided yet. */
-export function isPending(approval: Approval): boolean {
-  return approval.status?.state === ApprovalState.PENDING;
 }

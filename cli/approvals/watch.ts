@@ -1,12 +1,12 @@
-import { Code, ConnectError } from "@connectrpc/connect";
-import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { ConnectError } from "@connectrpc/connect";
+import { isPending, watchApprovals as watchAll } from "../../client/approvals.ts";
+import { isFinalCode } from "../../client/retry.ts";
 import {
   type Approval,
   ApprovalSchema,
   ApprovalState,
   ApprovalStateSchema,
 } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
-import { reasonOf } from "../../lib/fault/fault.ts";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { enumName } from "../print/enum-name.ts";
@@ -18,8 +18,6 @@ import { styleFor } from "../print/style.ts";
 import type { Session } from "../session.ts";
 import { createAskQueue } from "./ask-queue.ts";
 import { whereText } from "./card.ts";
-import { isPending, readApproval } from "./decide.ts";
-import { keepWatching } from "./keep-watching.ts";
 
 /**
  * Shows approvals as they change, the pending ones first: as JSON a line each, otherwise in words. On a terminal each
@@ -42,32 +40,16 @@ export async function watchApprovals(session: Session, json: boolean, context: C
     if (isPending(approval)) void asking?.ask(approval.id);
     else asking?.withdraw(approval.id, mootText(approval));
   };
-  /** What was settled while there was no connection is not told by the stream that comes after it. */
-  const catchUp = async (): Promise<void> => {
-    for (const id of asking?.asked() ?? []) {
-      const approval = await readApproval(session, id).catch((error: unknown) => {
-        if (reasonOf(error) !== ErrorReason.NOT_FOUND) throw error;
-        return undefined;
-      });
-      if (approval === undefined) asking?.withdraw(id, "it is not known any more");
-      else if (!isPending(approval)) show(approval);
-    }
-  };
-  await keepWatching({
-    connect: async () => {
-      await session.approvals.listApprovals({ state: ApprovalState.PENDING, pageSize: 1 });
-      await catchUp();
-    },
-    async watch() {
-      for await (const { approval } of session.approvals.watchApprovals({})) if (approval !== undefined) show(approval);
-    },
+  const changes = watchAll(session.approvals, {
     isFinal,
     onLost: (error) => {
       const why = error === undefined ? "it was closed" : visibleLine(ConnectError.from(error).rawMessage);
       context.stderr.write(`reeve: no connection to policy (${why}); trying again, and nothing is watched meanwhile\n`);
     },
     onBack: () => context.stderr.write("reeve: connected to policy again\n"),
+    onGone: (approvalId) => asking?.withdraw(approvalId, "it is not known any more"),
   });
+  for await (const approval of changes) show(approval);
 }
 
 function stateText({ status }: Approval): string {
@@ -81,15 +63,8 @@ function mootText(approval: Approval): string {
   return approval.status?.state === ApprovalState.CANCELLED && comment !== "" ? comment : stateText(approval);
 }
 
-/** Errors that trying again does not mend: this caller, or this address, is the wrong one. */
-const FINAL: ReadonlySet<Code> = new Set([
-  Code.Unauthenticated,
-  Code.PermissionDenied,
-  Code.Unimplemented,
-  Code.InvalidArgument,
-]);
-
+/** Also where the address or the token that the user gave is not one. */
 function isFinal(error: unknown): boolean {
   if (!(error instanceof ConnectError)) return true;
-  return FINAL.has(error.code) || error.cause instanceof UsageError;
+  return isFinalCode(error.code) || error.cause instanceof UsageError;
 }

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { isEnd } from "../../client/call-progress.ts";
 import { type Call, CallState, CallStateSchema } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
-import { isEnd } from "../../services/agent/toolbox/call-progress.ts";
 import type { CommandContext } from "../command-context.ts";
 import { describeDetail, errorText } from "../errors/describe-error.ts";
 import { enumName } from "../print/enum-name.ts";

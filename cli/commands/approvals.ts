@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import { isPending } from "../../client/approvals.ts";
 import {
   type Approval,
   ApprovalSchema,
@@ -8,7 +9,7 @@ import {
 import { type ApprovalWhole, ApprovalWholeSchema } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
 import { askForApproval } from "../approvals/ask.ts";
 import { renderCard, renderDetails, renderWhole, whereText } from "../approvals/card.ts";
-import { approve, deny, isPending, readApproval, readWhole } from "../approvals/decide.ts";
+import { approve, deny, readApproval, readWhole } from "../approvals/decide.ts";
 import { watchApprovals } from "../approvals/watch.ts";
 import { callLine } from "../call/call-line.ts";
 import type { CommandContext } from "../command-context.ts";

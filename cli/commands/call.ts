@@ -84,7 +84,7 @@ async function callTool(
     const ended = await runCall(order, {
       session,
       signal: interrupts.signal,
-      onReport(report) {
+      onUpdate(report) {
         if (report.kind === "output" && words.output === "text") live.print(report.stream, report.text);
         if (report.kind === "state") held.abort();
         if (report.kind !== "held") return;

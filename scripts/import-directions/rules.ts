@@ -12,8 +12,8 @@ export interface RuleOptions {
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   gen: ["own"],
   lib: ["gen", "own"],
-  services: ["gen", "lib", "own"],
-  cli: ["gen", "lib", "services", "own"],
+  services: ["gen", "lib", "client", "own"],
+  cli: ["gen", "lib", "client", "services", "own"],
   client: ["gen", "own"],
 };
 
@@ -28,9 +28,6 @@ const CLI_STARTS = ["cli/chat/", "cli/demo/", "cli/stack/", "cli/commands/servic
 
 /** Imports of services by other parts of cli that are still there. A file goes when its import goes; none may come. */
 export const CLI_KNOWN: ReadonlySet<string> = new Set([
-  "cli/call/recorded-call.ts",
-  "cli/call/run-call.ts",
-  "cli/call/show-call.ts",
   "cli/commands/chat.ts",
   "cli/commands/policy.ts",
   "cli/commands/up.ts",

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
+import { isEnd } from "../../client/call-progress.ts";
 import type { Call } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { faultDetail, reasonName } from "../../lib/fault/fault.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
-import { isEnd } from "../../services/agent/toolbox/call-progress.ts";
 import { createRandom } from "./random.ts";
 import { createStreamCaller, type StreamCaller } from "./stream-caller.ts";
 import type { Wish } from "./wishes.ts";

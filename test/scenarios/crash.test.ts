@@ -2,12 +2,12 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
+import { isEnd } from "../../client/call-progress.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { openLogFile } from "../../lib/audit-verify/log-source.ts";
 import { verifyLog } from "../../lib/audit-verify/verify.ts";
 import { isRetryable, reasonOf } from "../../lib/fault/fault.ts";
-import { isEnd } from "../../services/agent/toolbox/call-progress.ts";
 import { type Caller, callerOf } from "../../testkit/clients.ts";
 import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
 

@@ -1,9 +1,9 @@
+import { type CallEnd, stateName } from "../../../client/call-progress.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { Refusal } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { DEVICE_REASONS } from "../../../lib/fault/device-reasons.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
-import { type CallEnd, stateName } from "./call-progress.ts";
 import { wrapUntrusted } from "./envelope.ts";
 import { type ErrorFacts, errorText, thrownFacts } from "./error-text.ts";
 import { shortenJson } from "./shorten.ts";

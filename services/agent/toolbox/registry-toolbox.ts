@@ -1,11 +1,11 @@
 import type { Client } from "@connectrpc/connect";
+import { followCall } from "../../../client/call-tool.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { RegistryService } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { type DeviceName, type RoutedInput, takeDevice } from "../tools/device-parameter.ts";
 import { callIdOf } from "./call-id.ts";
 import { resultOf } from "./call-result.ts";
 import { type ErrorFacts, errorText, thrownFacts } from "./error-text.ts";
-import { followCall } from "./follow-call.ts";
 import type { Toolbox, ToolCall, ToolResult } from "./toolbox.ts";
 import type { Toolset, ToolsetTool } from "./toolset.ts";
 
@@ -24,11 +24,9 @@ export interface RegistryToolboxOptions {
   maxResultChars?: number;
   /** Why the calls are wanted: shown to the human who decides. At most 1000 characters. Default empty. */
   purpose?: string;
-  /** The pauses before each new try after the stream broke, in milliseconds. Default 16 seconds in all. */
+  /** The pauses before each new try after the stream broke, in milliseconds. Default: those of the client. */
   retryDelaysMs?: readonly number[];
 }
-
-const RETRY_DELAYS_MS = [100, 200, 400, 800, 1600, 3200, 5000, 5000];
 
 /**
  * The tools of a toolset, called through the registry's gate. Every call goes out under an id that is the same
@@ -80,9 +78,9 @@ async function callTool(
     },
     approvalWaitMs,
     cancelGraceMs: options.cancelGraceMs ?? 15_000,
-    retryDelaysMs: options.retryDelaysMs ?? RETRY_DELAYS_MS,
+    ...(options.retryDelaysMs && { retryDelaysMs: options.retryDelaysMs }),
     signal: request.signal,
-    onEvent,
+    onUpdate: onEvent,
   });
   const device = tool.devices.find((one) => one.id === deviceId)?.name ?? deviceId;
   const maxChars = options.maxResultChars ?? 60_000;

@@ -1,4 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import type { CallUpdate } from "../../../client/call-progress.ts";
 
 /** A tool as a model sees it, but for a provider's limits on names and schemas. */
 export interface ToolDefinition {
@@ -28,16 +29,8 @@ export interface ToolCall {
   onEvent?: (report: CallReport) => void;
 }
 
-/** Something that happened to a call before its end. */
-export type CallReport =
-  /** It goes out now, under this id. Always the first. */
-  | { kind: "sent"; callId: string }
-  /** It is in a new state, such as "permitted" or "dispatched". */
-  | { kind: "state"; callId: string; state: string }
-  /** A human must decide. */
-  | { kind: "held"; callId: string; approvalId: string }
-  /** The tool printed something. Untrusted. */
-  | { kind: "output"; callId: string; stream: "stdout" | "stderr"; text: string };
+/** Something that happened to a call before its end. The first is that it goes out now, under this id. */
+export type CallReport = { kind: "sent"; callId: string } | CallUpdate;
 
 /** How a call ended, as far as a model is concerned. */
 export interface ToolResult {

@@ -1,27 +1,35 @@
-import { type Output, OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
-import type { CallEvent, Refusal } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
-import type { CallReport } from "./toolbox.ts";
+import { type Output, OutputStream } from "../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { type Call, CallState } from "../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { CallEvent, Refusal } from "../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+
+/** Something that happened to a call before its end. */
+export type CallUpdate =
+  /** It is in a new state, such as "permitted" or "dispatched". */
+  | { kind: "state"; callId: string; state: string }
+  /** A human must decide. */
+  | { kind: "held"; callId: string; approvalId: string }
+  /** The tool printed something. Untrusted. */
+  | { kind: "output"; callId: string; stream: "stdout" | "stderr"; text: string };
 
 /** How following a call ended. */
 export type CallEnd =
   /** The call reached an end state. */
   | { kind: "ended"; call: Call }
-  /** It was still held when the wait was over. It goes on without us. */
+  /** It was still held when the wait was over. It goes on without a follower. */
   | { kind: "held"; call: Call }
-  /** It is kept for its device, which is away. It goes on without us. */
+  /** It waits for its device, which is offline. It goes on without a follower. */
   | { kind: "queued"; call: Call }
   /** It never became a call: nothing ran. */
   | { kind: "refused"; refusal: Refusal }
-  /** The link is gone for good, or a cancelled call did not end in time: what became of the call is not known. */
+  /** The connection is gone for good, or a canceled call did not end in time: what became of the call is not known. */
   | { kind: "lost"; cause: unknown };
 
 /** What is known of a call, across the streams it was followed on. */
 export interface CallProgress {
-  /** Takes in an event; the result is the end, where it is one. */
+  /** Takes an event; returns the end, where it is one. */
   take(event: CallEvent): CallEnd | undefined;
-  /** How many events were taken in. */
-  told(): number;
+  /** How many events were taken. */
+  received(): number;
   /** Stops the clock. */
   close(): void;
 }
@@ -36,36 +44,36 @@ const STATE_NAMES: ReadonlyMap<number, string> = new Map(
 );
 
 /**
- * Reports what happens to a call, each thing once however often a stream tells it.
+ * Reports what happens to a call, each thing once however often a stream repeats it.
  *
- * @param onWaitOver called when nothing was told of a held call for `approvalWaitMs` milliseconds.
+ * @param onWaitOver called when no event came of a held call for `approvalWaitMs` milliseconds.
  */
 export function createCallProgress(
-  onEvent: (report: CallReport) => void,
+  onUpdate: (update: CallUpdate) => void,
   approvalWaitMs: number,
   onWaitOver: () => void,
 ): CallProgress {
-  const print = createPrinter(onEvent);
-  let told = 0;
+  const print = createPrinter(onUpdate);
+  let received = 0;
   let state: CallState = CallState.UNSPECIFIED;
-  let clock: NodeJS.Timeout | undefined;
+  let clock: ReturnType<typeof setTimeout> | undefined;
 
   const enter = (call: Call): void => {
     if (call.state === state) return;
     state = call.state;
-    onEvent({ kind: "state", callId: call.id, state: stateName(state) });
+    onUpdate({ kind: "state", callId: call.id, state: stateName(state) });
     clearTimeout(clock);
     if (state !== CallState.HELD) return;
-    onEvent({ kind: "held", callId: call.id, approvalId: call.approvalId });
+    onUpdate({ kind: "held", callId: call.id, approvalId: call.approvalId });
     clock = setTimeout(onWaitOver, approvalWaitMs);
   };
 
   return {
     take({ event }) {
-      told++;
+      received++;
       if (event.case === "refusal") return { kind: "refused", refusal: event.value };
       if (event.case === "output") {
-        // What prints is not held any more, whether or not the stream says so.
+        // What prints is not held any more, whether or not the stream reported it.
         clearTimeout(clock);
         print(event.value);
       }
@@ -74,17 +82,28 @@ export function createCallProgress(
       if (event.value.state === CallState.QUEUED) return { kind: "queued", call: event.value };
       return isEnd(event.value.state) ? { kind: "ended", call: event.value } : undefined;
     },
-    told: () => told,
+    received: () => received,
     close: () => clearTimeout(clock),
   };
 }
 
 /** Whether a call in this state has ended. A state of a newer registry has not: an end is never guessed. */
 export function isEnd(state: CallState): boolean {
-  return state >= CallState.SUCCEEDED && state <= CallState.UNKNOWN;
+  return ENDS.has(state);
 }
 
-function createPrinter(onEvent: (report: CallReport) => void): (output: Output) => void {
+const ENDS: ReadonlySet<CallState> = new Set([
+  CallState.SUCCEEDED,
+  CallState.FAILED,
+  CallState.TIMED_OUT,
+  CallState.CANCELLED,
+  CallState.DENIED,
+  CallState.REJECTED,
+  CallState.EXPIRED,
+  CallState.UNKNOWN,
+]);
+
+function createPrinter(onUpdate: (update: CallUpdate) => void): (output: Output) => void {
   // One decoder a stream: a character may be split between two chunks.
   const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
   let next = 0;
@@ -93,6 +112,6 @@ function createPrinter(onEvent: (report: CallReport) => void): (output: Output) 
     next = sequence + 1;
     const stream = from === OutputStream.STDERR ? "stderr" : "stdout";
     const text = decoders[stream].decode(data, { stream: true });
-    if (text !== "") onEvent({ kind: "output", callId, stream, text });
+    if (text !== "") onUpdate({ kind: "output", callId, stream, text });
   };
 }

@@ -1,0 +1,32 @@
+/** What the SDK has everywhere: all but the transport, and what depends on it. */
+export { Code, ConnectError, createClient } from "@connectrpc/connect";
+export { type ErrorDetail, ErrorReason } from "../gen/ts/reeve/common/v1/error_pb.ts";
+export { type Device, LinkState } from "../gen/ts/reeve/device/v1/device_pb.ts";
+export { type Approval, ApprovalState } from "../gen/ts/reeve/policy/v1/approval_pb.ts";
+export { ApprovalService } from "../gen/ts/reeve/policy/v1/approval_service_pb.ts";
+export { type Call, CallState } from "../gen/ts/reeve/registry/v1/call_pb.ts";
+export { RegistryService } from "../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+export type { Tool } from "../gen/ts/reeve/tool/v1/tool_pb.ts";
+export { Device as DeviceTools } from "../gen/ts/reeve/tools/v1/device_pb.ts";
+export { Docker } from "../gen/ts/reeve/tools/v1/docker_pb.ts";
+export { FileSystem, WriteMode } from "../gen/ts/reeve/tools/v1/file_system_pb.ts";
+export { Git } from "../gen/ts/reeve/tools/v1/git_pb.ts";
+export { Package } from "../gen/ts/reeve/tools/v1/package_pb.ts";
+export { Process } from "../gen/ts/reeve/tools/v1/process_pb.ts";
+export { Shell } from "../gen/ts/reeve/tools/v1/shell_pb.ts";
+export { isPending, type WatchApprovalsOptions, watchApprovals } from "./approvals.ts";
+export { type CallEnd, type CallUpdate, isEnd, stateName } from "./call-progress.ts";
+export type { CallRequest, CallStream, CallStreamOptions } from "./call-stream.ts";
+export {
+  type CallClient,
+  type CallOptions,
+  type FollowOptions,
+  followCall,
+  type NewCall,
+  newCallId,
+} from "./call-tool.ts";
+export { type ApprovalNeeded, approvalOf, errorOf, isRetryable, type ReeveError, reasonOf } from "./errors.ts";
+export { type CallMetadata, callHeaders, withDevice } from "./metadata.ts";
+export { items, type Page, pages } from "./pages.ts";
+export { mayReconnect, RETRY_DELAYS_MS } from "./retry.ts";
+export type { ReeveTransport, TransportOptions } from "./transport.ts";

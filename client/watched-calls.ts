@@ -1,0 +1,63 @@
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { Call } from "../gen/ts/reeve/registry/v1/call_pb.ts";
+import { type CallEvent, CallEventSchema } from "../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { isEnd } from "./call-progress.ts";
+import type { CallRequest, CallStream, CallStreamOptions } from "./call-stream.ts";
+import type { CallClient } from "./call-tool.ts";
+import { detailOf, isRetryable } from "./errors.ts";
+
+/**
+ * Sends each call by CallTool and follows it by WatchCall: for transports that cannot send a stream, such as a browser's.
+ */
+export function openWatchedCalls(client: CallClient, { signal, onEvent }: CallStreamOptions = {}): CallStream {
+  const options = signal === undefined ? {} : { signal };
+  const closed = Promise.withResolvers<{ error: unknown } | undefined>();
+  let open = 0;
+  let ended = false;
+  const close = () => {
+    if (ended && open === 0) closed.resolve(undefined);
+  };
+  const follow = async (request: CallRequest, emit: (event: CallEvent["event"]) => void): Promise<Call> => {
+    const { call } = await client.callTool({ ...request, noWait: true }, options).catch((error: unknown): never => {
+      const detail = detailOf(error);
+      if (detail !== undefined && !isRetryable(error)) {
+        const { rawMessage: message } = ConnectError.from(error);
+        emit({ case: "refusal", value: { $typeName: "reeve.registry.v1.Refusal", error: detail, message } });
+      }
+      throw error;
+    });
+    if (call !== undefined) {
+      emit({ case: "call", value: call });
+      if (isEnd(call.state)) return call;
+    }
+    for await (const { event } of client.watchCall({ callId: request.callId }, options)) {
+      if (event === undefined) continue;
+      emit(event.event);
+      if (event.event.case === "call" && isEnd(event.event.value.state)) return event.event.value;
+    }
+    throw new ConnectError("the stream ended before the call", Code.Unavailable);
+  };
+  return {
+    async call(request, listener) {
+      const { callId } = request;
+      open++;
+      try {
+        return await follow(request, (event) => {
+          const whole = create(CallEventSchema, { callId, event });
+          onEvent?.(whole);
+          listener?.(whole);
+        });
+      } finally {
+        open--;
+        close();
+      }
+    },
+    cancel: (callId) => void client.cancelCall({ callId }, options).catch(() => undefined),
+    end() {
+      ended = true;
+      close();
+    },
+    closed: closed.promise,
+  };
+}
