@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Role } from "../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../gen/ts/reeve/common/v1/error_pb.ts";
-import { RegistryService } from "../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { Role } from "../gen/ts/reeve/options/v1/access_pb.ts";
+import { ToolService } from "../gen/ts/reeve/tool/v1/tool_service_pb.ts";
 import { reasonOf } from "../lib/fault/fault.ts";
 import { service, testAuthority, testMaterial } from "../lib/identity/testdata/certificates.ts";
 import { staticTls } from "../lib/identity/tls-source.ts";
@@ -27,7 +27,7 @@ beforeAll(async () => {
   server = await createServer({
     tls: staticTls(await testMaterial(authority, service("registry"))),
     routes: (router) =>
-      router.service(RegistryService, {
+      router.service(ToolService, {
         listTools: (_request, context) => ({ nextPageToken: principalOf(context).id }),
       }),
     authenticate: (authorization) =>

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
+import { CallSchema, CallState } from "../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason, ErrorReasonSchema } from "../gen/ts/reeve/common/v1/error_pb.ts";
-import { CallSchema, CallState } from "../gen/ts/reeve/registry/v1/call_pb.ts";
 import { exitCodeOfCall } from "./call/exit-code.ts";
 import { ExitCode, exitCodeHelp, exitCodeOfReason } from "./exit-codes.ts";
 
@@ -31,7 +31,7 @@ describe("exit codes", () => {
     [CallState.HELD, 4],
     [CallState.EXPIRED, 4],
     [CallState.TIMED_OUT, 6],
-    [CallState.CANCELLED, 7],
+    [CallState.CANCELED, 7],
     [CallState.UNKNOWN, 8],
     [CallState.FAILED, 9],
   ])("a call in state %d ends with %d", (state, code) => {

@@ -10,7 +10,7 @@ export const ExitCode = {
   HELD: 4,
   UNREACHABLE: 5,
   TIMED_OUT: 6,
-  CANCELLED: 7,
+  CANCELED: 7,
   UNKNOWN: 8,
   TOOL_FAILED: 9,
   AUDIT: 10,
@@ -27,7 +27,7 @@ export const exitCodeHelp = `Exit codes:
     4  still held when the wait was over, kept for a device that is away, or the approval expired
     5  the device or a service cannot be reached
     6  the tool ran longer than allowed
-    7  cancelled
+    7  canceled
     8  unknown end: the device went away while the tool may have been running
     9  the tool failed
    10  the audit log does not verify, or something stored was changed
@@ -63,7 +63,7 @@ const CODES: Readonly<Record<Exclude<ErrorReason, { readonly __unknown: never }>
   [ErrorReason.START_FAILED]: ExitCode.TOOL_FAILED,
   [ErrorReason.TOOL_FAILED]: ExitCode.TOOL_FAILED,
   [ErrorReason.TIMED_OUT]: ExitCode.TIMED_OUT,
-  [ErrorReason.CANCELLED]: ExitCode.CANCELLED,
+  [ErrorReason.CANCELED]: ExitCode.CANCELED,
   [ErrorReason.INTERRUPTED]: ExitCode.UNKNOWN,
   [ErrorReason.NOT_STARTED]: ExitCode.UNREACHABLE,
   [ErrorReason.DEVICE_OFFLINE]: ExitCode.UNREACHABLE,
@@ -79,7 +79,7 @@ const CODES: Readonly<Record<Exclude<ErrorReason, { readonly __unknown: never }>
   [ErrorReason.TOKEN_REFUSED]: ExitCode.DENIED,
   [ErrorReason.IDENTITY_REFUSED]: ExitCode.DENIED,
   [ErrorReason.JOIN_REFUSED]: ExitCode.DENIED,
-  [ErrorReason.ENROLMENT_PENDING]: ExitCode.HELD,
+  [ErrorReason.ENROLLMENT_PENDING]: ExitCode.HELD,
   [ErrorReason.DEVICE_LOCKED]: ExitCode.DENIED,
   [ErrorReason.QUEUE_EXPIRED]: ExitCode.UNREACHABLE,
   [ErrorReason.FAN_OUT_STOPPED]: ExitCode.TOOL_FAILED,

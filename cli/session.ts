@@ -1,12 +1,12 @@
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
+import { ApprovalService } from "../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { AuditService } from "../gen/ts/reeve/audit/v1/audit_service_pb.ts";
-import { ApprovalService } from "../gen/ts/reeve/policy/v1/approval_service_pb.ts";
-import { KeyService } from "../gen/ts/reeve/policy/v1/key_service_pb.ts";
+import { EnrollmentService } from "../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
+import { FanOutService } from "../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
+import { KeyService } from "../gen/ts/reeve/key/v1/key_service_pb.ts";
 import { PolicyService } from "../gen/ts/reeve/policy/v1/policy_service_pb.ts";
-import { EnrolmentService } from "../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
-import { FanOutService } from "../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
-import { RegistryService } from "../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { createServiceTransport } from "../lib/serve/client.ts";
+import { type RegistryClient, registryClient } from "../lib/serve/registry-client.ts";
 import { readCaFile } from "./ca-file.ts";
 import type { CommandContext } from "./command-context.ts";
 import { UsageError } from "./errors/usage-error.ts";
@@ -19,9 +19,9 @@ import { needsLogin, resolveTarget, type Target, type TargetFlags } from "./targ
 
 /** A command's clients. */
 export interface Session {
-  readonly registry: Client<typeof RegistryService>;
+  readonly registry: RegistryClient;
   readonly fanOut: Client<typeof FanOutService>;
-  readonly enrolment: Client<typeof EnrolmentService>;
+  readonly enrollment: Client<typeof EnrollmentService>;
   readonly approvals: Client<typeof ApprovalService>;
   readonly policy: Client<typeof PolicyService>;
   readonly audit: Client<typeof AuditService>;
@@ -36,7 +36,7 @@ export interface Session {
 }
 
 /**
- * Finds out where to go and makes the clients; nothing is dialled yet. Warnings go to standard error. The profile's token
+ * Finds out where to go and makes the clients; nothing is dialed yet. Warnings go to standard error. The profile's token
  * is no operator's: then a person has to prove to be there before something is done as an operator.
  */
 export async function openSession(context: CommandContext, flags: TargetFlags): Promise<Session> {
@@ -93,9 +93,9 @@ export function sessionAt({ registry, policy, token, stateDir, caFile, sockets }
 export function sessionOver(transports: { registry: Transport; policy: Transport | undefined }): Session {
   const { registry, policy = nowhere } = transports;
   const session: Session = {
-    registry: createClient(RegistryService, registry),
+    registry: registryClient(registry),
     fanOut: createClient(FanOutService, registry),
-    enrolment: createClient(EnrolmentService, registry),
+    enrollment: createClient(EnrollmentService, registry),
     approvals: createClient(ApprovalService, policy),
     policy: createClient(PolicyService, policy),
     audit: createClient(AuditService, policy),

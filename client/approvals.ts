@@ -1,7 +1,7 @@
 import { type Client, ConnectError } from "@connectrpc/connect";
+import { type Approval, ApprovalState } from "../gen/ts/reeve/approval/v1/approval_pb.ts";
+import type { ApprovalService } from "../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { ErrorReason } from "../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Approval, ApprovalState } from "../gen/ts/reeve/policy/v1/approval_pb.ts";
-import type { ApprovalService } from "../gen/ts/reeve/policy/v1/approval_service_pb.ts";
 import { reasonOf } from "./errors.ts";
 import { isFinalCode, pause } from "./retry.ts";
 

@@ -1,6 +1,6 @@
+import { type Call, CallState } from "../gen/ts/reeve/call/v1/call_pb.ts";
+import type { CallEvent, Refusal } from "../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { type Output, OutputStream } from "../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { type Call, CallState } from "../gen/ts/reeve/registry/v1/call_pb.ts";
-import type { CallEvent, Refusal } from "../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 
 /** Something that happened to a call before its end. */
 export type CallUpdate =
@@ -96,7 +96,7 @@ const ENDS: ReadonlySet<CallState> = new Set([
   CallState.SUCCEEDED,
   CallState.FAILED,
   CallState.TIMED_OUT,
-  CallState.CANCELLED,
+  CallState.CANCELED,
   CallState.DENIED,
   CallState.REJECTED,
   CallState.EXPIRED,

@@ -1,13 +1,13 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { type Client, Code, ConnectError } from "@connectrpc/connect";
-import type { Call } from "../gen/ts/reeve/registry/v1/call_pb.ts";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { Call } from "../gen/ts/reeve/call/v1/call_pb.ts";
 import {
   type CallEvent,
   type CallerMessage,
   CallerMessageSchema,
   CallToolsRequestSchema,
-  type RegistryService,
-} from "../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+} from "../gen/ts/reeve/call/v1/call_service_pb.ts";
+import type { RegistryClient } from "../lib/serve/registry-client.ts";
 import { isEnd } from "./call-progress.ts";
 import { refusalError } from "./errors.ts";
 
@@ -57,7 +57,7 @@ export interface CallStreamOptions {
 
 /** Opens a stream of calls over CallTools, with the first call. Needs HTTP/2. */
 export function openCallStream(
-  client: Pick<Client<typeof RegistryService>, "callTools">,
+  client: Pick<RegistryClient, "callTools">,
   { signal, onEvent }: CallStreamOptions = {},
 ): CallStream {
   const outgoing = createOutgoing<CallerMessage>();

@@ -1,8 +1,9 @@
 import { create } from "@bufbuild/protobuf";
-import { type Client, Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { type Call, CallState } from "../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallEventSchema } from "../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorReason } from "../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Call, CallState } from "../gen/ts/reeve/registry/v1/call_pb.ts";
-import { CallEventSchema, type RegistryService } from "../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import type { RegistryClient } from "../lib/serve/registry-client.ts";
 import { type CallEnd, type CallProgress, type CallUpdate, createCallProgress, isEnd } from "./call-progress.ts";
 import { type CallRequest, type CallStream, type CallStreamOptions, openCallStream } from "./call-stream.ts";
 import { createError, reasonOf, refusalError } from "./errors.ts";
@@ -14,10 +15,7 @@ const CANCEL_EVERY_MS = 1000;
 const CLOSING_MS = 500;
 
 /** The RPCs that following a call uses. */
-export type CallClient = Pick<
-  Client<typeof RegistryService>,
-  "callTool" | "callTools" | "getCall" | "watchCall" | "cancelCall"
->;
+export type CallClient = Pick<RegistryClient, "callTool" | "callTools" | "getCall" | "watchCall" | "cancelCall">;
 
 /** How to follow a call. */
 export interface FollowOptions {

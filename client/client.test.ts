@@ -2,12 +2,12 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, createRouterTransport } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { ErrorDetailSchema, ErrorReason } from "../gen/ts/reeve/common/v1/error_pb.ts";
-import { Device } from "../gen/ts/reeve/tools/v1/device_pb.ts";
+import { DeviceTools } from "../gen/ts/reeve/tools/v1/device_pb.ts";
 import { approvalOf, callHeaders, createReeveTransport, errorOf, reasonOf, withDevice } from "./index.ts";
 
 /** A device.ping that answers with the headers that it was asked with. */
 const echo = createRouterTransport((router) => {
-  router.service(Device, {
+  router.service(DeviceTools, {
     ping: (_, { requestHeader }) => ({
       text: [...requestHeader]
         .flatMap(([name, value]) => (name.startsWith("reeve-") ? `${name}=${value}` : []))
@@ -24,13 +24,13 @@ function refused(reason: ErrorReason, metadata: Record<string, string> = {}): Co
 describe("a typed call", () => {
   test("carries its device, id, purpose and wait as headers", async () => {
     const headers = callHeaders({ device: "laptop", callId: "c1", purpose: "to know", waitMs: 0 });
-    const { text } = await createClient(Device, echo).ping({}, { headers });
+    const { text } = await createClient(DeviceTools, echo).ping({}, { headers });
     expect(text).toBe("reeve-call-id=c1 reeve-device=laptop reeve-purpose=to know reeve-wait-ms=0");
     expect(callHeaders({})).toEqual({});
   });
 
   test("goes to the transport's device, unless it names another", async () => {
-    const client = createClient(Device, withDevice(withDevice(echo, "outer"), "laptop"));
+    const client = createClient(DeviceTools, withDevice(withDevice(echo, "outer"), "laptop"));
     expect(await client.ping({})).toMatchObject({ text: "reeve-device=laptop" });
     const headers = callHeaders({ device: "server" });
     expect(await client.ping({}, { headers })).toMatchObject({ text: "reeve-device=server" });

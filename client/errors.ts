@@ -1,12 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import type { Refusal } from "../gen/ts/reeve/call/v1/call_service_pb.ts";
 import {
   type ErrorDetail,
   ErrorDetailSchema,
   ErrorReason,
   ErrorReasonSchema,
 } from "../gen/ts/reeve/common/v1/error_pb.ts";
-import type { Refusal } from "../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 
 /** An error of Reeve, as far as a caller can act on it. */
 export interface ReeveError {

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Call } from "../gen/ts/reeve/registry/v1/call_pb.ts";
-import { type CallEvent, CallEventSchema } from "../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import type { Call } from "../gen/ts/reeve/call/v1/call_pb.ts";
+import { type CallEvent, CallEventSchema } from "../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { isEnd } from "./call-progress.ts";
 import type { CallRequest, CallStream, CallStreamOptions } from "./call-stream.ts";
 import type { CallClient } from "./call-tool.ts";
@@ -23,7 +23,7 @@ export function openWatchedCalls(client: CallClient, { signal, onEvent }: CallSt
       const detail = detailOf(error);
       if (detail !== undefined && !isRetryable(error)) {
         const { rawMessage: message } = ConnectError.from(error);
-        emit({ case: "refusal", value: { $typeName: "reeve.registry.v1.Refusal", error: detail, message } });
+        emit({ case: "refusal", value: { $typeName: "reeve.call.v1.Refusal", error: detail, message } });
       }
       throw error;
     });

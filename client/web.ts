@@ -5,7 +5,7 @@
  */
 import { createFetchClient } from "@connectrpc/connect/protocol";
 import { createTransport } from "@connectrpc/connect/protocol-connect";
-import type { Call } from "../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { Call } from "../gen/ts/reeve/call/v1/call_pb.ts";
 import { type CallClient, type CallOptions, callTool as callOverStream, type NewCall } from "./call-tool.ts";
 import { commonOptions, type ReeveTransport, type TransportOptions } from "./transport.ts";
 import { openWatchedCalls } from "./watched-calls.ts";

@@ -4,7 +4,7 @@ import { NOTICES_FILE, noticesText } from "./notices.ts";
 import { repositoryRoot } from "./repository-root.ts";
 import { runTool } from "./run-tool.ts";
 
-/** What the package needs besides the compiled code: the tool catalogue, and files such as the default policy. */
+/** What the package needs besides the compiled code: the tool catalog, and files such as the default policy. */
 const ASSETS = ["gen/schema", "lib", "services", "cli"];
 
 /**

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "./repository-root.ts";
 
-/** The file in dist/ with the licences of everything that is shipped with it. */
+/** The file in dist/ with the licenses of everything that is shipped with it. */
 export const NOTICES_FILE = "THIRD-PARTY-NOTICES.txt";
 
 /** Between the packages in that file. */
@@ -23,10 +23,10 @@ interface LockEntry {
 }
 
 /**
- * The licence of each production package: the texts that it ships (LICENSE, NOTICE, COPYING), otherwise the standard text
- * of the licence that its package.json names, because most licences must travel with every copy.
+ * The license of each production package: the texts that it ships (LICENSE, NOTICE, COPYING), otherwise the standard text
+ * of the license that its package.json names, because most licenses must travel with every copy.
  *
- * @throws Error naming a package whose licence has neither a file nor a standard text here.
+ * @throws Error naming a package whose license has neither a file nor a standard text here.
  */
 export function noticesText(): string {
   const sections = productionPackages().map((one) => {
@@ -73,7 +73,7 @@ function standardTexts({ name, license, holder }: Package): string[] {
     .map((id) => {
       const text = STANDARD_TEXTS.get(id);
       if (text === undefined)
-        throw new Error(`${name}: no text of the licence ${JSON.stringify(id)} in scripts/licenses`);
+        throw new Error(`${name}: no text of the license ${JSON.stringify(id)} in scripts/licenses`);
       return id === "Apache-2.0" ? text() : `Copyright (c) ${holder}\n\n${text()}`;
     });
 }

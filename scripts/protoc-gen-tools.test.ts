@@ -22,13 +22,13 @@ const TEMPLATE = JSON.stringify({
 async function generate(folder: string, comment: string): ReturnType<typeof runTool> {
   const source = `syntax = "proto3";
 package sample.v1;
-import "reeve/tool/v1/options.proto";
+import "reeve/options/v1/tool.proto";
 message Request {}
 message Response {}
 service Sample {
   ${comment}
   rpc Ping(Request) returns (Response) {
-    option (reeve.tool.v1.tool) = { name: "sample.ping" capability: "sample" scope: SCOPE_ANY };
+    option (reeve.options.v1.tool) = { name: "sample.ping" capability: "sample" scope: SCOPE_ANY };
   }
 }
 `;
@@ -37,11 +37,11 @@ service Sample {
 }
 
 describe("protoc-gen-tools", () => {
-  it("writes one catalogue of all tools", async () => {
+  it("writes one catalog of all tools", async () => {
     await withTemporaryFolder(async (folder) => {
       const { code, output } = await generate(folder, "// Answer.");
       expect({ code, output }).toEqual({ code: 0, output: "" });
-      const written: unknown = JSON.parse(await readFile(join(folder, "schema/catalogue.json"), "utf8"));
+      const written: unknown = JSON.parse(await readFile(join(folder, "schema/catalog.json"), "utf8"));
       const tools = expect.arrayContaining([
         expect.objectContaining({ name: "fs.read" }),
         expect.objectContaining({ name: "sample.ping", method: "sample.v1.Sample/Ping" }),

@@ -1,4 +1,4 @@
-import { type Approval, ApprovalState } from "../gen/ts/reeve/policy/v1/approval_pb.ts";
+import { type Approval, ApprovalState } from "../gen/ts/reeve/approval/v1/approval_pb.ts";
 import type { Caller } from "./clients.ts";
 
 /** The pending approval of a call, as soon as there is one. */

@@ -1,8 +1,8 @@
-import type { Client } from "@connectrpc/connect";
 import { isEnd } from "../client/call-progress.ts";
 import { type CallRequest, openCallStream as openStream } from "../client/call-stream.ts";
-import type { Call } from "../gen/ts/reeve/registry/v1/call_pb.ts";
-import type { CallEvent, RegistryService } from "../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import type { Call } from "../gen/ts/reeve/call/v1/call_pb.ts";
+import type { CallEvent } from "../gen/ts/reeve/call/v1/call_service_pb.ts";
+import type { RegistryClient } from "../lib/serve/registry-client.ts";
 
 /** A caller's own CallTools stream, event by event. */
 export interface CallStream {
@@ -19,7 +19,7 @@ export interface CallStream {
 }
 
 /** Opens a stream of calls. */
-export function openCallStream(registry: Client<typeof RegistryService>): CallStream {
+export function openCallStream(registry: RegistryClient): CallStream {
   const seen: CallEvent[] = [];
   let read = 0;
   let changed = Promise.withResolvers<void>();

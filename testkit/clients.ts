@@ -1,14 +1,14 @@
 import { type Client, createClient } from "@connectrpc/connect";
+import { ApprovalService } from "../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { AuditService } from "../gen/ts/reeve/audit/v1/audit_service_pb.ts";
-import { ApprovalService } from "../gen/ts/reeve/policy/v1/approval_service_pb.ts";
+import { FanOutService } from "../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { PolicyService } from "../gen/ts/reeve/policy/v1/policy_service_pb.ts";
-import { FanOutService } from "../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
-import { RegistryService } from "../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { createServiceTransport } from "../lib/serve/client.ts";
+import { type RegistryClient, registryClient } from "../lib/serve/registry-client.ts";
 
 /** What somebody with one token can call. */
 export interface Caller {
-  registry: Client<typeof RegistryService>;
+  registry: RegistryClient;
   fanOut: Client<typeof FanOutService>;
   policy: Client<typeof PolicyService>;
   approvals: Client<typeof ApprovalService>;
@@ -20,7 +20,7 @@ export function callerOf(urls: { registry: { url: string }; policy: { url: strin
   const registry = createServiceTransport({ baseUrl: urls.registry.url, token });
   const policy = createServiceTransport({ baseUrl: urls.policy.url, token });
   return {
-    registry: createClient(RegistryService, registry),
+    registry: registryClient(registry),
     fanOut: createClient(FanOutService, registry),
     policy: createClient(PolicyService, policy),
     approvals: createClient(ApprovalService, policy),

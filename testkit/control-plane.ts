@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Role } from "../gen/ts/reeve/common/v1/access_pb.ts";
+import { Role } from "../gen/ts/reeve/options/v1/access_pb.ts";
 import { createTokenFile } from "../lib/auth/token-file.ts";
 import { freePorts } from "./free-port.ts";
 import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
@@ -88,12 +88,12 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
         }),
       ),
     );
-    const dialled = Object.entries({ this: device, ...others }).map(([name, { url }]) => `${name}=${url}`);
+    const dialed = Object.entries({ this: device, ...others }).map(([name, { url }]) => `${name}=${url}`);
     const registry = await start("registry", registryPort, {
       REEVE_REGISTRY_PORT: String(registryPort),
       REEVE_REGISTRY_STATE_DIR: join(folder, "registry"),
       REEVE_POLICY_URL: policy.url,
-      REEVE_DEVICES: dialled.join(","),
+      REEVE_DEVICES: dialed.join(","),
       REEVE_LOCAL_DEVICE: "this",
       REEVE_SERVICE_TOKEN: tokens.service,
     });

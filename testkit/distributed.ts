@@ -3,13 +3,13 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
-import { Role } from "../gen/ts/reeve/common/v1/access_pb.ts";
 import { LinkState } from "../gen/ts/reeve/device/v1/device_pb.ts";
-import { EnrolmentService } from "../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
-import { RegistryService } from "../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { EnrollmentService } from "../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
+import { Role } from "../gen/ts/reeve/options/v1/access_pb.ts";
 import { createTokenFile } from "../lib/auth/token-file.ts";
 import type { TlsMaterial } from "../lib/identity/tls-source.ts";
 import { createServiceTransport } from "../lib/serve/client.ts";
+import { type RegistryClient, registryClient } from "../lib/serve/registry-client.ts";
 import { freePorts } from "./free-port.ts";
 import { type NatsServer, startNatsServer } from "./nats-server.ts";
 import { type PostgresServer, startPostgresServer } from "./postgres-server.ts";
@@ -68,7 +68,7 @@ export interface DistributedOptions {
   deviceEnv?: Record<string, string>;
 }
 
-/** Starts it: PostgreSQL, NATS with TLS and a login, two of each service, and three devices that enrol and attach. */
+/** Starts it: PostgreSQL, NATS with TLS and a login, two of each service, and three devices that enroll and attach. */
 export async function startDistributed(options: DistributedOptions = {}): Promise<Distributed> {
   await using parts = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), "reeve-many-"));
@@ -141,13 +141,13 @@ export async function startDistributed(options: DistributedOptions = {}): Promis
   const registry = { url: `https://127.0.0.1:${balancer.port}` };
   const operator = createServiceTransport({ baseUrl: registry.url, token: tokens.operator, ca: authority.certificate });
   parts.defer(() => operator.close());
-  const enrolments = createClient(EnrolmentService, operator);
+  const enrollments = createClient(EnrollmentService, operator);
   const devices = await Promise.all(
     names.map(async (name): Promise<DistributedDevice> => {
       const way = parts.adopt(await startTcpProxy({ port: balancer.port }), (one) => one.close());
       const [work, stateDir] = [join(folder, `work-${name}`), join(folder, `device-${name}`)];
       await mkdir(work);
-      const { token } = await enrolments.createJoinToken({ name, labels: { role: "test", name }, autoConfirm: true });
+      const { token } = await enrollments.createJoinToken({ name, labels: { role: "test", name }, autoConfirm: true });
       const tokenFile = join(folder, `join-${name}`);
       await writeFile(tokenFile, token, { mode: 0o600 });
       const process = await started("device-agent", 0, {
@@ -162,7 +162,7 @@ export async function startDistributed(options: DistributedOptions = {}): Promis
       return { name, process, way, work, stateDir };
     }),
   );
-  await devicesOnline(createClient(RegistryService, operator), names.length);
+  await devicesOnline(registryClient(operator), names.length);
   const ready = parts.move();
   return {
     registries,
@@ -185,10 +185,7 @@ export async function startDistributed(options: DistributedOptions = {}): Promis
 }
 
 /** Resolves when so many devices can be reached. */
-async function devicesOnline(
-  registry: { listDevices: ReturnType<typeof createClient<typeof RegistryService>>["listDevices"] },
-  count: number,
-): Promise<void> {
+async function devicesOnline(registry: { listDevices: RegistryClient["listDevices"] }, count: number): Promise<void> {
   for (let tries = 0; tries < 600; tries++) {
     const { devices } = await registry.listDevices({});
     if (devices.filter(({ link }) => link === LinkState.ONLINE).length >= count) return;

@@ -6,7 +6,7 @@ export const HOSTILE_SERVICE = "acme.printer.v1.Hostile";
 const HEAD = `syntax = "proto3";
 package acme.printer.v1;
 import "buf/validate/validate.proto";
-import "reeve/tool/v1/options.proto";
+import "reeve/options/v1/tool.proto";
 `;
 
 /** A service of annotated RPCs, each of which takes the message In and returns it. */
@@ -14,7 +14,7 @@ function serviceOf(rpcs: number): string {
   const list = Array.from(
     { length: rpcs },
     (_, at) =>
-      `rpc R${at}(In) returns (In) { option (reeve.tool.v1.tool) = { name: "r${at}" capability: "r${at}" scope: SCOPE_USER }; }`,
+      `rpc R${at}(In) returns (In) { option (reeve.options.v1.tool) = { name: "r${at}" capability: "r${at}" scope: SCOPE_USER }; }`,
   );
   return `service Hostile {\n${list.join("\n")}\n}\n`;
 }

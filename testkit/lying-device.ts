@@ -9,7 +9,7 @@ import {
 } from "../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { Mode } from "../gen/ts/reeve/device/v1/device_pb.ts";
 import { type AnnouncedService, ManifestSchema } from "../gen/ts/reeve/device/v1/manifest_pb.ts";
-import { Outcome, type Receipt, ReceiptSchema } from "../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { ExecutionOutcome, type Receipt, ReceiptSchema } from "../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { createBatchSigner } from "../lib/sign/batch.ts";
 import { signEnvelope } from "../lib/sign/dsse.ts";
 import { generateSigningKey, type SigningKey } from "../lib/sign/keys.ts";
@@ -83,7 +83,7 @@ async function answer(start: Start, lie: Lie, key: SigningKey, deviceId: string)
     deviceId,
     tool: start.tool,
     argsDigest: createHash("sha256").update(start.arguments).digest("hex"),
-    outcome: Outcome.SUCCEEDED,
+    outcome: ExecutionOutcome.SUCCEEDED,
     outputDigest: createHash("sha256").update(output).digest("hex"),
     outputBytes: output.length,
     ...lie.receipt,
@@ -91,7 +91,7 @@ async function answer(start: Start, lie: Lie, key: SigningKey, deviceId: string)
   const signer = createBatchSigner({ key: lie.signer ?? key, statementType: "application/vnd.reeve.receipt.v1" });
   return create(FinishedSchema, {
     callId: start.callId,
-    outcome: Outcome.SUCCEEDED,
+    outcome: ExecutionOutcome.SUCCEEDED,
     output,
     receipt: await signer.sign(toBinary(ReceiptSchema, receipt)),
     ...lie.finished,

@@ -1,8 +1,8 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { timestampNow } from "@bufbuild/protobuf/wkt";
 import { createClient } from "@connectrpc/connect";
-import type { Role } from "../gen/ts/reeve/common/v1/access_pb.ts";
 import { type Start, StartSchema } from "../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { Role } from "../gen/ts/reeve/options/v1/access_pb.ts";
 import { type Decision, DecisionRequestSchema } from "../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { PolicyService } from "../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import { createServiceTransport } from "../lib/serve/client.ts";

@@ -19,22 +19,22 @@ export const PRINTER_PROTO = `syntax = "proto3";
 package acme.printer.v1;
 import "buf/validate/validate.proto";
 import "google/protobuf/timestamp.proto";
-import "reeve/tool/v1/options.proto";
+import "reeve/options/v1/tool.proto";
 
 // A printer.
 service Printer {
   // Print a text on paper.
   rpc Print(PrintRequest) returns (PrintResponse) {
-    option (reeve.tool.v1.tool) = { name: "print" capability: "print" scope: SCOPE_USER destructive: true };
+    option (reeve.options.v1.tool) = { name: "print" capability: "print" scope: SCOPE_USER destructive: true };
   }
   // Say how much paper there is.
   rpc GetPaper(GetPaperRequest) returns (GetPaperResponse) {
     option idempotency_level = NO_SIDE_EFFECTS;
-    option (reeve.tool.v1.tool) = { name: "paper.get" capability: "paper.get" scope: SCOPE_USER };
+    option (reeve.options.v1.tool) = { name: "paper.get" capability: "paper.get" scope: SCOPE_USER };
   }
   // Send every page as it comes out.
   rpc WatchPages(GetPaperRequest) returns (stream GetPaperResponse) {
-    option (reeve.tool.v1.tool) = { name: "pages.watch" capability: "pages" scope: SCOPE_USER };
+    option (reeve.options.v1.tool) = { name: "pages.watch" capability: "pages" scope: SCOPE_USER };
   }
   // Not annotated, so that nobody calls it through Reeve.
   rpc Reset(GetPaperRequest) returns (GetPaperResponse);

@@ -1,7 +1,6 @@
-import { createClient } from "@connectrpc/connect";
-import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
+import { registryClient } from "../../lib/serve/registry-client.ts";
 import { drive, type Sample } from "../measure/drive.ts";
 import { eachOf } from "../measure/each-of.ts";
 import type { Plane } from "../plane/plane.ts";
@@ -21,7 +20,7 @@ export interface FleetCaller {
 /** Calls device.ping through the plane's registry. */
 export function openFleetCaller({ replicas, tokens, ca }: Plane, names: readonly string[]): FleetCaller {
   const transport = createServiceTransport({ baseUrl: replicas[0]?.url ?? "", token: tokens.agent, ca });
-  const client = createClient(RegistryService, transport);
+  const client = registryClient(transport);
   const ping = (device: string) => ({ device, tool: "device.ping", params: {} });
   const unary = async (device: string): Promise<void> => {
     const { call } = await client.callTool(ping(device));

@@ -11,7 +11,7 @@ import { createEndings } from "../../services/device-agent/execute/endings.ts";
 import { createExecutions, type Executions } from "../../services/device-agent/execute/executions.ts";
 import { createSlots } from "../../services/device-agent/execute/slots.ts";
 import { openLink } from "../../services/device-agent/routes.ts";
-import type { Enrolled } from "./enrol.ts";
+import type { Enrolled } from "./enroll.ts";
 import type { Workshop } from "./workshop.ts";
 
 /**

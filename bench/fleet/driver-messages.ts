@@ -10,7 +10,7 @@ export interface DriverSettings {
 
 /** What a driver can be asked. Each is answered with a DriverState when it is done. */
 export type Question =
-  | { kind: "enrol" }
+  | { kind: "enroll" }
   /** Attaches those that are not, as many as `count` in all. */
   | { kind: "attach"; count: number }
   | { kind: "look" }
@@ -20,7 +20,7 @@ export type Question =
 export interface DriverState {
   /** How many have a stream that the registry has answered. */
   attached: number;
-  /** How often they have dialled, all together. */
+  /** How often they have dialed, all together. */
   dials: number;
   /** Processor time since the driver's start, in microseconds. */
   cpuUs: number;

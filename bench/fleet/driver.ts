@@ -1,11 +1,11 @@
 import { once } from "node:events";
 import { createClient } from "@connectrpc/connect";
-import { EnrolmentService } from "../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import { EnrollmentService } from "../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
 import { eachOf } from "../measure/each-of.ts";
 import { attachDevice, type SimulatedDevice } from "./device.ts";
 import type { DriverSettings, DriverState, FromDriver, Question, ToDriver } from "./driver-messages.ts";
-import { type Enrolled, enrol } from "./enrol.ts";
+import { type Enrolled, enroll } from "./enroll.ts";
 import { openWorkshop } from "./workshop.ts";
 
 // A process with some of the simulated devices: they are no part of what is measured, and so not in its process.
@@ -31,7 +31,7 @@ process.on("message", (message: ToDriver) => {
 process.on("disconnect", () => process.exit(0));
 
 async function answer(question: Question): Promise<void> {
-  if (question.kind === "enrol") enrolled = await enrolAll(settings);
+  if (question.kind === "enroll") enrolled = await enrollAll(settings);
   else if (question.kind === "attach") {
     for (const one of enrolled.slice(devices.length, question.count)) {
       devices.push(attachDevice(one, settings.registryUrl, workshop));
@@ -42,7 +42,7 @@ async function answer(question: Question): Promise<void> {
   }
 }
 
-async function enrolAll({
+async function enrollAll({
   registryUrl: baseUrl,
   ca,
   operatorToken: token,
@@ -52,11 +52,11 @@ async function enrolAll({
   const asMachine = createServiceTransport({ baseUrl, ca });
   try {
     const options = {
-      operator: createClient(EnrolmentService, asOperator),
-      machine: createClient(EnrolmentService, asMachine),
+      operator: createClient(EnrollmentService, asOperator),
+      machine: createClient(EnrollmentService, asMachine),
       ca,
     };
-    return await eachOf(names, ENROL_AT_ONCE, (name) => enrol(name, options));
+    return await eachOf(names, ENROL_AT_ONCE, (name) => enroll(name, options));
   } finally {
     asOperator.close();
     asMachine.close();

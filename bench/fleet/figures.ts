@@ -33,7 +33,7 @@ export interface Recovery {
   halfMs: number;
   most99Ms: number;
   allMs: number;
-  /** How often a device dialled until all were back, on average. */
+  /** How often a device dialed until all were back, on average. */
   dialsPerDevice: number;
   /** Each device was called once afterwards; so many calls did not succeed. */
   failedCalls: number;

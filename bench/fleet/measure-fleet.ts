@@ -27,7 +27,7 @@ export async function measureFleet(count: number, settings: FleetSettings): Prom
   // A process that has only been started is no part of what follows.
   await drivers.ask({ kind: "look" });
   onStep("enrolling");
-  const enrolMs = await timed(() => drivers.ask({ kind: "enrol" }));
+  const enrollMs = await timed(() => drivers.ask({ kind: "enroll" }));
   // A process that has not enrolled anybody, so that only the devices themselves are in its memory.
   await replica.process.stop();
   await replica.process.start();
@@ -55,7 +55,7 @@ export async function measureFleet(count: number, settings: FleetSettings): Prom
   return {
     devices: count,
     database: settings.database,
-    enrolledPerSecond: (count / enrolMs) * 1000,
+    enrolledPerSecond: (count / enrollMs) * 1000,
     attachMs,
     rssBeforeBytes: before.rssBytes,
     rssIdleBytes: idle.rssBytes,

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "@connectrpc/connect";
 import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
-import { EnrolmentService } from "../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
-import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { EnrollmentService } from "../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
+import { type RegistryClient, registryClient } from "../../lib/serve/registry-client.ts";
 import { type ServiceProcess, startServiceProcess } from "../../testkit/service-process.ts";
 
 /** Where device agents run. */
@@ -22,7 +22,7 @@ export interface DevicePlace {
 /** How long a device may take to be there. */
 const PATIENCE_MS = 30_000;
 
-/** Starts a device agent that enrols with a registry and dials it. Resolves when it is online. */
+/** Starts a device agent that enrolls with a registry and dials it. Resolves when it is online. */
 export async function joinedDevice(
   place: DevicePlace,
   name: string,
@@ -30,15 +30,15 @@ export async function joinedDevice(
 ): Promise<ServiceProcess> {
   const transport = createServiceTransport({ baseUrl: to.url, token: to.token, ca: to.ca });
   try {
-    const enrolments = createClient(EnrolmentService, transport);
-    const { token } = await enrolments.createJoinToken({ name, autoConfirm: true });
+    const enrollments = createClient(EnrollmentService, transport);
+    const { token } = await enrollments.createJoinToken({ name, autoConfirm: true });
     const tokenFile = join(place.folder, `join-${name}`);
     await writeFile(tokenFile, token, { mode: 0o600 });
     const started = await startServiceProcess("device-agent", 0, {
       ...environmentOf(place, name),
       REEVE_JOIN_TOKEN_FILE: tokenFile,
     });
-    await online(createClient(RegistryService, transport), name);
+    await online(registryClient(transport), name);
     return started;
   } finally {
     transport.close();
@@ -64,10 +64,7 @@ function environmentOf({ folder, work, shared }: DevicePlace, name: string): Rec
   };
 }
 
-async function online(
-  registry: Pick<ReturnType<typeof createClient<typeof RegistryService>>, "listDevices">,
-  name: string,
-): Promise<void> {
+async function online(registry: Pick<RegistryClient, "listDevices">, name: string): Promise<void> {
   for (const end = performance.now() + PATIENCE_MS; performance.now() < end; await sleep(50)) {
     const { devices } = await registry.listDevices({});
     if (devices.some((device) => device.name === name && device.link === LinkState.ONLINE)) return;

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { createTokenFile } from "../../lib/auth/token-file.ts";
 import { freePorts } from "../../testkit/free-port.ts";
 import { startNatsServer } from "../../testkit/nats-server.ts";
@@ -22,8 +22,8 @@ export interface PlaneOptions {
   nats?: boolean;
   /** Names of devices, each in a process of its own, that dial the replica of this number. */
   attached?: Readonly<Record<string, number>>;
-  /** The name of a device that listens and is dialled. Default none. */
-  dialled?: string;
+  /** The name of a device that listens and is dialed. Default none. */
+  dialed?: string;
   /** More environment for the registries. */
   env?: Readonly<Record<string, string>>;
 }
@@ -98,12 +98,12 @@ export async function startPlane(options: PlaneOptions = {}): Promise<Plane> {
   const policyFile = join(import.meta.dirname, "..", "servers", "policy.yaml");
   const policy = await startReplica("policy", ports.splice(0, 2), { REEVE_POLICY_FILE: policyFile });
   const [devicePort = 0] = ports.splice(0, 1);
-  const { dialled } = options;
-  if (dialled !== undefined) parts.adopt(await listeningDevice(place, dialled, devicePort), (one) => one.stop());
+  const { dialed } = options;
+  if (dialed !== undefined) parts.adopt(await listeningDevice(place, dialed, devicePort), (one) => one.stop());
   const env = {
     REEVE_POLICY_URL: policy.url,
     REEVE_SERVICE_TOKEN: serviceToken,
-    REEVE_DEVICES: dialled === undefined ? "" : `${dialled}=http://127.0.0.1:${devicePort}`,
+    REEVE_DEVICES: dialed === undefined ? "" : `${dialed}=http://127.0.0.1:${devicePort}`,
     ...options.env,
   };
   const replicas: Replica[] = [];

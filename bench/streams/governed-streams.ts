@@ -1,21 +1,17 @@
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
-import type { Client } from "@connectrpc/connect";
+import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallerMessageSchema, CallToolsRequestSchema } from "../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { OutputStream } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import {
-  CallerMessageSchema,
-  CallToolsRequestSchema,
-  type RegistryService,
-} from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { createBatchQueue } from "../../lib/async/batch-queue.ts";
+import type { RegistryClient } from "../../lib/serve/registry-client.ts";
 import { eachOf } from "../measure/each-of.ts";
 import { startPlane } from "../plane/plane.ts";
 import { callerOf } from "../subjects/paths.ts";
 import type { StreamSubject, Transfer } from "./stream-subject.ts";
 
-type Registry = Client<typeof RegistryService>;
+type Registry = RegistryClient;
 
 /** A line is nine digits and its end. */
 const LINE_BYTES = 10;

@@ -1,7 +1,7 @@
 import { createClient } from "@connectrpc/connect";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { Device } from "../../gen/ts/reeve/tools/v1/device_pb.ts";
+import { DeviceTools } from "../../gen/ts/reeve/tools/v1/device_pb.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
 import type { ServerProcess } from "../measure/server-process.ts";
 import { spawnTrue } from "../servers/true.ts";
@@ -37,7 +37,7 @@ export function plainHttpSubjects(server: ServerProcess): Subject[] {
 
 /** One unary RPC of connect-node, with nothing behind it. */
 export function connectSubject(server: ServerProcess): Subject {
-  const client = createClient(Device, createServiceTransport({ baseUrl: server.url }));
+  const client = createClient(DeviceTools, createServiceTransport({ baseUrl: server.url }));
   const call = async () => {
     await client.ping({ text: "" });
   };

@@ -1,7 +1,6 @@
-import type { Client } from "@connectrpc/connect";
 import { type CallRequest, openCallStream as openStream } from "../../client/call-stream.ts";
-import type { Call } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import type { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import type { RegistryClient } from "../../lib/serve/registry-client.ts";
 
 /** A caller's stream of calls, each with an id of its own. */
 export interface CallStream {
@@ -13,7 +12,7 @@ export interface CallStream {
 let streams = 0;
 
 /** Opens one stream for all calls. A failure of the stream ends the benchmark. */
-export function openCallStream(client: Client<typeof RegistryService>): CallStream {
+export function openCallStream(client: RegistryClient): CallStream {
   const stream = openStream(client);
   const prefix = `bench-${process.pid}-${Date.now()}-${streams++}`;
   let next = 0;

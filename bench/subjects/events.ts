@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
-import { EnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
+import { EventEnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import type { EventBus } from "../../lib/events/bus.ts";
 import { createInProcessBus } from "../../lib/events/in-process-bus.ts";
 import { createNatsBus } from "../../lib/events/nats-bus.ts";
@@ -33,7 +33,7 @@ async function deliveries(bus: EventBus): Promise<() => Promise<void>> {
   return async () => {
     const id = randomUUID();
     const delivered = new Promise<void>((resolve) => waiting.set(id, resolve));
-    const envelope = create(EnvelopeSchema, {
+    const envelope = create(EventEnvelopeSchema, {
       id,
       subject: "reeve.bench.v1.noted.a",
       type: "reeve.bench.v1.Noted",

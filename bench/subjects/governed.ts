@@ -1,8 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { type Client, createClient } from "@connectrpc/connect";
-import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
+import { type RegistryClient, registryClient } from "../../lib/serve/registry-client.ts";
 import type { ServerProcess } from "../measure/server-process.ts";
 import { openCallStream } from "./call-stream.ts";
 import type { Subject } from "./subject.ts";
@@ -22,7 +21,7 @@ const EXEC: Request = { tool: "exec", params: { argv: ["/bin/true"] } };
 /** The governed calls: validated, decided, granted, run by the device, cleaned and recorded. */
 export function governedSubjects(server: ServerProcess): Subject[] {
   const transport = createServiceTransport({ baseUrl: server.url, token: server.token, readMaxBytes: 16 << 20 });
-  const { unary, streamed } = governedCalls(createClient(RegistryService, transport));
+  const { unary, streamed } = governedCalls(registryClient(transport));
   const { usage } = server;
   return [
     { name: "governed unary", against: "bare MCP", call: unary(NOOP), usage },
@@ -33,7 +32,7 @@ export function governedSubjects(server: ServerProcess): Subject[] {
 }
 
 /** Calls through a registry, each by itself or all on one stream. A call that does not succeed rejects. */
-export function governedCalls(client: Client<typeof RegistryService>) {
+export function governedCalls(client: RegistryClient) {
   const stream = openCallStream(client);
   return {
     unary: (request: Request) => async () => requireSuccess((await client.callTool(request)).call),

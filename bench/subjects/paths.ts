@@ -1,6 +1,5 @@
-import { createClient } from "@connectrpc/connect";
-import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
+import { registryClient } from "../../lib/serve/registry-client.ts";
 import { type Plane, startPlane } from "../plane/plane.ts";
 import { planeUsage } from "../plane/usage.ts";
 import { governedCalls, NOOP } from "./governed.ts";
@@ -9,12 +8,12 @@ import type { Subject } from "./subject.ts";
 const YARDSTICK = "bare MCP";
 
 /**
- * The same call through a registry that holds the device's stream, through another one, and through one that has dialled
+ * The same call through a registry that holds the device's stream, through another one, and through one that has dialed
  * the device. All services are processes of their own.
  */
 export async function pathSubjects(parts: AsyncDisposableStack): Promise<Subject[]> {
   const plane = parts.adopt(
-    await startPlane({ registries: 2, database: "postgres", nats: true, attached: { far: 1 }, dialled: "near" }),
+    await startPlane({ registries: 2, database: "postgres", nats: true, attached: { far: 1 }, dialed: "near" }),
     (one) => one.close(),
   );
   const usage = () => planeUsage(plane);
@@ -36,8 +35,5 @@ const WAYS = [
 /** An agent's client of one replica. */
 export function callerOf({ replicas, tokens, ca }: Plane, replica: number) {
   const baseUrl = replicas[replica]?.url ?? "";
-  return createClient(
-    RegistryService,
-    createServiceTransport({ baseUrl, token: tokens.agent, ca, readMaxBytes: 16 << 20 }),
-  );
+  return registryClient(createServiceTransport({ baseUrl, token: tokens.agent, ca, readMaxBytes: 16 << 20 }));
 }

@@ -1,7 +1,7 @@
 import { isPending } from "../../client/approvals.ts";
+import { type Approval, ApprovalState, ApprovalStateSchema } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import type { ApprovalWhole } from "../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Approval, ApprovalState, ApprovalStateSchema } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
-import type { ApprovalWhole } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
 import type { CommandContext } from "../command-context.ts";
 import { enumName } from "../print/enum-name.ts";
@@ -97,7 +97,7 @@ async function settle(question: Question, answer: "approved" | "denied"): Promis
 
 /** What a late answer is answered with. */
 function settledText({ status }: Approval): string {
-  if (status?.state === ApprovalState.CANCELLED) return `Too late: ${visibleLine(status.comment)}. Nothing runs.`;
+  if (status?.state === ApprovalState.CANCELED) return `Too late: ${visibleLine(status.comment)}. Nothing runs.`;
   if (status?.state === ApprovalState.EXPIRED) return "Too late: nobody decided in time. Nothing runs.";
   return `It was decided already: ${enumName(ApprovalStateSchema, status?.state)}.`;
 }

@@ -3,8 +3,8 @@ import {
   type ApprovalSpec,
   ApprovalState,
   ApprovalStateSchema,
-} from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
-import type { ApprovalWhole } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
+} from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import type { ApprovalWhole } from "../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { enumName } from "../print/enum-name.ts";
 import { visible, visibleLine } from "../print/escape.ts";
 import { namedId } from "../print/named-id.ts";

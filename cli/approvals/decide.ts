@@ -1,6 +1,6 @@
+import type { Approval } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import { ApprovalView, type ApprovalWhole } from "../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { Approval } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
-import { ApprovalView, type ApprovalWhole } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
 import type { Session } from "../session.ts";
 

@@ -6,7 +6,7 @@ import {
   ApprovalSchema,
   ApprovalState,
   ApprovalStateSchema,
-} from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
+} from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { enumName } from "../print/enum-name.ts";
@@ -60,7 +60,7 @@ function stateText({ status }: Approval): string {
 /** Why nobody needs to decide about it any more. */
 function mootText(approval: Approval): string {
   const comment = approval.status?.comment ?? "";
-  return approval.status?.state === ApprovalState.CANCELLED && comment !== "" ? comment : stateText(approval);
+  return approval.status?.state === ApprovalState.CANCELED && comment !== "" ? comment : stateText(approval);
 }
 
 /** Also where the address or the token that the user gave is not one. */

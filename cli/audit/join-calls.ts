@@ -1,5 +1,5 @@
 import type { LogEntry } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
-import type { Call } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { Session } from "../session.ts";
 
 /** How many calls a page of the registry's list has. */

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { fromBinary, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import type { GetInclusionProofResponse } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
-import { type Record, RecordSchema } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { type AuditRecord, AuditRecordSchema } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { leafHash } from "../../lib/merkle/hash.ts";
 import { parseStrictJson } from "../../lib/serve/strict-json.ts";
 import { verifyTlogProof } from "../../lib/sign/tlog-proof.ts";
@@ -19,14 +19,14 @@ export interface ProofBundle {
 
 /** What checking a proof gives. */
 export type ProofCheck =
-  | { ok: true; index: number; size: number; origin: string; record: Record | undefined }
+  | { ok: true; index: number; size: number; origin: string; record: AuditRecord | undefined }
   | { ok: false; why: string };
 
 /** One document that holds all that checking needs but the key. */
 export function bundleJson({ entry, text }: GetInclusionProofResponse): JsonObject {
   return {
     index: Number(entry?.index ?? 0n),
-    record: entry?.record === undefined ? null : wholeJson(RecordSchema, entry.record),
+    record: entry?.record === undefined ? null : wholeJson(AuditRecordSchema, entry.record),
     leaf: Buffer.from(entry?.leaf ?? new Uint8Array()).toString("base64"),
     proof: text,
   };
@@ -78,9 +78,9 @@ async function readNamed(path: string): Promise<Buffer> {
   }
 }
 
-function decode(leaf: Uint8Array): Record | undefined {
+function decode(leaf: Uint8Array): AuditRecord | undefined {
   try {
-    return fromBinary(RecordSchema, leaf);
+    return fromBinary(AuditRecordSchema, leaf);
   } catch {
     return undefined;
   }

@@ -1,6 +1,6 @@
 import type { LogEntry } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
-import type { Record } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
-import type { Call } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { AuditRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { reasonName } from "../../lib/fault/fault.ts";
 import { callLine } from "../call/call-line.ts";
 import { nameOr } from "../print/named-id.ts";
@@ -27,13 +27,13 @@ export function recordsTable(entries: readonly LogEntry[], calls: ReadonlyMap<st
 }
 
 /** What a record is about: the call with its arguments and its device's name, where the registry still has them. */
-function subjectText(record: Record, call: Call | undefined): string {
+function subjectText(record: AuditRecord, call: Call | undefined): string {
   if (call === undefined) return record.resource;
   return `${callLine(call.tool, call.arguments, 40)} on ${nameOr(call.deviceName, call.deviceId)}`;
 }
 
 /** What a record says happened, such as "decided: hold by shell/always-ask". */
-export function eventText({ event }: Record): string {
+export function eventText({ event }: AuditRecord): string {
   switch (event.case) {
     case "decided": {
       const { decision, ruleIds, reason } = event.value;

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Tool, ToolSchema } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
-import { toolByName } from "../../lib/toolschema/catalogue-file.ts";
+import { toolByName } from "../../lib/toolschema/catalog-file.ts";
 import type { CommandContext } from "../command-context.ts";
 import { withSession } from "../connection-options.ts";
 import { UsageError } from "../errors/usage-error.ts";

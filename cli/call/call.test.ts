@@ -64,7 +64,7 @@ describe("a call that runs a program", () => {
       decision: { outcome: "permit", auditIndex: expect.stringMatching(/^\d+$/) },
       output: { stdout: "Linux\n" },
       outcomeAuditIndex: expect.stringMatching(/^\d+$/),
-      receipt: { callId: call.id, grantId: call.grantId, outcome: "OUTCOME_SUCCEEDED" },
+      receipt: { callId: call.id, grantId: call.grantId, outcome: "EXECUTION_OUTCOME_SUCCEEDED" },
       signedReceipt: expect.stringMatching(/^[A-Za-z0-9+/]+=*$/),
     });
   });
@@ -148,7 +148,7 @@ describe("Ctrl-C", () => {
     context.interrupt();
     expect(await ended).toBe(7);
     expect(context.stderrText()).toContain("Ctrl-C again leaves at once");
-    expect(context.stderrText()).toContain("cancelled");
+    expect(context.stderrText()).toContain("canceled");
     expect(context.exits()).toEqual([]);
   });
 

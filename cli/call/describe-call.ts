@@ -1,9 +1,9 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { type Call, CallStateSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { SandboxLevelSchema } from "../../gen/ts/reeve/device/v1/device_pb.ts";
-import { OutcomeSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { ExecutionOutcomeSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { SourceSchema } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import { type Call, CallStateSchema } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { reasonName } from "../../lib/fault/fault.ts";
 import { enumName } from "../print/enum-name.ts";
 import { namedId, nameOr } from "../print/named-id.ts";
@@ -76,7 +76,7 @@ function receiptText({ receipt }: Call): string {
   const said = receiptOf(receipt);
   if (said === undefined) return receipt === undefined ? "" : "cannot be read";
   const sandbox = enumName(SandboxLevelSchema, said.sandbox);
-  return `${enumName(OutcomeSchema, said.outcome)} at ${timeText(said.endTime)}, sandbox ${sandbox}, signed by ${said.deviceId}`;
+  return `${enumName(ExecutionOutcomeSchema, said.outcome)} at ${timeText(said.endTime)}, sandbox ${sandbox}, signed by ${said.deviceId}`;
 }
 
 function tookText({ createTime, endTime }: Call): string {

@@ -1,5 +1,5 @@
+import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { ExitCode, exitCodeOfReason } from "../exit-codes.ts";
 
 const BY_STATE: Readonly<Partial<Record<number, number>>> = {
@@ -9,7 +9,7 @@ const BY_STATE: Readonly<Partial<Record<number, number>>> = {
   [CallState.REJECTED]: ExitCode.DENIED,
   [CallState.EXPIRED]: ExitCode.HELD,
   [CallState.TIMED_OUT]: ExitCode.TIMED_OUT,
-  [CallState.CANCELLED]: ExitCode.CANCELLED,
+  [CallState.CANCELED]: ExitCode.CANCELED,
   [CallState.UNKNOWN]: ExitCode.UNKNOWN,
 };
 

@@ -1,12 +1,11 @@
-import type { Client } from "@connectrpc/connect";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
+import type { RegistryClient } from "../../lib/serve/registry-client.ts";
 import { readAll } from "../print/pages.ts";
 
 /** All tools that can be called on a device, by name. */
-export function listTools(registry: Client<typeof RegistryService>, device: string): Promise<Tool[]> {
+export function listTools(registry: RegistryClient, device: string): Promise<Tool[]> {
   return readAll(async (pageToken) => {
     const { tools, nextPageToken } = await registry.listTools({ device, pageToken });
     return { items: tools, nextPageToken };
@@ -17,7 +16,7 @@ export function listTools(registry: Client<typeof RegistryService>, device: stri
  * A tool as a device offers it. Throws UNKNOWN_TOOL, with the tools that there are, and NOT_AVAILABLE, with what the
  * device lacks.
  */
-export async function findTool(registry: Client<typeof RegistryService>, device: string, name: string): Promise<Tool> {
+export async function findTool(registry: RegistryClient, device: string, name: string): Promise<Tool> {
   const tools = await listTools(registry, device);
   const found = tools.find((tool) => tool.name === name);
   if (found !== undefined) return found;

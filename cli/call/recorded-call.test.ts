@@ -1,27 +1,28 @@
 import { create } from "@bufbuild/protobuf";
-import { createClient, createRouterTransport } from "@connectrpc/connect";
+import { createRouterTransport } from "@connectrpc/connect";
 import { expect, it } from "vitest";
-import { CallSchema, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { CallSchema, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallService } from "../../gen/ts/reeve/call/v1/call_service_pb.ts";
+import { registryClient } from "../../lib/serve/registry-client.ts";
 import { recordedCall } from "./recorded-call.ts";
 
 /** A registry that has the record of each call's end when it is asked for the second time. */
 function registryOf(state: CallState) {
   let asked = 0;
   const transport = createRouterTransport(({ service }) => {
-    service(RegistryService, {
+    service(CallService, {
       getCall({ callId }) {
         asked += 1;
         return { call: { id: callId, state, ...(asked > 1 && { outcomeAuditIndex: 7n }) } };
       },
     });
   });
-  return { registry: createClient(RegistryService, transport), asked: () => asked };
+  return { registry: registryClient(transport), asked: () => asked };
 }
 
 it("asks until the end is on record", async () => {
-  const { registry, asked } = registryOf(CallState.CANCELLED);
-  const call = await recordedCall({ registry }, create(CallSchema, { id: "c", state: CallState.CANCELLED }));
+  const { registry, asked } = registryOf(CallState.CANCELED);
+  const call = await recordedCall({ registry }, create(CallSchema, { id: "c", state: CallState.CANCELED }));
   expect(call.outcomeAuditIndex).toBe(7n);
   expect(asked()).toBe(2);
 });

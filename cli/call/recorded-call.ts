@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isEnd } from "../../client/call-progress.ts";
-import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { Session } from "../session.ts";
 
 /** How long to wait before each new look, in milliseconds: 2 seconds in all. */

@@ -1,8 +1,8 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { CallUpdate } from "../../client/call-progress.ts";
 import { callTool, newCallId } from "../../client/call-tool.ts";
+import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { Call } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { fault, reasonOf } from "../../lib/fault/fault.ts";
 import type { Session } from "../session.ts";
 

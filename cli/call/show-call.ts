@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { isEnd } from "../../client/call-progress.ts";
-import { type Call, CallState, CallStateSchema } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { type Call, CallState, CallStateSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import type { CommandContext } from "../command-context.ts";
 import { describeDetail, errorText } from "../errors/describe-error.ts";

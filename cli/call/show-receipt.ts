@@ -1,7 +1,7 @@
 import { fromBinary, type JsonObject, type JsonValue, toBinary } from "@bufbuild/protobuf";
+import { type Call, CallSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { type Signed, SignedSchema } from "../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { type Receipt, ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
-import { type Call, CallSchema } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { wholeJson } from "../print/json.ts";
 
 /** The statement of a signed receipt; undefined where there is none or it cannot be read. Its signature is not checked here. */

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import { ToolSchema } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
-import { loadCatalogue, toolByName } from "../../lib/toolschema/catalogue-file.ts";
+import { loadCatalog, toolByName } from "../../lib/toolschema/catalog-file.ts";
 import { plain } from "../print/style.ts";
 import { toolHelp } from "./tool-help.ts";
 
@@ -27,7 +27,7 @@ describe("a tool's help", () => {
   });
 
   it("keeps to the width", () => {
-    for (const { name } of loadCatalogue().tools) {
+    for (const { name } of loadCatalog().tools) {
       const lines = helpFor(name)
         .split("\n")
         .filter((line) => !line.startsWith("Usage:"));

@@ -1,7 +1,7 @@
 import { type JsonValue, toJson } from "@bufbuild/protobuf";
+import { type Call, CallStateSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallEventSchema } from "../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { OutputStream } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { type Call, CallStateSchema } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { CallEventSchema } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { enumName } from "../print/enum-name.ts";
 import { visibleLine } from "../print/escape.ts";
 import type { Session } from "../session.ts";

@@ -43,7 +43,7 @@ test("shows whom a certificate names, and who signed it", async () => {
   expect(certificates).toMatchObject([{ identity: "spiffe://example.org/service/policy" }, { isAuthority: true }]);
 });
 
-test("a device that is dialled gets one too", async () => {
+test("a device that is dialed gets one too", async () => {
   await init();
   expect(await issue("--device", "dev-0123456789abcdef", "--ip", "::1")).toMatchObject({ code: 0 });
   expect((await reeve("certs", "show", path("registry", "tls.crt"))).out).toContain("device/dev-0123456789abcdef");

@@ -79,12 +79,12 @@ describe("reeve chat", () => {
     expect(context.stderrText()).not.toContain(PASSPHRASE);
   });
 
-  it("takes a no without a passphrase: the model's call is cancelled", async () => {
+  it("takes a no without a passphrase: the model's call is canceled", async () => {
     const context = createFakeContext({ env: await envWith([evaluate, { text: "Then not." }]), terminal: true });
     const ended = runCli(["chat", "run it"], context);
     await context.typeAfter("Approve? [y/N/d(etails)] ", "n\n");
     expect(await ended).toBe(0);
-    expect(context.stderrText()).toContain("shell.eval failed: error: cancelled");
+    expect(context.stderrText()).toContain("shell.eval failed: error: canceled");
     expect(context.stderrText()).not.toContain("passphrase");
   });
 

@@ -1,4 +1,4 @@
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { roleName } from "../../lib/auth/roles.ts";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";

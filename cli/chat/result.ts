@@ -8,12 +8,12 @@ const BY_END: Readonly<Record<AgentEnd, number>> = {
   turn_limit: ExitCode.BROKEN,
   token_limit: ExitCode.BROKEN,
   refused: ExitCode.BROKEN,
-  cancelled: ExitCode.CANCELLED,
+  canceled: ExitCode.CANCELED,
   error: ExitCode.BROKEN,
 };
 
 const BY_MODEL_ERROR: Readonly<Record<ModelError["kind"], number>> = {
-  cancelled: ExitCode.CANCELLED,
+  canceled: ExitCode.CANCELED,
   timed_out: ExitCode.TIMED_OUT,
   unauthenticated: ExitCode.DENIED,
   rate_limited: ExitCode.UNREACHABLE,
@@ -39,7 +39,7 @@ export function runProblem({ kind, error, turns, usage, text }: AgentResult): st
       return `the model was stopped after ${usage.inputTokens + usage.outputTokens} tokens`;
     case "refused":
       return `the model refused: ${text}`;
-    case "cancelled":
+    case "canceled":
       return "stopped";
     case "error":
       return error?.message ?? "the model could not go on";

@@ -5,8 +5,8 @@ import {
   ApprovalSchema,
   ApprovalState,
   ApprovalStateSchema,
-} from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
-import { type ApprovalWhole, ApprovalWholeSchema } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
+} from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import { type ApprovalWhole, ApprovalWholeSchema } from "../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { askForApproval } from "../approvals/ask.ts";
 import { renderCard, renderDetails, renderWhole, whereText } from "../approvals/card.ts";
 import { approve, deny, readApproval, readWhole } from "../approvals/decide.ts";

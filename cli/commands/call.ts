@@ -66,7 +66,7 @@ async function callTool(
   const tool = await findTool(session.registry, device, name);
   const params = await readInput(words, tool, context, takenNames());
   const live = createLiveOutput(context);
-  const interrupts = watchInterrupts(context, "cancelling the call; Ctrl-C again leaves at once");
+  const interrupts = watchInterrupts(context, "canceling the call; Ctrl-C again leaves at once");
   // Aborted when the call has left the held state, and with it any question on the terminal.
   let held = new AbortController();
   try {

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
+import { type Call, CallState, CallStateSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Call, CallState, CallStateSchema } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
 import { callsTable, describeCall } from "../call/describe-call.ts";
 import { exitCodeOfCall } from "../call/exit-code.ts";

@@ -1,14 +1,14 @@
 import { type Command, Option } from "commander";
 import {
-  type Enrolment,
-  EnrolmentSchema,
-  EnrolmentStateSchema,
-  EnrolmentState as State,
-} from "../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+  type Enrollment,
+  EnrollmentSchema,
+  EnrollmentStateSchema,
+  EnrollmentState as State,
+} from "../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import type { CommandContext } from "../command-context.ts";
 import { withConnection, withOperator, withSession } from "../connection-options.ts";
-import { confirmDevice, listEnrolments } from "../device/confirm.ts";
-import { enrolmentTable } from "../device/enrolment-text.ts";
+import { confirmDevice, listEnrollments } from "../device/confirm.ts";
+import { enrollmentTable } from "../device/enrollment-text.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { parseDuration } from "../flags/duration.ts";
 import { type ListFlags, withJson, withList } from "../list-options.ts";
@@ -55,38 +55,38 @@ export function registerDevice(program: Command, context: CommandContext): void 
     .action((name: string, flags: TokenFlags) =>
       withOperator(context, flags, (session) => createToken(session, name, flags, context)),
     );
-  const list = device.command("list", { isDefault: true }).alias("enrolments");
-  withList(withConnection(list.description("List enrolments, newest first. The default.")))
-    .addOption(new Option("--state <state>", "only those in this state").choices(enumNames(EnrolmentStateSchema)))
+  const list = device.command("list", { isDefault: true }).alias("enrollments");
+  withList(withConnection(list.description("List enrollments, newest first. The default.")))
+    .addOption(new Option("--state <state>", "only those in this state").choices(enumNames(EnrollmentStateSchema)))
     .action((flags: TargetFlags & ListFlags & { state?: string }) =>
       withSession(context, flags, (session) => list_(session, flags, context)),
     );
   const one = (
     name: string,
     what: string,
-    verb: (session: Session, id: string, flags: OneFlags) => Promise<Enrolment>,
+    verb: (session: Session, id: string, flags: OneFlags) => Promise<Enrollment>,
   ) =>
     withJson(withConnection(device.command(name).argument(...(what.split("|") as [string, string])))).action(
       (id: string, flags: OneFlags) =>
         withOperator(context, flags, async (session) => show(await verb(session, id, flags), flags, context)),
     );
-  one("confirm", "<enrolment>|the enrolment's id, or the device's name", (session, id, { fingerprint }) =>
+  one("confirm", "<enrollment>|the enrollment's id, or the device's name", (session, id, { fingerprint }) =>
     confirmDevice(session, id, fingerprint, context),
   )
     .description(
       "Let a device in whose key was shown with a token, after comparing fingerprints with the device's own.",
     )
     .option("--fingerprint <pairs>", "the fingerprint that the device shows; without it, you are asked to compare");
-  one("lock", "<device>|the device, by id or name", async ({ enrolment }, id, { why = "" }) =>
-    known(id, await enrolment.lockDevice({ device: id, why })),
+  one("lock", "<device>|the device, by id or name", async ({ enrollment }, id, { why = "" }) =>
+    known(id, await enrollment.lockDevice({ device: id, why })),
   )
     .description("Keep a device out: its streams end, and it takes part in nothing until it is unlocked.")
     .option("--why <text>", "why, for the record and for whoever asks");
-  one("unlock", "<device>|the device, by id or name", async ({ enrolment }, id) =>
-    known(id, await enrolment.unlockDevice({ device: id })),
+  one("unlock", "<device>|the device, by id or name", async ({ enrollment }, id) =>
+    known(id, await enrollment.unlockDevice({ device: id })),
   ).description("Let a locked device take part again.");
-  one("remove", "<device>|the device by id or name, or an enrolment", async ({ enrolment }, id, { why = "" }) =>
-    known(id, await enrolment.removeDevice({ device: id, why })),
+  one("remove", "<device>|the device by id or name, or an enrollment", async ({ enrollment }, id, { why = "" }) =>
+    known(id, await enrollment.removeDevice({ device: id, why })),
   )
     .description(
       "Remove a device for good, or take an invitation back. Its name is free, its certificates are refused.",
@@ -95,7 +95,7 @@ export function registerDevice(program: Command, context: CommandContext): void 
 }
 
 async function createToken(session: Session, name: string, flags: TokenFlags, context: CommandContext): Promise<void> {
-  const { token, enrolment } = await session.enrolment.createJoinToken({
+  const { token, enrollment } = await session.enrollment.createJoinToken({
     name,
     labels: labelsFrom(flags.label),
     ttlSeconds: flags.ttl === undefined ? 0 : secondsFrom(flags.ttl),
@@ -103,13 +103,15 @@ async function createToken(session: Session, name: string, flags: TokenFlags, co
     replace: flags.replace === true,
   });
   if (flags.json) {
-    context.stdout.write(jsonDocument({ token, enrolment: enrolment ? wholeJson(EnrolmentSchema, enrolment) : null }));
+    context.stdout.write(
+      jsonDocument({ token, enrollment: enrollment ? wholeJson(EnrollmentSchema, enrollment) : null }),
+    );
     return;
   }
   context.stdout.write(`${token}\n`);
   const next = flags.autoConfirm ? "" : `; then compare fingerprints: reeve device confirm ${name}`;
   context.stderr.write(
-    `reeve: on the machine: reeve device-agent --join -, which asks for it, until ${timeText(enrolment?.expireTime)}${next}\n` +
+    `reeve: on the machine: reeve device-agent --join -, which asks for it, until ${timeText(enrollment?.expireTime)}${next}\n` +
       "reeve: the token is not shown again\n",
   );
 }
@@ -120,22 +122,24 @@ async function list_(
   context: CommandContext,
 ): Promise<void> {
   const wanted =
-    state === undefined ? State.UNSPECIFIED : (enumValue<State>(EnrolmentStateSchema, state) ?? State.UNSPECIFIED);
-  const found = await listEnrolments(session, wanted, limit);
+    state === undefined ? State.UNSPECIFIED : (enumValue<State>(EnrollmentStateSchema, state) ?? State.UNSPECIFIED);
+  const found = await listEnrollments(session, wanted, limit);
   if (json)
-    return void context.stdout.write(jsonDocument({ enrolments: found.map((one) => wholeJson(EnrolmentSchema, one)) }));
-  context.stdout.write(enrolmentTable(found, styleFor(context, context.stdout)));
+    return void context.stdout.write(
+      jsonDocument({ enrollments: found.map((one) => wholeJson(EnrollmentSchema, one)) }),
+    );
+  context.stdout.write(enrollmentTable(found, styleFor(context, context.stdout)));
 }
 
-function show(enrolment: Enrolment, { json }: OneFlags, context: CommandContext): void {
-  if (json) return void context.stdout.write(jsonDocument(wholeJson(EnrolmentSchema, enrolment)));
-  const { name, deviceId, state } = enrolment;
+function show(enrollment: Enrollment, { json }: OneFlags, context: CommandContext): void {
+  if (json) return void context.stdout.write(jsonDocument(wholeJson(EnrollmentSchema, enrollment)));
+  const { name, deviceId, state } = enrollment;
   const id = deviceId === "" ? "" : ` (${deviceId})`;
-  context.stderr.write(`reeve: ${name}${id} is ${enumName(EnrolmentStateSchema, state)}\n`);
+  context.stderr.write(`reeve: ${name}${id} is ${enumName(EnrollmentStateSchema, state)}\n`);
 }
 
-function known(id: string, { enrolment }: { enrolment?: Enrolment | undefined }): Enrolment {
-  if (enrolment !== undefined) return enrolment;
+function known(id: string, { enrollment }: { enrollment?: Enrollment | undefined }): Enrollment {
+  if (enrollment !== undefined) return enrollment;
   throw new Error(`the registry said nothing of ${id}`);
 }
 

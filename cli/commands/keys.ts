@@ -1,6 +1,6 @@
 import { Argument, type Command, Option } from "commander";
-import { KeyRole, KeySchema } from "../../gen/ts/reeve/policy/v1/key_service_pb.ts";
-import { AuthoritySchema } from "../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import { AuthoritySchema } from "../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
+import { KeyRole, KeySchema } from "../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import type { CommandContext } from "../command-context.ts";
 import { withConnection, withOperator, withSession } from "../connection-options.ts";
 import { UsageError } from "../errors/usage-error.ts";
@@ -56,7 +56,7 @@ async function list(session: Session, { role, json }: ListFlags, context: Comman
   const { keys } = role === AUTHORITY ? { keys: [] } : await session.keys.listKeys({ role: roleOf(role) });
   const isWanted = role === undefined || role === AUTHORITY;
   const found = isWanted ? await listAuthorities(session) : undefined;
-  if (role === AUTHORITY && found === undefined) throw new UsageError("this registry enrols no devices");
+  if (role === AUTHORITY && found === undefined) throw new UsageError("this registry enrolls no devices");
   const authorities = found ?? [];
   if (!json) {
     context.stdout.write(keysTable(keys, authorities, { style: styleFor(context, context.stdout) }));
@@ -89,7 +89,7 @@ async function rotateAuthority(
       "--overlap is not for ca: the old authority stays trusted until its last certificate has ended",
     );
   }
-  const { authority } = await session.enrolment.rotateAuthority({});
+  const { authority } = await session.enrollment.rotateAuthority({});
   if (authority === undefined) return;
   if (json) context.stdout.write(jsonDocument(wholeJson(AuthoritySchema, authority)));
   else context.stdout.write(keysTable([], [authority], { style: styleFor(context, context.stdout) }));

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { createTokenFile, type TokenFile } from "../../lib/auth/token-file.ts";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";

@@ -55,7 +55,7 @@ async function runAgent(flags: AgentFlags, context: CommandContext): Promise<voi
     );
     return runDeviceAgent(agentEnvironment(flags, context.env), {
       ...(token === undefined ? {} : { token }),
-      onPending: (enrolment) => context.stderr.write(pendingText(enrolment)),
+      onPending: (enrollment) => context.stderr.write(pendingText(enrollment)),
       onRetry: (error) => context.stderr.write(`reeve: ${visibleLine(error.rawMessage)}; trying again\n`),
       signal: leaving.signal,
     })

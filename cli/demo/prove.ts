@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { openLogFile } from "../../lib/audit-verify/log-source.ts";
 import { verifyLog } from "../../lib/audit-verify/verify.ts";
 import { renderReport } from "../audit/verify-report.ts";

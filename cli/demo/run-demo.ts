@@ -1,12 +1,11 @@
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createClient } from "@connectrpc/connect";
+import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
-import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
+import { registryClient } from "../../lib/serve/registry-client.ts";
 import { demoPrompt, demoTurns } from "../../services/agent/demo-script.ts";
 import { type AgentResult, runAgent } from "../../services/agent/loop/run.ts";
 import { modelFromEnvironment, PROVIDERS } from "../../services/agent/providers/providers.ts";
@@ -123,7 +122,7 @@ function sessions(stack: Stack) {
   if (tokens === undefined) throw new Error("the demo's folder is not new");
   const registry = (token: string) => createServiceTransport({ baseUrl: stack.registryUrl, token });
   return {
-    agent: createClient(RegistryService, registry(tokens.agent)),
+    agent: registryClient(registry(tokens.agent)),
     operator: sessionOver({
       registry: registry(tokens.operator),
       policy: createServiceTransport({ baseUrl: stack.policyUrl, token: tokens.operator }),

@@ -1,4 +1,4 @@
-import { type Enrolment, EnrolmentState as State } from "../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import { type Enrollment, EnrollmentState as State } from "../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { visibleLine } from "../print/escape.ts";
@@ -6,20 +6,20 @@ import { readAll } from "../print/pages.ts";
 import { askLine, canAsk } from "../print/prompt.ts";
 import type { Session } from "../session.ts";
 
-/** Enrolments in a state, newest first. */
-export function listEnrolments(
-  { enrolment }: Pick<Session, "enrolment">,
+/** Enrollments in a state, newest first. */
+export function listEnrollments(
+  { enrollment }: Pick<Session, "enrollment">,
   state: State,
   limit?: number,
-): Promise<Enrolment[]> {
+): Promise<Enrollment[]> {
   return readAll(async (pageToken, room) => {
-    const page = await enrolment.listEnrolments({ state, pageToken, pageSize: Math.min(room, 1000) });
-    return { items: page.enrolments, nextPageToken: page.nextPageToken };
+    const page = await enrollment.listEnrollments({ state, pageToken, pageSize: Math.min(room, 1000) });
+    return { items: page.enrollments, nextPageToken: page.nextPageToken };
   }, limit);
 }
 
 /**
- * Confirms a device by its enrolment's id or its name, with the fingerprint that was compared: the given one, or the one
+ * Confirms a device by its enrollment's id or its name, with the fingerprint that was compared: the given one, or the one
  * that is shown here and that a person compares with the device's. Throws a UsageError where nobody can be asked, nothing
  * waits, or the person says no.
  */
@@ -28,20 +28,20 @@ export async function confirmDevice(
   what: string,
   given: string | undefined,
   context: CommandContext,
-): Promise<Enrolment> {
+): Promise<Enrollment> {
   const waiting = await findWaiting(session, what);
   const fingerprint = given?.trim().toUpperCase() ?? (await compared(waiting, context));
-  const { enrolment } = await session.enrolment.confirmEnrolment({ enrolmentId: waiting.id, fingerprint });
-  return enrolment ?? waiting;
+  const { enrollment } = await session.enrollment.confirmEnrollment({ enrollmentId: waiting.id, fingerprint });
+  return enrollment ?? waiting;
 }
 
-async function findWaiting(session: Session, what: string): Promise<Enrolment> {
-  const waiting = await listEnrolments(session, State.PENDING);
+async function findWaiting(session: Session, what: string): Promise<Enrollment> {
+  const waiting = await listEnrollments(session, State.PENDING);
   const [found, another] = waiting.filter(({ id, name }) => id === what || name === what);
   if (found !== undefined && another === undefined) return found;
   if (another !== undefined) {
     throw new UsageError(`two devices named ${JSON.stringify(what)} wait`, [
-      "name the enrolment: `reeve device list --state pending`",
+      "name the enrollment: `reeve device list --state pending`",
     ]);
   }
   const names = waiting.map(({ name }) => name).join(", ");
@@ -50,7 +50,7 @@ async function findWaiting(session: Session, what: string): Promise<Enrolment> {
   ]);
 }
 
-async function compared({ name, deviceId, fingerprint }: Enrolment, context: CommandContext): Promise<string> {
+async function compared({ name, deviceId, fingerprint }: Enrollment, context: CommandContext): Promise<string> {
   if (!canAsk(context)) {
     throw new UsageError("nobody can be asked here: say which fingerprint the device shows", [
       "--fingerprint AB:CD:…, as the device printed it",

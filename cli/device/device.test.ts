@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseJoinToken } from "../../lib/identity/join-token.ts";
 import { joinControlPlane } from "../../services/device-agent/identity/join.ts";
-import { startPlane } from "../../test/enrolment/plane.ts";
+import { startPlane } from "../../test/enrollment/plane.ts";
 import { runCli } from "../run-cli.ts";
 import { createFakeContext, type FakeContextOptions } from "../testing/fake-context.ts";
 import { agentEnvironment } from "./run-agent.ts";
@@ -66,10 +66,10 @@ test("a device from its token to its removal", async () => {
   await joined;
 
   expect((await reeve("lock", "web1", "--why", "lost")).err).toContain("is locked");
-  const { enrolments } = JSON.parse((await reeve("enrolments", "--json")).out);
-  expect(enrolments).toMatchObject([{ name: "web1", state: "ENROLMENT_STATE_LOCKED", why: "lost" }]);
+  const { enrollments } = JSON.parse((await reeve("enrollments", "--json")).out);
+  expect(enrollments).toMatchObject([{ name: "web1", state: "ENROLLMENT_STATE_LOCKED", why: "lost" }]);
   expect((await reeve("unlock", "web1")).err).toContain("is enrolled");
-  expect((await reeve("remove", "web1", "--json")).out).toContain("ENROLMENT_STATE_REMOVED");
+  expect((await reeve("remove", "web1", "--json")).out).toContain("ENROLLMENT_STATE_REMOVED");
 });
 
 test("a person compares the fingerprint on a terminal, and may say no", async () => {

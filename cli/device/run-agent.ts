@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Enrolment } from "../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import type { Enrollment } from "../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import type { CommandContext } from "../command-context.ts";
 import { dataDir } from "../profile.ts";
 
@@ -23,7 +23,7 @@ export function agentEnvironment({ mode, read, write }: AgentFlags, env: Command
 }
 
 /** What a person at the device sees while an operator has to confirm it. */
-export function pendingText({ id, name, fingerprint }: Enrolment): string {
+export function pendingText({ id, name, fingerprint }: Enrollment): string {
   return (
     `${name} waits to be confirmed. This machine's fingerprint is\n\n  ${fingerprint}\n\n` +
     `An operator compares it and lets the device in, from anywhere:\n\n  reeve device confirm ${id}\n\n`

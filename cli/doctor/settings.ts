@@ -54,7 +54,7 @@ export const commandEnvironment = {
   ...natsKeys, // for `reeve doctor`
   ...providerKeys(),
   debug: { name: "REEVE_DEBUG", type: "string", optional: true, doc: "Anything: errors come with their stack." },
-  noColour: { name: "NO_COLOR", type: "string", optional: true, doc: "Anything: no colours, on a terminal either." },
+  noColor: { name: "NO_COLOR", type: "string", optional: true, doc: "Anything: no colors, on a terminal either." },
 } as const satisfies ConfigSpec;
 
 /** The settings of every provider of models. */

@@ -1,12 +1,12 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
+import { type CallSchema, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type CallSchema, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import {
   FanOutCallSchema,
   FanOutPlanSchema,
   FanOutSummarySchema,
-} from "../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
+} from "../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { plain } from "../print/style.ts";
 import { createBoard, lineText } from "./board.ts";
 import { exitCodeOfFanOut } from "./exit-code.ts";

@@ -1,5 +1,5 @@
-import { type Call, CallState, CallStateSchema } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import type { FanOutCall, FanOutPlan } from "../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
+import { type Call, CallState, CallStateSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import type { FanOutCall, FanOutPlan } from "../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { reasonName } from "../../lib/fault/fault.ts";
 import { enumName } from "../print/enum-name.ts";
 import { visibleLine } from "../print/escape.ts";

@@ -1,4 +1,4 @@
-import type { FanOutPlan, FanOutSummary } from "../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
+import type { FanOutPlan, FanOutSummary } from "../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { exitCodeOfCall } from "../call/exit-code.ts";
 import { ExitCode, exitCodeOfReason } from "../exit-codes.ts";
 

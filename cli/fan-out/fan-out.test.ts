@@ -61,7 +61,7 @@ describe("a call to many devices", () => {
     expect(await ended).toBe(7);
     const [, callId = ""] = /reeve calls cancel (left-dev-[0-9a-f]+)/.exec(context.stderrText()) ?? [];
     expect(JSON.parse((await reeve(["calls", "show", callId, "--json"])).stdout)).toMatchObject({ fanOutId: "left" });
-    expect((await reeve(["calls", "cancel", callId])).stdout).toContain("cancelled");
+    expect((await reeve(["calls", "cancel", callId])).stdout).toContain("canceled");
   });
 
   it.each([

@@ -7,7 +7,7 @@ import type {
   FanOutResponse,
   FanOutService,
   FanOutSummary,
-} from "../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
+} from "../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { fault, faultDetail, isRetryable } from "../../lib/fault/fault.ts";
 
 /** What following a fan-out rests on. */

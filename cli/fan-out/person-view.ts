@@ -1,5 +1,5 @@
-import type { Call } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import type { FanOutPlan } from "../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
+import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import type { FanOutPlan } from "../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import type { CommandContext } from "../command-context.ts";
 import { ExitCode } from "../exit-codes.ts";
@@ -64,7 +64,7 @@ export function personView({ session, tool, context, fanOutId }: PersonViewOptio
       const going = lines.flatMap(({ call, status }) => (call && status !== "ok" && status !== "failed" ? [call] : []));
       for (const call of going) display?.say(goesOn(call));
       if (going.length === 0) display?.say("nothing of it runs any more");
-      context.setExitCode(ExitCode.CANCELLED);
+      context.setExitCode(ExitCode.CANCELED);
     },
     settled: questions.settled,
   };

@@ -4,7 +4,7 @@ import {
   type FanOutResponse,
   FanOutResponseSchema,
   type FanOutSummary,
-} from "../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
+} from "../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import type { CommandContext } from "../command-context.ts";
 import { ExitCode } from "../exit-codes.ts";
 import { jsonLine } from "../print/json.ts";
@@ -36,7 +36,7 @@ export function jsonView(context: CommandContext): View {
       print({ case: "summary", value: summary });
       if (plan !== undefined) context.setExitCode(exitCodeOfFanOut(plan, summary));
     },
-    left: () => context.setExitCode(ExitCode.CANCELLED),
+    left: () => context.setExitCode(ExitCode.CANCELED),
     settled: () => Promise.resolve(),
   };
 }

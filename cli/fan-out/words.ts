@@ -1,5 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { FanOutRequestSchema } from "../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
+import type { FanOutRequestSchema } from "../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import type { HelpEntry } from "../flags/help.ts";
 

@@ -1,12 +1,12 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import { loadCatalogue } from "../../lib/toolschema/catalogue-file.ts";
+import { loadCatalog } from "../../lib/toolschema/catalog-file.ts";
 import { takenNames } from "../call/call-words.ts";
 import { deriveFlags, kebabCase } from "./derive.ts";
 import type { Flag } from "./flag.ts";
 import { helpEntry } from "./help.ts";
 
-const { tools } = loadCatalogue();
+const { tools } = loadCatalog();
 
 function flagsOf(name: string): Flag[] {
   const tool = tools.find((one) => one.name === name);

@@ -1,12 +1,12 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Authority } from "../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import type { Authority } from "../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { faultDetail } from "../../lib/fault/fault.ts";
 import type { Session } from "../session.ts";
 
-/** The authorities that sign the certificates of devices; undefined where the registry enrols no devices. */
-export async function listAuthorities({ enrolment }: Pick<Session, "enrolment">): Promise<Authority[] | undefined> {
+/** The authorities that sign the certificates of devices; undefined where the registry enrolls no devices. */
+export async function listAuthorities({ enrollment }: Pick<Session, "enrollment">): Promise<Authority[] | undefined> {
   try {
-    return (await enrolment.listAuthorities({})).authorities;
+    return (await enrollment.listAuthorities({})).authorities;
   } catch (error: unknown) {
     if (isNotServed(error)) return undefined;
     throw error;

@@ -1,6 +1,6 @@
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { type Key, KeyRoleSchema, KeyState, KeyStateSchema } from "../../gen/ts/reeve/policy/v1/key_service_pb.ts";
-import type { Authority } from "../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import type { Authority } from "../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
+import { type Key, KeyRoleSchema, KeyState, KeyStateSchema } from "../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import { enumName } from "../print/enum-name.ts";
 import { type TableOptions, table } from "../print/table.ts";
 import { timeText } from "../print/time.ts";

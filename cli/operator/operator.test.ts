@@ -1,6 +1,6 @@
 import { chmod, rm, stat, writeFile } from "node:fs/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { createTokenFile } from "../../lib/auth/token-file.ts";
 import { eventually } from "../../testkit/eventually.ts";
 import { readProfile } from "../profile.ts";

@@ -1,4 +1,4 @@
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { type ExplainResponse, ExplainResponseSchema } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import { roleFromName, roleNames } from "../../lib/auth/roles.ts";
 import { type CallWords, readCallWords, takenNames } from "../call/call-words.ts";

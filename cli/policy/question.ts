@@ -1,8 +1,8 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Device } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import type { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { type DecisionRequest, DecisionRequestSchema, Source } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";

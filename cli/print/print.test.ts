@@ -12,7 +12,7 @@ const output = (isTTY: boolean) => ({ isTTY, write: () => undefined });
 describe("text from elsewhere", () => {
   it.each([
     ["plain", "text\twith\nlines", "text\twith\nlines"],
-    ["colours", "\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"],
+    ["colors", "\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"],
     ["a C1 control sequence", "\x9b31m", "\\x9b31m"],
     ["a carriage return", "a\rb", "a\\x0db"],
     ["bidi", "a\u202eb", "a\\u202eb"],
@@ -68,22 +68,22 @@ describe("a table", () => {
     expect(table(["A"], [])).toBe("");
   });
 
-  it("is aligned the same with colours", () => {
+  it("is aligned the same with colors", () => {
     const style = styleFor({ env: {} }, output(true));
     const text = table(["A", "B"], [["one", "x"]], { style, paint: (cell) => style.red(cell) });
     expect(text).toBe("\x1b[1mA\x1b[22m    \x1b[1mB\x1b[22m\n\x1b[31mone\x1b[39m  \x1b[31mx\x1b[39m\n");
   });
 });
 
-describe("colours", () => {
+describe("colors", () => {
   it.each([
     ["a terminal", {}, true, true],
     ["a pipe", {}, false, false],
     ["NO_COLOR", { NO_COLOR: "1" }, true, false],
     ["an empty NO_COLOR", { NO_COLOR: "" }, true, true],
     ["a dumb terminal", { TERM: "dumb" }, true, false],
-  ])("on %s", (_, env, isTTY, coloured) => {
-    expect(styleFor({ env }, output(isTTY)) !== plain).toBe(coloured);
+  ])("on %s", (_, env, isTTY, colored) => {
+    expect(styleFor({ env }, output(isTTY)) !== plain).toBe(colored);
   });
 });
 

@@ -5,7 +5,7 @@ import { plain, type Style } from "./style.ts";
 /** How a table is drawn. */
 export interface TableOptions {
   style?: Style;
-  /** Colours a cell, given its plain text, its column and its row. Default: as it is. */
+  /** Colors a cell, given its plain text, its column and its row. Default: as it is. */
   paint?: (text: string, column: number, row: readonly string[]) => string;
 }
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { createTokenFile, type TokenFile } from "../../lib/auth/token-file.ts";
 import { chatTokenPath, readChatToken, writeProfile } from "../profile.ts";
 import { issueFirstTokens } from "./first-tokens.ts";

@@ -3,13 +3,12 @@ import { connect as connectH2 } from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
-import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
+import { registryClient } from "../../lib/serve/registry-client.ts";
 import { issueFirstTokens } from "./first-tokens.ts";
 import { type Stack, startStack } from "./stack.ts";
 
@@ -60,8 +59,8 @@ describe("the port for devices of other machines", () => {
   test.each([
     "grpc.health.v1.Health/Check",
     "grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
-    "reeve.registry.v1.RegistryService/ListTools",
-    "reeve.registry.v1.EnrolmentService/CreateJoinToken",
+    "reeve.tool.v1.ToolService/ListTools",
+    "reeve.enrollment.v1.EnrollmentService/CreateJoinToken",
     "reeve.tools.v1.Shell/Exec",
   ])("does not serve %s", async (rpc) => {
     expect((await ask("POST", `/${rpc}`))[0]).toBe(404);
@@ -69,14 +68,16 @@ describe("the port for devices of other machines", () => {
   });
 
   test("takes an operator's token for nothing that it does serve", async () => {
-    expect((await ask("POST", "/reeve.registry.v1.EnrolmentService/RenewCertificate", tokens.operator))[0]).toBe(401);
-    expect((await ask("POST", "/reeve.registry.v1.EnrolmentService/Join"))[0]).toBe(400);
+    expect((await ask("POST", "/reeve.enrollment.v1.EnrollmentService/RenewCertificate", tokens.operator))[0]).toBe(
+      401,
+    );
+    expect((await ask("POST", "/reeve.enrollment.v1.EnrollmentService/Join"))[0]).toBe(400);
   });
 });
 
 test("metrics tell of devices, of calls by tool, decision and end, and of approvals that wait", async () => {
   const transport = createServiceTransport({ baseUrl: stack.registryUrl, token: tokens.agent });
-  const client = createClient(RegistryService, transport);
+  const client = registryClient(transport);
   const ping = await client.callTool({ tool: "device.ping", params: { text: "hi" } });
   expect(ping.call?.state).toBe(CallState.SUCCEEDED);
   await client.callTool({ tool: "exec", params: { argv: ["touch", "x"] }, noWait: true });

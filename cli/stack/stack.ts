@@ -180,7 +180,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
       },
       policy: policy.link("registry"),
       standings: tokenStandings(tokens),
-      ...(options.devices && { enrolment: { ...options.devices, tls: certificate } }),
+      ...(options.devices && { enrollment: { ...options.devices, tls: certificate } }),
       devices: new Map([[options.deviceName, device.link]]),
       bus,
       logger: logger.child({ part: "registry" }),

@@ -1,4 +1,4 @@
-import type { Record } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import type { AuditRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { type Checkpoint, verifyCheckpointByAny } from "../sign/checkpoint.ts";
 import type { NoteKey } from "../sign/note.ts";
 import type { Finding } from "./finding.ts";
@@ -67,7 +67,7 @@ function reject(heads: Heads, message: string): void {
 /** Checks that checkpoints were signed by keys that still signed then. */
 export interface KeyCheck {
   /** Takes the next record. */
-  take(index: number, record: Record): void;
+  take(index: number, record: AuditRecord): void;
   /** What is wrong, after the last record. */
   end(): Finding[];
 }

@@ -3,7 +3,7 @@ import { pathToFileURL } from "node:url";
 import { fromBinary } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
 import type { AuditService } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
-import { type Record, RecordSchema } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { type AuditRecord, AuditRecordSchema } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import type { NodeId } from "../merkle/plan.ts";
 import { openSqlite, type SqliteHandle } from "../store/sqlite-handle.ts";
 
@@ -108,9 +108,9 @@ export function rpcLogSource(client: Client<typeof AuditService>): LogSource {
 }
 
 /** The record in a leaf; undefined where the bytes are damaged: one bad row must not hide the others. */
-export function decodeRecord(leaf: Uint8Array): Record | undefined {
+export function decodeRecord(leaf: Uint8Array): AuditRecord | undefined {
   try {
-    return fromBinary(RecordSchema, leaf);
+    return fromBinary(AuditRecordSchema, leaf);
   } catch {
     return undefined;
   }

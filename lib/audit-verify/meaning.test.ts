@@ -1,15 +1,17 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { expect, it } from "vitest";
-import { RecordSchema } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { AuditRecordSchema } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { createMeaningCheck } from "./meaning.ts";
 
-type EventInit = NonNullable<MessageInitShape<typeof RecordSchema>["event"]>;
+type EventInit = NonNullable<MessageInitShape<typeof AuditRecordSchema>["event"]>;
 
 /** The kinds of what is wrong in a log of these records. */
 function kinds(events: [callId: string, event: EventInit][]): string[] {
   const check = createMeaningCheck();
   return events.flatMap(([callId, event], index) =>
-    check.take(index, create(RecordSchema, { callId, event })).map((finding) => `${finding.kind} ${finding.index}`),
+    check
+      .take(index, create(AuditRecordSchema, { callId, event }))
+      .map((finding) => `${finding.kind} ${finding.index}`),
   );
 }
 
@@ -122,16 +124,16 @@ it("lets fan-outs be permitted as a whole without a grant, which no call can hav
 
 it("does not wait for the end of a call that was permitted and then denied, or of a fan-out", () => {
   const check = createMeaningCheck();
-  check.take(0, create(RecordSchema, { callId: "c", event: permit("g") }));
-  check.take(1, create(RecordSchema, { callId: "c", event: { case: "decided", value: { decision: "denial" } } }));
-  check.take(2, create(RecordSchema, { callId: "f", event: permit("") }));
+  check.take(0, create(AuditRecordSchema, { callId: "c", event: permit("g") }));
+  check.take(1, create(AuditRecordSchema, { callId: "c", event: { case: "decided", value: { decision: "denial" } } }));
+  check.take(2, create(AuditRecordSchema, { callId: "f", event: permit("") }));
   expect(check.open()).toEqual([]);
 });
 
 it("lists permits whose call has no end", () => {
   const check = createMeaningCheck();
-  check.take(0, create(RecordSchema, { callId: "c", event: permit("g") }));
-  check.take(1, create(RecordSchema, { callId: "e", event: permit("h") }));
-  check.take(2, create(RecordSchema, { callId: "c", event: outcome("c", "g") }));
+  check.take(0, create(AuditRecordSchema, { callId: "c", event: permit("g") }));
+  check.take(1, create(AuditRecordSchema, { callId: "e", event: permit("h") }));
+  check.take(2, create(AuditRecordSchema, { callId: "c", event: outcome("c", "g") }));
   expect(check.open()).toEqual([{ index: 1, callId: "e", grantId: "h" }]);
 });

@@ -1,10 +1,10 @@
-import type { Decided, Outcome, Record } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import type { AuditRecord, CallOutcome, Decided } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import type { Finding, OpenPermit } from "./finding.ts";
 
 /** Checks that what the records say happened in an order in which it may happen. */
 export interface MeaningCheck {
   /** Takes the next record; returns what is wrong. */
-  take(index: number, record: Record): Finding[];
+  take(index: number, record: AuditRecord): Finding[];
   /** Calls that were permitted and whose end is not in the log, oldest first. */
   open(): OpenPermit[];
 }
@@ -47,7 +47,7 @@ export function createMeaningCheck(): MeaningCheck {
     return findings;
   };
 
-  const takeOutcome = (index: number, outcome: Outcome): Finding[] => {
+  const takeOutcome = (index: number, outcome: CallOutcome): Finding[] => {
     openByCall.delete(outcome.callId);
     if (outcome.grantId === "" && !RAN.has(outcome.state)) return [];
     const permit = permits.get(outcome.grantId);

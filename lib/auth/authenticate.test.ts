@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { faultDetail } from "../fault/fault.ts";
 import { device, service } from "../identity/testdata/certificates.ts";
 import { authenticateByCertificate, firstThatKnows } from "./authenticate.ts";

@@ -1,4 +1,4 @@
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Identity } from "../identity/spiffe.ts";
 import { identityRefused, type KnownPeer, type Peer, requireSoundPeer } from "./peer.ts";
 import type { Authenticate, Principal } from "./principal.ts";

@@ -1,6 +1,6 @@
 import type { JWTPayload } from "jose";
-import type { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { fault } from "../fault/fault.ts";
 import type { Principal } from "./principal.ts";
 import { roleFromName, roleName } from "./roles.ts";

@@ -101,8 +101,8 @@ const MESSAGES: Readonly<Record<RefusedWhy, string>> = {
   not_yet: "the certificate is not valid yet; set the clocks by NTP",
   foreign: "the certificate is not from an authority that is trusted here",
   malformed: "the certificate does not name one service or device",
-  revoked: "the certificate was revoked; enrol again",
-  cloned: "the certificate's key is in use in two places; enrol again",
+  revoked: "the certificate was revoked; enroll again",
+  cloned: "the certificate's key is in use in two places; enroll again",
   role: "the certificate is for another role",
 };
 

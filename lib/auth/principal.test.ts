@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { faultDetail } from "../fault/fault.ts";
 import { type Principal, requireRole } from "./principal.ts";
 import { roleFromName, roleName, roleNames } from "./roles.ts";

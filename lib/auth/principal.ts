@@ -1,5 +1,5 @@
-import type { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { fault } from "../fault/fault.ts";
 import type { Peer } from "./peer.ts";
 import { type PrincipalKind, roleName } from "./roles.ts";

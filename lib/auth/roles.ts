@@ -1,4 +1,4 @@
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 
 /** What kind of principal asks: its first role, in words. */
 export type PrincipalKind = "operator" | "agent" | "auditor" | "service" | "device";

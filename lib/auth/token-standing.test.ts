@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { tokenStandings } from "./token-standing.ts";
 
 const entry = { name: "n", hash: "", created: "2026-01-01T00:00:00Z" };

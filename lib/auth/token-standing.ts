@@ -1,4 +1,4 @@
-import type { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import type { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { roleFromName } from "./roles.ts";
 import type { TokenFile } from "./token-file.ts";
 

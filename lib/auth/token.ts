@@ -1,5 +1,5 @@
 import { hash, randomBytes, timingSafeEqual } from "node:crypto";
-import type { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import type { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "./principal.ts";
 import { roleFromName, roleName, roleNames } from "./roles.ts";
 

@@ -1,5 +1,5 @@
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { Envelope } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
+import type { EventEnvelope } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import { fault } from "../fault/fault.ts";
 
 /**
@@ -13,7 +13,7 @@ export interface EventBus {
    * again. Rejects ERROR_REASON_NOT_READY when the bus cannot take them now: publish all of the same again, later.
    * Await one publish before the next where their order matters.
    */
-  publish(envelopes: readonly Envelope[]): Promise<void>;
+  publish(envelopes: readonly EventEnvelope[]): Promise<void>;
   /** Resolves when every event published from now on will be delivered. */
   subscribe(options: SubscribeOptions): Promise<Subscription>;
   status(): BusStatus;
@@ -34,7 +34,7 @@ export interface SubscribeOptions {
    */
   durable?: string;
   /** Takes one event. When it throws, the event comes again after a growing pause, before any later one. */
-  handler: (envelope: Envelope) => Promise<void>;
+  handler: (envelope: EventEnvelope) => Promise<void>;
   /** How often one event is tried before it is given up, logged and counted. Default 10: about half a minute. */
   maxDeliveries?: number;
 }

@@ -1,7 +1,7 @@
 import { create, type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Envelope, EnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
+import { type EventEnvelope, EventEnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import { fault } from "../fault/fault.ts";
 import { isSubject, subjectOf } from "./subject.ts";
 
@@ -29,8 +29,8 @@ export function envelopeOf<Desc extends DescMessage>(
   schema: Desc,
   message: MessageShape<Desc>,
   head: EnvelopeHead,
-): Envelope {
-  return create(EnvelopeSchema, {
+): EventEnvelope {
+  return create(EventEnvelopeSchema, {
     id: head.id,
     time: timestampFromDate(head.time),
     actor: head.actor,
@@ -42,7 +42,7 @@ export function envelopeOf<Desc extends DescMessage>(
 }
 
 /** Throws ERROR_REASON_INVALID_INPUT or ERROR_REASON_INPUT_TOO_LARGE for an envelope that no bus would carry. */
-export function checkEnvelope(envelope: Envelope): void {
+export function checkEnvelope(envelope: EventEnvelope): void {
   if (!ID.test(envelope.id)) throw invalid("id", "1 to 128 printable characters without spaces");
   if (envelope.type === "") throw invalid("type", "a full message name");
   if (!isSubject(envelope.subject)) throw invalid("subject", "plain tokens under the root");

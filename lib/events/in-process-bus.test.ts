@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Envelope, EnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
+import { type EventEnvelope, EventEnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import { reasonOf } from "../fault/fault.ts";
 import { createInProcessBus } from "./in-process-bus.ts";
 import { eventBusConformance } from "./testdata/conformance.ts";
@@ -9,8 +9,8 @@ import { createInbox } from "./testdata/inbox.ts";
 
 eventBusConformance("in-process bus", async (logger) => createInProcessBus(logger ? { logger } : {}));
 
-function event(key: string): Envelope {
-  return create(EnvelopeSchema, {
+function event(key: string): EventEnvelope {
+  return create(EventEnvelopeSchema, {
     id: `e-${key}`,
     subject: `reeve.test.v1.${key}`,
     type: "reeve.test.v1.Noted",

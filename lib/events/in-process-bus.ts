@@ -1,5 +1,5 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import { type Envelope, EnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
+import { type EventEnvelope, EventEnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import {
   busNotReady,
   checkDurableName,
@@ -44,7 +44,7 @@ export function createInProcessBus(options: InProcessBusOptions = {}): EventBus 
 
   function onDropped(bytes: Uint8Array, error?: unknown): void {
     dropped += 1;
-    const { id, subject } = fromBinary(EnvelopeSchema, bytes);
+    const { id, subject } = fromBinary(EventEnvelopeSchema, bytes);
     logger.error({ err: error, id, subject }, "an event was dropped");
   }
 
@@ -60,7 +60,7 @@ export function createInProcessBus(options: InProcessBusOptions = {}): EventBus 
     const [key, channel] = placeOf(request);
     const subscription = channel.attach({
       // Decoded for each handler, so that no two share an object.
-      handler: (bytes) => request.handler(fromBinary(EnvelopeSchema, bytes)),
+      handler: (bytes) => request.handler(fromBinary(EventEnvelopeSchema, bytes)),
       maxDeliveries: request.maxDeliveries ?? DEFAULT_MAX_DELIVERIES,
     });
     return {
@@ -71,8 +71,8 @@ export function createInProcessBus(options: InProcessBusOptions = {}): EventBus 
     };
   }
 
-  function distribute(envelope: Envelope): void {
-    const bytes = toBinary(EnvelopeSchema, envelope);
+  function distribute(envelope: EventEnvelope): void {
+    const bytes = toBinary(EventEnvelopeSchema, envelope);
     for (const { matches, channel } of places.values()) if (matches(envelope.subject)) channel.push(bytes);
   }
 

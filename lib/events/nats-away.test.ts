@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:net";
 import { create } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Envelope, EnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
+import { type EventEnvelope, EventEnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import { eventually } from "../../testkit/eventually.ts";
 import { freePorts } from "../../testkit/free-port.ts";
 import { startNatsServer } from "../../testkit/nats-server.ts";
@@ -63,8 +63,8 @@ async function pretend(info: { version: string; jetstream: boolean }, { answers 
   return server;
 }
 
-const event = (key: string): Envelope =>
-  create(EnvelopeSchema, {
+const event = (key: string): EventEnvelope =>
+  create(EventEnvelopeSchema, {
     id: `e-${key}`,
     subject: `reeve.test.v1.away.${key}`,
     type: "reeve.test.v1.Noted",

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Envelope, EnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
+import { type EventEnvelope, EventEnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import { type NatsServer, startNatsServer } from "../../testkit/nats-server.ts";
 import { reasonOf } from "../fault/fault.ts";
 import type { EventBus } from "./bus.ts";
@@ -22,9 +22,9 @@ eventBusConformance("NATS bus", (logger) => createNatsBus({ servers: [server.url
 
 let counter = 0;
 
-function event(corner: string, key: string): Envelope {
+function event(corner: string, key: string): EventEnvelope {
   const id = `${corner}-${key}-${counter++}`;
-  return create(EnvelopeSchema, {
+  return create(EventEnvelopeSchema, {
     id,
     subject: `reeve.test.v1.${corner}.${key}`,
     type: "reeve.test.v1.Noted",
@@ -33,7 +33,7 @@ function event(corner: string, key: string): Envelope {
 }
 
 /** As the outbox relay does: the same again until the bus has it. */
-async function publishUntilTaken(bus: EventBus, envelope: Envelope): Promise<void> {
+async function publishUntilTaken(bus: EventBus, envelope: EventEnvelope): Promise<void> {
   for (;;) {
     const taken = await bus
       .publish([envelope])

@@ -1,5 +1,5 @@
 import { toBinary } from "@bufbuild/protobuf";
-import { type Envelope, EnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
+import { type EventEnvelope, EventEnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import { busNotReady, checkDurableName, type EventBus, SILENT_LOGGER, type Subscription } from "./bus.ts";
 import { checkEnvelope } from "./envelope.ts";
 import type { NatsOptions } from "./nats-connection.ts";
@@ -53,10 +53,10 @@ export async function createNatsBus(options: NatsOptions): Promise<EventBus> {
  * All messages leave in one turn of the event loop, so a connection that breaks cuts off the tail and never the middle:
  * what is published again cannot come behind what followed it. Settles when no message is on its way any more.
  */
-async function publish(link: NatsLink, envelopes: readonly Envelope[]): Promise<void> {
+async function publish(link: NatsLink, envelopes: readonly EventEnvelope[]): Promise<void> {
   envelopes.forEach(checkEnvelope);
   const answers = envelopes.map((envelope) =>
-    link.publish(envelope.subject, toBinary(EnvelopeSchema, envelope), envelope.id),
+    link.publish(envelope.subject, toBinary(EventEnvelopeSchema, envelope), envelope.id),
   );
   const failed = (await Promise.allSettled(answers)).find((answer) => answer.status === "rejected");
   if (!failed) return;

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { fromBinary } from "@bufbuild/protobuf";
-import { type Envelope, EnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
+import { type EventEnvelope, EventEnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import {
   DEFAULT_MAX_DELIVERIES,
   type EventLogger,
@@ -15,7 +15,7 @@ import { ACK_WAIT_MS, type NatsLink, type NatsMessage, type NatsMessages, type S
 export interface SubscriptionReports {
   logger: EventLogger;
   /** No handler took the event, or (with no envelope) it is none of ours. */
-  onDropped(subject: string, envelope: Envelope | undefined, error: unknown): void;
+  onDropped(subject: string, envelope: EventEnvelope | undefined, error: unknown): void;
 }
 
 /** How long to wait before a broken subscription is set up again, in milliseconds. */
@@ -120,9 +120,9 @@ async function deliverUntilBroken(link: NatsLink, delivery: Delivery, reports: S
 async function handle(delivery: Delivery, message: NatsMessage, reports: SubscriptionReports): Promise<void> {
   const { handler, maxDeliveries = DEFAULT_MAX_DELIVERIES } = delivery.request;
   const heartbeat = setInterval(() => message.stillWorking(), ACK_WAIT_MS / 3);
-  let envelope: Envelope | undefined;
+  let envelope: EventEnvelope | undefined;
   try {
-    envelope = fromBinary(EnvelopeSchema, message.data);
+    envelope = fromBinary(EventEnvelopeSchema, message.data);
     await handler(envelope);
     message.ack();
     delivery.settled = message.sequence;

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Envelope, EnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
+import { type EventEnvelope, EventEnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import { eventually } from "../../testkit/eventually.ts";
 import { startNatsServer } from "../../testkit/nats-server.ts";
 import { reasonOf } from "../fault/fault.ts";
@@ -20,9 +20,9 @@ import { createInbox } from "./testdata/inbox.ts";
 
 type Tables = NoteTables & OutboxTables & LeaseTables;
 
-function event(key: string, more: MessageInitShape<typeof EnvelopeSchema> = {}): Envelope {
+function event(key: string, more: MessageInitShape<typeof EventEnvelopeSchema> = {}): EventEnvelope {
   const subject = `reeve.test.v1.outbox.${key}`;
-  return create(EnvelopeSchema, { id: randomUUID(), subject, type: "reeve.test.v1.Noted", actor: key, ...more });
+  return create(EventEnvelopeSchema, { id: randomUUID(), subject, type: "reeve.test.v1.Noted", actor: key, ...more });
 }
 
 describe.each(SHARED_STORE_KINDS)("the relay of an outbox on %s", (kind) => {
@@ -187,7 +187,7 @@ describe.each(SHARED_STORE_KINDS)("the relay of an outbox on %s", (kind) => {
     const relays = await Promise.all(
       leases.map(async (lease) => {
         const bus = createInProcessBus();
-        const take = (envelope: Envelope) => {
+        const take = (envelope: EventEnvelope) => {
           if (!lease.held) unasked.push(envelope.actor);
           return inbox.take(envelope);
         };

@@ -1,6 +1,6 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type Generated, sql } from "kysely";
-import { type Envelope, EnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
+import { type EventEnvelope, EventEnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import { type Database, dialectOf, type Migration } from "../store/database.ts";
 import { prepared, type QueryRunner } from "../store/prepared.ts";
 import { checkEnvelope } from "./envelope.ts";
@@ -25,7 +25,7 @@ export const outboxMigration: Migration = {
 /** An event that waits to be published. */
 export interface OutboxEntry {
   seq: number;
-  envelope: Envelope;
+  envelope: EventEnvelope;
 }
 
 /**
@@ -39,7 +39,7 @@ export interface Outbox {
    * Stores events in the caller's transaction: they are published if, and only if, it commits. Throws for an envelope
    * that no bus would carry, so that one bad event cannot hold up those behind it.
    */
-  enqueue(trx: QueryRunner, envelopes: readonly Envelope[]): Promise<void>;
+  enqueue(trx: QueryRunner, envelopes: readonly EventEnvelope[]): Promise<void>;
   /** The oldest entries, at most so many. */
   oldest(limit: number): Promise<OutboxEntry[]>;
   /** Forgets entries that were published. */
@@ -66,11 +66,11 @@ export function createOutbox<T extends OutboxTables>(database: Database<T>): Out
   return {
     async enqueue(trx, envelopes) {
       envelopes.forEach(checkEnvelope);
-      for (const envelope of envelopes) await insert.run(trx, { envelope: toBinary(EnvelopeSchema, envelope) });
+      for (const envelope of envelopes) await insert.run(trx, { envelope: toBinary(EventEnvelopeSchema, envelope) });
     },
     async oldest(limit) {
       const rows = await select.all(db, { limit });
-      return rows.map(({ seq, envelope }) => ({ seq, envelope: fromBinary(EnvelopeSchema, envelope) }));
+      return rows.map(({ seq, envelope }) => ({ seq, envelope: fromBinary(EventEnvelopeSchema, envelope) }));
     },
     async remove(trx, entries) {
       // By their numbers and not as a range: entries committed meanwhile may lie between the first and the last.

@@ -2,18 +2,18 @@ import { expect, test } from "vitest";
 import { isSubject, subjectMatcher, subjectOf } from "./subject.ts";
 
 test.each([
-  ["reeve.registry.v1.CallFinished", "c1", "reeve.registry.v1.call_finished.c1"],
+  ["reeve.call.v1.CallFinished", "c1", "reeve.call.v1.call_finished.c1"],
   ["reeve.agent.v1.LLMAnswered", "run-7", "reeve.agent.v1.llm_answered.run-7"],
   ["reeve.device.v1.Ipv6Changed", "laptop", "reeve.device.v1.ipv6_changed.laptop"],
-  ["reeve.registry.v1.CallFinished", "a.b c*>é", "reeve.registry.v1.call_finished.a_b_c___"],
-  ["reeve.registry.v1.CallFinished", "", "reeve.registry.v1.call_finished._"],
+  ["reeve.call.v1.CallFinished", "a.b c*>é", "reeve.call.v1.call_finished.a_b_c___"],
+  ["reeve.call.v1.CallFinished", "", "reeve.call.v1.call_finished._"],
 ])("names the subject of %s about %j", (type, key, subject) => {
   expect(subjectOf(type, key)).toBe(subject);
   expect(isSubject(subject)).toBe(true);
 });
 
 test("keeps the subject of a long key within the limit", () => {
-  expect(isSubject(subjectOf("reeve.registry.v1.CallFinished", "k".repeat(1000)))).toBe(true);
+  expect(isSubject(subjectOf("reeve.call.v1.CallFinished", "k".repeat(1000)))).toBe(true);
 });
 
 test.each([

@@ -9,7 +9,7 @@ const MAX_KEY_LENGTH = 100;
 
 /**
  * The subject of an event: its type with the message's name in snake case, then the key of what it is about:
- * ("reeve.registry.v1.CallFinished", "c1") gives "reeve.registry.v1.call_finished.c1". Characters of the key that a
+ * ("reeve.call.v1.CallFinished", "c1") gives "reeve.call.v1.call_finished.c1". Characters of the key that a
  * subject cannot hold become "_" and a long key is cut, so a subscriber to one key must still look at the payload.
  */
 export function subjectOf(type: string, key: string): string {

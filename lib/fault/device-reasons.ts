@@ -20,7 +20,7 @@ export const DEVICE_REASONS: ReadonlySet<ErrorReason> = new Set([
   ErrorReason.START_FAILED,
   ErrorReason.TOOL_FAILED,
   ErrorReason.TIMED_OUT,
-  ErrorReason.CANCELLED,
+  ErrorReason.CANCELED,
   ErrorReason.INTERRUPTED,
   ErrorReason.NOT_STARTED,
   ErrorReason.CALL_ID_REUSED,

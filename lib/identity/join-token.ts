@@ -3,7 +3,7 @@ import { fault } from "../fault/fault.ts";
 
 /** What a join token holds: how a machine finds the control plane and knows it, and how it is let in. */
 export interface JoinToken {
-  /** The enrolment's id. */
+  /** The enrollment's id. */
   id: string;
   /** 128 bits, base64url. A secret. */
   secret: string;

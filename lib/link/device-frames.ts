@@ -1,5 +1,5 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import type { Envelope, Signed } from "../../gen/ts/reeve/common/v1/signed_pb.ts";
+import type { Signed, SignedEnvelope } from "../../gen/ts/reeve/common/v1/signed_pb.ts";
 import {
   type Command,
   CommandSchema,
@@ -75,7 +75,7 @@ export const toDevice: Shapes<LinkRequest, LinkResponse> = { out: commandShape, 
 /** Both directions as a device sees them. */
 export const fromDevice: Shapes<LinkResponse, LinkRequest> = { out: eventShape, in: commandShape };
 
-function envelopeBytes(envelope: Envelope | undefined): number {
+function envelopeBytes(envelope: SignedEnvelope | undefined): number {
   return SMALL_BYTES + (envelope?.payload.length ?? 0);
 }
 

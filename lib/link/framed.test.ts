@@ -45,7 +45,7 @@ function tapped(wire: Wire, out: ToyFrame[], back: ToyFrame[] = []): Wire {
   return (requests, signal) => tap(wire(tap(requests, out), signal), back);
 }
 
-/** A dialling side by hand. */
+/** A dialing side by hand. */
 function dial(opener: Wire) {
   const queue = createBatchQueue<Toy>();
   const leaving = new AbortController();
@@ -155,7 +155,7 @@ test("takes no more from the source than the reader's window and its own backlog
   expect(seen).toEqual(seen.map((_, index) => index));
 });
 
-test("a side without framing gets none: the dialled one", async () => {
+test("a side without framing gets none: the dialed one", async () => {
   const out: ToyFrame[] = [];
   const link = dial(framedOpener(tapped(echo(), out), toyShapes, fast));
   link.send(toy("a"));
@@ -168,7 +168,7 @@ test("a side without framing gets none: the dialled one", async () => {
   expect(later.filter(({ framing }) => framing !== undefined)).toEqual([]);
 });
 
-test("a side without framing gets none: the dialling one", async () => {
+test("a side without framing gets none: the dialing one", async () => {
   const link = dial(framedEnd(echo(), toyShapes, fast));
   link.send(toy("a"));
   link.end();
@@ -265,12 +265,12 @@ test("a side that dials can serve what comes", async () => {
     })();
     for await (const toys of questions.batches()) yield { toys };
   };
-  const dialled = dialFramed(echo(), framedEnd(asking, toyShapes), toyShapes, new AbortController().signal);
+  const dialed = dialFramed(echo(), framedEnd(asking, toyShapes), toyShapes, new AbortController().signal);
   questions.push(toy("a"));
   questions.push(toy("b", 0, 2 * MIB));
   await eventually(() => expect(seen.map(({ key }) => key)).toEqual(["a", "b"]));
   questions.end();
-  await dialled;
+  await dialed;
 });
 
 test("leaves at once when it is told to", async () => {

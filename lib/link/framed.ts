@@ -26,7 +26,7 @@ export function framedOpener<Out, In>(
 }
 
 /**
- * The side that is dialled, as an RPC's handler: what comes and goes through `end` has no framing, what comes and goes
+ * The side that is dialed, as an RPC's handler: what comes and goes through `end` has no framing, what comes and goes
  * outside has it where the other side shows some first. The signal that `end` gets is aborted with the link.
  */
 export function framedEnd<Out, In>(

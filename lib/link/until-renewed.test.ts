@@ -1,6 +1,6 @@
 import { createClient } from "@connectrpc/connect";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { eventually } from "../../testkit/eventually.ts";
 import { authenticateByCertificate } from "../auth/authenticate.ts";
 import type { Authority } from "../identity/authority.ts";

@@ -2,8 +2,8 @@ import { type DescMethod, getOption, hasOption } from "@bufbuild/protobuf";
 import { Health } from "../../gen/ts/grpc/health/v1/health_pb.ts";
 import { ServerReflection } from "../../gen/ts/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionAlpha } from "../../gen/ts/grpc/reflection/v1alpha/reflection_pb.ts";
-import { access, Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
-import { tool } from "../../gen/ts/reeve/tool/v1/options_pb.ts";
+import { access, Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
+import { tool } from "../../gen/ts/reeve/options/v1/tool_pb.ts";
 
 /** Who may call an RPC: anyone, or a principal with one of the roles. No roles: nobody. */
 export type Access = { readonly public: boolean; readonly roles: readonly Role[] };
@@ -18,7 +18,7 @@ const NOBODY: Access = { public: false, roles: [] };
 const CALLERS: Access = { public: false, roles: [Role.OPERATOR, Role.AGENT] };
 
 /**
- * What an RPC's own option (reeve.common.v1.access) says. An RPC that is a tool (reeve.tool.v1.tool) says nothing there and
+ * What an RPC's own option (reeve.options.v1.access) says. An RPC that is a tool (reeve.options.v1.tool) says nothing there and
  * may be called by those who may call tools.
  */
 export const accessFromOption: AccessLookup = (method) => {

@@ -58,7 +58,7 @@ export function createServiceTransport(options: ServiceTransportOptions): Servic
   if (!isSecure && (options.tls ?? options.serverName) !== undefined)
     throw new TypeError(`${baseUrl} is cleartext, where nobody shows a certificate: use an https address`);
   if (options.socketPath !== undefined && (isSecure || httpVersion === "1.1"))
-    throw new TypeError("a Unix socket is dialled in cleartext, over HTTP/2");
+    throw new TypeError("a Unix socket is dialed in cleartext, over HTTP/2");
   const common = {
     baseUrl,
     interceptors: [

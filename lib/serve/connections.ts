@@ -7,7 +7,7 @@ import { addressKey } from "./caller-address.ts";
 import type { Limits } from "./limits.ts";
 
 /** What the connections of one remote address share. */
-export interface Neighbourhood {
+export interface Neighborhood {
   /** See `addressKey`. */
   readonly address: string;
   /** Public RPCs under way on connections that are not known. */
@@ -16,7 +16,7 @@ export interface Neighbourhood {
 
 /** One connection of a port. */
 export interface CallerConnection {
-  readonly neighbourhood: Neighbourhood;
+  readonly neighborhood: Neighborhood;
   /** Something on it was authenticated: a request's token, or its certificate. */
   isKnown: boolean;
   /** Public RPCs under way on it. */
@@ -32,7 +32,7 @@ export const connectionKey = createContextKey<CallerConnection | undefined>(unde
 
 /** The address that an RPC came from, as `addressKey` says it; undefined where it came over no connection. */
 export function callerAddress(values: ContextValues): string | undefined {
-  return values.get(connectionKey)?.neighbourhood.address;
+  return values.get(connectionKey)?.neighborhood.address;
 }
 
 /** The connections of a port, and which of them go where there are too many. */
@@ -54,10 +54,10 @@ const RESERVE = 1 / 4;
 
 interface Entry extends CallerConnection {
   readonly socket: Socket;
-  readonly neighbours: Neighbours;
+  readonly neighbors: Neighbors;
 }
 
-interface Neighbours extends Neighbourhood {
+interface Neighbors extends Neighborhood {
   readonly strangers: Bag<Entry>;
   open: number;
 }
@@ -73,13 +73,13 @@ export function createConnections(limits: Pick<Limits, "maxConnections" | "conne
   const { maxConnections, connectionsPerAddress } = limits;
   const maxStrangers = Math.max(1, Math.ceil(maxConnections * (1 - RESERVE)));
   const strangers = createBag<Entry>();
-  const neighbourhoods = new Map<string, Neighbours>();
+  const neighborhoods = new Map<string, Neighbors>();
   const byOwner = new WeakMap<object, Entry>();
   let open = 0;
 
   const estrange = (entry: Entry): void => {
     strangers.remove(entry);
-    entry.neighbours.strangers.remove(entry);
+    entry.neighbors.strangers.remove(entry);
   };
   /** False where there is none to close. */
   const closeAny = (of: Bag<Entry>): boolean => {
@@ -89,19 +89,19 @@ export function createConnections(limits: Pick<Limits, "maxConnections" | "conne
     unlucky.socket.destroy();
     return true;
   };
-  const neighboursAt = (address: string): Neighbours => {
-    let found = neighbourhoods.get(address);
+  const neighborsAt = (address: string): Neighbors => {
+    let found = neighborhoods.get(address);
     if (found === undefined) {
       found = { address, publicCalls: 0, strangers: createBag<Entry>(), open: 0 };
-      neighbourhoods.set(address, found);
+      neighborhoods.set(address, found);
     }
     return found;
   };
-  const count = (socket: Socket, neighbours: Neighbours): void => {
+  const count = (socket: Socket, neighbors: Neighbors): void => {
     const entry: Entry = {
       socket,
-      neighbours,
-      neighbourhood: neighbours,
+      neighbors,
+      neighborhood: neighbors,
       isKnown: false,
       publicCalls: 0,
       know() {
@@ -110,28 +110,28 @@ export function createConnections(limits: Pick<Limits, "maxConnections" | "conne
       },
     };
     open++;
-    neighbours.open++;
+    neighbors.open++;
     strangers.add(entry);
-    neighbours.strangers.add(entry);
+    neighbors.strangers.add(entry);
     byOwner.set(socket, entry);
     socket.once("close", () => {
       open--;
       estrange(entry);
-      if (--neighbours.open === 0) neighbourhoods.delete(neighbours.address);
+      if (--neighbors.open === 0) neighborhoods.delete(neighbors.address);
     });
   };
 
   return {
     add(socket) {
-      const neighbours = neighboursAt(addressKey(socket.remoteAddress));
-      if (neighbours.strangers.size >= connectionsPerAddress) closeAny(neighbours.strangers);
+      const neighbors = neighborsAt(addressKey(socket.remoteAddress));
+      if (neighbors.strangers.size >= connectionsPerAddress) closeAny(neighbors.strangers);
       const isFull = strangers.size >= maxStrangers || open >= maxConnections;
       if (isFull && !closeAny(strangers)) {
-        if (neighbours.open === 0) neighbourhoods.delete(neighbours.address);
+        if (neighbors.open === 0) neighborhoods.delete(neighbors.address);
         socket.destroy();
         return;
       }
-      count(socket, neighbours);
+      count(socket, neighbors);
     },
     standIn(socket, accepted) {
       const entry = byOwner.get(accepted);

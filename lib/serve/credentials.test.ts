@@ -1,7 +1,7 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { expect, test, vi } from "vitest";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { eventually } from "../../testkit/eventually.ts";
 import { type Authenticate, type Principal, requireRole } from "../auth/principal.ts";
 import { fault, faultDetail } from "../fault/fault.ts";

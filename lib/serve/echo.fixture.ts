@@ -6,7 +6,7 @@ import {
   file_google_protobuf_struct,
 } from "@bufbuild/protobuf/wkt";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { file_reeve_common_v1_access } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { file_reeve_options_v1_access } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 
 /** What the test service echoes. */
 export type EchoMessage = Message<"reeve.test.v1.EchoMessage"> & {
@@ -24,7 +24,7 @@ type Method<Kind extends string> = {
   output: typeof EchoMessageSchema;
 };
 
-const access = (...roles: string[]): JsonObject => ({ "[reeve.common.v1.access]": { roles } });
+const access = (...roles: string[]): JsonObject => ({ "[reeve.options.v1.access]": { roles } });
 const rpc = (name: string, options: JsonObject, streams: JsonObject = {}): JsonObject => ({
   name,
   inputType: ".reeve.test.v1.EchoMessage",
@@ -46,7 +46,7 @@ const file: JsonObject = {
   name: "reeve/test/v1/echo.proto",
   package: "reeve.test.v1",
   syntax: "proto3",
-  dependency: ["google/protobuf/struct.proto", "buf/validate/validate.proto", "reeve/common/v1/access.proto"],
+  dependency: ["google/protobuf/struct.proto", "buf/validate/validate.proto", "reeve/options/v1/access.proto"],
   messageType: [
     {
       name: "EchoMessage",
@@ -89,7 +89,7 @@ const imports = [
   file_google_protobuf_descriptor,
   file_google_protobuf_struct,
   file_buf_validate_validate,
-  file_reeve_common_v1_access,
+  file_reeve_options_v1_access,
 ];
 const proto = fromJson(FileDescriptorProtoSchema, file, { registry: createRegistry(...imports) });
 const registry = createFileRegistry(proto, (name) => imports.find((known) => `${known.name}.proto` === name));

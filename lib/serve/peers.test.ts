@@ -1,6 +1,6 @@
 import { createClient } from "@connectrpc/connect";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { authenticateByCertificate, firstThatKnows } from "../auth/authenticate.ts";
 import type { Authority } from "../identity/authority.ts";
 import { testAuthority, testMaterial } from "../identity/testdata/certificates.ts";

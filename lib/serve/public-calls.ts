@@ -19,18 +19,18 @@ export function createPublicCalls(limits: Limits): PublicCalls {
   return {
     enter(connection) {
       if (connection.isKnown) return () => undefined;
-      const { neighbourhood } = connection;
+      const { neighborhood } = connection;
       if (connection.publicCalls >= publicCallsPerConnection)
         throw tooMany(publicCallsPerConnection, "on this connection");
-      if (neighbourhood.publicCalls >= publicCallsPerAddress) throw tooMany(publicCallsPerAddress, "from this address");
+      if (neighborhood.publicCalls >= publicCallsPerAddress) throw tooMany(publicCallsPerAddress, "from this address");
       if (open >= maxPublicCalls) throw tooMany(maxPublicCalls, "in all");
       open++;
       connection.publicCalls++;
-      neighbourhood.publicCalls++;
+      neighborhood.publicCalls++;
       return () => {
         open--;
         connection.publicCalls--;
-        neighbourhood.publicCalls--;
+        neighborhood.publicCalls--;
       };
     },
   };

@@ -9,7 +9,7 @@ import { createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ServerReflection } from "../../gen/ts/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionAlpha } from "../../gen/ts/grpc/reflection/v1alpha/reflection_pb.ts";
-import { access, Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { access, Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { type EchoServer, startEcho } from "./server.fixture.ts";
 import { transportFor } from "./transports.fixture.ts";
 
@@ -86,9 +86,9 @@ describe.each([ServerReflection, ServerReflectionAlpha])("$typeName", (service) 
   });
 
   test.each([
-    ["an enum", "reeve.common.v1.Role", "reeve/common/v1/access.proto"],
-    ["an enum value", "reeve.common.v1.ROLE_AGENT", "reeve/common/v1/access.proto"],
-    ["an extension", "reeve.common.v1.access", "reeve/common/v1/access.proto"],
+    ["an enum", "reeve.options.v1.Role", "reeve/options/v1/access.proto"],
+    ["an enum value", "reeve.options.v1.ROLE_AGENT", "reeve/options/v1/access.proto"],
+    ["an extension", "reeve.options.v1.access", "reeve/options/v1/access.proto"],
     ["a oneof", "google.protobuf.Value.kind", "google/protobuf/struct.proto"],
   ])("finds the file of %s in an import", async (_name, symbol, file) => {
     const [answer] = await ask({ case: "fileContainingSymbol", value: symbol });
@@ -104,7 +104,7 @@ describe.each([ServerReflection, ServerReflectionAlpha])("$typeName", (service) 
       },
     );
     expect(namesOf(byName)[0]).toBe("reeve/test/v1/echo.proto");
-    expect(namesOf(byNumber)).toEqual(["reeve/common/v1/access.proto"]); // its imports went out with the first answer
+    expect(namesOf(byNumber)).toEqual(["reeve/options/v1/access.proto"]); // its imports went out with the first answer
   });
 
   test("lists the extension numbers of a message", async () => {

@@ -1,7 +1,7 @@
 import { create, createRegistry, type DescMethod, type DescService } from "@bufbuild/protobuf";
 import { createValidator, type Validator } from "@bufbuild/protovalidate";
 import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { rememberAccess } from "./access.ts";
 import { createGate, type GateOptions } from "./gate.ts";
 import { outcomeInterceptor } from "./interceptors/outcome.ts";

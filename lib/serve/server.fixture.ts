@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { ServiceImpl } from "@connectrpc/connect";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../auth/principal.ts";
 import { createLogger } from "../log/log.ts";
 import { Echo } from "./echo.fixture.ts";

@@ -6,7 +6,7 @@ import {
   CallToolRequestSchema,
   CallToolsRequestSchema,
   CallToolsResponseSchema,
-} from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+} from "../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ExecRequestSchema } from "../../gen/ts/reeve/tools/v1/shell_pb.ts";
 import { faultDetail } from "../fault/fault.ts";
 import { type EchoServer, startEcho } from "./server.fixture.ts";

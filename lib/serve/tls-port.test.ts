@@ -8,7 +8,7 @@ import { createClient } from "@connectrpc/connect";
 import { Client, credentials } from "@grpc/grpc-js";
 import { afterEach, beforeAll, expect, test } from "vitest";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../../gen/ts/grpc/health/v1/health_pb.ts";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { authenticateByCertificate } from "../auth/authenticate.ts";
 import type { Authority } from "../identity/authority.ts";
 import { service, testAuthority, testMaterial } from "../identity/testdata/certificates.ts";

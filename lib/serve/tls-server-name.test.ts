@@ -1,6 +1,6 @@
 import { Code, createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Authority } from "../identity/authority.ts";
 import { formatIdentity } from "../identity/spiffe.ts";
 import { oddMaterial, testAuthority, testMaterial } from "../identity/testdata/certificates.ts";

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Peer } from "../auth/peer.ts";
 import { faultDetail } from "../fault/fault.ts";
 import { device, service } from "../identity/testdata/certificates.ts";

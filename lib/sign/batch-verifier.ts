@@ -1,6 +1,11 @@
 import { hash } from "node:crypto";
 import { fromBinary } from "@bufbuild/protobuf";
-import { type BatchHead, BatchHeadSchema, type Envelope, type Signed } from "../../gen/ts/reeve/common/v1/signed_pb.ts";
+import {
+  type BatchHead,
+  BatchHeadSchema,
+  type Signed,
+  type SignedEnvelope,
+} from "../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { isHash, leafHash } from "../merkle/hash.ts";
 import { verifyInclusion } from "../merkle/verify.ts";
 import { BATCH_HEAD_TYPE, MAX_BATCH } from "./batch.ts";
@@ -33,7 +38,7 @@ export interface BatchVerifier {
 export function createBatchVerifier(options: BatchVerifierOptions): BatchVerifier {
   const { keyring, statementType, cacheSize = 256 } = options;
   const heads = createHeadCache(cacheSize);
-  const trustedHead = (envelope: Envelope | undefined): TrustedHead | VerifyFailure => {
+  const trustedHead = (envelope: SignedEnvelope | undefined): TrustedHead | VerifyFailure => {
     const id = envelope && idOf(envelope);
     const cached = id === undefined ? undefined : heads.get(id, keyring);
     if (cached) return cached;
@@ -71,7 +76,7 @@ function verifyStatement(signed: Signed, { head, key }: TrustedHead): StatementR
 }
 
 function verifyHead(
-  envelope: Envelope | undefined,
+  envelope: SignedEnvelope | undefined,
   keyring: Keyring,
   statementType: string,
 ): TrustedHead | VerifyFailure {
@@ -93,7 +98,7 @@ function decodeHead(bytes: Uint8Array): BatchHead | undefined {
 }
 
 // A digest of the whole envelope, signatures included, so that a remembered head answers for itself only.
-function idOf(envelope: Envelope): string {
+function idOf(envelope: SignedEnvelope): string {
   const parts = envelope.signatures.flatMap(({ keyId, signature }) => [
     Buffer.from(` ${Buffer.byteLength(keyId)} ${keyId} ${signature.length} `),
     signature,

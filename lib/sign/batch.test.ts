@@ -3,9 +3,9 @@ import { describe, expect, it } from "vitest";
 import {
   type BatchHead,
   BatchHeadSchema,
-  EnvelopeSchema,
   SignatureSchema,
   type Signed,
+  SignedEnvelopeSchema,
   SignedSchema,
 } from "../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { EMPTY_ROOT, leafHash } from "../merkle/hash.ts";
@@ -236,7 +236,10 @@ describe("the cache of heads", () => {
     const { verify } = verifier();
     expect(verify(signed).ok).toBe(true);
     const forged = create(SignatureSchema, { keyId: key.keyId, signature: new Uint8Array(64) });
-    const head = create(EnvelopeSchema, { ...(signed.head ?? create(EnvelopeSchema)), signatures: [forged] });
+    const head = create(SignedEnvelopeSchema, {
+      ...(signed.head ?? create(SignedEnvelopeSchema)),
+      signatures: [forged],
+    });
     expect(kindOf(verify(changed(signed, { head })))).toBe("bad_signature");
   });
 });

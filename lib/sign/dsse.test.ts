@@ -1,6 +1,6 @@
 import { create, equals, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import { type Envelope, EnvelopeSchema } from "../../gen/ts/reeve/common/v1/signed_pb.ts";
+import { type SignedEnvelope, SignedEnvelopeSchema } from "../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { type EnvelopeResult, pae, signEnvelope, verifyEnvelope } from "./dsse.ts";
 import { createKeyring, generateSigningKey, signBytes } from "./keys.ts";
 
@@ -10,7 +10,7 @@ const stranger = generateSigningKey();
 const keyring = createKeyring([key]);
 const payload = Buffer.from("an exact sequence of bytes");
 
-function signed(): Envelope {
+function signed(): SignedEnvelope {
   return signEnvelope(key, TYPE, payload);
 }
 
@@ -31,7 +31,7 @@ describe("pae", () => {
 
 describe("verifyEnvelope", () => {
   it("gives out the payload that a trusted key signed, also after the way over the wire", () => {
-    const received = fromBinary(EnvelopeSchema, toBinary(EnvelopeSchema, signed()));
+    const received = fromBinary(SignedEnvelopeSchema, toBinary(SignedEnvelopeSchema, signed()));
     const result = verifyEnvelope(received, keyring, TYPE);
     expect(result.ok && Buffer.from(result.payload).toString()).toBe(payload.toString());
     expect(result.ok && result.keyId).toBe(key.keyId);
@@ -44,15 +44,15 @@ describe("verifyEnvelope", () => {
   });
 
   it("tells an unknown key, a bad signature, another type and a malformed envelope apart", () => {
-    const changed = create(EnvelopeSchema, { ...signed(), payload: Buffer.from("other bytes") });
-    const relabelled = create(EnvelopeSchema, { ...signed(), payloadType: `${TYPE}x` });
+    const changed = create(SignedEnvelopeSchema, { ...signed(), payload: Buffer.from("other bytes") });
+    const relabeled = create(SignedEnvelopeSchema, { ...signed(), payloadType: `${TYPE}x` });
     const kinds = [
       verifyEnvelope(signEnvelope(stranger, TYPE, payload), keyring, TYPE),
       verifyEnvelope(changed, keyring, TYPE),
       verifyEnvelope(signed(), keyring, `${TYPE}x`),
-      verifyEnvelope(relabelled, keyring, `${TYPE}x`),
+      verifyEnvelope(relabeled, keyring, `${TYPE}x`),
       verifyEnvelope(undefined, keyring, TYPE),
-      verifyEnvelope(create(EnvelopeSchema, { payload, payloadType: TYPE }), keyring, TYPE),
+      verifyEnvelope(create(SignedEnvelopeSchema, { payload, payloadType: TYPE }), keyring, TYPE),
     ].map(kindOf);
     expect(kinds).toEqual(["unknown_key", "bad_signature", "wrong_type", "bad_signature", "malformed", "malformed"]);
   });
@@ -64,7 +64,7 @@ describe("verifyEnvelope", () => {
 
   it("does not take a signature over the payload without its type", () => {
     const bare = { keyId: key.keyId, signature: signBytes(key, payload) };
-    const envelope = create(EnvelopeSchema, { payload, payloadType: TYPE, signatures: [bare] });
+    const envelope = create(SignedEnvelopeSchema, { payload, payloadType: TYPE, signatures: [bare] });
     expect(kindOf(verifyEnvelope(envelope, keyring, TYPE))).toBe("bad_signature");
   });
 
@@ -76,13 +76,13 @@ describe("verifyEnvelope", () => {
 
   it("refuses the envelope after any change of any byte that changes the message", () => {
     const envelope = signed();
-    const bytes = toBinary(EnvelopeSchema, envelope);
+    const bytes = toBinary(SignedEnvelopeSchema, envelope);
     const accepted: number[] = [];
     bytes.forEach((byte, i) => {
       for (const change of [1, 0x80, 0xff]) {
         const received = decode(Buffer.from(bytes).fill(byte ^ change, i, i + 1));
         // The decoder does not look at wire types, so a few changes to tags give the same message.
-        if (!received || equals(EnvelopeSchema, received, envelope)) continue;
+        if (!received || equals(SignedEnvelopeSchema, received, envelope)) continue;
         if (verifyEnvelope(received, keyring, TYPE).ok) accepted.push(i);
       }
     });
@@ -90,7 +90,7 @@ describe("verifyEnvelope", () => {
   });
 
   it("refuses every truncation", () => {
-    const bytes = toBinary(EnvelopeSchema, signed());
+    const bytes = toBinary(SignedEnvelopeSchema, signed());
     const accepted = Array.from(bytes.keys()).filter(
       (end) => verifyEnvelope(decode(bytes.slice(0, end)), keyring, TYPE).ok,
     );
@@ -103,9 +103,9 @@ function kindOf(result: EnvelopeResult): string {
 }
 
 // What no decoder reads is refused by the transport before it comes here.
-function decode(bytes: Uint8Array): Envelope | undefined {
+function decode(bytes: Uint8Array): SignedEnvelope | undefined {
   try {
-    return fromBinary(EnvelopeSchema, bytes);
+    return fromBinary(SignedEnvelopeSchema, bytes);
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { type Envelope, EnvelopeSchema, type Signature } from "../../gen/ts/reeve/common/v1/signed_pb.ts";
+import { type Signature, type SignedEnvelope, SignedEnvelopeSchema } from "../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { type Keyring, SIGNATURE_BYTES, type SigningKey, signBytes, verifyBytes } from "./keys.ts";
 
 /**
@@ -31,16 +31,20 @@ export function pae(payloadType: string, payload: Uint8Array): Uint8Array {
 }
 
 /** Signs a payload of that type with one key. The payload is carried as it is, not copied. */
-export function signEnvelope(key: SigningKey, payloadType: string, payload: Uint8Array): Envelope {
+export function signEnvelope(key: SigningKey, payloadType: string, payload: Uint8Array): SignedEnvelope {
   const signature = signBytes(key, pae(payloadType, payload));
-  return create(EnvelopeSchema, { payload, payloadType, signatures: [{ keyId: key.keyId, signature }] });
+  return create(SignedEnvelopeSchema, { payload, payloadType, signatures: [{ keyId: key.keyId, signature }] });
 }
 
 /**
  * Verifies that a trusted key signed this payload as that type, and only then gives the payload out. One good
  * signature is enough. At most 8 signatures. Never throws, whatever the envelope holds.
  */
-export function verifyEnvelope(envelope: Envelope | undefined, keyring: Keyring, payloadType: string): EnvelopeResult {
+export function verifyEnvelope(
+  envelope: SignedEnvelope | undefined,
+  keyring: Keyring,
+  payloadType: string,
+): EnvelopeResult {
   if (!envelope || !hasForm(envelope)) return refused("malformed");
   if (envelope.payloadType !== payloadType) return refused("wrong_type");
   const signedBytes = pae(payloadType, envelope.payload);
@@ -59,7 +63,7 @@ export function refused<Kind extends VerifyFailureKind>(kind: Kind): { ok: false
   return { ok: false, kind };
 }
 
-function hasForm(envelope: Envelope): boolean {
+function hasForm(envelope: SignedEnvelope): boolean {
   const count = envelope.signatures.length;
   return count > 0 && count <= MAX_SIGNATURES && envelope.signatures.every(isSignature);
 }

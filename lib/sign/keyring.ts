@@ -1,8 +1,8 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import {
-  type Envelope,
   type Keyring as KeyringMessage,
   KeyringSchema,
+  type SignedEnvelope,
 } from "../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { refused, signEnvelope, type VerifyFailure, verifyEnvelope } from "./dsse.ts";
 import { type Keyring, PUBLIC_KEY_BYTES, type SigningKey, type VerifyKey, verifyKeyFromRaw } from "./keys.ts";
@@ -25,7 +25,7 @@ export type KeyringResult = { ok: true; keyring: KeyringVersion } | VerifyFailur
 const MAX_KEYS = 16;
 
 /** Signs a version of a keyring with a key of the version before; the first version with a key of its own. */
-export function signKeyring(key: SigningKey, { version, statementType, keys }: KeyringVersion): Envelope {
+export function signKeyring(key: SigningKey, { version, statementType, keys }: KeyringVersion): SignedEnvelope {
   const message = create(KeyringSchema, { version, statementType, publicKeys: keys.map(({ raw }) => raw) });
   return signEnvelope(key, KEYRING_TYPE, toBinary(KeyringSchema, message));
 }
@@ -35,7 +35,7 @@ export function signKeyring(key: SigningKey, { version, statementType, keys }: K
  * version is newer than the caller's is the caller's to say. Never throws, whatever the envelope holds.
  */
 export function openKeyringVersion(
-  envelope: Envelope | undefined,
+  envelope: SignedEnvelope | undefined,
   trusted: Keyring,
   statementType: string,
 ): KeyringResult {
@@ -48,7 +48,7 @@ export function openKeyringVersion(
 }
 
 /** The number of a version, for sorting and comparing only: nothing about it is verified. 0 where it has none. */
-export function unverifiedVersion({ payload }: Envelope): bigint {
+export function unverifiedVersion({ payload }: SignedEnvelope): bigint {
   return decode(payload)?.version ?? 0n;
 }
 

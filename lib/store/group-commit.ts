@@ -11,7 +11,7 @@ export interface GroupCommit<T> {
   /**
    * Runs a job inside a transaction and resolves with its value after COMMIT: what resolved is on disk. Jobs run one
    * after another, in the order of the calls. A job that throws is rolled back alone and its promise rejects with what
-   * it threw; its neighbours may be run again for that, so a job may change nothing but the database. When the
+   * it threw; its neighbors may be run again for that, so a job may change nothing but the database. When the
    * commit fails (disk full, I/O error) every job of the batch rejects and none has happened. Inside a job use `trx` for
    * everything: awaiting another `write`, or writing through the database itself, waits for the job's own end.
    *

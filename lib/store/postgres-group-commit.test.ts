@@ -115,12 +115,12 @@ test("tries again, with all jobs of the batch, where the connection was lost bef
     await note(1).execute(trx);
     if (tries.length === 1) await sql`select pg_terminate_backend(pg_backend_pid())`.execute(trx);
   });
-  const neighbour = writes.write((trx) => {
-    tries.push("neighbour");
+  const neighbor = writes.write((trx) => {
+    tries.push("neighbor");
     return note(2).execute(trx);
   });
-  await Promise.all([cutOff, neighbour]);
-  expect(tries).toEqual(["cut", "cut", "neighbour"]);
+  await Promise.all([cutOff, neighbor]);
+  expect(tries).toEqual(["cut", "cut", "neighbor"]);
   expect(await ids()).toEqual([1, 2]);
 });
 
@@ -222,7 +222,7 @@ test("loses no acknowledged row when the server is killed", { timeout: 60_000 },
   expect(acknowledged.filter((id) => !stored.has(id))).toEqual([]);
 });
 
-test("neighbours of jobs that fail still share one commit", async () => {
+test("neighbors of jobs that fail still share one commit", async () => {
   const transaction = (id: number) =>
     writes.write(async (trx) => {
       await note(id).execute(trx);
@@ -250,7 +250,7 @@ test("neighbours of jobs that fail still share one commit", async () => {
   expect(await ids()).toEqual([1, 2, 3, 4]);
 });
 
-test("a job that goes on after a failed statement rejects, and harms no neighbour", async () => {
+test("a job that goes on after a failed statement rejects, and harms no neighbor", async () => {
   const swallowing = writes.write(async (trx) => {
     await note(5).execute(trx);
     await sql`select 1 / 0`.execute(trx).catch(() => undefined);

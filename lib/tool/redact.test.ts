@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { toolByName } from "../toolschema/catalogue-file.ts";
+import { toolByName } from "../toolschema/catalog-file.ts";
 import { mayHoldSecrets, redactSecretFields } from "./redact.ts";
 
 const EXEC = toolByName("exec")?.inputSchema ?? {};

@@ -1,6 +1,6 @@
 import type { JsonSchema } from "./json-schema.ts";
 
-/** The set of a device's tools that a tool belongs to, as reeve.tool.v1.Scope. */
+/** The set of a device's tools that a tool belongs to, as reeve.options.v1.Scope. */
 export type ToolScope = "user" | "sudo" | "any";
 
 /** A tool as its RPC defines it, before any device offers it. The names are those of reeve.tool.v1.Tool. */
@@ -15,7 +15,7 @@ export interface ToolSpec {
   scope: ToolScope;
   /** The RPC that defines it, such as "reeve.tools.v1.FileSystem/Read". */
   method: string;
-  /** Hints about its behaviour, with the meanings of MCP tool annotations. */
+  /** Hints about its behavior, with the meanings of MCP tool annotations. */
   annotations: { readOnly: boolean; destructive: boolean; idempotent: boolean; openWorld: boolean };
   /** The longest a call may take when the caller names no deadline, in milliseconds. */
   defaultTimeoutMs: number;

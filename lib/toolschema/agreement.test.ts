@@ -5,7 +5,7 @@ import formats from "ajv-formats";
 import { describe, expect, it } from "vitest";
 import { AGREEMENT, DIFFERENCES } from "./agreement.testdata.ts";
 import { BUILT_IN_SERVICES, toolMethods } from "./built-in.ts";
-import { toolByName } from "./catalogue-file.ts";
+import { toolByName } from "./catalog-file.ts";
 
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true });
 formats.default(ajv);

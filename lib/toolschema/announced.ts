@@ -1,8 +1,8 @@
 import { type DescMethod, type DescMethodUnary, type DescService, getOption, hasOption } from "@bufbuild/protobuf";
 import { createValidator, type Validator } from "@bufbuild/protovalidate";
 import type { AnnouncedService } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
-import { secret, tool as toolOption } from "../../gen/ts/reeve/tool/v1/options_pb.ts";
-import { cleanJson, cleanOutput } from "../sanitise/sanitise.ts";
+import { secret, tool as toolOption } from "../../gen/ts/reeve/options/v1/tool_pb.ts";
+import { cleanJson, cleanOutput } from "../sanitize/sanitize.ts";
 import type { Tool } from "../tool/codec.ts";
 import { descriptorCodec } from "../tool/descriptor-codec.ts";
 import { jsonDepth } from "../tool/json-schema.ts";

@@ -1,5 +1,5 @@
 import type { AnnouncedService } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
-import { cleanOutput } from "../sanitise/sanitise.ts";
+import { cleanOutput } from "../sanitize/sanitize.ts";
 import { type Announced, type AnnouncedTool, describeAnnounced } from "./announced.ts";
 import { createMeters, LIMITS, LimitExceeded, type LimitName } from "./limits.ts";
 

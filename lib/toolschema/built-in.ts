@@ -1,6 +1,6 @@
 import { type DescMethod, type DescMethodUnary, type DescService, getOption, hasOption } from "@bufbuild/protobuf";
-import { tool as toolOption } from "../../gen/ts/reeve/tool/v1/options_pb.ts";
-import { Device } from "../../gen/ts/reeve/tools/v1/device_pb.ts";
+import { tool as toolOption } from "../../gen/ts/reeve/options/v1/tool_pb.ts";
+import { DeviceTools } from "../../gen/ts/reeve/tools/v1/device_pb.ts";
 import { Docker } from "../../gen/ts/reeve/tools/v1/docker_pb.ts";
 import { FileSystem } from "../../gen/ts/reeve/tools/v1/file_system_pb.ts";
 import { Git } from "../../gen/ts/reeve/tools/v1/git_pb.ts";
@@ -9,7 +9,7 @@ import { Process } from "../../gen/ts/reeve/tools/v1/process_pb.ts";
 import { Shell } from "../../gen/ts/reeve/tools/v1/shell_pb.ts";
 
 /** The services whose RPCs are the built-in tools. */
-export const BUILT_IN_SERVICES = [Device, Docker, FileSystem, Git, Package, Process, Shell] as const;
+export const BUILT_IN_SERVICES = [DeviceTools, Docker, FileSystem, Git, Package, Process, Shell] as const;
 
 /** The RPC that defines each tool of some services, by the tool's name. RPCs without the tool option are left out. */
 export function toolMethods(services: readonly DescService[]): ReadonlyMap<string, DescMethodUnary> {

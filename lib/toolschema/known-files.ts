@@ -14,7 +14,7 @@ import {
   file_google_protobuf_wrappers,
 } from "@bufbuild/protobuf/wkt";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { file_reeve_tool_v1_options } from "../../gen/ts/reeve/tool/v1/options_pb.ts";
+import { file_reeve_options_v1_tool } from "../../gen/ts/reeve/options/v1/tool_pb.ts";
 
 const FILES: readonly DescFile[] = [
   file_google_protobuf_any,
@@ -29,7 +29,7 @@ const FILES: readonly DescFile[] = [
   file_google_protobuf_type,
   file_google_protobuf_api,
   file_buf_validate_validate,
-  file_reeve_tool_v1_options,
+  file_reeve_options_v1_tool,
 ];
 
 /**

@@ -12,7 +12,7 @@ package sample.v1;
 import "buf/validate/validate.proto";
 import "google/protobuf/struct.proto";
 import "google/protobuf/timestamp.proto";
-import "reeve/tool/v1/options.proto";
+import "reeve/options/v1/tool.proto";
 
 // A request.
 message Request {
@@ -25,7 +25,7 @@ message Request {
   // A tree.
   Node tree = 4;
   // A password.
-  string password = 5 [(reeve.tool.v1.secret) = true, debug_redact = true];
+  string password = 5 [(reeve.options.v1.secret) = true, debug_redact = true];
   // At most this many.
   uint32 max_size = 6 [(buf.validate.field).uint32.gt = 0];
   // When.
@@ -82,7 +82,7 @@ function messageOf(name: string): DescMessage {
 function schemaOf(name: string, direction: "input" | "output" = "input"): JsonSchema {
   const message = messageOf(name);
   const names = jsonNames(reachableMessages(message).keys());
-  const secret = registry.getExtension("reeve.tool.v1.secret");
+  const secret = registry.getExtension("reeve.options.v1.secret");
   return messageSchema(message, { direction, names, secret, validator: createValidator({ registry }) });
 }
 

@@ -1,7 +1,7 @@
 import { type DescExtension, type DescMethod, getOption, hasOption } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import type { Validator } from "@bufbuild/protovalidate";
-import type { ToolOptions } from "../../gen/ts/reeve/tool/v1/options_pb.ts";
+import type { ToolOptions } from "../../gen/ts/reeve/options/v1/tool_pb.ts";
 import type { ToolScope, ToolSpec } from "../tool/spec.ts";
 import { leadingComment } from "./comments.ts";
 import { schemaDigest } from "./digest.ts";
@@ -21,9 +21,9 @@ const SCOPES: Readonly<Record<string, ToolScope>> = {
 
 /** What describing a tool needs, found once for all tools. */
 export interface ToolOptionSet {
-  /** The option reeve.tool.v1.tool. */
+  /** The option reeve.options.v1.tool. */
   tool: DescExtension;
-  /** The option reeve.tool.v1.secret, where the files have it. */
+  /** The option reeve.options.v1.secret, where the files have it. */
   secret: DescExtension | undefined;
   /** Knows the files' rules. */
   validator: Validator;

@@ -13,7 +13,7 @@ export const KNOWN: ReadonlySet<FolderPair> = new Set([
   "services/registry/replicas → services/registry/calls",
   "services/registry/replicas → services/registry/devices",
   "services/registry/tables.ts → services/registry/calls",
-  "services/registry/tables.ts → services/registry/enrolment",
+  "services/registry/tables.ts → services/registry/enrollment",
   "services/registry/tables.ts → services/registry/fan-out",
   "services/registry/tables.ts → services/registry/queue",
   "services/registry/tools → services/registry/devices",

@@ -38,7 +38,7 @@ export interface DeviceAgentConfig {
   heartbeatMs?: number;
 }
 
-/** The port where the configuration says nothing and the device is dialled. */
+/** The port where the configuration says nothing and the device is dialed. */
 export const DEFAULT_PORT = 7402;
 
 /** Calls at a time where the configuration says nothing. */

@@ -8,11 +8,11 @@ import { fileURLToPath } from "node:url";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { DeviceAgentService, FinishedSchema } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { ManifestSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
-import { Outcome, ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { ExecutionOutcome, ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { createTokenFile } from "../../lib/auth/token-file.ts";
 import { createServiceTransport, type ServiceTransport } from "../../lib/serve/client.ts";
 import { createBatchVerifier } from "../../lib/sign/batch-verifier.ts";
@@ -104,12 +104,12 @@ test("a call that the agent died in is INTERRUPTED, with a signed receipt, and i
   const second = await startAgent();
   const { running, finished } = await second.client.getExecution({ callId: "call-1" });
   expect(running).toBe(false);
-  expect(finished).toMatchObject({ outcome: Outcome.INTERRUPTED, error: { reason: ErrorReason.INTERRUPTED } });
+  expect(finished).toMatchObject({ outcome: ExecutionOutcome.INTERRUPTED, error: { reason: ErrorReason.INTERRUPTED } });
   const receipt = receipts.verify(finished?.receipt);
   if (!receipt.ok) throw new Error(receipt.kind);
   expect(fromBinary(ReceiptSchema, receipt.statement)).toMatchObject({
     callId: "call-1",
-    outcome: Outcome.INTERRUPTED,
+    outcome: ExecutionOutcome.INTERRUPTED,
   });
 
   const again = await second.client.execute({ start });

@@ -9,7 +9,7 @@ import { parseRegistryUrls } from "./attach/registry-urls.ts";
 import { type AgentParts, runAttached } from "./attach/run-attached.ts";
 import { DEFAULT_PORT, type DeviceAgentConfig, deviceEnvironment, joinEnvironment } from "./config.ts";
 import { type Enrolled, type Joining, openEnrolled } from "./identity/enrolled.ts";
-import { enrolmentFiles } from "./identity/enrolment-file.ts";
+import { enrollmentFiles } from "./identity/enrollment-file.ts";
 import { keepRenewed, requireUnexpired } from "./identity/renewal.ts";
 import { parseServices } from "./providers/grpc/service-list.ts";
 import { createDeviceAgent } from "./service.ts";
@@ -21,7 +21,7 @@ type Settings = ConfigOf<typeof deviceEnvironment>;
 /** A device agent in a process of its own. */
 export interface RunningDeviceAgent {
   close(): Promise<void>;
-  /** Rejects when the certificate has expired and the agent has closed: the device has to enrol again. */
+  /** Rejects when the certificate has expired and the agent has closed: the device has to enroll again. */
   expired: Promise<never>;
 }
 
@@ -53,10 +53,10 @@ async function runEnrolled(
   const settings = readConfig(deviceEnvironment, enrolled.env);
   const config = configOf(settings);
   const grantKeys = await grantKeysOf(settings);
-  const keyringVersion = BigInt(enrolled.enrolment?.keyringVersion ?? 0);
+  const keyringVersion = BigInt(enrolled.enrollment?.keyringVersion ?? 0);
   const urls = parseRegistryUrls(settings.registryUrl, deviceEnvironment.registryUrl.name);
   const { stateDir, heartbeat: heartbeatMs, trustDomain, port } = settings;
-  const files = enrolled.enrolment && enrolmentFiles(stateDir, enrolled.enrolment.id);
+  const files = enrolled.enrollment && enrollmentFiles(stateDir, enrolled.enrollment.id);
   if (files !== undefined) await requireUnexpired(files, Date.now());
   const expired = Promise.withResolvers<never>();
   expired.promise.catch(() => undefined); // whoever waits for it hears of it

@@ -32,9 +32,9 @@ export interface RouteOptions {
 }
 
 /**
- * The device's end of a link, whether it is asked for by the RPC, in the same process, or the device dialled.
+ * The device's end of a link, whether it is asked for by the RPC, in the same process, or the device dialed.
  *
- * @param attachCount how often the device has dialled; 0 where it was dialled.
+ * @param attachCount how often the device has dialed; 0 where it was dialed.
  */
 export function openLink(options: RouteOptions, attachCount = 0n): LinkOpener<LinkRequest, LinkResponse> {
   const { executions, trust, toolsets, closed } = options;

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { ManifestSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
-import { Outcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { ExecutionOutcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { sha256Hex } from "../../lib/sign/canonical.ts";
@@ -29,7 +29,10 @@ test("keeps its folder to itself, also inside a root", async () => {
   await using device = await openTestAgent();
   expect((await stat(device.config.stateDir)).mode & 0o777).toBe(0o700);
   const finished = await device.execute("fs.read", { path: `${device.config.stateDir}/device.key` });
-  expect(finished).toMatchObject({ outcome: Outcome.FAILED, error: { reason: ErrorReason.PATH_OUTSIDE_ROOTS } });
+  expect(finished).toMatchObject({
+    outcome: ExecutionOutcome.FAILED,
+    error: { reason: ErrorReason.PATH_OUTSIDE_ROOTS },
+  });
 });
 
 test("runs real programs", async () => {
@@ -55,13 +58,13 @@ describe("a program with children of its own", () => {
   /** Prints its process group, then waits for a child of a child. */
   const tree = { argv: ["sh", "-c", "echo $$; sh -c 'sleep 1000 & wait' & wait"] };
 
-  test("leaves no process behind when its call is cancelled", async () => {
+  test("leaves no process behind when its call is canceled", async () => {
     await using device = await openTestAgent();
     const link = openTestLink(device.client);
     link.send({ case: "start", value: await device.grants.start({ tool: "exec", args: tree, callId: "call-1" }) });
     const printed = await link.next("output");
     link.send({ case: "cancel", value: { callId: "call-1" } });
-    expect(await link.next("finished")).toMatchObject({ outcome: Outcome.CANCELLED });
+    expect(await link.next("finished")).toMatchObject({ outcome: ExecutionOutcome.CANCELED });
     expect(livingIn(Number(Buffer.from(printed.data).toString()))).toEqual([]);
     await link.leave();
   });
@@ -69,7 +72,7 @@ describe("a program with children of its own", () => {
   test("leaves no process behind when its time is up", async () => {
     await using device = await openTestAgent();
     const finished = await device.execute("exec", { ...tree, timeoutMs: 300 });
-    expect(finished).toMatchObject({ outcome: Outcome.TIMED_OUT, error: { reason: ErrorReason.TIMED_OUT } });
+    expect(finished).toMatchObject({ outcome: ExecutionOutcome.TIMED_OUT, error: { reason: ErrorReason.TIMED_OUT } });
     expect(livingIn(Number(/^(\d+)$/m.exec(finished.message)?.[1]))).toEqual([]);
   });
 
@@ -83,11 +86,11 @@ describe("a program with children of its own", () => {
     const [told, ...more] = (await link.rest()).flatMap(({ event }) =>
       event.case === "finished" ? [event.value] : [],
     );
-    expect(told).toMatchObject({ callId: "call-1", outcome: Outcome.CANCELLED });
+    expect(told).toMatchObject({ callId: "call-1", outcome: ExecutionOutcome.CANCELED });
     expect(more).toEqual([]);
     expect((await device.client.getExecution({ callId: "call-1" })).finished).toMatchObject({
-      outcome: Outcome.CANCELLED,
-      error: { reason: ErrorReason.CANCELLED, metadata: { by: "shutdown" } },
+      outcome: ExecutionOutcome.CANCELED,
+      error: { reason: ErrorReason.CANCELED, metadata: { by: "shutdown" } },
     });
   });
 });
@@ -105,7 +108,7 @@ test("answers about calls that it does not know, and about none once it closes",
 test("refuses what its mode does not offer", async () => {
   await using device = await openTestAgent({ mode: Mode.SUDO });
   expect(await device.execute("exec", { argv: ["true"] })).toMatchObject({
-    outcome: Outcome.REFUSED,
+    outcome: ExecutionOutcome.REFUSED,
     error: { reason: ErrorReason.MANIFEST_REFUSED, metadata: { capability: "shell.exec" } },
   });
 });

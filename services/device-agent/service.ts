@@ -67,7 +67,7 @@ export interface DeviceAgent {
   services: DescService[];
   /** The link for a registry in the same process. */
   link: LinkOpener<LinkRequest, LinkResponse>;
-  /** The link for a registry that the device dials. `attachCount`: how often it has dialled, this time included. */
+  /** The link for a registry that the device dials. `attachCount`: how often it has dialed, this time included. */
   linkAs(attachCount: bigint): LinkOpener<LinkRequest, LinkResponse>;
   /** Aborted when the agent begins to close. */
   draining: AbortSignal;

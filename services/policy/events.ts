@@ -1,21 +1,21 @@
 import { create } from "@bufbuild/protobuf";
-import type { Envelope } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
-import type { ApprovalSpec, ApprovalState } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
-import { ApprovalRequestedSchema, ApprovalSettledSchema } from "../../gen/ts/reeve/policy/v1/policy_events_pb.ts";
+import { ApprovalRequestedSchema, ApprovalSettledSchema } from "../../gen/ts/reeve/approval/v1/approval_events_pb.ts";
+import type { ApprovalSpec, ApprovalState } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import type { EventEnvelope } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import { envelopeOf } from "../../lib/events/envelope.ts";
 
 /** What events say of the held call. */
 type HeldCall = Pick<ApprovalSpec, "callId" | "deviceId" | "tool" | "principalId">;
 
-/** A call was held: reeve.policy.v1.approval_requested.<approval>. Published once for each approval. */
-export function approvalRequested(approvalId: string, call: HeldCall, nowMs: number): Envelope {
+/** A call was held: reeve.approval.v1.approval_requested.<approval>. Published once for each approval. */
+export function approvalRequested(approvalId: string, call: HeldCall, nowMs: number): EventEnvelope {
   const { callId, deviceId, tool, principalId } = call;
   const message = create(ApprovalRequestedSchema, { approvalId, callId, deviceId, tool, principalId });
   const head = { id: `${approvalId}-requested`, time: new Date(nowMs), actor: principalId, key: approvalId };
   return envelopeOf(ApprovalRequestedSchema, message, head);
 }
 
-/** A held call was decided, or expired: reeve.policy.v1.approval_settled.<approval>. Published once for each approval. */
+/** A held call was decided, or expired: reeve.approval.v1.approval_settled.<approval>. Published once for each approval. */
 export function approvalSettled(settled: {
   approvalId: string;
   callId: string;
@@ -23,7 +23,7 @@ export function approvalSettled(settled: {
   /** Empty where it expired. */
   decidedBy: string;
   nowMs: number;
-}): Envelope {
+}): EventEnvelope {
   const { approvalId, callId, state, decidedBy, nowMs } = settled;
   const message = create(ApprovalSettledSchema, { approvalId, callId, state, decidedBy });
   const actor = decidedBy === "" ? "policy" : decidedBy;

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { ApprovalState } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import { ApprovalState } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import type { Migration } from "../../lib/store/database.ts";
 
 /** Whose call an approval is for and how large it is, so that what one principal has waiting can be counted. */

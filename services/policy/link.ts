@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
-import type { DeviceIdentity, Outcome } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import type { CallOutcome, DeviceIdentity } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { type ErrorDetail, ErrorDetailSchema, ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { Envelope } from "../../gen/ts/reeve/common/v1/signed_pb.ts";
+import type { SignedEnvelope } from "../../gen/ts/reeve/common/v1/signed_pb.ts";
 import type { Decision, DecisionRequest } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import {
   type Answer,
@@ -22,11 +22,11 @@ export interface Answerers {
   /** Rejects when the signal says that nobody waits any more. */
   awaitApproval(approvalId: string, signal: AbortSignal): Promise<Decision>;
   /** Resolves with the index of the outcome's record. */
-  recordOutcome(outcome: Outcome): Promise<number>;
+  recordOutcome(outcome: CallOutcome): Promise<number>;
   /** Resolves with the index of the change's record. */
   recordDeviceIdentity(change: DeviceIdentity): Promise<number>;
   /** Resolves when there is a version above the known one. Rejects when the signal says that nobody waits any more. */
-  awaitKeyring(knownVersion: bigint, signal: AbortSignal): Promise<readonly Envelope[]>;
+  awaitKeyring(knownVersion: bigint, signal: AbortSignal): Promise<readonly SignedEnvelope[]>;
   /** Hears of a failure that is no fault; the asker is told only that something went wrong. */
   onError(error: unknown): void;
 }
@@ -154,7 +154,7 @@ function decided(id: bigint, decision: Decision): Answer {
   return create(AnswerSchema, { id, answer: { case: "decision", value: decision } });
 }
 
-function keyringsAnswer(id: bigint, keyrings: readonly Envelope[]): Answer {
+function keyringsAnswer(id: bigint, keyrings: readonly SignedEnvelope[]): Answer {
   return create(AnswerSchema, { id, answer: { case: "keyrings", value: { keyrings: [...keyrings] } } });
 }
 

@@ -1,7 +1,7 @@
 import { blockReason } from "../../lib/blocklist/blocklist.ts";
 import type { EventBus } from "../../lib/events/bus.ts";
 import type { Logger } from "../../lib/log/log.ts";
-import { toolByName } from "../../lib/toolschema/catalogue-file.ts";
+import { toolByName } from "../../lib/toolschema/catalog-file.ts";
 import { type Approvals, openApprovals } from "./approvals/approvals.ts";
 import { createHoldEnder } from "./approvals/end-hold.ts";
 import { hearReplicas } from "./approvals/hear-replicas.ts";

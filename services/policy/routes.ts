@@ -1,15 +1,15 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter, HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import { ApprovalService } from "../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { AuditService } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { ApprovalService } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
-import { KeyService } from "../../gen/ts/reeve/policy/v1/key_service_pb.ts";
+import { KeyService } from "../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import { type LinkRequest, type LinkResponse, PolicyService } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
 import { shortName } from "../../lib/ids/short-name.ts";
 import type { LinkOpener } from "../../lib/link/opener.ts";
 import { principalOf } from "../../lib/serve/context.ts";
-import { toolByName } from "../../lib/toolschema/catalogue-file.ts";
+import { toolByName } from "../../lib/toolschema/catalog-file.ts";
 import { getApproval, listApprovals } from "./approvals/read.ts";
 import { watchApprovals } from "./approvals/watch.ts";
 import { proveConsistency, proveInclusion } from "./audit/proofs.ts";

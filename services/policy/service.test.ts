@@ -1,7 +1,7 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Decision, DecisionRequest } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { GrantSchema } from "../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import { faultDetail, reasonOf } from "../../lib/fault/fault.ts";

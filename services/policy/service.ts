@@ -1,10 +1,10 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { Registry as MetricsRegistry } from "prom-client";
+import { ApprovalState } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import { ApprovalService } from "../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { AuditService } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
-import { ApprovalState } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
-import { ApprovalService } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
-import { KeyService } from "../../gen/ts/reeve/policy/v1/key_service_pb.ts";
+import { KeyService } from "../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import {
   type LinkRequest,
   type LinkResponse,

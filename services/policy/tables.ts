@@ -39,9 +39,9 @@ export interface KeysTable {
   seq: Generated<number>;
   /** The first 16 hex digits of the SHA-256 of the raw public key. */
   key_id: string;
-  /** reeve.policy.v1.KeyRole, as a number. */
+  /** reeve.key.v1.KeyRole, as a number. */
   role: number;
-  /** reeve.policy.v1.KeyState, as a number. */
+  /** reeve.key.v1.KeyState, as a number. */
   state: number;
   /** The name that it signs notes under: the audit log's. Empty for grants. */
   name: string;
@@ -61,7 +61,7 @@ export interface ApprovalsTable {
   /** Rises: newest last. */
   seq: Generated<number>;
   id: string;
-  /** reeve.policy.v1.ApprovalState, as a number. */
+  /** reeve.approval.v1.ApprovalState, as a number. */
   state: number;
   /** Who asked. Empty: asked by a version before this. */
   principal_id: Generated<string>;
@@ -72,7 +72,7 @@ export interface ApprovalsTable {
   /** 1 when the requester may not approve it. */
   four_eyes: number;
   policy_version: string;
-  /** reeve.policy.v1.ApprovalSpec, sealed. */
+  /** reeve.approval.v1.ApprovalSpec, sealed. */
   spec: Uint8Array;
   /** SHA-256 of the card with nothing left out, in hex; empty where the card is whole. Null: asked by a version before this. */
   whole_digest: string | null;
@@ -82,7 +82,7 @@ export interface ApprovalsTable {
   template: Uint8Array;
   /** How long a grant made from it is valid. */
   grant_ttl_ms: number;
-  /** The facts of the record of a permit: reeve.audit.v1.Record of the hold. */
+  /** The facts of the record of a permit: reeve.audit.v1.AuditRecord of the hold. */
   hold_record: Uint8Array;
   decide_ms: number | null;
   decided_by: string;

@@ -7,7 +7,7 @@ import { probeKeys } from "../../lib/run/probe-keys.ts";
 import { tlsKeys } from "../../lib/run/tls-keys.ts";
 import { DEFAULT_QUOTAS, type QuotaLimits } from "./calls/quotas.ts";
 import { DEFAULT_CALL_RETENTION_MS } from "./calls/retention.ts";
-import { enrolmentKeys } from "./enrolment/config.ts";
+import { enrollmentKeys } from "./enrollment/config.ts";
 
 /** What a registry is told when it starts. */
 export interface RegistryConfig {
@@ -129,7 +129,7 @@ export const registryEnvironment = {
     default: DEFAULT_QUOTAS.queuedBytes,
     doc: "Bytes of the arguments of those calls.",
   },
-  ...enrolmentKeys,
+  ...enrollmentKeys,
   ...natsKeys,
   ...tlsKeys,
   ...oidcKeys,

@@ -1,15 +1,15 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { CallEndedSchema } from "../../gen/ts/reeve/call/v1/call_events_pb.ts";
+import type { Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { Envelope } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
-import type { Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { CallEndedSchema } from "../../gen/ts/reeve/registry/v1/registry_events_pb.ts";
+import type { EventEnvelope } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import { envelopeOf } from "../../lib/events/envelope.ts";
 import { functionId } from "../../lib/ids/function-id.ts";
 import { timeOrderedId } from "../../lib/ids/time-ordered-id.ts";
 
 /** The event that a call ended. */
-export function callEndedEvent(call: Call, state: CallState, now: number): Envelope {
+export function callEndedEvent(call: Call, state: CallState, now: number): EventEnvelope {
   const received = call.createTime === undefined ? now : timestampMs(call.createTime);
   const event = create(CallEndedSchema, {
     callId: call.id,

@@ -54,7 +54,7 @@ export function runRegistry(env: Record<string, string | undefined>): Promise<Ru
         bus,
         nats,
         ...(sealingKey === undefined ? {} : { sealer: sealerWith(sealingKey) }),
-        enrolment: { ...config, tls, trustDomain },
+        enrollment: { ...config, tls, trustDomain },
         metrics: metrics.registry,
         logger,
       });

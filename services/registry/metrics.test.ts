@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
-import { CallSchema, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { CallSchema, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { createRegistryMetrics } from "./metrics.ts";
 
 test("calls are counted by tool, decision and end, and whatever devices announce under one name", async () => {

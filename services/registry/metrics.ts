@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry as MetricsRegistry } from "prom-client";
-import type { Call } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { stateName } from "./calls/state.ts";
 import type { RefusedWhy } from "./replicas/sealed-message.ts";
 

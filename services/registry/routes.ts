@@ -1,6 +1,9 @@
-import type { ServiceImpl } from "@connectrpc/connect";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { CallService } from "../../gen/ts/reeve/call/v1/call_service_pb.ts";
+import { DeviceService } from "../../gen/ts/reeve/device/v1/device_service_pb.ts";
 import { Source } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import type { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { PrincipalService } from "../../gen/ts/reeve/principal/v1/principal_service_pb.ts";
+import { ToolService } from "../../gen/ts/reeve/tool/v1/tool_service_pb.ts";
 import { principalOf } from "../../lib/serve/context.ts";
 import { callTool } from "./calls/call-tool.ts";
 import { callTools } from "./calls/call-tools.ts";
@@ -13,15 +16,20 @@ import type { Directory } from "./devices/directory.ts";
 import { type Locks, listDevices, withLocks } from "./devices/list-devices.ts";
 import { listTools } from "./tools/list-tools.ts";
 
-/** The registry's RPCs. */
-export function registryRoutes(calls: Calls, directory: Directory, locks: Locks): ServiceImpl<typeof RegistryService> {
-  return {
+/** The services for callers: each resource's RPCs. */
+export const CALLER_SERVICES = [CallService, DeviceService, PrincipalService, ToolService];
+
+/** Serves the RPCs for callers. */
+export function callerRoutes(router: ConnectRouter, calls: Calls, directory: Directory, locks: Locks): void {
+  router.service(DeviceService, {
     async getDevice({ device }) {
       const [found] = await withLocks([await directory.find(device)], locks);
       return { device: found };
     },
     listDevices: (request) => listDevices(directory, locks, request),
-    listTools: (request) => listTools(directory, request),
+  });
+  router.service(ToolService, { listTools: (request) => listTools(directory, request) });
+  router.service(CallService, {
     callTool: async (request, context) => ({
       call: await callTool(calls, request, principalOf(context), context.signal, faceOf(context, Source.RPC)),
     }),
@@ -30,10 +38,12 @@ export function registryRoutes(calls: Calls, directory: Directory, locks: Locks)
     getCall: async ({ callId }, context) => ({ call: await calls.read(callId, principalOf(context)) }),
     listCalls: (request, context) => listCalls(calls.store, directory, request, principalOf(context)),
     watchCall: ({ callId }, context) => watchCall(calls, callId, principalOf(context), context.signal),
+    cancelCall: async ({ callId }, context) => ({ call: await cancelCall(calls, callId, principalOf(context)) }),
+  });
+  router.service(PrincipalService, {
     whoAmI: (_request, context) => {
       const { id, roles, name } = principalOf(context);
       return { principalId: id, roles: [...roles], name };
     },
-    cancelCall: async ({ callId }, context) => ({ call: await cancelCall(calls, callId, principalOf(context)) }),
-  };
+  });
 }

@@ -2,9 +2,8 @@ import { join } from "node:path";
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { Registry as MetricsRegistry } from "prom-client";
-import { AttachService } from "../../gen/ts/reeve/registry/v1/attach_service_pb.ts";
-import { FanOutService } from "../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
-import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { AttachService } from "../../gen/ts/reeve/device/v1/attach_service_pb.ts";
+import { FanOutService } from "../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import type { EventBus } from "../../lib/events/bus.ts";
 import type { NatsOptions } from "../../lib/events/nats-connection.ts";
 import { openNatsPost } from "../../lib/events/nats-post.ts";
@@ -39,8 +38,8 @@ import { createDirectory } from "./devices/directory.ts";
 import { createFleet, type Fleet } from "./devices/fleet.ts";
 import { followKeyring } from "./devices/keyring-follower.ts";
 import type { Welcome } from "./devices/welcome.ts";
-import type { Enrolment } from "./enrolment/enrolment.ts";
-import { type ExtensionSettings, openEnrolment } from "./enrolment/extension.ts";
+import type { Enrollment } from "./enrollment/enrollment.ts";
+import { type ExtensionSettings, openEnrollment } from "./enrollment/extension.ts";
 import type { FanOutPorts } from "./fan-out/fan-out.ts";
 import { fanOutRoutes } from "./fan-out/routes.ts";
 import { createFanOutStore } from "./fan-out/store.ts";
@@ -53,7 +52,7 @@ import { busKeysOf, loadBusKeys } from "./replicas/bus-key.ts";
 import { joinReplicas } from "./replicas/membership.ts";
 import { newReplicaId } from "./replicas/replica-id.ts";
 import { joinBus, type Replicas } from "./replicas/replicas.ts";
-import { registryRoutes } from "./routes.ts";
+import { CALLER_SERVICES, callerRoutes } from "./routes.ts";
 import { checkSealingKey, sealerOf } from "./sealing.ts";
 import { type RegistryTables, registryMigrations } from "./tables.ts";
 import { serveTypedTools, TYPED_SERVICES } from "./typed/routes.ts";
@@ -63,15 +62,15 @@ export interface RegistryOptions {
   config: RegistryConfig;
   /** The way to policy. */
   policy: PolicyOpener;
-  /** The way to each device that is dialled, by its name. Others attach. */
+  /** The way to each device that is dialed, by its name. Others attach. */
   devices: ReadonlyMap<string, DeviceOpener>;
   bus: EventBus;
   /** Where replicas reach each other. Default: they do not, and each serves only the devices that are linked to it. */
   nats?: NatsOptions | undefined;
-  /** Whether devices are welcome. Default: those that have enrolled, and those that are dialled. */
+  /** Whether devices are welcome. Default: those that have enrolled, and those that are dialed. */
   welcome?: Welcome;
-  /** How devices enrol. Default: they cannot, because there is no TLS. */
-  enrolment?: Partial<ExtensionSettings>;
+  /** How devices enroll. Default: they cannot, because there is no TLS. */
+  enrollment?: Partial<ExtensionSettings>;
   /** Authenticates what replicas say to each other, 32 bytes. Default: made once, and kept in the database. */
   busKey?: Uint8Array;
   /** Seals that key, and what calls say, in the database. Default: with a key in the state folder; needed on PostgreSQL. */
@@ -105,7 +104,7 @@ export interface Registry {
   /** Notes the address for whoever starts a second one on the same folder. */
   onListening(url: string): void;
   /** Refuses the certificates of devices that were locked, removed or cloned. */
-  checkPeer: Enrolment["checkPeer"];
+  checkPeer: Enrollment["checkPeer"];
   /** What to listen with: devices' certificates are trusted too. Left out in cleartext. */
   tls?: TlsSource;
   /** This replica's id. */
@@ -158,8 +157,8 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const store = createCallStore({ db, writes, outbox: createOutbox(db), bodies, owner: self, now });
   const leadership = createLeadership(db, leadWrites, self, bodies);
   await openBodies({ db, bodies, retentionMs: config.callRetentionMs, self, logger, now }, opened);
-  const catalogue = builtInTools();
-  const metrics = createRegistryMetrics(options.metrics, catalogue);
+  const catalog = builtInTools();
+  const metrics = createRegistryMetrics(options.metrics, catalog);
   measureOutbox(options.metrics, relay.pending);
   const policy = createPolicyLink(options.policy);
   opened.defer(() => policy.close());
@@ -198,7 +197,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   });
   opened.defer(() => streams.close());
   // Devices that are linked already wait for it.
-  const enrolled = Promise.withResolvers<Enrolment>();
+  const enrolled = Promise.withResolvers<Enrollment>();
   const fleet: Fleet = await createFleet({
     openers: options.devices,
     streams,
@@ -217,13 +216,13 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     },
     nudge,
     pollMs: alone ? 0 : leaseMs / 5,
-    catalogue,
+    catalog,
     toolsAllowed: config.toolsAllowed ?? [],
     logger,
     now,
   });
   opened.defer(() => fleet.close());
-  const enrolment = await openEnrolment(config.stateDir, options.enrolment, {
+  const enrollment = await openEnrollment(config.stateDir, options.enrollment, {
     db,
     fleet: {
       recheck: recheckDevice,
@@ -236,8 +235,8 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     logger,
     now,
   });
-  opened.defer(() => enrolment.close());
-  enrolled.resolve(enrolment);
+  opened.defer(() => enrollment.close());
+  enrolled.resolve(enrollment);
   const queue = openQueue({ db, writes, directory, standings: options.standings, now });
   const calls = createCalls({
     self,
@@ -253,7 +252,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     now,
     newCallId: () => timeOrderedId("call", now()),
     device: (id) => directory.byId(id),
-    lockOf: (id) => enrolment.lockOf(id),
+    lockOf: (id) => enrollment.lockOf(id),
     link: (deviceId) => fleet.link(deviceId),
     isHeard: () => bus.isHeard(),
     onEvent: () => relay.nudge(),
@@ -306,23 +305,23 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
 
   return {
     routes(router) {
-      router.service(RegistryService, registryRoutes(calls, directory, enrolment.locks));
+      callerRoutes(router, calls, directory, enrollment.locks);
       router.service(FanOutService, fanOutRoutes(fanOuts));
       attachRoutes(streams)(router);
-      enrolment.routes(router);
+      enrollment.routes(router);
       serveTypedTools(router, calls);
     },
     deviceRoutes(router) {
       attachRoutes(streams)(router);
-      enrolment.machineRoutes(router);
+      enrollment.machineRoutes(router);
     },
-    services: [RegistryService, FanOutService, AttachService, ...enrolment.services, ...TYPED_SERVICES],
+    services: [...CALLER_SERVICES, FanOutService, AttachService, ...enrollment.services, ...TYPED_SERVICES],
     fallback: httpFaces(calls, directory),
     ready: () => !closed,
     away: () => (policy.away ? ["policy"] : []),
     onListening: (url) => folder?.listensAt(url),
-    checkPeer: enrolment.checkPeer,
-    ...(enrolment.tls && { tls: enrolment.tls }),
+    checkPeer: enrollment.checkPeer,
+    ...(enrollment.tls && { tls: enrollment.tls }),
     replicaId: self,
     fleet,
     async close() {

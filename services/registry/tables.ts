@@ -3,12 +3,12 @@ import { type OutboxTables, outboxMigration } from "../../lib/events/outbox.ts";
 import type { Migration } from "../../lib/store/database.ts";
 import { type LeaseTables, leaseMigration } from "../../lib/store/lease.ts";
 import { sealedMigration } from "./calls/sealed-migration.ts";
-import { deviceLockMigration, type EnrolmentTables, enrolmentMigration } from "./enrolment/tables.ts";
+import { deviceLockMigration, type EnrollmentTables, enrollmentMigration } from "./enrollment/tables.ts";
 import { type FanOutTables, fanOutMigration } from "./fan-out/table.ts";
 import { type QueueTables, queueMigration } from "./queue/table.ts";
 
 /** The registry's tables. */
-export interface RegistryTables extends OutboxTables, LeaseTables, EnrolmentTables, FanOutTables, QueueTables {
+export interface RegistryTables extends OutboxTables, LeaseTables, EnrollmentTables, FanOutTables, QueueTables {
   calls: {
     /** Row number: the order in which calls were written down. */
     row: Generated<number>;
@@ -23,9 +23,9 @@ export interface RegistryTables extends OutboxTables, LeaseTables, EnrolmentTabl
     /** 1 while the audit log has not acknowledged the outcome. */
     outcome_pending: Generated<number>;
     outcome_index: number | null;
-    /** The skeleton of the reeve.registry.v1.Call: without what is sealed. */
+    /** The skeleton of the reeve.call.v1.Call: without what is sealed. */
     call: Uint8Array;
-    /** The reeve.audit.v1.Outcome that the audit log has to get. */
+    /** The reeve.audit.v1.CallOutcome that the audit log has to get. */
     outcome: Uint8Array | null;
     /** What was asked, sealed: see `Bodies`. Empty once the call has ended, where `shown` is there, or was deleted. */
     args: Uint8Array;
@@ -33,7 +33,7 @@ export interface RegistryTables extends OutboxTables, LeaseTables, EnrolmentTabl
     output: Generated<string | null>;
     /** The replica that leads its life and brings its outcome into the audit log. Empty: any may take it over. */
     owner: Generated<string>;
-    /** 1 when somebody wants it cancelled and could not tell whoever leads it. */
+    /** 1 when somebody wants it canceled and could not tell whoever leads it. */
     cancel_wanted: Generated<number>;
     /** 0 in rows of versions that did not seal: the bodies are in clear then, in `call`, `args` and `output`. */
     sealed: Generated<number>;
@@ -51,7 +51,7 @@ export interface RegistryTables extends OutboxTables, LeaseTables, EnrolmentTabl
     id: string;
     /** The device's pinned public key. */
     public_key: Uint8Array;
-    /** The newest signed manifest (reeve.common.v1.Envelope). */
+    /** The newest signed manifest (reeve.common.v1.SignedEnvelope). */
     manifest: Uint8Array;
     last_seen_ms: number;
     /** A LinkMode: how it was linked last. */
@@ -60,7 +60,7 @@ export interface RegistryTables extends OutboxTables, LeaseTables, EnrolmentTabl
     replica_id: Generated<string>;
     /** Rises with each link: a stream of an older one is over. */
     epoch: Generated<number>;
-    /** How often the device had dialled when it attached last. */
+    /** How often the device had dialed when it attached last. */
     attach_count: Generated<number>;
     /** Rises with each change of what makes the device welcome: whoever holds its stream asks again. */
     checks: Generated<number>;
@@ -167,7 +167,7 @@ export const registryMigrations: readonly Migration[] = [
   replicas,
   outboxMigration,
   leaseMigration,
-  enrolmentMigration,
+  enrollmentMigration,
   fanOutMigration,
   queueMigration,
   sealedMigration,

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, createClient } from "@connectrpc/connect";
+import { type Approval, ApprovalState } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import { ApprovalService } from "../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Approval, ApprovalState } from "../../gen/ts/reeve/policy/v1/approval_pb.ts";
-import { ApprovalService } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
 import { createRandom } from "./random.ts";
@@ -44,7 +44,7 @@ export function createApprover({ urls, token, ca, seed, answer }: ApproverOption
         else await anyOf().approve({ approvalId, cardDigest: spec?.cardDigest ?? "", channel: "chaos" }, limits);
         return;
       } catch (error: unknown) {
-        // Also when an answer to an earlier try was lost, or the call was cancelled.
+        // Also when an answer to an earlier try was lost, or the call was canceled.
         if (reasonOf(error) === ErrorReason.APPROVAL_DECIDED) return;
         await sleep(random.between(50, 400));
       }

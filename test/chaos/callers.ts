@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { isEnd } from "../../client/call-progress.ts";
-import type { Call } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { faultDetail, reasonName } from "../../lib/fault/fault.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
+import { type RegistryClient, registryClient } from "../../lib/serve/registry-client.ts";
 import { createRandom } from "./random.ts";
 import { createStreamCaller, type StreamCaller } from "./stream-caller.ts";
 import type { Wish } from "./wishes.ts";
@@ -29,7 +29,7 @@ export interface CallersOptions {
 }
 
 interface Door {
-  registry: Client<typeof RegistryService>;
+  registry: RegistryClient;
   stream: StreamCaller;
   close(): void;
 }
@@ -64,7 +64,7 @@ export function createCallers({ urls, tokens, ca, seed }: CallersOptions): Calle
         pingTimeoutMs: 2000,
         connectTimeoutMs: 5000,
       });
-      const registry = createClient(RegistryService, transport);
+      const registry = registryClient(transport);
       const stream = createStreamCaller(registry);
       return {
         registry,

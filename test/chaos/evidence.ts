@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { fromBinary } from "@bufbuild/protobuf";
-import type { Record as LogRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import type { AuditRecord as LogRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { type Finished, FinishedSchema } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { openLogDatabase } from "../../lib/audit-verify/log-database.ts";
 import { decodeRecord } from "../../lib/audit-verify/log-source.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Call } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { Distributed } from "../../testkit/distributed.ts";
 import { readLedger, readMarks, readRecords } from "./evidence.ts";
 import type { Evidence } from "./truth.ts";

@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Client, createClient } from "@connectrpc/connect";
-import type { Record as LogRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import type { AuditRecord as LogRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Device } from "../../gen/ts/reeve/device/v1/device_pb.ts";
-import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
+import { type RegistryClient, registryClient } from "../../lib/serve/registry-client.ts";
 import type { Distributed } from "../../testkit/distributed.ts";
 import { createApprover } from "./approver.ts";
 import { breakParts } from "./break-parts.ts";
@@ -17,8 +16,6 @@ import { createParts, type Parts } from "./parts.ts";
 import { type Return, watchReturns } from "./returns.ts";
 import type { ChaosSettings } from "./settings.ts";
 import { makeWishes, type Wish } from "./wishes.ts";
-
-type RegistryClient = Client<typeof RegistryService>;
 
 /** What came of a run, once everything was mended and calm. */
 export interface ChaosResult extends Gathered {
@@ -129,7 +126,7 @@ function registryAt(baseUrl: string, { tokens, ca }: Distributed): RegistryClien
     pingTimeoutMs: 1000,
     connectTimeoutMs: 1000,
   });
-  return createClient(RegistryService, transport);
+  return registryClient(transport);
 }
 
 /** The call as a registry shows it; undefined where it does not know it. Rejects where it does not answer. */

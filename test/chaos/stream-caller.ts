@@ -1,7 +1,6 @@
-import type { Client } from "@connectrpc/connect";
 import { type CallRequest, type CallStream, openCallStream } from "../../client/call-stream.ts";
-import type { Call } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import type { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import type { RegistryClient } from "../../lib/serve/registry-client.ts";
 
 /** Makes calls on one CallTools stream, which is opened when it is needed. */
 export interface StreamCaller {
@@ -11,7 +10,7 @@ export interface StreamCaller {
 }
 
 /** A caller that shares its stream between all its calls. */
-export function createStreamCaller(registry: Client<typeof RegistryService>): StreamCaller {
+export function createStreamCaller(registry: RegistryClient): StreamCaller {
   let open: CallStream | undefined;
   const closing = new AbortController();
   const opened = (): CallStream => {

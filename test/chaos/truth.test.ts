@@ -1,10 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { RecordSchema } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { AuditRecordSchema } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { type Call, CallSchema, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { FinishedSchema } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { Outcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
-import { type Call, CallSchema, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { ExecutionOutcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { planFaults } from "./faults.ts";
 import { type Evidence, lies } from "./truth.ts";
 import { makeWishes, type Wish } from "./wishes.ts";
@@ -22,9 +22,9 @@ const wish: Wish = {
 };
 const succeeded = create(CallSchema, { id: "c", state: CallState.SUCCEEDED, grantId: "g", receipt });
 const decided = (decision: string, grantId = "") =>
-  create(RecordSchema, { callId: "c", event: { case: "decided", value: { decision, grantId } } });
+  create(AuditRecordSchema, { callId: "c", event: { case: "decided", value: { decision, grantId } } });
 const outcome = (state: string, grantId = "") =>
-  create(RecordSchema, { callId: "c", event: { case: "outcome", value: { callId: "c", state, grantId } } });
+  create(AuditRecordSchema, { callId: "c", event: { case: "outcome", value: { callId: "c", state, grantId } } });
 
 /** A call that ran once and succeeded, as everybody says, but for what is given. */
 function evidenceOf(changed: Partial<Evidence> = {}): Evidence {
@@ -33,7 +33,7 @@ function evidenceOf(changed: Partial<Evidence> = {}): Evidence {
     told: succeeded,
     shown: [succeeded, succeeded],
     marks: 1,
-    ledger: { state: "finished", finished: create(FinishedSchema, { outcome: Outcome.SUCCEEDED, receipt }) },
+    ledger: { state: "finished", finished: create(FinishedSchema, { outcome: ExecutionOutcome.SUCCEEDED, receipt }) },
     records: [decided("permit", "g"), outcome("SUCCEEDED", "g")],
     ...changed,
   };
@@ -69,7 +69,7 @@ test.each<[string, Partial<Evidence>]>([
   ["no end of it", { ledger: { state: "started", finished: undefined } }],
   [
     "ledger says finished",
-    { ledger: { state: "finished", finished: create(FinishedSchema, { outcome: Outcome.FAILED, receipt }) } },
+    { ledger: { state: "finished", finished: create(FinishedSchema, { outcome: ExecutionOutcome.FAILED, receipt }) } },
   ],
   ["0 outcomes", { records: [decided("permit", "g")] }],
   ["2 outcomes", { records: [decided("permit", "g"), outcome("SUCCEEDED", "g"), outcome("SUCCEEDED", "g")] }],

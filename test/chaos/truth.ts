@@ -1,6 +1,6 @@
-import type { Record as LogRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import type { AuditRecord as LogRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { reasonName } from "../../lib/fault/fault.ts";
 import { endOf, isEnd, stateName } from "../../services/registry/calls/state.ts";
 import type { LedgerRow } from "./evidence.ts";

@@ -14,7 +14,7 @@ export interface Wish {
   way: "unary" | "stream";
   argv: string[];
   stdin?: string;
-  /** When it is cancelled, in milliseconds from when it is asked for. */
+  /** When it is canceled, in milliseconds from when it is asked for. */
   cancelAfterMs?: number;
   /** What the human says, where one is asked. */
   answer?: "yes" | "no";
@@ -23,7 +23,7 @@ export interface Wish {
 }
 
 /** How often each kind of call is wanted, in hundredths. */
-const KINDS = { quick: 50, streaming: 10, long: 8, failing: 4, held: 10, cancelled: 8, cancelledHeld: 3, queued: 7 };
+const KINDS = { quick: 50, streaming: 10, long: 8, failing: 4, held: 10, canceled: 8, canceledHeld: 3, queued: 7 };
 
 /** What a call does, or has to go through. */
 export type WishKind = keyof typeof KINDS;
@@ -72,9 +72,9 @@ function oneOfKind(kind: WishKind, parts: Parts): Pick<Wish, "kind" | "as" | "ar
       return marking("echo no >&2; exit 3");
     case "held":
       return { ...marking(":"), as: "agent", answer: random.next() < 0.8 ? "yes" : "no" };
-    case "cancelled":
+    case "canceled":
       return { ...marking("sleep 20"), cancelAfterMs: random.between(0, 3000) };
-    case "cancelledHeld":
+    case "canceledHeld":
       return { ...marking(":"), as: "agent", cancelAfterMs: random.between(0, 3000) };
     case "queued":
       return { ...marking("sleep 0.2"), queueSeconds: 600 };

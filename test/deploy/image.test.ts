@@ -47,7 +47,7 @@ describe("the image", () => {
       ).toBe(false);
   });
 
-  test("holds the licence of every package in it", () => {
+  test("holds the license of every package in it", () => {
     const notices = readFileSync(join(repositoryRoot, "dist", NOTICES_FILE), "utf8").split(NOTICES_RULE);
     const packages = productionPackages();
     expect(notices.length).toBe(packages.length);

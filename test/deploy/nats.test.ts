@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { CancelSessionSchema, OpenDeviceSchema } from "../../gen/ts/reeve/registry/v1/replica_pb.ts";
+import { CancelSessionSchema, OpenDeviceSchema } from "../../gen/ts/reeve/cluster/v1/replica_pb.ts";
 import { createNatsBus } from "../../lib/events/nats-bus.ts";
 import { dialNats, type NatsOptions } from "../../lib/events/nats-connection.ts";
 import { openNatsPost } from "../../lib/events/nats-post.ts";

@@ -39,19 +39,19 @@ const COMMON = [
 /** What is attacked on each port, by the name that `reeve up` prints. */
 const PATHS: Readonly<Record<string, readonly string[]>> = {
   registry: [
-    "/reeve.registry.v1.RegistryService/CallTool",
-    "/reeve.registry.v1.RegistryService/CallTools",
-    "/reeve.registry.v1.RegistryService/ListTools",
-    "/reeve.registry.v1.RegistryService/WatchCall",
-    "/reeve.registry.v1.EnrolmentService/Join",
+    "/reeve.call.v1.CallService/CallTool",
+    "/reeve.call.v1.CallService/CallTools",
+    "/reeve.tool.v1.ToolService/ListTools",
+    "/reeve.call.v1.CallService/WatchCall",
+    "/reeve.enrollment.v1.EnrollmentService/Join",
     "/reeve.tools.v1.FileSystem/Read",
     "/invoke",
     "/tools",
     "/calls/x",
   ],
   policy: [
-    "/reeve.policy.v1.ApprovalService/Approve",
-    "/reeve.policy.v1.ApprovalService/WatchApprovals",
+    "/reeve.approval.v1.ApprovalService/Approve",
+    "/reeve.approval.v1.ApprovalService/WatchApprovals",
     "/reeve.policy.v1.PolicyService/Authorize",
     "/reeve.audit.v1.AuditService/ListRecords",
   ],
@@ -61,10 +61,10 @@ const PATHS: Readonly<Record<string, readonly string[]>> = {
     "/reeve.device.v1.DeviceAgentService/Link",
   ],
   devices: [
-    "/reeve.registry.v1.AttachService/Attach",
-    "/reeve.registry.v1.EnrolmentService/Join",
-    "/reeve.registry.v1.EnrolmentService/RenewCertificate",
-    "/reeve.registry.v1.RegistryService/CallTool",
+    "/reeve.device.v1.AttachService/Attach",
+    "/reeve.enrollment.v1.EnrollmentService/Join",
+    "/reeve.enrollment.v1.EnrollmentService/RenewCertificate",
+    "/reeve.call.v1.CallService/CallTool",
   ],
 };
 

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import { expect, test, vi } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { Outcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
-import { AttachService } from "../../gen/ts/reeve/registry/v1/attach_service_pb.ts";
+import { AttachService } from "../../gen/ts/reeve/device/v1/attach_service_pb.ts";
+import { ExecutionOutcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { fault, faultDetail } from "../../lib/fault/fault.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
 import { openTestAgent } from "../../services/device-agent/testing/test-agent.ts";
@@ -16,7 +16,7 @@ import { attach, folder, linkTo, openPoint, type Seen } from "./ways.ts";
 
 const nobody = (): Seen => ({ hellos: [], downs: 0, deviceEnds: [] });
 
-test("says how often it has dialled, over resets and restarts", async () => {
+test("says how often it has dialed, over resets and restarts", async () => {
   await using parts = new AsyncDisposableStack();
   const device = parts.use(await openTestAgent());
   const hellos: AttachedHello[] = [];
@@ -98,7 +98,7 @@ test("goes elsewhere where it is told to, and what runs is still told on the old
   await eventually(() => expect(seen[next]?.hellos).toHaveLength(1));
   expect(points[old]?.point.has(deviceId)).toBe(true);
   await device.execute("fs.write", { path: `${device.work}/go` });
-  expect(await ended).toMatchObject({ kind: "finished", finished: { outcome: Outcome.SUCCEEDED } });
+  expect(await ended).toMatchObject({ kind: "finished", finished: { outcome: ExecutionOutcome.SUCCEEDED } });
   await points[old]?.point.close();
   const ping = await device.grants.start({ tool: "device.ping" });
   expect(await links[next]?.start(ping, () => undefined)).toMatchObject({ kind: "finished" });
@@ -126,7 +126,7 @@ test("dials again when its certificate was replaced, and what runs is told on th
   renewed.emit("change");
   await eventually(() => expect(seen.hellos).toHaveLength(2));
   await device.execute("fs.write", { path: `${device.work}/go` });
-  expect(await ended).toMatchObject({ kind: "finished", finished: { outcome: Outcome.SUCCEEDED } });
+  expect(await ended).toMatchObject({ kind: "finished", finished: { outcome: ExecutionOutcome.SUCCEEDED } });
   await attachment.close();
   expect(renewed.listenerCount("change")).toBe(0);
 });
@@ -182,7 +182,7 @@ test("ends a dial that was not let in yet when the device dials again", async ()
   const first = dial();
   await new Promise((resolve) => setTimeout(resolve, 100));
   dial().catch(() => undefined);
-  await expect(first).rejects.toThrow("has dialled again");
+  await expect(first).rejects.toThrow("has dialed again");
 });
 
 test("lets a device dial only so often", async () => {

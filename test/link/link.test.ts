@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import type { Output } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { Outcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { ExecutionOutcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { openTestAgent, type TestAgent } from "../../services/device-agent/testing/test-agent.ts";
 import { eventually } from "../../testkit/eventually.ts";
 import { LINK_WAYS } from "./ways.ts";
@@ -23,7 +23,10 @@ describe.each(LINK_WAYS)("$name", ({ open }) => {
     const outputs: Output[] = [];
     const start = await device.grants.start({ tool: "exec", args: { argv: ["seq", "1", "50000"] } });
     const end = await linked.link.start(start, (output) => outputs.push(output));
-    expect(end).toMatchObject({ kind: "finished", finished: { callId: start.callId, outcome: Outcome.SUCCEEDED } });
+    expect(end).toMatchObject({
+      kind: "finished",
+      finished: { callId: start.callId, outcome: ExecutionOutcome.SUCCEEDED },
+    });
     expect(outputs.map(({ sequence }) => sequence)).toEqual(outputs.map((_, index) => index));
     expect(Buffer.concat(outputs.map(({ data }) => data)).toString()).toMatch(/^1\n2\n[\d\n]*\n50000\n$/);
   });
@@ -41,7 +44,7 @@ describe.each(LINK_WAYS)("$name", ({ open }) => {
     const starts = await Promise.all(calls.map((call) => device.grants.start(call)));
     const ends = await Promise.all(starts.map((start) => linked.link.start(start, () => undefined)));
     expect(ends.map((end) => end.kind === "finished" && end.finished.outcome)).toEqual(
-      ends.map(() => Outcome.SUCCEEDED),
+      ends.map(() => ExecutionOutcome.SUCCEEDED),
     );
   });
 
@@ -58,7 +61,7 @@ describe.each(LINK_WAYS)("$name", ({ open }) => {
     proxy.restore();
     await eventually(() => expect(seen.hellos.length).toBeGreaterThan(1));
     await device.execute("fs.write", { path: `${device.work}/go` });
-    expect(await ended).toMatchObject({ kind: "finished", finished: { outcome: Outcome.SUCCEEDED } });
+    expect(await ended).toMatchObject({ kind: "finished", finished: { outcome: ExecutionOutcome.SUCCEEDED } });
     expect(await startsOf(device)).toBe(1);
   });
 
@@ -77,7 +80,7 @@ describe.each(LINK_WAYS)("$name", ({ open }) => {
       expect((await device.client.getExecution({ callId: start.callId })).running).toBe(false),
     );
     proxy.restore();
-    expect(await ended).toMatchObject({ kind: "finished", finished: { outcome: Outcome.SUCCEEDED } });
+    expect(await ended).toMatchObject({ kind: "finished", finished: { outcome: ExecutionOutcome.SUCCEEDED } });
     expect(await startsOf(device)).toBe(1);
   });
 
@@ -93,7 +96,7 @@ describe.each(LINK_WAYS)("$name", ({ open }) => {
       await eventually(() => expect(seen.downs).toBeGreaterThanOrEqual(resets));
     }
     await device.execute("fs.write", { path: `${device.work}/go` });
-    expect(await ended).toMatchObject({ kind: "finished", finished: { outcome: Outcome.SUCCEEDED } });
+    expect(await ended).toMatchObject({ kind: "finished", finished: { outcome: ExecutionOutcome.SUCCEEDED } });
     expect(await startsOf(device)).toBe(1);
   });
 
@@ -106,7 +109,7 @@ describe.each(LINK_WAYS)("$name", ({ open }) => {
     await ready.promise;
     linked.proxy.cut();
     linked.link.cancel(start.callId);
-    expect(await ended).toMatchObject({ kind: "finished", finished: { outcome: Outcome.CANCELLED } });
+    expect(await ended).toMatchObject({ kind: "finished", finished: { outcome: ExecutionOutcome.CANCELED } });
   });
 
   test("a device that closes still tells how its calls ended", async () => {
@@ -119,7 +122,7 @@ describe.each(LINK_WAYS)("$name", ({ open }) => {
     await eventually(async () => expect(await startsOf(device)).toBe(3));
     await linked.closeDevice();
     for (const end of await Promise.all(ends)) {
-      expect(end).toMatchObject({ kind: "finished", finished: { outcome: Outcome.CANCELLED } });
+      expect(end).toMatchObject({ kind: "finished", finished: { outcome: ExecutionOutcome.CANCELED } });
     }
     await eventually(() => expect(linked.seen.downs).toBe(1));
   });

@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import type { Hello, LinkRequest, LinkResponse } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { DeviceAgentService } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../../lib/auth/principal.ts";
 import { fromDevice } from "../../lib/link/device-frames.ts";
 import { framedEnd } from "../../lib/link/framed.ts";

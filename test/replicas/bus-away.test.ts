@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { eventually } from "../../testkit/eventually.ts";
 import { freePorts } from "../../testkit/free-port.ts";
 import { startNatsServer } from "../../testkit/nats-server.ts";

@@ -2,9 +2,9 @@ import { existsSync } from "node:fs";
 import { cp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { LinkMode, LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
-import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
 import { approveCall } from "../../testkit/approvals.ts";
 import { openCallStream, printedIn } from "../../testkit/call-stream.ts";
@@ -64,7 +64,7 @@ test("what a tool prints comes as it is printed, and a cancel through the same r
   const pid = Number(await readFile(mark, "utf8"));
   expect(isRunning(pid)).toBe(true);
   stream.cancel(callId);
-  expect((await stream.ended(callId)).state).toBe(CallState.CANCELLED);
+  expect((await stream.ended(callId)).state).toBe(CallState.CANCELED);
   expect(isRunning(pid)).toBe(false);
   await stream.end();
 });
@@ -103,10 +103,10 @@ test("a replica that does not lead a call tells what happens to it, and cancels 
   })();
   await eventually(() => expect(seen.at(-1)).toBe(CallState.DISPATCHED));
   const { call } = await b.operator.registry.cancelCall({ callId });
-  expect(call?.state).toBe(CallState.CANCELLED);
+  expect(call?.state).toBe(CallState.CANCELED);
   await watching;
-  expect(seen.slice(-2)).toEqual([CallState.DISPATCHED, CallState.CANCELLED]);
-  expect((await stream.ended(callId)).state).toBe(CallState.CANCELLED);
+  expect(seen.slice(-2)).toEqual([CallState.DISPATCHED, CallState.CANCELED]);
+  expect((await stream.ended(callId)).state).toBe(CallState.CANCELED);
   await stream.end();
 });
 
@@ -213,7 +213,7 @@ test("without a bus a device at another replica is away, and the caller is told 
   await alone.close();
 });
 
-test("without a bus a call of another replica is told and cancelled all the same", async () => {
+test("without a bus a call of another replica is told and canceled all the same", async () => {
   const alone = await scene.replica({ nats: undefined });
   const argv = ["bash", "-c", lasting(mark)];
   const wish = { device: "nas", tool: "exec", params: { argv }, callId };
@@ -222,8 +222,8 @@ test("without a bus a call of another replica is told and cancelled all the same
   await stream.next(printedIn);
   const told = alone.operator.registry.callTool(wish);
   await alone.operator.registry.cancelCall({ callId });
-  expect((await told).call?.state).toBe(CallState.CANCELLED);
-  expect((await stream.ended(callId)).state).toBe(CallState.CANCELLED);
+  expect((await told).call?.state).toBe(CallState.CANCELED);
+  expect((await stream.ended(callId)).state).toBe(CallState.CANCELED);
   await stream.end();
   await alone.close();
 });

@@ -7,7 +7,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { connect, type NatsConnection } from "nats";
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { ReplicaBodySchema } from "../../gen/ts/reeve/registry/v1/replica_pb.ts";
+import { ReplicaBodySchema } from "../../gen/ts/reeve/cluster/v1/replica_pb.ts";
 import { busKeysOf } from "../../services/registry/replicas/bus-key.ts";
 import { sealMessage } from "../../services/registry/replicas/sealed-message.ts";
 import { openCallStream, printedIn } from "../../testkit/call-stream.ts";

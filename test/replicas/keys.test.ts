@@ -3,15 +3,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
-import { KeyRole, KeyService, KeyState } from "../../gen/ts/reeve/policy/v1/key_service_pb.ts";
-import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { KeyRole, KeyService, KeyState } from "../../gen/ts/reeve/key/v1/key_service_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { createInProcessBus } from "../../lib/events/in-process-bus.ts";
 import { createLogger, type Logger } from "../../lib/log/log.ts";
 import { inMemoryTransport } from "../../lib/serve/client.ts";
+import { registryClient } from "../../lib/serve/registry-client.ts";
 import { signKeyring } from "../../lib/sign/keyring.ts";
 import { generateSigningKey, type VerifyKey } from "../../lib/sign/keys.ts";
 import { GRANT_TYPE } from "../../lib/sign/payload-types.ts";
@@ -65,7 +65,7 @@ function openDevice(pin: VerifyKey, more: { keyringVersion?: bigint; logger?: Lo
 }
 
 async function ping(): Promise<{ state: CallState | undefined; reason: ErrorReason | undefined }> {
-  const client = createClient(RegistryService, inMemoryTransport(registry.routes, { principal: OPERATOR }));
+  const client = registryClient(inMemoryTransport(registry.routes, { principal: OPERATOR }));
   const { call } = await client.callTool({ device: "this", tool: "device.ping", params: { text: "hello" } });
   return { state: call?.state, reason: call?.error?.reason };
 }
@@ -105,7 +105,7 @@ test("a device that was away over two rotations follows when it is back, pinned 
   await eventually(async () => expect(await ping()).toEqual(SUCCEEDED));
 });
 
-test("a device that enrols after a rotation never trusts the key that has retired, and warns of nothing", async () => {
+test("a device that enrolls after a rotation never trusts the key that has retired, and warns of nothing", async () => {
   const retired = policy.grantKey;
   await device?.close();
   device = undefined;

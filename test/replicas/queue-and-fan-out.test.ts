@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
-import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { fanOutCallId } from "../../lib/ids/fan-out-call-id.ts";
 import { approveCall } from "../../testkit/approvals.ts";
 import { eventually } from "../../testkit/eventually.ts";

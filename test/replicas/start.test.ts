@@ -36,7 +36,7 @@ test("a replica starts while the others tell it to look all the time", async () 
     for (let start = 0; start < 3; start++) {
       const databaseUrl = await scene.postgres.newDatabase();
       // What it must not do is throw in a timer, which fails this run.
-      const one = await scene.replica({ enrolment: { tls }, config: { stateDir: scene.folder, databaseUrl } });
+      const one = await scene.replica({ enrollment: { tls }, config: { stateDir: scene.folder, databaseUrl } });
       expect(one.registry.ready()).toBe(true);
       await one.close();
     }
@@ -50,7 +50,7 @@ test("a replica starts while the others tell it to look all the time", async () 
 test("a replica that cannot start has left", async () => {
   const sealingKeyFile = join(scene.folder, "no-key");
   writeFileSync(sealingKeyFile, "no key", { mode: 0o600 });
-  await expect(scene.replica({ enrolment: { tls, sealingKeyFile } })).rejects.toThrow();
+  await expect(scene.replica({ enrollment: { tls, sealingKeyFile } })).rejects.toThrow();
   const db = await openDatabase<RegistryTables>({ url: scene.databaseUrl, migrations: registryMigrations });
   expect(await db.selectFrom("replicas").select("id").execute()).toEqual([]);
   await db.destroy();

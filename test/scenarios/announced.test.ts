@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ManifestSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
-import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { fault, faultDetail } from "../../lib/fault/fault.ts";
 import { DEFAULT_POLICY_FILE } from "../../services/policy/rules/default-policy.ts";
 import { approveCall } from "../../testkit/approvals.ts";
@@ -135,11 +135,11 @@ describe("a service that a device announces", () => {
     });
   });
 
-  test("is told when a call is cancelled", async () => {
+  test("is told when a call is canceled", async () => {
     const call = print(operator, { text: "forever" });
     await eventually(() => expect(printer.printed).toHaveLength(1));
     await operator.registry.cancelCall({ callId });
-    expect(await call).toMatchObject({ state: CallState.CANCELLED });
+    expect(await call).toMatchObject({ state: CallState.CANCELED });
     await printer.gaveUp;
   });
 

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runCli } from "../../cli/run-cli.ts";
 import { createFakeContext } from "../../cli/testing/fake-context.ts";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
-import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { createTokenFile } from "../../lib/auth/token-file.ts";
 import { shellOf } from "../../testkit/cli.ts";
 import { type Caller, callerOf } from "../../testkit/clients.ts";
@@ -52,8 +52,8 @@ test("watching goes on over a restart, takes back what is moot, and ends when th
   await agent.registry.cancelCall({ callId: "watch-moot" });
   await plane.policy.start();
   await context.shown("stderr", "connected to policy again");
-  await context.shown("stdout", `${moot} cancelled`);
-  await context.shown("stderr", `${moot} is not asked any more: the call ended: CANCELLED.`);
+  await context.shown("stdout", `${moot} canceled`);
+  await context.shown("stderr", `${moot} is not asked any more: the call ended: CANCELED.`);
 
   const wanted = await hold("watch-wanted");
   await eventually(() => expect(questions()).toBe(2));

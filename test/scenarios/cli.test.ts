@@ -73,7 +73,7 @@ describe("reeve call", () => {
       receipt: {
         callId: call.id,
         grantId: call.grantId,
-        outcome: "OUTCOME_SUCCEEDED",
+        outcome: "EXECUTION_OUTCOME_SUCCEEDED",
         argsDigest: call.argsDigest,
       },
       outcomeAuditIndex: expect.stringMatching(/^\d+$/) as string,
@@ -234,7 +234,7 @@ describe("reeve calls", () => {
       noWait: true,
     });
     const { stdout, stderr } = await asAgent("calls", "cancel", "cli-cancel", "--json");
-    expect(JSON.parse(stdout), stderr).toMatchObject({ id: "cli-cancel", state: "CALL_STATE_CANCELLED" });
+    expect(JSON.parse(stdout), stderr).toMatchObject({ id: "cli-cancel", state: "CALL_STATE_CANCELED" });
   });
 });
 
@@ -275,7 +275,7 @@ describe("reeve audit", () => {
   });
 });
 
-test("nothing that is printed off a terminal has colours, with NO_COLOR or without", async () => {
+test("nothing that is printed off a terminal has colors, with NO_COLOR or without", async () => {
   const env = { ...shellOf(plane, plane.tokens.operator, home), NO_COLOR: "1" };
   for (const args of [["tools"], ["calls", "list"], ["approvals", "list"], ["audit", "list"], ["doctor"], ["--help"]]) {
     const [plain, noColor] = await Promise.all([asOperator(...args), runReeve(args, env)]);
@@ -283,7 +283,7 @@ test("nothing that is printed off a terminal has colours, with NO_COLOR or witho
   }
 });
 
-test("an interrupted call is cancelled on the device", async () => {
+test("an interrupted call is canceled on the device", async () => {
   const env = { ...nodeEnv(), ...shellOf(plane, plane.tokens.operator, home) };
   const args = [
     "call",
@@ -302,5 +302,5 @@ test("an interrupted call is cancelled on the device", async () => {
   child.kill("SIGINT");
   expect(await closed).toEqual([7, null]);
   const shown = await asOperator("calls", "show", "cli-interrupted", "--json");
-  expect(jsonOf(shown)).toMatchObject({ state: "CALL_STATE_CANCELLED" });
+  expect(jsonOf(shown)).toMatchObject({ state: "CALL_STATE_CANCELED" });
 });

@@ -45,7 +45,7 @@ test("it uses the tools of the job", () => {
 
 test("it prints the report, a receipt, and that the record verifies", () => {
   expect(demo.stdout).toContain("The report");
-  expect(demo.stdout).toMatch(/"outcome": "OUTCOME_SUCCEEDED"/);
+  expect(demo.stdout).toMatch(/"outcome": "EXECUTION_OUTCOME_SUCCEEDED"/);
   expect(demo.stdout).toMatch(/audit log: decision at \d+, end at \d+/);
   expect(demo.stdout).toContain("The audit log verifies.");
 });

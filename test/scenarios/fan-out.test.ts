@@ -3,14 +3,14 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fromJson, type JsonValue, type MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import {
   type FanOutRequestSchema,
   type FanOutResponse,
   FanOutResponseSchema,
   type FanOutSummary,
-} from "../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
+} from "../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { faultDetail } from "../../lib/fault/fault.ts";
 import { fanOutCallId } from "../../lib/ids/fan-out-call-id.ts";
 import { approveCall, pendingApproval } from "../../testkit/approvals.ts";
@@ -202,7 +202,7 @@ describe("a fan-out", () => {
       await operator.registry.cancelCall({ callId });
     }
     const { summary } = await running;
-    expect(Object.values(summary.failed).map(({ state }) => state)).toEqual(Array(3).fill(CallState.CANCELLED));
+    expect(Object.values(summary.failed).map(({ state }) => state)).toEqual(Array(3).fill(CallState.CANCELED));
   });
 });
 

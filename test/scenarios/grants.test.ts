@@ -6,12 +6,12 @@ import { create, fromBinary, type JsonObject, type MessageInitShape, toBinary } 
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Client, createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Signed, SignedSchema } from "../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { DeviceAgentService, type Finished, type Start } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { ManifestSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
-import { Outcome, type Receipt, ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { ExecutionOutcome, type Receipt, ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { GrantSchema } from "../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import { createTokenFile } from "../../lib/auth/token-file.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
@@ -20,7 +20,7 @@ import { createBatchSigner } from "../../lib/sign/batch.ts";
 import { type BatchVerifier, createBatchVerifier } from "../../lib/sign/batch-verifier.ts";
 import { sha256Hex } from "../../lib/sign/canonical.ts";
 import { createKeyring, generateSigningKey, verifyKeyFromRaw } from "../../lib/sign/keys.ts";
-import { loadCatalogue } from "../../lib/toolschema/catalogue-file.ts";
+import { loadCatalog } from "../../lib/toolschema/catalog-file.ts";
 import { createTestGrants, type TestGrants } from "../../services/device-agent/testing/grants.ts";
 import { freePorts } from "../../testkit/free-port.ts";
 import { type ServiceProcess, startServiceProcess } from "../../testkit/service-process.ts";
@@ -60,7 +60,7 @@ beforeAll(async () => {
   const payload = (await device.getManifest({})).manifest?.payload ?? new Uint8Array();
   const manifest = fromBinary(ManifestSchema, payload);
   deviceId = manifest.deviceId;
-  const schemaDigests = new Map(loadCatalogue().tools.map((tool) => [tool.name, tool.schemaDigest]));
+  const schemaDigests = new Map(loadCatalog().tools.map((tool) => [tool.name, tool.schemaDigest]));
   grants = createTestGrants({ deviceId, manifestDigest: sha256Hex(payload), schemaDigests }, { key });
   const keyring = createKeyring([verifyKeyFromRaw(manifest.publicKey)]);
   receipts = createBatchVerifier({ keyring, statementType: RECEIPT });
@@ -77,8 +77,8 @@ beforeEach(() => {
 
 test("the grant that fits runs the call", async () => {
   const { finished, receipt } = await execute(await grants.start(call));
-  expect(finished.outcome).toBe(Outcome.SUCCEEDED);
-  expect(receipt).toMatchObject({ callId: call.callId, deviceId, outcome: Outcome.SUCCEEDED });
+  expect(finished.outcome).toBe(ExecutionOutcome.SUCCEEDED);
+  expect(receipt).toMatchObject({ callId: call.callId, deviceId, outcome: ExecutionOutcome.SUCCEEDED });
   expect(existsSync(mark)).toBe(true);
 });
 
@@ -175,14 +175,14 @@ describe.each([
 ])("the device refuses %s:", (_, rows) => {
   test.each(rows)("$name", async ({ reason, start }) => {
     const { finished, receipt } = await execute(await start());
-    expect(finished).toMatchObject({ outcome: Outcome.REFUSED, error: { reason } });
-    expect(receipt).toMatchObject({ callId: call.callId, deviceId, outcome: Outcome.REFUSED, reason });
+    expect(finished).toMatchObject({ outcome: ExecutionOutcome.REFUSED, error: { reason } });
+    expect(receipt).toMatchObject({ callId: call.callId, deviceId, outcome: ExecutionOutcome.REFUSED, reason });
     expect(receipt.startTime).toBeUndefined();
     expect(existsSync(mark)).toBe(false);
     // Nobody can use a call's id up by sending rubbish under it.
     expect(await device.getExecution({ callId: call.callId }).catch(reasonOf)).toBe(ErrorReason.NOT_FOUND);
     const good = await execute(await grants.start(call));
-    expect(good.finished.outcome).toBe(Outcome.SUCCEEDED);
+    expect(good.finished.outcome).toBe(ExecutionOutcome.SUCCEEDED);
   });
 });
 
@@ -201,7 +201,7 @@ describe("a grant works once:", () => {
     await rm(mark);
     const { finished } = await execute(await grants.start({ ...call, callId: `${call.callId}-again` }, { grantId }));
     const error = { reason: ErrorReason.GRANT_REPLAYED, metadata: { jti: grantId } };
-    expect(finished).toMatchObject({ outcome: Outcome.REFUSED, error });
+    expect(finished).toMatchObject({ outcome: ExecutionOutcome.REFUSED, error });
     expect(existsSync(mark)).toBe(false);
   });
 
@@ -209,7 +209,10 @@ describe("a grant works once:", () => {
     await execute(await grants.start(call));
     const other = { ...call, args: { argv: ["touch", `${mark}-other`] } };
     const { finished } = await execute(await grants.start(other));
-    expect(finished).toMatchObject({ outcome: Outcome.REFUSED, error: { reason: ErrorReason.CALL_ID_REUSED } });
+    expect(finished).toMatchObject({
+      outcome: ExecutionOutcome.REFUSED,
+      error: { reason: ErrorReason.CALL_ID_REUSED },
+    });
     expect(existsSync(`${mark}-other`)).toBe(false);
   });
 });
@@ -217,7 +220,7 @@ describe("a grant works once:", () => {
 test("a good grant does not lift the device's own block", async () => {
   const command = `touch ${mark}; rm -rf /`;
   const { finished } = await execute(await grants.start({ tool: "shell.eval", args: { command } }));
-  expect(finished).toMatchObject({ outcome: Outcome.REFUSED, error: { reason: ErrorReason.POLICY_BLOCKED } });
+  expect(finished).toMatchObject({ outcome: ExecutionOutcome.REFUSED, error: { reason: ErrorReason.POLICY_BLOCKED } });
   expect(existsSync(mark)).toBe(false);
 });
 

@@ -2,18 +2,17 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
-import { type Client, createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type AnnouncedService, AnnouncedServiceSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
-import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../../lib/auth/principal.ts";
 import { createInProcessBus } from "../../lib/events/in-process-bus.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { inMemoryTransport } from "../../lib/serve/client.ts";
+import { type RegistryClient, registryClient } from "../../lib/serve/registry-client.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
 import { deviceOver, policyOver } from "../../services/registry/openers.ts";
 import { createRegistry } from "../../services/registry/service.ts";
@@ -76,7 +75,7 @@ async function startRegistry(devices: [string, ReturnType<typeof deviceOver>][])
     bus,
     logger,
   });
-  const client = createClient(RegistryService, inMemoryTransport(registry.routes, { principal: OPERATOR }));
+  const client = registryClient(inMemoryTransport(registry.routes, { principal: OPERATOR }));
   return { registry, client };
 }
 
@@ -90,7 +89,7 @@ const REFUSED = [
   { tool: "huge", why: "the service is not taken: over the limit descriptor_bytes of 1048576" },
 ];
 
-async function expectRefused(client: Client<typeof RegistryService>): Promise<void> {
+async function expectRefused(client: RegistryClient): Promise<void> {
   const { devices } = await client.listDevices({});
   expect(devices.map(({ name }) => name)).toEqual(["nas"]);
   expect(devices[0]?.tools).toEqual(["device.ping"]);

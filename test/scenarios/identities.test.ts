@@ -6,18 +6,18 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { type Client, createClient } from "@connectrpc/connect";
 import { connect } from "nats";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ReplicaMessageSchema } from "../../gen/ts/reeve/cluster/v1/replica_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { EnrollmentService, EnrollmentState } from "../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { PolicyService } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
-import { EnrolmentService, EnrolmentState } from "../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
-import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
-import { ReplicaMessageSchema } from "../../gen/ts/reeve/registry/v1/replica_pb.ts";
 import { faultDetail } from "../../lib/fault/fault.ts";
 import { chainOf, createAuthority, issueCertificate } from "../../lib/identity/authority.ts";
 import { createRequest, generateTlsKey, tlsKeyToPem } from "../../lib/identity/request.ts";
 import { staticTls, type TlsSource } from "../../lib/identity/tls-source.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
-import { enrolmentFiles, readEnrolment } from "../../services/device-agent/identity/enrolment-file.ts";
+import { type RegistryClient, registryClient } from "../../lib/serve/registry-client.ts";
+import { enrollmentFiles, readEnrollment } from "../../services/device-agent/identity/enrollment-file.ts";
 import { type Distributed, type DistributedDevice, startDistributed } from "../../testkit/distributed.ts";
 import { eventually } from "../../testkit/eventually.ts";
 import { type OidcProvider, startOidcProvider } from "../../testkit/oidc-provider.ts";
@@ -28,7 +28,7 @@ const HOUR_MS = 3_600_000;
 
 let provider: OidcProvider;
 let many: Distributed;
-let operator: { enrolments: Client<typeof EnrolmentService>; registry: Client<typeof RegistryService> };
+let operator: { enrollments: Client<typeof EnrollmentService>; registry: RegistryClient };
 beforeAll(async () => {
   provider = await startOidcProvider();
   many = await startDistributed({
@@ -40,8 +40,8 @@ beforeAll(async () => {
   });
   const transport = createServiceTransport({ baseUrl: many.registry.url, token: many.tokens.operator, ca: many.ca });
   operator = {
-    enrolments: createClient(EnrolmentService, transport),
-    registry: createClient(RegistryService, transport),
+    enrollments: createClient(EnrollmentService, transport),
+    registry: registryClient(transport),
   };
 });
 afterAll(async () => {
@@ -63,8 +63,8 @@ async function refusalOf(call: Promise<unknown>): Promise<string> {
 
 /** The certificate that a device has been given, as a thief of its disk would use it. */
 async function stolenFrom({ stateDir }: DistributedDevice): Promise<TlsSource> {
-  const enrolment = await readEnrolment(stateDir);
-  const files = enrolmentFiles(stateDir, enrolment?.id ?? "");
+  const enrollment = await readEnrollment(stateDir);
+  const files = enrollmentFiles(stateDir, enrollment?.id ?? "");
   const [cert, key, ca] = [files.certFile, files.keyFile, files.caFile].map((file) => readFileSync(file, "utf8"));
   return staticTls({ cert: cert ?? "", key: key ?? "", ca: ca ?? "" });
 }
@@ -76,7 +76,7 @@ async function renewWith(tls: TlsSource): Promise<unknown> {
     id: "dev-0123456789abcdef",
     trustDomain: "reeve",
   });
-  const client = createClient(EnrolmentService, transport);
+  const client = createClient(EnrollmentService, transport);
   return client.renewCertificate({ certificateRequest: request, renewCount: 1n }).finally(() => transport.close());
 }
 
@@ -120,7 +120,7 @@ describe("a device", () => {
 
   test("that was removed is refused as revoked, although its certificate is good for a day", async () => {
     const tls = await stolenFrom(deviceNamed("third"));
-    await operator.enrolments.removeDevice({ device: "third", why: "sold" });
+    await operator.enrollments.removeDevice({ device: "third", why: "sold" });
     expect(await refusalOf(renewWith(tls))).toBe("IDENTITY_REFUSED revoked");
     await eventually(() => expect(deviceNamed("third").process.log.join("\n")).toContain("revoked"));
   });
@@ -137,8 +137,8 @@ describe("a device", () => {
       // Both dial, and one of them with a number that the other has used.
       device.way.cut();
       await eventually(async () => {
-        const { enrolments } = await operator.enrolments.listEnrolments({ state: EnrolmentState.LOCKED });
-        expect(enrolments.map(({ name }) => name)).toEqual(["second"]);
+        const { enrollments } = await operator.enrollments.listEnrollments({ state: EnrollmentState.LOCKED });
+        expect(enrollments.map(({ name }) => name)).toEqual(["second"]);
       });
       await eventually(async () => expect(await linkOf("second")).toBe(LinkState.OFFLINE));
       expect(await refusalOf(renewWith(await stolenFrom(device)))).toBe("IDENTITY_REFUSED cloned");
@@ -148,7 +148,7 @@ describe("a device", () => {
   });
 
   test("that is locked comes back when it is unlocked, and the clone does not matter any more", async () => {
-    await operator.enrolments.unlockDevice({ device: "second" });
+    await operator.enrollments.unlockDevice({ device: "second" });
     await eventually(async () => expect(await linkOf("second")).toBe(LinkState.ONLINE));
   });
 });
@@ -171,7 +171,7 @@ describe("a replica", () => {
     const [cert = "", key = "", ca = ""] = [certFile, keyFile, caFile].map((file) => readFileSync(file, "utf8"));
     const tls = staticTls({ cert, key, ca });
     const transport = createServiceTransport({ baseUrl: many.registry.url, tls, serverName: REGISTRY });
-    expect(await refusalOf(createClient(RegistryService, transport).listDevices({}))).toBe("IDENTITY_REFUSED role");
+    expect(await refusalOf(registryClient(transport).listDevices({}))).toBe("IDENTITY_REFUSED role");
     transport.close();
   });
 
@@ -192,7 +192,7 @@ describe("a replica", () => {
 describe("a person", () => {
   const listWith = async (token: string) => {
     const transport = createServiceTransport({ baseUrl: many.registry.url, token, ca: many.ca });
-    return createClient(RegistryService, transport)
+    return registryClient(transport)
       .listDevices({})
       .finally(() => transport.close());
   };

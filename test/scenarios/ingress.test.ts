@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { Source } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { Device } from "../../gen/ts/reeve/tools/v1/device_pb.ts";
+import { DeviceTools } from "../../gen/ts/reeve/tools/v1/device_pb.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
 import { callerOf } from "../../testkit/clients.ts";
 import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
@@ -65,7 +65,7 @@ const FACES: Record<string, (who: Who) => Promise<boolean>> = {
   async "the tool's own RPC"(who) {
     const transport = createServiceTransport({ baseUrl: plane.registry.url, token: plane.tokens[who] });
     const headers = { "reeve-client": "cli" };
-    return succeeds(createClient(Device, transport).ping({}, { headers }));
+    return succeeds(createClient(DeviceTools, transport).ping({}, { headers }));
   },
   async FanOut(who) {
     const request = { devices: ["this"], tool: "device.ping", ...CLAIM };

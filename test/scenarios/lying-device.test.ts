@@ -2,17 +2,16 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
-import { type Client, createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorDetailSchema, ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { Outcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
-import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { ExecutionOutcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../../lib/auth/principal.ts";
 import { createInProcessBus } from "../../lib/events/in-process-bus.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { inMemoryTransport } from "../../lib/serve/client.ts";
+import { type RegistryClient, registryClient } from "../../lib/serve/registry-client.ts";
 import { generateSigningKey } from "../../lib/sign/keys.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
 import { deviceOver, policyOver } from "../../services/registry/openers.ts";
@@ -26,7 +25,7 @@ const device = lyingDevice("nas");
 let folder: string;
 let policy: PolicyService;
 let registry: Registry;
-let client: Client<typeof RegistryService>;
+let client: RegistryClient;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "reeve-test-"));
@@ -40,7 +39,7 @@ beforeAll(async () => {
     bus,
     logger,
   });
-  client = createClient(RegistryService, inMemoryTransport(registry.routes, { principal: OPERATOR }));
+  client = registryClient(inMemoryTransport(registry.routes, { principal: OPERATOR }));
 });
 afterAll(async () => {
   await registry.close();
@@ -68,7 +67,7 @@ test.each<[string, Lie]>([
   ["for another tool", { receipt: { tool: "exec" } }],
   ["for other arguments", { receipt: { argsDigest: other } }],
   ["for another output", { receipt: { outputDigest: other } }],
-  ["of another end", { receipt: { outcome: Outcome.FAILED } }],
+  ["of another end", { receipt: { outcome: ExecutionOutcome.FAILED } }],
   ["signed by another key", { signer: generateSigningKey() }],
   ["that is missing", { finished: { receipt: undefined as never } }],
   ["for an output that was changed on the way", { finished: { output: Buffer.from('{"text":"gnop"}') } }],
@@ -78,11 +77,11 @@ test.each<[string, Lie]>([
 });
 
 test("does not let a device say what only others know, nor as much of it as it likes", async () => {
-  const receipt = { outcome: Outcome.FAILED, outputDigest: "", outputBytes: 0 };
+  const receipt = { outcome: ExecutionOutcome.FAILED, outputDigest: "", outputBytes: 0 };
   const metadata = Object.fromEntries(Array.from({ length: 1000 }, (_, n) => [`key_${n}`, "x".repeat(1000)]));
   const ends = async (reason: ErrorReason) => {
     const error = create(ErrorDetailSchema, { reason, metadata });
-    device.lie = { receipt, finished: { outcome: Outcome.FAILED, output: Buffer.alloc(0), error } };
+    device.lie = { receipt, finished: { outcome: ExecutionOutcome.FAILED, output: Buffer.alloc(0), error } };
     const { call } = await client.callTool({ tool: "device.ping", params: { text: "ping" } });
     return { state: call?.state, reason: call?.error?.reason, keys: Object.keys(call?.error?.metadata ?? {}).length };
   };

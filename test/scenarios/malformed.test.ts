@@ -9,7 +9,7 @@ import { callerOf } from "../../testkit/clients.ts";
 import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
 import { MALFORMED, MALFORMED_BODIES, MALFORMED_BYTES, type MalformedArguments } from "./malformed.data.ts";
 
-const CALL_TOOL = "reeve.registry.v1.RegistryService/CallTool";
+const CALL_TOOL = "reeve.call.v1.CallService/CallTool";
 const REFUSALS = [
   ErrorReason.INVALID_INPUT,
   ErrorReason.INPUT_TOO_LARGE,

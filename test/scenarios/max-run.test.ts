@@ -2,17 +2,16 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
-import { type Client, createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { issueFirstTokens } from "../../cli/stack/first-tokens.ts";
 import { type Stack, startStack } from "../../cli/stack/stack.ts";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
-import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
+import { type RegistryClient, registryClient } from "../../lib/serve/registry-client.ts";
 
 const RULES = `version: 1
 rules:
@@ -26,7 +25,7 @@ rules:
 
 let folder: string;
 let stack: Stack;
-let agent: Client<typeof RegistryService>;
+let agent: RegistryClient;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "reeve-max-run-"));
   const work = join(folder, "work");
@@ -46,10 +45,7 @@ beforeAll(async () => {
   });
   const tokens = issueFirstTokens(stack.tokens);
   if (tokens === undefined) throw new Error("the folder is not new");
-  agent = createClient(
-    RegistryService,
-    createServiceTransport({ baseUrl: stack.registryUrl, token: tokens.agent, protocol: "grpc" }),
-  );
+  agent = registryClient(createServiceTransport({ baseUrl: stack.registryUrl, token: tokens.agent, protocol: "grpc" }));
 });
 afterAll(async () => {
   await stack.close();

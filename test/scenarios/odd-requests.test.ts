@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type CallToolRequest, CallToolRequestSchema } from "../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type CallToolRequest, CallToolRequestSchema } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { faultDetail } from "../../lib/fault/fault.ts";
 import { askH1, askOddly, blamesServer, oddRequests } from "../../lib/serve/odd-requests.fixture.ts";
 import { callerOf } from "../../testkit/clients.ts";
@@ -10,14 +10,14 @@ import { type ControlPlane, startControlPlane } from "../../testkit/control-plan
 
 const PATHS = {
   registry: [
-    "/reeve.registry.v1.RegistryService/CallTool",
-    "/reeve.registry.v1.RegistryService/CallTools",
-    "/reeve.registry.v1.RegistryService/ListTools",
-    "/reeve.registry.v1.EnrolmentService/Join",
-    "/reeve.registry.v1.AttachService/Attach",
+    "/reeve.call.v1.CallService/CallTool",
+    "/reeve.call.v1.CallService/CallTools",
+    "/reeve.tool.v1.ToolService/ListTools",
+    "/reeve.enrollment.v1.EnrollmentService/Join",
+    "/reeve.device.v1.AttachService/Attach",
     "/reeve.tools.v1.FileSystem/Read",
   ],
-  policy: ["/reeve.policy.v1.PolicyService/Link", "/reeve.policy.v1.ApprovalService/Approve"],
+  policy: ["/reeve.policy.v1.PolicyService/Link", "/reeve.approval.v1.ApprovalService/Approve"],
   device: ["/reeve.device.v1.DeviceAgentService/Link"],
 } as const;
 

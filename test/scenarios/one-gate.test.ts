@@ -8,15 +8,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { processContext } from "../../cli/command-context.ts";
 import { commandList } from "../../cli/command-list.ts";
 import { ServerReflection } from "../../gen/ts/grpc/reflection/v1/reflection_pb.ts";
-import type { Record as AuditRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import type { AuditRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Start } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { ManifestSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
-import { Outcome, type Receipt, ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { ExecutionOutcome, type Receipt, ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { Source } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { GrantSchema } from "../../gen/ts/reeve/policy/v1/grant_pb.ts";
-import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
 import { createBatchSigner } from "../../lib/sign/batch.ts";
@@ -84,7 +84,7 @@ describe("everything that can be called is known, and whether it runs a tool:", 
     expect(new Set(known)).toEqual(gone);
   });
 
-  test("the compiled services of the tools are those that the catalogue is made from", async () => {
+  test("the compiled services of the tools are those that the catalog is made from", async () => {
     const tools = (await generatedServices()).filter(({ file }) => file.proto.package === TOOL_PACKAGE);
     const names = tools.map(({ typeName }) => typeName).toSorted();
     expect(names).toEqual(BUILT_IN_SERVICES.map(({ typeName }) => typeName).toSorted());
@@ -160,7 +160,10 @@ describe.each(GATE_WAYS)("$name", ({ call }) => {
     expect(decided?.event).toMatchObject({ case: "decided", value: { decision: "permit", tool: "exec" } });
     expect(outcome?.event).toMatchObject({ case: "outcome", value: { state: "SUCCEEDED", tool: "exec" } });
     expect(more).toEqual([]);
-    expect(await receiptOf(told.callId)).toMatchObject({ grantId: grantIn(decided), outcome: Outcome.SUCCEEDED });
+    expect(await receiptOf(told.callId)).toMatchObject({
+      grantId: grantIn(decided),
+      outcome: ExecutionOutcome.SUCCEEDED,
+    });
   });
 
   test("leaves nothing of what is blocked but the record", async () => {
@@ -229,11 +232,11 @@ describe.each(DEVICE_WAYS)("$name", ({ start }) => {
   test("runs what policy has granted, on policy's record and in the device's ledger", async () => {
     const wish = touch();
     const finished = await start(asService(), startOf(wish, await askPolicy(plane, wish)));
-    expect(finished.outcome).toBe(Outcome.SUCCEEDED);
+    expect(finished.outcome).toBe(ExecutionOutcome.SUCCEEDED);
     expect(existsSync(mark)).toBe(true);
     const [decided] = await recordsOf(callId, 1);
     expect(decided?.event).toMatchObject({ case: "decided", value: { decision: "permit", tool: "exec" } });
-    expect(await receiptOf(callId)).toMatchObject({ grantId: grantIn(decided), outcome: Outcome.SUCCEEDED });
+    expect(await receiptOf(callId)).toMatchObject({ grantId: grantIn(decided), outcome: ExecutionOutcome.SUCCEEDED });
   });
 
   test.each([
@@ -282,7 +285,7 @@ describe.each(DEVICE_WAYS)("$name", ({ start }) => {
 
   async function expectRefused(wanted: Start, reasons: readonly ErrorReason[]): Promise<void> {
     const refused = await start(asService(), wanted).then(
-      ({ outcome, error }) => (outcome === Outcome.REFUSED ? error?.reason : undefined),
+      ({ outcome, error }) => (outcome === ExecutionOutcome.REFUSED ? error?.reason : undefined),
       reasonOf,
     );
     expect(reasons).toContain(refused);

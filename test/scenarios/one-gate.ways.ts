@@ -1,5 +1,6 @@
 import { create, fromJson, type JsonObject, type Message, toJsonString } from "@bufbuild/protobuf";
 import { type Client, ConnectError, createClient } from "@connectrpc/connect";
+import { CallEventSchema, CallToolResponseSchema } from "../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import {
   CommandSchema,
   DeviceAgentService,
@@ -7,8 +8,7 @@ import {
   LinkRequestSchema,
   type Start,
 } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { type FanOutResponse, FanOutResponseSchema } from "../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
-import { CallEventSchema, CallToolResponseSchema } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { type FanOutResponse, FanOutResponseSchema } from "../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
 import { BUILT_IN_SERVICES, toolMethods } from "../../lib/toolschema/built-in.ts";
 import { runAgent } from "../../services/agent/loop/run.ts";
@@ -47,14 +47,14 @@ export interface GateWay {
 /** The ways that lead through the registry. Each waits for the call's end. */
 export const GATE_WAYS: readonly GateWay[] = [
   {
-    name: "RegistryService/CallTool",
+    name: "CallService/CallTool",
     async call(plane, { as, ...wish }) {
       const answer = await callerOf(plane, plane.tokens[as]).registry.callTool(wish);
       return { callId: wish.callId, text: toJsonString(CallToolResponseSchema, answer) };
     },
   },
   {
-    name: "RegistryService/CallTools",
+    name: "CallService/CallTools",
     async call(plane, { as, ...wish }) {
       const stream = openCallStream(callerOf(plane, plane.tokens[as]).registry);
       stream.call(wish);

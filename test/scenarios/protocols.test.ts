@@ -21,13 +21,13 @@ async function bufCurl(...args: string[]): Promise<string> {
 }
 
 const SERVICES = {
-  registry: ["reeve.registry.v1.RegistryService"],
-  policy: ["reeve.audit.v1.AuditService", "reeve.policy.v1.ApprovalService", "reeve.policy.v1.PolicyService"],
+  registry: ["reeve.call.v1.CallService", "reeve.device.v1.DeviceService", "reeve.tool.v1.ToolService"],
+  policy: ["reeve.audit.v1.AuditService", "reeve.approval.v1.ApprovalService", "reeve.policy.v1.PolicyService"],
   device: ["reeve.device.v1.DeviceAgentService"],
 } as const;
 
 const READS = {
-  registry: ["reeve.registry.v1.RegistryService/ListDevices", '"this"'],
+  registry: ["reeve.device.v1.DeviceService/ListDevices", '"this"'],
   policy: ["reeve.audit.v1.AuditService/GetCheckpoint", '"note"'],
   device: ["reeve.device.v1.DeviceAgentService/GetManifest", '"payloadType"'],
 } as const;
@@ -54,7 +54,7 @@ describe.each(["registry", "policy", "device"] as const)("the %s", (name) => {
 
 test("a governed call works over every protocol by reflection alone", async () => {
   const authorization = `Authorization: Bearer ${plane.tokens.operator}`;
-  const url = `${plane.registry.url}/reeve.registry.v1.RegistryService/CallTool`;
+  const url = `${plane.registry.url}/reeve.call.v1.CallService/CallTool`;
   for (const protocol of ["connect", "grpc", "grpcweb"]) {
     const params = { text: `by ${protocol}` };
     const body = JSON.stringify({ device: "this", tool: "device.ping", params });

@@ -6,10 +6,10 @@ import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { isEnd } from "../../client/call-progress.ts";
 import type { Decided } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { type Call, CallSchema, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
-import { type Call, CallSchema, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { createTokenFile } from "../../lib/auth/token-file.ts";
 import { openDatabase } from "../../lib/store/database.ts";
 import { type RegistryTables, registryMigrations } from "../../services/registry/tables.ts";
@@ -204,13 +204,13 @@ test("a kept call is denied, on record, where the token that asked for it is gon
   });
 });
 
-test("a kept call is cancelled like any other, and never starts", async () => {
+test("a kept call is canceled like any other, and never starts", async () => {
   await operator.registry.callTool(wish());
-  const { call: cancelled } = await operator.registry.cancelCall({ callId });
-  expect(cancelled).toMatchObject({ state: CallState.CANCELLED });
+  const { call: canceled } = await operator.registry.cancelCall({ callId });
+  expect(canceled).toMatchObject({ state: CallState.CANCELED });
   await plane.device.start();
   await deviceIs(LinkState.ONLINE);
-  expect((await call()).state).toBe(CallState.CANCELLED);
+  expect((await call()).state).toBe(CallState.CANCELED);
   expect(existsSync(mark)).toBe(false);
 });
 

@@ -1,17 +1,16 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Client, createClient } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../../lib/auth/principal.ts";
 import { createInProcessBus } from "../../lib/events/in-process-bus.ts";
 import { faultDetail } from "../../lib/fault/fault.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { inMemoryTransport } from "../../lib/serve/client.ts";
+import { type RegistryClient, registryClient } from "../../lib/serve/registry-client.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
 import { deviceOver, policyOver } from "../../services/registry/openers.ts";
 import { createRegistry, type Registry } from "../../services/registry/service.ts";
@@ -26,8 +25,8 @@ const device = lyingDevice("nas", [], ["device.ping", "shell.eval"]);
 let folder: string;
 let policy: PolicyService;
 let registry: Registry;
-let agent: Client<typeof RegistryService>;
-let operator: Client<typeof RegistryService>;
+let agent: RegistryClient;
+let operator: RegistryClient;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "reeve-test-"));
@@ -45,7 +44,7 @@ beforeAll(async () => {
     bus,
     logger,
   });
-  const as = (principal: Principal) => createClient(RegistryService, inMemoryTransport(registry.routes, { principal }));
+  const as = (principal: Principal) => registryClient(inMemoryTransport(registry.routes, { principal }));
   agent = as(AGENT);
   operator = as(OPERATOR);
 });
@@ -58,8 +57,7 @@ afterEach(() => {
   device.lie = {};
 });
 
-const ping = (client: Client<typeof RegistryService>) =>
-  client.callTool({ tool: "device.ping", params: { text: "ping" } });
+const ping = (client: RegistryClient) => client.callTool({ tool: "device.ping", params: { text: "ping" } });
 
 test("an agent has so many calls open and no more, and nobody else is held up", async () => {
   const gate = Promise.withResolvers<void>();

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { isEnd } from "../../client/call-progress.ts";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { createTokenFile, type TokenFile } from "../../lib/auth/token-file.ts";
 import { faultDetail } from "../../lib/fault/fault.ts";
 import { approveCall } from "../../testkit/approvals.ts";
@@ -87,7 +87,7 @@ test("what runs for it ends on the device, and what is held is not waited for; b
     const call = await ended(callId);
     expect([callId, call.state, call.error?.reason, call.error?.metadata.why]).toEqual([
       callId,
-      CallState.CANCELLED,
+      CallState.CANCELED,
       ErrorReason.TOKEN_REFUSED,
       "revoked",
     ]);

@@ -1,19 +1,19 @@
 import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Client, createClient } from "@connectrpc/connect";
+import { createClient } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ApprovalService } from "../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { AuditService } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
-import { Role } from "../../gen/ts/reeve/common/v1/access_pb.ts";
+import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
-import { ApprovalService } from "../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
-import { type Call, CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { RegistryService } from "../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { openLogFile } from "../../lib/audit-verify/log-source.ts";
 import { verifyLog } from "../../lib/audit-verify/verify.ts";
 import { createInProcessBus } from "../../lib/events/in-process-bus.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { inMemoryTransport } from "../../lib/serve/client.ts";
+import { type RegistryClient, registryClient } from "../../lib/serve/registry-client.ts";
 import { openSqlite } from "../../lib/store/sqlite-handle.ts";
 import { createDeviceAgent, type DeviceAgent } from "../../services/device-agent/service.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
@@ -87,8 +87,8 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-function as(principal: typeof OPERATOR): Client<typeof RegistryService> {
-  return createClient(RegistryService, inMemoryTransport(registry.routes, { principal }));
+function as(principal: typeof OPERATOR): RegistryClient {
+  return registryClient(inMemoryTransport(registry.routes, { principal }));
 }
 
 const approvals = () => createClient(ApprovalService, inMemoryTransport(policy.routes, { principal: OPERATOR }));

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { CallState } from "../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { faultDetail, reasonOf } from "../../lib/fault/fault.ts";
 import { approveCall } from "../../testkit/approvals.ts";
 import { type Caller, callerOf } from "../../testkit/clients.ts";
@@ -159,7 +159,7 @@ describe("a client of grpc-js that knows only the .proto files", () => {
     expect(existsSync(mark)).toBe(true);
   });
 
-  test("makes the same call as RegistryService/CallTool with the same id", async () => {
+  test("makes the same call as CallService/CallTool with the same id", async () => {
     const argv = ["sh", "-c", `echo once >> ${mark}; cat ${mark}`];
     const { response } = await asOperator.call(EXEC, { argv }, { "reeve-call-id": callId });
     const { call } = await operator.registry.callTool({ tool: "exec", params: { argv }, callId });

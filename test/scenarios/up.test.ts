@@ -196,8 +196,8 @@ test("Ctrl-C while a program runs ends the program too, and the next start knows
   up = await startUp();
   const shown = await reeve("calls", "show", "up-running", "--json");
   expect(JSON.parse(shown.stdout)).toMatchObject({
-    state: "CALL_STATE_CANCELLED",
-    error: { reason: "ERROR_REASON_CANCELLED", metadata: { by: "shutdown" } },
+    state: "CALL_STATE_CANCELED",
+    error: { reason: "ERROR_REASON_CANCELED", metadata: { by: "shutdown" } },
   });
 });
 

@@ -3,7 +3,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Envelope, EnvelopeSchema } from "../../../gen/ts/reeve/event/v1/envelope_pb.ts";
+import { type EventEnvelope, EventEnvelopeSchema } from "../../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import { reasonOf } from "../../fault/fault.ts";
 import type { EventBus, EventLogger } from "../bus.ts";
 import { createInbox } from "./inbox.ts";
@@ -22,8 +22,8 @@ export function eventBusConformance(name: string, createBus: (logger?: EventLogg
 
     afterEach(() => bus.close());
 
-    const event = (key: string, more: MessageInitShape<typeof EnvelopeSchema> = {}): Envelope =>
-      create(EnvelopeSchema, {
+    const event = (key: string, more: MessageInitShape<typeof EventEnvelopeSchema> = {}): EventEnvelope =>
+      create(EventEnvelopeSchema, {
         id: randomUUID(),
         subject: `${corner}.${key}`,
         type: "reeve.test.v1.Noted",
@@ -93,7 +93,7 @@ export function eventBusConformance(name: string, createBus: (logger?: EventLogg
     test("brings an event again when its handler failed, before any later one", async () => {
       const inbox = createInbox();
       let failures = 2;
-      const handler = async (envelope: Envelope) => {
+      const handler = async (envelope: EventEnvelope) => {
         await inbox.take(envelope);
         if (envelope.actor === "shaky" && failures-- > 0) throw new Error("not now");
       };
@@ -105,7 +105,7 @@ export function eventBusConformance(name: string, createBus: (logger?: EventLogg
 
     test("gives an event up after so many deliveries, counts it, and goes on", async () => {
       const inbox = createInbox();
-      const handler = async (envelope: Envelope) => {
+      const handler = async (envelope: EventEnvelope) => {
         await inbox.take(envelope);
         if (envelope.actor === "poison") throw new Error("never");
       };

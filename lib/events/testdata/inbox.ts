@@ -1,18 +1,18 @@
-import type { Envelope } from "../../../gen/ts/reeve/event/v1/envelope_pb.ts";
+import type { EventEnvelope } from "../../../gen/ts/reeve/event/v1/envelope_pb.ts";
 
 /** Keeps what a handler was given, so that a test can await it. */
 export interface Inbox {
   /** A handler that takes everything. */
-  take: (envelope: Envelope) => Promise<void>;
-  envelopes: Envelope[];
+  take: (envelope: EventEnvelope) => Promise<void>;
+  envelopes: EventEnvelope[];
   keys: string[];
   /** Resolves with all keys as soon as there are so many. */
   until(count: number): Promise<string[]>;
 }
 
 /** An empty inbox. A key is the envelope's actor unless another is asked for. */
-export function createInbox(keyOf: (envelope: Envelope) => string = (envelope) => envelope.actor): Inbox {
-  const envelopes: Envelope[] = [];
+export function createInbox(keyOf: (envelope: EventEnvelope) => string = (envelope) => envelope.actor): Inbox {
+  const envelopes: EventEnvelope[] = [];
   const keys: string[] = [];
   const waiting: { count: number; done: () => void }[] = [];
   return {

@@ -10,12 +10,12 @@ export interface FramedOptions {
   onDrain?(): void;
   /** For the side that dials: how long the first answer may take. Default 2000. */
   answerMs?: number;
-  /** For the side that is dialled: how long until a silent other side counts as one without framing. Default 1000. */
+  /** For the side that is dialed: how long until a silent other side counts as one without framing. Default 1000. */
   plainAfterMs?: number;
 }
 
 /** How long the first answer may take where nothing else is said. */
 export const DEFAULT_ANSWER_MS = 2000;
 
-/** How long the side that is dialled waits for the other's first message before it speaks without framing. */
+/** How long the side that is dialed waits for the other's first message before it speaks without framing. */
 export const DEFAULT_PLAIN_AFTER_MS = 1000;

@@ -41,7 +41,7 @@ export function groupCommitConformance(kind: StoreKind): void {
       expect(ran).toEqual(order);
     });
 
-    test("rolls a failing job back alone, and writes its neighbours", async () => {
+    test("rolls a failing job back alone, and writes its neighbors", async () => {
       const failing = writes.write(async (trx) => {
         await trx.insertInto("notes").values({ id: 50, body: new Uint8Array() }).execute();
         throw new Error("changed my mind");
@@ -64,7 +64,7 @@ export function groupCommitConformance(kind: StoreKind): void {
       await new Promise((resolve) => writes.writeLazily(async () => resolve(undefined)));
     });
 
-    test("reports a lazy job that failed and keeps its neighbours", async () => {
+    test("reports a lazy job that failed and keeps its neighbors", async () => {
       writes.writeLazily(async () => {
         throw new Error("lost");
       });

@@ -54,7 +54,7 @@ export type AgentEnd =
   /** Also where the conversation does not fit the model any more. */
   | "token_limit"
   /** The signal was aborted, and every call has ended. */
-  | "cancelled"
+  | "canceled"
   /** The model or its provider refused; `text` tells why. */
   | "refused"
   | "error";

@@ -289,7 +289,7 @@ describe("how a turn stopped", () => {
   });
 });
 
-describe("cancelling", () => {
+describe("canceling", () => {
   it("cancels the calls that run, waits for their ends and answers every use", async () => {
     const abort = new AbortController();
     const ended: string[] = [];
@@ -299,7 +299,7 @@ describe("cancelling", () => {
           // The device needs a moment to kill what it runs.
           setImmediate(() => {
             ended.push(id);
-            resolve({ content: "error: cancelled: by the caller", isError: true, state: "cancelled" });
+            resolve({ content: "error: canceled: by the caller", isError: true, state: "canceled" });
           });
         });
         if (id === "toolu_2") abort.abort();
@@ -310,13 +310,13 @@ describe("cancelling", () => {
       limits: { maxParallel: 2 },
     });
     const result = await run;
-    expect(result).toMatchObject({ kind: "cancelled", turns: 1 });
+    expect(result).toMatchObject({ kind: "canceled", turns: 1 });
     expect(ended.toSorted()).toEqual(["toolu_1", "toolu_2"]);
     expect(result.messages.at(-1)).toMatchObject({
       results: [
-        { content: "error: cancelled: by the caller" },
-        { content: "error: cancelled: by the caller" },
-        { content: "error: cancelled: the run was cancelled before this call was sent" },
+        { content: "error: canceled: by the caller" },
+        { content: "error: canceled: by the caller" },
+        { content: "error: canceled: the run was canceled before this call was sent" },
       ],
     });
     expect(requests).toHaveLength(1);
@@ -330,12 +330,12 @@ describe("cancelling", () => {
       signal: abort.signal,
       onEvent: (event) => event.kind === "text" && abort.abort(),
     });
-    expect(await run).toMatchObject({ kind: "cancelled", messages: [{ role: "user" }] });
+    expect(await run).toMatchObject({ kind: "canceled", messages: [{ role: "user" }] });
   });
 
-  it("asks nothing where it was cancelled before it began", async () => {
+  it("asks nothing where it was canceled before it began", async () => {
     const { run, requests } = await start([{ text: "hi" }], toolboxOf({}), { signal: AbortSignal.abort() });
-    expect(await run).toMatchObject({ kind: "cancelled", turns: 0 });
+    expect(await run).toMatchObject({ kind: "canceled", turns: 0 });
     expect(requests).toEqual([]);
   });
 });

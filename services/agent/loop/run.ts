@@ -84,7 +84,7 @@ function startRun(options: RunOptions): Run {
 }
 
 async function takeStep(run: Run): Promise<Step> {
-  if (run.signal.aborted) return { kind: "cancelled" };
+  if (run.signal.aborted) return { kind: "canceled" };
   const limit = reachedLimit(run.limits, run.turns, run.usage);
   if (limit !== undefined) return { kind: limit };
   const turn = await takeTurn(run);
@@ -168,7 +168,7 @@ function afterWords(run: Run, turn: Turn): Step {
 }
 
 function failed(thrown: unknown): Step {
-  if (thrown instanceof ModelError && thrown.kind === "cancelled") return { kind: "cancelled" };
+  if (thrown instanceof ModelError && thrown.kind === "canceled") return { kind: "canceled" };
   return { kind: "error", error: thrown instanceof Error ? thrown : new Error(String(thrown)) };
 }
 

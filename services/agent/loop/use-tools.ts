@@ -43,7 +43,7 @@ async function useTool(use: ToolUse, { toolbox, signal, onEvent }: UseToolsOptio
   const tool = toolbox.tools().find((one) => one.name === use.name);
   if (tool === undefined) return unknownTool(use.name, toolbox);
   if (use.input.kind === "malformed") return notRun(ErrorReason.INVALID_INPUT, use.input.problem);
-  if (signal.aborted) return notRun(ErrorReason.CANCELLED, "the run was cancelled before this call was sent");
+  if (signal.aborted) return notRun(ErrorReason.CANCELED, "the run was canceled before this call was sent");
   try {
     return await toolbox.call({
       id: use.id,

@@ -29,10 +29,10 @@ const KINDS_BY_TYPE: ReadonlyMap<string, ModelErrorKind> = new Map(
 /**
  * What the SDK threw, as a ModelError.
  *
- * @param signal the run's own signal: tells a cancelled run from a turn that took too long.
+ * @param signal the run's own signal: tells a canceled run from a turn that took too long.
  */
 export function modelError(thrown: unknown, signal: AbortSignal, timeoutMs: number): ModelError {
-  if (signal.aborted) return new ModelError("cancelled", "the run was cancelled", { cause: thrown });
+  if (signal.aborted) return new ModelError("canceled", "the run was canceled", { cause: thrown });
   if (thrown instanceof APIUserAbortError || thrown instanceof APIConnectionTimeoutError)
     return timedOut(timeoutMs, thrown);
   if (thrown instanceof APIConnectionError) {

@@ -274,12 +274,12 @@ const untilClosed = (closed: AbortSignal): Promise<void> =>
   new Promise((resolve) => closed.addEventListener("abort", () => resolve(), { once: true }));
 
 describe("a turn that is not waited for", () => {
-  it("is cancelled in the middle of its stream, at the provider too", async () => {
+  it("is canceled in the middle of its stream, at the provider too", async () => {
     const gone = Promise.withResolvers<void>();
     const abort = new AbortController();
     const { turn } = await start([{ text: "thinking…", linger: (closed) => untilClosed(closed).then(gone.resolve) }]);
     const error = await failure(turn({ signal: abort.signal, onText: () => abort.abort() }));
-    expect(error.kind).toBe("cancelled");
+    expect(error.kind).toBe("canceled");
     await gone.promise;
   });
 

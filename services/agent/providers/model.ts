@@ -102,7 +102,7 @@ export interface Usage {
 /** What went wrong with a model's turn. */
 export type ModelErrorKind =
   /** The run's signal was aborted. */
-  | "cancelled"
+  | "canceled"
   | "timed_out"
   | "unauthenticated"
   | "rate_limited"

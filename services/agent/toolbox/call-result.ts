@@ -1,7 +1,7 @@
 import { type CallEnd, stateName } from "../../../client/call-progress.ts";
+import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import type { Refusal } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
-import type { Refusal } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { DEVICE_REASONS } from "../../../lib/fault/device-reasons.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
 import { wrapUntrusted } from "./envelope.ts";
@@ -16,8 +16,8 @@ export interface ResultFacts {
   from: string;
   /** The most characters of output that a model is given. */
   maxChars: number;
-  /** The call was cancelled by the run. */
-  cancelled: boolean;
+  /** The call was canceled by the run. */
+  canceled: boolean;
 }
 
 /** What a model is told about a call's end. */
@@ -77,7 +77,7 @@ function endFacts(call: Call): ErrorFacts {
 const REACHED_DEVICE: ReadonlySet<CallState> = new Set([
   CallState.FAILED,
   CallState.TIMED_OUT,
-  CallState.CANCELLED,
+  CallState.CANCELED,
   CallState.UNKNOWN,
 ]);
 
@@ -86,7 +86,7 @@ const REASONS: Partial<Record<number, ErrorReason>> = {
   [CallState.REJECTED]: ErrorReason.APPROVAL_REJECTED,
   [CallState.EXPIRED]: ErrorReason.APPROVAL_EXPIRED,
   [CallState.TIMED_OUT]: ErrorReason.TIMED_OUT,
-  [CallState.CANCELLED]: ErrorReason.CANCELLED,
+  [CallState.CANCELED]: ErrorReason.CANCELED,
   [CallState.UNKNOWN]: ErrorReason.INTERRUPTED,
 };
 
@@ -119,11 +119,11 @@ function refusalFacts(refusal: Refusal): ErrorFacts {
   };
 }
 
-function lostFacts(cause: unknown, { callId, cancelled }: ResultFacts): ErrorFacts {
-  if (faultDetail(cause) !== undefined && !cancelled) return thrownFacts(cause);
+function lostFacts(cause: unknown, { callId, canceled }: ResultFacts): ErrorFacts {
+  if (faultDetail(cause) !== undefined && !canceled) return thrownFacts(cause);
   return {
     reason: ErrorReason.INTERRUPTED,
-    message: cancelled
+    message: canceled
       ? "it was asked to stop, and its end has not been reported"
       : "the link to the registry broke and did not come back",
     metadata: { call_id: callId },

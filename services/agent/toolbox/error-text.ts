@@ -1,7 +1,7 @@
 import { ConnectError } from "@connectrpc/connect";
 import type { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { faultDetail, reasonName, reasonOf } from "../../../lib/fault/fault.ts";
-import { stripControls } from "../../../lib/sanitise/sanitise.ts";
+import { stripControls } from "../../../lib/sanitize/sanitize.ts";
 import { wrapUntrusted } from "./envelope.ts";
 import { shortenText } from "./shorten.ts";
 

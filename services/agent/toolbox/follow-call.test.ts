@@ -1,13 +1,13 @@
 import { once } from "node:events";
 import { createServer } from "node:http2";
 import type { AddressInfo } from "node:net";
-import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { connectNodeAdapter, createConnectTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { describe, expect, it } from "vitest";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { RegistryService } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
+import { registryClient } from "../../../lib/serve/registry-client.ts";
 import { createRegistryToolbox } from "./registry-toolbox.ts";
 import { inMemoryRegistry, type Stream } from "./testdata/in-memory-registry.ts";
 import { held, start, succeed, toolset } from "./testdata/start-toolbox.ts";
@@ -74,26 +74,26 @@ describe("a held call whose approval the stream does not tell", () => {
   });
 });
 
-describe("cancelling", () => {
+describe("canceling", () => {
   it("cancels the call where it runs and waits for its end", async () => {
     const { call, abort } = start({
       onCall: (stream) => stream.emit(CallState.DISPATCHED),
       onCancel: (stream) =>
-        stream.emit(CallState.CANCELLED, {
-          error: { reason: ErrorReason.CANCELLED },
-          errorMessage: "cancelled by the caller",
+        stream.emit(CallState.CANCELED, {
+          error: { reason: ErrorReason.CANCELED },
+          errorMessage: "canceled by the caller",
         }),
     });
     const result = await call(undefined, "exec", (report) => {
       if (report.kind === "state" && report.state === "dispatched") abort.abort();
     });
-    expect(result).toMatchObject({ state: "cancelled", content: expect.stringMatching(/^error: cancelled: /) });
+    expect(result).toMatchObject({ state: "canceled", content: expect.stringMatching(/^error: canceled: /) });
   });
 
-  it("sends nothing where the run was cancelled before", async () => {
+  it("sends nothing where the run was canceled before", async () => {
     const { call, abort, calls } = start({ onCall: (stream) => succeed(stream) });
     abort.abort();
-    expect(await call()).toMatchObject({ isError: true, content: "error: cancelled: it was not sent" });
+    expect(await call()).toMatchObject({ isError: true, content: "error: canceled: it was not sent" });
     expect(calls).toEqual([]);
   });
 
@@ -101,10 +101,10 @@ describe("cancelling", () => {
     const { call, abort, calls } = start({
       onCall: (stream) => stream.emit(CallState.DISPATCHED),
       onCancel: (stream) => stream.fail(new ConnectError("gone", Code.Unavailable)),
-      cancelCall: ({ callId }) => ({ call: { id: callId, state: CallState.CANCELLED } }),
+      cancelCall: ({ callId }) => ({ call: { id: callId, state: CallState.CANCELED } }),
     });
     const result = await call(undefined, "exec", (report) => report.kind === "state" && abort.abort());
-    expect(result).toMatchObject({ isError: true, state: "cancelled" });
+    expect(result).toMatchObject({ isError: true, state: "canceled" });
     expect(calls).toHaveLength(1);
   });
 
@@ -156,7 +156,7 @@ describe("over HTTP/2", () => {
         if (params?.do === "run") succeed(stream);
         else stream.emit(params?.do === "hold" ? CallState.HELD : CallState.DISPATCHED, { approvalId: "apr-7" });
       },
-      onCancel: (stream) => stream.emit(CallState.CANCELLED, { errorMessage: "stopped" }),
+      onCancel: (stream) => stream.emit(CallState.CANCELED, { errorMessage: "stopped" }),
       getCall: held,
     });
     const listening = createServer(connectNodeAdapter({ routes })).listen(0, "127.0.0.1");
@@ -168,7 +168,7 @@ describe("over HTTP/2", () => {
       httpVersion: "2",
       sessionManager: sessions,
     });
-    const client = createClient(RegistryService, transport);
+    const client = registryClient(transport);
     const toolbox = createRegistryToolbox({ client, toolset: toolset(), runId: "run-2", approvalWaitMs: 1 });
     const abort = new AbortController();
     const use = (what: string, signal: AbortSignal, onEvent: (report: CallReport) => void = () => undefined) =>
@@ -180,7 +180,7 @@ describe("over HTTP/2", () => {
         use("hold", never),
         use("cancel", abort.signal, (report) => report.kind === "state" && abort.abort()),
       ]);
-      expect(states.map(({ state }) => state)).toEqual(["succeeded", "held", "cancelled"]);
+      expect(states.map(({ state }) => state)).toEqual(["succeeded", "held", "canceled"]);
       expect(calls).toHaveLength(3);
     } finally {
       sessions.abort();

@@ -1,7 +1,7 @@
-import type { Client } from "@connectrpc/connect";
 import { followCall } from "../../../client/call-tool.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { RegistryService } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import type { RegistryClient } from "../../../lib/serve/registry-client.ts";
+
 import { type DeviceName, type RoutedInput, takeDevice } from "../tools/device-parameter.ts";
 import { callIdOf } from "./call-id.ts";
 import { resultOf } from "./call-result.ts";
@@ -12,13 +12,13 @@ import type { Toolset, ToolsetTool } from "./toolset.ts";
 /** What a toolbox over a registry rests on. */
 export interface RegistryToolboxOptions {
   /** Over HTTP/2 or in memory: calls go over the CallTools stream. */
-  client: Client<typeof RegistryService>;
+  client: RegistryClient;
   toolset: Toolset;
   /** Unique to the run. With the model's own id of a use it makes the call's id. */
   runId: string;
   /** How long a call that a human must decide on is waited for, in milliseconds. Default 60000, at most 3600000. */
   approvalWaitMs?: number;
-  /** How long the end of a cancelled call is waited for, in milliseconds. Default 15000. */
+  /** How long the end of a canceled call is waited for, in milliseconds. Default 15000. */
   cancelGraceMs?: number;
   /** The most characters of a call's output that the model is given. Default 60000. */
   maxResultChars?: number;
@@ -40,7 +40,7 @@ export function createRegistryToolbox(options: RegistryToolboxOptions): Toolbox 
     async call(request) {
       const tool = byName.get(request.name);
       if (tool === undefined) return refused(unknownTool(request.name, [...byName.keys()]));
-      if (request.signal.aborted) return refused({ reason: ErrorReason.CANCELLED, message: "it was not sent" });
+      if (request.signal.aborted) return refused({ reason: ErrorReason.CANCELED, message: "it was not sent" });
       const callId = callIdOf(options.runId, request.id);
       if (running.has(callId)) return refused(idInUse(request.id));
       running.add(callId);
@@ -85,7 +85,7 @@ async function callTool(
   const device = tool.devices.find((one) => one.id === deviceId)?.name ?? deviceId;
   const maxChars = options.maxResultChars ?? 60_000;
   const from = `device ${JSON.stringify(device)}`;
-  return resultOf(end, { callId, from, maxChars, cancelled: request.signal.aborted });
+  return resultOf(end, { callId, from, maxChars, canceled: request.signal.aborted });
 }
 
 function route(devices: readonly DeviceName[], tool: ToolsetTool, request: ToolCall): RoutedInput {

@@ -1,11 +1,13 @@
 import { create } from "@bufbuild/protobuf";
-import { createClient, createRouterTransport } from "@connectrpc/connect";
+import { createRouterTransport } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { LinkState } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
-import { RegistryService } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { DeviceService } from "../../../gen/ts/reeve/device/v1/device_service_pb.ts";
 import { ToolSchema } from "../../../gen/ts/reeve/tool/v1/tool_pb.ts";
+import { ToolService } from "../../../gen/ts/reeve/tool/v1/tool_service_pb.ts";
 import { fault, reasonOf } from "../../../lib/fault/fault.ts";
+import { registryClient } from "../../../lib/serve/registry-client.ts";
 import { loadToolset, toolsetOf } from "./toolset.ts";
 
 const laptop = { id: "dev-1", name: "laptop", link: LinkState.ONLINE };
@@ -32,7 +34,7 @@ function registry(
     return { items: items.slice(at, at + 1), nextPageToken: at + 1 < items.length ? String(at + 1) : "" };
   };
   const transport = createRouterTransport(({ service }) => {
-    service(RegistryService, {
+    service(DeviceService, {
       getDevice({ device }) {
         const found = devices.find((one) => one.id === device || one.name === device);
         if (found === undefined) throw fault(ErrorReason.UNKNOWN_DEVICE, { device });
@@ -42,13 +44,15 @@ function registry(
         const { items, nextPageToken } = page(devices, pageToken);
         return { devices: items, nextPageToken };
       },
+    });
+    service(ToolService, {
       listTools({ device, pageToken }) {
         const { items, nextPageToken } = page(tools[device] ?? [], pageToken);
         return { tools: items, nextPageToken };
       },
     });
   });
-  return createClient(RegistryService, transport);
+  return registryClient(transport);
 }
 
 describe("a toolset", () => {

@@ -1,8 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { Client } from "@connectrpc/connect";
 import { type Device, LinkState } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
-import type { RegistryService } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import type { Tool } from "../../../gen/ts/reeve/tool/v1/tool_pb.ts";
+import type { RegistryClient } from "../../../lib/serve/registry-client.ts";
 import { narrowTools } from "../tools/allowed.ts";
 import { describeTool } from "../tools/describe.ts";
 import { type DeviceName, withDeviceParameter } from "../tools/device-parameter.ts";
@@ -40,10 +39,7 @@ export interface ToolsetOptions {
  * Reads devices and tools from the registry. Where there is more than one device, each tool gets a required parameter
  * that names the device. Throws what the registry throws: UNKNOWN_DEVICE for a device that is not there.
  */
-export async function loadToolset(
-  client: Client<typeof RegistryService>,
-  options: ToolsetOptions = {},
-): Promise<Toolset> {
+export async function loadToolset(client: RegistryClient, options: ToolsetOptions = {}): Promise<Toolset> {
   const devices = await readDevices(client, options);
   const offers: Offer[] = [];
   for (const device of devices) {
@@ -99,7 +95,7 @@ function mergeOffers(offers: readonly Offer[], choose: boolean, warnings: string
   };
 }
 
-async function readDevices(client: Client<typeof RegistryService>, options: ToolsetOptions): Promise<DeviceName[]> {
+async function readDevices(client: RegistryClient, options: ToolsetOptions): Promise<DeviceName[]> {
   const call = callOptions(options.signal);
   const found: Device[] = [];
   if (options.devices !== undefined && options.devices.length > 0) {
@@ -113,11 +109,7 @@ async function readDevices(client: Client<typeof RegistryService>, options: Tool
   return [...byId.values()];
 }
 
-async function readTools(
-  client: Client<typeof RegistryService>,
-  device: string,
-  signal: AbortSignal | undefined,
-): Promise<Tool[]> {
+async function readTools(client: RegistryClient, device: string, signal: AbortSignal | undefined): Promise<Tool[]> {
   const tools: Tool[] = [];
   for await (const page of pages((pageToken) => client.listTools({ device, pageToken }, callOptions(signal)))) {
     tools.push(...page.tools);

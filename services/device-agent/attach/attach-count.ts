@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { replaceFile } from "../replace-file.ts";
 
-/** How often the device has done something, such as dialled, kept on its disk. */
+/** How often the device has done something, such as dialed, kept on its disk. */
 export interface AttachCount {
   /**
    * The next number, from 1, which is on disk before this resolves: a number that the control plane sees twice shows that
@@ -41,6 +41,6 @@ async function readCount(path: string, ofWhat: string): Promise<bigint> {
   }
   if (/^\d{1,19}\n$/.test(text)) return BigInt(text.trim());
   throw new Error(
-    `The file ${path} holds no count of ${ofWhat}. Restore it, or enrol the device again in a new folder.`,
+    `The file ${path} holds no count of ${ofWhat}. Restore it, or enroll the device again in a new folder.`,
   );
 }

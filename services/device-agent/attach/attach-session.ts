@@ -1,11 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
+import { AttachRequestSchema, AttachService } from "../../../gen/ts/reeve/device/v1/attach_service_pb.ts";
 import {
   type LinkRequest,
   LinkRequestSchema,
   type LinkResponse,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { AttachRequestSchema, AttachService } from "../../../gen/ts/reeve/registry/v1/attach_service_pb.ts";
 import { fromDevice } from "../../../lib/link/device-frames.ts";
 import { dialFramed } from "../../../lib/link/framed.ts";
 import { mapStream } from "../../../lib/link/map-stream.ts";

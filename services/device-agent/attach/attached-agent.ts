@@ -27,7 +27,7 @@ export async function attachedAgent(agent: DeviceAgent, settings: AttachSettings
   const { urls, stateDir, heartbeatMs, tls, trustDomain, logger } = settings;
   if (tls === undefined) {
     throw new Error(
-      "a device that dials the registry needs a certificate: enrol it with `reeve device-agent --join -`",
+      "a device that dials the registry needs a certificate: enroll it with `reeve device-agent --join -`",
     );
   }
   const attachment = attachAgent({

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { type ErrorDetail, ErrorDetailSchema, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { Outcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { ExecutionOutcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import type { Grant } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
 import type { ExecutionState } from "../ledger/schema.ts";
@@ -10,7 +10,7 @@ import type { StopKind } from "./stop.ts";
 
 /** How a call ended, before it is signed and written. */
 export interface CallEnd {
-  outcome: Outcome;
+  outcome: ExecutionOutcome;
   state: Exclude<ExecutionState, "started">;
   /** ProtoJSON bytes; empty where it did not succeed. */
   output: Uint8Array;
@@ -24,50 +24,60 @@ const NOTHING = new Uint8Array();
 
 /** The tool ran and returned this. */
 export function succeeded(output: Uint8Array): CallEnd {
-  return { outcome: Outcome.SUCCEEDED, state: "finished", output, error: undefined, message: "" };
+  return { outcome: ExecutionOutcome.SUCCEEDED, state: "finished", output, error: undefined, message: "" };
 }
 
 /** The device refused to run it: nothing ran. */
 export function refusedEnd(refusal: Refusal): CallEnd {
   const { reason, metadata, violations, message } = refusal;
-  return ended(Outcome.REFUSED, "refused", message, create(ErrorDetailSchema, { reason, metadata, violations }));
+  return ended(
+    ExecutionOutcome.REFUSED,
+    "refused",
+    message,
+    create(ErrorDetailSchema, { reason, metadata, violations }),
+  );
 }
 
 /** The device died between start and finish. */
 export function interruptedEnd(): CallEnd {
   const message = "the device agent died while the tool may have been running; what it did is not known";
-  return ended(Outcome.INTERRUPTED, "finished", message, detail(ErrorReason.INTERRUPTED));
+  return ended(ExecutionOutcome.INTERRUPTED, "finished", message, detail(ErrorReason.INTERRUPTED));
 }
 
 /** It was never started, and never will be. */
 export function notStartedEnd(message = "the call was never started on the device, and never will be"): CallEnd {
-  return ended(Outcome.NOT_STARTED, "not_started", message, detail(ErrorReason.NOT_STARTED));
+  return ended(ExecutionOutcome.NOT_STARTED, "not_started", message, detail(ErrorReason.NOT_STARTED));
 }
 
 /** It was stopped before it was started: nothing ran. */
 export function stoppedBeforeStart(kind: StopKind): CallEnd {
   if (kind === "timed_out") return notStartedEnd("the call's time was up before it could be started");
-  const error = detail(ErrorReason.CANCELLED, { by: actorOf(kind) });
-  return ended(Outcome.CANCELLED, "not_started", "the call was cancelled before it was started", error);
+  const error = detail(ErrorReason.CANCELED, { by: actorOf(kind) });
+  return ended(ExecutionOutcome.CANCELED, "not_started", "the call was canceled before it was started", error);
 }
 
 /** It was stopped while it ran, and the tool said no more about it. */
 export function stoppedEnd(kind: StopKind, timeoutMs: number): CallEnd {
   if (kind === "timed_out") {
     const error = detail(ErrorReason.TIMED_OUT, { timeout_ms: String(timeoutMs) });
-    return ended(Outcome.TIMED_OUT, "finished", `the call took longer than ${timeoutMs} ms and was stopped`, error);
+    return ended(
+      ExecutionOutcome.TIMED_OUT,
+      "finished",
+      `the call took longer than ${timeoutMs} ms and was stopped`,
+      error,
+    );
   }
   return ended(
-    Outcome.CANCELLED,
+    ExecutionOutcome.CANCELED,
     "finished",
-    "the call was cancelled",
-    detail(ErrorReason.CANCELLED, { by: actorOf(kind) }),
+    "the call was canceled",
+    detail(ErrorReason.CANCELED, { by: actorOf(kind) }),
   );
 }
 
 /** The end with the limit that it ran into, where that is the one that policy's rules set for what no person approved. */
 export function withLimit(end: CallEnd, { maxRunMs }: Pick<Grant, "maxRunMs">): CallEnd {
-  if (end.outcome !== Outcome.TIMED_OUT || maxRunMs === 0) return end;
+  if (end.outcome !== ExecutionOutcome.TIMED_OUT || maxRunMs === 0) return end;
   const metadata = { ...end.error?.metadata, max_run_ms: String(maxRunMs) };
   const message = `${end.message}; without a person's approval policy lets it run for ${maxRunMs} ms (max_run) at most`;
   return { ...end, message, error: detail(ErrorReason.TIMED_OUT, metadata) };
@@ -77,20 +87,20 @@ export function withLimit(end: CallEnd, { maxRunMs }: Pick<Grant, "maxRunMs">): 
 export function faultEnd(error: unknown, kind: StopKind | undefined): CallEnd | undefined {
   const found = faultDetail(error);
   if (found === undefined || !(error instanceof ConnectError)) return undefined;
-  // A tool sees only that it was cancelled, not by whom.
-  if (found.reason === ErrorReason.CANCELLED && kind !== undefined) found.metadata.by = actorOf(kind);
-  return ended(OUTCOMES.get(found.reason) ?? Outcome.FAILED, "finished", error.rawMessage, found);
+  // A tool sees only that it was canceled, not by whom.
+  if (found.reason === ErrorReason.CANCELED && kind !== undefined) found.metadata.by = actorOf(kind);
+  return ended(OUTCOMES.get(found.reason) ?? ExecutionOutcome.FAILED, "finished", error.rawMessage, found);
 }
 
 /** Something unexpected; the cause is in the log under the call's id. */
 export function internalEnd(callId: string): CallEnd {
   const error = detail(ErrorReason.INTERNAL, { request_id: callId });
-  return ended(Outcome.FAILED, "finished", `internal error on the device; call id ${callId}`, error);
+  return ended(ExecutionOutcome.FAILED, "finished", `internal error on the device; call id ${callId}`, error);
 }
 
-const OUTCOMES: ReadonlyMap<ErrorReason, Outcome> = new Map<ErrorReason, Outcome>([
-  [ErrorReason.TIMED_OUT, Outcome.TIMED_OUT],
-  [ErrorReason.CANCELLED, Outcome.CANCELLED],
+const OUTCOMES: ReadonlyMap<ErrorReason, ExecutionOutcome> = new Map<ErrorReason, ExecutionOutcome>([
+  [ErrorReason.TIMED_OUT, ExecutionOutcome.TIMED_OUT],
+  [ErrorReason.CANCELED, ExecutionOutcome.CANCELED],
 ]);
 
 function actorOf(kind: StopKind): string {
@@ -101,6 +111,6 @@ function detail(reason: ErrorReason, metadata: Record<string, string> = {}): Err
   return create(ErrorDetailSchema, { reason, metadata });
 }
 
-function ended(outcome: Outcome, state: CallEnd["state"], message: string, error: ErrorDetail): CallEnd {
+function ended(outcome: ExecutionOutcome, state: CallEnd["state"], message: string, error: ErrorDetail): CallEnd {
   return { outcome, state, output: NOTHING, error, message };
 }

@@ -2,7 +2,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
-import { Outcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { ExecutionOutcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import type { PingRequest } from "../../../gen/ts/reeve/tools/v1/device_pb.ts";
 import { fault, reasonOf } from "../../../lib/fault/fault.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
@@ -18,7 +18,7 @@ describe("a granted call", () => {
     const start = await device.grants.start(PING_CALL, { grantId: "12".repeat(16) });
     const finished = await run(device, start);
     const output = '{"text":"hello"}';
-    expect(finished).toMatchObject({ callId: "call-1", outcome: Outcome.SUCCEEDED, message: "" });
+    expect(finished).toMatchObject({ callId: "call-1", outcome: ExecutionOutcome.SUCCEEDED, message: "" });
     expect(finished.error).toBeUndefined();
     expect(Buffer.from(finished.output).toString()).toBe(output);
     expect(device.receiptOf(finished)).toMatchObject({
@@ -27,7 +27,7 @@ describe("a granted call", () => {
       grantId: "12".repeat(16),
       tool: "device.ping",
       argsDigest: sha256Hex('{"text":"hello"}'),
-      outcome: Outcome.SUCCEEDED,
+      outcome: ExecutionOutcome.SUCCEEDED,
       reason: ErrorReason.UNSPECIFIED,
       outputDigest: sha256Hex(output),
       outputBytes: output.length,
@@ -52,7 +52,7 @@ describe("a granted call", () => {
     const broken = () => Promise.reject(new Error("disk full"));
     await using device = await openTestDevice({ tools: [gate.tool], ledger: (real) => ({ ...real, begin: broken }) });
     const finished = await run(device, await device.grants.start(PING_CALL));
-    expect(finished).toMatchObject({ outcome: Outcome.REFUSED, error: { reason: ErrorReason.INTERNAL } });
+    expect(finished).toMatchObject({ outcome: ExecutionOutcome.REFUSED, error: { reason: ErrorReason.INTERNAL } });
     expect(gate.runs).toEqual([]);
     expect(device.unexpected).toHaveLength(1);
   });
@@ -69,15 +69,20 @@ describe("a granted call", () => {
     const start = await device.grants.start(PING_CALL);
     expect(await run(device, start).catch(reasonOf)).toBe(ErrorReason.INTERNAL);
     broken = false;
-    expect((await run(device, start)).outcome).toBe(Outcome.INTERRUPTED);
-    expect((await settle(device, "call-1")).outcome).toBe(Outcome.INTERRUPTED);
+    expect((await run(device, start)).outcome).toBe(ExecutionOutcome.INTERRUPTED);
+    expect((await settle(device, "call-1")).outcome).toBe(ExecutionOutcome.INTERRUPTED);
   });
 
-  test.each<[string, unknown, Outcome, ErrorReason]>([
-    ["a fault", fault(ErrorReason.TARGET_NOT_FOUND, { field: "path" }), Outcome.FAILED, ErrorReason.TARGET_NOT_FOUND],
-    ["a timeout", fault(ErrorReason.TIMED_OUT, { timeout_ms: "5" }), Outcome.TIMED_OUT, ErrorReason.TIMED_OUT],
-    ["a cancel", fault(ErrorReason.CANCELLED, { by: "caller" }), Outcome.CANCELLED, ErrorReason.CANCELLED],
-    ["something unexpected", new Error("secret detail"), Outcome.FAILED, ErrorReason.INTERNAL],
+  test.each<[string, unknown, ExecutionOutcome, ErrorReason]>([
+    [
+      "a fault",
+      fault(ErrorReason.TARGET_NOT_FOUND, { field: "path" }),
+      ExecutionOutcome.FAILED,
+      ErrorReason.TARGET_NOT_FOUND,
+    ],
+    ["a timeout", fault(ErrorReason.TIMED_OUT, { timeout_ms: "5" }), ExecutionOutcome.TIMED_OUT, ErrorReason.TIMED_OUT],
+    ["a cancel", fault(ErrorReason.CANCELED, { by: "caller" }), ExecutionOutcome.CANCELED, ErrorReason.CANCELED],
+    ["something unexpected", new Error("secret detail"), ExecutionOutcome.FAILED, ErrorReason.INTERNAL],
   ])("whose tool throws %s ends so", async (_, thrown, outcome, reason) => {
     await using device = await openTestDevice({ tools: [testTool(PING, () => Promise.reject(thrown))] });
     const finished = await run(device, await device.grants.start(PING_CALL));
@@ -91,7 +96,7 @@ describe("a granted call", () => {
     const large = testTool(PING, async () => pong("x".repeat(2 * 1024 * 1024)));
     await using device = await openTestDevice({ tools: [large] });
     expect(await run(device, await device.grants.start(PING_CALL))).toMatchObject({
-      outcome: Outcome.FAILED,
+      outcome: ExecutionOutcome.FAILED,
       error: { reason: ErrorReason.TOOL_FAILED, metadata: { limit: "2097152" } },
     });
   });
@@ -134,7 +139,7 @@ test("never more calls run than there are places, and they run in order", async 
     names.map((callId) => device.grants.start({ tool: "device.ping", args: { text: callId }, callId })),
   );
   const ends = await Promise.all(starts.map((start) => run(device, start)));
-  expect(ends.every(({ outcome }) => outcome === Outcome.SUCCEEDED)).toBe(true);
+  expect(ends.every(({ outcome }) => outcome === ExecutionOutcome.SUCCEEDED)).toBe(true);
   expect(most).toBe(3);
   expect(order).toEqual(names);
 });
@@ -149,9 +154,9 @@ test("an operator's call runs while agents' calls hold every place that they may
   const operators = run(device, await start("o", true));
   await eventually(() => expect(gate.runs).toHaveLength(3));
   gate.open();
-  expect((await operators).outcome).toBe(Outcome.SUCCEEDED);
+  expect((await operators).outcome).toBe(ExecutionOutcome.SUCCEEDED);
   const ends = await Promise.all(waiting);
-  expect(ends.map(({ outcome }) => outcome)).toEqual(agents.map(() => Outcome.SUCCEEDED));
+  expect(ends.map(({ outcome }) => outcome)).toEqual(agents.map(() => ExecutionOutcome.SUCCEEDED));
 });
 
 test("tells whether a call is running and how it ended", async () => {

@@ -105,7 +105,7 @@ export function createExecutions(options: ExecutionOptions): Executions {
       if (good.kind === "refused") reply(start.callId, watcher, answerRefused(start, good));
       else takeOn(good, offered, watcher);
     },
-    cancel: (callId) => open.find(callId)?.stop?.stop("cancelled"),
+    cancel: (callId) => open.find(callId)?.stop?.stop("canceled"),
     settle({ callId, tool, argsDigest }, watcher) {
       if (closing) return watcher.lost(callId, notReady());
       const call = open.find(callId);

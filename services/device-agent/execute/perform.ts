@@ -42,7 +42,7 @@ export async function perform(call: AdmittedCall, options: PerformOptions): Prom
   const { stop } = call;
   const kind = call.good.grant.isOperator ? "operator" : "other";
   if (!slots.tryTake(kind) && !(await slots.wait(stop.signal, kind))) {
-    return options.endings.record(call.execution, stoppedBeforeStart(stop.kind ?? "cancelled"));
+    return options.endings.record(call.execution, stoppedBeforeStart(stop.kind ?? "canceled"));
   }
   try {
     return await performInPlace(call, options);

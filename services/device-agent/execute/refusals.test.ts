@@ -1,7 +1,7 @@
 import type { DescMethodUnary } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { Outcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { ExecutionOutcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { CLOCK_SKEW_MS } from "../grants/check-grant.ts";
 import { bytesOf, createGate, PING_CALL, ping, run, settle } from "../testing/test-calls.ts";
 import { openTestDevice } from "../testing/test-executions.ts";
@@ -16,7 +16,7 @@ describe("a grant", () => {
     await run(device, await device.grants.start(PING_CALL, { grantId }));
     const again = await run(device, await device.grants.start({ ...PING_CALL, callId: "call-2" }, { grantId }));
     expect(again).toMatchObject({
-      outcome: Outcome.REFUSED,
+      outcome: ExecutionOutcome.REFUSED,
       error: { reason: ErrorReason.GRANT_REPLAYED, metadata: { jti: grantId } },
     });
     expect(gate.runs).toHaveLength(1);
@@ -27,21 +27,23 @@ describe("a grant", () => {
     const start = await device.grants.start(PING_CALL);
     await run(device, start);
     const again = await run(device, { ...start, callId: "call-2" });
-    expect(again).toMatchObject({ outcome: Outcome.REFUSED, error: { reason: ErrorReason.GRANT_REPLAYED } });
+    expect(again).toMatchObject({ outcome: ExecutionOutcome.REFUSED, error: { reason: ErrorReason.GRANT_REPLAYED } });
   });
 
   test("that is forged gets a signed refusal and does not use up the call's id", async () => {
     await using device = await openTestDevice({ tools: [ping] });
     await using stranger = await openTestDevice({ tools: [ping] });
     const refused = await run(device, await stranger.grants.start(PING_CALL));
-    expect(refused).toMatchObject({ outcome: Outcome.REFUSED, error: { reason: ErrorReason.GRANT_INVALID } });
+    expect(refused).toMatchObject({ outcome: ExecutionOutcome.REFUSED, error: { reason: ErrorReason.GRANT_INVALID } });
     expect(device.receiptOf(refused)).toMatchObject({
       callId: "call-1",
       grantId: "",
       reason: ErrorReason.GRANT_INVALID,
     });
     expect(await device.ledger.find("call-1")).toBeUndefined();
-    expect(await run(device, await device.grants.start(PING_CALL))).toMatchObject({ outcome: Outcome.SUCCEEDED });
+    expect(await run(device, await device.grants.start(PING_CALL))).toMatchObject({
+      outcome: ExecutionOutcome.SUCCEEDED,
+    });
   });
 
   test("that ends before the call's turn comes does not run it", async () => {
@@ -53,8 +55,11 @@ describe("a grant", () => {
     await gate.started;
     nowMs += 59_000 + CLOCK_SKEW_MS;
     gate.open();
-    expect(await first).toMatchObject({ outcome: Outcome.SUCCEEDED });
-    expect(await second).toMatchObject({ outcome: Outcome.REFUSED, error: { reason: ErrorReason.GRANT_EXPIRED } });
+    expect(await first).toMatchObject({ outcome: ExecutionOutcome.SUCCEEDED });
+    expect(await second).toMatchObject({
+      outcome: ExecutionOutcome.REFUSED,
+      error: { reason: ErrorReason.GRANT_EXPIRED },
+    });
     expect(gate.runs).toHaveLength(1);
   });
 });
@@ -68,9 +73,12 @@ describe("whatever the grant says, the device refuses", () => {
   ])("%s", async (_, tool, args) => {
     await using device = await openTestDevice({ tools: [never(EXEC), never(EVAL)] });
     const finished = await run(device, await device.grants.start({ ...PING_CALL, tool, args }));
-    expect(finished).toMatchObject({ outcome: Outcome.REFUSED, error: { reason: ErrorReason.POLICY_BLOCKED } });
+    expect(finished).toMatchObject({
+      outcome: ExecutionOutcome.REFUSED,
+      error: { reason: ErrorReason.POLICY_BLOCKED },
+    });
     expect(finished.error?.metadata.rules).toBe("blocklist/delete-system");
-    expect(device.receiptOf(finished).outcome).toBe(Outcome.REFUSED);
+    expect(device.receiptOf(finished).outcome).toBe(ExecutionOutcome.REFUSED);
     expect(device.receiptOf(finished).startTime).toBeUndefined();
   });
 
@@ -81,7 +89,7 @@ describe("whatever the grant says, the device refuses", () => {
       await device.grants.start({ ...PING_CALL, tool: "exec", args: { argv: ["true"] } }),
     );
     expect(finished).toMatchObject({
-      outcome: Outcome.REFUSED,
+      outcome: ExecutionOutcome.REFUSED,
       error: { reason: ErrorReason.MANIFEST_REFUSED, metadata: { capability: "shell.exec" } },
     });
   });
@@ -94,7 +102,7 @@ describe("whatever the grant says, the device refuses", () => {
     await using device = await openTestDevice({ tools: [never(EXEC)] });
     const finished = await run(device, await device.grants.start({ ...PING_CALL, tool: "exec", args: args as never }));
     expect(finished).toMatchObject({
-      outcome: Outcome.REFUSED,
+      outcome: ExecutionOutcome.REFUSED,
       error: { reason: ErrorReason.INVALID_INPUT, metadata: { field } },
     });
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { Outcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { ExecutionOutcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { bytesOf, createGate, PING_CALL, ping, run, settle } from "../testing/test-calls.ts";
 import { openTestDevice } from "../testing/test-executions.ts";
 
@@ -43,7 +43,7 @@ describe("a call id that comes again", () => {
     await using device = await openTestDevice({ tools: [gate.tool] });
     const first = run(device, await device.grants.start(PING_CALL));
     const other = await device.grants.start({ ...PING_CALL, args: { text: "other" } });
-    const refused = { outcome: Outcome.REFUSED, error: { reason: ErrorReason.CALL_ID_REUSED } };
+    const refused = { outcome: ExecutionOutcome.REFUSED, error: { reason: ErrorReason.CALL_ID_REUSED } };
     expect(await run(device, other)).toMatchObject(refused);
     gate.open();
     await first;
@@ -57,8 +57,11 @@ describe("settling", () => {
     const gate = createGate();
     await using device = await openTestDevice({ tools: [gate.tool] });
     const settled = await settle(device, "call-1");
-    expect(settled).toMatchObject({ outcome: Outcome.NOT_STARTED, error: { reason: ErrorReason.NOT_STARTED } });
-    expect(device.receiptOf(settled).outcome).toBe(Outcome.NOT_STARTED);
+    expect(settled).toMatchObject({
+      outcome: ExecutionOutcome.NOT_STARTED,
+      error: { reason: ErrorReason.NOT_STARTED },
+    });
+    expect(device.receiptOf(settled).outcome).toBe(ExecutionOutcome.NOT_STARTED);
     expect(device.receiptOf(settled).startTime).toBeUndefined();
     expect(bytesOf(await run(device, await device.grants.start(PING_CALL)))).toEqual(bytesOf(settled));
     expect(gate.runs).toEqual([]);

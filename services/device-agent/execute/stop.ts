@@ -1,5 +1,5 @@
 /** Why a call was stopped. */
-export type StopKind = "timed_out" | "cancelled" | "shutdown";
+export type StopKind = "timed_out" | "canceled" | "shutdown";
 
 /** What stops a call: its deadline, its caller, or the end of the agent. The first of them counts. */
 export interface Stop {
@@ -45,6 +45,6 @@ export function createStop(timeoutMs: number, heedMs = HEED_MS): Stop {
 
 const TEXT: Readonly<Record<StopKind, string>> = {
   timed_out: "the call's time is up",
-  cancelled: "the call was cancelled",
+  canceled: "the call was canceled",
   shutdown: "the device agent is shutting down",
 };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { Outcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { ExecutionOutcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import type { PingRequest } from "../../../gen/ts/reeve/tools/v1/device_pb.ts";
 import { reasonOf } from "../../../lib/fault/fault.ts";
 import { bytesOf, createGate, PING_CALL, ping, run, settle } from "../testing/test-calls.ts";
@@ -21,8 +21,8 @@ describe("stopping", () => {
     const finished = run(device, await device.grants.start(PING_CALL));
     device.executions.cancel("call-1");
     expect(await finished).toMatchObject({
-      outcome: Outcome.CANCELLED,
-      error: { reason: ErrorReason.CANCELLED, metadata: { by: "caller" } },
+      outcome: ExecutionOutcome.CANCELED,
+      error: { reason: ErrorReason.CANCELED, metadata: { by: "caller" } },
     });
   });
 
@@ -32,14 +32,14 @@ describe("stopping", () => {
     const first = run(device, await device.grants.start(PING_CALL));
     const second = run(device, await device.grants.start({ ...PING_CALL, callId: "call-2" }));
     device.executions.cancel("call-2");
-    const cancelled = await second;
-    expect(cancelled).toMatchObject({ outcome: Outcome.CANCELLED });
-    expect(device.receiptOf(cancelled).startTime).toBeUndefined();
+    const canceled = await second;
+    expect(canceled).toMatchObject({ outcome: ExecutionOutcome.CANCELED });
+    expect(device.receiptOf(canceled).startTime).toBeUndefined();
     gate.open();
     await first;
     expect(gate.runs).toHaveLength(1);
     expect(bytesOf(await run(device, await device.grants.start({ ...PING_CALL, callId: "call-2" })))).toEqual(
-      bytesOf(cancelled),
+      bytesOf(canceled),
     );
   });
 
@@ -48,24 +48,24 @@ describe("stopping", () => {
     device.executions.cancel("call-1");
     const finished = await run(device, await device.grants.start(PING_CALL));
     device.executions.cancel("call-1");
-    expect(finished.outcome).toBe(Outcome.SUCCEEDED);
+    expect(finished.outcome).toBe(ExecutionOutcome.SUCCEEDED);
   });
 
   test("a call that no person approved ends at the rules' max_run, and is told so", async () => {
     await using device = await openTestDevice({ tools: [patient] });
     const finished = await run(device, await device.grants.start(PING_CALL, { timeoutMs: 1, maxRunMs: 1 }));
     expect(finished).toMatchObject({
-      outcome: Outcome.TIMED_OUT,
+      outcome: ExecutionOutcome.TIMED_OUT,
       message: expect.stringMatching(/without a person's approval policy lets it run for 1 ms \(max_run\)/) as string,
       error: { reason: ErrorReason.TIMED_OUT, metadata: { timeout_ms: "1", max_run_ms: "1" } },
     });
-    expect(device.receiptOf(finished)).toMatchObject({ outcome: Outcome.TIMED_OUT, timeoutMs: 1 });
+    expect(device.receiptOf(finished)).toMatchObject({ outcome: ExecutionOutcome.TIMED_OUT, timeoutMs: 1 });
   });
 
   test("the grant's time ends a call", async () => {
     await using device = await openTestDevice({ tools: [patient] });
     expect(await run(device, await device.grants.start(PING_CALL, { timeoutMs: 1 }))).toMatchObject({
-      outcome: Outcome.TIMED_OUT,
+      outcome: ExecutionOutcome.TIMED_OUT,
       error: { reason: ErrorReason.TIMED_OUT, metadata: { timeout_ms: "1" } },
     });
   });
@@ -74,7 +74,7 @@ describe("stopping", () => {
     await using device = await openTestDevice({ tools: [patient], maxRunning: 1 });
     const first = run(device, await device.grants.start(PING_CALL));
     const second = await run(device, await device.grants.start({ ...PING_CALL, callId: "call-2" }, { timeoutMs: 1 }));
-    expect(second).toMatchObject({ outcome: Outcome.NOT_STARTED, error: { reason: ErrorReason.NOT_STARTED } });
+    expect(second).toMatchObject({ outcome: ExecutionOutcome.NOT_STARTED, error: { reason: ErrorReason.NOT_STARTED } });
     device.executions.cancel("call-1");
     await first;
   });
@@ -84,7 +84,10 @@ describe("stopping", () => {
     const start = await device.grants.start(PING_CALL);
     const finished = run(device, start);
     await device.executions.close();
-    expect(await finished).toMatchObject({ outcome: Outcome.CANCELLED, error: { metadata: { by: "shutdown" } } });
+    expect(await finished).toMatchObject({
+      outcome: ExecutionOutcome.CANCELED,
+      error: { metadata: { by: "shutdown" } },
+    });
     expect(await run(device, start).catch(reasonOf)).toBe(ErrorReason.NOT_READY);
     expect(await settle(device, "call-1").catch(reasonOf)).toBe(ErrorReason.NOT_READY);
   });

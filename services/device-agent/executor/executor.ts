@@ -15,8 +15,8 @@ export interface Executor {
   resolve(program: string): string | undefined;
 
   /**
-   * Runs one program to its end and returns what became of it. A program that fails, is signalled, runs out of time or
-   * is cancelled is an outcome. Faults: START_FAILED{program,cause} where it could not be started, so that nothing ran;
+   * Runs one program to its end and returns what became of it. A program that fails, is signaled, runs out of time or
+   * is canceled is an outcome. Faults: START_FAILED{program,cause} where it could not be started, so that nothing ran;
    * INVALID_INPUT{field,rule} for a relative program path or a reserved environment variable.
    */
   run(spec: RunSpec): Promise<RunOutcome>;
@@ -36,7 +36,7 @@ export interface RunSpec {
   stdin?: string | Uint8Array;
   /** The longest it may run, in milliseconds. Then its whole tree is killed. */
   timeoutMs: number;
-  /** Aborting it kills the whole tree. With a reason named "TimeoutError" the outcome is timed_out, else cancelled. */
+  /** Aborting it kills the whole tree. With a reason named "TimeoutError" the outcome is timed_out, else canceled. */
   signal: AbortSignal;
   /** How much of each stream is kept, in bytes: the head and the tail where there is more. Default 262144. */
   maxOutputBytes?: number;
@@ -51,9 +51,9 @@ export type OutputStream = "stdout" | "stderr";
 export type RunOutcome = RunResult &
   (
     | { kind: "exited"; code: number }
-    | { kind: "signalled"; signal: NodeJS.Signals; number: number }
+    | { kind: "signaled"; signal: NodeJS.Signals; number: number }
     | { kind: "timed_out"; survivors: number }
-    | { kind: "cancelled"; survivors: number }
+    | { kind: "canceled"; survivors: number }
   );
 
 /** What every outcome carries. */

@@ -24,7 +24,7 @@ const DEFAULT_OUTPUT_BYTES = 256 * 1024;
 const DRAIN_MS = 500;
 
 type Exit = { code: number | null; signal: NodeJS.Signals | null };
-type StopKind = "timed_out" | "cancelled";
+type StopKind = "timed_out" | "canceled";
 
 /**
  * Gathers what a program prints, which has just been started, and sees it to its end. Must be called in the same turn
@@ -66,7 +66,7 @@ async function settle(pid: number, exit: Exit, closed: Promise<void>, end: EndOp
   const found = open || groupExists(pid) ? (await killTree({ pid, ...end })).found : 0;
   const leftBehind = open || found > 0;
   if (exit.signal === null) return { kind: "exited", code: exit.code ?? 0, leftBehind };
-  return { kind: "signalled", signal: exit.signal, number: constants.signals[exit.signal], leftBehind };
+  return { kind: "signaled", signal: exit.signal, number: constants.signals[exit.signal], leftBehind };
 }
 
 function capture(source: Readable, stream: OutputStream, spec: RunSpec): { kept: Capture; closed: Promise<void> } {
@@ -103,7 +103,7 @@ function watchStop(spec: RunSpec): { promise: Promise<StopKind>; release(): void
 /** What an aborted signal means: a reason named "TimeoutError" is the end of the time, anything else a cancel. */
 export function stopKind(signal: AbortSignal): StopKind {
   const reason: unknown = signal.reason;
-  return reason instanceof Error && reason.name === "TimeoutError" ? "timed_out" : "cancelled";
+  return reason instanceof Error && reason.name === "TimeoutError" ? "timed_out" : "canceled";
 }
 
 /** Reads what is left in the pipes, then lets go of them, whoever still holds the other end. */

@@ -40,7 +40,7 @@ describe("run", () => {
   });
 
   it("names the signal that ended a program", async () => {
-    expect(await run(["sh", "-c", "kill -KILL $$"])).toMatchObject({ kind: "signalled", signal: "SIGKILL", number: 9 });
+    expect(await run(["sh", "-c", "kill -KILL $$"])).toMatchObject({ kind: "signaled", signal: "SIGKILL", number: 9 });
   });
 
   it("passes arguments as they are", async () => {
@@ -93,13 +93,13 @@ describe("run", () => {
 
 describe("environment", () => {
   it("is built from a whitelist", async () => {
-    const { stdout } = await run(["env"], { env: { COLOUR: "blue" }, toolEnv: { GIT_PAGER: "cat" } });
+    const { stdout } = await run(["env"], { env: { COLOR: "blue" }, toolEnv: { GIT_PAGER: "cat" } });
     const names = stdout
       .trim()
       .split("\n")
       .map((line) => line.split("=")[0] ?? "");
-    expect(names).toEqual(expect.arrayContaining(["PATH", "LANG", "COLOUR", "GIT_PAGER"]));
-    const allowed = ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "COLOUR", "GIT_PAGER", "REEVE_RUN"];
+    expect(names).toEqual(expect.arrayContaining(["PATH", "LANG", "COLOR", "GIT_PAGER"]));
+    const allowed = ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "COLOR", "GIT_PAGER", "REEVE_RUN"];
     expect(names.filter((name) => !allowed.includes(name))).toEqual([]);
   });
 
@@ -143,9 +143,9 @@ describe("start", () => {
     expect(faultDetail(error)).toMatchObject({ reason: ErrorReason.INVALID_INPUT, metadata: { field: "argv[0]" } });
   });
 
-  it("starts nothing when the call is cancelled already", async () => {
+  it("starts nothing when the call is canceled already", async () => {
     const outcome = await run(["sh", "-c", "echo x > /tmp/never"], { signal: AbortSignal.abort() });
-    expect(outcome).toMatchObject({ kind: "cancelled", stdout: "" });
+    expect(outcome).toMatchObject({ kind: "canceled", stdout: "" });
   });
 });
 
@@ -164,7 +164,7 @@ describe.runIf(process.platform === "linux")("ending a tree", () => {
       signal: controller.signal,
       onOutput: () => controller.abort(),
     });
-    expect(outcome).toMatchObject({ kind: "cancelled", survivors: 0 });
+    expect(outcome).toMatchObject({ kind: "canceled", survivors: 0 });
     expect(living(tag)).toBe(0);
   });
 

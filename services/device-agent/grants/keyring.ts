@@ -1,5 +1,5 @@
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import type { SignedEnvelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { openKeyringVersion, unverifiedVersion } from "../../../lib/sign/keyring.ts";
 import { createKeyring, type Keyring, type VerifyKey } from "../../../lib/sign/keys.ts";
@@ -16,7 +16,7 @@ export interface GrantKeyring extends Keyring {
    * GRANT_INVALID for one that no trusted key signed, and with what the file system throws; either way everything stays as
    * it was.
    */
-  trust(envelope: Envelope | undefined): Promise<boolean>;
+  trust(envelope: SignedEnvelope | undefined): Promise<boolean>;
 }
 
 /** What a keyring is opened with. */
@@ -41,7 +41,7 @@ export async function openGrantKeyring(options: GrantKeyringOptions): Promise<Gr
   let keyring = createKeyring(trusted.keys);
   let before: Promise<unknown> = Promise.resolve();
 
-  const follow = async (envelope: Envelope | undefined): Promise<boolean> => {
+  const follow = async (envelope: SignedEnvelope | undefined): Promise<boolean> => {
     // Before its signature: of what is old it does not matter who signed it.
     if (envelope !== undefined && isOld(unverifiedVersion(envelope), trusted)) return false;
     const opened = openKeyringVersion(envelope, keyring, GRANT_TYPE);

@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import type { ConnectError } from "@connectrpc/connect";
-import type { Enrolment } from "../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import type { Enrollment } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { parseJoinToken } from "../../../lib/identity/join-token.ts";
 import { defaultReadRoots } from "../roots/default-read-roots.ts";
-import { type DeviceEnrolment, readEnrolment } from "./enrolment-file.ts";
+import { type DeviceEnrollment, readEnrollment } from "./enrollment-file.ts";
 import { enrolledEnvironment, settingsToKeep } from "./environment.ts";
 import { joinControlPlane } from "./join.ts";
 
@@ -17,7 +17,7 @@ export interface Joining {
   /** The file with a token for a device that has not joined yet. */
   tokenFile?: string | undefined;
   /** Called once, when an operator has to compare the fingerprint. */
-  onPending?(enrolment: Enrolment): void;
+  onPending?(enrollment: Enrollment): void;
   /** Called when the control plane cannot be reached and will be asked again. */
   onRetry?(error: ConnectError): void;
   /** Gives up joining. */
@@ -28,24 +28,24 @@ export interface Joining {
 export interface Enrolled {
   /** What it is told, and what it knows from joining. */
   env: Environment;
-  /** Undefined for a device that has not joined and is not told to: it is dialled, or has its certificate from elsewhere. */
-  enrolment: DeviceEnrolment | undefined;
+  /** Undefined for a device that has not joined and is not told to: it is dialed, or has its certificate from elsewhere. */
+  enrollment: DeviceEnrollment | undefined;
 }
 
 /** Joins where the device is told to and has not, and finds what it starts with. Rejects as joinControlPlane does. */
 export async function openEnrolled(stateDir: string, env: Environment, joining: Joining): Promise<Enrolled> {
-  const known = await readEnrolment(stateDir);
-  const enrolment = await joined(stateDir, known, env, joining);
-  if (enrolment === undefined) return { env, enrolment };
-  return { env: enrolledEnvironment(stateDir, enrolment, env), enrolment };
+  const known = await readEnrollment(stateDir);
+  const enrollment = await joined(stateDir, known, env, joining);
+  if (enrollment === undefined) return { env, enrollment };
+  return { env: enrolledEnvironment(stateDir, enrollment, env), enrollment };
 }
 
 async function joined(
   stateDir: string,
-  known: DeviceEnrolment | undefined,
+  known: DeviceEnrollment | undefined,
   env: Environment,
   { token, tokenFile, ...callbacks }: Joining,
-): Promise<DeviceEnrolment | undefined> {
+): Promise<DeviceEnrollment | undefined> {
   const wanted =
     token ?? (known === undefined && tokenFile !== undefined ? await readFile(tokenFile, "utf8") : undefined);
   if (wanted === undefined || parseJoinToken(wanted).id === known?.id) return known;

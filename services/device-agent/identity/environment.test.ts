@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { DeviceEnrolment } from "./enrolment-file.ts";
+import type { DeviceEnrollment } from "./enrollment-file.ts";
 import { enrolledEnvironment, settingsToKeep } from "./environment.ts";
 
-const enrolment: DeviceEnrolment = {
+const enrollment: DeviceEnrollment = {
   id: "enr-1",
   name: "web1",
   labels: { role: "web" },
@@ -23,16 +23,16 @@ test("what says what the machine offers is kept; names, secrets and addresses ar
 });
 
 test("what is said now goes over what was kept, and an empty variable says nothing", () => {
-  const env = enrolledEnvironment("/state", enrolment, { REEVE_DEVICE_MODE: "user", REEVE_DEVICE_READ_ROOTS: "" });
+  const env = enrolledEnvironment("/state", enrollment, { REEVE_DEVICE_MODE: "user", REEVE_DEVICE_READ_ROOTS: "" });
   expect(env).toMatchObject({ REEVE_DEVICE_MODE: "user", REEVE_DEVICE_READ_ROOTS: "/srv" });
   expect(env.REEVE_DEVICE_REGISTRY_URL).toBe("https://one.example,https://two.example");
   expect(
-    enrolledEnvironment("/state", enrolment, { REEVE_DEVICE_REGISTRY_URL: "https://new" }).REEVE_DEVICE_REGISTRY_URL,
+    enrolledEnvironment("/state", enrollment, { REEVE_DEVICE_REGISTRY_URL: "https://new" }).REEVE_DEVICE_REGISTRY_URL,
   ).toBe("https://new");
 });
 
-test("who the device is comes from its enrolment alone", () => {
-  const env = enrolledEnvironment("/state", enrolment, {
+test("who the device is comes from its enrollment alone", () => {
+  const env = enrolledEnvironment("/state", enrollment, {
     REEVE_DEVICE_NAME: "other",
     REEVE_DEVICE_LABELS: "role=db",
     REEVE_GRANT_KEY: "forged",
@@ -43,10 +43,10 @@ test("who the device is comes from its enrolment alone", () => {
     REEVE_DEVICE_NAME: "web1",
     REEVE_DEVICE_LABELS: "role=web",
     REEVE_GRANT_KEY: "",
-    REEVE_GRANT_KEY_FILE: "/state/enrolments/enr-1/grant.pub",
-    REEVE_TLS_CERT_FILE: "/state/enrolments/enr-1/tls.crt",
-    REEVE_TLS_KEY_FILE: "/state/enrolments/enr-1/tls.key",
-    REEVE_TLS_CA_FILE: "/state/enrolments/enr-1/authorities.pem",
+    REEVE_GRANT_KEY_FILE: "/state/enrollments/enr-1/grant.pub",
+    REEVE_TLS_CERT_FILE: "/state/enrollments/enr-1/tls.crt",
+    REEVE_TLS_KEY_FILE: "/state/enrollments/enr-1/tls.key",
+    REEVE_TLS_CA_FILE: "/state/enrollments/enr-1/authorities.pem",
     REEVE_TRUST_DOMAIN: "example.org",
   });
 });

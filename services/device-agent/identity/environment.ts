@@ -1,4 +1,4 @@
-import { type DeviceEnrolment, enrolmentFiles } from "./enrolment-file.ts";
+import { type DeviceEnrollment, enrollmentFiles } from "./enrollment-file.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -16,20 +16,20 @@ export function settingsToKeep(env: Environment): Record<string, string> {
  * The environment of a device that has joined: what it kept, over that what it is told now, and above all the name, the
  * labels and the identity that it was given, which are not for its owner to change. Where it dials may be told anew.
  */
-export function enrolledEnvironment(stateDir: string, enrolment: DeviceEnrolment, env: Environment): Environment {
-  const files = enrolmentFiles(stateDir, enrolment.id);
-  const labels = Object.entries(enrolment.labels).map(([key, value]) => `${key}=${value}`);
+export function enrolledEnvironment(stateDir: string, enrollment: DeviceEnrollment, env: Environment): Environment {
+  const files = enrollmentFiles(stateDir, enrollment.id);
+  const labels = Object.entries(enrollment.labels).map(([key, value]) => `${key}=${value}`);
   return {
-    REEVE_DEVICE_REGISTRY_URL: enrolment.urls.join(","),
-    ...enrolment.settings,
+    REEVE_DEVICE_REGISTRY_URL: enrollment.urls.join(","),
+    ...enrollment.settings,
     ...Object.fromEntries(Object.entries(env).filter(([, value]) => value)),
-    REEVE_DEVICE_NAME: enrolment.name,
+    REEVE_DEVICE_NAME: enrollment.name,
     REEVE_DEVICE_LABELS: labels.join(","),
     REEVE_GRANT_KEY: "",
     REEVE_GRANT_KEY_FILE: files.grantKeysFile,
     REEVE_TLS_CERT_FILE: files.certFile,
     REEVE_TLS_KEY_FILE: files.keyFile,
     REEVE_TLS_CA_FILE: files.caFile,
-    REEVE_TRUST_DOMAIN: enrolment.domain,
+    REEVE_TRUST_DOMAIN: enrollment.domain,
   };
 }

@@ -5,12 +5,12 @@ import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
-import { EnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import { SignedEnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import {
-  type Enrolment,
-  EnrolmentService,
+  type Enrollment,
+  EnrollmentService,
   type JoinResponse,
-} from "../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+} from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
 import { createPrivateFile } from "../../../lib/files/private-file.ts";
 import { deviceIdOf } from "../../../lib/identity/device-id.ts";
@@ -23,7 +23,7 @@ import type { SigningKey } from "../../../lib/sign/keys.ts";
 import { replaceFile } from "../replace-file.ts";
 import { openStateDir } from "../state-dir.ts";
 import { findAuthority } from "./control-plane.ts";
-import { type DeviceEnrolment, enrolmentFiles, writeEnrolment } from "./enrolment-file.ts";
+import { type DeviceEnrollment, enrollmentFiles, writeEnrollment } from "./enrollment-file.ts";
 import { joiningManifest } from "./joining-manifest.ts";
 
 /** What joining needs. */
@@ -32,10 +32,10 @@ export interface JoinOptions {
   token: string;
   /** The agent's own folder; made when missing. */
   stateDir: string;
-  /** What to keep with the enrolment, as settings in the environment. */
+  /** What to keep with the enrollment, as settings in the environment. */
   settings?: Readonly<Record<string, string>>;
   /** Called once, when an operator has to compare the fingerprint. */
-  onPending?(enrolment: Enrolment): void;
+  onPending?(enrollment: Enrollment): void;
   /** Called when the control plane cannot be reached and will be asked again. */
   onRetry?(error: ConnectError): void;
   /** Gives up; the same token can be shown again later. */
@@ -51,11 +51,11 @@ const MAX_RETRY_MS = 10_000;
  * not at all; joining with the same token again after a break goes on with the same key. Rejects with INVALID_INPUT for
  * what is no token, IDENTITY_REFUSED for another control plane, JOIN_REFUSED, and the signal's reason.
  */
-export async function joinControlPlane(options: JoinOptions): Promise<DeviceEnrolment> {
+export async function joinControlPlane(options: JoinOptions): Promise<DeviceEnrollment> {
   const token = parseJoinToken(options.token);
   const state = await openStateDir(options.stateDir);
   const { key } = await loadOrCreateKeyFile(state.keyFile);
-  const files = enrolmentFiles(state.path, token.id);
+  const files = enrollmentFiles(state.path, token.id);
   const { url, authority } = await reach(token);
   const tlsKey = await keepTlsKey(files.keyFile);
   const joined = await askUntilIn(url, authority, await requestOf(token, key, tlsKey), options);
@@ -64,9 +64,9 @@ export async function joinControlPlane(options: JoinOptions): Promise<DeviceEnro
   await replaceFile(files.certFile, joined.certificateChain);
   const { id, name, labels, urls, domain } = token;
   const keyringVersion = Number(joined.keyringVersion);
-  const enrolment = { id, name, labels, urls, domain, keyringVersion, settings: options.settings ?? {} };
-  await writeEnrolment(state.path, enrolment);
-  return enrolment;
+  const enrollment = { id, name, labels, urls, domain, keyringVersion, settings: options.settings ?? {} };
+  await writeEnrollment(state.path, enrollment);
+  return enrollment;
 }
 
 /** The first address that answers. One that shows another authority ends it: that is no accident. */
@@ -106,7 +106,7 @@ async function requestOf(token: JoinToken, key: SigningKey, tlsKey: KeyObject) {
       tokenId,
       secret,
       certificateRequest,
-      manifest: toBinary(EnvelopeSchema, joiningManifest(key, token)),
+      manifest: toBinary(SignedEnvelopeSchema, joiningManifest(key, token)),
       proof: signJoin(key, tokenId, certificateRequest),
     },
   };
@@ -120,7 +120,7 @@ async function askUntilIn(
 ): Promise<JoinResponse> {
   const serverName = { kind: "service", name: "registry", trustDomain: domain } as const;
   const transport = createServiceTransport({ baseUrl, ca, serverName });
-  const client = createClient(EnrolmentService, transport);
+  const client = createClient(EnrollmentService, transport);
   let isTold = false;
   try {
     for (let failures = 0; ; ) {
@@ -129,9 +129,9 @@ async function askUntilIn(
       if (!(answer instanceof ConnectError) && answer.certificateChain !== "") return answer;
       failures = answer instanceof ConnectError ? failures + 1 : 0;
       if (answer instanceof ConnectError) onRetry?.(answer);
-      else if (!isTold && answer.enrolment !== undefined) {
+      else if (!isTold && answer.enrollment !== undefined) {
         isTold = true;
-        onPending?.(answer.enrolment);
+        onPending?.(answer.enrollment);
       }
       const wait = answer instanceof ConnectError ? Math.min(MAX_RETRY_MS, 250 * 2 ** failures) : answer.retryMs;
       await sleep(wait, undefined, signal === undefined ? {} : { signal });

@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ConnectError, createClient } from "@connectrpc/connect";
-import { EnrolmentService } from "../../../gen/ts/reeve/registry/v1/enrolment_service_pb.ts";
+import { EnrollmentService } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { identityRefused } from "../../../lib/auth/peer.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
 import { createRequest, tlsKeyFromPem } from "../../../lib/identity/request.ts";
@@ -12,17 +12,17 @@ import type { Logger } from "../../../lib/log/log.ts";
 import { createServiceTransport } from "../../../lib/serve/client.ts";
 import { openCount } from "../attach/attach-count.ts";
 import { replaceFile } from "../replace-file.ts";
-import type { EnrolmentFiles } from "./enrolment-file.ts";
+import type { EnrollmentFiles } from "./enrollment-file.ts";
 import { renewAt, retryMs } from "./renewal-times.ts";
 
 /** What renewal needs. */
 export interface RenewalOptions {
-  files: EnrolmentFiles;
+  files: EnrollmentFiles;
   /** Where the registry is reached. At least one; each try takes the next. */
   urls: readonly string[];
   trustDomain: string;
   logger: Logger;
-  /** Called once, when the certificate has expired: the device has to enrol again. */
+  /** Called once, when the certificate has expired: the device has to enroll again. */
   onExpired(error: Error): void;
   /** Milliseconds since 1970. Default the system's clock. */
   now?: () => number;
@@ -42,11 +42,11 @@ const TIMEOUT_MS = 15_000;
 const LONGEST_SLEEP_MS = 60_000;
 
 /** The certificate in the file. IDENTITY_REFUSED where it has expired. */
-export async function requireUnexpired(files: EnrolmentFiles, now: number): Promise<X509Certificate> {
+export async function requireUnexpired(files: EnrollmentFiles, now: number): Promise<X509Certificate> {
   const certificate = new X509Certificate(await readFile(files.certFile));
   if (now < Date.parse(certificate.validTo)) return certificate;
   const message =
-    `the device's certificate expired at ${new Date(certificate.validTo).toISOString()}. Enrol again: an operator makes a ` +
+    `the device's certificate expired at ${new Date(certificate.validTo).toISOString()}. Enroll again: an operator makes a ` +
     "token with `reeve device join-token NAME --replace`, and `reeve device-agent --join -` asks for it";
   throw identityRefused("expired", undefined, { message });
 }
@@ -107,7 +107,7 @@ async function ask(url: string, renewCount: bigint, { files, trustDomain }: Rene
   });
   try {
     const certificateRequest = await createRequest(tlsKeyFromPem(key), identity);
-    const client = createClient(EnrolmentService, transport);
+    const client = createClient(EnrollmentService, transport);
     return await client.renewCertificate({ certificateRequest, renewCount }, { signal, timeoutMs: TIMEOUT_MS });
   } finally {
     transport.close();

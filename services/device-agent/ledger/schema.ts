@@ -11,7 +11,7 @@ export interface ExecutionTable {
   tool: string;
   args_digest: string;
   state: ExecutionState;
-  /** Number of reeve.device.v1.Outcome; null until it ended. */
+  /** Number of reeve.device.v1.ExecutionOutcome; null until it ended. */
   outcome: number | null;
   /** Number of reeve.common.v1.ErrorReason; null until it ended, 0 where it succeeded. */
   reason: number | null;

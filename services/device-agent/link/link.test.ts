@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { Outcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { ExecutionOutcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { argumentBytes } from "../testing/grants.ts";
 import { openTestAgent } from "../testing/test-agent.ts";
@@ -28,7 +28,7 @@ test("answers every call that was asked for before it ends", async () => {
   link.end();
   const ends = (await link.rest()).flatMap(({ event }) => (event.case === "finished" ? [event.value] : []));
   expect(ends.map(({ callId }) => callId).sort()).toEqual(callIds.sort());
-  expect(ends.every(({ outcome }) => outcome === Outcome.SUCCEEDED)).toBe(true);
+  expect(ends.every(({ outcome }) => outcome === ExecutionOutcome.SUCCEEDED)).toBe(true);
 });
 
 test("sends output in order, numbered without gaps, before the end", async () => {
@@ -64,7 +64,7 @@ test("a call outlives the link it came on, and the next one hears its end", asyn
   for (const other of others) await other.next("hello");
   await device.execute("fs.write", { path: `${device.work}/go` });
   const ends = await Promise.all(others.map((other) => other.next("finished")));
-  expect(ends[0]).toMatchObject({ outcome: Outcome.SUCCEEDED });
+  expect(ends[0]).toMatchObject({ outcome: ExecutionOutcome.SUCCEEDED });
   expect(ends[1]).toEqual(ends[0]);
   for (const other of others) await other.leave();
 });
@@ -75,11 +75,11 @@ test("a refused start does not disturb the link", async () => {
   const forged = await device.grants.start({ ...ping, callId: "call-1" }, { deviceId: "dev-ffffffffffffffff" });
   link.send({ case: "start", value: forged });
   expect(await link.next("finished")).toMatchObject({
-    outcome: Outcome.REFUSED,
+    outcome: ExecutionOutcome.REFUSED,
     error: { reason: ErrorReason.GRANT_WRONG_DEVICE },
   });
   link.send({ case: "start", value: await device.grants.start({ ...ping, callId: "call-1" }) });
-  expect(await link.next("finished")).toMatchObject({ callId: "call-1", outcome: Outcome.SUCCEEDED });
+  expect(await link.next("finished")).toMatchObject({ callId: "call-1", outcome: ExecutionOutcome.SUCCEEDED });
   await link.leave();
 });
 
@@ -89,7 +89,7 @@ test("a settled call is told and never starts", async () => {
   const argsDigest = sha256Hex(argumentBytes(ping));
   link.send({ case: "settle", value: { callId: "call-1", tool: ping.tool, argsDigest } });
   const settled = await link.next("finished");
-  expect(settled).toMatchObject({ outcome: Outcome.NOT_STARTED, error: { reason: ErrorReason.NOT_STARTED } });
+  expect(settled).toMatchObject({ outcome: ExecutionOutcome.NOT_STARTED, error: { reason: ErrorReason.NOT_STARTED } });
   link.send({ case: "start", value: await device.grants.start({ ...ping, callId: "call-1" }) });
   expect(await link.next("finished")).toEqual(settled);
   await link.leave();

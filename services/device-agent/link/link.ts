@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import type { SignedEnvelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import {
   type Command,
   type Event,
@@ -21,7 +21,7 @@ export interface GrantTrust {
   /** The version that is in force. */
   version(): bigint;
   /** Takes over a newer version where it can be trusted. Never rejects. */
-  follow(keyring: Envelope | undefined): Promise<void>;
+  follow(keyring: SignedEnvelope | undefined): Promise<void>;
 }
 
 /** Output that waits for a link, in bytes, before programs' output is held back: what comes next is not long behind it. */
@@ -33,7 +33,7 @@ export interface LinkOptions {
   trust: GrantTrust;
   /** The device's signed manifest, for the first event. */
   toolsets: Pick<Toolsets, "onChange"> & { current(): Pick<Toolset, "manifest"> };
-  /** How often the device has dialled, this time included; 0 where it was dialled. */
+  /** How often the device has dialed, this time included; 0 where it was dialed. */
   attachCount: bigint;
   /** Aborted when the caller has left, or the server ends its streams: the link ends at once. */
   left: AbortSignal;

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import { EnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import { SignedEnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import type { Manifest } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import type { SigningKey } from "../../../lib/sign/keys.ts";
 import { replaceFile } from "../replace-file.ts";
@@ -15,13 +15,13 @@ export async function keepManifest(path: string, key: SigningKey, manifest: Mani
   const stored = await loadManifest(path, key);
   if (stored !== undefined && sayTheSame(stored.manifest, manifest)) return stored;
   const sealed = sealManifest(key, manifest);
-  await replaceFile(path, toBinary(EnvelopeSchema, sealed.envelope));
+  await replaceFile(path, toBinary(SignedEnvelopeSchema, sealed.envelope));
   return sealed;
 }
 
 async function loadManifest(path: string, key: SigningKey): Promise<SealedManifest | undefined> {
   try {
-    return openManifest(key, fromBinary(EnvelopeSchema, await readFile(path)));
+    return openManifest(key, fromBinary(SignedEnvelopeSchema, await readFile(path)));
   } catch {
     return undefined;
   }

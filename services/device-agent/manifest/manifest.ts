@@ -1,6 +1,6 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import type { SignedEnvelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import type { Mode, SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { type AnnouncedService, type Manifest, ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { deviceIdOf } from "../../../lib/identity/device-id.ts";
@@ -38,7 +38,7 @@ export interface ManifestFacts {
 /** A manifest with its signature. */
 export interface SealedManifest {
   manifest: Manifest;
-  envelope: Envelope;
+  envelope: SignedEnvelope;
   /** SHA-256 of the signed bytes, in hex. Bound into every grant and receipt. */
   digest: string;
 }
@@ -72,7 +72,7 @@ export function sealManifest(key: SigningKey, manifest: Manifest): SealedManifes
 }
 
 /** Opens an envelope that must hold a manifest signed by this key; undefined for anything else. */
-export function openManifest(key: VerifyKey, envelope: Envelope): SealedManifest | undefined {
+export function openManifest(key: VerifyKey, envelope: SignedEnvelope): SealedManifest | undefined {
   const result = verifyEnvelope(envelope, createKeyring([key]), MANIFEST_TYPE);
   if (!result.ok) return undefined;
   return { manifest: fromBinary(ManifestSchema, result.payload), envelope, digest: sha256Hex(result.payload) };

@@ -3,21 +3,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { type Client, createClient } from "@connectrpc/connect";
-import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
 import { DeviceAgentService, type Finished } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { Mode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
+import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { createLogger } from "../../../lib/log/log.ts";
 import { inMemoryTransport } from "../../../lib/serve/client.ts";
 import { generateSigningKey } from "../../../lib/sign/keys.ts";
-import { loadCatalogue } from "../../../lib/toolschema/catalogue-file.ts";
+import { loadCatalog } from "../../../lib/toolschema/catalog-file.ts";
 import type { DeviceAgentConfig } from "../config.ts";
 import { createDeviceAgent, type DeviceAgent } from "../service.ts";
 import { createTestGrants, type TestGrants } from "./grants.ts";
 
-/** By tool: the digest of its input schema in the catalogue. */
+/** By tool: the digest of its input schema in the catalog. */
 export const schemaDigests: ReadonlyMap<string, string> = new Map(
-  loadCatalogue().tools.map((tool) => [tool.name, tool.schemaDigest]),
+  loadCatalog().tools.map((tool) => [tool.name, tool.schemaDigest]),
 );
 
 /** The control plane, as a device sees it. */

@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { Device } from "../../../gen/ts/reeve/tools/v1/device_pb.ts";
+import { DeviceTools } from "../../../gen/ts/reeve/tools/v1/device_pb.ts";
 import { Docker } from "../../../gen/ts/reeve/tools/v1/docker_pb.ts";
 import { FileSystem } from "../../../gen/ts/reeve/tools/v1/file_system_pb.ts";
 import { Git } from "../../../gen/ts/reeve/tools/v1/git_pb.ts";
@@ -44,7 +44,7 @@ export interface BuiltInFamily<S extends DescService = DescService> {
 /** The one list of built-in tools: a new service needs one line here, and the compiler names what is missing. */
 export function builtInFamilies(options: ToolOptionsByFamily): BuiltInFamily[] {
   return [
-    family(Device, deviceTools),
+    family(DeviceTools, deviceTools),
     family(Shell, shellTools),
     family(FileSystem, fileSystemTools),
     family(Git, createGitTools(options.git)),

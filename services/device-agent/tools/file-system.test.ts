@@ -217,10 +217,10 @@ describe("list", () => {
     expect((await faultOf(list({ path: at("a") }))).metadata).toMatchObject({ errno: "ENOTDIR" });
   });
 
-  it("ends when the call is cancelled", async () => {
+  it("ends when the call is canceled", async () => {
     const input = create(ListRequestSchema, { path: test.folder });
     const context = { ...test.context, signal: AbortSignal.abort() };
-    expect((await faultOf(fileSystemTools.list(input, context))).reason).toBe(ErrorReason.CANCELLED);
+    expect((await faultOf(fileSystemTools.list(input, context))).reason).toBe(ErrorReason.CANCELED);
   });
 });
 

@@ -1,6 +1,6 @@
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
-import { cleanOutput } from "../../../lib/sanitise/sanitise.ts";
+import { cleanOutput } from "../../../lib/sanitize/sanitize.ts";
 import type { RunOutcome, RunSpec } from "../executor/executor.ts";
 import { stopKind } from "../executor/follow.ts";
 import type { ToolContext } from "./tool.ts";
@@ -22,7 +22,7 @@ const MESSAGE_OUTPUT = 2048;
 
 /**
  * Runs a program for a tool, with the call's signal and live output, and within the call's time. Faults: those of the
- * executor; TIMED_OUT{timeout_ms} and CANCELLED{by} with the end of what it had printed in the message.
+ * executor; TIMED_OUT{timeout_ms} and CANCELED{by} with the end of what it had printed in the message.
  */
 export async function runProgram(
   context: ToolContext,
@@ -39,7 +39,7 @@ function finished(outcome: RunOutcome, timeoutMs: number): Finished {
   switch (outcome.kind) {
     case "exited":
       return { program, stdout, stderr, truncated, durationMs, exitCode: outcome.code };
-    case "signalled":
+    case "signaled":
       return { program, stdout, stderr, truncated, durationMs, exitCode: 128 + outcome.number };
     case "timed_out":
       throw fault(
@@ -49,8 +49,8 @@ function finished(outcome: RunOutcome, timeoutMs: number): Finished {
           message: `ran longer than ${timeoutMs} ms and was killed${remains(outcome)}`,
         },
       );
-    case "cancelled":
-      throw fault(ErrorReason.CANCELLED, { by: "caller" }, { message: `was cancelled and killed${remains(outcome)}` });
+    case "canceled":
+      throw fault(ErrorReason.CANCELED, { by: "caller" }, { message: `was canceled and killed${remains(outcome)}` });
   }
 }
 
@@ -75,11 +75,10 @@ function lastWords({ stdout, stderr }: { stdout: string; stderr: string }): stri
   return cleanOutput(said).text.trim().slice(-MESSAGE_OUTPUT);
 }
 
-/** Ends a tool that runs no program when its call is cancelled or its time is up. Faults: CANCELLED, TIMED_OUT. */
+/** Ends a tool that runs no program when its call is canceled or its time is up. Faults: CANCELED, TIMED_OUT. */
 export function throwIfAborted({ signal, timeoutMs }: Pick<ToolContext, "signal" | "timeoutMs">): void {
   if (!signal.aborted) return;
-  if (stopKind(signal) === "cancelled")
-    throw fault(ErrorReason.CANCELLED, { by: "caller" }, { message: "was cancelled" });
+  if (stopKind(signal) === "canceled") throw fault(ErrorReason.CANCELED, { by: "caller" }, { message: "was canceled" });
   throw fault(
     ErrorReason.TIMED_OUT,
     { timeout_ms: String(timeoutMs) },

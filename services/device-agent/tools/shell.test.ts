@@ -86,11 +86,11 @@ describe("exec", () => {
     expect(fault.message).toContain("started");
   });
 
-  it("fails when the call is cancelled", async () => {
+  it("fails when the call is canceled", async () => {
     const controller = new AbortController();
     const context = { ...test.context, signal: controller.signal, emit: () => controller.abort() };
     const input = create(ExecRequestSchema, { argv: ["sh", "-c", "echo started; sleep 100"] });
-    expect((await faultOf(shellTools.exec(input, context))).reason).toBe(ErrorReason.CANCELLED);
+    expect((await faultOf(shellTools.exec(input, context))).reason).toBe(ErrorReason.CANCELED);
   });
 
   it("tells a program that could not start from one that failed", async () => {

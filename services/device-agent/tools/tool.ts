@@ -7,7 +7,7 @@ import type { Roots } from "../roots/roots.ts";
 
 /** What a tool may use while it runs one call. */
 export interface ToolContext {
-  /** Aborted when the call is cancelled or its time is up. */
+  /** Aborted when the call is canceled or its time is up. */
   signal: AbortSignal;
   /** The longest the call may take, in milliseconds: as the caller asks, cut to the tool's and the device's limits. */
   timeoutMs: number;

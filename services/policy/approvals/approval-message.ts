@@ -7,7 +7,7 @@ import {
   ApprovalSpecSchema,
   ApprovalState,
   ApprovalStatusSchema,
-} from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
+} from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import type { ApprovalRow } from "./approval-store.ts";
 
 /** A stored approval as its message. */
@@ -39,7 +39,7 @@ const STATE_NAMES: Readonly<Record<number, string>> = {
   [ApprovalState.APPROVED]: "approved",
   [ApprovalState.DENIED]: "denied",
   [ApprovalState.EXPIRED]: "expired",
-  [ApprovalState.CANCELLED]: "cancelled",
+  [ApprovalState.CANCELED]: "canceled",
 };
 
 /** The word for a state, as the log and error metadata use it. */

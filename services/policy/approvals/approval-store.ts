@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import { ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import { isSealed, type SealingKey, seal, unseal } from "../../../lib/identity/seal.ts";
 import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
 import type { ApprovalsTable, PolicyDatabase } from "../tables.ts";

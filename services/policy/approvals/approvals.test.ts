@@ -1,8 +1,8 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
+import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import { createInProcessBus } from "../../../lib/events/in-process-bus.ts";
 import { faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
@@ -228,7 +228,7 @@ describe("events", () => {
     const types: string[] = [];
     const both = Promise.withResolvers<void>();
     await bus.subscribe({
-      subject: "reeve.policy.v1.>",
+      subject: "reeve.approval.v1.>",
       handler: async (envelope) => {
         types.push(envelope.type);
         if (types.length === 2) both.resolve();
@@ -240,6 +240,6 @@ describe("events", () => {
     await both.promise;
     await policy.stop();
     await bus.close();
-    expect(types).toEqual(["reeve.policy.v1.ApprovalRequested", "reeve.policy.v1.ApprovalSettled"]);
+    expect(types).toEqual(["reeve.approval.v1.ApprovalRequested", "reeve.approval.v1.ApprovalSettled"]);
   });
 });

@@ -1,5 +1,5 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import type { SealingKey } from "../../../lib/identity/seal.ts";
 import type { AuditLog } from "../audit/log.ts";
 import type { OutcomeStore } from "../audit/outcome-store.ts";

@@ -6,11 +6,11 @@ import type { CardFacts } from "./card.ts";
 
 /** What of a held call its card is made from. */
 export type HeldFacts = Pick<Judged, "whole" | "args" | "argsDigest" | "inputSchema"> & {
-  judgement: Pick<Judged["judgement"], "message" | "ruleIds">;
+  judgment: Pick<Judged["judgment"], "message" | "ruleIds">;
 };
 
 /** The facts of a held call's card: secrets are taken out here, and nowhere after it are they known. Pure. */
-export function cardFactsOf({ whole, args, argsDigest, judgement, inputSchema }: HeldFacts): CardFacts {
+export function cardFactsOf({ whole, args, argsDigest, judgment, inputSchema }: HeldFacts): CardFacts {
   const { request, principal, device, tool } = whole;
   return {
     deviceName: device.name,
@@ -23,8 +23,8 @@ export function cardFactsOf({ whole, args, argsDigest, judgement, inputSchema }:
     roles: principal.roles.map((role) => roleName(role) ?? "unknown"),
     source: sourceName(request.source),
     purpose: request.purpose,
-    message: judgement.message,
-    ruleIds: judgement.ruleIds,
+    message: judgment.message,
+    ruleIds: judgment.ruleIds,
     args: inputSchema && redactSecretFields(args, inputSchema),
     argsDigest,
     timeoutMs: request.timeoutMs,

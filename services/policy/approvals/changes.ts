@@ -1,4 +1,4 @@
-import type { Approval } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import type { Approval } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import type { PolicyDatabase } from "../tables.ts";
 import { approvalOf } from "./approval-message.ts";
 import type { ApprovalStore } from "./approval-store.ts";

@@ -1,4 +1,4 @@
-import type { Outcome } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import type { CallOutcome } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import type { QueryRunner } from "../../../lib/store/prepared.ts";
 import type { ApprovalChanges } from "./changes.ts";
 import type { NewestHold } from "./newest-hold.ts";
@@ -14,11 +14,11 @@ export interface HoldEnderOptions {
 }
 
 /**
- * Ends the pending approval of a call that has ended, as when its caller cancelled it: approved later it would say that
+ * Ends the pending approval of a call that has ended, as when its caller canceled it: approved later it would say that
  * something runs. What was asked about it is forgotten. Works inside the outcome's transaction; the result tells those who wait, after the commit.
  */
 export function createHoldEnder({ newestHold, settler, requests, changes }: HoldEnderOptions) {
-  return async (trx: QueryRunner, outcome: Outcome): Promise<() => void> => {
+  return async (trx: QueryRunner, outcome: CallOutcome): Promise<() => void> => {
     await requests.forgetCall(trx, outcome.callId);
     // With a grant it was permitted, so that nothing is pending; most calls save the look.
     if (outcome.grantId !== "") return nothing;

@@ -2,7 +2,7 @@ import type { EventBus } from "../../../lib/events/bus.ts";
 import type { ApprovalChanges } from "./changes.ts";
 
 /** The events of this package; all are about approvals. */
-const SUBJECT = "reeve.policy.v1.>";
+const SUBJECT = "reeve.approval.v1.>";
 
 /**
  * Lets a bus say that a replica has changed an approval, which is sooner than the next regular look. Nothing depends on

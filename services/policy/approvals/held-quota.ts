@@ -1,6 +1,6 @@
-import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
+import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
 import type { NotHoldable } from "../decide/holdable.ts";
 import type { WholeRequest } from "../decide/request-facts.ts";

@@ -1,6 +1,6 @@
 import { create, toBinary } from "@bufbuild/protobuf";
-import { type Record, RecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { ApprovalSpecSchema } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import { ApprovalSpecSchema } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import { type AuditRecord, AuditRecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { keptArguments } from "../../../lib/tool/cut.ts";
@@ -20,7 +20,7 @@ export interface HeldCall extends Judged {
 }
 
 /** The row of a new approval: what is asked, the card, and what a permit will be made from. Pure. */
-export function newApproval(id: string, held: HeldCall, holdRecord: Record): Omit<NewApproval, "change_idx"> {
+export function newApproval(id: string, held: HeldCall, holdRecord: AuditRecord): Omit<NewApproval, "change_idx"> {
   const { policy, nowMs } = held;
   const { spec, wholeDigest } = approvalSpec(held);
   return {
@@ -35,13 +35,13 @@ export function newApproval(id: string, held: HeldCall, holdRecord: Record): Omi
     held_bytes: held.whole.request.arguments.length,
     template: toBinary(GrantSchema, grantTemplate(held.whole, held.argsDigest)),
     grant_ttl_ms: policy.grantTtlMs,
-    hold_record: toBinary(RecordSchema, holdRecord),
+    hold_record: toBinary(AuditRecordSchema, holdRecord),
   };
 }
 
 /** What is asked of a human, and what they have to read before a yes. */
 function approvalSpec(held: HeldCall) {
-  const { whole, argsDigest, judgement } = held;
+  const { whole, argsDigest, judgment } = held;
   const { request, principal, device, tool } = whole;
   const facts = cardFactsOf(held);
   const card = renderCard(facts);
@@ -55,8 +55,8 @@ function approvalSpec(held: HeldCall) {
     principalId: principal.id,
     principalName: principal.name,
     purpose: request.purpose,
-    ruleIds: judgement.ruleIds,
-    message: judgement.message,
+    ruleIds: judgment.ruleIds,
+    message: judgment.message,
     card: card.text,
     cardDigest: sha256Hex(card.text),
     isCut: card.isCut,

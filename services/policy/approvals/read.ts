@@ -1,11 +1,11 @@
 import { create } from "@bufbuild/protobuf";
-import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Approval, ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import { type Approval, ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import {
   ApprovalView,
   type ApprovalWhole,
   ApprovalWholeSchema,
-} from "../../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
+} from "../../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { readPageToken, writePageToken } from "../../../lib/pages/page-token.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
@@ -67,7 +67,7 @@ async function wholeOf({ db, requests, lookup }: ReadOptions, row: ApprovalRow):
     args: read.value,
     argsDigest: sha256Hex(request.arguments),
     inputSchema: inputSchemaOf(whole.tool, lookup),
-    judgement: { message, ruleIds },
+    judgment: { message, ruleIds },
   });
   const text = renderWhole(facts);
   // After an upgrade the tool's schema may be another one, and with it what is shown: then nobody has read this text.

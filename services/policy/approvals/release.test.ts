@@ -2,10 +2,10 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { toBinary } from "@bufbuild/protobuf";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
-import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { KeyRole } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
+import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { type Decision, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import { KeyRole } from "../../../gen/ts/reeve/policy/v1/key_service_pb.ts";
 import { openLogFile } from "../../../lib/audit-verify/log-source.ts";
 import { verifyLog } from "../../../lib/audit-verify/verify.ts";
 import { reasonOf } from "../../../lib/fault/fault.ts";
@@ -158,7 +158,7 @@ describe("a call that was approved under other rules", () => {
 });
 
 describe("a call that has ended", () => {
-  it("gets no permit where it was cancelled at the moment it was approved", async () => {
+  it("gets no permit where it was canceled at the moment it was approved", async () => {
     const { policy } = await start();
     const approval = await hold(policy);
     const callId = approval.spec?.callId ?? "";
@@ -213,9 +213,9 @@ it("a permit whose key has retired is made anew, with the key that devices trust
 
 it("keeps what was asked only for as long as it may be released", async () => {
   const { policy } = await start();
-  const [denied, cancelled, old] = [await hold(policy), await hold(policy), await hold(policy)];
+  const [denied, canceled, old] = [await hold(policy), await hold(policy), await hold(policy)];
   await policy.approvals.deny({ approvalId: denied.id });
-  await endCall(policy, cancelled.spec?.callId ?? "");
+  await endCall(policy, canceled.spec?.callId ?? "");
   await approve(policy, old);
   const kept = () => runSql(policy, "select approval_id from approval_requests");
   expect(await kept()).toEqual([{ approval_id: old.id }]);

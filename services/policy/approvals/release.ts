@@ -1,8 +1,8 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type Decided, type Record, RecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import { type AuditRecord, AuditRecordSchema, type Decided } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
 import { type Decision, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import type { QueryRunner } from "../../../lib/store/prepared.ts";
@@ -84,7 +84,7 @@ export function createApprovalRelease(options: ReleaseOptions): ApprovalRelease 
     return writes.write(async (trx) => {
       const known = kept(await store.find(trx, row.id));
       if (known) return known;
-      // Cancelled at the moment it was approved: whoever comes first in the log is right.
+      // Canceled at the moment it was approved: whoever comes first in the log is right.
       const ended = await outcomes.find(trx, callId);
       if (ended) return endedDecision(row, ended);
       const { ruleIds, policyVersion } = reviewed;
@@ -123,7 +123,7 @@ function endedDecision(row: ApprovalRow, { state, idx }: { state: string; idx: n
 
 function refusal(row: ApprovalRow): Decision {
   const head = headOf(row, row.decide_idx ?? 0);
-  if (row.state === ApprovalState.CANCELLED) {
+  if (row.state === ApprovalState.CANCELED) {
     const message = `Nobody decided: ${row.comment}.`;
     return denialDecision(head, { reason: ErrorReason.CALL_ENDED, message, approvalId: row.id });
   }
@@ -140,8 +140,8 @@ function headOf(row: ApprovalRow, auditIndex: number): DecisionHead {
 }
 
 // The record of the hold, with what has changed: all the facts of the call are those that the person decided on.
-function recordOf(row: ApprovalRow, changes: Partial<Decided>, nowMs: number): Record {
-  const record = fromBinary(RecordSchema, row.hold_record);
+function recordOf(row: ApprovalRow, changes: Partial<Decided>, nowMs: number): AuditRecord {
+  const record = fromBinary(AuditRecordSchema, row.hold_record);
   record.time = timestampFromMs(nowMs);
   if (record.event.case === "decided") Object.assign(record.event.value, changes);
   return record;

@@ -1,5 +1,5 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { ApprovalSpecSchema, ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import { ApprovalSpecSchema, ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import { every, type Repeated } from "../../../lib/async/every.ts";
 import type { SealingKey } from "../../../lib/identity/seal.ts";
 import { rewriteDatabase } from "../../../lib/store/rewrite.ts";

@@ -41,10 +41,10 @@ export function createReviewer({ db, requests, policy, judge, now }: ReviewOptio
     if (inForce.version === row.policy_version) return { kind: "stands", ...held };
     const request = await requests.find(db, row.id);
     if (request === undefined) return { kind: "falls", ...NOT_KEPT, ...held, approvalId: "" };
-    const { judgement, policy: judgedBy } = judge({ ...request, time: timestampFromMs(now()) });
-    const today = { ruleIds: judgement.ruleIds, policyVersion: judgedBy.version };
-    if (judgement.effect === "allow" || judgement.effect === "hold") return { kind: "stands", ...today };
-    return { kind: "falls", reason: judgement.reason, message: judgement.message, ...today, approvalId: "" };
+    const { judgment, policy: judgedBy } = judge({ ...request, time: timestampFromMs(now()) });
+    const today = { ruleIds: judgment.ruleIds, policyVersion: judgedBy.version };
+    if (judgment.effect === "allow" || judgment.effect === "hold") return { kind: "stands", ...today };
+    return { kind: "falls", reason: judgment.reason, message: judgment.message, ...today, approvalId: "" };
   };
 }
 

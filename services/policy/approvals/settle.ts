@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type Record, RecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { type Approval, type ApprovalSpec, ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import { type AuditRecord, AuditRecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Approval, type ApprovalSpec, ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
 import type { Outbox } from "../../../lib/events/outbox.ts";
 import { fault, reasonOf } from "../../../lib/fault/fault.ts";
 import type { QueryRunner } from "../../../lib/store/prepared.ts";
@@ -117,7 +117,7 @@ export function createApprovalSettler(options: SettleOptions): ApprovalSettler {
     async withdraw(trx, approvalId, comment) {
       const row = await store.find(trx, approvalId);
       if (row?.state !== ApprovalState.PENDING) return undefined;
-      return approvalOf(await end(trx, row, { ...UNDECIDED, state: ApprovalState.CANCELLED, comment }));
+      return approvalOf(await end(trx, row, { ...UNDECIDED, state: ApprovalState.CANCELED, comment }));
     },
   };
 }
@@ -179,9 +179,9 @@ function decided(row: ApprovalRow): Error {
   return fault(ErrorReason.APPROVAL_DECIDED, { approval_id: row.id, state }, { message: `it is ${state} already` });
 }
 
-function settledRecord(approvalId: string, spec: ApprovalSpec, ending: Ending, nowMs: number): Record {
+function settledRecord(approvalId: string, spec: ApprovalSpec, ending: Ending, nowMs: number): AuditRecord {
   const { cardDigest, argsDigest } = spec;
-  return create(RecordSchema, {
+  return create(AuditRecordSchema, {
     version: 1,
     time: timestampFromMs(nowMs),
     actor: ending.decided_by === "" ? "policy" : ending.decided_by,

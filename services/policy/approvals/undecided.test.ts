@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { ApprovalSettledSchema } from "../../../gen/ts/reeve/approval/v1/approval_events_pb.ts";
+import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { Envelope } from "../../../gen/ts/reeve/event/v1/envelope_pb.ts";
-import { ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
-import { ApprovalSettledSchema } from "../../../gen/ts/reeve/policy/v1/policy_events_pb.ts";
+import type { EventEnvelope } from "../../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import { createInProcessBus } from "../../../lib/events/in-process-bus.ts";
 import { payloadOf } from "../../../lib/events/testdata/payload.ts";
 import { reasonOf } from "../../../lib/fault/fault.ts";
@@ -66,16 +66,16 @@ describe("an approval whose call ends without it", () => {
   it("ends with the call, is recorded, wakes who waits, and cannot be approved", async () => {
     const bus = createInProcessBus();
     const told = Promise.withResolvers<ApprovalState>();
-    const handler = async (envelope: Envelope) => {
+    const handler = async (envelope: EventEnvelope) => {
       const settled = payloadOf(ApprovalSettledSchema, envelope);
       if (settled) told.resolve(settled.state);
     };
-    await bus.subscribe({ subject: "reeve.policy.v1.>", handler });
+    await bus.subscribe({ subject: "reeve.approval.v1.>", handler });
     const policy = await start({ bus });
     const { id, spec } = await hold(policy);
     const link = openTestLink(policy.policy);
     const waiting = link.ask({ case: "awaitApproval", value: { approvalId: id } });
-    const value = { callId: spec?.callId ?? "", state: "CANCELLED" };
+    const value = { callId: spec?.callId ?? "", state: "CANCELED" };
     expect((await link.ask({ case: "outcome", value })).case).toBe("recorded");
     expect((await waiting).value).toMatchObject({
       outcome: { case: "denial", value: { reason: ErrorReason.CALL_ENDED, approvalId: id } },
@@ -83,16 +83,16 @@ describe("an approval whose call ends without it", () => {
     await link.end();
 
     const { approval } = await policy.approvals.getApproval({ approvalId: id });
-    const comment = "the call ended: CANCELLED";
-    expect(approval?.status).toMatchObject({ state: ApprovalState.CANCELLED, decidedBy: "", comment });
+    const comment = "the call ended: CANCELED";
+    expect(approval?.status).toMatchObject({ state: ApprovalState.CANCELED, decidedBy: "", comment });
     const late = policy.approvals.approve({ approvalId: id, cardDigest: spec?.cardDigest ?? "" });
     expect(reasonOf(await late.catch((e: unknown) => e))).toBe(ErrorReason.APPROVAL_DECIDED);
     expect(await events(policy, spec?.callId ?? "")).toMatchObject([
       { case: "decided", value: { decision: "hold" } },
       { actor: "registry", case: "outcome" },
-      { actor: "policy", case: "approvalDecided", value: { approvalId: id, state: "cancelled" } },
+      { actor: "policy", case: "approvalDecided", value: { approvalId: id, state: "canceled" } },
     ]);
-    expect(await told.promise).toBe(ApprovalState.CANCELLED);
+    expect(await told.promise).toBe(ApprovalState.CANCELED);
     await policy.stop();
     await bus.close();
   });
@@ -102,7 +102,7 @@ describe("an approval whose call ends without it", () => {
     const { id, spec } = await hold(policy);
     await policy.approvals.approve({ approvalId: id, cardDigest: spec?.cardDigest ?? "" });
     const link = openTestLink(policy.policy);
-    await link.ask({ case: "outcome", value: { callId: spec?.callId ?? "", state: "CANCELLED" } });
+    await link.ask({ case: "outcome", value: { callId: spec?.callId ?? "", state: "CANCELED" } });
     await link.end();
     const { approval } = await policy.approvals.getApproval({ approvalId: id });
     expect(approval?.status?.state).toBe(ApprovalState.APPROVED);

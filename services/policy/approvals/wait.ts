@@ -1,5 +1,5 @@
+import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
 import type { Decision } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { PolicyDatabase } from "../tables.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Approval } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import { ApprovalView } from "../../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { Approval } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
-import { ApprovalView } from "../../../gen/ts/reeve/policy/v1/approval_service_pb.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { hold, holdingPolicy } from "../testing/test-approvals.ts";

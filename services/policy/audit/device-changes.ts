@@ -1,6 +1,10 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type DeviceIdentity, DeviceIdentitySchema, RecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import {
+  AuditRecordSchema,
+  type DeviceIdentity,
+  DeviceIdentitySchema,
+} from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
@@ -51,12 +55,12 @@ export function createDeviceChangeRecorder(options: {
 }
 
 function changeRecord(change: DeviceIdentity, asker: string, nowMs: number) {
-  const { actor, deviceId, enrolmentId } = change;
-  return create(RecordSchema, {
+  const { actor, deviceId, enrollmentId } = change;
+  return create(AuditRecordSchema, {
     version: 1,
     time: timestampFromMs(nowMs),
     actor: actor === "" ? asker : actor,
-    resource: deviceId === "" ? `enrolments/${enrolmentId}` : `devices/${deviceId}`,
+    resource: deviceId === "" ? `enrollments/${enrollmentId}` : `devices/${deviceId}`,
     event: { case: "deviceIdentity", value: change },
   });
 }

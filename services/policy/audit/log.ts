@@ -1,6 +1,6 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { sql } from "kysely";
-import { type Record, RecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { type AuditRecord, AuditRecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { leafHash } from "../../../lib/merkle/hash.ts";
 import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
 import type { PolicyDatabase } from "../tables.ts";
@@ -17,7 +17,7 @@ export interface AuditLog {
    * Appends a record inside the caller's transaction and returns its index: the record is in the log if, and only if,
    * that transaction commits. Call it only in jobs of the one group commit, which run one after another.
    */
-  append(trx: QueryRunner, record: Record, listed: Listed): Promise<number>;
+  append(trx: QueryRunner, record: AuditRecord, listed: Listed): Promise<number>;
 }
 
 interface Leaf {
@@ -55,7 +55,7 @@ export function createAuditLog(db: PolicyDatabase, onAppend: () => void): AuditL
   return {
     async append(trx, record, listed) {
       const { callId } = record;
-      const leaf = toBinary(RecordSchema, record);
+      const leaf = toBinary(AuditRecordSchema, record);
       const row = await insert.first(trx, { leaf, hash: leafHash(leaf), callId });
       if (!row) throw new Error("the record was not inserted");
       if (listed === "here" && callId !== "") await list.run(trx, { callId, index: row.idx });

@@ -1,6 +1,6 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type Outcome, OutcomeSchema, RecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { AuditRecordSchema, type CallOutcome, CallOutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
@@ -16,7 +16,7 @@ export interface OutcomeRecorder {
    * Appends the record of a call's end and returns its index. The same outcome again returns the same index. Throws
    * CALL_ENDED for another outcome of a call that has one, and INVALID_INPUT where the call or its state is not named.
    */
-  record(outcome: Outcome, actor: string): Promise<number>;
+  record(outcome: CallOutcome, actor: string): Promise<number>;
 }
 
 /** What a recorder needs. */
@@ -25,7 +25,7 @@ export interface OutcomeOptions {
   store: OutcomeStore;
   log: AuditLog;
   /** Ends what still waits for the call, in the same transaction. The result is called after the commit. */
-  onEnded: (trx: QueryRunner, outcome: Outcome) => Promise<() => void>;
+  onEnded: (trx: QueryRunner, outcome: CallOutcome) => Promise<() => void>;
   now: () => number;
 }
 
@@ -35,7 +35,7 @@ export function createOutcomeRecorder({ writes, store, log, onEnded, now }: Outc
     async record(outcome, actor) {
       if (outcome.callId === "") throw missing("callId");
       if (outcome.state === "") throw missing("state");
-      const digest = sha256Hex(toBinary(OutcomeSchema, outcome));
+      const digest = sha256Hex(toBinary(CallOutcomeSchema, outcome));
       const { idx, tell } = await writes.write(async (trx) => {
         const known = await store.find(trx, outcome.callId);
         if (known) return { idx: indexOfSame(known, digest), tell: undefined };
@@ -49,8 +49,8 @@ export function createOutcomeRecorder({ writes, store, log, onEnded, now }: Outc
   };
 }
 
-function outcomeRecord(outcome: Outcome, actor: string, nowMs: number) {
-  return create(RecordSchema, {
+function outcomeRecord(outcome: CallOutcome, actor: string, nowMs: number) {
+  return create(AuditRecordSchema, {
     version: 1,
     time: timestampFromMs(nowMs),
     actor,

@@ -1,13 +1,13 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type Record, RecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { type AuditRecord, AuditRecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 
 /** The longest problem text that the log keeps. */
 const MAX_PROBLEM = 2000;
 
 /** The record of a policy that was loaded (no problem) or refused. */
-export function policyLoadedRecord(version: string, problem: string, nowMs: number): Record {
-  return create(RecordSchema, {
+export function policyLoadedRecord(version: string, problem: string, nowMs: number): AuditRecord {
+  return create(AuditRecordSchema, {
     version: 1,
     time: timestampFromMs(nowMs),
     actor: "policy",

@@ -1,7 +1,7 @@
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
+import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { openLogFile, rpcLogSource } from "../../../lib/audit-verify/log-source.ts";
 import { type LogReport, verifyLog } from "../../../lib/audit-verify/verify.ts";
 import { leafHash } from "../../../lib/merkle/hash.ts";

@@ -97,7 +97,7 @@ export function createAuthorizer(options: AuthorizerOptions): Authorizer {
 }
 
 /**
- * Nothing follows a call's end. It may have been cancelled at the moment that its device came back, or been ended by a
+ * Nothing follows a call's end. It may have been canceled at the moment that its device came back, or been ended by a
  * registry that took it over from the one that asks, and that was held up.
  */
 async function endedBefore({ db, outcomes }: AuthorizerOptions, callId: string): Promise<Error> {
@@ -118,7 +118,7 @@ interface Written {
 type Write = (trx: QueryRunner) => Promise<Written>;
 
 async function prepareWrite(options: AuthorizerOptions, judged: Judged): Promise<Write> {
-  switch (judged.judgement.effect) {
+  switch (judged.judgment.effect) {
     case "allow":
       return preparePermit(options, judged);
     case "hold": {
@@ -153,7 +153,7 @@ async function releaseOf({ db, approvals, now }: AuthorizerOptions, judged: Judg
 async function preparePermit(options: AuthorizerOptions, judged: Judged, release?: Release): Promise<Write> {
   if (asksAboutWhole(judged.whole.request)) return writePermit(options, judged, undefined);
   const released = grantTemplate(judged.whole, judged.argsDigest);
-  const template = release ? released : limitedTemplate(released, judged.judgement.maxRunMs);
+  const template = release ? released : limitedTemplate(released, judged.judgment.maxRunMs);
   const minted = await options.minter.mint(template, judged.policy.grantTtlMs, release);
   return writePermit(options, judged, { ...minted, approvalId: release?.approvalId ?? "" });
 }
@@ -173,9 +173,9 @@ function writePermit(
   };
 }
 
-/** The judgement about a call that would be held, and that cannot wait for a person. */
+/** The judgment about a call that would be held, and that cannot wait for a person. */
 function refusedInstead(judged: Judged, { reason, message }: NotHoldable): Judged {
-  return { ...judged, judgement: { ...judged.judgement, effect: "deny", reason, message } };
+  return { ...judged, judgment: { ...judged.judgment, effect: "deny", reason, message } };
 }
 
 function writeDenial(
@@ -186,7 +186,7 @@ function writeDenial(
   return async (trx) => {
     const facts = { ...recordFacts(judged), decision: "denial" as const, nowMs: now() };
     const idx = await log.append(trx, decidedRecord(judged.whole, facts), listedOf(judged));
-    const { reason, message } = judged.judgement;
+    const { reason, message } = judged.judgment;
     return { decision: denialDecision(headOf(judged, idx), { reason, message, metadata }), idx, tell: nothing };
   };
 }
@@ -203,7 +203,7 @@ function writeHold(options: AuthorizerOptions, judged: Judged): Write {
     await requests.keep(trx, approvalId, judged.whole.request);
     if (approval.spec) await outbox.enqueue(trx, [approvalRequested(approvalId, approval.spec, nowMs)]);
     const expireMs = nowMs + judged.policy.approvalTtlMs;
-    const decision = holdDecision(headOf(judged, idx), approvalId, expireMs, judged.judgement.message);
+    const decision = holdDecision(headOf(judged, idx), approvalId, expireMs, judged.judgment.message);
     return { decision, idx, tell: changes.look };
   };
 }
@@ -215,10 +215,10 @@ function listedOf({ whole }: Judged): Listed {
   return whole.request.delivery === 0 ? "elsewhere" : "here";
 }
 
-function recordFacts({ judgement, policy, argsDigest }: Judged) {
-  return { judgement, policyVersion: policy.version, argsDigest };
+function recordFacts({ judgment, policy, argsDigest }: Judged) {
+  return { judgment, policyVersion: policy.version, argsDigest };
 }
 
-function headOf({ judgement, policy }: Judged, auditIndex: number): DecisionHead {
-  return { ruleIds: judgement.ruleIds, policyVersion: policy.version, auditIndex };
+function headOf({ judgment, policy }: Judged, auditIndex: number): DecisionHead {
+  return { ruleIds: judgment.ruleIds, policyVersion: policy.version, auditIndex };
 }

@@ -1,5 +1,5 @@
 import { fromBinary } from "@bufbuild/protobuf";
-import { ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import { fanOutCallId } from "../../../lib/ids/fan-out-call-id.ts";
 import { specOf } from "../approvals/approval-message.ts";

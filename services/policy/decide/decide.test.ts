@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { toolByName } from "../../../lib/toolschema/catalogue-file.ts";
+import { toolByName } from "../../../lib/toolschema/catalog-file.ts";
 import { completeExample } from "../rules/example.ts";
 import type { Facts } from "../rules/facts.ts";
 import { loadPolicy } from "../rules/load-policy.ts";
@@ -36,13 +36,13 @@ describe("decide", () => {
     [["block", "deny", "hold", "allow"], "block", "never"],
     [["allow", "block"], "block", "never"],
   ] as const)("lets the strictest of %j win", (names, effect, message) => {
-    const judgement = decide(policyOf(...names.map((name) => RULES[name])), factsOf(), undefined);
-    expect(judgement).toMatchObject({ effect, message, ruleIds: names.map((name) => `r-${name}`) });
+    const judgment = decide(policyOf(...names.map((name) => RULES[name])), factsOf(), undefined);
+    expect(judgment).toMatchObject({ effect, message, ruleIds: names.map((name) => `r-${name}`) });
   });
 
   it("denies what nothing matches", () => {
-    const judgement = decide(policyOf(`${RULES.allow}, when: "false"`), factsOf(), undefined);
-    expect(judgement).toMatchObject({
+    const judgment = decide(policyOf(`${RULES.allow}, when: "false"`), factsOf(), undefined);
+    expect(judgment).toMatchObject({
       effect: "deny",
       reason: ErrorReason.POLICY_DENIED,
       ruleIds: [],
@@ -53,7 +53,7 @@ describe("decide", () => {
   it("denies where a rule would cost more than its limit, and names the rule", () => {
     const facts = factsOf();
     const list = Array.from({ length: 2000 }, () => "a");
-    const judgement = decide(
+    const judgment = decide(
       policyOf(
         RULES.allow,
         "id: r-walks, effect: hold, message: m, when: 'args.l.exists(x, args.l.exists(y, x != y))'",
@@ -61,13 +61,13 @@ describe("decide", () => {
       { ...facts, args: { l: list } },
       undefined,
     );
-    expect(judgement).toMatchObject({
+    expect(judgment).toMatchObject({
       effect: "deny",
       reason: ErrorReason.POLICY_DENIED,
       ruleIds: ["r-allow", "r-walks"],
       message: 'The arguments are too large for the rule "r-walks": it would cost more than 250000 to evaluate.',
     });
-    expect(judgement.trace[1]).toMatchObject({
+    expect(judgment.trace[1]).toMatchObject({
       ruleId: "r-walks",
       effect: "deny",
       error: "over the cost limit of 250000",
@@ -75,35 +75,35 @@ describe("decide", () => {
   });
 
   it("denies where a rule fails, and the trace says why", () => {
-    const judgement = decide(
+    const judgment = decide(
       policyOf(RULES.allow, "id: broken, effect: allow, message: m, when: args.x == 1"),
       factsOf(),
       undefined,
     );
-    expect(judgement).toMatchObject({
+    expect(judgment).toMatchObject({
       effect: "deny",
       reason: ErrorReason.POLICY_DENIED,
       ruleIds: ["r-allow", "broken"],
     });
-    expect(judgement.trace[1]).toEqual({ ruleId: "broken", effect: "deny", matched: true, error: "No such key: x" });
+    expect(judgment.trace[1]).toEqual({ ruleId: "broken", effect: "deny", matched: true, error: "No such key: x" });
   });
 
   it("holds what is under approval, and no rule lifts that", () => {
-    const judgement = decide(policyOf(RULES.allow), factsOf({ requiresApproval: true }), undefined);
-    expect(judgement).toMatchObject({ effect: "hold", ruleIds: ["mode/requires-approval", "r-allow"] });
+    const judgment = decide(policyOf(RULES.allow), factsOf({ requiresApproval: true }), undefined);
+    expect(judgment).toMatchObject({ effect: "hold", ruleIds: ["mode/requires-approval", "r-allow"] });
   });
 
   it("still denies what is under approval and no rule allows", () => {
-    const judgement = decide(policyOf(RULES.deny), factsOf({ requiresApproval: true }), undefined);
-    expect(judgement.effect).toBe("deny");
+    const judgment = decide(policyOf(RULES.deny), factsOf({ requiresApproval: true }), undefined);
+    expect(judgment.effect).toBe("deny");
   });
 
   it("blocks what the blocklist holds, and no rule lifts that", () => {
-    const judgement = decide(policyOf(RULES.allow), factsOf(), {
+    const judgment = decide(policyOf(RULES.allow), factsOf(), {
       rule: "blocklist/wipe",
       message: "This wipes a disk.",
     });
-    expect(judgement).toMatchObject({
+    expect(judgment).toMatchObject({
       effect: "block",
       reason: ErrorReason.POLICY_BLOCKED,
       message: "This wipes a disk.",
@@ -112,11 +112,11 @@ describe("decide", () => {
   });
 
   it("looks only at rules of the tool", () => {
-    const judgement = decide(
+    const judgment = decide(
       policyOf(`${RULES.deny}, tools: [exec]`, `${RULES.allow}, tools: ["fs.*"]`),
       factsOf(),
       undefined,
     );
-    expect(judgement.trace.map((step) => step.ruleId)).toEqual(["r-allow"]);
+    expect(judgment.trace.map((step) => step.ruleId)).toEqual(["r-allow"]);
   });
 });

@@ -6,7 +6,7 @@ import type { Facts } from "../rules/facts.ts";
 import type { Policy } from "../rules/policy.ts";
 
 /** What policy thinks of one call. */
-export interface Judgement {
+export interface Judgment {
   effect: Effect;
   /** Why not, for a block or a denial; UNSPECIFIED otherwise. */
   reason: ErrorReason;
@@ -51,7 +51,7 @@ const UNMATCHED = "No rule allows this.";
  * evaluated, or would cost more than its limit, denies; where nothing matches the call is denied.
  * No rule can lift the blocklist, nor a demand for a human that comes with the tool. Pure.
  */
-export function decide(policy: Policy, facts: Facts, blocked: BlockReason | undefined): Judgement {
+export function decide(policy: Policy, facts: Facts, blocked: BlockReason | undefined): Judgment {
   const context = celContext(facts);
   const trace: TraceStep[] = [];
   const runs: number[] = [];

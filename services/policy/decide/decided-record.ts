@@ -1,9 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type Record, RecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { type AuditRecord, AuditRecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { functionId } from "../../../lib/ids/function-id.ts";
 import { deviceToolResource, fanOutToolResource } from "../audit/resources.ts";
-import type { Judgement } from "./decide.ts";
+import type { Judgment } from "./decide.ts";
 import { asksAboutWhole } from "./question.ts";
 import { sourceName, type WholeRequest } from "./request-facts.ts";
 
@@ -13,7 +13,7 @@ export type DecidedAs = "permit" | "hold" | "denial";
 /** What a record of a decision says besides the request. */
 export interface DecidedFacts {
   decision: DecidedAs;
-  judgement: Pick<Judgement, "reason" | "ruleIds">;
+  judgment: Pick<Judgment, "reason" | "ruleIds">;
   policyVersion: string;
   argsDigest: string;
   grantId?: string;
@@ -22,8 +22,8 @@ export interface DecidedFacts {
 }
 
 /** The record of a decision about a call, or about a fan-out: its resource says so, and its device is the first. */
-export function decidedRecord({ request, principal, device, tool }: WholeRequest, facts: DecidedFacts): Record {
-  return create(RecordSchema, {
+export function decidedRecord({ request, principal, device, tool }: WholeRequest, facts: DecidedFacts): AuditRecord {
+  return create(AuditRecordSchema, {
     version: 1,
     time: timestampFromMs(facts.nowMs),
     actor: principal.id,
@@ -35,8 +35,8 @@ export function decidedRecord({ request, principal, device, tool }: WholeRequest
       case: "decided",
       value: {
         decision: facts.decision,
-        reason: facts.judgement.reason,
-        ruleIds: facts.judgement.ruleIds,
+        reason: facts.judgment.reason,
+        ruleIds: facts.judgment.ruleIds,
         policyVersion: facts.policyVersion,
         tool: tool.name,
         deviceId: device.id,

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { beforeAll, describe, expect, it } from "vitest";
 import { blockReason } from "../../../lib/blocklist/blocklist.ts";
-import { loadCatalogue, toolByName } from "../../../lib/toolschema/catalogue-file.ts";
+import { loadCatalog, toolByName } from "../../../lib/toolschema/catalog-file.ts";
 import { DEFAULT_POLICY_FILE } from "../rules/default-policy.ts";
 import { completeExample } from "../rules/example.ts";
 import { loadPolicy } from "../rules/load-policy.ts";
@@ -73,7 +73,7 @@ describe("the shipped policy", () => {
   );
 
   it("lets auditors and services call nothing", () => {
-    for (const { name } of loadCatalogue().tools) {
+    for (const { name } of loadCatalog().tools) {
       const args: JsonObject = name === "exec" ? { argv: ["df"] } : { path: "/a" };
       const known = Object.keys(toolByName(name)?.inputSchema.properties ?? {});
       const fitting = Object.fromEntries(Object.entries(args).filter(([key]) => known.includes(key)));

@@ -5,11 +5,11 @@ import type { Judge } from "./judge.ts";
 
 /** What the decision about a call would be, and why. Records nothing and grants nothing. */
 export function explain(judge: Judge, request: DecisionRequest): ExplainResponse {
-  const { judgement, policy } = judge(request);
+  const { judgment, policy } = judge(request);
   return create(ExplainResponseSchema, {
-    effect: judgement.effect,
-    rules: judgement.trace,
-    message: judgement.message,
+    effect: judgment.effect,
+    rules: judgment.trace,
+    message: judgment.message,
     policyVersion: policy.version,
   });
 }

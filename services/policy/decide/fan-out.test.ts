@@ -2,8 +2,8 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
+import type { Approval } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { Approval } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
 import {
   type Decision,
   type DecisionRequest,

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
-import { toolByName } from "../../../lib/toolschema/catalogue-file.ts";
+import { toolByName } from "../../../lib/toolschema/catalog-file.ts";
 import { inputSchemaOf } from "./input-schema.ts";
 
 const versionOf = (name: string, text: string, schemaDigest = sha256Hex(text)) => ({

@@ -7,7 +7,7 @@ import { readCanonicalArguments } from "../../../lib/tool/canonical-arguments.ts
 import type { JsonSchema } from "../../../lib/tool/json-schema.ts";
 import type { ToolLookup } from "../rules/example.ts";
 import type { Policy } from "../rules/policy.ts";
-import { type BlockReason, decide, type Judgement } from "./decide.ts";
+import { type BlockReason, decide, type Judgment } from "./decide.ts";
 import { decideWhole } from "./decide-whole.ts";
 import { inputSchemaOf } from "./input-schema.ts";
 import { asksAboutWhole } from "./question.ts";
@@ -18,7 +18,7 @@ export interface Judged {
   whole: WholeRequest;
   args: JsonObject;
   argsDigest: string;
-  judgement: Judgement;
+  judgment: Judgment;
   policy: Policy;
   /** The schema of the tool's input, where it is known: it says which arguments are secrets. */
   inputSchema: JsonSchema | undefined;
@@ -43,14 +43,14 @@ export function createJudge({ policy, blockReason, lookup }: JudgeOptions): Judg
     const inForce = policy();
     const blocked = blockReason(whole.tool.name, args);
     const judgeOn = (device: DeviceFacts) => decide(inForce, factsOf({ ...whole, device }, args), blocked);
-    const judgement = asksAboutWhole(request)
-      ? decideWhole(request.devices.map((device) => ({ name: device.name, judgement: judgeOn(device) })))
+    const judgment = asksAboutWhole(request)
+      ? decideWhole(request.devices.map((device) => ({ name: device.name, judgment: judgeOn(device) })))
       : judgeOn(whole.device);
     return {
       whole,
       args,
       argsDigest: sha256Hex(request.arguments),
-      judgement,
+      judgment,
       policy: inForce,
       inputSchema: inputSchemaOf(whole.tool, lookup),
     };

@@ -1,7 +1,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
 import type { Signed } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { type Grant, GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import type { BatchSigner } from "../../../lib/sign/batch.ts";

@@ -1,12 +1,12 @@
-import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
-import { KeyRole } from "../../../gen/ts/reeve/policy/v1/key_service_pb.ts";
+import type { SignedEnvelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import { KeyRole } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import type { KeyRing, Keys } from "./key-ring.ts";
 
 /**
  * The keyrings for grants as soon as there is a newer version than the one that the asker knows. Rejects with the
  * signal's reason when whoever asked gives up.
  */
-export function awaitKeyring(ring: KeyRing, known: bigint, signal: AbortSignal): Promise<readonly Envelope[]> {
+export function awaitKeyring(ring: KeyRing, known: bigint, signal: AbortSignal): Promise<readonly SignedEnvelope[]> {
   return new Promise((resolve, reject) => {
     let stop = (): void => {};
     const onAbort = (): void => {

@@ -1,6 +1,6 @@
 import { access } from "node:fs/promises";
 import { join } from "node:path";
-import { KeyRole, KeyState } from "../../../gen/ts/reeve/policy/v1/key_service_pb.ts";
+import { KeyRole, KeyState } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import type { SealingKey } from "../../../lib/identity/seal.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { loadKeyFile } from "../../../lib/sign/key-file.ts";

@@ -7,7 +7,7 @@ import {
   KeySchema,
   type KeyService,
   KeyState,
-} from "../../../gen/ts/reeve/policy/v1/key_service_pb.ts";
+} from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import { principalOf } from "../../../lib/serve/context.ts";
 import { verifyKeyFromRaw } from "../../../lib/sign/keys.ts";
 import { formatVkey, noteKeyOf } from "../../../lib/sign/note.ts";

@@ -1,5 +1,5 @@
-import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
-import { KeyRole, KeyState } from "../../../gen/ts/reeve/policy/v1/key_service_pb.ts";
+import type { SignedEnvelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import { KeyRole, KeyState } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import type { SealingKey } from "../../../lib/identity/seal.ts";
 import { type SigningKey, type VerifyKey, verifyKeyFromRaw } from "../../../lib/sign/keys.ts";
 import { type NoteKey, noteKeyOf } from "../../../lib/sign/note.ts";
@@ -30,7 +30,7 @@ export interface Keys {
   /** The same as text, one a line, in the form of C2SP signed notes. */
   vkeys: string;
   /** By role: signed keyrings, the oldest first, each signed by a key of the one before. */
-  keyrings: Readonly<Record<SignedRole, readonly Envelope[]>>;
+  keyrings: Readonly<Record<SignedRole, readonly SignedEnvelope[]>>;
 }
 
 /** The keys of a database that several replicas share. */

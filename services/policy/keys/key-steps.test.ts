@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { KeyRole, KeyState } from "../../../gen/ts/reeve/policy/v1/key_service_pb.ts";
+import { KeyRole, KeyState } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import { dueStep, type KeyStep, MAX_VALID, rotation, validKeys } from "./key-steps.ts";
 import type { KeyRow } from "./key-store.ts";
 

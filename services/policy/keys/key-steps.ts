@@ -1,4 +1,4 @@
-import { KeyRole, KeyState } from "../../../gen/ts/reeve/policy/v1/key_service_pb.ts";
+import { KeyRole, KeyState } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import type { KeyRow } from "./key-store.ts";
 
 /** One change of the keys of one role. */

@@ -1,7 +1,7 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { Selectable } from "kysely";
-import { type Envelope, EnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
-import type { KeyRole } from "../../../gen/ts/reeve/policy/v1/key_service_pb.ts";
+import { type SignedEnvelope, SignedEnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import type { KeyRole } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
 import type { KeysTable, PolicyDatabase, PolicyTables } from "../tables.ts";
 
@@ -16,10 +16,10 @@ export interface KeyStore {
   /** Writes down where a key stands: state, times, and whether the private half is kept. */
   update(on: QueryRunner, key: KeyRow): Promise<void>;
   /** The keyrings of a role, the oldest first. */
-  keyrings(on: QueryRunner, role: KeyRole): Promise<Envelope[]>;
+  keyrings(on: QueryRunner, role: KeyRole): Promise<SignedEnvelope[]>;
   /** The newest keyring's version; 0 where there is none. */
   newestVersion(on: QueryRunner, role: KeyRole): Promise<number>;
-  addKeyring(on: QueryRunner, role: KeyRole, version: number, envelope: Envelope, timeMs: number): Promise<void>;
+  addKeyring(on: QueryRunner, role: KeyRole, version: number, envelope: SignedEnvelope, timeMs: number): Promise<void>;
   /** Rises with every change of any key. */
   revision(on: QueryRunner): Promise<number>;
 }
@@ -63,11 +63,11 @@ export function createKeyStore(db: PolicyDatabase): KeyStore {
     update: async (on, key) => void (await update.run(on, key)),
     async keyrings(on, role) {
       const rows = await keyrings.all(on, { role });
-      return rows.map(({ envelope }) => fromBinary(EnvelopeSchema, envelope));
+      return rows.map(({ envelope }) => fromBinary(SignedEnvelopeSchema, envelope));
     },
     newestVersion: async (on, role) => (await newest.first(on, { role }))?.version ?? 0,
     async addKeyring(on, role, version, envelope, time_ms) {
-      await addKeyring.run(on, { role, version, envelope: toBinary(EnvelopeSchema, envelope), time_ms });
+      await addKeyring.run(on, { role, version, envelope: toBinary(SignedEnvelopeSchema, envelope), time_ms });
     },
     revision: async (on) => (await revision.first(on, {}))?.changes ?? 0,
   };

@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Key, KeyRole, KeyState } from "../../../gen/ts/reeve/policy/v1/key_service_pb.ts";
+import { type Key, KeyRole, KeyState } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
+import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { openLogFile } from "../../../lib/audit-verify/log-source.ts";
 import { verifyLog } from "../../../lib/audit-verify/verify.ts";
 import { reasonOf } from "../../../lib/fault/fault.ts";

@@ -1,4 +1,4 @@
-import type { KeyRole } from "../../../gen/ts/reeve/policy/v1/key_service_pb.ts";
+import type { KeyRole } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import { SealError, type SealingKey, seal, unseal } from "../../../lib/identity/seal.ts";
 import { type SigningKey, signingKeyFromPem, signingKeyToPem } from "../../../lib/sign/keys.ts";
 import type { KeyRow } from "./key-store.ts";

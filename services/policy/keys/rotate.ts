@@ -1,5 +1,5 @@
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { KeyState } from "../../../gen/ts/reeve/policy/v1/key_service_pb.ts";
+import { KeyState } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { SealingKey } from "../../../lib/identity/seal.ts";
 import { signKeyring } from "../../../lib/sign/keyring.ts";

@@ -1,4 +1,4 @@
-import { KeyRole } from "../../../gen/ts/reeve/policy/v1/key_service_pb.ts";
+import { KeyRole } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import { CHECKPOINT_TYPE, GRANT_TYPE } from "../../../lib/sign/payload-types.ts";
 
 /** A role that has keys. */

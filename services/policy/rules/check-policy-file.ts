@@ -1,4 +1,4 @@
-import { toolByName } from "../../../lib/toolschema/catalogue-file.ts";
+import { toolByName } from "../../../lib/toolschema/catalog-file.ts";
 import type { ToolLookup } from "./example.ts";
 import { loadPolicy } from "./load-policy.ts";
 import type { PolicyProblem } from "./problem.ts";

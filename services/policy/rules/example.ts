@@ -16,7 +16,7 @@ const DEFAULT_ROOTS = ["/srv"];
 const DEFAULT_TIME = "2026-01-01T12:00:00Z";
 
 /**
- * Completes an example from a policy file to whole facts: the tool's facts from the catalogue, an agent who asks by RPC,
+ * Completes an example from a policy file to whole facts: the tool's facts from the catalog, an agent who asks by RPC,
  * and a device in user mode that grants /srv, where the example says nothing else. A tool that is not built in ("service:tool") must be
  * written as a mapping with a name.
  */

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
-import { toolByName } from "../../../lib/toolschema/catalogue-file.ts";
+import { toolByName } from "../../../lib/toolschema/catalog-file.ts";
 import { checkPolicyFile } from "./check-policy-file.ts";
 import { DEFAULT_POLICY_FILE } from "./default-policy.ts";
 import { loadPolicy } from "./load-policy.ts";

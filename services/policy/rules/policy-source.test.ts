@@ -1,7 +1,7 @@
 import { rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
-import { toolByName } from "../../../lib/toolschema/catalogue-file.ts";
+import { toolByName } from "../../../lib/toolschema/catalog-file.ts";
 import { removeTestFolders, startTestPolicy, testFolder } from "../testing/test-policy.ts";
 import { openPolicySource, type PolicySource } from "./policy-source.ts";
 

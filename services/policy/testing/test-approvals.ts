@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Approval } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
+import type { Approval } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import type { Decision } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { openTestLink } from "./test-link.ts";
 import { type TestPolicy, testFolder } from "./test-policy.ts";
@@ -55,7 +55,7 @@ export async function events(policy: TestPolicy, callId: string) {
 }
 
 /** Says how a call ended, as the registry does. */
-export async function endCall(policy: TestPolicy, callId: string, state = "CANCELLED"): Promise<void> {
+export async function endCall(policy: TestPolicy, callId: string, state = "CANCELED"): Promise<void> {
   const link = openTestLink(policy.policy);
   await link.ask({ case: "outcome", value: { callId, state } });
   await link.end();

@@ -1,10 +1,10 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
 import { Mode, SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
+import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { type DecisionRequest, DecisionRequestSchema, Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
-import { toolByName } from "../../../lib/toolschema/catalogue-file.ts";
+import { toolByName } from "../../../lib/toolschema/catalog-file.ts";
 
 /** What a test says of a request; the rest is an agent on a laptop. */
 export interface TestRequest {

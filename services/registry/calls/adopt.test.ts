@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { createLogger } from "../../../lib/log/log.ts";
 import { eventually } from "../../../testkit/eventually.ts";
 import type { Membership } from "../replicas/membership.ts";
@@ -80,14 +80,14 @@ test("looks for a replica that it does not know before it takes anything from it
   expect([looks(), adoptedFrom]).toEqual([1, []]);
 });
 
-test("takes up what it has lost hold of itself, and cancels what somebody wants cancelled", async () => {
+test("takes up what it has lost hold of itself, and cancels what somebody wants canceled", async () => {
   const { adopter, takenUp, led } = scene([], { own: ["held", "lost"], everyMs: 1 });
   const held = createLiveCall(create(CallSchema, { id: "held" }), new Uint8Array(), undefined);
   led.set("held", held);
   await eventually(() => expect(takenUp).toContain("lost"));
   await adopter.close();
   expect(new Set(takenUp)).toEqual(new Set(["lost"]));
-  expect(held.cancelled.signal.aborted).toBe(true);
+  expect(held.canceled.signal.aborted).toBe(true);
 });
 
 test("many who ask at once share a look, and none of them makes it look for its own", async () => {

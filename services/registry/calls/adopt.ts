@@ -80,7 +80,7 @@ export function createAdopter(options: AdopterOptions): Adopter {
     if (closed) return;
     await takeOver();
     if (everyMs === 0) return;
-    for (const callId of await leadership.wantedCancels()) options.led(callId)?.cancelled.abort();
+    for (const callId of await leadership.wantedCancels()) options.led(callId)?.canceled.abort();
     if (!isOwnDue) return;
     isOwnDue = false;
     await takeUpOwn();

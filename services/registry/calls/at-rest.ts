@@ -1,4 +1,4 @@
-import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { brokenOff } from "./broken-off.ts";
 import type { Watcher } from "./live-call.ts";
 

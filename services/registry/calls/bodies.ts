@@ -1,6 +1,6 @@
 import { create, fromJson, type JsonObject, type JsonValue, toBinary, toJson } from "@bufbuild/protobuf";
+import { type Call, CallSchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorDetailSchema } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Call, CallSchema } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { Sealer } from "../../../lib/identity/sealer.ts";
 
 /** What a caller asked with. */

@@ -1,5 +1,5 @@
-import type { Call } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
-import type { CallToolRequest } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import type { Call } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import type { CallToolRequest } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { callAtRest } from "./at-rest.ts";
 import type { Calls } from "./calls.ts";

@@ -1,9 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
+import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallToolsRequestSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { CallToolsRequestSchema } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault, faultDetail } from "../../../lib/fault/fault.ts";
 import { CommitUnknown, DatabaseUnreachable } from "../../../lib/store/postgres-errors.ts";
@@ -104,9 +104,9 @@ test("tells who cancels a call that its life broke off, and waits no longer", as
   const find = () => Promise.resolve(live);
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
   const before = timers();
-  const cancelled = cancelCall({ find } as unknown as Calls, "c", PRINCIPAL);
-  live.cancelled.signal.addEventListener("abort", () => live.breakOff(new DatabaseUnreachable("away")));
-  const error = await cancelled.catch((e: unknown) => e);
+  const canceled = cancelCall({ find } as unknown as Calls, "c", PRINCIPAL);
+  live.canceled.signal.addEventListener("abort", () => live.breakOff(new DatabaseUnreachable("away")));
+  const error = await canceled.catch((e: unknown) => e);
   expect(faultDetail(error)).toMatchObject({ reason: ErrorReason.INTERRUPTED, metadata: { call_id: "c" } });
   expect(timers()).toBe(before);
 });

@@ -1,8 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
-import { ErrorDetailSchema, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import { CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import {
   type CallEvent,
   CallEventSchema,
@@ -10,7 +8,9 @@ import {
   type CallToolsRequest,
   type CallToolsResponse,
   CallToolsResponseSchema,
-} from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+} from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
+import { ErrorDetailSchema, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { BatchQueue } from "../../../lib/async/batch-queue.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault, faultDetail, reasonOf } from "../../../lib/fault/fault.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
+import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { Logger } from "../../../lib/log/log.ts";
@@ -178,7 +178,7 @@ export function createCalls(options: CallsOptions): Calls {
     takeUp({ call, args, cancelWanted }) {
       if (led(call.id) !== undefined) return;
       const one = createLiveCall(call, args, undefined, options.quotas.reopen(call, args.length));
-      if (cancelWanted) one.cancelled.abort();
+      if (cancelWanted) one.canceled.abort();
       follow(one, recoverCall(one, ports));
     },
     sendOutcome: ({ callId, outcome }) => outcomes.send(callId, outcome),

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
-import type { Call } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { Call } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { type Principal, requireRole } from "../../../lib/auth/principal.ts";
 import { brokenOff } from "./broken-off.ts";
 import type { Calls } from "./calls.ts";
 
-/** How long to wait for the end of a cancelled call, in milliseconds. */
+/** How long to wait for the end of a canceled call, in milliseconds. */
 const CANCEL_WAIT_MS = 5000;
 
 /**
@@ -16,8 +16,8 @@ export async function cancelCall(calls: Calls, callId: string, principal: Princi
   const found = await calls.find(callId, principal);
   // Auditors see the calls of others, and change nothing about them, even where they may call tools themselves.
   if (found.call.principalId !== principal.id) requireRole(principal, [Role.OPERATOR]);
-  if (!("cancelled" in found)) return found.call;
-  found.cancelled.abort();
+  if (!("canceled" in found)) return found.call;
+  found.canceled.abort();
   const waited = new AbortController();
   const timeout = sleep(CANCEL_WAIT_MS, undefined, { signal: waited.signal }).catch(() => undefined);
   const ended = found.ended.catch((cause: unknown): never => {

@@ -2,12 +2,12 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { FinishedSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { Outcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { ExecutionOutcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { errorBytes } from "../../../lib/fault/error-bytes.ts";
 import { deviceError, MAX_DETAIL_BYTES, MAX_MESSAGE } from "./device-error.ts";
 
 const told = (finished: MessageInitShape<typeof FinishedSchema>) =>
-  deviceError(create(FinishedSchema, { outcome: Outcome.FAILED, ...finished }));
+  deviceError(create(FinishedSchema, { outcome: ExecutionOutcome.FAILED, ...finished }));
 
 const many = (count: number, text: string) =>
   Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, text]));
@@ -15,16 +15,19 @@ const many = (count: number, text: string) =>
 describe("what a device says of a failure", () => {
   it("is told where it is the device's to say", () => {
     const error = { reason: ErrorReason.PATH_OUTSIDE_ROOTS, metadata: { field: "path", path: "/etc/shadow" } };
-    expect(told({ error, message: "outside", outcome: Outcome.REFUSED })).toMatchObject({ error, message: "outside" });
+    expect(told({ error, message: "outside", outcome: ExecutionOutcome.REFUSED })).toMatchObject({
+      error,
+      message: "outside",
+    });
   });
 
   it.each([
-    [Outcome.FAILED, ErrorReason.POLICY_UNAVAILABLE, ErrorReason.TOOL_FAILED],
-    [Outcome.FAILED, ErrorReason.APPROVAL_REQUIRED, ErrorReason.TOOL_FAILED],
-    [Outcome.FAILED, 9999 as ErrorReason, ErrorReason.TOOL_FAILED],
-    [Outcome.INTERRUPTED, ErrorReason.DEVICE_OFFLINE, ErrorReason.INTERRUPTED],
-    [Outcome.REFUSED, ErrorReason.POLICY_DENIED, ErrorReason.RECEIPT_INVALID],
-    [9999 as Outcome, ErrorReason.UNSPECIFIED, ErrorReason.RECEIPT_INVALID],
+    [ExecutionOutcome.FAILED, ErrorReason.POLICY_UNAVAILABLE, ErrorReason.TOOL_FAILED],
+    [ExecutionOutcome.FAILED, ErrorReason.APPROVAL_REQUIRED, ErrorReason.TOOL_FAILED],
+    [ExecutionOutcome.FAILED, 9999 as ErrorReason, ErrorReason.TOOL_FAILED],
+    [ExecutionOutcome.INTERRUPTED, ErrorReason.DEVICE_OFFLINE, ErrorReason.INTERRUPTED],
+    [ExecutionOutcome.REFUSED, ErrorReason.POLICY_DENIED, ErrorReason.RECEIPT_INVALID],
+    [9999 as ExecutionOutcome, ErrorReason.UNSPECIFIED, ErrorReason.RECEIPT_INVALID],
   ])("has another reason where it is not: outcome %i, reason %i", (outcome, reason, expected) => {
     const { error } = told({ outcome, error: { reason, metadata: { retry_after_ms: "1" } } });
     expect(error.reason).toBe(expected);
@@ -33,7 +36,7 @@ describe("what a device says of a failure", () => {
 
   it("has a reason where the device gives none", () => {
     expect(told({}).error.reason).toBe(ErrorReason.TOOL_FAILED);
-    expect(told({ outcome: Outcome.NOT_STARTED }).error.reason).toBe(ErrorReason.NOT_STARTED);
+    expect(told({ outcome: ExecutionOutcome.NOT_STARTED }).error.reason).toBe(ErrorReason.NOT_STARTED);
   });
 
   it("is cleaned", () => {

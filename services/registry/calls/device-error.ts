@@ -1,10 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { type ErrorDetail, ErrorDetailSchema, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Finished } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { Outcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { ExecutionOutcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { DEVICE_REASONS } from "../../../lib/fault/device-reasons.ts";
 import { errorBytes } from "../../../lib/fault/error-bytes.ts";
-import { cleanOutput } from "../../../lib/sanitise/sanitise.ts";
+import { cleanOutput } from "../../../lib/sanitize/sanitize.ts";
 
 /** The most characters of a device's message. What an announced service or a program said is shorter. */
 export const MAX_MESSAGE = 4096;
@@ -17,12 +17,12 @@ const MAX_VALUE = 1024;
 const KEY = /^[a-z][a-z0-9_]{0,63}$/i;
 
 /** The reason where the device gives none that is its to give; RECEIPT_INVALID where the outcome tells none either. */
-const REASON_OF = new Map<Outcome, ErrorReason>([
-  [Outcome.FAILED, ErrorReason.TOOL_FAILED],
-  [Outcome.TIMED_OUT, ErrorReason.TIMED_OUT],
-  [Outcome.CANCELLED, ErrorReason.CANCELLED],
-  [Outcome.INTERRUPTED, ErrorReason.INTERRUPTED],
-  [Outcome.NOT_STARTED, ErrorReason.NOT_STARTED],
+const REASON_OF = new Map<ExecutionOutcome, ErrorReason>([
+  [ExecutionOutcome.FAILED, ErrorReason.TOOL_FAILED],
+  [ExecutionOutcome.TIMED_OUT, ErrorReason.TIMED_OUT],
+  [ExecutionOutcome.CANCELED, ErrorReason.CANCELED],
+  [ExecutionOutcome.INTERRUPTED, ErrorReason.INTERRUPTED],
+  [ExecutionOutcome.NOT_STARTED, ErrorReason.NOT_STARTED],
 ]);
 
 /** The error of a call that did not succeed, as a device tells it: cleaned, and no more of it than callers can use. */
@@ -38,7 +38,7 @@ export function deviceError({ error, outcome, message }: Pick<Finished, "error" 
   return { error: clean, message: said };
 }
 
-function replaced(outcome: Outcome): ErrorDetail {
+function replaced(outcome: ExecutionOutcome): ErrorDetail {
   const reason = REASON_OF.get(outcome) ?? ErrorReason.RECEIPT_INVALID;
   const metadata: Record<string, string> = reason === ErrorReason.RECEIPT_INVALID ? { what: "reason" } : {};
   return create(ErrorDetailSchema, { reason, metadata });

@@ -1,5 +1,5 @@
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { Standing, Standings } from "../queue/principals.ts";
 import type { LiveCall } from "./live-call.ts";
@@ -25,10 +25,10 @@ export function endCallsOfRevoked({ running, standings, onError, everyMs = 500 }
     const known = new Map<string, Standing>();
     for (const live of [...running()]) {
       const { principalId, state } = live.call;
-      if (state === CallState.QUEUED || live.cancelled.signal.aborted) continue;
+      if (state === CallState.QUEUED || live.canceled.signal.aborted) continue;
       const standing = known.get(principalId) ?? (await standings(principalId));
       known.set(principalId, standing);
-      if (!standing.valid && standing.why === "revoked") live.cancelled.abort(tokenRevoked());
+      if (!standing.valid && standing.why === "revoked") live.canceled.abort(tokenRevoked());
     }
   };
   const timer = setInterval(() => {

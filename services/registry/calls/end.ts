@@ -1,11 +1,11 @@
 import { fromBinary, type JsonObject } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
+import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { type ErrorDetail, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Signed } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import type { Finished } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
-import { Outcome, type Receipt, ReceiptSchema } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
-import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { ExecutionOutcome, type Receipt, ReceiptSchema } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { fault, faultDetail } from "../../../lib/fault/fault.ts";
 import { parseStrictJson } from "../../../lib/serve/strict-json.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
@@ -54,9 +54,9 @@ export function acceptFinished(finished: Finished, call: Call, device: KnownDevi
   if (!checked.ok) return untrustedEnd(checked.problem);
   const { receipt } = checked;
   const output = outputOf(finished);
-  if (finished.outcome === Outcome.SUCCEEDED && output === undefined)
+  if (finished.outcome === ExecutionOutcome.SUCCEEDED && output === undefined)
     return untrustedEnd("the output is no JSON object");
-  const failure = finished.outcome === Outcome.SUCCEEDED ? undefined : deviceError(finished);
+  const failure = finished.outcome === ExecutionOutcome.SUCCEEDED ? undefined : deviceError(finished);
   return {
     state: endOf(finished.outcome),
     output,

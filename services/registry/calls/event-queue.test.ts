@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, it } from "vitest";
+import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { OutputSchema, OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { MAX_WAITING_BYTES } from "../../../lib/link/output-room.ts";
 import { createEventQueue } from "./event-queue.ts";
 

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { type BatchQueue, createBatchQueue } from "../../../lib/async/batch-queue.ts";
 import { errorBytes } from "../../../lib/fault/error-bytes.ts";
 import { createOutputRoom } from "../../../lib/link/output-room.ts";

@@ -1,26 +1,26 @@
 import { ConnectError } from "@connectrpc/connect";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
 import type { CallEnd } from "./end.ts";
 import type { LiveCall } from "./live-call.ts";
 
-/** Ends that a lock of the device may be the reason for, beside cancelled ones. */
+/** Ends that a lock of the device may be the reason for, beside canceled ones. */
 const OF_THE_LINK = new Set<ErrorReason | undefined>([ErrorReason.DEVICE_OFFLINE, ErrorReason.INTERRUPTED]);
 
 /**
- * Says why a call ended that its caller did not cancel: the fault that it was cancelled with, as where its token was
+ * Says why a call ended that its caller did not cancel: the fault that it was canceled with, as where its token was
  * revoked, or the lock of its device. The state and the receipt stay what they are.
  */
 export async function explainEnd(
   end: CallEnd,
-  { call, cancelled }: Pick<LiveCall, "call" | "cancelled">,
+  { call, canceled }: Pick<LiveCall, "call" | "canceled">,
   lockOf: (deviceId: string) => Promise<ConnectError | undefined>,
 ): Promise<CallEnd> {
-  const isCancelled = end.state === CallState.CANCELLED;
-  const { aborted, reason } = cancelled.signal;
-  if (isCancelled && aborted) return faultDetail(reason) === undefined ? end : because(ConnectError.from(reason), end);
-  if (!isCancelled && !OF_THE_LINK.has(end.error?.reason)) return end;
+  const isCanceled = end.state === CallState.CANCELED;
+  const { aborted, reason } = canceled.signal;
+  if (isCanceled && aborted) return faultDetail(reason) === undefined ? end : because(ConnectError.from(reason), end);
+  if (!isCanceled && !OF_THE_LINK.has(end.error?.reason)) return end;
   // The lock is not what the end depends on, and a database that is away is told of elsewhere.
   const lock = await lockOf(call.deviceId).catch(() => undefined);
   return lock === undefined ? end : because(lock, end);

@@ -1,9 +1,9 @@
 import { create, fromBinary } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { OutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { CallOutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { OutputSchema, OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
-import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { CallEnd } from "./end.ts";
 import { createFinisher, type FinishPorts } from "./finish.ts";
 import { createLiveCall } from "./live-call.ts";
@@ -38,7 +38,7 @@ async function outcomeOf(grantId: string, end: CallEnd) {
   });
   const call = create(CallSchema, { id: "call-1", tool: "exec", grantId, state: CallState.RECEIVED });
   await finisher.finish(createLiveCall(call, new Uint8Array(), undefined), end);
-  return written.map((bytes) => fromBinary(OutcomeSchema, bytes));
+  return written.map((bytes) => fromBinary(CallOutcomeSchema, bytes));
 }
 
 test("records the grant that the device used where a crash took the registry's own note of it", async () => {
@@ -74,7 +74,7 @@ test("tells the end that another replica found where that one leads the call by 
     lockOf: async () => undefined,
     isHeard: () => false,
     onFinished: ({ id }) => void finished.push(id),
-    endElsewhere: async ({ call }) => create(CallSchema, { id: call.id, state: CallState.CANCELLED }),
+    endElsewhere: async ({ call }) => create(CallSchema, { id: call.id, state: CallState.CANCELED }),
   });
   const live = createLiveCall(
     create(CallSchema, { id: "c", state: CallState.DISPATCHED }),
@@ -84,9 +84,9 @@ test("tells the end that another replica found where that one leads the call by 
   const seen: (CallState | undefined)[] = [];
   live.watch(({ event }) => event.case === "call" && seen.push(event.value.state));
   await finisher.finish(live, ENDED);
-  expect(await live.ended).toMatchObject({ state: CallState.CANCELLED });
+  expect(await live.ended).toMatchObject({ state: CallState.CANCELED });
   expect(live.call.output).toBeUndefined();
-  expect(seen).toEqual([CallState.CANCELLED]);
+  expect(seen).toEqual([CallState.CANCELED]);
   // No second outcome, and no second event.
   expect(finished).toEqual([]);
 });

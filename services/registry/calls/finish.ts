@@ -1,11 +1,11 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import type { ConnectError } from "@connectrpc/connect";
-import { OutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { CallOutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Output, OutputSchema, OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { cleanJson, cleanOutput, createStreamCleaner, type StreamCleaner } from "../../../lib/sanitise/sanitise.ts";
+import { cleanJson, cleanOutput, createStreamCleaner, type StreamCleaner } from "../../../lib/sanitize/sanitize.ts";
 import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
 import { callEndedEvent } from "../events.ts";
 import type { CallEnd } from "./end.ts";
@@ -127,8 +127,8 @@ function deliver(call: Call, end: CallEnd): string {
 function outcomeOf(call: Call, end: CallEnd, deliveredDigest: string, now: number): Uint8Array {
   const received = call.createTime === undefined ? now : timestampMs(call.createTime);
   return toBinary(
-    OutcomeSchema,
-    create(OutcomeSchema, {
+    CallOutcomeSchema,
+    create(CallOutcomeSchema, {
       callId: call.id,
       state: stateName(end.state),
       reason: end.error?.reason ?? ErrorReason.UNSPECIFIED,

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { afterEach, expect, test } from "vitest";
-import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { createLogger } from "../../../lib/log/log.ts";
 import { eventually } from "../../../testkit/eventually.ts";
 import { type CallFollower, createCallFollower, type FollowOptions } from "./follow.ts";
@@ -14,7 +14,7 @@ afterEach(() => {
 /** A call of another replica, in a database that can be read and changed, and the one who can be asked about it. */
 function scene(options: Partial<FollowOptions> = {}) {
   const stored = create(CallSchema, { id: "c", state: CallState.RECEIVED });
-  const asked: { tell: Watcher; cancelled: AbortSignal; leave(): void }[] = [];
+  const asked: { tell: Watcher; canceled: AbortSignal; leave(): void }[] = [];
   const wanted: string[] = [];
   let reads = 0;
   const read = () => create(CallSchema, { ...stored });
@@ -27,9 +27,9 @@ function scene(options: Partial<FollowOptions> = {}) {
     },
     leadership: { wantCancel: async (id) => void wanted.push(id) },
     led: () => undefined,
-    ask: (_owner, _id, tell, cancelled) =>
+    ask: (_owner, _id, tell, canceled) =>
       new Promise((resolve) => {
-        asked.push({ tell, cancelled, leave: resolve });
+        asked.push({ tell, canceled, leave: resolve });
       }),
     logger: createLogger({ service: "test", level: "silent" }),
     ...options,
@@ -104,8 +104,8 @@ test("those who watch see the end with its output, which no event between replic
 
 test("a cancel is told to whoever leads the call, and written down", async () => {
   const one = scene();
-  one.find().cancelled.abort();
-  expect((await leaderOf(one)).cancelled.aborted).toBe(true);
+  one.find().canceled.abort();
+  expect((await leaderOf(one)).canceled.aborted).toBe(true);
   expect(one.wanted).toEqual(["c"]);
 });
 
@@ -115,9 +115,9 @@ test("those who watch see changes in the database where nobody can be asked", as
   const seen = statesOf(open);
   one.stored.state = CallState.HELD;
   await eventually(() => expect(seen).toEqual([CallState.HELD]));
-  one.stored.state = CallState.CANCELLED;
+  one.stored.state = CallState.CANCELED;
   await open.ended;
-  expect(seen).toEqual([CallState.HELD, CallState.CANCELLED]);
+  expect(seen).toEqual([CallState.HELD, CallState.CANCELED]);
 });
 
 test("asks less and less often while the bus is down", async () => {
@@ -126,7 +126,7 @@ test("asks less and less often while the bus is down", async () => {
     ask: () => Promise.resolve(),
     pause: async (ms) => {
       pauses.push(ms);
-      if (pauses.length === 8) one.stored.state = CallState.CANCELLED;
+      if (pauses.length === 8) one.stored.state = CallState.CANCELED;
     },
   });
   await one.find().ended;

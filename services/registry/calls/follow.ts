@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Call } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
-import type { CallEvent } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import type { Call } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import type { CallEvent } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Leadership } from "./leadership.ts";
 import { callEvent, type LiveCall, type OpenCall, type Watcher } from "./live-call.ts";
@@ -29,7 +29,7 @@ export interface FollowOptions {
    * Asks the replica that leads a call to tell what happens to it, from how it stands now. Returns when it tells no more,
    * for whatever reason. Undefined where that replica cannot be asked.
    */
-  ask(owner: string, callId: string, tell: Watcher, cancelled: AbortSignal): Promise<void> | undefined;
+  ask(owner: string, callId: string, tell: Watcher, canceled: AbortSignal): Promise<void> | undefined;
   logger: Logger;
   /** Waits between two tries; rejects when the signal aborts. Default: by the clock. */
   pause?(ms: number, signal: AbortSignal): Promise<unknown>;
@@ -77,8 +77,8 @@ export function createCallFollower(options: FollowOptions): CallFollower {
         return joined?.call ?? call;
       },
       // Whoever asks for it is about to cancel.
-      get cancelled() {
-        return join().cancelled;
+      get canceled() {
+        return join().canceled;
       },
       watch: (watcher) => join().watch(watcher),
       get ended() {
@@ -101,7 +101,7 @@ function createFollowed(call: Call, options: FollowOptions, closing: AbortSignal
   const { store, leadership, led, ask, logger } = options;
   const pause = options.pause ?? ((ms, signal) => sleep(ms, undefined, { signal }));
   const watchers = new Set<Watcher>();
-  const cancelled = new AbortController();
+  const canceled = new AbortController();
   let toldMs = Number.NEGATIVE_INFINITY;
   let isEndTold = false;
   /** Stretches in a row that came to nothing. */
@@ -140,7 +140,7 @@ function createFollowed(call: Call, options: FollowOptions, closing: AbortSignal
     const beganMs = performance.now();
     isEndTold = false;
     const told =
-      here === undefined ? ask(stored.owner, call.id, tell, cancelled.signal) : passOn(here, tell, cancelled.signal);
+      here === undefined ? ask(stored.owner, call.id, tell, canceled.signal) : passOn(here, tell, canceled.signal);
     await told;
     failures = performance.now() - beganMs < LASTING_MS ? failures + 1 : 0;
     if (isEndTold && failures < 2) return undefined;
@@ -163,7 +163,7 @@ function createFollowed(call: Call, options: FollowOptions, closing: AbortSignal
       }
     }
   };
-  cancelled.signal.addEventListener("abort", () => {
+  canceled.signal.addEventListener("abort", () => {
     // Written down as well: whoever leads it may be gone, or be away from the bus.
     leadership
       .wantCancel(call.id)
@@ -175,7 +175,7 @@ function createFollowed(call: Call, options: FollowOptions, closing: AbortSignal
 
   return {
     call,
-    cancelled,
+    canceled,
     watch(watcher) {
       watchers.add(watcher);
       return () => watchers.delete(watcher);
@@ -192,12 +192,12 @@ function pauseAfter(failures: number): number {
 }
 
 /** Passes on what happens to a call that this replica leads, until its life is over. */
-async function passOn(live: LiveCall, tell: Watcher, cancelled: AbortSignal): Promise<void> {
-  const cancel = () => live.cancelled.abort();
-  cancelled.addEventListener("abort", cancel, { once: true });
-  if (cancelled.aborted) cancel();
+async function passOn(live: LiveCall, tell: Watcher, canceled: AbortSignal): Promise<void> {
+  const cancel = () => live.canceled.abort();
+  canceled.addEventListener("abort", cancel, { once: true });
+  if (canceled.aborted) cancel();
   const unwatch = live.watch(tell);
   await live.ended.catch(() => undefined);
   unwatch();
-  cancelled.removeEventListener("abort", cancel);
+  canceled.removeEventListener("abort", cancel);
 }

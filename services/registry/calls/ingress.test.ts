@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
+import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { roleName } from "../../../lib/auth/roles.ts";

@@ -1,5 +1,5 @@
 import type { ContextValues } from "@connectrpc/connect";
-import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
+import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { Source, SourceSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { localKey } from "../../../lib/serve/context.ts";

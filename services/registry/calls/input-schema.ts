@@ -1,6 +1,6 @@
 import { canonicalJson } from "../../../lib/sign/canonical.ts";
 import type { ToolSpec } from "../../../lib/tool/spec.ts";
-import { toolByName } from "../../../lib/toolschema/catalogue-file.ts";
+import { toolByName } from "../../../lib/toolschema/catalog-file.ts";
 
 /** The largest schema that policy takes, in bytes. */
 const MAX_SCHEMA_BYTES = 64 * 1024;

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { createLastingStates } from "./lasting-states.ts";
 
 beforeEach(() => void vi.useFakeTimers());

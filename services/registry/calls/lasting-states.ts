@@ -1,4 +1,4 @@
-import type { Call } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { Call } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { isEnd } from "./state.ts";
 
 /** How long a state has to last until it is written, at most, in milliseconds. Most calls have ended by then. */

@@ -1,7 +1,7 @@
 import { createSecretKey } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { createOutbox } from "../../../lib/events/outbox.ts";
 import { sealerWith } from "../../../lib/identity/sealer.ts";
 import { type Database, openDatabase } from "../../../lib/store/database.ts";
@@ -59,10 +59,10 @@ test("a replica that has lost a call cannot write to it, and does not write its 
   await b.adopt(["rep-a"]);
   expect(await a.save(call("c", CallState.HELD))).toBe(false);
   expect(await a.finish(ended("c"), Buffer.from("a"), [])).toBe(false);
-  expect(await b.finish(call("c", CallState.CANCELLED), Buffer.from("b"), [])).toBe(true);
+  expect(await b.finish(call("c", CallState.CANCELED), Buffer.from("b"), [])).toBe(true);
   expect(await b.finish(ended("c"), Buffer.from("b again"), [])).toBe(false);
   const stored = await a.get("c");
-  expect(stored?.call.state).toBe(CallState.CANCELLED);
+  expect(stored?.call.state).toBe(CallState.CANCELED);
   expect((await b.myOutcomes()).map(({ outcome }) => Buffer.from(outcome).toString())).toEqual(["b"]);
 });
 

@@ -17,9 +17,9 @@ export interface Leadership {
   myOutcomes(): Promise<PendingOutcome[]>;
   /** Whether this replica leads a call. */
   isMine(callId: string): Promise<boolean>;
-  /** Notes that somebody wants a call cancelled; whoever leads it looks for that. */
+  /** Notes that somebody wants a call canceled; whoever leads it looks for that. */
   wantCancel(callId: string): Promise<void>;
-  /** The calls that this replica leads and somebody wants cancelled, by id. */
+  /** The calls that this replica leads and somebody wants canceled, by id. */
   wantedCancels(): Promise<string[]>;
   /** Lets any replica take over what this one leads. */
   release(): Promise<void>;

@@ -1,10 +1,10 @@
 import { create } from "@bufbuild/protobuf";
-import { CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import {
   type ListCallsRequest,
   type ListCallsResponse,
   ListCallsResponseSchema,
-} from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+} from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { readPageToken, writePageToken } from "../../../lib/pages/page-token.ts";
 import type { Directory } from "../devices/directory.ts";

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
+import type { Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import type { Output } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import type { Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import type { OfferedTool } from "../tools/offered.ts";
 import type { QuotaTicket } from "./quotas.ts";
 import { isEnd } from "./state.ts";
@@ -13,7 +13,7 @@ export type Watcher = (event: CallEvent) => void;
 export interface OpenCall {
   readonly call: Call;
   /** Aborted when somebody cancels the call. */
-  readonly cancelled: AbortController;
+  readonly canceled: AbortController;
   /** Adds a watcher; the result removes it. The present state is not sent. */
   watch(watcher: Watcher): () => void;
   /** Resolves when the call has ended and its end is on disk. */
@@ -61,7 +61,7 @@ export function createLiveCall(
     call,
     tool,
     args,
-    cancelled: new AbortController(),
+    canceled: new AbortController(),
     enter(state) {
       call.state = state;
       ticket?.moved(state);

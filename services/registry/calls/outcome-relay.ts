@@ -1,5 +1,5 @@
 import { fromBinary } from "@bufbuild/protobuf";
-import { OutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { CallOutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { PolicyLink } from "../policy/policy-link.ts";
 import type { CallStore } from "./store.ts";
@@ -33,7 +33,7 @@ export function createOutcomeRelay({ policy, store, logger }: OutcomeRelayOption
 
   const record = async (callId: string, outcome: Uint8Array): Promise<void> => {
     try {
-      store.outcomeRecorded(callId, await policy.recordOutcome(fromBinary(OutcomeSchema, outcome)));
+      store.outcomeRecorded(callId, await policy.recordOutcome(fromBinary(CallOutcomeSchema, outcome)));
     } catch (error: unknown) {
       logger.error({ err: error, call_id: callId }, "the audit log refused an outcome");
     }

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
-import { CallSchema } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { CallSchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import type { JsonSchema } from "../../../lib/tool/json-schema.ts";
 import { builtInTools } from "../../../lib/toolschema/built-in-tools.ts";

@@ -1,9 +1,9 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
+import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
 import { createQuotas, type Quotas } from "./quotas.ts";

@@ -1,6 +1,6 @@
-import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
+import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { isToBeKept } from "../queue/queue.ts";

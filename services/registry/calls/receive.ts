@@ -1,7 +1,7 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { DecisionRequest, Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { shortName } from "../../../lib/ids/short-name.ts";
 import { canonicalArguments, withoutSecrets } from "../../../lib/tool/arguments.ts";

@@ -1,11 +1,11 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
+import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Finished, FinishedSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { Outcome, ReceiptSchema } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { ExecutionOutcome, ReceiptSchema } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { type Decision, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import type { DeviceEnd } from "../devices/device-link.ts";
 import type { QueueTurn } from "../queue/queue.ts";
@@ -15,29 +15,29 @@ import { recoverCall } from "./recover.ts";
 import type { RunPorts } from "./run.ts";
 
 /** A device with a ledger as real ones have it: a call runs once, and one that was settled never does. */
-function ledgerDevice(known: Outcome[] = []) {
+function ledgerDevice(known: ExecutionOutcome[] = []) {
   let ran = 0;
   const ledger = known.map((outcome) => endWith(outcome));
-  const once = (next: () => Outcome): DeviceEnd => {
+  const once = (next: () => ExecutionOutcome): DeviceEnd => {
     if (ledger.length === 0) ledger.push(endWith(next()));
     return { kind: "finished", finished: ledger[0] as Finished };
   };
   const run = () => {
     ran++;
-    return Outcome.SUCCEEDED;
+    return ExecutionOutcome.SUCCEEDED;
   };
   return {
     link: {
       start: async () => once(run),
-      settle: async () => once(() => Outcome.NOT_STARTED),
+      settle: async () => once(() => ExecutionOutcome.NOT_STARTED),
       cancel: () => undefined,
     },
     ran: () => ran,
   };
 }
 
-function endWith(outcome: Outcome): Finished {
-  const output = outcome === Outcome.SUCCEEDED ? Buffer.from("{}") : Buffer.alloc(0);
+function endWith(outcome: ExecutionOutcome): Finished {
+  const output = outcome === ExecutionOutcome.SUCCEEDED ? Buffer.from("{}") : Buffer.alloc(0);
   const outputDigest = output.length === 0 ? "" : sha256Hex(output);
   const receipt = create(ReceiptSchema, { callId: "c", deviceId: "dev-1", outcome, outputDigest, grantId: "first" });
   return create(FinishedSchema, {
@@ -55,14 +55,14 @@ const denial = create(DecisionSchema, {
 
 /** Takes up a call that a process before left in a state, and returns how it ended and the states it went through. */
 async function recovered(
-  left: { state: CallState; grantId?: string; isKept?: boolean; isCancelled?: boolean },
+  left: { state: CallState; grantId?: string; isKept?: boolean; isCanceled?: boolean },
   facts: { device: ReturnType<typeof ledgerDevice>; decision?: Decision; isAway?: boolean; turn?: QueueTurn },
 ) {
-  const { isKept = true, isCancelled = false, grantId = "first" } = left;
+  const { isKept = true, isCanceled = false, grantId = "first" } = left;
   const call = create(CallSchema, { id: "c", deviceId: "dev-1", state: left.state, grantId });
   if (isKept) call.queueExpireTime = timestampFromMs(1);
   const live = createLiveCall(call, new Uint8Array(), undefined);
-  if (isCancelled) live.cancelled.abort();
+  if (isCanceled) live.canceled.abort();
   const states: CallState[] = [];
   live.watch(({ event }) => event.case === "call" && states.push(event.value.state));
   const ends: CallEnd[] = [];
@@ -82,7 +82,7 @@ async function recovered(
       mustKeep: () => mustKeep,
       next: async () => {
         mustKeep = false;
-        return facts.turn ?? (isCancelled ? { kind: "cancelled" } : { kind: "ask", question: {} });
+        return facts.turn ?? (isCanceled ? { kind: "canceled" } : { kind: "ask", question: {} });
       },
     },
   } as unknown as RunPorts);
@@ -102,7 +102,7 @@ test.each([CallState.PERMITTED, CallState.DISPATCHED])(
 );
 
 test("a kept call that ran before the crash is told with its end, and does not run again", async () => {
-  const device = ledgerDevice([Outcome.SUCCEEDED]);
+  const device = ledgerDevice([ExecutionOutcome.SUCCEEDED]);
   const { end } = await recovered({ state: CallState.DISPATCHED }, { device });
   expect(end).toMatchObject({ state: CallState.SUCCEEDED, grantId: "first" });
   expect(device.ran()).toBe(0);
@@ -113,9 +113,9 @@ const expired: QueueTurn = { kind: "end", end: failedEnd(new Error("too late")) 
 test.each([
   ["is denied by now", { decision: denial }, {}],
   ["is late by now", { turn: expired }, {}],
-  ["was cancelled", {}, { isCancelled: true }],
+  ["was canceled", {}, { isCanceled: true }],
 ])("a kept call that ran before the crash is told with its end although it %s", async (_, facts, left) => {
-  const device = ledgerDevice([Outcome.SUCCEEDED]);
+  const device = ledgerDevice([ExecutionOutcome.SUCCEEDED]);
   const { end } = await recovered({ state: CallState.DISPATCHED, ...left }, { device, ...facts });
   expect(end.state).toBe(CallState.SUCCEEDED);
 });
@@ -124,13 +124,13 @@ test("a kept call that is denied by now never starts, also where it may have bee
   const device = ledgerDevice();
   const { end } = await recovered({ state: CallState.DISPATCHED }, { device, decision: denial });
   expect(end).toMatchObject({ state: CallState.DENIED, message: "not today" });
-  expect(await device.link.start()).toMatchObject({ finished: { outcome: Outcome.NOT_STARTED } });
+  expect(await device.link.start()).toMatchObject({ finished: { outcome: ExecutionOutcome.NOT_STARTED } });
 });
 
 test("a call that is kept and was never sent is denied without asking its device, which is away", async () => {
   const device = ledgerDevice();
   await recovered({ state: CallState.QUEUED, grantId: "" }, { device, decision: denial });
-  expect(await device.link.start()).toMatchObject({ finished: { outcome: Outcome.SUCCEEDED } });
+  expect(await device.link.start()).toMatchObject({ finished: { outcome: ExecutionOutcome.SUCCEEDED } });
 });
 
 test("a call that is not to be kept is settled, and never starts after that", async () => {

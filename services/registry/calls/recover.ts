@@ -1,4 +1,4 @@
-import { CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { isToBeKept } from "../queue/queue.ts";
 import type { LiveCall } from "./live-call.ts";
 import { awaitApproval, deliver, endOfLink, keep, type RunPorts } from "./run.ts";

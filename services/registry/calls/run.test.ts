@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
+import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import type { CallEnd } from "./end.ts";
 import { createLiveCall } from "./live-call.ts";
 import { awaitApproval, type RunPorts } from "./run.ts";
@@ -37,18 +37,18 @@ test("an end that could not be written is not written as another one", async () 
   expect(ends).toHaveLength(1);
 });
 
-test("a held call whose wait is cancelled ends as cancelled", async () => {
+test("a held call whose wait is canceled ends as canceled", async () => {
   const ends: CallState[] = [];
   const held = heldCall();
   const ports = portsThat({
     decide: async () => {
-      held.cancelled.abort();
+      held.canceled.abort();
       throw new Error("gone");
     },
     finish: async (end) => void ends.push(end.state),
   });
   await awaitApproval(held, ports);
-  expect(ends).toEqual([CallState.CANCELLED]);
+  expect(ends).toEqual([CallState.CANCELED]);
 });
 
 test("a held call that was allowed is on disk as permitted before it is sent", async () => {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
+import { CallState, DecisionSummarySchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { StartSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import type { Decision, DecisionRequest, Denial, Hold, Permit } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import { CallState, DecisionSummarySchema } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { fault, isRetryable } from "../../../lib/fault/fault.ts";
 import type { DeviceEnd, DeviceLink } from "../devices/device-link.ts";
 import type { KnownDevice } from "../devices/linked-device.ts";
@@ -38,7 +38,7 @@ export interface RunPorts {
 export async function followDecision(live: LiveCall, answer: PolicyAnswer, ports: RunPorts): Promise<void> {
   if (answer.kind === "failed") return finishUnsent(live, failedEnd(answer.error), ports);
   const { decision } = answer;
-  summarise(live, decision);
+  summarize(live, decision);
   switch (decision.outcome.case) {
     case "permit":
       return dispatch(live, decision.outcome.value, ports);
@@ -79,7 +79,7 @@ async function hold(live: LiveCall, held: Hold, ports: RunPorts): Promise<void> 
 export async function awaitApproval(live: LiveCall, ports: RunPorts): Promise<void> {
   // Only the wait can fail here: once the call may have been sent, an error is no reason to say that it failed.
   const answer = await awaitDecision(live, ports);
-  if (answer.kind === "failed" && live.cancelled.signal.aborted) return finishUnsent(live, cancelledEnd(), ports);
+  if (answer.kind === "failed" && live.canceled.signal.aborted) return finishUnsent(live, canceledEnd(), ports);
   // A human takes a while: whoever leads the call by now has been told the same.
   if (!(await ports.isMine(live.call.id))) return ports.finisher.overtaken(live);
   await followDecision(live, answer, ports);
@@ -87,7 +87,7 @@ export async function awaitApproval(live: LiveCall, ports: RunPorts): Promise<vo
 
 async function awaitDecision(live: LiveCall, { policy }: Pick<RunPorts, "policy">): Promise<PolicyAnswer> {
   try {
-    return { kind: "decided", decision: await policy.awaitApproval(live.call.approvalId, live.cancelled.signal) };
+    return { kind: "decided", decision: await policy.awaitApproval(live.call.approvalId, live.canceled.signal) };
   } catch (error: unknown) {
     return { kind: "failed", error };
   }
@@ -102,7 +102,7 @@ async function dispatch(live: LiveCall, permit: Permit, ports: RunPorts): Promis
   live.enter(CallState.PERMITTED);
   if (mayWait && !(await ports.store.save(live.call))) return ports.finisher.overtaken(live);
   live.markDecided();
-  if (live.cancelled.signal.aborted) return finishUnsent(live, cancelledEnd(), ports, earlier);
+  if (live.canceled.signal.aborted) return finishUnsent(live, canceledEnd(), ports, earlier);
   // Told at once: a device that is locked does not come back while its caller waits.
   const away = ports.device(live.call.deviceId)?.online !== true;
   if (away && (await ports.lockOf(live.call.deviceId)) !== undefined)
@@ -112,7 +112,7 @@ async function dispatch(live: LiveCall, permit: Permit, ports: RunPorts): Promis
   live.enter(CallState.DISPATCHED);
   ports.store.saveLazily(live.call);
   const onCancel = () => link.cancel(live.call.id);
-  live.cancelled.signal.addEventListener("abort", onCancel, { once: true });
+  live.canceled.signal.addEventListener("abort", onCancel, { once: true });
   const start = create(StartSchema, {
     callId: live.call.id,
     tool: live.call.tool,
@@ -122,12 +122,12 @@ async function dispatch(live: LiveCall, permit: Permit, ports: RunPorts): Promis
   const cleaner = ports.finisher.outputCleaner();
   const end = await link.start(start, (output) => live.print(cleaner.clean(output)));
   for (const output of cleaner.rest()) live.print(output);
-  live.cancelled.signal.removeEventListener("abort", onCancel);
+  live.canceled.signal.removeEventListener("abort", onCancel);
   if (end.kind === "offline" && isToBeKept(live.call)) {
     live.call.grantId = earlier;
     return keep(live, ports);
   }
-  if (end.kind === "cancelled") return finishUnsent(live, endOfLink(end, live, ports), ports, earlier);
+  if (end.kind === "canceled") return finishUnsent(live, endOfLink(end, live, ports), ports, earlier);
   await ports.finisher.finish(live, endOfLink(end, live, ports));
 }
 
@@ -160,10 +160,10 @@ const ASK_AGAIN_MS = 1000;
 /** Waits for the device of a kept call, then asks policy again and goes on as it says. */
 export async function deliver(live: LiveCall, ports: RunPorts): Promise<void> {
   const { queue, finisher } = ports;
-  const { signal } = live.cancelled;
+  const { signal } = live.canceled;
   for (;;) {
     const turn = await queue.next(live.call, live.args, signal);
-    if (turn.kind === "cancelled") return finishUnsent(live, cancelledEnd(), ports);
+    if (turn.kind === "canceled") return finishUnsent(live, canceledEnd(), ports);
     if (turn.kind === "end") return finishUnsent(live, turn.end, ports);
     // It may have waited for days: whoever leads the call by now delivers it.
     if (!(await ports.isMine(live.call.id))) return finisher.overtaken(live);
@@ -189,8 +189,8 @@ export function endOfLink(end: DeviceEnd, live: LiveCall, ports: Pick<RunPorts, 
           },
         ),
       );
-    case "cancelled":
-      return cancelledEnd();
+    case "canceled":
+      return canceledEnd();
     case "lost":
       return {
         ...failedEnd(
@@ -205,7 +205,7 @@ export function endOfLink(end: DeviceEnd, live: LiveCall, ports: Pick<RunPorts, 
   }
 }
 
-function summarise(live: LiveCall, decision: Decision): void {
+function summarize(live: LiveCall, decision: Decision): void {
   live.call.decision = create(DecisionSummarySchema, {
     outcome: decision.outcome.case ?? "",
     ruleIds: decision.ruleIds,
@@ -226,7 +226,7 @@ const DENIED_STATES = new Map<ErrorReason, CallState>([
   [ErrorReason.APPROVAL_EXPIRED, CallState.EXPIRED],
 ]);
 
-function cancelledEnd(): CallEnd {
-  const error = fault(ErrorReason.CANCELLED, { by: "caller" }, { message: "cancelled before it was started" });
-  return { ...failedEnd(error), state: CallState.CANCELLED };
+function canceledEnd(): CallEnd {
+  const error = fault(ErrorReason.CANCELED, { by: "caller" }, { message: "canceled before it was started" });
+  return { ...failedEnd(error), state: CallState.CANCELED };
 }

@@ -1,13 +1,13 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { CallSchema } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { CallSchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { canonicalJson } from "../../../lib/sign/canonical.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
 import { rewriteDatabase } from "../../../lib/store/rewrite.ts";
 import { withoutSecrets } from "../../../lib/tool/arguments.ts";
 import { NOT_SHOWN } from "../../../lib/tool/redact.ts";
-import { toolByName } from "../../../lib/toolschema/catalogue-file.ts";
+import { toolByName } from "../../../lib/toolschema/catalog-file.ts";
 import type { RegistryTables } from "../tables.ts";
 import { type Bodies, skeletonOf } from "./bodies.ts";
 import { callIn, STORED_COLUMNS, type StoredRow } from "./stored-row.ts";

@@ -23,10 +23,10 @@ export async function settleCall(live: LiveCall, { link: linkTo, finisher }: Set
     live.print(cleaner.clean(output)),
   );
   const onCancel = () => link.cancel(callId);
-  live.cancelled.signal.addEventListener("abort", onCancel, { once: true });
-  if (live.cancelled.signal.aborted) onCancel();
+  live.canceled.signal.addEventListener("abort", onCancel, { once: true });
+  if (live.canceled.signal.aborted) onCancel();
   const end = await settled;
   for (const output of cleaner.rest()) live.print(output);
-  live.cancelled.signal.removeEventListener("abort", onCancel);
+  live.canceled.signal.removeEventListener("abort", onCancel);
   return end;
 }

@@ -1,5 +1,5 @@
-import { Outcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
-import { CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { ExecutionOutcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 
 /** Whether a call in this state has ended. A state of a newer replica has not: an end is never guessed. */
 export function isEnd(state: CallState): boolean {
@@ -8,17 +8,17 @@ export function isEnd(state: CallState): boolean {
 
 /** The call's end for each end that a device tells. */
 const END_OF: Record<number, CallState> = {
-  [Outcome.SUCCEEDED]: CallState.SUCCEEDED,
-  [Outcome.FAILED]: CallState.FAILED,
-  [Outcome.TIMED_OUT]: CallState.TIMED_OUT,
-  [Outcome.CANCELLED]: CallState.CANCELLED,
-  [Outcome.REFUSED]: CallState.FAILED,
-  [Outcome.INTERRUPTED]: CallState.UNKNOWN,
-  [Outcome.NOT_STARTED]: CallState.FAILED,
+  [ExecutionOutcome.SUCCEEDED]: CallState.SUCCEEDED,
+  [ExecutionOutcome.FAILED]: CallState.FAILED,
+  [ExecutionOutcome.TIMED_OUT]: CallState.TIMED_OUT,
+  [ExecutionOutcome.CANCELED]: CallState.CANCELED,
+  [ExecutionOutcome.REFUSED]: CallState.FAILED,
+  [ExecutionOutcome.INTERRUPTED]: CallState.UNKNOWN,
+  [ExecutionOutcome.NOT_STARTED]: CallState.FAILED,
 };
 
 /** The call's end for what the device told. An end that this version does not know is UNKNOWN, never a success. */
-export function endOf(outcome: Outcome): CallState {
+export function endOf(outcome: ExecutionOutcome): CallState {
   return END_OF[outcome] ?? CallState.UNKNOWN;
 }
 

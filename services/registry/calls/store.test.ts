@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { createOutbox } from "../../../lib/events/outbox.ts";
 import { sealerWith } from "../../../lib/identity/sealer.ts";
 import { type Database, openDatabase } from "../../../lib/store/database.ts";

@@ -1,7 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { sql } from "kysely";
-import type { Envelope } from "../../../gen/ts/reeve/event/v1/envelope_pb.ts";
-import type { Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import type { EventEnvelope } from "../../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import type { Outbox } from "../../../lib/events/outbox.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
@@ -19,14 +19,14 @@ export interface StoredCall {
   args: Uint8Array;
   /** The replica that leads it. */
   owner: string;
-  /** Somebody asked for it to be cancelled. */
+  /** Somebody asked for it to be canceled. */
   cancelWanted: boolean;
 }
 
 /** The end of a call that the audit log has not acknowledged yet. */
 export interface PendingOutcome {
   callId: string;
-  /** The exact bytes of a reeve.audit.v1.Outcome, the same at every try. */
+  /** The exact bytes of a reeve.audit.v1.CallOutcome, the same at every try. */
   outcome: Uint8Array;
 }
 
@@ -64,7 +64,7 @@ export interface CallStore {
    * Keeps a call's end, its outcome for the audit log and its events, in one transaction, which also deletes the secrets
    * among its arguments. False, and nothing is kept, where another replica leads the call now, or has ended it.
    */
-  finish(call: Call, outcome: Uint8Array | undefined, events: readonly Envelope[]): Promise<boolean>;
+  finish(call: Call, outcome: Uint8Array | undefined, events: readonly EventEnvelope[]): Promise<boolean>;
   /** A call by id. */
   get(id: string): Promise<StoredCall | undefined>;
   /** A call's arguments as they may be shown; undefined where they are not kept. */

@@ -1,7 +1,7 @@
 import { fromBinary, type JsonObject } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Selectable } from "kysely";
-import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { keptArguments } from "../../../lib/tool/cut.ts";
 import type { RegistryTables } from "../tables.ts";
 import type { Asked, Bodies } from "./bodies.ts";

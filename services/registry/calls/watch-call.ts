@@ -1,8 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import {
-  type WatchCallResponse,
-  WatchCallResponseSchema,
-} from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { type WatchCallResponse, WatchCallResponseSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import type { Calls } from "./calls.ts";
 import { createEventQueue } from "./event-queue.ts";

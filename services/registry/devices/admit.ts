@@ -1,6 +1,6 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { EnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import { SignedEnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { LinkMode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { Manifest } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { identityRefused } from "../../../lib/auth/peer.ts";
@@ -56,7 +56,7 @@ export function createAdmit(options: AdmitOptions): (device: ArrivingDevice) => 
     const isLow = known !== undefined && attachCount <= known.attach_count;
     const isAgain = isLow && options.isLinked(known) && suspicions.add(deviceId);
     const came = isAgain ? "low_again" : isLow ? "low" : "high";
-    const shown = { name: claim.name, labels: claim.labels, isDialled: false };
+    const shown = { name: claim.name, labels: claim.labels, isDialed: false };
     await welcome.mayAttach?.(deviceId, shown);
     const isWelcome = options.guard({ deviceId, shown });
     const result = await store.take(claim, async (trx) => {
@@ -87,7 +87,10 @@ function claimOf({ deviceId, manifest: envelope, attachCount }: ArrivingDevice) 
     throw identityRefused("role", deviceId, { message: "the manifest is that of another device" });
   }
   const link = { linkMode: LinkMode.ATTACH, attachCount };
-  return { ...claimBy(check.manifest, toBinary(EnvelopeSchema, envelope), link), labels: labelsOf(check.manifest) };
+  return {
+    ...claimBy(check.manifest, toBinary(SignedEnvelopeSchema, envelope), link),
+    labels: labelsOf(check.manifest),
+  };
 }
 
 /** A device with this manifest as it is written down. */

@@ -1,15 +1,15 @@
 import { create } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
+  type AttachRequest,
+  type AttachResponse,
+  AttachResponseSchema,
+} from "../../../gen/ts/reeve/device/v1/attach_service_pb.ts";
+import {
   type LinkRequest,
   type LinkResponse,
   LinkResponseSchema,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import {
-  type AttachRequest,
-  type AttachResponse,
-  AttachResponseSchema,
-} from "../../../gen/ts/reeve/registry/v1/attach_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { toDevice } from "../../../lib/link/device-frames.ts";
 import { framedEnd } from "../../../lib/link/framed.ts";
@@ -110,7 +110,7 @@ export function createAttachPoint(options: AttachPointOptions = {}): AttachPoint
     events: AsyncIterator<LinkResponse>,
     { left, heard, cut }: Dial,
   ): Promise<AttachedStream> => {
-    pending.get(deviceId)?.(fault(ErrorReason.NOT_READY, {}, { message: "the device has dialled again" }));
+    pending.get(deviceId)?.(fault(ErrorReason.NOT_READY, {}, { message: "the device has dialed again" }));
     pending.set(deviceId, cut);
     try {
       const { hello, first } = await readHello(deviceId, events, helloWaitMs);

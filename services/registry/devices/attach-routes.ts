@@ -1,5 +1,5 @@
 import type { ConnectRouter } from "@connectrpc/connect";
-import { AttachService } from "../../../gen/ts/reeve/registry/v1/attach_service_pb.ts";
+import { AttachService } from "../../../gen/ts/reeve/device/v1/attach_service_pb.ts";
 import { principalOf } from "../../../lib/serve/context.ts";
 import type { AttachPoint } from "./attach-point.ts";
 

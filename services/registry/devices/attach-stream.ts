@@ -1,6 +1,6 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import type { SignedEnvelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import type { LinkRequest, LinkResponse } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { identityRefused } from "../../../lib/auth/peer.ts";
@@ -12,14 +12,14 @@ export interface AttachedHello {
   /** The device's id, as its certificate and its manifest say. */
   deviceId: string;
   /** The device's manifest. Nobody has checked its signature yet. */
-  manifest: Envelope;
-  /** How often it has dialled, this time included. */
+  manifest: SignedEnvelope;
+  /** How often it has dialed, this time included. */
   attachCount: number;
 }
 
 /** A device that wants to be let in. */
 export interface ArrivingDevice extends AttachedHello {
-  /** Aborted when its stream is over: whoever dialled has given this dial up. */
+  /** Aborted when its stream is over: whoever dialed has given this dial up. */
   left: AbortSignal;
   /** Resolves true when its stream has gone on showing life for three heartbeats, false where it does not. */
   livesOn(): Promise<boolean>;
@@ -81,7 +81,7 @@ function helloIn(deviceId: string, { events }: LinkResponse): AttachedHello {
   return { deviceId, manifest, attachCount: Number(attachCount) };
 }
 
-function deviceIdIn(manifest: Envelope): string | undefined {
+function deviceIdIn(manifest: SignedEnvelope): string | undefined {
   try {
     return fromBinary(ManifestSchema, manifest.payload).deviceId;
   } catch {

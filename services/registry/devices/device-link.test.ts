@@ -100,7 +100,7 @@ test("one who gives up leaves the others waiting", async () => {
   expect(await patient).toMatchObject({ kind: "finished" });
 });
 
-test("a call that is cancelled before it was sent never is, and one that may have been is asked about", async () => {
+test("a call that is canceled before it was sent never is, and one that may have been is asked about", async () => {
   const device = puppet();
   const gone = Promise.withResolvers<void>();
   const link = await linkTo(device, { onDown: gone.resolve });
@@ -112,7 +112,7 @@ test("a call that is cancelled before it was sent never is, and one that may hav
   const settled = link.settle(create(SettleSchema, { callId: "old" }));
   const unsent = link.start(start("unsent"), () => undefined);
   for (const callId of ["sent", "old", "unsent"]) link.cancel(callId);
-  expect(await unsent).toEqual({ kind: "cancelled" });
+  expect(await unsent).toEqual({ kind: "canceled" });
   back.resolve();
   await eventually(() => expect(kinds(device)).toEqual(["start", "start", "cancel", "settle", "cancel"]));
   for (const callId of ["sent", "old"]) device.say({ case: "finished", value: finished(callId) });

@@ -26,8 +26,8 @@ export type DeviceEnd =
   | { kind: "finished"; finished: Finished }
   /** The device could not be reached: the call was never sent, so nothing ran. Why, where more is known than that. */
   | { kind: "offline"; why?: string | undefined }
-  /** It was cancelled before it was sent: nothing ran. */
-  | { kind: "cancelled" }
+  /** It was canceled before it was sent: nothing ran. */
+  | { kind: "canceled" }
   /** The device went away after the call was sent and did not come back in time. */
   | { kind: "lost" };
 
@@ -92,7 +92,7 @@ interface Waiting {
   timer: NodeJS.Timeout | undefined;
   /** Settling waits for ever: only the device knows. */
   patient: boolean;
-  cancelled: boolean;
+  canceled: boolean;
 }
 
 /** Holds a stream to a device open. */
@@ -146,7 +146,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     one.timer = undefined;
     one.sent = true;
     link.send(one.command);
-    if (one.cancelled) link.send(cancelOf(callId));
+    if (one.canceled) link.send(cancelOf(callId));
   };
   const release = (callId: string, one: Waiting, end: DeviceEnd) => {
     clearTimeout(one.timer);
@@ -205,7 +205,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   const endAll = async (): Promise<void> => {
     for (const [callId, all] of waiting) {
       for (const one of all) {
-        if (one.sent) one.cancelled = true;
+        if (one.sent) one.canceled = true;
         else told(callId, one);
       }
       if (trusted && waiting.has(callId)) link.send(cancelOf(callId));
@@ -230,7 +230,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
         resolve({ kind: patient ? "lost" : "offline" });
         return;
       }
-      const one: Waiting = { command, onOutput, resolve, sent: false, timer: undefined, patient, cancelled: false };
+      const one: Waiting = { command, onOutput, resolve, sent: false, timer: undefined, patient, canceled: false };
       const others = waiting.get(callId);
       if (others === undefined) waiting.set(callId, [one]);
       else others.push(one);
@@ -247,9 +247,9 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
       const all = waiting.get(callId);
       if (all === undefined) return;
       for (const one of all) {
-        one.cancelled = true;
+        one.canceled = true;
         // Settling is about a call that may have been sent before: the device has to say.
-        if (!one.sent && !one.patient) release(callId, one, { kind: "cancelled" });
+        if (!one.sent && !one.patient) release(callId, one, { kind: "canceled" });
       }
       if (trusted) link.send(cancelOf(callId));
     },

@@ -7,7 +7,7 @@ export function isDeviceName(text: string): boolean {
   return DEVICE_NAME.test(text) && !isIdLike(text);
 }
 
-/** Whether a text has the form of the id of a device or an enrolment, which a name must not have: callers may say either. */
+/** Whether a text has the form of the id of a device or an enrollment, which a name must not have: callers may say either. */
 export function isIdLike(text: string): boolean {
   return /^(dev-[0-9a-f]{16}|enr-[0-9a-f]{32})$/.test(text);
 }

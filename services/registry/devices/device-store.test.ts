@@ -50,14 +50,14 @@ test("an older stream that ends does not take the device from its newer one", as
 });
 
 test.each([1, 0])(
-  "a device that has dialled twice shows a number that was used %i times less: it was copied",
+  "a device that has dialed twice shows a number that was used %i times less: it was copied",
   async (less) => {
     await taken(a, { ...nas, attachCount: 5 });
     expect(await b.take({ ...nas, attachCount: 5 - less })).toEqual({ kind: "low" });
   },
 );
 
-test("a device that is dialled counts nothing, and keeps the count of when it dialled itself", async () => {
+test("a device that is dialed counts nothing, and keeps the count of when it dialed itself", async () => {
   await taken(a, { ...nas, attachCount: 5 });
   expect(await taken(b, { ...nas, attachCount: 0, linkMode: LinkMode.DIRECT })).toMatchObject({ attach_count: 5 });
 });

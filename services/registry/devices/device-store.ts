@@ -16,7 +16,7 @@ export interface DeviceClaim {
   /** The signed manifest, encoded. */
   manifest: Uint8Array;
   linkMode: LinkMode;
-  /** How often it has dialled; 0 where it was dialled, which says nothing. */
+  /** How often it has dialed; 0 where it was dialed, which says nothing. */
   attachCount: number;
 }
 
@@ -25,7 +25,7 @@ export type Taken =
   | { kind: "taken"; row: DeviceRow }
   /** The name belongs to another key. */
   | { kind: "other_key" }
-  /** It has dialled no more often than before: there are two of it, or this dial was given up long ago. */
+  /** It has dialed no more often than before: there are two of it, or this dial was given up long ago. */
   | { kind: "low" }
   /** The guard said no. */
   | { kind: "refused"; error: Error };

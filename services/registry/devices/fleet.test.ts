@@ -9,7 +9,7 @@ import { eventually } from "../../../testkit/eventually.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";
 import { recheckDevice } from "./device-changes.ts";
 import {
-  dialledDevice,
+  dialedDevice,
   openTestFleet,
   shownDevice,
   type TestFleet,
@@ -278,71 +278,71 @@ describe("a dial with a number that was used before", () => {
   });
 });
 
-describe("a device that is dialled", () => {
+describe("a device that is dialed", () => {
   test("is asked about before it is sent anything", async () => {
     const device = shownDevice("direct");
-    const dialled = dialledDevice(() => device.hello(0n));
+    const dialed = dialedDevice(() => device.hello(0n));
     const out = new Set<string>();
     const mayAttach = async (id: string) => {
       if (out.has(id)) throw locked(id);
     };
-    const scene = await fleetWith({ welcome: { mayAttach }, openers: new Map([["direct", dialled.opener]]) });
+    const scene = await fleetWith({ welcome: { mayAttach }, openers: new Map([["direct", dialed.opener]]) });
     await scene.fleet.settled(5000);
     const back = Promise.withResolvers<void>();
-    dialled.hangUp(back.promise);
+    dialed.hangUp(back.promise);
     await eventually(() => expect(isOnline(scene, device)).toBe(false));
     out.add(device.id);
     const ended = scene.fleet.link(device.id)?.start(create(StartSchema, { callId: "c" }), () => undefined);
     back.resolve();
     expect(await ended).toMatchObject({ kind: "offline" });
-    expect(dialled.commands).toEqual([]);
+    expect(dialed.commands).toEqual([]);
     out.delete(device.id);
     await scene.fleet.recheck(device.id);
     await eventually(() => expect(isOnline(scene, device)).toBe(true));
   }, 15_000);
 
-  test("is refused at its first dial, and dialled again only when it is welcome", async () => {
+  test("is refused at its first dial, and dialed again only when it is welcome", async () => {
     const device = shownDevice("direct");
-    const dialled = dialledDevice(() => device.hello(0n));
+    const dialed = dialedDevice(() => device.hello(0n));
     const out = new Set([device.id]);
     const refusals = async () => new Map([...out].map((id) => [id, locked(id)]));
     const mayAttach = async (id: string) => {
       if (out.has(id)) throw locked(id);
     };
-    const scene = await fleetWith({ welcome: { mayAttach, refusals }, openers: new Map([["direct", dialled.opener]]) });
+    const scene = await fleetWith({ welcome: { mayAttach, refusals }, openers: new Map([["direct", dialed.opener]]) });
     await scene.fleet.settled(5000);
-    expect([dialled.dials, scene.fleet.linkedHere]).toEqual([1, 0]);
+    expect([dialed.dials, scene.fleet.linkedHere]).toEqual([1, 0]);
     out.clear();
     await eventually(() => expect(scene.fleet.linkedHere).toBe(1));
-    expect(dialled.dials).toBe(2);
+    expect(dialed.dials).toBe(2);
   });
 
-  test("is dialled again when nobody could say whether it is welcome", async () => {
+  test("is dialed again when nobody could say whether it is welcome", async () => {
     const device = shownDevice("direct");
-    const dialled = dialledDevice(() => device.hello(0n));
+    const dialed = dialedDevice(() => device.hello(0n));
     let failures = 0;
     const mayAttach = async () => {
       if (failures++ === 0) throw new Error("the database is away");
     };
-    const scene = await fleetWith({ welcome: { mayAttach }, openers: new Map([["direct", dialled.opener]]) });
+    const scene = await fleetWith({ welcome: { mayAttach }, openers: new Map([["direct", dialed.opener]]) });
     await eventually(() => expect(scene.fleet.linkedHere).toBe(1));
   });
 
   test("keeps its stream while nobody can say whether it is still welcome", async () => {
     const device = shownDevice("direct");
-    const dialled = dialledDevice(() => device.hello(0n));
+    const dialed = dialedDevice(() => device.hello(0n));
     let isAway = false;
     let asked = 0;
     const mayAttach = async () => {
       asked++;
       if (isAway) throw new Error("the database is away");
     };
-    const scene = await fleetWith({ welcome: { mayAttach }, openers: new Map([["direct", dialled.opener]]) });
+    const scene = await fleetWith({ welcome: { mayAttach }, openers: new Map([["direct", dialed.opener]]) });
     await eventually(() => expect(isOnline(scene, device)).toBe(true));
     isAway = true;
     const before = asked;
     await scene.fleet.recheck(device.id);
     await eventually(() => expect(asked).toBeGreaterThan(before + 1));
-    expect([dialled.dials, isOnline(scene, device)]).toEqual([1, true]);
+    expect([dialed.dials, isOnline(scene, device)]).toEqual([1, true]);
   });
 });

@@ -7,7 +7,7 @@ import type { DeviceLink } from "./device-link.ts";
 import type { DeviceClaim, DeviceRow } from "./device-store.ts";
 import type { FleetOptions } from "./fleet-options.ts";
 import { createFollower } from "./follow-devices.ts";
-import { createGreeter, DIALLED, dialAgain } from "./greet.ts";
+import { createGreeter, DIALED, dialAgain } from "./greet.ts";
 import { createLinks } from "./links.ts";
 import type { Way } from "./route.ts";
 import { createDeviceRows } from "./rows.ts";
@@ -39,7 +39,7 @@ export interface Fleet {
   drain(): void;
   /** How many devices are linked to this replica. */
   readonly linkedHere: number;
-  /** Resolves when every device that is dialled has been linked once, or after `ms`. */
+  /** Resolves when every device that is dialed has been linked once, or after `ms`. */
   settled(ms: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -79,8 +79,8 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
   const choose = (name: string): Way | undefined => {
     const row = rows.byName(name);
     if (row !== undefined && streams.has(row.id)) return { key: "attached", opener: streams.opener(row.id) };
-    const dialled = options.openers.get(name);
-    if (dialled !== undefined && !standings.isBarred(name)) return { key: "dialled", opener: dialled };
+    const dialed = options.openers.get(name);
+    if (dialed !== undefined && !standings.isBarred(name)) return { key: "dialed", opener: dialed };
     if (row === undefined || options.remote === undefined || !rows.isElsewhere(row)) return undefined;
     return { key: `${row.replica_id} ${row.epoch}`, opener: options.remote(row.replica_id, row.id) };
   };
@@ -113,9 +113,9 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
     keys: options.keys,
   });
   const follower = createFollower({ store, pollMs: options.pollMs, apply: rows.apply, logger });
-  const shownOf = (deviceId: string, isDialled: boolean): ShownDevice | undefined => {
+  const shownOf = (deviceId: string, isDialed: boolean): ShownDevice | undefined => {
     const known = directory.byId(deviceId);
-    return known && { name: known.name, labels: known.labels, isDialled };
+    return known && { name: known.name, labels: known.labels, isDialed };
   };
   const attachedAs = (deviceId: string): HeldHere | undefined => {
     if (!streams.has(deviceId)) return undefined;
@@ -127,7 +127,7 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
     attached: () => streams.held().flatMap(({ deviceId }) => attachedAs(deviceId) ?? []),
     attachedAs,
     isHere: (name) => links.here(name) !== undefined,
-    isDialled: (name) => options.openers.has(name),
+    isDialed: (name) => options.openers.has(name),
     endCalls: (name) => links.shutOut(name),
     end: detach,
     reroute: (name) => links.reroute(name),
@@ -163,7 +163,7 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
   /** Who holds a device may have changed: it may be reached another way, or be this replica's to show. */
   function tend(row: DeviceRow): void {
     const isOrphan = row.replica_id !== self && !rows.isElsewhere(row);
-    if (isOrphan && !closed && links.here(row.name)?.how === "dialled") inBackground(claim(claimIn(row)));
+    if (isOrphan && !closed && links.here(row.name)?.how === "dialed") inBackground(claim(claimIn(row)));
     links.reroute(row.name);
   }
   function detach(deviceId: string, error: Error): void {
@@ -262,7 +262,7 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
 }
 
 function claimIn({ name, id, public_key: publicKey, manifest }: DeviceRow): DeviceClaim {
-  return { name, id, publicKey, manifest, ...DIALLED };
+  return { name, id, publicKey, manifest, ...DIALED };
 }
 
 function movedOn(deviceId: string): Error {

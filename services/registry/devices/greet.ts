@@ -1,6 +1,6 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { EnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import { SignedEnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import type { Hello } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { LinkMode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
@@ -31,7 +31,7 @@ type Shown = Extract<PinResult, { ok: true }>;
 
 /**
  * Takes what a device says of itself at the start of a link. True where it is to be trusted: its manifest is its own, and
- * what it attached with, or whoever keeps that has said that a device which was dialled is welcome.
+ * what it attached with, or whoever keeps that has said that a device which was dialed is welcome.
  */
 export function createGreeter(options: GreetOptions) {
   const { directory, rows, standings, membership, logger, now } = options;
@@ -62,15 +62,15 @@ export function createGreeter(options: GreetOptions) {
     if (row?.attach_count === Number(attachCount)) options.onLinked(name, row.epoch);
     return true;
   };
-  const greetDialled = async (shown: Shown, bytes: Uint8Array): Promise<boolean> => {
+  const greetDialed = async (shown: Shown, bytes: Uint8Array): Promise<boolean> => {
     const { manifest } = shown;
     const { name } = manifest;
-    const told = { name, labels: labelsOf(manifest), isDialled: true };
+    const told = { name, labels: labelsOf(manifest), isDialed: true };
     if (!(await standings.mayTrust(name, manifest.deviceId, told)) || options.isClosed()) return false;
-    seen(shown, "dialled");
+    seen(shown, "dialed");
     const row = rows.byName(name);
     const isElsewhere = row !== undefined && rows.isElsewhere(row);
-    if (!(isElsewhere && isStored(name, bytes))) options.claim(claimBy(manifest, bytes, DIALLED));
+    if (!(isElsewhere && isStored(name, bytes))) options.claim(claimBy(manifest, bytes, DIALED));
     return true;
   };
 
@@ -80,14 +80,14 @@ export function createGreeter(options: GreetOptions) {
       logger.error({ device: name, problem: check.ok ? "no manifest" : check.problem }, "a device is not trusted");
       return false;
     }
-    const bytes = toBinary(EnvelopeSchema, envelope);
+    const bytes = toBinary(SignedEnvelopeSchema, envelope);
     if (how === "attached") return greetAttached(check, bytes, attachCount);
-    return how === "dialled" ? greetDialled(check, bytes) : true;
+    return how === "dialed" ? greetDialed(check, bytes) : true;
   };
 }
 
-/** How a device is linked that was dialled, which counts nothing. */
-export const DIALLED = { linkMode: LinkMode.DIRECT, attachCount: 0 };
+/** How a device is linked that was dialed, which counts nothing. */
+export const DIALED = { linkMode: LinkMode.DIRECT, attachCount: 0 };
 
 /** The fault for a device whose stream is no good any more, while the device is. */
 export function dialAgain(what: string): Error {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
-import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import type { SignedEnvelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { type Command, CommandSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { unverifiedVersion } from "../../../lib/sign/keyring.ts";
 import type { TrustedKeys } from "./fleet-options.ts";
@@ -14,7 +14,7 @@ export interface KeyringFollower extends TrustedKeys {
 /** What a follower needs. */
 export interface KeyringFollowerOptions {
   /** The keyrings that lead to the newest, the oldest first, as soon as that is above the known version. */
-  awaitKeyring(knownVersion: bigint, signal: AbortSignal): Promise<readonly Envelope[]>;
+  awaitKeyring(knownVersion: bigint, signal: AbortSignal): Promise<readonly SignedEnvelope[]>;
   /** Hears why policy could not say; it is asked again. */
   onError(error: unknown): void;
 }
@@ -30,7 +30,7 @@ export function followKeyring({ awaitKeyring, onError }: KeyringFollowerOptions)
   let version = 0n;
   let steps: readonly { version: bigint; command: Command }[] = [];
 
-  const take = (chain: readonly Envelope[]): void => {
+  const take = (chain: readonly SignedEnvelope[]): void => {
     const found = chain.map((keyring) => ({ version: unverifiedVersion(keyring), command: trustCommand(keyring) }));
     const newest = found.at(-1)?.version ?? 0n;
     if (newest <= version) throw new Error(`policy sent keyrings up to ${newest}, which is not above ${version}`);
@@ -67,6 +67,6 @@ export function followKeyring({ awaitKeyring, onError }: KeyringFollowerOptions)
   };
 }
 
-function trustCommand(keyring: Envelope): Command {
+function trustCommand(keyring: SignedEnvelope): Command {
   return create(CommandSchema, { command: { case: "trust", value: { keyring } } });
 }

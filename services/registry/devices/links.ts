@@ -3,8 +3,8 @@ import { createDeviceLink, type DeviceLink } from "./device-link.ts";
 import type { TrustedKeys } from "./fleet-options.ts";
 import { createRoute, type Way } from "./route.ts";
 
-/** How a device is linked to this very process: it attached, or it was dialled. */
-export type Here = "attached" | "dialled";
+/** How a device is linked to this very process: it attached, or it was dialed. */
+export type Here = "attached" | "dialed";
 
 /** The links of this replica, by the devices' names. One is made when it is first wanted. */
 export interface Links {
@@ -25,7 +25,7 @@ export interface Links {
 
 /** What links rest on. */
 export interface LinksOptions {
-  /** The best way to a device now. Ways to a stream of this very process have the keys "attached" and "dialled". */
+  /** The best way to a device now. Ways to a stream of this very process have the keys "attached" and "dialed". */
   choose(name: string): Way | undefined;
   /** A device shows itself. False where it is not to be trusted; rejects where that cannot be told now. */
   onHello(name: string, hello: Hello, how: Here | undefined): boolean | Promise<boolean>;
@@ -62,7 +62,7 @@ export function createLinks(options: LinksOptions): Links {
       maxBackoffMs: 0,
       async onHello(hello) {
         const key = route.way?.key;
-        const how = key === "attached" || key === "dialled" ? key : undefined;
+        const how = key === "attached" || key === "dialed" ? key : undefined;
         if (!(await options.onHello(name, hello, how))) return false;
         one.how = how;
         one.keys = hello.keyringVersion;

@@ -4,7 +4,7 @@ import {
   type ListDevicesRequest,
   type ListDevicesResponse,
   ListDevicesResponseSchema,
-} from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+} from "../../../gen/ts/reeve/device/v1/device_service_pb.ts";
 import { pageOf } from "../pages.ts";
 import type { Directory } from "./directory.ts";
 import { type KnownDevice, toDevice } from "./linked-device.ts";

@@ -1,5 +1,5 @@
 import { fromBinary } from "@bufbuild/protobuf";
-import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import type { SignedEnvelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { type Manifest, ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { deviceIdOf } from "../../../lib/identity/device-id.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
@@ -20,7 +20,7 @@ export type PinResult = { ok: true; manifest: Manifest; digest: string } | { ok:
  * @param pinned the key that this name showed first; undefined the first time.
  */
 export function checkManifest(
-  envelope: Envelope | undefined,
+  envelope: SignedEnvelope | undefined,
   name: string | undefined,
   pinned: Uint8Array | undefined,
 ): PinResult {

@@ -9,7 +9,7 @@ import type { KnownDevice, LinkFacts, UnavailableTool } from "./linked-device.ts
 
 /** What a device's manifest is read with. */
 export interface ReadOptions {
-  catalogue: ReadonlyMap<string, Tool>;
+  catalog: ReadonlyMap<string, Tool>;
   /** Names of tools that callers may use; empty keeps everything. */
   toolsAllowed: readonly string[];
   logger: Logger;
@@ -24,7 +24,7 @@ export function readDevice(
   link: LinkFacts,
   options: ReadOptions,
 ): KnownDevice {
-  const { tools, unknown, refused, unavailable } = offeredTools(manifest, options.catalogue, options.toolsAllowed);
+  const { tools, unknown, refused, unavailable } = offeredTools(manifest, options.catalog, options.toolsAllowed);
   for (const { name, why, limit } of refused) {
     options.logger.warn(
       { service: name, device: manifest.name, why, ...(limit === undefined ? {} : { limit }) },

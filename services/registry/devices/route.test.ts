@@ -33,14 +33,14 @@ async function travel(route: ReturnType<typeof createRoute>, signal = new AbortC
 test("waits until there is a way, and takes it at once", async () => {
   let way: Way | undefined;
   const route = createRoute(() => way);
-  const travelling = travel(route);
+  const traveling = travel(route);
   const here = openWay("here");
   way = here;
   route.update();
   await eventually(() => expect(here.open).toBe(1));
   way = undefined;
   route.update();
-  expect(await travelling).toBe(1);
+  expect(await traveling).toBe(1);
   expect(here.open).toBe(0);
 });
 
@@ -48,13 +48,13 @@ test("leaves a way for a better one, and stays on one that is still the best", a
   const [old, better] = [openWay("old"), openWay("better")];
   let best = old;
   const route = createRoute(() => best);
-  const travelling = travel(route);
+  const traveling = travel(route);
   await eventually(() => expect(route.way?.key).toBe("old"));
   route.update();
   expect(old.open).toBe(1);
   best = better;
   route.update();
-  await travelling;
+  await traveling;
   const again = travel(route);
   await eventually(() => expect(better.open).toBe(1));
   expect(old.open).toBe(0);

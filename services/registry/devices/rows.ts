@@ -1,5 +1,5 @@
 import { fromBinary } from "@bufbuild/protobuf";
-import { EnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import { SignedEnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import type { LinkMode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { Membership } from "../replicas/membership.ts";
 import type { DeviceRow } from "./device-store.ts";
@@ -47,7 +47,7 @@ export function createDeviceRows(options: RowsOptions): DeviceRows {
   });
   /** The manifest is checked again: the database is not believed. */
   const read = (row: DeviceRow): KnownDevice | undefined => {
-    const check = checkManifest(fromBinary(EnvelopeSchema, row.manifest), row.name, row.public_key);
+    const check = checkManifest(fromBinary(SignedEnvelopeSchema, row.manifest), row.name, row.public_key);
     if (check.ok) return readDevice(check, linkOf(row), options);
     logger.error({ device: row.name, problem: check.problem }, "a device in the database is not trusted");
     return undefined;

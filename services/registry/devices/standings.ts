@@ -5,9 +5,9 @@ import { type HeldDevice, isLocked, isShutOut, type ShownDevice, type Welcome } 
 
 /** Whether the devices that are linked to this very process are still welcome. */
 export interface Standings {
-  /** Whether the device that is dialled under this name was refused, and is not to be dialled until that changes. */
+  /** Whether the device that is dialed under this name was refused, and is not to be dialed until that changes. */
   isBarred(name: string): boolean;
-  /** Asks about a device that was dialled, before it is trusted. Rejects where nobody can say now. */
+  /** Asks about a device that was dialed, before it is trusted. Rejects where nobody can say now. */
   mayTrust(name: string, deviceId: string, shown: ShownDevice): Promise<boolean>;
   /** Asks again about a device that is linked here, until somebody can say. */
   askAgain(name: string, deviceId: string): Promise<void>;
@@ -24,14 +24,14 @@ export interface HeldHere extends HeldDevice {
 /** What standings rest on. */
 export interface StandingsOptions {
   welcome: Welcome;
-  /** The devices that have dialled, and hold a stream to this process. */
+  /** The devices that have dialed, and hold a stream to this process. */
   attached(): HeldHere[];
   /** The one of these that has this id. */
   attachedAs(deviceId: string): HeldHere | undefined;
   /** Whether a link is to this very process. */
   isHere(name: string): boolean;
   /** Whether this process dials a device of the name. */
-  isDialled(name: string): boolean;
+  isDialed(name: string): boolean;
   /** Ends what runs on the device, so that the device still hears of it; resolves when it is told, or after a second. */
   endCalls(name: string): Promise<void>;
   /** Ends the device's stream. */
@@ -54,13 +54,13 @@ const RETRY_MS = 1000;
 export function createStandings(options: StandingsOptions): Standings {
   const { welcome, logger } = options;
   const closing = new AbortController();
-  /** What devices that are dialled have said of themselves, by the name of the link. */
-  const dialled = new Map<string, HeldHere>();
+  /** What devices that are dialed have said of themselves, by the name of the link. */
+  const dialed = new Map<string, HeldHere>();
   const barred = new Set<string>();
 
   const shutOut = (name: string, deviceId: string, error: Error): void => {
-    if (options.isDialled(name) && !barred.has(name)) {
-      logger.warn({ device: name, err: error }, "a device that is dialled is not welcome");
+    if (options.isDialed(name) && !barred.has(name)) {
+      logger.warn({ device: name, err: error }, "a device that is dialed is not welcome");
       barred.add(name);
     }
     const cut = (): void => {
@@ -83,11 +83,11 @@ export function createStandings(options: StandingsOptions): Standings {
   const heldAs = (name: string, deviceId: string): HeldHere | undefined => {
     const attached = options.attachedAs(deviceId);
     if (attached !== undefined) return attached;
-    const device = dialled.get(name);
+    const device = dialed.get(name);
     return device !== undefined && isHeld(device) ? device : undefined;
   };
   const compare = async (refusals: NonNullable<Welcome["refusals"]>): Promise<void> => {
-    const devices = [...options.attached(), ...dialled.values().filter(isHeld)];
+    const devices = [...options.attached(), ...dialed.values().filter(isHeld)];
     if (devices.length === 0) return;
     const refused = await refusals(devices);
     for (const { name, deviceId } of devices) {
@@ -114,7 +114,7 @@ export function createStandings(options: StandingsOptions): Standings {
   return {
     isBarred: (name) => barred.has(name),
     async mayTrust(name, deviceId, shown) {
-      dialled.set(name, { name, deviceId, shown });
+      dialed.set(name, { name, deviceId, shown });
       try {
         await welcome.mayAttach?.(deviceId, shown);
       } catch (error: unknown) {

@@ -8,7 +8,7 @@ export interface ShownDevice {
   name: string;
   labels: Readonly<Record<string, string>>;
   /** The registry dials it, as its configuration says, so that it need not have enrolled. */
-  isDialled: boolean;
+  isDialed: boolean;
 }
 
 /** A device that is linked, or wants to be. */

@@ -1,15 +1,15 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Mode, SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
-import { type Decision, type DecisionRequest, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import { CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import {
   FanOutRequestSchema,
   type FanOutResponse,
   type FanOutSummary,
-} from "../../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
+} from "../../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
+import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
+import { type Decision, type DecisionRequest, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault, reasonOf } from "../../../lib/fault/fault.ts";
 import { type Database, openDatabase } from "../../../lib/store/database.ts";

@@ -1,12 +1,12 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { Call } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import type { Call } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import {
   type FanOutRequest,
   type FanOutResponse,
   FanOutResponseSchema,
-} from "../../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
+} from "../../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
+import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault, reasonOf } from "../../../lib/fault/fault.ts";
 import { fanOutCallId } from "../../../lib/ids/fan-out-call-id.ts";

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
+import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { type ErrorDetail, ErrorDetailSchema, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { type FanOutSummary, FanOutSummarySchema } from "../../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
+import { type FanOutSummary, FanOutSummarySchema } from "../../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import type { Waves } from "./plan.ts";
 
 /** How the calls of a fan-out stand, by device name. A device that was never called is not in it. */

@@ -1,6 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
+import type { FanOutService } from "../../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import type { FanOutService } from "../../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
 import { principalOf } from "../../../lib/serve/context.ts";
 import { faceOf } from "../calls/ingress.ts";
 import { type FanOutPorts, fanOut } from "./fan-out.ts";

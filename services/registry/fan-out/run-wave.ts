@@ -1,9 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
+import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorDetailSchema, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { type FanOutResponse, FanOutResponseSchema } from "../../../gen/ts/reeve/registry/v1/fan_out_service_pb.ts";
-import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { type FanOutResponse, FanOutResponseSchema } from "../../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import type { BatchQueue } from "../../../lib/async/batch-queue.ts";
 import { faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
 import { fanOutCallId } from "../../../lib/ids/fan-out-call-id.ts";

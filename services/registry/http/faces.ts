@@ -1,15 +1,11 @@
 import { fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
-import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
+import { CallSchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallToolRequestSchema, GetCallRequestSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import { CallSchema } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
-import {
-  CallToolRequestSchema,
-  GetCallRequestSchema,
-  ListToolsRequestSchema,
-  ListToolsResponseSchema,
-} from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+import { ListToolsRequestSchema, ListToolsResponseSchema } from "../../../gen/ts/reeve/tool/v1/tool_service_pb.ts";
 import { requireRole } from "../../../lib/auth/principal.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { decodeInput } from "../../../lib/serve/decode-input.ts";
@@ -31,7 +27,7 @@ const READERS = [...CALLERS, Role.AUDITOR];
 
 /**
  * Plain HTTP for callers without a client: `GET /tools`, `POST /invoke` and `GET /calls/{id}`. The same as
- * RegistryService's ListTools, CallTool and GetCall, with the state of a call that was sent as HTTP status.
+ * ToolService's ListTools, CallService's CallTool and GetCall, with the state of a call that was sent as HTTP status.
  */
 export function httpFaces(calls: Calls, directory: Directory): Fallback {
   return async (request, response) => {

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
+import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { statusOf } from "./status.ts";
 
 const ended = (state: CallState, reason: ErrorReason) => statusOf(create(CallSchema, { state, error: { reason } }));
@@ -17,7 +17,7 @@ test.each([
   [CallState.FAILED, "OS_REFUSED", 403],
   [CallState.FAILED, "TARGET_NOT_FOUND", 404],
   [CallState.FAILED, "NOT_AVAILABLE", 501],
-  [CallState.CANCELLED, "CANCELLED", 409],
+  [CallState.CANCELED, "CANCELED", 409],
   [CallState.FAILED, "POLICY_UNAVAILABLE", 503],
   [CallState.FAILED, "DEVICE_OFFLINE", 503],
   [CallState.TIMED_OUT, "TIMED_OUT", 504],

@@ -1,6 +1,6 @@
 import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
+import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { codeOf } from "../../../lib/fault/codes.ts";
 import { isEnd } from "../calls/state.ts";
 
@@ -8,8 +8,8 @@ import { isEnd } from "../calls/state.ts";
 const STATUS = new Map<ErrorReason, number>([
   // The tool ran and did not do its work: nothing that the caller could send in another way.
   [ErrorReason.TOOL_FAILED, 500],
-  // 499 is no registered status, and means that this very request was cancelled.
-  [ErrorReason.CANCELLED, 409],
+  // 499 is no registered status, and means that this very request was canceled.
+  [ErrorReason.CANCELED, 409],
 ]);
 
 /**

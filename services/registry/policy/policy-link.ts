@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import {
+  type CallOutcome,
+  CallOutcomeSchema,
   type DeviceIdentity,
   DeviceIdentitySchema,
-  type Outcome,
-  OutcomeSchema,
 } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { Envelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import type { SignedEnvelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import {
   type Decision,
   type DecisionRequest,
@@ -42,14 +42,14 @@ export interface PolicyLink {
   /** Waits for as long as it takes until a held call is decided. Rejects with the signal's reason when it aborts. */
   awaitApproval(approvalId: string, signal: AbortSignal): Promise<Decision>;
   /** Writes down how a call ended and returns the record's index. Waits for policy for as long as it takes. */
-  recordOutcome(outcome: Outcome): Promise<bigint>;
+  recordOutcome(outcome: CallOutcome): Promise<bigint>;
   /** Writes down what became of a device's identity and returns the record's index. Waits as long as it takes. */
   recordIdentity(change: DeviceIdentity): Promise<bigint>;
   /**
    * The keyrings for grants, as soon as there is a version above the known one: those that lead to the newest, the oldest
    * first. Rejects with the signal's reason when it aborts.
    */
-  awaitKeyring(knownVersion: bigint, signal: AbortSignal): Promise<readonly Envelope[]>;
+  awaitKeyring(knownVersion: bigint, signal: AbortSignal): Promise<readonly SignedEnvelope[]>;
   /** Whether policy answers on the stream that is open. */
   readonly up: boolean;
   /** Whether it has not for half a second, longer than a link takes to be made anew. */
@@ -165,7 +165,7 @@ export function createPolicyLink(opener: PolicyOpener, options: { timeoutMs?: nu
       }
     },
     async recordOutcome(outcome) {
-      return indexOf(await ask({ case: "outcome", value: create(OutcomeSchema, outcome) }, forEver));
+      return indexOf(await ask({ case: "outcome", value: create(CallOutcomeSchema, outcome) }, forEver));
     },
     async recordIdentity(change) {
       return indexOf(await ask({ case: "deviceIdentity", value: create(DeviceIdentitySchema, change) }, forEver));

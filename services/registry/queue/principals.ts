@@ -1,4 +1,4 @@
-import type { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
+import type { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 
 /** Whether somebody who asked a while ago may still ask. */
 export type Standing =

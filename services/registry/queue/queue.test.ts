@@ -1,10 +1,10 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
+import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { DecisionRequestSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import { CallSchema, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { type Database, openDatabase } from "../../../lib/store/database.ts";
 import { createGroupCommit, type GroupCommit } from "../../../lib/store/group-commit.ts";
 import { builtInTools } from "../../../lib/toolschema/built-in-tools.ts";
@@ -134,13 +134,13 @@ describe("a call", () => {
     });
   });
 
-  it("is given up when it is cancelled", async () => {
+  it("is given up when it is canceled", async () => {
     await queue.note(call(), asked);
     if (device !== undefined) device.online = false;
-    const cancelled = new AbortController();
-    const waiting = queue.next(call(), args, cancelled.signal);
-    cancelled.abort();
-    expect(await waiting).toEqual({ kind: "cancelled" });
+    const canceled = new AbortController();
+    const waiting = queue.next(call(), args, canceled.signal);
+    canceled.abort();
+    expect(await waiting).toEqual({ kind: "canceled" });
   });
 
   it("leaves nothing behind when it has ended", async () => {

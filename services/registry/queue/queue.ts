@@ -1,7 +1,7 @@
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { type CallEnd, failedEnd } from "../calls/end.ts";
 import { questionOf } from "../calls/question.ts";
@@ -30,7 +30,7 @@ export type QueueTurn =
   /** It is over without having been delivered. */
   | { kind: "end"; end: CallEnd }
   /** The signal has aborted. */
-  | { kind: "cancelled" };
+  | { kind: "canceled" };
 
 /** What a queue rests on. */
 export interface QueueOptions {
@@ -75,7 +75,7 @@ export function createQueue({ store, presence, directory, standings, now }: Queu
     async next(call, args, signal) {
       const untilMs = call.queueExpireTime === undefined ? 0 : timestampMs(call.queueExpireTime);
       const arrival = await presence.awaitOnline(call.deviceId, { untilMs, signal });
-      if (arrival === "aborted") return { kind: "cancelled" };
+      if (arrival === "aborted") return { kind: "canceled" };
       if (arrival === "late") return { kind: "end", end: expiredEnd(call, directory) };
       try {
         return await askAgain(call, args);

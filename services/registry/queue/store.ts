@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Role } from "../../../gen/ts/reeve/common/v1/access_pb.ts";
+import type { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
 import { prepared } from "../../../lib/store/prepared.ts";

@@ -1,11 +1,11 @@
 import { create } from "@bufbuild/protobuf";
-import { CallSchema } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { CallSchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import {
   type CallEvent,
   CallEventSchema,
   CallToolsResponseSchema,
-} from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
-import { CancelSessionSchema, OpenCallSchema } from "../../../gen/ts/reeve/registry/v1/replica_pb.ts";
+} from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
+import { CancelSessionSchema, OpenCallSchema } from "../../../gen/ts/reeve/cluster/v1/replica_pb.ts";
 import { createEventQueue } from "../calls/event-queue.ts";
 import { callEvent, type LiveCall, type Watcher } from "../calls/live-call.ts";
 import type { Session } from "./session.ts";
@@ -16,19 +16,19 @@ const MESSAGE_BYTES = 128 * 1024;
 
 /**
  * Asks the replica that leads a call to tell what happens to it, from how it stands now. Returns when it tells no more,
- * for whatever reason. When the signal aborts, the call is to be cancelled.
+ * for whatever reason. When the signal aborts, the call is to be canceled.
  */
 export async function askCall(
   sessions: Pick<Sessions, "open">,
   owner: string,
   callId: string,
   tell: Watcher,
-  cancelled: AbortSignal,
+  canceled: AbortSignal,
 ): Promise<void> {
   const session = sessions.open(owner, { case: "openCall", value: create(OpenCallSchema, { callId }) });
   const cancel = () => session.send({ case: "cancel", value: create(CancelSessionSchema) });
-  cancelled.addEventListener("abort", cancel, { once: true });
-  if (cancelled.aborted) cancel();
+  canceled.addEventListener("abort", cancel, { once: true });
+  if (canceled.aborted) cancel();
   try {
     for await (const message of session.messages()) {
       if (message.case === "callEvents") for (const event of message.value.events) tell(event);
@@ -36,7 +36,7 @@ export async function askCall(
   } catch {
     // Lost: whoever asked looks into the database, and asks again.
   } finally {
-    cancelled.removeEventListener("abort", cancel);
+    canceled.removeEventListener("abort", cancel);
     session.close();
   }
 }
@@ -69,7 +69,7 @@ export async function serveCall(session: Session, live: LiveCall): Promise<void>
 
 async function obey(session: Session, live: LiveCall): Promise<void> {
   try {
-    for await (const message of session.messages()) if (message.case === "cancel") live.cancelled.abort();
+    for await (const message of session.messages()) if (message.case === "cancel") live.canceled.abort();
   } catch {
     // The session is over, and nothing has to be undone.
   }

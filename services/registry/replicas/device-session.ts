@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
+import { OpenDeviceSchema } from "../../../gen/ts/reeve/cluster/v1/replica_pb.ts";
 import type { LinkRequest, LinkResponse } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { OpenDeviceSchema } from "../../../gen/ts/reeve/registry/v1/replica_pb.ts";
 import { fromDevice, toDevice } from "../../../lib/link/device-frames.ts";
 import { framedEnd, framedOpener } from "../../../lib/link/framed.ts";
 import type { DeviceOpener } from "../devices/device-link.ts";

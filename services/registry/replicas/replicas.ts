@@ -64,10 +64,10 @@ export function joinBus(options: ReplicasOptions): Replicas {
 
   return {
     remote: (replicaId, deviceId) => remoteDevice(sessions, replicaId, deviceId),
-    ask: (owner, callId, tell, cancelled) =>
+    ask: (owner, callId, tell, canceled) =>
       owner === membership.self || !membership.isAlive(owner)
         ? undefined
-        : askCall(sessions, owner, callId, tell, cancelled),
+        : askCall(sessions, owner, callId, tell, canceled),
     nudge,
     get refused() {
       return sessions.refused;

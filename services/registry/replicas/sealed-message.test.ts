@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { ReplicaBodySchema } from "../../../gen/ts/reeve/registry/v1/replica_pb.ts";
+import { ReplicaBodySchema } from "../../../gen/ts/reeve/cluster/v1/replica_pb.ts";
 import { busKeysOf } from "./bus-key.ts";
 import { MAX_AGE_MS, openMessage, sealMessage } from "./sealed-message.ts";
 

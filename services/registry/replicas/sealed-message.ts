@@ -6,7 +6,7 @@ import {
   ReplicaBodySchema,
   type ReplicaMessage,
   ReplicaMessageSchema,
-} from "../../../gen/ts/reeve/registry/v1/replica_pb.ts";
+} from "../../../gen/ts/reeve/cluster/v1/replica_pb.ts";
 
 /** The keys that only the replicas have, by number, while they are being changed. 32 bytes each. */
 export interface BusKeys {

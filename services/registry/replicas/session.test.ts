@@ -4,7 +4,7 @@ import {
   CancelSessionSchema,
   CloseSessionSchema,
   KeepAliveSchema,
-} from "../../../gen/ts/reeve/registry/v1/replica_pb.ts";
+} from "../../../gen/ts/reeve/cluster/v1/replica_pb.ts";
 import { createSession, type SessionMessage } from "./session.ts";
 
 afterEach(() => void vi.useRealTimers());

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { CloseSessionSchema, KeepAliveSchema, type ReplicaBody } from "../../../gen/ts/reeve/registry/v1/replica_pb.ts";
+import { CloseSessionSchema, KeepAliveSchema, type ReplicaBody } from "../../../gen/ts/reeve/cluster/v1/replica_pb.ts";
 import { createBatchQueue } from "../../../lib/async/batch-queue.ts";
 
 /** What is said in a session. */

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { KeepAliveSchema, type ReplicaBody, ReplicaBodySchema } from "../../../gen/ts/reeve/registry/v1/replica_pb.ts";
+import { KeepAliveSchema, type ReplicaBody, ReplicaBodySchema } from "../../../gen/ts/reeve/cluster/v1/replica_pb.ts";
 import type { Post } from "../../../lib/events/nats-post.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { createRefusalLog } from "./refusal-log.ts";

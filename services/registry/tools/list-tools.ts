@@ -1,10 +1,10 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { type Tool, ToolSchema } from "../../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import {
   type ListToolsRequest,
   type ListToolsResponse,
   ListToolsResponseSchema,
-} from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
-import { type Tool, ToolSchema } from "../../../gen/ts/reeve/tool/v1/tool_pb.ts";
+} from "../../../gen/ts/reeve/tool/v1/tool_service_pb.ts";
 import type { Directory } from "../devices/directory.ts";
 import { pageOf } from "../pages.ts";
 import type { OfferedTool } from "./offered.ts";

@@ -3,10 +3,10 @@ import { Mode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { builtInTools } from "../../../lib/toolschema/built-in-tools.ts";
 import { offeredTools } from "./offered.ts";
 
-const catalogue = builtInTools();
-const capabilities = [...catalogue.values()].map((tool) => tool.spec.capability);
+const catalog = builtInTools();
+const capabilities = [...catalog.values()].map((tool) => tool.spec.capability);
 const offer = (mode: Mode, allowed: string[] = []) =>
-  offeredTools({ capabilities, mode, unavailable: [], announced: [] }, catalogue, allowed);
+  offeredTools({ capabilities, mode, unavailable: [], announced: [] }, catalog, allowed);
 
 test("asks a human for every call of a tool that changes the machine for others", () => {
   const { tools } = offer(Mode.ALL);
@@ -32,5 +32,5 @@ test("leaves out what the manifest does not grant and what the machine cannot do
     announced: [],
     unavailable: [{ $typeName: "reeve.device.v1.UnavailableTool" as const, tool: "pkg.search", why: "no apt" }],
   };
-  expect([...offeredTools(manifest, catalogue, []).tools.keys()]).toEqual(["fs.read"]);
+  expect([...offeredTools(manifest, catalog, []).tools.keys()]).toEqual(["fs.read"]);
 });

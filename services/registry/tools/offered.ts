@@ -22,7 +22,7 @@ export interface Offer {
 }
 
 /**
- * The tools that callers can use on a device: those of the catalogue and those that it announces, as far as its manifest
+ * The tools that callers can use on a device: those of the catalog and those that it announces, as far as its manifest
  * grants them and the machine can do them, cut down to the allow list where there is one. A tool needs a human on every
  * call when it changes the machine for others or when the device is in sudo mode.
  *
@@ -30,14 +30,14 @@ export interface Offer {
  */
 export function offeredTools(
   manifest: Pick<Manifest, "capabilities" | "mode" | "unavailable" | "announced">,
-  catalogue: ReadonlyMap<string, Tool>,
+  catalog: ReadonlyMap<string, Tool>,
   allowed: readonly string[],
 ): Offer {
   const granted = new Set(manifest.capabilities);
   const unavailable = new Set(manifest.unavailable.map(({ tool }) => tool));
   const wanted = new Set(allowed);
   const announced = announcedTools(manifest.announced);
-  const defined = new Map([...announced.tools, ...catalogue]);
+  const defined = new Map([...announced.tools, ...catalog]);
   const tools = new Map<string, OfferedTool>();
   for (const [name, tool] of defined) {
     if (!granted.has(tool.spec.capability) || unavailable.has(name)) continue;

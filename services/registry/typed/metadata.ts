@@ -1,7 +1,7 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
+import { type CallToolRequest, CallToolRequestSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type CallToolRequest, CallToolRequestSchema } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { fault, faultDetail } from "../../../lib/fault/fault.ts";
 import { assertValid } from "../../../lib/serve/interceptors/validate.ts";
 import { waitMsOf } from "./wait.ts";
@@ -18,7 +18,7 @@ export const CALL_HEADERS = {
 const validator = createValidator();
 
 /**
- * The call that a typed request asks for. What RegistryService/CallTool has in its request comes in headers, all of
+ * The call that a typed request asks for. What CallService/CallTool has in its request comes in headers, all of
  * which may be left out, and is held to the same rules. INVALID_INPUT names the header.
  *
  * @param remainingMs until the caller's deadline; undefined where it has none.

@@ -2,9 +2,9 @@ import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { fromBinary } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { Outcome, ReceiptSchema } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
-import { CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { ExecutionOutcome, ReceiptSchema } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { reasonOf } from "../../../lib/fault/fault.ts";
 import { approveCall, pendingApproval } from "../../../testkit/approvals.ts";
 import { callIn, endOf, type Scene } from "./scene.ts";
@@ -21,7 +21,7 @@ export function describeDecisions(scene: () => Scene): void {
     const receipt = fromBinary(ReceiptSchema, call.receipt?.statement ?? new Uint8Array());
     const { id: callId, grantId, argsDigest, deviceId } = call;
     expect(grantId).toMatch(/^[0-9a-f]{32}$/);
-    expect(receipt).toMatchObject({ callId, grantId, argsDigest, deviceId, outcome: Outcome.SUCCEEDED });
+    expect(receipt).toMatchObject({ callId, grantId, argsDigest, deviceId, outcome: ExecutionOutcome.SUCCEEDED });
     expect(existsSync(file)).toBe(true);
   });
 

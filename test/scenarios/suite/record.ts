@@ -1,9 +1,12 @@
 import { expect, test } from "vitest";
+import {
+  ApprovalRequestedSchema,
+  ApprovalSettledSchema,
+} from "../../../gen/ts/reeve/approval/v1/approval_events_pb.ts";
+import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import { CallEndedSchema } from "../../../gen/ts/reeve/call/v1/call_events_pb.ts";
+import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
-import { ApprovalRequestedSchema, ApprovalSettledSchema } from "../../../gen/ts/reeve/policy/v1/policy_events_pb.ts";
-import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
-import { CallEndedSchema } from "../../../gen/ts/reeve/registry/v1/registry_events_pb.ts";
 import { rpcLogSource } from "../../../lib/audit-verify/log-source.ts";
 import { verifyLog } from "../../../lib/audit-verify/verify.ts";
 import { createInbox } from "../../../lib/events/testdata/inbox.ts";

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
+import { type Approval, ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import type { CallEvent } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Approval, ApprovalState } from "../../../gen/ts/reeve/policy/v1/approval_pb.ts";
-import { type Call, CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
-import type { CallEvent } from "../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
 import { reasonOf } from "../../../lib/fault/fault.ts";
 import { approveCall } from "../../../testkit/approvals.ts";
 import { openCallStream, printedIn } from "../../../testkit/call-stream.ts";
@@ -12,9 +12,9 @@ import { eventually } from "../../../testkit/eventually.ts";
 import { isRunning } from "../../../testkit/programs.ts";
 import { callIn, endOf, type Scene } from "./scene.ts";
 
-/** What holds while a call runs: cancelling, repeating, live output. */
+/** What holds while a call runs: canceling, repeating, live output. */
 export function describeRunning(scene: () => Scene): void {
-  test("a running call that is cancelled ends with all its processes", async () => {
+  test("a running call that is canceled ends with all its processes", async () => {
     const { operator, newCallId } = scene();
     const callId = newCallId();
     const stream = openCallStream(operator.registry);
@@ -24,42 +24,42 @@ export function describeRunning(scene: () => Scene): void {
     expect(pids).toHaveLength(2);
     expect(await Promise.all(pids.map(isRunning))).toEqual([true, true]);
     const call = callIn(await operator.registry.cancelCall({ callId }));
-    expect(call).toMatchObject({ state: CallState.CANCELLED, error: { reason: ErrorReason.CANCELLED } });
-    expect((await stream.ended(callId)).state).toBe(CallState.CANCELLED);
+    expect(call).toMatchObject({ state: CallState.CANCELED, error: { reason: ErrorReason.CANCELED } });
+    expect((await stream.ended(callId)).state).toBe(CallState.CANCELED);
     await stream.end();
     await expect.poll(() => Promise.all(pids.map(isRunning))).toEqual([false, false]);
   });
 
-  test("a call can be cancelled on the stream that it runs on", async () => {
+  test("a call can be canceled on the stream that it runs on", async () => {
     const { operator, newCallId } = scene();
     const callId = newCallId();
     const stream = openCallStream(operator.registry);
     stream.call({ tool: "exec", params: { argv: ["bash", "-c", "echo started; sleep 60"] }, callId });
     await stream.next(printedIn);
     stream.cancel(callId);
-    expect((await stream.ended(callId)).state).toBe(CallState.CANCELLED);
+    expect((await stream.ended(callId)).state).toBe(CallState.CANCELED);
     await stream.end();
   });
 
-  test("a held call that is cancelled never runs, and cannot be approved any more", async () => {
+  test("a held call that is canceled never runs, and cannot be approved any more", async () => {
     const { operator, agent, newFile } = scene();
     const file = newFile();
     const params = { argv: ["touch", file] };
     const held = callIn(await agent.registry.callTool({ tool: "exec", params, noWait: true }));
     const { id: callId, approvalId } = held;
-    expect(callIn(await agent.registry.cancelCall({ callId })).state).toBe(CallState.CANCELLED);
+    expect(callIn(await agent.registry.cancelCall({ callId })).state).toBe(CallState.CANCELED);
     // Policy hears of the end a moment after the caller.
     const { spec, status } = await eventually(async () => {
       const { approval } = await operator.approvals.getApproval({ approvalId });
-      expect(approval?.status?.state).toBe(ApprovalState.CANCELLED);
+      expect(approval?.status?.state).toBe(ApprovalState.CANCELED);
       return approval as Approval;
     });
-    expect(status?.comment).toBe("the call ended: CANCELLED");
+    expect(status?.comment).toBe("the call ended: CANCELED");
     const late = operator.approvals.approve({ approvalId, cardDigest: spec?.cardDigest ?? "" });
     expect(reasonOf(await late.catch((e: unknown) => e))).toBe(ErrorReason.APPROVAL_DECIDED);
     // Calls of one device start in order: had it been sent, it would have been started by now.
     await operator.registry.callTool({ tool: "exec", params: { argv: ["uname"] } });
-    expect(callIn(await agent.registry.getCall({ callId })).state).toBe(CallState.CANCELLED);
+    expect(callIn(await agent.registry.getCall({ callId })).state).toBe(CallState.CANCELED);
     expect(existsSync(file)).toBe(false);
   });
 

@@ -3,7 +3,7 @@ import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import { isEnd } from "../../../client/call-progress.ts";
-import type { Call } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import type { Call } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { EventBus } from "../../../lib/events/bus.ts";
 import { DEFAULT_POLICY_FILE } from "../../../services/policy/rules/default-policy.ts";
 import { type Caller, callerOf } from "../../../testkit/clients.ts";

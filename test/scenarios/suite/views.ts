@@ -1,9 +1,9 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { expect, test } from "vitest";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { LinkState } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
-import { CallState } from "../../../gen/ts/reeve/registry/v1/call_pb.ts";
 import { faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
 import { openCallStream, printedIn } from "../../../testkit/call-stream.ts";
 import { callIn, type Scene } from "./scene.ts";

@@ -1,13 +1,14 @@
 import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
-import { type ConnectRouter, createClient, createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
-import { OutputStream } from "../../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import type { CallState } from "../../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { type ConnectRouter, createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
+import type { CallState } from "../../../../gen/ts/reeve/call/v1/call_pb.ts";
 import {
   type CallEventSchema,
+  CallService,
   type CallToolRequest,
-  RegistryService,
-} from "../../../../gen/ts/reeve/registry/v1/registry_service_pb.ts";
+} from "../../../../gen/ts/reeve/call/v1/call_service_pb.ts";
+import { OutputStream } from "../../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { createBatchQueue } from "../../../../lib/async/batch-queue.ts";
+import { registryClient } from "../../../../lib/serve/registry-client.ts";
 
 type Event = MessageInitShape<typeof CallEventSchema>;
 
@@ -25,21 +26,21 @@ export interface Stream {
 }
 
 /** What a registry of a test does. */
-export interface Behaviour {
+export interface Behavior {
   onCall(stream: Stream, call: CallToolRequest): void;
   onCancel?(stream: Stream): void;
-  cancelCall?: ServiceImpl<typeof RegistryService>["cancelCall"];
-  getCall?: ServiceImpl<typeof RegistryService>["getCall"];
+  cancelCall?: ServiceImpl<typeof CallService>["cancelCall"];
+  getCall?: ServiceImpl<typeof CallService>["getCall"];
 }
 
 /** An in-memory registry that does what a test says. */
-export function inMemoryRegistry(behaviour: Behaviour) {
+export function inMemoryRegistry(behavior: Behavior) {
   const calls: CallToolRequest[] = [];
   let streams = 0;
   const routes = ({ service }: ConnectRouter) => {
-    service(RegistryService, {
-      ...(behaviour.getCall === undefined ? {} : { getCall: behaviour.getCall }),
-      ...(behaviour.cancelCall === undefined ? {} : { cancelCall: behaviour.cancelCall }),
+    service(CallService, {
+      ...(behavior.getCall === undefined ? {} : { getCall: behavior.getCall }),
+      ...(behavior.cancelCall === undefined ? {} : { cancelCall: behavior.cancelCall }),
       async *callTools(requests) {
         const queue = createBatchQueue<Event>();
         const index = streams++;
@@ -50,7 +51,7 @@ export function inMemoryRegistry(behaviour: Behaviour) {
   };
 
   async function read(
-    requests: Parameters<ServiceImpl<typeof RegistryService>["callTools"]>[0],
+    requests: Parameters<ServiceImpl<typeof CallService>["callTools"]>[0],
     index: number,
     queue: ReturnType<typeof createBatchQueue<Event>>,
   ) {
@@ -70,10 +71,10 @@ export function inMemoryRegistry(behaviour: Behaviour) {
         if (message.case === "call") {
           callId = message.value.callId;
           calls.push(message.value);
-          behaviour.onCall(stream, message.value);
-        } else if (message.case === "cancelCallId") behaviour.onCancel?.(stream);
+          behavior.onCall(stream, message.value);
+        } else if (message.case === "cancelCallId") behavior.onCancel?.(stream);
       }
     }
   }
-  return { client: createClient(RegistryService, createRouterTransport(routes)), routes, calls };
+  return { client: registryClient(createRouterTransport(routes)), routes, calls };
 }

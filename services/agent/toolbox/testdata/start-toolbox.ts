@@ -1,9 +1,9 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { CallState } from "../../../../gen/ts/reeve/registry/v1/call_pb.ts";
+import { CallState } from "../../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { createRegistryToolbox, type RegistryToolboxOptions } from "../registry-toolbox.ts";
 import type { CallReport } from "../toolbox.ts";
 import type { Toolset, ToolsetTool } from "../toolset.ts";
-import { type Behaviour, inMemoryRegistry, type Stream } from "./in-memory-registry.ts";
+import { type Behavior, inMemoryRegistry, type Stream } from "./in-memory-registry.ts";
 
 /** A device. */
 export const laptop = { id: "dev-1", name: "laptop" };
@@ -26,8 +26,8 @@ export function toolset(devices = [laptop]): Toolset {
 }
 
 /** A toolbox over a registry that does what a test says, and what is seen of it. */
-export function start(behaviour: Behaviour, more: Partial<RegistryToolboxOptions> = {}) {
-  const { client, calls } = inMemoryRegistry(behaviour);
+export function start(behavior: Behavior, more: Partial<RegistryToolboxOptions> = {}) {
+  const { client, calls } = inMemoryRegistry(behavior);
   const toolbox = createRegistryToolbox({ client, toolset: toolset(), runId: "run-1", retryDelaysMs: [1, 1], ...more });
   const reports: CallReport[] = [];
   const abort = new AbortController();

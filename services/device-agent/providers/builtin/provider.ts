@@ -2,7 +2,7 @@ import { create, type DescMethodUnary, type JsonObject, toJson } from "@bufbuild
 import { descriptorCodec, warmRules } from "../../../../lib/tool/descriptor-codec.ts";
 import type { ToolSpec } from "../../../../lib/tool/spec.ts";
 import { toolMethods } from "../../../../lib/toolschema/built-in.ts";
-import { toolByName } from "../../../../lib/toolschema/catalogue-file.ts";
+import { toolByName } from "../../../../lib/toolschema/catalog-file.ts";
 import type { Executor } from "../../executor/executor.ts";
 import {
   type BuiltInFamily,
@@ -45,7 +45,7 @@ function toolOf(family: BuiltInFamily, name: string, method: DescMethodUnary): D
   const run = family.tools[method.localName];
   const spec = toolByName(name);
   if (run === undefined) throw new Error(`${method.parent.typeName}/${method.name} has no implementation`);
-  if (spec === undefined) throw new Error(`${name} is not in the catalogue: run npm run generate`);
+  if (spec === undefined) throw new Error(`${name} is not in the catalog: run npm run generate`);
   warmRules(method.input);
   return deviceTool(spec, descriptorCodec(method.input), async (input, context) => {
     const output = create(method.output, await run(input, context));

@@ -3,7 +3,7 @@ import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
 import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../../lib/fault/fault.ts";
-import { cleanOutput } from "../../../../lib/sanitise/sanitise.ts";
+import { cleanOutput } from "../../../../lib/sanitize/sanitize.ts";
 import { descriptorCodec } from "../../../../lib/tool/descriptor-codec.ts";
 import type { ToolSpec } from "../../../../lib/tool/spec.ts";
 import { throwIfAborted } from "../../tools/outcome.ts";
@@ -14,7 +14,7 @@ const MESSAGE_OUTPUT = 2048;
 
 /**
  * The tool that calls an RPC of a service of the machine, with the call's deadline; it stops with the call. Faults:
- * CANCELLED, TIMED_OUT, and TOOL_FAILED{service,code} with the service's own words, sanitized.
+ * CANCELED, TIMED_OUT, and TOOL_FAILED{service,code} with the service's own words, sanitized.
  */
 export function rpcTool(spec: ToolSpec, method: DescMethodUnary, transport: Transport): DeviceTool {
   return deviceTool(spec, descriptorCodec(method.input), async (input, context) => {

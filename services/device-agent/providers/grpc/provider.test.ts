@@ -98,9 +98,9 @@ describe("a listed service", () => {
     await printer.gaveUp;
   });
 
-  test("is not called for a call that was cancelled", async () => {
+  test("is not called for a call that was canceled", async () => {
     const signal = AbortSignal.abort();
-    expect(await faultOf(print("never", { signal }))).toMatchObject({ reason: ErrorReason.CANCELLED });
+    expect(await faultOf(print("never", { signal }))).toMatchObject({ reason: ErrorReason.CANCELED });
     expect(printer.printed.map(({ text }) => text)).not.toContain("never");
   });
 });

@@ -2,7 +2,7 @@ import { open } from "node:fs/promises";
 import { equals, fromBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { type AnnouncedService, AnnouncedServiceSchema } from "../../../../gen/ts/reeve/device/v1/manifest_pb.ts";
-import { cleanOutput } from "../../../../lib/sanitise/sanitise.ts";
+import { cleanOutput } from "../../../../lib/sanitize/sanitize.ts";
 import { createServiceTransport, type ServiceTransport } from "../../../../lib/serve/client.ts";
 import { isKnownFile } from "../../../../lib/toolschema/known-files.ts";
 import type { Announcement, ProvidedTools, ToolProvider } from "../provider.ts";
@@ -99,7 +99,7 @@ async function readService(service: LocalService, transport: ServiceTransport): 
   try {
     const files = descriptorFile === undefined ? await reflected(transport) : await readFiles(descriptorFile);
     const definitions = announceServices(name, files);
-    const problem = definitions.length > 0 ? undefined : "none of its RPCs has the option (reeve.tool.v1.tool)";
+    const problem = definitions.length > 0 ? undefined : "none of its RPCs has the option (reeve.options.v1.tool)";
     return { definitions, problem };
   } catch (error: unknown) {
     return { definitions: [], problem: problemOf(service, error) };

@@ -3,7 +3,7 @@ import { read as readCallback } from "node:fs";
 import { promisify } from "node:util";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ReadRequest, ReadResponseSchema } from "../../../../gen/ts/reeve/tools/v1/file_system_pb.ts";
-import { maskCutSecrets } from "../../../../lib/sanitise/sanitise.ts";
+import { maskCutSecrets } from "../../../../lib/sanitize/sanitize.ts";
 import { cutTail } from "../../executor/capture.ts";
 import { asFault } from "../../roots/refusals.ts";
 import type { ToolContext } from "../tool.ts";

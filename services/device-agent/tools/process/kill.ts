@@ -29,7 +29,7 @@ const SIGNALS: Readonly<Record<number, NodeJS.Signals>> = {
 
 /**
  * Signals one process and waits for its end where asked to. Faults: POLICY_BLOCKED{rules} for the machine's first
- * process, the agent and its parents; TARGET_NOT_FOUND{field}; OS_REFUSED{field,errno}; CANCELLED, TIMED_OUT.
+ * process, the agent and its parents; TARGET_NOT_FOUND{field}; OS_REFUSED{field,errno}; CANCELED, TIMED_OUT.
  */
 export async function killProcess(
   source: ProcessSource,
@@ -66,7 +66,7 @@ function send(pid: number, signal: NodeJS.Signals): void {
   } catch (error: unknown) {
     const errno = (error as NodeJS.ErrnoException).code ?? "EUNKNOWN";
     if (errno === "ESRCH") throw notThere(pid);
-    const message = `process ${pid} may not be signalled by the device agent's user`;
+    const message = `process ${pid} may not be signaled by the device agent's user`;
     throw fault(ErrorReason.OS_REFUSED, { field: "pid", errno }, { message, cause: error });
   }
 }

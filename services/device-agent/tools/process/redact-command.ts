@@ -1,4 +1,4 @@
-import { cleanOutput, stripControls } from "../../../../lib/sanitise/sanitise.ts";
+import { cleanOutput, stripControls } from "../../../../lib/sanitize/sanitize.ts";
 
 /** Names of options and variables whose value is a secret. */
 const NAMES =
@@ -32,12 +32,12 @@ const LONGEST = 4096;
 const LOOKED_AT = 16_384;
 
 /**
- * A command line to show: secrets out, those of lib/sanitise and values that stand behind a telling name or option;
+ * A command line to show: secrets out, those of lib/sanitize and values that stand behind a telling name or option;
  * control characters out; one line; at most 4096 bytes.
  */
 export function redactCommand(command: string): string {
   const line = stripControls(command.slice(0, LOOKED_AT)).replace(/\s+/g, " ");
-  // By name first: what lib/sanitise puts in a secret's place would look like a value here.
+  // By name first: what lib/sanitize puts in a secret's place would look like a value here.
   const named = [ASSIGNED, OPTION, ...CLIENTS].reduce((text, pattern) => text.replace(pattern, `$1${REDACTED}`), line);
   const { text } = cleanOutput(named);
   return new TextDecoder().decode(Buffer.from(text).subarray(0, LONGEST)).replace(/\ufffd$/, "");

@@ -1,6 +1,7 @@
 import { create, fromBinary } from "@bufbuild/protobuf";
 import { FramingSchema } from "../../../../gen/ts/reeve/common/v1/framing_pb.ts";
-import { EnvelopeSchema } from "../../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import { SignedEnvelopeSchema } from "../../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import { AttachRequestSchema } from "../../../../gen/ts/reeve/device/v1/attach_service_pb.ts";
 import {
   type Command,
   type Event,
@@ -8,7 +9,6 @@ import {
   type LinkResponse,
   LinkResponseSchema,
 } from "../../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { AttachRequestSchema } from "../../../../gen/ts/reeve/registry/v1/attach_service_pb.ts";
 import { createBatchQueue } from "../../../../lib/async/batch-queue.ts";
 import { deviceIdOf } from "../../../../lib/identity/device-id.ts";
 import { createLogger } from "../../../../lib/log/log.ts";
@@ -16,7 +16,7 @@ import { generateSigningKey } from "../../../../lib/sign/keys.ts";
 import { type Database, openDatabase } from "../../../../lib/store/database.ts";
 import { createGroupCommit } from "../../../../lib/store/group-commit.ts";
 import { builtInTools } from "../../../../lib/toolschema/built-in-tools.ts";
-import { testManifest } from "../../enrolment/testing/test-device.ts";
+import { testManifest } from "../../enrollment/testing/test-device.ts";
 import { joinReplicas } from "../../replicas/membership.ts";
 import { newReplicaId } from "../../replicas/replica-id.ts";
 import { type RegistryTables, registryMigrations } from "../../tables.ts";
@@ -44,7 +44,7 @@ export interface TestFleet {
 /** What a test may choose. */
 export interface TestFleetOptions {
   welcome?: Welcome;
-  /** Devices that are dialled, by name. */
+  /** Devices that are dialed, by name. */
   openers?: ReadonlyMap<string, DeviceOpener>;
   /** A database of several fleets. Default: one of its own in memory. */
   db?: Database<RegistryTables>;
@@ -69,7 +69,7 @@ export async function openTestFleet(options: TestFleetOptions = {}): Promise<Tes
     welcome,
     nudge: () => undefined,
     pollMs: 20,
-    catalogue: builtInTools(),
+    catalog: builtInTools(),
     toolsAllowed: [],
     logger,
     now: Date.now,
@@ -107,7 +107,7 @@ export function shownDevice(name = "nas") {
   const key = generateSigningKey();
   const id = deviceIdOf(key);
   const hello = (attachCount: bigint, labels: Readonly<Record<string, string>> = { role: "dev" }): Event => {
-    const manifest = fromBinary(EnvelopeSchema, testManifest(key, { name, labels }));
+    const manifest = fromBinary(SignedEnvelopeSchema, testManifest(key, { name, labels }));
     return create(EventSchema, { event: { case: "hello", value: { manifest, attachCount } } });
   };
   return { id, name, key, hello, attach: (streams: AttachPoint, ...events: Event[]) => attach(streams, id, events) };
@@ -154,12 +154,12 @@ async function* framed(batches: AsyncIterable<Event[][]>) {
   }
 }
 
-/** A device that is dialled: says its Hello, and notes what it is told. */
-export function dialledDevice(hello: () => Event) {
+/** A device that is dialed: says its Hello, and notes what it is told. */
+export function dialedDevice(hello: () => Event) {
   const commands: Command["command"][] = [];
   let gone = Promise.withResolvers<void>();
   let back = Promise.resolve();
-  const dialled = {
+  const dialed = {
     commands,
     dials: 0,
     /** Hangs up, and is there again when it may. */
@@ -168,7 +168,7 @@ export function dialledDevice(hello: () => Event) {
       gone.resolve();
     },
     async *opener(requests: Parameters<DeviceOpener>[0], signal: AbortSignal): AsyncGenerator<LinkResponse> {
-      dialled.dials++;
+      dialed.dials++;
       await back;
       gone = Promise.withResolvers();
       void (async () => {
@@ -179,5 +179,5 @@ export function dialledDevice(hello: () => Event) {
       if (!signal.aborted) await Promise.race([left, gone.promise]);
     },
   };
-  return dialled;
+  return dialed;
 }

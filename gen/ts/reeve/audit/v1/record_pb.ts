@@ -17,15 +17,15 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/audit/v1/record.proto.
  */
 export const file_reeve_audit_v1_record: GenFile = /*@__PURE__*/
-  fileDesc("ChtyZWV2ZS9hdWRpdC92MS9yZWNvcmQucHJvdG8SDnJlZXZlLmF1ZGl0LnYxIrgDCgZSZWNvcmQSDwoHdmVyc2lvbhgBIAEoDRIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVhY3RvchgDIAEoCRIPCgdjYWxsX2lkGAQgASgJEhAKCHJlc291cmNlGAUgASgJEioKB2RlY2lkZWQYBiABKAsyFy5yZWV2ZS5hdWRpdC52MS5EZWNpZGVkSAASOwoQYXBwcm92YWxfZGVjaWRlZBgHIAEoCzIfLnJlZXZlLmF1ZGl0LnYxLkFwcHJvdmFsRGVjaWRlZEgAEioKB291dGNvbWUYCCABKAsyFy5yZWV2ZS5hdWRpdC52MS5PdXRjb21lSAASNQoNcG9saWN5X2xvYWRlZBgJIAEoCzIcLnJlZXZlLmF1ZGl0LnYxLlBvbGljeUxvYWRlZEgAEjkKD2RldmljZV9pZGVudGl0eRgKIAEoCzIeLnJlZXZlLmF1ZGl0LnYxLkRldmljZUlkZW50aXR5SAASMQoLa2V5X2NoYW5nZWQYCyABKAsyGi5yZWV2ZS5hdWRpdC52MS5LZXlDaGFuZ2VkSABCBwoFZXZlbnQijgIKB0RlY2lkZWQSEAoIZGVjaXNpb24YASABKAkSLAoGcmVhc29uGAIgASgOMhwucmVldmUuY29tbW9uLnYxLkVycm9yUmVhc29uEhAKCHJ1bGVfaWRzGAMgAygJEhYKDnBvbGljeV92ZXJzaW9uGAQgASgJEgwKBHRvb2wYBSABKAkSEQoJZGV2aWNlX2lkGAYgASgJEhMKC2FyZ3NfZGlnZXN0GAcgASgJEhAKCGdyYW50X2lkGAggASgJEhMKC2FwcHJvdmFsX2lkGAkgASgJEg4KBnNvdXJjZRgKIAEoCRIXCg9tYW5pZmVzdF9kaWdlc3QYCyABKAkSEwoLZnVuY3Rpb25faWQYDCABKAkicAoPQXBwcm92YWxEZWNpZGVkEhMKC2FwcHJvdmFsX2lkGAEgASgJEg0KBXN0YXRlGAIgASgJEg8KB2NoYW5uZWwYAyABKAkSEwoLY2FyZF9kaWdlc3QYBCABKAkSEwoLYXJnc19kaWdlc3QYBSABKAkizAIKB091dGNvbWUSGgoHY2FsbF9pZBgBIAEoCUIJukgGcgQQARhAEg0KBXN0YXRlGAIgASgJEiwKBnJlYXNvbhgDIAEoDjIcLnJlZXZlLmNvbW1vbi52MS5FcnJvclJlYXNvbhIQCghncmFudF9pZBgEIAEoCRIRCglkZXZpY2VfaWQYBSABKAkSDAoEdG9vbBgGIAEoCRITCgthcmdzX2RpZ2VzdBgHIAEoCRIVCg1vdXRwdXRfZGlnZXN0GAggASgJEhgKEGRlbGl2ZXJlZF9kaWdlc3QYCSABKAkSFAoMb3V0cHV0X2J5dGVzGAogASgNEhYKDnJlY2VpcHRfZGlnZXN0GAsgASgJEhMKC2R1cmF0aW9uX21zGAwgASgNEiwKCGVuZF90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKmAQoORGV2aWNlSWRlbnRpdHkSGQoGY2hhbmdlGAEgASgJQgm6SAZyBBABGCASFAoMZW5yb2xtZW50X2lkGAIgASgJEhEKCWRldmljZV9pZBgDIAEoCRIMCgRuYW1lGAQgASgJEhMKC2ZpbmdlcnByaW50GAUgASgJEgsKA3doeRgGIAEoCRINCgVhY3RvchgHIAEoCRIRCgljaGFuZ2VfaWQYCCABKAkiTgoKS2V5Q2hhbmdlZBIMCgRyb2xlGAEgASgJEg4KBmtleV9pZBgCIAEoCRIOCgZjaGFuZ2UYAyABKAkSEgoKcHVibGljX2tleRgEIAEoCSJJCgxQb2xpY3lMb2FkZWQSFgoOcG9saWN5X3ZlcnNpb24YASABKAkSEAoIYWNjZXB0ZWQYAiABKAgSDwoHcHJvYmxlbRgDIAEoCWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_reeve_common_v1_error]);
+  fileDesc("ChtyZWV2ZS9hdWRpdC92MS9yZWNvcmQucHJvdG8SDnJlZXZlLmF1ZGl0LnYxIsEDCgtBdWRpdFJlY29yZBIPCgd2ZXJzaW9uGAEgASgNEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWFjdG9yGAMgASgJEg8KB2NhbGxfaWQYBCABKAkSEAoIcmVzb3VyY2UYBSABKAkSKgoHZGVjaWRlZBgGIAEoCzIXLnJlZXZlLmF1ZGl0LnYxLkRlY2lkZWRIABI7ChBhcHByb3ZhbF9kZWNpZGVkGAcgASgLMh8ucmVldmUuYXVkaXQudjEuQXBwcm92YWxEZWNpZGVkSAASLgoHb3V0Y29tZRgIIAEoCzIbLnJlZXZlLmF1ZGl0LnYxLkNhbGxPdXRjb21lSAASNQoNcG9saWN5X2xvYWRlZBgJIAEoCzIcLnJlZXZlLmF1ZGl0LnYxLlBvbGljeUxvYWRlZEgAEjkKD2RldmljZV9pZGVudGl0eRgKIAEoCzIeLnJlZXZlLmF1ZGl0LnYxLkRldmljZUlkZW50aXR5SAASMQoLa2V5X2NoYW5nZWQYCyABKAsyGi5yZWV2ZS5hdWRpdC52MS5LZXlDaGFuZ2VkSABCBwoFZXZlbnQijgIKB0RlY2lkZWQSEAoIZGVjaXNpb24YASABKAkSLAoGcmVhc29uGAIgASgOMhwucmVldmUuY29tbW9uLnYxLkVycm9yUmVhc29uEhAKCHJ1bGVfaWRzGAMgAygJEhYKDnBvbGljeV92ZXJzaW9uGAQgASgJEgwKBHRvb2wYBSABKAkSEQoJZGV2aWNlX2lkGAYgASgJEhMKC2FyZ3NfZGlnZXN0GAcgASgJEhAKCGdyYW50X2lkGAggASgJEhMKC2FwcHJvdmFsX2lkGAkgASgJEg4KBnNvdXJjZRgKIAEoCRIXCg9tYW5pZmVzdF9kaWdlc3QYCyABKAkSEwoLZnVuY3Rpb25faWQYDCABKAkicAoPQXBwcm92YWxEZWNpZGVkEhMKC2FwcHJvdmFsX2lkGAEgASgJEg0KBXN0YXRlGAIgASgJEg8KB2NoYW5uZWwYAyABKAkSEwoLY2FyZF9kaWdlc3QYBCABKAkSEwoLYXJnc19kaWdlc3QYBSABKAki0AIKC0NhbGxPdXRjb21lEhoKB2NhbGxfaWQYASABKAlCCbpIBnIEEAEYQBINCgVzdGF0ZRgCIAEoCRIsCgZyZWFzb24YAyABKA4yHC5yZWV2ZS5jb21tb24udjEuRXJyb3JSZWFzb24SEAoIZ3JhbnRfaWQYBCABKAkSEQoJZGV2aWNlX2lkGAUgASgJEgwKBHRvb2wYBiABKAkSEwoLYXJnc19kaWdlc3QYByABKAkSFQoNb3V0cHV0X2RpZ2VzdBgIIAEoCRIYChBkZWxpdmVyZWRfZGlnZXN0GAkgASgJEhQKDG91dHB1dF9ieXRlcxgKIAEoDRIWCg5yZWNlaXB0X2RpZ2VzdBgLIAEoCRITCgtkdXJhdGlvbl9tcxgMIAEoDRIsCghlbmRfdGltZRgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAipwEKDkRldmljZUlkZW50aXR5EhkKBmNoYW5nZRgBIAEoCUIJukgGcgQQARggEhUKDWVucm9sbG1lbnRfaWQYAiABKAkSEQoJZGV2aWNlX2lkGAMgASgJEgwKBG5hbWUYBCABKAkSEwoLZmluZ2VycHJpbnQYBSABKAkSCwoDd2h5GAYgASgJEg0KBWFjdG9yGAcgASgJEhEKCWNoYW5nZV9pZBgIIAEoCSJOCgpLZXlDaGFuZ2VkEgwKBHJvbGUYASABKAkSDgoGa2V5X2lkGAIgASgJEg4KBmNoYW5nZRgDIAEoCRISCgpwdWJsaWNfa2V5GAQgASgJIkkKDFBvbGljeUxvYWRlZBIWCg5wb2xpY3lfdmVyc2lvbhgBIAEoCRIQCghhY2NlcHRlZBgCIAEoCBIPCgdwcm9ibGVtGAMgASgJYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_reeve_common_v1_error]);
 
 /**
  * One record of the audit log. A record's exact bytes are a leaf of the log's Merkle tree and never change. Arguments
  * and outputs stand beside the log, by digest.
  *
- * @generated from message reeve.audit.v1.Record
+ * @generated from message reeve.audit.v1.AuditRecord
  */
-export type Record = Message<"reeve.audit.v1.Record"> & {
+export type AuditRecord = Message<"reeve.audit.v1.AuditRecord"> & {
   /**
    * The version of this form. Always 1. System managed.
    *
@@ -64,7 +64,7 @@ export type Record = Message<"reeve.audit.v1.Record"> & {
   /**
    * What happened. System managed.
    *
-   * @generated from oneof reeve.audit.v1.Record.event
+   * @generated from oneof reeve.audit.v1.AuditRecord.event
    */
   event: {
     /**
@@ -86,9 +86,9 @@ export type Record = Message<"reeve.audit.v1.Record"> & {
     /**
      * A call ended.
      *
-     * @generated from field: reeve.audit.v1.Outcome outcome = 8;
+     * @generated from field: reeve.audit.v1.CallOutcome outcome = 8;
      */
-    value: Outcome;
+    value: CallOutcome;
     case: "outcome";
   } | {
     /**
@@ -118,10 +118,10 @@ export type Record = Message<"reeve.audit.v1.Record"> & {
 };
 
 /**
- * Describes the message reeve.audit.v1.Record.
- * Use `create(RecordSchema)` to create a new message.
+ * Describes the message reeve.audit.v1.AuditRecord.
+ * Use `create(AuditRecordSchema)` to create a new message.
  */
-export const RecordSchema: GenMessage<Record> = /*@__PURE__*/
+export const AuditRecordSchema: GenMessage<AuditRecord> = /*@__PURE__*/
   messageDesc(file_reeve_audit_v1_record, 0);
 
 /**
@@ -274,9 +274,9 @@ export const ApprovalDecidedSchema: GenMessage<ApprovalDecided> = /*@__PURE__*/
 /**
  * How a call ended. Written by the registry through its outbox.
  *
- * @generated from message reeve.audit.v1.Outcome
+ * @generated from message reeve.audit.v1.CallOutcome
  */
-export type Outcome = Message<"reeve.audit.v1.Outcome"> & {
+export type CallOutcome = Message<"reeve.audit.v1.CallOutcome"> & {
   /**
    * The call. Required.
    *
@@ -370,10 +370,10 @@ export type Outcome = Message<"reeve.audit.v1.Outcome"> & {
 };
 
 /**
- * Describes the message reeve.audit.v1.Outcome.
- * Use `create(OutcomeSchema)` to create a new message.
+ * Describes the message reeve.audit.v1.CallOutcome.
+ * Use `create(CallOutcomeSchema)` to create a new message.
  */
-export const OutcomeSchema: GenMessage<Outcome> = /*@__PURE__*/
+export const CallOutcomeSchema: GenMessage<CallOutcome> = /*@__PURE__*/
   messageDesc(file_reeve_audit_v1_record, 3);
 
 /**
@@ -391,11 +391,11 @@ export type DeviceIdentity = Message<"reeve.audit.v1.DeviceIdentity"> & {
   change: string;
 
   /**
-   * The enrolment. Set by the registry.
+   * The enrollment. Set by the registry.
    *
-   * @generated from field: string enrolment_id = 2;
+   * @generated from field: string enrollment_id = 2;
    */
-  enrolmentId: string;
+  enrollmentId: string;
 
   /**
    * The device, by id. Set by the registry.

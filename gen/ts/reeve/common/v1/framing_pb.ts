@@ -2,8 +2,8 @@
 // @generated from file reeve/common/v1/framing.proto (package reeve.common.v1, syntax proto3)
 /* eslint-disable */
 
-// What every frame of a link carries besides its messages, whichever way the link was opened: a device dialled the
-// control plane, the control plane dialled a device, or one replica reached another.
+// What every frame of a link carries besides its messages, whichever way the link was opened: a device dialed the
+// control plane, the control plane dialed a device, or one replica reached another.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";

@@ -12,14 +12,14 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/common/v1/signed.proto.
  */
 export const file_reeve_common_v1_signed: GenFile = /*@__PURE__*/
-  fileDesc("ChxyZWV2ZS9jb21tb24vdjEvc2lnbmVkLnByb3RvEg9yZWV2ZS5jb21tb24udjEiYQoIRW52ZWxvcGUSDwoHcGF5bG9hZBgBIAEoDBIUCgxwYXlsb2FkX3R5cGUYAiABKAkSLgoKc2lnbmF0dXJlcxgDIAMoCzIaLnJlZXZlLmNvbW1vbi52MS5TaWduYXR1cmUiLgoJU2lnbmF0dXJlEg4KBmtleV9pZBgBIAEoCRIRCglzaWduYXR1cmUYAiABKAwiYQoGU2lnbmVkEhEKCXN0YXRlbWVudBgBIAEoDBINCgVpbmRleBgCIAEoDRIMCgRwYXRoGAMgAygMEicKBGhlYWQYBCABKAsyGS5yZWV2ZS5jb21tb24udjEuRW52ZWxvcGUiRwoHS2V5cmluZxIPCgd2ZXJzaW9uGAEgASgEEhYKDnN0YXRlbWVudF90eXBlGAIgASgJEhMKC3B1YmxpY19rZXlzGAMgAygMIj8KCUJhdGNoSGVhZBIWCg5zdGF0ZW1lbnRfdHlwZRgBIAEoCRIMCgRzaXplGAIgASgNEgwKBHJvb3QYAyABKAxiBnByb3RvMw");
+  fileDesc("ChxyZWV2ZS9jb21tb24vdjEvc2lnbmVkLnByb3RvEg9yZWV2ZS5jb21tb24udjEiZwoOU2lnbmVkRW52ZWxvcGUSDwoHcGF5bG9hZBgBIAEoDBIUCgxwYXlsb2FkX3R5cGUYAiABKAkSLgoKc2lnbmF0dXJlcxgDIAMoCzIaLnJlZXZlLmNvbW1vbi52MS5TaWduYXR1cmUiLgoJU2lnbmF0dXJlEg4KBmtleV9pZBgBIAEoCRIRCglzaWduYXR1cmUYAiABKAwiZwoGU2lnbmVkEhEKCXN0YXRlbWVudBgBIAEoDBINCgVpbmRleBgCIAEoDRIMCgRwYXRoGAMgAygMEi0KBGhlYWQYBCABKAsyHy5yZWV2ZS5jb21tb24udjEuU2lnbmVkRW52ZWxvcGUiRwoHS2V5cmluZxIPCgd2ZXJzaW9uGAEgASgEEhYKDnN0YXRlbWVudF90eXBlGAIgASgJEhMKC3B1YmxpY19rZXlzGAMgAygMIj8KCUJhdGNoSGVhZBIWCg5zdGF0ZW1lbnRfdHlwZRgBIAEoCRIMCgRzaXplGAIgASgNEgwKBHJvb3QYAyABKAxiBnByb3RvMw");
 
 /**
  * A DSSE envelope (https://github.com/secure-systems-lab/dsse): the signature covers the type and the exact payload bytes.
  *
- * @generated from message reeve.common.v1.Envelope
+ * @generated from message reeve.common.v1.SignedEnvelope
  */
-export type Envelope = Message<"reeve.common.v1.Envelope"> & {
+export type SignedEnvelope = Message<"reeve.common.v1.SignedEnvelope"> & {
   /**
    * The signed bytes. System managed.
    *
@@ -43,10 +43,10 @@ export type Envelope = Message<"reeve.common.v1.Envelope"> & {
 };
 
 /**
- * Describes the message reeve.common.v1.Envelope.
- * Use `create(EnvelopeSchema)` to create a new message.
+ * Describes the message reeve.common.v1.SignedEnvelope.
+ * Use `create(SignedEnvelopeSchema)` to create a new message.
  */
-export const EnvelopeSchema: GenMessage<Envelope> = /*@__PURE__*/
+export const SignedEnvelopeSchema: GenMessage<SignedEnvelope> = /*@__PURE__*/
   messageDesc(file_reeve_common_v1_signed, 0);
 
 /**
@@ -108,9 +108,9 @@ export type Signed = Message<"reeve.common.v1.Signed"> & {
   /**
    * The envelope over the BatchHead. System managed.
    *
-   * @generated from field: reeve.common.v1.Envelope head = 4;
+   * @generated from field: reeve.common.v1.SignedEnvelope head = 4;
    */
-  head?: Envelope | undefined;
+  head?: SignedEnvelope | undefined;
 };
 
 /**

@@ -7,22 +7,22 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { file_reeve_common_v1_access } from "../../common/v1/access_pb.ts";
 import type { ErrorDetail } from "../../common/v1/error_pb.ts";
 import { file_reeve_common_v1_error } from "../../common/v1/error_pb.ts";
 import type { Framing } from "../../common/v1/framing_pb.ts";
 import { file_reeve_common_v1_framing } from "../../common/v1/framing_pb.ts";
-import type { Envelope, Signed } from "../../common/v1/signed_pb.ts";
+import type { Signed, SignedEnvelope } from "../../common/v1/signed_pb.ts";
 import { file_reeve_common_v1_signed } from "../../common/v1/signed_pb.ts";
-import type { Outcome } from "./receipt_pb.ts";
+import type { ExecutionOutcome } from "./receipt_pb.ts";
 import { file_reeve_device_v1_receipt } from "./receipt_pb.ts";
+import { file_reeve_options_v1_access } from "../../options/v1/access_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file reeve/device/v1/device_agent_service.proto.
  */
 export const file_reeve_device_v1_device_agent_service: GenFile = /*@__PURE__*/
-  fileDesc("CipyZWV2ZS9kZXZpY2UvdjEvZGV2aWNlX2FnZW50X3NlcnZpY2UucHJvdG8SD3JlZXZlLmRldmljZS52MSIUChJHZXRNYW5pZmVzdFJlcXVlc3QiQgoTR2V0TWFuaWZlc3RSZXNwb25zZRIrCghtYW5pZmVzdBgBIAEoCzIZLnJlZXZlLmNvbW1vbi52MS5FbnZlbG9wZSI/Cg5FeGVjdXRlUmVxdWVzdBItCgVzdGFydBgBIAEoCzIWLnJlZXZlLmRldmljZS52MS5TdGFydEIGukgDyAEBIj4KD0V4ZWN1dGVSZXNwb25zZRIrCghmaW5pc2hlZBgBIAEoCzIZLnJlZXZlLmRldmljZS52MS5GaW5pc2hlZCIxChNHZXRFeGVjdXRpb25SZXF1ZXN0EhoKB2NhbGxfaWQYASABKAlCCbpIBnIEEAEYQCJUChRHZXRFeGVjdXRpb25SZXNwb25zZRIPCgdydW5uaW5nGAEgASgIEisKCGZpbmlzaGVkGAIgASgLMhkucmVldmUuZGV2aWNlLnYxLkZpbmlzaGVkIm8KC0xpbmtSZXF1ZXN0EjUKCGNvbW1hbmRzGAEgAygLMhgucmVldmUuZGV2aWNlLnYxLkNvbW1hbmRCCbpIBpIBAxCACBIpCgdmcmFtaW5nGAIgASgLMhgucmVldmUuY29tbW9uLnYxLkZyYW1pbmciYQoMTGlua1Jlc3BvbnNlEiYKBmV2ZW50cxgBIAMoCzIWLnJlZXZlLmRldmljZS52MS5FdmVudBIpCgdmcmFtaW5nGAIgASgLMhgucmVldmUuY29tbW9uLnYxLkZyYW1pbmcivAEKB0NvbW1hbmQSJwoFc3RhcnQYASABKAsyFi5yZWV2ZS5kZXZpY2UudjEuU3RhcnRIABIpCgZjYW5jZWwYAiABKAsyFy5yZWV2ZS5kZXZpY2UudjEuQ2FuY2VsSAASKQoGc2V0dGxlGAMgASgLMhcucmVldmUuZGV2aWNlLnYxLlNldHRsZUgAEicKBXRydXN0GAQgASgLMhYucmVldmUuZGV2aWNlLnYxLlRydXN0SABCCQoHY29tbWFuZCIzCgVUcnVzdBIqCgdrZXlyaW5nGAEgASgLMhkucmVldmUuY29tbW9uLnYxLkVudmVsb3BlIowBCgVTdGFydBIaCgdjYWxsX2lkGAEgASgJQgm6SAZyBBABGEASGAoEdG9vbBgCIAEoCUIKukgHcgUQARiAARIdCglhcmd1bWVudHMYAyABKAxCCrpIB3oFGICAwAESLgoFZ3JhbnQYBCABKAsyFy5yZWV2ZS5jb21tb24udjEuU2lnbmVkQga6SAPIAQEiGQoGQ2FuY2VsEg8KB2NhbGxfaWQYASABKAkiPAoGU2V0dGxlEg8KB2NhbGxfaWQYASABKAkSDAoEdG9vbBgCIAEoCRITCgthcmdzX2RpZ2VzdBgDIAEoCSKTAQoFRXZlbnQSJwoFaGVsbG8YASABKAsyFi5yZWV2ZS5kZXZpY2UudjEuSGVsbG9IABIpCgZvdXRwdXQYAiABKAsyFy5yZWV2ZS5kZXZpY2UudjEuT3V0cHV0SAASLQoIZmluaXNoZWQYAyABKAsyGS5yZWV2ZS5kZXZpY2UudjEuRmluaXNoZWRIAEIHCgVldmVudCJjCgVIZWxsbxIrCghtYW5pZmVzdBgBIAEoCzIZLnJlZXZlLmNvbW1vbi52MS5FbnZlbG9wZRIUCgxhdHRhY2hfY291bnQYAiABKAQSFwoPa2V5cmluZ192ZXJzaW9uGAMgASgEImgKBk91dHB1dBIPCgdjYWxsX2lkGAEgASgJEhAKCHNlcXVlbmNlGAIgASgNEi0KBnN0cmVhbRgDIAEoDjIdLnJlZXZlLmRldmljZS52MS5PdXRwdXRTdHJlYW0SDAoEZGF0YRgEIAEoDCK+AQoIRmluaXNoZWQSDwoHY2FsbF9pZBgBIAEoCRIpCgdvdXRjb21lGAIgASgOMhgucmVldmUuZGV2aWNlLnYxLk91dGNvbWUSDgoGb3V0cHV0GAMgASgMEisKBWVycm9yGAQgASgLMhwucmVldmUuY29tbW9uLnYxLkVycm9yRGV0YWlsEg8KB21lc3NhZ2UYBSABKAkSKAoHcmVjZWlwdBgGIAEoCzIXLnJlZXZlLmNvbW1vbi52MS5TaWduZWQqYQoMT3V0cHV0U3RyZWFtEh0KGU9VVFBVVF9TVFJFQU1fVU5TUEVDSUZJRUQQABIYChRPVVRQVVRfU1RSRUFNX1NURE9VVBABEhgKFE9VVFBVVF9TVFJFQU1fU1RERVJSEAIykAMKEkRldmljZUFnZW50U2VydmljZRJmCgtHZXRNYW5pZmVzdBIjLnJlZXZlLmRldmljZS52MS5HZXRNYW5pZmVzdFJlcXVlc3QaJC5yZWV2ZS5kZXZpY2UudjEuR2V0TWFuaWZlc3RSZXNwb25zZSIMkAIB+rsYBQoDBAEDElUKB0V4ZWN1dGUSHy5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0ZVJlcXVlc3QaIC5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0ZVJlc3BvbnNlIgf6uxgDCgEEEmkKDEdldEV4ZWN1dGlvbhIkLnJlZXZlLmRldmljZS52MS5HZXRFeGVjdXRpb25SZXF1ZXN0GiUucmVldmUuZGV2aWNlLnYxLkdldEV4ZWN1dGlvblJlc3BvbnNlIgyQAgH6uxgFCgMEAQMSUAoETGluaxIcLnJlZXZlLmRldmljZS52MS5MaW5rUmVxdWVzdBodLnJlZXZlLmRldmljZS52MS5MaW5rUmVzcG9uc2UiB/q7GAMKAQQoATABYgZwcm90bzM", [file_buf_validate_validate, file_reeve_common_v1_access, file_reeve_common_v1_error, file_reeve_common_v1_framing, file_reeve_common_v1_signed, file_reeve_device_v1_receipt]);
+  fileDesc("CipyZWV2ZS9kZXZpY2UvdjEvZGV2aWNlX2FnZW50X3NlcnZpY2UucHJvdG8SD3JlZXZlLmRldmljZS52MSIUChJHZXRNYW5pZmVzdFJlcXVlc3QiSAoTR2V0TWFuaWZlc3RSZXNwb25zZRIxCghtYW5pZmVzdBgBIAEoCzIfLnJlZXZlLmNvbW1vbi52MS5TaWduZWRFbnZlbG9wZSI/Cg5FeGVjdXRlUmVxdWVzdBItCgVzdGFydBgBIAEoCzIWLnJlZXZlLmRldmljZS52MS5TdGFydEIGukgDyAEBIj4KD0V4ZWN1dGVSZXNwb25zZRIrCghmaW5pc2hlZBgBIAEoCzIZLnJlZXZlLmRldmljZS52MS5GaW5pc2hlZCIxChNHZXRFeGVjdXRpb25SZXF1ZXN0EhoKB2NhbGxfaWQYASABKAlCCbpIBnIEEAEYQCJUChRHZXRFeGVjdXRpb25SZXNwb25zZRIPCgdydW5uaW5nGAEgASgIEisKCGZpbmlzaGVkGAIgASgLMhkucmVldmUuZGV2aWNlLnYxLkZpbmlzaGVkIm8KC0xpbmtSZXF1ZXN0EjUKCGNvbW1hbmRzGAEgAygLMhgucmVldmUuZGV2aWNlLnYxLkNvbW1hbmRCCbpIBpIBAxCACBIpCgdmcmFtaW5nGAIgASgLMhgucmVldmUuY29tbW9uLnYxLkZyYW1pbmciYQoMTGlua1Jlc3BvbnNlEiYKBmV2ZW50cxgBIAMoCzIWLnJlZXZlLmRldmljZS52MS5FdmVudBIpCgdmcmFtaW5nGAIgASgLMhgucmVldmUuY29tbW9uLnYxLkZyYW1pbmcivAEKB0NvbW1hbmQSJwoFc3RhcnQYASABKAsyFi5yZWV2ZS5kZXZpY2UudjEuU3RhcnRIABIpCgZjYW5jZWwYAiABKAsyFy5yZWV2ZS5kZXZpY2UudjEuQ2FuY2VsSAASKQoGc2V0dGxlGAMgASgLMhcucmVldmUuZGV2aWNlLnYxLlNldHRsZUgAEicKBXRydXN0GAQgASgLMhYucmVldmUuZGV2aWNlLnYxLlRydXN0SABCCQoHY29tbWFuZCI5CgVUcnVzdBIwCgdrZXlyaW5nGAEgASgLMh8ucmVldmUuY29tbW9uLnYxLlNpZ25lZEVudmVsb3BlIowBCgVTdGFydBIaCgdjYWxsX2lkGAEgASgJQgm6SAZyBBABGEASGAoEdG9vbBgCIAEoCUIKukgHcgUQARiAARIdCglhcmd1bWVudHMYAyABKAxCCrpIB3oFGICAwAESLgoFZ3JhbnQYBCABKAsyFy5yZWV2ZS5jb21tb24udjEuU2lnbmVkQga6SAPIAQEiGQoGQ2FuY2VsEg8KB2NhbGxfaWQYASABKAkiPAoGU2V0dGxlEg8KB2NhbGxfaWQYASABKAkSDAoEdG9vbBgCIAEoCRITCgthcmdzX2RpZ2VzdBgDIAEoCSKTAQoFRXZlbnQSJwoFaGVsbG8YASABKAsyFi5yZWV2ZS5kZXZpY2UudjEuSGVsbG9IABIpCgZvdXRwdXQYAiABKAsyFy5yZWV2ZS5kZXZpY2UudjEuT3V0cHV0SAASLQoIZmluaXNoZWQYAyABKAsyGS5yZWV2ZS5kZXZpY2UudjEuRmluaXNoZWRIAEIHCgVldmVudCJpCgVIZWxsbxIxCghtYW5pZmVzdBgBIAEoCzIfLnJlZXZlLmNvbW1vbi52MS5TaWduZWRFbnZlbG9wZRIUCgxhdHRhY2hfY291bnQYAiABKAQSFwoPa2V5cmluZ192ZXJzaW9uGAMgASgEImgKBk91dHB1dBIPCgdjYWxsX2lkGAEgASgJEhAKCHNlcXVlbmNlGAIgASgNEi0KBnN0cmVhbRgDIAEoDjIdLnJlZXZlLmRldmljZS52MS5PdXRwdXRTdHJlYW0SDAoEZGF0YRgEIAEoDCLHAQoIRmluaXNoZWQSDwoHY2FsbF9pZBgBIAEoCRIyCgdvdXRjb21lGAIgASgOMiEucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGlvbk91dGNvbWUSDgoGb3V0cHV0GAMgASgMEisKBWVycm9yGAQgASgLMhwucmVldmUuY29tbW9uLnYxLkVycm9yRGV0YWlsEg8KB21lc3NhZ2UYBSABKAkSKAoHcmVjZWlwdBgGIAEoCzIXLnJlZXZlLmNvbW1vbi52MS5TaWduZWQqYQoMT3V0cHV0U3RyZWFtEh0KGU9VVFBVVF9TVFJFQU1fVU5TUEVDSUZJRUQQABIYChRPVVRQVVRfU1RSRUFNX1NURE9VVBABEhgKFE9VVFBVVF9TVFJFQU1fU1RERVJSEAIykAMKEkRldmljZUFnZW50U2VydmljZRJmCgtHZXRNYW5pZmVzdBIjLnJlZXZlLmRldmljZS52MS5HZXRNYW5pZmVzdFJlcXVlc3QaJC5yZWV2ZS5kZXZpY2UudjEuR2V0TWFuaWZlc3RSZXNwb25zZSIMkAIB+rsYBQoDBAEDElUKB0V4ZWN1dGUSHy5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0ZVJlcXVlc3QaIC5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0ZVJlc3BvbnNlIgf6uxgDCgEEEmkKDEdldEV4ZWN1dGlvbhIkLnJlZXZlLmRldmljZS52MS5HZXRFeGVjdXRpb25SZXF1ZXN0GiUucmVldmUuZGV2aWNlLnYxLkdldEV4ZWN1dGlvblJlc3BvbnNlIgyQAgH6uxgFCgMEAQMSUAoETGluaxIcLnJlZXZlLmRldmljZS52MS5MaW5rUmVxdWVzdBodLnJlZXZlLmRldmljZS52MS5MaW5rUmVzcG9uc2UiB/q7GAMKAQQoATABYgZwcm90bzM", [file_buf_validate_validate, file_reeve_common_v1_error, file_reeve_common_v1_framing, file_reeve_common_v1_signed, file_reeve_device_v1_receipt, file_reeve_options_v1_access]);
 
 /**
  * Asks for the manifest.
@@ -48,9 +48,9 @@ export type GetManifestResponse = Message<"reeve.device.v1.GetManifestResponse">
   /**
    * The manifest, signed by the device's key. System managed.
    *
-   * @generated from field: reeve.common.v1.Envelope manifest = 1;
+   * @generated from field: reeve.common.v1.SignedEnvelope manifest = 1;
    */
-  manifest?: Envelope | undefined;
+  manifest?: SignedEnvelope | undefined;
 };
 
 /**
@@ -269,9 +269,9 @@ export type Trust = Message<"reeve.device.v1.Trust"> & {
   /**
    * A reeve.common.v1.Keyring. A device takes over only a version above its own. Required.
    *
-   * @generated from field: reeve.common.v1.Envelope keyring = 1;
+   * @generated from field: reeve.common.v1.SignedEnvelope keyring = 1;
    */
-  keyring?: Envelope | undefined;
+  keyring?: SignedEnvelope | undefined;
 };
 
 /**
@@ -433,13 +433,13 @@ export type Hello = Message<"reeve.device.v1.Hello"> & {
   /**
    * The manifest, signed by the device's key. System managed.
    *
-   * @generated from field: reeve.common.v1.Envelope manifest = 1;
+   * @generated from field: reeve.common.v1.SignedEnvelope manifest = 1;
    */
-  manifest?: Envelope | undefined;
+  manifest?: SignedEnvelope | undefined;
 
   /**
-   * How often this device has dialled, this time included, kept on its disk: a number that comes twice shows that the
-   * device's state was copied. 0 where the device was dialled. System managed.
+   * How often this device has dialed, this time included, kept on its disk: a number that comes twice shows that the
+   * device's state was copied. 0 where the device was dialed. System managed.
    *
    * @generated from field: uint64 attach_count = 2;
    */
@@ -518,9 +518,9 @@ export type Finished = Message<"reeve.device.v1.Finished"> & {
   /**
    * How it ended. System managed.
    *
-   * @generated from field: reeve.device.v1.Outcome outcome = 2;
+   * @generated from field: reeve.device.v1.ExecutionOutcome outcome = 2;
    */
-  outcome: Outcome;
+  outcome: ExecutionOutcome;
 
   /**
    * The output: ProtoJSON bytes. Empty where it did not succeed. System managed.

@@ -18,7 +18,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/device/v1/receipt.proto.
  */
 export const file_reeve_device_v1_receipt: GenFile = /*@__PURE__*/
-  fileDesc("Ch1yZWV2ZS9kZXZpY2UvdjEvcmVjZWlwdC5wcm90bxIPcmVldmUuZGV2aWNlLnYxIrQDCgdSZWNlaXB0Eg8KB3ZlcnNpb24YASABKA0SDwoHY2FsbF9pZBgCIAEoCRIQCghncmFudF9pZBgDIAEoCRIRCglkZXZpY2VfaWQYBCABKAkSDAoEdG9vbBgFIAEoCRITCgthcmdzX2RpZ2VzdBgGIAEoCRIpCgdvdXRjb21lGAcgASgOMhgucmVldmUuZGV2aWNlLnYxLk91dGNvbWUSLAoGcmVhc29uGAggASgOMhwucmVldmUuY29tbW9uLnYxLkVycm9yUmVhc29uEhUKDW91dHB1dF9kaWdlc3QYCSABKAkSFAoMb3V0cHV0X2J5dGVzGAogASgNEhcKD21hbmlmZXN0X2RpZ2VzdBgLIAEoCRIuCgdzYW5kYm94GAwgASgOMh0ucmVldmUuZGV2aWNlLnYxLlNhbmRib3hMZXZlbBIuCgpzdGFydF90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKdGltZW91dF9tcxgPIAEoDSrCAQoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASFQoRT1VUQ09NRV9TVUNDRUVERUQQARISCg5PVVRDT01FX0ZBSUxFRBACEhUKEU9VVENPTUVfVElNRURfT1VUEAMSFQoRT1VUQ09NRV9DQU5DRUxMRUQQBBITCg9PVVRDT01FX1JFRlVTRUQQBRIXChNPVVRDT01FX0lOVEVSUlVQVEVEEAYSFwoTT1VUQ09NRV9OT1RfU1RBUlRFRBAHYgZwcm90bzM", [file_google_protobuf_timestamp, file_reeve_common_v1_error, file_reeve_device_v1_device]);
+  fileDesc("Ch1yZWV2ZS9kZXZpY2UvdjEvcmVjZWlwdC5wcm90bxIPcmVldmUuZGV2aWNlLnYxIr0DCgdSZWNlaXB0Eg8KB3ZlcnNpb24YASABKA0SDwoHY2FsbF9pZBgCIAEoCRIQCghncmFudF9pZBgDIAEoCRIRCglkZXZpY2VfaWQYBCABKAkSDAoEdG9vbBgFIAEoCRITCgthcmdzX2RpZ2VzdBgGIAEoCRIyCgdvdXRjb21lGAcgASgOMiEucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGlvbk91dGNvbWUSLAoGcmVhc29uGAggASgOMhwucmVldmUuY29tbW9uLnYxLkVycm9yUmVhc29uEhUKDW91dHB1dF9kaWdlc3QYCSABKAkSFAoMb3V0cHV0X2J5dGVzGAogASgNEhcKD21hbmlmZXN0X2RpZ2VzdBgLIAEoCRIuCgdzYW5kYm94GAwgASgOMh0ucmVldmUuZGV2aWNlLnYxLlNhbmRib3hMZXZlbBIuCgpzdGFydF90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKdGltZW91dF9tcxgPIAEoDSqaAgoQRXhlY3V0aW9uT3V0Y29tZRIhCh1FWEVDVVRJT05fT1VUQ09NRV9VTlNQRUNJRklFRBAAEh8KG0VYRUNVVElPTl9PVVRDT01FX1NVQ0NFRURFRBABEhwKGEVYRUNVVElPTl9PVVRDT01FX0ZBSUxFRBACEh8KG0VYRUNVVElPTl9PVVRDT01FX1RJTUVEX09VVBADEh4KGkVYRUNVVElPTl9PVVRDT01FX0NBTkNFTEVEEAQSHQoZRVhFQ1VUSU9OX09VVENPTUVfUkVGVVNFRBAFEiEKHUVYRUNVVElPTl9PVVRDT01FX0lOVEVSUlVQVEVEEAYSIQodRVhFQ1VUSU9OX09VVENPTUVfTk9UX1NUQVJURUQQB2IGcHJvdG8z", [file_google_protobuf_timestamp, file_reeve_common_v1_error, file_reeve_device_v1_device]);
 
 /**
  * A device's signed statement of what it did with one call. Carried as reeve.common.v1.Signed.
@@ -71,9 +71,9 @@ export type Receipt = Message<"reeve.device.v1.Receipt"> & {
   /**
    * How it ended. System managed.
    *
-   * @generated from field: reeve.device.v1.Outcome outcome = 7;
+   * @generated from field: reeve.device.v1.ExecutionOutcome outcome = 7;
    */
-  outcome: Outcome;
+  outcome: ExecutionOutcome;
 
   /**
    * Why, where it did not succeed. System managed.
@@ -142,62 +142,62 @@ export const ReceiptSchema: GenMessage<Receipt> = /*@__PURE__*/
 /**
  * How a call ended on the device.
  *
- * @generated from enum reeve.device.v1.Outcome
+ * @generated from enum reeve.device.v1.ExecutionOutcome
  */
-export const Outcome = {
+export const ExecutionOutcome = {
   /**
    * Not stated.
    *
-   * @generated from enum value: OUTCOME_UNSPECIFIED = 0;
+   * @generated from enum value: EXECUTION_OUTCOME_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
    * The tool ran and returned.
    *
-   * @generated from enum value: OUTCOME_SUCCEEDED = 1;
+   * @generated from enum value: EXECUTION_OUTCOME_SUCCEEDED = 1;
    */
   SUCCEEDED: 1,
 
   /**
    * The tool ran, or was about to, and failed.
    *
-   * @generated from enum value: OUTCOME_FAILED = 2;
+   * @generated from enum value: EXECUTION_OUTCOME_FAILED = 2;
    */
   FAILED: 2,
 
   /**
    * It ran longer than allowed and was killed.
    *
-   * @generated from enum value: OUTCOME_TIMED_OUT = 3;
+   * @generated from enum value: EXECUTION_OUTCOME_TIMED_OUT = 3;
    */
   TIMED_OUT: 3,
 
   /**
-   * It was cancelled and killed.
+   * It was canceled and killed.
    *
-   * @generated from enum value: OUTCOME_CANCELLED = 4;
+   * @generated from enum value: EXECUTION_OUTCOME_CANCELED = 4;
    */
-  CANCELLED: 4,
+  CANCELED: 4,
 
   /**
    * The device refused to run it: nothing ran.
    *
-   * @generated from enum value: OUTCOME_REFUSED = 5;
+   * @generated from enum value: EXECUTION_OUTCOME_REFUSED = 5;
    */
   REFUSED: 5,
 
   /**
    * The device died between start and finish: what the tool did is not known.
    *
-   * @generated from enum value: OUTCOME_INTERRUPTED = 6;
+   * @generated from enum value: EXECUTION_OUTCOME_INTERRUPTED = 6;
    */
   INTERRUPTED: 6,
 
   /**
    * The device had never started it, and now never will: nothing ran.
    *
-   * @generated from enum value: OUTCOME_NOT_STARTED = 7;
+   * @generated from enum value: EXECUTION_OUTCOME_NOT_STARTED = 7;
    */
   NOT_STARTED: 7,
 } as const;
@@ -205,13 +205,13 @@ export const Outcome = {
 /**
  * How a call ended on the device.
  *
- * @generated from enum reeve.device.v1.Outcome
+ * @generated from enum reeve.device.v1.ExecutionOutcome
  */
-export type Outcome = (typeof Outcome)[keyof typeof Outcome] | UnknownEnum;
+export type ExecutionOutcome = (typeof ExecutionOutcome)[keyof typeof ExecutionOutcome] | UnknownEnum;
 
 /**
- * Describes the enum reeve.device.v1.Outcome.
+ * Describes the enum reeve.device.v1.ExecutionOutcome.
  */
-export const OutcomeSchema: GenEnum<Outcome> = /*@__PURE__*/
+export const ExecutionOutcomeSchema: GenEnum<ExecutionOutcome> = /*@__PURE__*/
   enumDesc(file_reeve_device_v1_receipt, 0);
 

@@ -14,15 +14,15 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/event/v1/envelope.proto.
  */
 export const file_reeve_event_v1_envelope: GenFile = /*@__PURE__*/
-  fileDesc("Ch1yZWV2ZS9ldmVudC92MS9lbnZlbG9wZS5wcm90bxIOcmVldmUuZXZlbnQudjEikQEKCEVudmVsb3BlEgoKAmlkGAEgASgJEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWFjdG9yGAMgASgJEhAKCHRyYWNlX2lkGAQgASgJEg8KB3N1YmplY3QYBSABKAkSDAoEdHlwZRgGIAEoCRIPCgdwYXlsb2FkGAcgASgMYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("Ch1yZWV2ZS9ldmVudC92MS9lbnZlbG9wZS5wcm90bxIOcmVldmUuZXZlbnQudjEilgEKDUV2ZW50RW52ZWxvcGUSCgoCaWQYASABKAkSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFYWN0b3IYAyABKAkSEAoIdHJhY2VfaWQYBCABKAkSDwoHc3ViamVjdBgFIAEoCRIMCgR0eXBlGAYgASgJEg8KB3BheWxvYWQYByABKAxiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * One event: something that has happened, and who says so. Events are published after the fact is stored, at least once;
  * whoever reads them remembers the id and does nothing the second time. Nothing acts because of an event alone.
  *
- * @generated from message reeve.event.v1.Envelope
+ * @generated from message reeve.event.v1.EventEnvelope
  */
-export type Envelope = Message<"reeve.event.v1.Envelope"> & {
+export type EventEnvelope = Message<"reeve.event.v1.EventEnvelope"> & {
   /**
    * The event's id, from 1 to 128 characters without spaces; the same id is the same event. System managed.
    *
@@ -53,14 +53,14 @@ export type Envelope = Message<"reeve.event.v1.Envelope"> & {
 
   /**
    * Where the event is published: the type in snake case and the key of what it is about, such as
-   * "reeve.registry.v1.call_finished.c1". At most 255 characters, no wildcards. System managed.
+   * "reeve.call.v1.call_finished.c1". At most 255 characters, no wildcards. System managed.
    *
    * @generated from field: string subject = 5;
    */
   subject: string;
 
   /**
-   * The payload's full message name, such as "reeve.registry.v1.CallFinished". System managed.
+   * The payload's full message name, such as "reeve.call.v1.CallFinished". System managed.
    *
    * @generated from field: string type = 6;
    */
@@ -75,9 +75,9 @@ export type Envelope = Message<"reeve.event.v1.Envelope"> & {
 };
 
 /**
- * Describes the message reeve.event.v1.Envelope.
- * Use `create(EnvelopeSchema)` to create a new message.
+ * Describes the message reeve.event.v1.EventEnvelope.
+ * Use `create(EventEnvelopeSchema)` to create a new message.
  */
-export const EnvelopeSchema: GenMessage<Envelope> = /*@__PURE__*/
+export const EventEnvelopeSchema: GenMessage<EventEnvelope> = /*@__PURE__*/
   messageDesc(file_reeve_event_v1_envelope, 0);
 

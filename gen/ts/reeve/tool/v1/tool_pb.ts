@@ -57,7 +57,7 @@ export type Tool = Message<"reeve.tool.v1.Tool"> & {
   outputSchema?: JsonObject | undefined;
 
   /**
-   * Hints about its behaviour, as in the Model Context Protocol. System managed.
+   * Hints about its behavior, as in the Model Context Protocol. System managed.
    *
    * @generated from field: reeve.tool.v1.ToolAnnotations annotations = 6;
    */
@@ -107,7 +107,7 @@ export const ToolSchema: GenMessage<Tool> = /*@__PURE__*/
   messageDesc(file_reeve_tool_v1_tool, 0);
 
 /**
- * Hints about a tool's behaviour. The meanings are those of MCP tool annotations.
+ * Hints about a tool's behavior. The meanings are those of MCP tool annotations.
  *
  * @generated from message reeve.tool.v1.ToolAnnotations
  */

@@ -7,14 +7,14 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { file_reeve_tool_v1_options } from "../../tool/v1/options_pb.ts";
+import { file_reeve_options_v1_tool } from "../../options/v1/tool_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file reeve/tools/v1/device.proto.
  */
 export const file_reeve_tools_v1_device: GenFile = /*@__PURE__*/
-  fileDesc("ChtyZWV2ZS90b29scy92MS9kZXZpY2UucHJvdG8SDnJlZXZlLnRvb2xzLnYxIiUKC1BpbmdSZXF1ZXN0EhYKBHRleHQYASABKAlCCLpIBXIDKIAgIhwKDFBpbmdSZXNwb25zZRIMCgR0ZXh0GAEgASgJMnAKBkRldmljZRJmCgRQaW5nEhsucmVldmUudG9vbHMudjEuUGluZ1JlcXVlc3QaHC5yZWV2ZS50b29scy52MS5QaW5nUmVzcG9uc2UiI5ACAaq7GBwKC2RldmljZS5waW5nEgtkZXZpY2UucGluZxgDYgZwcm90bzM", [file_buf_validate_validate, file_reeve_tool_v1_options]);
+  fileDesc("ChtyZWV2ZS90b29scy92MS9kZXZpY2UucHJvdG8SDnJlZXZlLnRvb2xzLnYxIiUKC1BpbmdSZXF1ZXN0EhYKBHRleHQYASABKAlCCLpIBXIDKIAgIhwKDFBpbmdSZXNwb25zZRIMCgR0ZXh0GAEgASgJMnUKC0RldmljZVRvb2xzEmYKBFBpbmcSGy5yZWV2ZS50b29scy52MS5QaW5nUmVxdWVzdBocLnJlZXZlLnRvb2xzLnYxLlBpbmdSZXNwb25zZSIjkAIBqrsYHAoLZGV2aWNlLnBpbmcSC2RldmljZS5waW5nGANiBnByb3RvMw", [file_buf_validate_validate, file_reeve_options_v1_tool]);
 
 /**
  * What to send.
@@ -61,14 +61,14 @@ export const PingResponseSchema: GenMessage<PingResponse> = /*@__PURE__*/
 /**
  * Check the way to a device.
  *
- * @generated from service reeve.tools.v1.Device
+ * @generated from service reeve.tools.v1.DeviceTools
  */
-export const Device: GenService<{
+export const DeviceTools: GenService<{
   /**
    * Answer with the text that was sent. Runs no program and touches no file, so it shows that the whole way works, from
    * the caller through policy to the device and back, and how long it takes.
    *
-   * @generated from rpc reeve.tools.v1.Device.Ping
+   * @generated from rpc reeve.tools.v1.DeviceTools.Ping
    */
   ping: {
     methodKind: "unary";

@@ -1,0 +1,114 @@
+import type { DescService } from "@bufbuild/protobuf";
+import type { ConnectRouter } from "@connectrpc/connect";
+import type { DeviceIdentity } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { EnrollmentService } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
+import { loadSealingKey } from "../../../lib/identity/seal.ts";
+import type { TlsSource } from "../../../lib/identity/tls-source.ts";
+import type { Logger } from "../../../lib/log/log.ts";
+import { createAddressRate } from "../../../lib/serve/address-rate.ts";
+import type { Database } from "../../../lib/store/database.ts";
+import { createGroupCommit } from "../../../lib/store/group-commit.ts";
+import { createSuspicions } from "../devices/suspicions.ts";
+import type { RegistryTables } from "../tables.ts";
+import { type Admission, createAdmission } from "./admission.ts";
+import { openAuthorities } from "./authorities.ts";
+import { createChanges } from "./changes.ts";
+import { createApply } from "./effects.ts";
+import { lockCloned } from "./lock.ts";
+import type { DevicePki, EnrolledFleet, EnrollmentParts, GrantKeys } from "./parts.ts";
+import { enrollmentRoutes } from "./routes.ts";
+import { trustDevices } from "./server-trust.ts";
+
+/** What enrollment rests on. */
+export interface EnrollmentOptions {
+  db: Database<RegistryTables>;
+  fleet: EnrolledFleet;
+  /** The server's own TLS files. Undefined: cleartext, and no device can enroll. */
+  tls: TlsSource | undefined;
+  trustDomain: string;
+  /** The file of the key that seals private keys in the database; made when missing. */
+  sealingKeyFile: string;
+  /** Where devices reach the registry, most wanted first; asked when a token is made. */
+  urls(): readonly string[];
+  /** Writes a change into the audit log, for as long as it takes. The same change id again writes nothing. */
+  recordIdentity(change: DeviceIdentity): Promise<bigint>;
+  /** The keys that sign grants now. */
+  grantKeys(): Promise<GrantKeys>;
+  /** How long certificates of devices are good for, in milliseconds. Default a day. */
+  certificateTtlMs?: number;
+  /** How long a caller waits for a record, in milliseconds. Default 10000. */
+  recordWaitMs?: number;
+  logger: Logger;
+  /** Milliseconds since 1970. Default the system's clock. */
+  now?: () => number;
+}
+
+/** How machines become devices, and stop being some. */
+export interface Enrollment extends Admission {
+  routes(router: ConnectRouter): void;
+  /** Only what a machine calls itself: Join and RenewCertificate. */
+  machineRoutes(router: ConnectRouter): void;
+  services: DescService[];
+  /** Locks a device whose state was found in two places. */
+  onCloned(deviceId: string): Promise<void>;
+  /** What the server shows and trusts, the authorities of devices included. Undefined in cleartext. */
+  tls: TlsSource | undefined;
+  close(): Promise<void>;
+}
+
+const DAY_MS = 24 * 3_600_000;
+
+/** So many renewals of a device within a day that come below a number that was used are no accident. */
+const MAX_LOW_RENEWALS = 2;
+
+/** Join tokens that may be wrong from one address: each costs a look into the database, and nothing can be guessed. */
+const WRONG_TOKENS = { burst: 30, everyMs: 1_000 };
+
+/** Opens enrollment. Where there is TLS, the authority that signs for devices is made when there is none yet. */
+export async function createEnrollment(options: EnrollmentOptions): Promise<Enrollment> {
+  const { db, logger, tls, now = Date.now, certificateTtlMs = DAY_MS } = options;
+  const fleet: EnrolledFleet = {
+    ...options.fleet,
+    // What was committed is in force whatever comes of this: every replica follows the database by itself, a little later.
+    announce: () =>
+      options.fleet.announce().catch((err: unknown) => logger.error({ err }, "the replicas were not told at once")),
+  };
+  await using opened = new AsyncDisposableStack();
+  const writes = createGroupCommit(db, { lock: "enrollment" });
+  opened.defer(() => writes.close());
+  const changes = createChanges({
+    ...options,
+    writes,
+    apply: createApply({ changes: () => changes, fleet, certificateTtlMs, now }),
+    ...(options.recordWaitMs === undefined ? {} : { waitMs: options.recordWaitMs }),
+  });
+  opened.defer(() => changes.close());
+  const pki = tls === undefined ? undefined : await openPki(tls, { ...options, writes, changes, now });
+  opened.defer(() => pki?.authorities.close());
+  const lowRenewals = createSuspicions({ limit: MAX_LOW_RENEWALS, withinMs: DAY_MS });
+  const wrongTokens = createAddressRate(WRONG_TOKENS);
+  const limits = { certificateTtlMs, lowRenewals, wrongTokens };
+  const parts: EnrollmentParts = { ...options, fleet, writes, changes, pki, ...limits, now };
+  const owned = opened.move();
+  return {
+    ...createAdmission(db, pki !== undefined, now),
+    routes: (router) => router.service(EnrollmentService, enrollmentRoutes(parts)),
+    machineRoutes(router) {
+      const { join, renewCertificate } = enrollmentRoutes(parts);
+      router.rpc(EnrollmentService.method.join, join);
+      router.rpc(EnrollmentService.method.renewCertificate, renewCertificate);
+    },
+    services: [EnrollmentService],
+    onCloned: (deviceId) => lockCloned(parts, deviceId, "it dialed with a number that was used before"),
+    tls: pki === undefined ? undefined : trustDevices(pki.own, pki.authorities),
+    close: () => owned.disposeAsync(),
+  };
+}
+
+async function openPki(
+  own: TlsSource,
+  options: EnrollmentOptions & Pick<EnrollmentParts, "writes" | "changes" | "now">,
+): Promise<DevicePki> {
+  const sealingKey = await loadSealingKey(options.sealingKeyFile);
+  return { own, authorities: await openAuthorities({ ...options, sealingKey }) };
+}

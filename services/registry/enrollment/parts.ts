@@ -1,0 +1,63 @@
+import type { Transaction } from "kysely";
+import type { TlsSource } from "../../../lib/identity/tls-source.ts";
+import type { Logger } from "../../../lib/log/log.ts";
+import type { AddressRate } from "../../../lib/serve/address-rate.ts";
+import type { Database } from "../../../lib/store/database.ts";
+import type { GroupCommit } from "../../../lib/store/group-commit.ts";
+import type { Suspicions } from "../devices/suspicions.ts";
+import type { RegistryTables } from "../tables.ts";
+import type { Authorities } from "./authorities.ts";
+import type { Changes } from "./changes.ts";
+
+/** What enrollment needs of the fleet. */
+export interface EnrolledFleet {
+  /** Whether the device may attach has changed: with this transaction, streams that it may not hold any more end. */
+  recheck(trx: Transaction<RegistryTables>, deviceId: string): Promise<void>;
+  /** The device is none any more: with this transaction its streams end and its name is free. */
+  forget(trx: Transaction<RegistryTables>, deviceId: string): Promise<void>;
+  /** The name is this device's: with this transaction whichever other one had it is forgotten. */
+  free(trx: Transaction<RegistryTables>, name: string, deviceId: string): Promise<void>;
+  /** Brings in at once, on every replica, what was just committed; they look by themselves a little later. */
+  announce(): Promise<void>;
+  /** The device that has this name, enrolled or dialed. */
+  pinned(name: string): Promise<{ deviceId: string } | undefined>;
+}
+
+/** Devices enroll over TLS only: this is there where the registry serves it. */
+export interface DevicePki {
+  authorities: Authorities;
+  /** The server's own files. */
+  own: TlsSource;
+}
+
+/** The keys that sign grants, as one version of the keyring says. */
+export interface GrantKeys {
+  /** The keyring's version: who pins the keys takes over only newer ones. */
+  version: bigint;
+  /** The public keys, 32 bytes each, the one that signs first. */
+  keys: readonly Uint8Array[];
+}
+
+/** What the RPCs of enrollment work on. */
+export interface EnrollmentParts {
+  db: Database<RegistryTables>;
+  /** Its batches run one after another, those of the other replicas too: a job may read and then write. */
+  writes: GroupCommit<RegistryTables>;
+  changes: Changes;
+  fleet: EnrolledFleet;
+  /** Undefined where the registry serves no TLS. */
+  pki: DevicePki | undefined;
+  trustDomain: string;
+  /** Where devices reach the registry. */
+  urls(): readonly string[];
+  /** The keys that sign grants now. */
+  grantKeys(): Promise<GrantKeys>;
+  /** How long certificates of devices are good for, in milliseconds. */
+  certificateTtlMs: number;
+  /** Join tokens that are unknown, or shown with another secret, by the remote address. */
+  wrongTokens: AddressRate;
+  /** Renewals with a number below one that was used before, which may have come late. */
+  lowRenewals: Suspicions;
+  logger: Logger;
+  now(): number;
+}

@@ -1,0 +1,47 @@
+import type { KeyObject } from "node:crypto";
+import { fromBinary } from "@bufbuild/protobuf";
+import { type SignedEnvelope, SignedEnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import { type Manifest, ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import type { JoinRequest } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
+import { verifyJoin } from "../../../lib/identity/join-proof.ts";
+import { CertificateRequestError, checkRequest } from "../../../lib/identity/request.ts";
+import { verifyKeyFromRaw } from "../../../lib/sign/keys.ts";
+import { checkManifest } from "../devices/pin.ts";
+import { labelsOf } from "../devices/read-device.ts";
+import type { Applicant } from "./decide-join.ts";
+import { joinRefused } from "./refusals.ts";
+
+/**
+ * Checks what a device proves about itself: its manifest is signed by the key behind its id, it holds the key of its
+ * certificate request, and both keys are one device's. Throws JOIN_REFUSED.
+ */
+export async function verifyApplicant(
+  request: Pick<JoinRequest, "manifest" | "certificateRequest" | "proof" | "tokenId">,
+): Promise<{ applicant: Applicant; publicKey: KeyObject }> {
+  const manifest = verifyManifest(request.manifest);
+  const { publicKey, fingerprint } = await checkRequest(request.certificateRequest).catch((error: unknown) => {
+    throw error instanceof CertificateRequestError ? joinRefused("proof", error.message) : error;
+  });
+  const key = verifyKeyFromRaw(manifest.publicKey);
+  if (!verifyJoin(key, request.tokenId, request.certificateRequest, request.proof)) throw joinRefused("proof");
+  const { deviceId, name } = manifest;
+  return { applicant: { deviceId, fingerprint, name, labels: labelsOf(manifest) }, publicKey };
+}
+
+function verifyManifest(bytes: Uint8Array): Manifest {
+  const envelope = decode(bytes);
+  if (envelope === undefined) throw joinRefused("key", "the manifest cannot be read");
+  const checked = checkManifest(envelope.envelope, envelope.name, undefined);
+  if (!checked.ok) throw joinRefused("key", checked.problem);
+  return checked.manifest;
+}
+
+/** The envelope, and the name in it before anything is known to be signed. */
+function decode(bytes: Uint8Array): { envelope: SignedEnvelope; name: string } | undefined {
+  try {
+    const envelope = fromBinary(SignedEnvelopeSchema, bytes);
+    return { envelope, name: fromBinary(ManifestSchema, envelope.payload).name };
+  } catch {
+    return undefined;
+  }
+}
