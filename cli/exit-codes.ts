@@ -84,7 +84,6 @@ const CODES: Readonly<Record<Exclude<ErrorReason, { readonly __unknown: never }>
   [ErrorReason.QUEUE_EXPIRED]: ExitCode.UNREACHABLE,
   [ErrorReason.FAN_OUT_STOPPED]: ExitCode.TOOL_FAILED,
   [ErrorReason.LEASE_LOST]: ExitCode.UNREACHABLE,
-  [ErrorReason.BUS_MESSAGE_REFUSED]: ExitCode.DENIED,
   [ErrorReason.SELECTION_REFUSED]: ExitCode.USAGE,
   [ErrorReason.QUOTA_EXCEEDED]: ExitCode.DENIED,
 };

@@ -49,8 +49,8 @@ authorization {
     user: reeve
     password: "$(cat "$certs/nats-password")"
     permissions {
-      publish: ["reeve.>", "reeve_replica.>", "\$JS.API.>", "\$JS.ACK.>"]
-      subscribe: ["reeve_replica.>", "_INBOX.>"]
+      publish: ["reeve.>", "\$JS.API.>", "\$JS.ACK.>"]
+      subscribe: ["_INBOX.>"]
     }
   }]
 }

@@ -11,7 +11,6 @@ import { reasonOf } from "../fault/fault.ts";
 import type { EventBus } from "./bus.ts";
 import { createNatsBus } from "./nats-bus.ts";
 import type { NatsOptions } from "./nats-connection.ts";
-import { openNatsPost, type Post } from "./nats-post.ts";
 import { createInbox } from "./testdata/inbox.ts";
 
 let parts: AsyncDisposableStack;
@@ -34,12 +33,6 @@ async function openBus(options: Partial<NatsOptions> = {}): Promise<EventBus> {
   const bus = await createNatsBus({ ...here(), ...options });
   parts.defer(() => bus.close());
   return bus;
-}
-
-async function openPost(): Promise<Post> {
-  const post = await openNatsPost(here());
-  parts.defer(() => post.close());
-  return post;
 }
 
 /** Starts a server at the port where it was expected. */
@@ -92,23 +85,6 @@ describe("where no server is there yet", () => {
     expect(bus.status().degraded.join()).not.toContain("cannot connect");
     expect(await durable.until(1)).toEqual(["first"]);
     expect(await ephemeral.until(1)).toEqual(["first"]);
-  });
-
-  test("messages between processes are not sent, and those who listen hear when it comes", async () => {
-    const post = await openPost();
-    const heard: string[] = [];
-    const stop = post.listen("post.away", (data) => heard.push(Buffer.from(data).toString()));
-    post.listen("post.left", () => heard.push("never"))();
-    expect([post.isUp(), post.send("post.away", Buffer.from("lost"))]).toEqual([false, false]);
-    expect(await post.flush().catch(reasonOf)).toBe(ErrorReason.NOT_READY);
-    await startServer();
-    await post.whenUp();
-    for (const subject of ["post.left", "post.away"]) expect(post.send(subject, Buffer.from("came"))).toBe(true);
-    await eventually(() => expect(heard).toEqual(["came"]));
-    stop();
-    post.send("post.away", Buffer.from("again"));
-    await post.flush();
-    expect(heard).toEqual(["came"]);
   });
 
   test("one that comes and refuses is tried again until it does not, and the bus says why", async () => {

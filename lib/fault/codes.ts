@@ -52,7 +52,6 @@ const CODES: Record<Exclude<ErrorReason, { readonly __unknown: never }>, Code> =
   [ErrorReason.QUEUE_EXPIRED]: Code.DeadlineExceeded,
   [ErrorReason.FAN_OUT_STOPPED]: Code.Aborted,
   [ErrorReason.LEASE_LOST]: Code.Aborted,
-  [ErrorReason.BUS_MESSAGE_REFUSED]: Code.PermissionDenied,
   [ErrorReason.SELECTION_REFUSED]: Code.FailedPrecondition,
   [ErrorReason.QUOTA_EXCEEDED]: Code.ResourceExhausted,
 };

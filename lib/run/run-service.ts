@@ -5,7 +5,6 @@ import type { KnownPeer } from "../auth/peer.ts";
 import type { Authenticate } from "../auth/principal.ts";
 import { createTokenFile } from "../auth/token-file.ts";
 import type { EventBus } from "../events/bus.ts";
-import type { NatsOptions } from "../events/nats-connection.ts";
 import { DEFAULT_TRUST_DOMAIN } from "../identity/spiffe.ts";
 import type { TlsSource } from "../identity/tls-source.ts";
 import { createLogger, type Level, type Logger } from "../log/log.ts";
@@ -16,7 +15,6 @@ import { createServer, type Server } from "../serve/server.ts";
 import { shareScratchBuffer } from "../wire/scratch-writer.ts";
 import type { ConnectionSettings } from "./connection-keys.ts";
 import type { NatsSettings } from "./nats-keys.ts";
-import { natsOptions } from "./nats-options.ts";
 import { type OidcSettings, oidcAuthenticator } from "./oidc-keys.ts";
 import { openBus } from "./open-bus.ts";
 import type { ProbeSettings } from "./probe-keys.ts";
@@ -49,8 +47,6 @@ export interface ServiceParts {
   /** As whom to call others; undefined in cleartext. */
   tls: TlsSource | undefined;
   trustDomain: string;
-  /** For connections to NATS besides the bus; undefined where there is no NATS. */
-  nats: NatsOptions | undefined;
 }
 
 /** What a service's process needs besides the service. Settings may be left out that the service has no use for. */
@@ -99,8 +95,7 @@ export async function runService(options: ProcessOptions): Promise<RunningServic
   const bus = await openBus(options, options.name, logger);
   orClose(() => bus.close());
   const metrics = createMetrics();
-  const nats = natsOptions(options, options.name, logger);
-  const service = await options.create({ logger, bus, metrics, tls: files, trustDomain, nats });
+  const service = await options.create({ logger, bus, metrics, tls: files, trustDomain });
   orClose(() => service.close());
   const tls = service.tls ?? files;
   const server = await createServer({

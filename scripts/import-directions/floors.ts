@@ -13,7 +13,7 @@ export const AREAS: Readonly<Record<string, Floors>> = {
   },
   "services/registry": {
     tools: ["policy", "policy-client", "tools"],
-    cluster: ["cluster", "replicas"],
+    cluster: ["cluster"],
     devices: ["devices"],
     calls: ["calls"],
     "around calls": ["enrollment", "enrollment", "fan-out", "fanout", "queue"],

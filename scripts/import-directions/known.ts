@@ -10,8 +10,6 @@ export const KNOWN: ReadonlySet<FolderPair> = new Set([
   "services/policy/grants → services/policy/decide",
   "services/policy/keys → services/policy/audit",
   "services/registry/calls → services/registry/queue",
-  "services/registry/replicas → services/registry/calls",
-  "services/registry/replicas → services/registry/devices",
   "services/registry/tables.ts → services/registry/calls",
   "services/registry/tables.ts → services/registry/enrollment",
   "services/registry/tables.ts → services/registry/fan-out",

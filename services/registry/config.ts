@@ -17,6 +17,8 @@ export interface RegistryConfig {
   databaseUrl?: string;
   /** How long a replica that says nothing keeps what it holds, in milliseconds. Default 5000. */
   leaseMs?: number;
+  /** Where the other replicas reach this one. Default: the address that it listens on. */
+  advertiseUrl?: string;
   /** How long the bodies of ended calls are kept, in milliseconds. Default 30 days. */
   callRetentionMs?: number;
   /** How often devices that attach show that they are there, in milliseconds. Default 1000. */
@@ -53,6 +55,12 @@ export const registryEnvironment = {
     default: 5000,
     doc: "How long a replica that is gone keeps its calls and devices before another one takes over.",
   },
+  advertiseUrl: {
+    name: "REEVE_REGISTRY_ADVERTISE_URL",
+    type: "string",
+    optional: true,
+    doc: "Where the other replicas reach this one, such as https://10.1.2.3:7400: an address of this replica alone, not of a load balancer. Unset: the address it listens on; for 0.0.0.0 or :: the machine's first one.",
+  },
   callRetention: {
     name: "REEVE_RETENTION_CALLS",
     type: "duration",
@@ -71,7 +79,7 @@ export const registryEnvironment = {
     type: "string",
     secret: true,
     optional: true,
-    doc: "Token with the role service, for policy and the devices. Not needed where they are reached by https.",
+    doc: "Token with the role service, for policy, the devices and other replicas. Not needed where they are reached by https.",
   },
   devices: {
     name: "REEVE_DEVICES",

@@ -20,9 +20,9 @@ export function runRegistry(env: Record<string, string | undefined>): Promise<Ru
   return runService({
     ...config,
     name: "registry",
-    // Registries talk to each other over NATS, and policy answers only: no service has anything to call here.
-    acceptServices: [],
-    create: async ({ logger, bus, tls, trustDomain, nats, metrics }) => {
+    // The other replicas; policy calls no service.
+    acceptServices: ["registry"],
+    create: async ({ logger, bus, tls, trustDomain, metrics }) => {
       const sealingKey = config.sealingKeyFile === undefined ? undefined : await loadSealingKey(config.sealingKeyFile);
       const transportTo = transportsWith(config.serviceToken, tls);
       const toPolicy = (url: string) => transportTo(url, { kind: "service", name: "policy", trustDomain });
@@ -31,6 +31,7 @@ export function runRegistry(env: Record<string, string | undefined>): Promise<Ru
         config: {
           stateDir: config.stateDir,
           leaseMs: config.replicaLease,
+          ...(config.advertiseUrl === undefined ? {} : { advertiseUrl: config.advertiseUrl }),
           callRetentionMs: config.callRetention,
           quotas: {
             calls: config.agentCalls,
@@ -52,7 +53,7 @@ export function runRegistry(env: Record<string, string | undefined>): Promise<Ru
         ),
         standings: tokenStandings(createTokenFile(config.tokensFile)),
         bus,
-        nats,
+        peerTransport: (url) => transportTo(url, { kind: "service", name: "registry", trustDomain }),
         ...(sealingKey === undefined ? {} : { sealer: sealerWith(sealingKey) }),
         enrollment: { ...config, tls, trustDomain },
         metrics: metrics.registry,

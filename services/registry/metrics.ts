@@ -1,7 +1,6 @@
 import { Counter, Gauge, type Registry as MetricsRegistry } from "prom-client";
 import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { stateName } from "./calls/state.ts";
-import type { RefusedWhy } from "./replicas/sealed-message.ts";
 
 /** What calls are counted by. */
 interface Ends {
@@ -13,8 +12,6 @@ interface Ends {
 
 /** The registry's own metrics. */
 export interface RegistryMetrics {
-  /** A message between replicas was refused. */
-  refused(why: RefusedWhy): void;
   /** A call was refused because its principal has as much open as it may. */
   quotaRefused(quota: string): void;
   /** A call ended. */
@@ -24,16 +21,14 @@ export interface RegistryMetrics {
 }
 
 const NONE: RegistryMetrics = {
-  refused: () => undefined,
   quotaRefused: () => undefined,
   ended: () => undefined,
   measure: () => undefined,
 };
 
 /**
- * Counts reeve_devices_linked, reeve_calls_open, reeve_policy_away, reeve_calls_total{tool,decision,state}, reeve_calls_adopted_total,
- * reeve_quota_refusals_total{quota} and reeve_bus_messages_refused_total{why}, all of this replica. Without a place to put
- * them nothing is counted.
+ * Counts reeve_devices_linked, reeve_calls_open, reeve_policy_away, reeve_calls_total{tool,decision,state}, reeve_calls_adopted_total
+ * and reeve_quota_refusals_total{quota}, all of this replica. Without a place to put them nothing is counted.
  *
  * @param builtIn the tools that are named; all others, whose names devices choose, are "announced".
  */
@@ -43,12 +38,6 @@ export function createRegistryMetrics(
 ): RegistryMetrics {
   if (registry === undefined) return NONE;
   const registers = [registry];
-  const refused = new Counter({
-    name: "reeve_bus_messages_refused_total",
-    help: "Messages between replicas that were refused, by why",
-    labelNames: ["why"],
-    registers,
-  });
   const overQuota = new Counter({
     name: "reeve_quota_refusals_total",
     help: "Calls that were refused because their principal has as much open as it may, by quota",
@@ -57,7 +46,6 @@ export function createRegistryMetrics(
   });
   return {
     quotaRefused: (quota) => overQuota.inc({ quota }),
-    refused: (why) => refused.inc({ why }),
     ended: countEnds(registers, builtIn),
     measure({ linkedHere, openCalls, adopted, policyAway }) {
       gauge("reeve_policy_away", "1 while policy does not answer this replica, and nothing is allowed", () =>

@@ -5,8 +5,6 @@ import type { Registry as MetricsRegistry } from "prom-client";
 import { AttachService } from "../../gen/ts/reeve/device/v1/attach_service_pb.ts";
 import { FanOutService } from "../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import type { EventBus } from "../../lib/events/bus.ts";
-import type { NatsOptions } from "../../lib/events/nats-connection.ts";
-import { openNatsPost } from "../../lib/events/nats-post.ts";
 import { createOutbox } from "../../lib/events/outbox.ts";
 import { measureOutbox } from "../../lib/events/outbox-metric.ts";
 import { createOutboxRelay } from "../../lib/events/outbox-relay.ts";
@@ -24,11 +22,16 @@ import { createAdopter } from "./calls/adopt.ts";
 import { createBodies } from "./calls/bodies.ts";
 import { createCalls } from "./calls/calls.ts";
 import { endCallsOfRevoked } from "./calls/end-revoked.ts";
+import { followOwned } from "./calls/follow-owned.ts";
 import { createLeadership } from "./calls/leadership.ts";
 import { openBodies } from "./calls/open-bodies.ts";
 import { createQuotas, DEFAULT_QUOTAS } from "./calls/quotas.ts";
 import { receiveCall } from "./calls/receive.ts";
 import { createCallStore } from "./calls/store.ts";
+import { advertisedUrl } from "./cluster/advertised-url.ts";
+import { joinCluster, newReplicaId } from "./cluster/membership.ts";
+import { peerRoutes } from "./cluster/peer-routes.ts";
+import { createPeers, type PeersOptions } from "./cluster/peers.ts";
 import type { RegistryConfig } from "./config.ts";
 import { attachRoutes, createAttachPoint } from "./devices/attach-point.ts";
 import { forgetDevice, freeName, recheckDevice } from "./devices/device-changes.ts";
@@ -48,10 +51,6 @@ import { createRegistryMetrics } from "./metrics.ts";
 import { createPolicyLink, type PolicyOpener } from "./policy/policy-link.ts";
 import { openQueue } from "./queue/open-queue.ts";
 import { everybodyStands, type Standings } from "./queue/principals.ts";
-import { busKeysOf, loadBusKeys } from "./replicas/bus-key.ts";
-import { joinReplicas } from "./replicas/membership.ts";
-import { newReplicaId } from "./replicas/replica-id.ts";
-import { joinBus, type Replicas } from "./replicas/replicas.ts";
 import { CALLER_SERVICES, callerRoutes } from "./routes.ts";
 import { checkSealingKey, sealerOf } from "./sealing.ts";
 import { type RegistryTables, registryMigrations } from "./tables.ts";
@@ -65,15 +64,13 @@ export interface RegistryOptions {
   /** The way to each device that is dialed, by its name. Others attach. */
   devices: ReadonlyMap<string, DeviceOpener>;
   bus: EventBus;
-  /** Where replicas reach each other. Default: they do not, and each serves only the devices that are linked to it. */
-  nats?: NatsOptions | undefined;
+  /** Connects to another replica, as this registry. Default: each replica serves only the devices whose sessions it holds. */
+  peerTransport?: PeersOptions["transportTo"] | undefined;
   /** Whether devices are welcome. Default: those that have enrolled, and those that are dialed. */
   welcome?: Welcome;
   /** How devices enroll. Default: they cannot, because there is no TLS. */
   enrollment?: Partial<ExtensionSettings>;
-  /** Authenticates what replicas say to each other, 32 bytes. Default: made once, and kept in the database. */
-  busKey?: Uint8Array;
-  /** Seals that key, and what calls say, in the database. Default: with a key in the state folder; needed on PostgreSQL. */
+  /** Seals what calls say in the database. Default: with a key in the state folder; needed on PostgreSQL. */
   sealer?: Sealer;
   /** Whether those whose calls waited for a device may still ask. Default: all may. */
   standings?: Standings;
@@ -101,7 +98,7 @@ export interface Registry {
   ready(): boolean;
   /** "policy" while it does not answer: without it nothing is allowed. */
   away(): readonly string[];
-  /** Notes the address for whoever starts a second one on the same folder. */
+  /** Notes the address: for the other replicas, and for a second process on the same folder. */
   onListening(url: string): void;
   /** Refuses the certificates of devices that were locked, removed or cloned. */
   checkPeer: Enrollment["checkPeer"];
@@ -142,12 +139,11 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   });
   const deviceWrites = createGroupCommit(db);
   const leadWrites = createGroupCommit(db);
-  const post = alone || options.nats === undefined ? undefined : await openNatsPost({ ...options.nats, logger });
-  opened.defer(() => post?.close());
-  let replicas: Replicas | undefined;
-  // After this replica has left, so that those who hear of it find it gone.
-  opened.defer(() => replicas?.close());
-  const membership = await joinReplicas({ db, self, logger, ttlMs: leaseMs, renewMs: leaseMs * 0.3, now });
+  const membership = await joinCluster({ db, self, logger, ttlMs: leaseMs, renewMs: leaseMs * 0.3, now });
+  const { peerTransport: transportTo } = options;
+  const peers = alone || transportTo === undefined ? undefined : createPeers({ membership, transportTo });
+  // After this replica has left, so that the others find it gone when they look.
+  opened.defer(() => peers?.close());
   opened.defer(() => membership.close());
   for (const one of [writes, deviceWrites, leadWrites]) opened.defer(() => one.close());
   const relayLease = alone ? undefined : keepLease({ db, name: "registry-outbox", holder: self });
@@ -169,27 +165,6 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
 
   opened.defer(() => keys.close());
 
-  let begun = false;
-  replicas =
-    post &&
-    joinBus({
-      membership,
-      post,
-      keys: options.busKey === undefined ? await loadBusKeys(db, sealer) : busKeysOf(options.busKey),
-      logger,
-      now,
-      // Others speak as soon as this one listens, which is before its own parts are there.
-      shared: (deviceId) => (begun ? fleet.shared(deviceId) : undefined),
-      led: (callId) => (begun ? calls.led(callId) : undefined),
-      onNudge() {
-        if (!begun) return;
-        void fleet.catchUp().catch(() => undefined);
-        void adopter.look().catch(() => undefined);
-      },
-      onRefused: metrics.refused,
-    });
-  const nudge = () => replicas?.nudge();
-
   const directory = createDirectory(config.localDevice, () => fleet.catchUp(), config.defaultDevice);
   const streams = createAttachPoint({
     admit: (device) => fleet.admit(device),
@@ -201,8 +176,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const fleet: Fleet = await createFleet({
     openers: options.devices,
     streams,
-    remote: replicas?.remote,
-    isBusUp: () => post?.isUp() ?? false,
+    peers,
     directory,
     store: createDeviceStore(db, deviceWrites, self, now, (device, err) =>
       logger.error({ device, err }, "a device in the database cannot be read"),
@@ -214,7 +188,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       refusals: async (...devices) => (await enrolled.promise).refusals(...devices),
       onCloned: async (deviceId) => (await enrolled.promise).onCloned(deviceId),
     },
-    nudge,
+    wake: () => peers?.wake(),
     pollMs: alone ? 0 : leaseMs / 5,
     catalog,
     toolsAllowed: config.toolsAllowed ?? [],
@@ -245,7 +219,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     store,
     leadership,
     quotas: createQuotas({ ...DEFAULT_QUOTAS, ...config.quotas }, metrics.quotaRefused),
-    ask: (...question) => replicas?.ask(...question),
+    ask: (...question) => peers?.followCall(...question),
     policy,
     directory,
     logger,
@@ -286,13 +260,26 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     adopted: () => adopter.adopted,
     policyAway: () => policy.away,
   });
-  begun = true;
   await fleet.settled(config.startWaitMs ?? 3000);
   await adopter.look();
-  logger.info({ replica: self, database: dialectOf(db), bus: post !== undefined }, "registry replica started");
+  logger.info({ replica: self, database: dialectOf(db), peers: peers !== undefined }, "registry replica started");
   let closed = false;
   const owned = opened.move();
   const closing = new AbortController();
+  const servePeers = peerRoutes({
+    sharedDevice: fleet.shared,
+    followOwned(callId, signal) {
+      const live = calls.led(callId);
+      return live && followOwned(live, signal);
+    },
+    cancelOwned: (callId) => calls.led(callId)?.canceled.abort(),
+    onWake() {
+      void fleet.catchUp().catch(() => undefined);
+      void adopter.look().catch(() => undefined);
+    },
+    closing: closing.signal,
+    isSecure: options.enrollment?.tls !== undefined,
+  });
   const fanOuts: FanOutPorts = {
     calls,
     directory,
@@ -309,6 +296,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       router.service(FanOutService, fanOutRoutes(fanOuts));
       attachRoutes(streams)(router);
       enrollment.routes(router);
+      if (peers !== undefined) servePeers(router);
       serveTypedTools(router, calls);
     },
     deviceRoutes(router) {
@@ -319,7 +307,14 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     fallback: httpFaces(calls, directory),
     ready: () => !closed,
     away: () => (policy.away ? ["policy"] : []),
-    onListening: (url) => folder?.listensAt(url),
+    onListening(url) {
+      folder?.listensAt(url);
+      if (peers === undefined) return;
+      const address = advertisedUrl(config.advertiseUrl, url);
+      membership
+        .advertise(address)
+        .then(peers.wake, (err: unknown) => logger.warn({ err }, "replica address not published"));
+    },
     checkPeer: enrollment.checkPeer,
     ...(enrollment.tls && { tls: enrollment.tls }),
     replicaId: self,

@@ -71,8 +71,8 @@ export interface RegistryTables extends OutboxTables, LeaseTables, EnrollmentTab
   };
   /** Numbers that rise by one in the transaction that they number, so that they are committed in their order. */
   counters: { name: string; value: number };
-  /** Which replicas there are, and until when each one's lease runs. */
-  replicas: { id: string; started_ms: number; expires_ms: number };
+  /** The replicas: until when each one's lease is valid, and where the others reach it. */
+  replicas: { id: string; started_ms: number; expires_ms: number; address: Generated<string> };
   /** What all replicas share and nobody else knows. */
   secrets: { name: string; value: Uint8Array };
 }
@@ -151,6 +151,7 @@ const replicas: Migration = {
       .addColumn("id", "text", (column) => column.primaryKey())
       .addColumn("started_ms", "bigint", (column) => column.notNull())
       .addColumn("expires_ms", "bigint", (column) => column.notNull())
+      .addColumn("address", "text", (column) => column.notNull().defaultTo(""))
       .execute();
     await db.schema
       .createTable("secrets")

@@ -2,16 +2,10 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { create } from "@bufbuild/protobuf";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { CancelSessionSchema, OpenDeviceSchema } from "../../gen/ts/reeve/cluster/v1/replica_pb.ts";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { createNatsBus } from "../../lib/events/nats-bus.ts";
 import { dialNats, type NatsOptions } from "../../lib/events/nats-connection.ts";
-import { openNatsPost } from "../../lib/events/nats-post.ts";
 import { eventBusConformance } from "../../lib/events/testdata/conformance.ts";
-import { createLogger } from "../../lib/log/log.ts";
-import { busKeysOf } from "../../services/registry/replicas/bus-key.ts";
-import { createSessions, type Sessions, type SessionsOptions } from "../../services/registry/replicas/sessions.ts";
 import { eventually } from "../../testkit/eventually.ts";
 import { type NatsServer, startNatsServer } from "../../testkit/nats-server.ts";
 import { makeServiceAuthority } from "../../testkit/service-certificates.ts";
@@ -64,53 +58,6 @@ describe.each([
   eventBusConformance("the bus under its permissions", (logger) =>
     createNatsBus({ ...login, ...(logger && { logger }) }),
   );
-
-  describe("a session between replicas under its permissions", () => {
-    const closers: (() => unknown)[] = [];
-    afterEach(async () => {
-      for (const close of closers.splice(0).reverse()) await close();
-    });
-
-    async function replica(self: string, options: Partial<SessionsOptions> = {}): Promise<Sessions> {
-      const post = await openNatsPost(login);
-      const sessions = createSessions({
-        self,
-        post,
-        keys: busKeysOf(new Uint8Array(32).fill(1)),
-        logger: createLogger({ service: "test", level: "silent" }),
-        now: Date.now,
-        serve: (session) => session.close(),
-        onNudge: () => undefined,
-        ...options,
-      });
-      closers.push(() => post.close(), sessions.close);
-      await post.flush();
-      return sessions;
-    }
-
-    test("goes both ways, and a nudge gets to all", async () => {
-      const onNudge = vi.fn<() => void>();
-      await replica("rep-b", {
-        onNudge,
-        async serve(session) {
-          for await (const message of session.messages()) if (message.case === "cancel") break;
-          session.send({ case: "cancel", value: create(CancelSessionSchema) });
-          session.close();
-        },
-      });
-      const one = await replica("rep-a");
-      const session = one.open("rep-b", {
-        case: "openDevice",
-        value: create(OpenDeviceSchema, { deviceId: "dev-0123456789abcdef" }),
-      });
-      session.send({ case: "cancel", value: create(CancelSessionSchema) });
-      const heard: unknown[] = [];
-      for await (const { case: kind } of session.messages()) heard.push(kind);
-      expect(heard).toEqual(["cancel"]);
-      one.nudge();
-      await eventually(() => expect(onNudge).toHaveBeenCalledTimes(1));
-    });
-  });
 
   test("lets nobody in without the password", async () => {
     await expect(createNatsBus({ ...login, pass: "another" })).rejects.toThrow(/Authorization Violation/i);

@@ -69,8 +69,8 @@ test("what a tool prints comes as it is printed, and a cancel through the same r
   await stream.end();
 });
 
-test("arguments and output larger than a message of the bus get there whole", async () => {
-  // More than a message of 1 MB in either direction.
+test("large arguments and output get there whole", async () => {
+  // More than HTTP/2 carries in one window, in either direction.
   const argv = ["bash", "-c", "head -c 1500000 /dev/zero | tr '\\0' x"];
   const text = "y".repeat(1024 * 1024);
   const write = { device: "nas", tool: "fs.write", params: { path: mark, text } };
@@ -191,12 +191,12 @@ test("a device that is not welcome any more loses its stream, whichever replica 
   await device.close();
 });
 
-test("a call goes on when the bus was killed under it and came back", async () => {
+test("a call goes on when the connection between the replicas was cut under it", async () => {
   const stream = openCallStream(a.operator.registry);
   const argv = ["bash", "-c", `echo run >> ${mark}.runs; ${lasting(mark)}`];
   stream.call({ device: "nas", tool: "exec", params: { argv }, callId });
   await stream.next(printedIn);
-  await scene.nats.restart();
+  b.peerWay.cut();
   await rm(mark);
   const call = await stream.ended(callId);
   await stream.end();
@@ -204,17 +204,17 @@ test("a call goes on when the bus was killed under it and came back", async () =
   expect(await readFile(`${mark}.runs`, "utf8")).toBe("run\n");
 });
 
-test("without a bus a device at another replica is away, and the caller is told why", async () => {
-  const alone = await scene.replica({ nats: undefined });
+test("a device at a replica that is not reached is offline, and the caller is told why", async () => {
+  const alone = await scene.replica({ peerTransport: undefined });
   await online(alone, "nas");
   const { call } = await alone.operator.registry.callTool({ device: "nas", tool: "exec", params: { argv: ["uname"] } });
   expect(call).toMatchObject({ state: CallState.FAILED, error: { reason: ErrorReason.DEVICE_OFFLINE } });
-  expect(call?.errorMessage).toContain("REEVE_NATS_URL");
+  expect(call?.errorMessage).toContain("REEVE_REGISTRY_ADVERTISE_URL");
   await alone.close();
 });
 
-test("without a bus a call of another replica is told and canceled all the same", async () => {
-  const alone = await scene.replica({ nats: undefined });
+test("a call of a replica that is not reached is followed and canceled all the same", async () => {
+  const alone = await scene.replica({ peerTransport: undefined });
   const argv = ["bash", "-c", lasting(mark)];
   const wish = { device: "nas", tool: "exec", params: { argv }, callId };
   const stream = openCallStream(a.operator.registry);

@@ -4,11 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LinkState, Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
+import { authenticateByCertificate, firstThatKnows } from "../../lib/auth/authenticate.ts";
 import type { Authenticate, Principal } from "../../lib/auth/principal.ts";
 import { createInProcessBus } from "../../lib/events/in-process-bus.ts";
 import { sealerWith } from "../../lib/identity/sealer.ts";
+import { DEFAULT_TRUST_DOMAIN } from "../../lib/identity/spiffe.ts";
+import type { TlsSource } from "../../lib/identity/tls-source.ts";
 import { createLogger, type Logger } from "../../lib/log/log.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createServiceTransport, type ServiceTransport } from "../../lib/serve/client.ts";
 import { createServer, type Server } from "../../lib/serve/server.ts";
 import { attachAgent } from "../../services/device-agent/attach/attach.ts";
 import { openAttachCount } from "../../services/device-agent/attach/attach-count.ts";
@@ -16,8 +19,8 @@ import { createDeviceAgent } from "../../services/device-agent/service.ts";
 import { createPolicyService } from "../../services/policy/service.ts";
 import { createRegistry, type Registry, type RegistryOptions } from "../../services/registry/service.ts";
 import { type Caller, callerOf } from "../../testkit/clients.ts";
-import { type NatsServer, startNatsServer } from "../../testkit/nats-server.ts";
 import { type PostgresServer, startPostgresServer } from "../../testkit/postgres-server.ts";
+import { startTcpProxy, type TcpProxy } from "../../testkit/tcp-proxy.ts";
 
 /** One replica of the registry, listening. */
 export interface Replica {
@@ -25,6 +28,8 @@ export interface Replica {
   url: string;
   operator: Caller;
   agent: Caller;
+  /** The way of the other replicas to this one. */
+  peerWay: TcpProxy;
   /** What it has logged, an object a line. */
   log: Record<string, unknown>[];
   close(): Promise<void>;
@@ -40,10 +45,9 @@ export interface AttachedDevice {
   close(): Promise<void>;
 }
 
-/** Replicas of the registry on one database and one bus, in this very process, with one policy. */
+/** Replicas of the registry on one database, in this very process, with one policy. */
 export interface ReplicaScene {
   postgres: PostgresServer;
-  nats: NatsServer;
   replica(options?: Partial<RegistryOptions>): Promise<Replica>;
   /** Attaches a device to whatever the URLs name, and resolves when it is linked. */
   device(name: string, urls: readonly string[], stateDir?: string): Promise<AttachedDevice>;
@@ -52,14 +56,12 @@ export interface ReplicaScene {
   close(): Promise<void>;
 }
 
-/** The key that authenticates what the replicas say. */
-export const BUS_KEY = new Uint8Array(32).fill(7);
-
 /** How long a replica that is gone keeps what it held, in milliseconds. */
 export const LEASE_MS = 1000;
 
 const PEOPLE = new Map<string, Principal>([
   ["Bearer operator", { id: "owner", kind: "operator", roles: [Role.OPERATOR], name: "owner" }],
+  ["Bearer registry", { id: "registry", kind: "service", roles: [Role.SERVICE], name: "registry" }],
   ["Bearer agent", { id: "agent", kind: "agent", roles: [Role.AGENT], name: "agent" }],
 ]);
 
@@ -70,13 +72,19 @@ const authenticate: Authenticate = (authorization = "") => {
   return PEOPLE.get(authorization);
 };
 
-/** Starts PostgreSQL, NATS and policy. */
-export async function startReplicaScene(): Promise<ReplicaScene> {
+/** A connection between replicas: with the certificate over TLS, else with the token of a service. */
+export function peerTransport(baseUrl: string, tls?: TlsSource): ServiceTransport {
+  const serverName = { kind: "service", name: "registry", trustDomain: DEFAULT_TRUST_DOMAIN } as const;
+  const by = tls === undefined ? { token: "registry" } : { tls, serverName };
+  return createServiceTransport({ baseUrl, protocol: "grpc", pingIntervalMs: 300, pingTimeoutMs: 1000, ...by });
+}
+
+/** Starts PostgreSQL and policy. @param tls what replicas listen with, and show each other. Default: cleartext. */
+export async function startReplicaScene(tls?: TlsSource): Promise<ReplicaScene> {
   await using parts = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), "reeve-replicas-"));
   parts.defer(() => rm(folder, { recursive: true, force: true }));
   const postgres = parts.adopt(await startPostgresServer(), (one) => one.close());
-  const nats = parts.adopt(await startNatsServer(), (one) => one.close());
   const databaseUrl = await postgres.newDatabase();
   const logger = createLogger({ service: "test", level: "silent" });
   const bus = createInProcessBus();
@@ -92,8 +100,9 @@ export async function startReplicaScene(): Promise<ReplicaScene> {
       policy: policy.link("registry"),
       devices: new Map(),
       bus,
-      nats: { servers: [nats.url] },
-      busKey: BUS_KEY,
+      peerTransport: (url) => peerTransport(url, tls),
+      // Whether devices are enrolled is somebody else's test.
+      ...(tls && { enrollment: { tls }, welcome: {} }),
       sealer: sealerWith(createSecretKey(Buffer.alloc(32, 7))),
       logger: createLogger({
         service: "registry",
@@ -103,10 +112,12 @@ export async function startReplicaScene(): Promise<ReplicaScene> {
       ...options,
       config: { stateDir: folder, databaseUrl, leaseMs: LEASE_MS, heartbeatMs: 300, ...options.config },
     });
-    const server = await serve(registry, logger);
+    const server = await serve(registry, logger, options.enrollment?.tls ?? tls);
+    const peerWay = await startTcpProxy({ port: server.port });
+    registry.onListening(`${tls === undefined ? "http" : "https"}://127.0.0.1:${peerWay.port}`);
     let closing: Promise<unknown> | undefined;
     const close = async () => {
-      closing ??= Promise.all([server.close(1000), registry.close()]);
+      closing ??= Promise.all([server.close(1000), registry.close()]).then(() => peerWay.close());
       await closing;
     };
     started.defer(close);
@@ -116,6 +127,7 @@ export async function startReplicaScene(): Promise<ReplicaScene> {
       url: server.url,
       operator: callerOf(urls, "operator"),
       agent: callerOf(urls, "agent"),
+      peerWay,
       log,
       close,
     };
@@ -141,11 +153,18 @@ export async function startReplicaScene(): Promise<ReplicaScene> {
     return { id: agent.deviceId, name, work, stateDir, close: attachment.close };
   };
   const started = parts.move();
-  return { postgres, nats, replica, device, databaseUrl, folder, close: () => started.disposeAsync() };
+  return { postgres, replica, device, databaseUrl, folder, close: () => started.disposeAsync() };
 }
 
-function serve(service: Pick<Registry, "routes" | "services" | "ready">, logger: Logger): Promise<Server> {
-  return createServer({ ...service, authenticate, logger });
+function serve(
+  service: Pick<Registry, "routes" | "services" | "ready">,
+  logger: Logger,
+  tls?: TlsSource,
+): Promise<Server> {
+  const { routes, services, ready } = service;
+  const certificates = authenticateByCertificate({ trustDomain: DEFAULT_TRUST_DOMAIN, acceptServices: ["registry"] });
+  const known = firstThatKnows(certificates, authenticate);
+  return createServer({ routes, services, ready, authenticate: known, logger, ...(tls && { tls }) });
 }
 
 /** Resolves when a replica shows a device as linked to some replica. */

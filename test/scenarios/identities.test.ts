@@ -2,11 +2,9 @@ import { createPublicKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
-import { create, toBinary } from "@bufbuild/protobuf";
 import { type Client, createClient } from "@connectrpc/connect";
-import { connect } from "nats";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ReplicaMessageSchema } from "../../gen/ts/reeve/cluster/v1/replica_pb.ts";
+import { PeerService } from "../../gen/ts/reeve/cluster/v1/peer_service_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { EnrollmentService, EnrollmentState } from "../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
@@ -219,20 +217,16 @@ describe("a person", () => {
   });
 });
 
-test("a message that somebody inside the bus made up is refused as forged, by every replica that it reaches", async () => {
-  const { user, pass } = many.natsLogin;
-  const intruder = await connect({
-    servers: `tls://127.0.0.1:${many.nats.port}`,
-    user,
-    pass,
-    tls: { caFile: many.caFile },
-  });
-  const made = create(ReplicaMessageSchema, { body: Buffer.from("open the door"), mac: new Uint8Array(32), key: 1 });
-  intruder.publish("reeve_replica.all", toBinary(ReplicaMessageSchema, made));
-  await intruder.flush();
-  await intruder.close();
-  for (const { log } of many.registries)
-    await eventually(() => expect(log.filter((line) => line.includes('"why":"forged"')).length).toBeGreaterThan(0));
+test("a certificate of another service is refused by every replica that it asks as if it were one of them", async () => {
+  const { certFile, keyFile, caFile } = await many.certificate("policy");
+  const [cert, key, ca] = [certFile, keyFile, caFile].map((file) => readFileSync(file, "utf8"));
+  const tls = staticTls({ cert: cert ?? "", key: key ?? "", ca: ca ?? "" });
+  for (const { url } of many.registries) {
+    const transport = createServiceTransport({ baseUrl: url, tls });
+    const { wake } = createClient(PeerService, transport);
+    expect(await refusalOf(wake({}))).toBe("IDENTITY_REFUSED role");
+    transport.close();
+  }
 });
 
 /** How long to wait for what other processes do. */

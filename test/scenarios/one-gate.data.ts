@@ -25,6 +25,10 @@ const decides: Entry = { runsNone: "it only decides; what it grants has to be sh
 const stops: Entry = { runsNone: "it only keeps a call from running, or from going on" };
 const serves: Entry = { runsNone: "it starts services, which run what they are asked to" };
 const carries: Entry = { runsNone: "a device hears there what others have called; it can call nothing itself" };
+const forwards: Entry = {
+  runsNone:
+    "it carries granted calls from another replica, where they passed the gate; a device runs none without its grant",
+};
 const administers: Entry = { runsNone: "it changes who may call, and calls nothing" };
 
 /** Every RPC of every service in proto/reeve, but for the tools' own, by service and name. */
@@ -33,6 +37,10 @@ export const RPCS: Readonly<Record<string, Entry>> = {
   "reeve.audit.v1.AuditService/GetCheckpoint": reads,
   "reeve.audit.v1.AuditService/GetInclusionProof": reads,
   "reeve.audit.v1.AuditService/GetConsistencyProof": reads,
+  "reeve.cluster.v1.PeerService/ForwardDevice": forwards,
+  "reeve.cluster.v1.PeerService/FollowCall": reads,
+  "reeve.cluster.v1.PeerService/CancelOwnedCall": stops,
+  "reeve.cluster.v1.PeerService/Wake": { runsNone: "it only has a replica read its database" },
   "reeve.device.v1.DeviceAgentService/GetManifest": reads,
   "reeve.device.v1.DeviceAgentService/Execute": { runsBy: "DeviceAgentService/Execute" },
   "reeve.device.v1.DeviceAgentService/GetExecution": reads,

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { createLogger } from "../../../lib/log/log.ts";
 import { eventually } from "../../../testkit/eventually.ts";
-import type { Membership } from "../replicas/membership.ts";
+import type { Membership } from "../cluster/membership.ts";
 import { createAdopter } from "./adopt.ts";
 import type { Leadership } from "./leadership.ts";
 import { createLiveCall, type LiveCall } from "./live-call.ts";

@@ -1,6 +1,6 @@
 import { createSharedRun } from "../../../lib/async/shared-run.ts";
 import type { Logger } from "../../../lib/log/log.ts";
-import type { Membership } from "../replicas/membership.ts";
+import type { Membership } from "../cluster/membership.ts";
 import type { Leadership } from "./leadership.ts";
 import type { LiveCall } from "./live-call.ts";
 import { isEnd } from "./state.ts";

@@ -1,5 +1,6 @@
 import type { Command } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import type { Membership } from "../replicas/membership.ts";
+import type { Membership } from "../cluster/membership.ts";
+import type { Peers } from "../cluster/peers.ts";
 import type { AttachedHello } from "./attach-stream.ts";
 import type { DeviceOpener } from "./device-link.ts";
 import type { DeviceStore } from "./device-store.ts";
@@ -32,17 +33,15 @@ export interface FleetOptions extends ReadOptions {
   /** The way to each device that the registry dials, by its name. */
   openers: ReadonlyMap<string, DeviceOpener>;
   streams: AttachedStreams;
-  /** The way to a device that another replica holds. Undefined where replicas cannot reach each other. */
-  remote: ((replicaId: string, deviceId: string) => DeviceOpener) | undefined;
-  /** Whether replicas can reach each other now, where they have a way. Default: always. */
-  isBusUp?(): boolean;
+  /** The other replicas. Undefined: devices at another replica are not reached. */
+  peers: Pick<Peers, "forwardDevice" | "problemOf"> | undefined;
   directory: Directory;
   store: DeviceStore;
   membership: Membership;
   keys?: TrustedKeys;
   welcome: Welcome;
-  /** Tells the other replicas that the directory has changed. */
-  nudge(): void;
+  /** Has the other replicas read that the directory has changed. */
+  wake(): void;
   /** How often to look for what other replicas have changed, in milliseconds; 0 where there are none. */
   pollMs: number;
   now(): number;

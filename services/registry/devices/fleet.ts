@@ -81,8 +81,8 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
     if (row !== undefined && streams.has(row.id)) return { key: "attached", opener: streams.opener(row.id) };
     const dialed = options.openers.get(name);
     if (dialed !== undefined && !standings.isBarred(name)) return { key: "dialed", opener: dialed };
-    if (row === undefined || options.remote === undefined || !rows.isElsewhere(row)) return undefined;
-    return { key: `${row.replica_id} ${row.epoch}`, opener: options.remote(row.replica_id, row.id) };
+    if (row === undefined || options.peers === undefined || !rows.isElsewhere(row)) return undefined;
+    return { key: `${row.replica_id} ${row.epoch}`, opener: options.peers.forwardDevice(row.replica_id, row.id) };
   };
   const links = createLinks({
     choose,
@@ -104,10 +104,9 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
     whyOffline(name) {
       const row = rows.byName(name);
       if (row === undefined || !rows.isElsewhere(row)) return undefined;
-      if (options.remote === undefined)
-        return "another replica holds its stream, and replicas reach each other only where REEVE_NATS_URL is set";
-      if (options.isBusUp?.() ?? true) return undefined;
-      return "another replica holds its stream, and NATS, over which replicas reach each other, is not connected";
+      const problem = options.peers === undefined ? "there is no way to it" : options.peers.problemOf(row.replica_id);
+      if (problem === undefined) return undefined;
+      return `the replica that holds its session is not reached (${problem}); see REEVE_REGISTRY_ADVERTISE_URL`;
     },
     isKept: (name) => options.openers.has(name),
     keys: options.keys,
@@ -176,7 +175,7 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
   }
   /** Others look, and so does this replica, which may have written more than it knows. */
   const announce = async (): Promise<void> => {
-    options.nudge();
+    options.wake();
     await follower.look();
   };
 
@@ -214,7 +213,7 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
       const row = await admit(device);
       taken.set(row.name, row.epoch);
       rows.apply(row);
-      options.nudge();
+      options.wake();
     },
     detach,
     async recheck(deviceId) {
@@ -256,7 +255,7 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
       await links.close();
       await follower.close();
       await store.releaseAll();
-      options.nudge();
+      options.wake();
     },
   };
 }

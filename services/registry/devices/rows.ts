@@ -1,7 +1,7 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { SignedEnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import type { LinkMode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
-import type { Membership } from "../replicas/membership.ts";
+import type { Membership } from "../cluster/membership.ts";
 import type { DeviceRow } from "./device-store.ts";
 import type { Directory } from "./directory.ts";
 import type { KnownDevice, LinkFacts } from "./linked-device.ts";

@@ -16,9 +16,8 @@ import { generateSigningKey } from "../../../../lib/sign/keys.ts";
 import { type Database, openDatabase } from "../../../../lib/store/database.ts";
 import { createGroupCommit } from "../../../../lib/store/group-commit.ts";
 import { builtInTools } from "../../../../lib/toolschema/built-in-tools.ts";
+import { joinCluster, newReplicaId } from "../../cluster/membership.ts";
 import { testManifest } from "../../enrollment/testing/test-device.ts";
-import { joinReplicas } from "../../replicas/membership.ts";
-import { newReplicaId } from "../../replicas/replica-id.ts";
 import { type RegistryTables, registryMigrations } from "../../tables.ts";
 import { type AttachPoint, createAttachPoint } from "../attach-point.ts";
 import type { DeviceOpener } from "../device-link.ts";
@@ -56,18 +55,18 @@ export async function openTestFleet(options: TestFleetOptions = {}): Promise<Tes
   const db = options.db ?? (await openDatabase<RegistryTables>({ path: ":memory:", migrations: registryMigrations }));
   const writes = createGroupCommit(db);
   const self = newReplicaId();
-  const membership = await joinReplicas({ db, self, logger, ttlMs: 5000, renewMs: 1500, now: Date.now });
+  const membership = await joinCluster({ db, self, logger, ttlMs: 5000, renewMs: 1500, now: Date.now });
   const directory = createDirectory(undefined);
   const streams = createAttachPoint({ admit: (device) => fleet.admit(device), heartbeatMs: HEARTBEAT_MS });
   const fleet: Fleet = await createFleet({
     openers,
     streams,
-    remote: undefined,
+    peers: undefined,
     directory,
     store: createDeviceStore(db, writes, self, Date.now),
     membership,
     welcome,
-    nudge: () => undefined,
+    wake: () => undefined,
     pollMs: 20,
     catalog: builtInTools(),
     toolsAllowed: [],

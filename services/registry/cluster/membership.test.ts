@@ -4,7 +4,7 @@ import { type Database, openDatabase } from "../../../lib/store/database.ts";
 import { eventually } from "../../../testkit/eventually.ts";
 import { type PostgresServer, startPostgresServer } from "../../../testkit/postgres-server.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";
-import { joinReplicas, type Membership } from "./membership.ts";
+import { joinCluster, type Membership } from "./membership.ts";
 
 let postgres: PostgresServer;
 let db: Database<RegistryTables>;
@@ -25,7 +25,7 @@ const logger = createLogger({ service: "test", level: "silent" });
 const TTL_MS = 600;
 
 async function join(self: string, on = db): Promise<Membership> {
-  const one = await joinReplicas({ db: on, self, logger, ttlMs: TTL_MS, renewMs: 150, now: Date.now });
+  const one = await joinCluster({ db: on, self, logger, ttlMs: TTL_MS, renewMs: 150, now: Date.now });
   joined.push(one);
   return one;
 }
@@ -65,7 +65,7 @@ test("one that is killed is away when its lease is over, and gone for those who 
 
 test("one whose lease ran out between two looks, and that is back by the next, is told of", async () => {
   // It looks only when it is asked to.
-  const a = await joinReplicas({ db, self: "rep-a", logger, ttlMs: TTL_MS, renewMs: 3_600_000, now: Date.now });
+  const a = await joinCluster({ db, self: "rep-a", logger, ttlMs: TTL_MS, renewMs: 3_600_000, now: Date.now });
   joined.push(a);
   await leaseOf("rep-x");
   await a.look();
@@ -103,7 +103,7 @@ test("a file is one process's own: whoever opens it finds the others gone", asyn
     .insertInto("replicas")
     .values({ id: "rep-old", started_ms: 0, expires_ms: Date.now() + 60_000 })
     .execute();
-  const one = await joinReplicas({ db: file, self: "rep-a", logger, ttlMs: TTL_MS, renewMs: 150, now: Date.now });
+  const one = await joinCluster({ db: file, self: "rep-a", logger, ttlMs: TTL_MS, renewMs: 150, now: Date.now });
   expect([one.isAlive("rep-old"), one.isGone("rep-old")]).toEqual([false, true]);
   await one.close();
   await file.destroy();
