@@ -1,13 +1,14 @@
 import { type Approval, ApprovalState } from "../gen/ts/reeve/approval/v1/approval_pb.ts";
 import type { Caller } from "./clients.ts";
 
-/** The pending approval of a call, as soon as there is one. */
+/** The pending approval of a call, as soon as there is one: of its stored id, or of the id that an agent chose for it. */
 export async function pendingApproval({ approvals }: Caller, callId: string): Promise<Approval> {
   const watch = new AbortController();
   try {
     for await (const { approval } of approvals.watchApprovals({}, { signal: watch.signal })) {
-      if (approval?.spec?.callId !== callId || approval.status?.state !== ApprovalState.PENDING) continue;
-      return approval;
+      const stored = approval?.spec?.callId ?? "";
+      const isOfCall = stored === callId || stored.startsWith(`${callId}-`);
+      if (isOfCall && approval?.status?.state === ApprovalState.PENDING) return approval;
     }
   } finally {
     watch.abort();

@@ -16,6 +16,8 @@ export interface Gathered {
 /** What those said who had to be asked before. */
 export interface Said {
   wishes: readonly Wish[];
+  /** The id under which a call is stored. */
+  storedId(wish: Wish): string;
   /** The ends that callers were told, by call. */
   told: ReadonlyMap<string, Call>;
   /** How each registry shows each call, in the order of the wishes. */
@@ -28,7 +30,7 @@ export function marksOf({ devices }: Distributed): Map<string, string> {
 }
 
 /** Stops the devices and puts together what witnesses, ledgers, registries, callers and the audit log say. */
-export async function gather(plane: Distributed, { wishes, told, shown }: Said): Promise<Gathered> {
+export async function gather(plane: Distributed, { wishes, storedId, told, shown }: Said): Promise<Gathered> {
   for (const { process } of plane.devices) await process.stop();
   const records = await readRecords(plane.policyDatabase);
   const ledgers = new Map<string, Awaited<ReturnType<typeof readLedger>>>();
@@ -44,8 +46,8 @@ export async function gather(plane: Distributed, { wishes, told, shown }: Said):
       told: told.get(wish.id),
       shown: shown[n] ?? [],
       marks: ran.get(wish.id) ?? 0,
-      ledger: ledgers.get(wish.device)?.get(wish.id),
-      records: records.get(wish.id) ?? [],
+      ledger: ledgers.get(wish.device)?.get(storedId(wish)),
+      records: records.get(storedId(wish)) ?? [],
     })),
     records: [...records.values()].reduce((sum, ofCall) => sum + ofCall.length, 0),
   };

@@ -6,6 +6,7 @@ import type { Device } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
 import { type RegistryClient, registryClient } from "../../lib/serve/registry-client.ts";
+import { inScope } from "../../services/registry/calls/scoped-id.ts";
 import type { Distributed } from "../../testkit/distributed.ts";
 import { createApprover } from "./approver.ts";
 import { breakParts } from "./break-parts.ts";
@@ -55,7 +56,8 @@ export async function runChaos(
   const registries = plane.registries.map(({ url }) => registryAt(url, plane));
   const watch = watchReturns({ devices: plane.devices, parts: parts.all, list: () => listDevices(registries, parts) });
   const operator = { token: plane.tokens.operator, ca: plane.ca, seed };
-  const answers = new Map(wishes.map(({ id, answer }) => [id, answer]));
+  const storedId = await storedIdsOf(plane);
+  const answers = new Map(wishes.map((wish) => [storedId(wish), wish.answer]));
   const approver = createApprover({ ...operator, urls: urlsOf(plane.policies), answer: (id) => answers.get(id) });
   const callers = createCallers({ ...plane, urls: [plane.registry.url, ...urlsOf(plane.registries)], seed });
 
@@ -76,10 +78,12 @@ export async function runChaos(
   say("looking at what everybody says");
 
   const shown: (Call | undefined)[][] = [];
-  for (const { id } of wishes) shown.push(await Promise.all(registries.map((registry) => show(registry, id))));
+  for (const wish of wishes) {
+    shown.push(await Promise.all(registries.map((registry) => show(registry, storedId(wish)))));
+  }
   await waitUntil(CALM_MS, async () => isRecorded(shown, await readRecords(plane.policyDatabase)));
   return {
-    ...(await gather(plane, { wishes, told: attending.told, shown })),
+    ...(await gather(plane, { wishes, storedId, told: attending.told, shown })),
     unheard: [...attending.unheard.values()],
     accidents: parts.accidents,
     retries: parts.retries,
@@ -117,10 +121,16 @@ async function listDevices(registries: readonly RegistryClient[], { all }: Parts
   return (await client.listDevices({}, { timeoutMs: 1000 })).devices;
 }
 
-function registryAt(baseUrl: string, { tokens, ca }: Distributed): RegistryClient {
+/** The id under which a call is stored: an agent's own one is in its scope. */
+async function storedIdsOf(plane: Distributed): Promise<(wish: Wish) => string> {
+  const { principalId } = await registryAt(plane.registry.url, plane, plane.tokens.agent).whoAmI({});
+  return ({ as, id }) => (as === "agent" ? inScope(id, principalId) : id);
+}
+
+function registryAt(baseUrl: string, { tokens, ca }: Distributed, token = tokens.operator): RegistryClient {
   const transport = createServiceTransport({
     baseUrl,
-    token: tokens.operator,
+    token,
     ca,
     pingIntervalMs: 1000,
     pingTimeoutMs: 1000,

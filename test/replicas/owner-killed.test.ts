@@ -129,7 +129,8 @@ test("a call that runs when its replica is killed is told with its true end by a
 
 test("a call that is held when its replica is killed runs once when it is approved", async () => {
   const wish = { tool: "exec", params: { argv: ["bash", "-c", `echo run >> ${mark}`] }, callId };
-  await agents[0].registry.callTool({ ...wish, noWait: true });
+  const { call } = await agents[0].registry.callTool({ ...wish, noWait: true });
+  callId = call?.id ?? "";
   await first.kill();
   await approveCall(operators[1], callId);
   expect((await ended()).state).toBe(CallState.SUCCEEDED);
@@ -153,7 +154,8 @@ test("a cancel at another replica reaches a call whose own replica was killed", 
 
 test("a replica that leaves hands over what is held at once, and a call that runs is told by the other", async () => {
   const wish = { tool: "exec", params: { argv: ["touch", mark] }, callId };
-  await agents[0].registry.callTool({ ...wish, noWait: true });
+  const { call } = await agents[0].registry.callTool({ ...wish, noWait: true });
+  callId = call?.id ?? "";
   await first.stop();
   await approveCall(operators[1], callId);
   expect((await ended()).state).toBe(CallState.SUCCEEDED);

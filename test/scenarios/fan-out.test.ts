@@ -144,7 +144,7 @@ describe("a fan-out", () => {
     expect(events.map(({ event }) => event.case).slice(0, 3)).toEqual(["plan", "held", "wave"]);
     expect(summary).toMatchObject({ succeeded: true, succeededCount: 3 });
     for (const name of ["web-1", "web-2", "web-3"]) {
-      const [decided] = await recordsOf(fanOutCallId(fanOutId, ids[name] ?? ""));
+      const [decided] = await recordsOf(fanOutCallId(summary.fanOutId, ids[name] ?? ""));
       expect(decided?.event).toMatchObject({
         case: "decided",
         value: { decision: "permit", approvalId: approval.id, deviceId: ids[name] },

@@ -70,7 +70,7 @@ export const GATE_WAYS: readonly GateWay[] = [
       const request = { ...wish, fanOutId, devices: ["this"] };
       for await (const event of callerOf(plane, plane.tokens[as]).fanOut.fanOut(request)) events.push(event);
       const text = events.map((event) => toJsonString(FanOutResponseSchema, event)).join("\n");
-      return { callId: calledIn(events) ?? fanOutId, text };
+      return { callId: calledIn(events), text };
     },
   },
   { name: "a tool's own RPC", call: callByRpc },
@@ -102,7 +102,7 @@ export const GATE_WAYS: readonly GateWay[] = [
       const { stdout, stderr } = await runReeve(args, shellOf(plane, plane.tokens[as], plane.folder));
       const lines = stdout.split("\n").filter((line) => line !== "");
       const events = lines.map((line) => fromJson(FanOutResponseSchema, JSON.parse(line)));
-      return { callId: calledIn(events) ?? callId, text: stdout + stderr };
+      return { callId: calledIn(events), text: stdout + stderr };
     },
   },
   { name: "the model's loop", call: callByModel },
@@ -117,9 +117,13 @@ export const GATE_WAYS: readonly GateWay[] = [
   },
 ];
 
-/** The call that a fan-out to one device has made; undefined where it was stopped as a whole. */
-function calledIn(events: readonly FanOutResponse[]): string | undefined {
-  return events.flatMap(({ event }) => (event.case === "call" ? (event.value.event?.callId ?? []) : []))[0];
+/** The call that a fan-out to one device has made; the fan-out itself where it was stopped as a whole. */
+function calledIn(events: readonly FanOutResponse[]): string {
+  const ids = events.flatMap(({ event }) => {
+    if (event.case === "call") return event.value.event?.callId ?? [];
+    return event.case === "plan" ? event.value.fanOutId : [];
+  });
+  return ids[1] ?? ids[0] ?? "";
 }
 
 async function callByRpc(plane: ControlPlane, { as, tool, params, callId }: Wish): Promise<Told> {

@@ -267,7 +267,8 @@ async function permittedOnDisk(): Promise<void> {
 
 /** An agent's call that was held, and approved while its device is away. */
 async function approvedWhileAway() {
-  await agent.registry.callTool({ ...wish(), noWait: true });
+  const { call: held } = await agent.registry.callTool({ ...wish(), noWait: true });
+  callId = held?.id ?? "";
   const approval = await pendingApproval(operator, callId);
   await approveCall(operator, callId);
   await eventually(async () => expect((await call()).state).toBe(CallState.QUEUED));

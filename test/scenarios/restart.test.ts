@@ -147,7 +147,9 @@ test("a call for a device that is gone fails without having run, and the device'
 
 /** A call of the agent that would make the mark, and waits for a person. */
 async function hold(): Promise<void> {
-  await agent.registry.callTool({ tool: "exec", params: { argv: ["touch", mark] }, callId, noWait: true });
+  const request = { tool: "exec", params: { argv: ["touch", mark] }, callId, noWait: true };
+  const { call } = await agent.registry.callTool(request);
+  callId = call?.id ?? "";
 }
 
 /** The call when it has ended, asked for until the registry answers. */

@@ -70,12 +70,14 @@ test("what runs for it ends on the device, and what is held is not waited for; b
   const pidFile = join(plane.work, "revoked.pid");
   const mark = join(plane.work, "revoked.mark");
   const program = `echo $$ > ${pidFile}.new; mv ${pidFile}.new ${pidFile}; exec sleep 600`;
-  const exec = (callId: string, ...argv: string[]) =>
-    agent.registry.callTool({ device: "this", tool: "exec", params: { argv }, callId, noWait: true });
-  await exec("revoked-running", "sh", "-c", program);
-  await approveCall(operator, "revoked-running");
+  const exec = async (...argv: string[]) => {
+    const { call } = await agent.registry.callTool({ device: "this", tool: "exec", params: { argv }, noWait: true });
+    return call?.id ?? "";
+  };
+  const running = await exec("sh", "-c", program);
+  await approveCall(operator, running);
   const pid = await eventually(async () => Number(await readFile(pidFile, "utf8")));
-  await exec("revoked-held", "touch", mark);
+  const held = await exec("touch", mark);
   // By the end of the call, or by the end of the wait for it, whichever comes first.
   const waiting = agent.registry.callTool({ device: "this", tool: "exec", params: { argv: ["touch", mark] } }).then(
     ({ call }) => call?.error?.reason,
@@ -83,7 +85,7 @@ test("what runs for it ends on the device, and what is held is not waited for; b
   );
 
   tokens.revokeToken(agentId);
-  for (const callId of ["revoked-running", "revoked-held"]) {
+  for (const callId of [running, held]) {
     const call = await ended(callId);
     expect([callId, call.state, call.error?.reason, call.error?.metadata.why]).toEqual([
       callId,
@@ -92,7 +94,7 @@ test("what runs for it ends on the device, and what is held is not waited for; b
       "revoked",
     ]);
     expect(call.errorMessage).toContain("the token that asked for this was revoked");
-    expect(call.receipt !== undefined).toBe(callId === "revoked-running");
+    expect(call.receipt !== undefined).toBe(callId === running);
   }
   expect(await waiting).toBe(ErrorReason.TOKEN_REFUSED);
   await eventually(async () => expect(await isRunning(pid)).toBe(false));

@@ -99,10 +99,11 @@ async function follow(stream: CallStream, request: CallToolRequest): Promise<voi
   const begun = await begin(stream, request).catch((error: unknown) => refusal(request.callId, error));
   if ("event" in begun) return events.push(begun);
   if (signal.aborted) return;
-  const unwatch = "watch" in begun ? begun.watch((event) => interesting(event) && events.push(event)) : () => undefined;
+  const push = (event: CallEvent) => events.push(named(event, request.callId));
+  const unwatch = "watch" in begun ? begun.watch((event) => interesting(event) && push(event)) : () => undefined;
   watches.add(unwatch);
   try {
-    if (isWorthTelling(begun.call.state)) events.push(callEvent(begun.call));
+    if (isWorthTelling(begun.call.state)) push(callEvent(begun.call));
     const { state } = await begun.ended;
     if (!isEnd(state)) throw new Error("its end is not known here");
   } catch (cause: unknown) {
@@ -116,6 +117,13 @@ async function follow(stream: CallStream, request: CallToolRequest): Promise<voi
 async function begin({ calls, principal, face }: CallStream, request: CallToolRequest): Promise<OpenCall | EndedCall> {
   if (request.callId === "") throw callIdRequired();
   return calls.begin(wishOf(request, principal, face));
+}
+
+/** An event under the id by which the caller knows the call on this stream; see `scopedId`. */
+function named(event: CallEvent, callId: string): CallEvent {
+  if (event.callId === callId) return event;
+  if (event.event.case !== "output") return { ...event, callId };
+  return { ...event, callId, event: { case: "output", value: { ...event.event.value, callId } } };
 }
 
 /** Permitted and dispatched follow each other within a millisecond and tell a caller nothing it can act on. */

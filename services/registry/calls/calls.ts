@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { Logger } from "../../../lib/log/log.ts";
@@ -14,6 +13,7 @@ import type { Quotas, QuotaTicket } from "./quotas.ts";
 import { type CallWish, type ReceivedCall, type ReceiveFacts, receiveCall } from "./receive.ts";
 import { recoverCall } from "./recover.ts";
 import { decide, followDecision, type RunPorts } from "./run.ts";
+import { inScope, scopedId, seesAll } from "./scoped-id.ts";
 import { isEnd } from "./state.ts";
 import type { CallStore, PendingOutcome, StoredCall } from "./store.ts";
 
@@ -123,12 +123,16 @@ export function createCalls(options: CallsOptions): Calls {
   };
 
   const find = async (callId: string, principal: Principal): Promise<OpenCall | EndedCall> => {
-    // A cancel may come while the call that it is for is still being written down, or turns out to be an old one.
-    await arriving.get(callId)?.arrived;
-    const found = await known(callId);
-    if (found !== undefined && maySee(principal, found.call)) return found;
+    for (const id of [callId, inScope(callId, principal.id)]) {
+      // A cancel may come while the call that it is for is still being written down, or turns out to be an old one.
+      await arriving.get(id)?.arrived;
+      const found = await known(id);
+      if (found !== undefined && maySee(principal, found.call)) return found;
+    }
     throw fault(ErrorReason.NOT_FOUND, { resource: `calls/${callId}` }, { message: `no call ${callId}` });
   };
+  const ownerOf = async (callId: string): Promise<string | undefined> =>
+    (live.get(callId)?.call ?? (await options.store.get(callId))?.call)?.principalId;
   const arrive = async (one: LiveCall, { shown, question }: ReceivedCall, ticket: QuotaTicket): Promise<boolean> => {
     const { call, args } = one;
     const inserted = options.queue.note(call, question).then(() => options.store.insert(call, { args, shown }));
@@ -152,7 +156,8 @@ export function createCalls(options: CallsOptions): Calls {
     store: options.store,
     async begin(wish) {
       if (options.directory.linked(wish.device) === undefined) await options.directory.find(wish.device);
-      const received = receiveCall(wish, options);
+      const id = wish.chosenId === "" ? wish.callId : await scopedId(wish.chosenId, wish.principal, { ownerOf });
+      const received = receiveCall({ ...wish, callId: id }, options);
       const { call, args, tool } = received;
       // The first of two that come at once may still turn out to be an old call, or not to be written down at all.
       for (let twin = arriving.get(call.id); twin !== undefined; twin = arriving.get(call.id)) await twin.arrived;
@@ -171,7 +176,7 @@ export function createCalls(options: CallsOptions): Calls {
     find,
     async read(callId, principal) {
       const { call } = await find(callId, principal);
-      const shown = await options.store.shownArguments(callId);
+      const shown = await options.store.shownArguments(call.id);
       return shown === undefined ? call : { ...call, arguments: shown };
     },
     led,
@@ -204,13 +209,8 @@ export function createCalls(options: CallsOptions): Calls {
 }
 
 /** Operators and auditors see every call, an agent its own. */
-export function maySee(principal: Principal, call: Call): boolean {
+function maySee(principal: Principal, call: Call): boolean {
   return seesAll(principal) || call.principalId === principal.id;
-}
-
-/** Whether a principal sees the calls of others. */
-export function seesAll(principal: Principal): boolean {
-  return principal.roles.includes(Role.OPERATOR) || principal.roles.includes(Role.AUDITOR);
 }
 
 /** The call that has this id already, if it is the same; trying again is safe only for the same. */

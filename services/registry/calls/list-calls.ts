@@ -8,7 +8,7 @@ import {
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { readPageToken, writePageToken } from "../../../lib/pages/page-token.ts";
 import type { Directory } from "../devices/directory.ts";
-import { seesAll } from "./calls.ts";
+import { seesAll } from "./scoped-id.ts";
 import type { CallStore } from "./store.ts";
 
 /** How many calls a page holds by default. */

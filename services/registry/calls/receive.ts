@@ -14,6 +14,9 @@ export interface CallWish {
   device: string;
   tool: string;
   params: JsonObject;
+  /** The id that the caller chose, so that trying again is safe; it is the caller's own: see `scopedId`. Default none. */
+  chosenId: string;
+  /** The call's id, where it is known. Default a new one. */
   callId: string;
   purpose: string;
   /** How it came in, as the registry observed it. */

@@ -14,7 +14,7 @@ export async function* watchCall(
 ): AsyncGenerator<WatchCallResponse> {
   const found = await calls.find(callId, principal);
   const events = createEventQueue();
-  const shown = await calls.store.shownArguments(callId);
+  const shown = await calls.store.shownArguments(found.call.id);
   events.push(callEvent(shown === undefined ? found.call : { ...found.call, arguments: shown }));
   if ("watch" in found) {
     const unwatch = found.watch((event) => events.push(event));

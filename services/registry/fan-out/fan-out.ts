@@ -15,6 +15,7 @@ import type { AwaitedCall } from "../calls/at-rest.ts";
 import type { Calls } from "../calls/calls.ts";
 import { clientOf, type Face, observedSource } from "../calls/ingress.ts";
 import type { CallWish } from "../calls/receive.ts";
+import { scopedId } from "../calls/scoped-id.ts";
 import type { Directory } from "../devices/directory.ts";
 import type { PolicyLink } from "../policy/policy-link.ts";
 import { chooseDevices } from "./choose.ts";
@@ -39,6 +40,9 @@ export interface FanOutPorts {
 
 /** How long a human is waited for by default, in milliseconds. */
 const DEFAULT_WAIT_MS = 60_000;
+
+/** The most characters of a fan-out's id: a device's id follows it in the ids of its calls. */
+const MAX_ID = 40;
 
 /** Somebody's fan-out on its way. */
 interface Run {
@@ -112,7 +116,11 @@ async function planned(
   face: Face,
   ports: FanOutPorts,
 ): Promise<{ stored: StoredFanOut; isOld: boolean }> {
-  const id = request.fanOutId === "" ? ports.newFanOutId() : request.fanOutId;
+  const ownerOf = async (id: string) => (await ports.store.find(id))?.principalId;
+  const id =
+    request.fanOutId === ""
+      ? ports.newFanOutId()
+      : await scopedId(request.fanOutId, principal, { maxLength: MAX_ID, ownerOf });
   const wanted = { id, principalId: principal.id, digest: digestOf(request) };
   const old = request.fanOutId === "" ? undefined : await ports.store.find(id);
   if (old !== undefined) return { stored: same(old, wanted), isOld: true };
@@ -173,6 +181,7 @@ function wishFor(
     device: id,
     tool: request.tool,
     params: request.params ?? {},
+    chosenId: "",
     callId: fanOutCallId(stored.id, id),
     purpose: request.purpose,
     source: observedSource(face, principal),

@@ -42,13 +42,13 @@ export function describeRecord(scene: () => Scene, bus: boolean): void {
     const callId = newCallId();
     const answer = agent.registry.callTool({ tool: "exec", params: { argv: ["touch", newFile()] }, callId });
     const { id: approvalId, status } = await approveCall(operator, callId);
-    await recorded(operator, callIn(await answer));
-    const { entries } = await operator.audit.listRecords({ callId });
+    const { id } = await recorded(operator, callIn(await answer));
+    const { entries } = await operator.audit.listRecords({ callId: id });
     expect(entries.map(({ record }) => record?.event)).toMatchObject([
       { case: "decided", value: { decision: "hold", approvalId, grantId: "" } },
       { case: "approvalDecided", value: { approvalId, state: "approved", channel: "test" } },
       { case: "decided", value: { decision: "permit", approvalId } },
-      { case: "outcome", value: { callId, state: "SUCCEEDED" } },
+      { case: "outcome", value: { callId: id, state: "SUCCEEDED" } },
     ]);
     expect(entries[1]?.record?.actor).toBe(status?.decidedBy);
   });
@@ -92,12 +92,12 @@ export function describeRecord(scene: () => Scene, bus: boolean): void {
       CallEndedSchema.typeName,
     ]);
     const [settled] = inbox.envelopes.flatMap((envelope) => payloadOf(ApprovalSettledSchema, envelope) ?? []);
-    expect(settled).toMatchObject({ approvalId: approval.id, callId, state: ApprovalState.APPROVED });
+    expect(settled).toMatchObject({ approvalId: approval.id, callId: call.id, state: ApprovalState.APPROVED });
     const [ended] = inbox.envelopes.flatMap((envelope) => payloadOf(CallEndedSchema, envelope) ?? []);
     const { deviceId, principalId } = call;
     const functionId = "capability_exec_ts_shell";
     expect(ended).toMatchObject({
-      callId,
+      callId: call.id,
       state: CallState.SUCCEEDED,
       tool: "exec",
       deviceId,

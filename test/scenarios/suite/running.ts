@@ -85,16 +85,17 @@ export function describeRunning(scene: () => Scene): void {
     expect(await readFile(file, "utf8")).toBe("once\n");
   });
 
-  test("the same call id with other arguments, another tool or another caller is refused", async () => {
+  test("the same call id with other arguments or another tool is refused, and another caller has it for itself", async () => {
     const { operator, agent, newFile, newCallId } = scene();
     const [file, callId] = [newFile(), newCallId()];
     await operator.registry.callTool({ tool: "device.ping", params: { text: "a" }, callId });
     const others = [
       operator.registry.callTool({ tool: "device.ping", params: { text: "b" }, callId }),
       operator.registry.callTool({ tool: "exec", params: { argv: ["touch", file] }, callId }),
-      agent.registry.callTool({ tool: "device.ping", params: { text: "a" }, callId }),
     ].map((other) => other.catch(reasonOf));
     for (const other of others) expect(await other).toBe(ErrorReason.CALL_ID_REUSED);
+    const own = callIn(await agent.registry.callTool({ tool: "device.ping", params: { text: "b" }, callId }));
+    expect(own).toMatchObject({ state: CallState.SUCCEEDED, output: { text: "b" } });
     expect(existsSync(file)).toBe(false);
   });
 

@@ -76,8 +76,11 @@ export function describeViews(scene: () => Scene): void {
 
   test("a list of calls comes newest first, in pages that miss and repeat nothing", async () => {
     const { operator, agent, newCallId } = scene();
-    const ids = Array.from({ length: 5 }, newCallId);
-    for (const callId of ids) await agent.registry.callTool({ tool: "device.ping", params: { text: callId }, callId });
+    const ids: string[] = [];
+    for (let count = 0; count < 5; count++) {
+      const callId = newCallId();
+      ids.push(callIn(await agent.registry.callTool({ tool: "device.ping", params: { text: callId }, callId })).id);
+    }
     const listed: string[] = [];
     let pageToken = "";
     do {

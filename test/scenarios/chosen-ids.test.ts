@@ -1,0 +1,104 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
+import type { Principal } from "../../lib/auth/principal.ts";
+import { createInProcessBus } from "../../lib/events/in-process-bus.ts";
+import { reasonOf } from "../../lib/fault/fault.ts";
+import { createLogger } from "../../lib/log/log.ts";
+import { inMemoryTransport } from "../../lib/serve/client.ts";
+import { type RegistryClient, registryClient } from "../../lib/serve/registry-client.ts";
+import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
+import { deviceOver, policyOver } from "../../services/registry/openers.ts";
+import { createRegistry, type Registry } from "../../services/registry/service.ts";
+import { openCallStream } from "../../testkit/call-stream.ts";
+import { lyingDevice } from "../../testkit/lying-device.ts";
+
+const OPERATOR: Principal = { id: "owner", kind: "operator", roles: [Role.OPERATOR], name: "owner" };
+const agentOf = (id: string): Principal => ({ id, kind: "agent", roles: [Role.AGENT], name: id });
+const SERVICE: Principal = { id: "registry", kind: "service", roles: [Role.SERVICE], name: "registry" };
+
+const device = lyingDevice("nas", [], ["device.ping"]);
+let folder: string;
+let policy: PolicyService;
+let registry: Registry;
+let ada: RegistryClient;
+let bob: RegistryClient;
+let operator: RegistryClient;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "reeve-test-"));
+  const logger = createLogger({ service: "test", level: "silent" });
+  const bus = createInProcessBus();
+  policy = await createPolicyService({ config: { stateDir: join(folder, "policy") }, logger, bus });
+  registry = await createRegistry({
+    config: { stateDir: join(folder, "registry") },
+    policy: policyOver(inMemoryTransport(policy.routes, { principal: SERVICE })),
+    devices: new Map([["nas", deviceOver(inMemoryTransport(device.routes, { principal: SERVICE }))]]),
+    bus,
+    logger,
+  });
+  const as = (principal: Principal) => registryClient(inMemoryTransport(registry.routes, { principal }));
+  ada = as(agentOf("ada"));
+  bob = as(agentOf("bob"));
+  operator = as(OPERATOR);
+});
+afterAll(async () => {
+  await registry.close();
+  await policy.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function ping(client: RegistryClient, callId: string, text = "ping") {
+  const { call } = await client.callTool({ tool: "device.ping", params: { text }, callId });
+  if (call === undefined) throw new Error("no call came back");
+  return call;
+}
+
+test("two agents that choose the same id have a call each, and neither learns of the other's", async () => {
+  const ids = await Promise.all([ping(ada, "deploy", "ada's"), ping(bob, "deploy", "bob's")]);
+  expect(ids.map(({ state }) => state)).toEqual([CallState.SUCCEEDED, CallState.SUCCEEDED]);
+  expect(new Set(ids.map(({ id }) => id)).size).toBe(2);
+  for (const [client, own] of [
+    [ada, ids[0]],
+    [bob, ids[1]],
+  ] as const) {
+    expect((await client.getCall({ callId: "deploy" })).call?.id).toBe(own?.id);
+    expect((await client.listCalls({})).calls.map(({ id }) => id)).toEqual([own?.id]);
+  }
+});
+
+test("trying again under a chosen id returns the same call, and so does the id in the answer", async () => {
+  const first = await ping(ada, "again");
+  const count = device.starts.length;
+  expect((await ping(ada, "again")).id).toBe(first.id);
+  expect((await ping(ada, first.id)).id).toBe(first.id);
+  expect(await ping(ada, "again", "other").catch(reasonOf)).toBe(ErrorReason.CALL_ID_REUSED);
+  expect(device.starts.length).toBe(count);
+});
+
+test("an agent that names the call of another one by its whole id gets a call of its own", async () => {
+  const { id } = await ping(ada, "");
+  const own = await ping(bob, id);
+  expect(own).toMatchObject({ state: CallState.SUCCEEDED, principalId: "bob" });
+  expect(own.id).not.toBe(id);
+  expect(await bob.cancelCall({ callId: id })).toMatchObject({ call: { id: own.id } });
+  expect((await operator.getCall({ callId: id })).call?.principalId).toBe("ada");
+});
+
+test("an agent cannot take an id away from an operator", async () => {
+  await ping(bob, "maintenance");
+  expect(await ping(operator, "maintenance")).toMatchObject({ id: "maintenance", state: CallState.SUCCEEDED });
+});
+
+test("a stream names its calls by the ids that its caller chose", async () => {
+  const stream = openCallStream(bob);
+  stream.call({ tool: "device.ping", params: { text: "ping" }, callId: "streamed" });
+  const call = await stream.ended("streamed");
+  await stream.end();
+  expect(new Set(stream.seen.map(({ callId }) => callId))).toEqual(new Set(["streamed"]));
+  expect((await bob.getCall({ callId: "streamed" })).call?.id).toBe(call.id);
+});
