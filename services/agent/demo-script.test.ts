@@ -1,10 +1,10 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { afterEach, describe, expect, it } from "vitest";
+import { wrapUntrusted } from "../../lib/model-tools/envelope.ts";
 import { demoPrompt, demoTurns } from "./demo-script.ts";
 import { runAgent } from "./loop/run.ts";
 import { createAnthropicModel } from "./providers/anthropic.ts";
 import { type ScriptedModel, startScriptedModel } from "./scripted-model/server.ts";
-import { wrapUntrusted } from "./toolbox/envelope.ts";
 import type { Toolbox, ToolResult } from "./toolbox/toolbox.ts";
 
 let server: ScriptedModel | undefined;

@@ -1,7 +1,7 @@
+import { unwrapObject } from "../../lib/model-tools/envelope.ts";
+import { providerName } from "../../lib/model-tools/names.ts";
 import { type DiskFacts, reportText } from "./demo-report.ts";
 import type { ScriptedTurn, Seen, SeenResult } from "./scripted-model/script.ts";
-import { unwrapObject } from "./toolbox/envelope.ts";
-import { providerName } from "./tools/names.ts";
 
 /** Where the demonstration looks and writes. */
 export interface DemoOptions {

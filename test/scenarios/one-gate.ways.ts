@@ -9,13 +9,13 @@ import {
   type Start,
 } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { type FanOutResponse, FanOutResponseSchema } from "../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
+import { providerName } from "../../lib/model-tools/names.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
 import { BUILT_IN_SERVICES, toolMethods } from "../../lib/toolschema/built-in.ts";
 import { runAgent } from "../../services/agent/loop/run.ts";
 import { startScriptedModel } from "../../services/agent/scripted-model/server.ts";
 import { createRegistryToolbox } from "../../services/agent/toolbox/registry-toolbox.ts";
 import { loadToolset } from "../../services/agent/toolbox/toolset.ts";
-import { providerName } from "../../services/agent/tools/names.ts";
 import { openCallStream } from "../../testkit/call-stream.ts";
 import { runReeve, shellOf } from "../../testkit/cli.ts";
 import { callerOf } from "../../testkit/clients.ts";

@@ -1,6 +1,6 @@
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { errorText, thrownFacts } from "../../../lib/model-tools/error-text.ts";
 import type { ToolUse } from "../providers/model.ts";
-import { errorText, thrownFacts } from "../toolbox/error-text.ts";
 import type { Toolbox, ToolResult } from "../toolbox/toolbox.ts";
 import type { AgentEvent } from "./events.ts";
 

@@ -1,7 +1,7 @@
 import type Anthropic from "@anthropic-ai/sdk";
+import { type NameMap, providerName } from "../../../lib/model-tools/names.ts";
+import { rootObjectSchema } from "../../../lib/model-tools/root-schema.ts";
 import type { ToolDefinition } from "../toolbox/toolbox.ts";
-import { type NameMap, providerName } from "../tools/names.ts";
-import { rootObjectSchema } from "./input-schema.ts";
 import type { Message, TurnRequest } from "./model.ts";
 
 /** The name of this adapter in native content. */

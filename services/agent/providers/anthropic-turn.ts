@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type Anthropic from "@anthropic-ai/sdk";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import type { NameMap } from "../tools/names.ts";
+import type { NameMap } from "../../../lib/model-tools/names.ts";
 import { echoedName, PROVIDER } from "./anthropic-request.ts";
 import type { StreamedMessage } from "./anthropic-stream.ts";
 import type { ToolInput, ToolUse, Turn } from "./model.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import Anthropic from "@anthropic-ai/sdk";
 import { ConnectError } from "@connectrpc/connect";
-import { createNameMap, type NameMap } from "../tools/names.ts";
+import { createNameMap, type NameMap } from "../../../lib/model-tools/names.ts";
 import { modelError, timedOut } from "./anthropic-error.ts";
 import { messagesRequest } from "./anthropic-request.ts";
 import { readMessage } from "./anthropic-stream.ts";

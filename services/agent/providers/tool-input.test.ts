@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { rootObjectSchema } from "./input-schema.ts";
+import { rootObjectSchema } from "../../../lib/model-tools/root-schema.ts";
 import { parseToolInput } from "./tool-input.ts";
 
 describe("a tool's input from a model", () => {

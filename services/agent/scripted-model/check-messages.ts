@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { PROVIDER_NAME } from "../tools/names.ts";
+import { PROVIDER_NAME } from "../../../lib/model-tools/names.ts";
 import { invalid, objectAt } from "./api-error.ts";
 
 /** A message with its content as blocks. */

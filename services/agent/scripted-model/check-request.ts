@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { PROVIDER_NAME } from "../tools/names.ts";
+import { PROVIDER_NAME } from "../../../lib/model-tools/names.ts";
 import { invalid, objectAt } from "./api-error.ts";
 import { checkMessages } from "./check-messages.ts";
 import type { MessagesRequest } from "./script.ts";

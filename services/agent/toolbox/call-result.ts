@@ -4,9 +4,9 @@ import type { Refusal } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { DEVICE_REASONS } from "../../../lib/fault/device-reasons.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
-import { wrapUntrusted } from "./envelope.ts";
-import { type ErrorFacts, errorText, thrownFacts } from "./error-text.ts";
-import { shortenJson } from "./shorten.ts";
+import { wrapUntrusted } from "../../../lib/model-tools/envelope.ts";
+import { type ErrorFacts, errorText, thrownFacts } from "../../../lib/model-tools/error-text.ts";
+import { shortenJson } from "../../../lib/model-tools/shorten.ts";
 import type { ToolResult } from "./toolbox.ts";
 
 /** What a result is made with besides the call's end. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { unwrapObject, unwrapUntrusted } from "./envelope.ts";
+import { unwrapObject, unwrapUntrusted } from "../../../lib/model-tools/envelope.ts";
 import { held, laptop, server, start, succeed, toolset } from "./testdata/start-toolbox.ts";
 
 describe("a call through the registry", () => {

@@ -1,11 +1,10 @@
 import { followCall } from "../../../client/call-tool.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { type DeviceName, type RoutedInput, takeDevice } from "../../../lib/model-tools/device-parameter.ts";
+import { type ErrorFacts, errorText, thrownFacts } from "../../../lib/model-tools/error-text.ts";
 import type { RegistryClient } from "../../../lib/serve/registry-client.ts";
-
-import { type DeviceName, type RoutedInput, takeDevice } from "../tools/device-parameter.ts";
 import { callIdOf } from "./call-id.ts";
 import { resultOf } from "./call-result.ts";
-import { type ErrorFacts, errorText, thrownFacts } from "./error-text.ts";
 import type { Toolbox, ToolCall, ToolResult } from "./toolbox.ts";
 import type { Toolset, ToolsetTool } from "./toolset.ts";
 

@@ -1,10 +1,10 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { type Device, LinkState } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { Tool } from "../../../gen/ts/reeve/tool/v1/tool_pb.ts";
+import { narrowTools } from "../../../lib/model-tools/allowed.ts";
+import { describeTool } from "../../../lib/model-tools/describe.ts";
+import { type DeviceName, withDeviceParameter } from "../../../lib/model-tools/device-parameter.ts";
 import type { RegistryClient } from "../../../lib/serve/registry-client.ts";
-import { narrowTools } from "../tools/allowed.ts";
-import { describeTool } from "../tools/describe.ts";
-import { type DeviceName, withDeviceParameter } from "../tools/device-parameter.ts";
 import type { ToolDefinition } from "./toolbox.ts";
 
 /** A tool of a toolset. */

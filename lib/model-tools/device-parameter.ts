@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { fault } from "../../../lib/fault/fault.ts";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../fault/fault.ts";
 
 /** A device as a model knows it. */
 export interface DeviceName {
@@ -38,7 +38,7 @@ export function withDeviceParameter(schema: JsonObject, devices: readonly Device
  *
  * @param schema the tool's own schema, without the parameter.
  *
- * Throws DEVICE_REQUIRED where none is named and UNKNOWN_DEVICE where it is none of `devices`; both tell what is there.
+ * Throws DEVICE_REQUIRED where none is named and UNKNOWN_DEVICE where it is none of `devices`; both name the devices.
  */
 export function takeDevice(schema: JsonObject, devices: readonly DeviceName[], input: JsonObject): RoutedInput {
   const parameter = parameterName(schema);

@@ -5,8 +5,8 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 export const newNonce = (): string => randomBytes(16).toString("hex");
 
 /**
- * Puts a device's data between two markers that carry a nonce, so that nothing in the data can end the data: whoever
- * wrote it could not know the nonce. The line before says that it is untrusted.
+ * Puts a device's data between two markers that carry a nonce, so that nothing in the data can end the data: its
+ * author could not know the nonce. The line before says that it is untrusted.
  *
  * @param from whose data it is, for the model; a device's name.
  */

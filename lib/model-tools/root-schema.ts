@@ -7,7 +7,7 @@ export interface RootObjectSchema extends JsonObject {
 
 /**
  * A tool's input schema with a root that Anthropic takes: an object without oneOf, allOf, anyOf or $ref (a request with
- * such a root is refused whole). What is lost is only told to the model less exactly: the gate validates with the whole
+ * such a root is refused whole). The model learns less exactly what is lost: the gate validates with the complete
  * schema.
  */
 export function rootObjectSchema(schema: JsonObject): RootObjectSchema {

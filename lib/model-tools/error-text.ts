@@ -1,14 +1,14 @@
 import { ConnectError } from "@connectrpc/connect";
-import type { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { faultDetail, reasonName, reasonOf } from "../../../lib/fault/fault.ts";
-import { stripControls } from "../../../lib/sanitize/sanitize.ts";
+import type { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { faultDetail, reasonName, reasonOf } from "../fault/fault.ts";
+import { stripControls } from "../sanitize/sanitize.ts";
 import { wrapUntrusted } from "./envelope.ts";
 import { shortenText } from "./shorten.ts";
 
 /** An error as it goes to a model. */
 export interface ErrorFacts {
   reason: ErrorReason;
-  /** In words, as whoever refused or failed gave it. */
+  /** In words, as the party that refused or failed gave it. */
   message: string;
   /** What helps to act on it, by name. Entries with an empty value are left out. */
   metadata?: Record<string, string>;
@@ -54,7 +54,7 @@ function lines(values: Record<string, string>): string[] {
     .map(([key, value]) => `${oneLine(key)}: ${oneLine(value)}`);
 }
 
-/** The facts of something that was thrown. Only a fault's own message is passed on: others may tell what is private. */
+/** The facts of something that was thrown. Only a fault's own message is passed on: others may hold what is private. */
 export function thrownFacts(thrown: unknown): ErrorFacts {
   const detail = faultDetail(thrown);
   if (detail === undefined) return { reason: reasonOf(thrown), message: "something unexpected happened" };

@@ -1,4 +1,4 @@
-/** What is left of a list of tools, and what is worth telling whoever wrote the allow list. */
+/** What is left of a list of tools, with warnings for the author of the allow list. */
 export interface Narrowed<T> {
   tools: readonly T[];
   warnings: readonly string[];

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { fault } from "../../../lib/fault/fault.ts";
-import { callIdOf } from "./call-id.ts";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../fault/fault.ts";
 import { unwrapObject, unwrapUntrusted, wrapUntrusted } from "./envelope.ts";
 import { errorText, thrownFacts } from "./error-text.ts";
 import { shortenJson, shortenText } from "./shorten.ts";
@@ -66,29 +65,6 @@ describe("shortening", () => {
 
   it("never leaves half a surrogate pair", () => {
     expect(shortenText("😀".repeat(100), 33).isWellFormed()).toBe(true);
-  });
-});
-
-describe("a call's id", () => {
-  it("is the same for the same use and another for any other", () => {
-    expect(callIdOf("run-1", "toolu_1")).toBe(callIdOf("run-1", "toolu_1"));
-    const ids = [
-      callIdOf("run-1", "toolu_1"),
-      callIdOf("run-1", "toolu_2"),
-      callIdOf("run-2", "toolu_1"),
-      callIdOf("a-b", "c"),
-      callIdOf("a", "b-c"),
-    ];
-    expect(new Set(ids).size).toBe(ids.length);
-  });
-
-  it.each([
-    ["run", "toolu_01D7FLrfh4GYq7yT1ULFeyMV"],
-    ["2f1c1f6e-0e0b-4a53-a1a0-3f7f3a9a1a55", "x".repeat(500)],
-    ["../../😀", "'; drop table calls"],
-    ["", ""],
-  ])("takes any ids (%s) and keeps to what the registry accepts", (run, use) => {
-    expect(callIdOf(run, use)).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
   });
 });
 

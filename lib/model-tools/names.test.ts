@@ -27,8 +27,8 @@ describe("tool names", () => {
     expect(() => createNameMap(["a:b", "a__b"])).toThrow(/would both be called "a__b"/);
   });
 
-  it("refuses a tool that is there twice, one without a name, and one that is too long", () => {
-    expect(() => createNameMap(["exec", "exec"])).toThrow(/"exec" is there twice/);
+  it("refuses a tool that is listed twice, one without a name, and one that is too long", () => {
+    expect(() => createNameMap(["exec", "exec"])).toThrow(/"exec" is listed twice/);
     expect(() => createNameMap([""])).toThrow(/has no name of 1 to 128 characters/);
     expect(() => createNameMap(["x".repeat(129)])).toThrow(/has no name of 1 to 128 characters/);
     expect(() => createNameMap(["x".repeat(128)])).not.toThrow();

@@ -1,5 +1,5 @@
-import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { fault } from "../../../lib/fault/fault.ts";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../fault/fault.ts";
 
 /** What every provider takes as a tool's name. Anthropic's rule; OpenAI's is the same but for the length. */
 export const PROVIDER_NAME = /^[a-zA-Z0-9_-]{1,128}$/;
@@ -23,8 +23,8 @@ export function providerName(tool: string): string {
 /**
  * Maps a set of tools. Reversible because it is a table: nothing is guessed back from a name.
  *
- * Throws INVALID_INPUT naming the tools where two of them would get one name, where one is there twice, or where a
- * name is empty or longer than 128 characters after mapping: a model could not tell them apart.
+ * Throws INVALID_INPUT naming the tools where two of them would get one name, where one is listed twice, or where a
+ * name is empty or longer than 128 characters after mapping: a model could not distinguish them.
  */
 export function createNameMap(tools: readonly string[]): NameMap {
   const toTool = new Map<string, string>();
@@ -32,7 +32,7 @@ export function createNameMap(tools: readonly string[]): NameMap {
     const name = providerName(tool);
     if (!PROVIDER_NAME.test(name)) throw refused(`tool ${JSON.stringify(tool)} has no name of 1 to 128 characters`);
     const other = toTool.get(name);
-    if (other === tool) throw refused(`tool ${JSON.stringify(tool)} is there twice`);
+    if (other === tool) throw refused(`tool ${JSON.stringify(tool)} is listed twice`);
     if (other !== undefined) {
       throw refused(
         `tools ${JSON.stringify(other)} and ${JSON.stringify(tool)} would both be called ${JSON.stringify(name)}: ` +

@@ -1,7 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { faultDetail } from "../../../lib/fault/fault.ts";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { faultDetail } from "../fault/fault.ts";
 import { takeDevice, withDeviceParameter } from "./device-parameter.ts";
 
 const devices = [
@@ -51,7 +51,7 @@ describe("the device parameter", () => {
     [{ device: "", path: "/" }, ErrorReason.DEVICE_REQUIRED],
     [{ device: "dev-1", path: "/" }, ErrorReason.UNKNOWN_DEVICE],
     [{ device: { $ne: 1 }, path: "/" }, ErrorReason.UNKNOWN_DEVICE],
-  ])("refuses %j and tells what is there", (input: JsonObject, reason) => {
+  ])("refuses %j and names the devices", (input: JsonObject, reason) => {
     let thrown: unknown;
     try {
       takeDevice(schema, devices, input);
