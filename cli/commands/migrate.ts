@@ -10,7 +10,7 @@ const SERVICES = {
   },
   policy: {
     variable: "REEVE_POLICY_DATABASE_URL",
-    migrate: async (url: string) => (await import("../../services/policy/storage.ts")).migratePolicy(url),
+    migrate: async (url: string) => (await import("../../services/policy/storage/storage.ts")).migratePolicy(url),
   },
 } as const;
 

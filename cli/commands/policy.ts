@@ -42,7 +42,7 @@ export function registerPolicy(program: Command, context: CommandContext): void 
 }
 
 async function check(file: string, flags: JsonFlag, context: CommandContext): Promise<void> {
-  const { checkPolicyFile } = await import("../../services/policy/rules/check-policy-file.ts");
+  const { checkPolicyFile } = await import("../../services/policy/rules/load-policy.ts");
   const result = checkPolicyFile(await readText(file));
   if (!result.ok) context.setExitCode(ExitCode.USAGE);
   if (flags.json) return void context.stdout.write(jsonDocument(result.ok ? { ...result } : problemsJson(result)));

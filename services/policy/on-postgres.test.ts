@@ -16,10 +16,10 @@ beforeAll(async () => {
 afterAll(async () => server.close(), HOOK_MS);
 
 await import("./service.test.ts");
-await import("./link.test.ts");
+await import("./stream.test.ts");
 await import("./approvals/approvals.test.ts");
 await import("./approvals/undecided.test.ts");
 await import("./approvals/release.test.ts");
 await import("./audit/audit.test.ts");
-await import("./decide/asked-again.test.ts");
-await import("./decide/fan-out.test.ts");
+await import("./asked-again.test.ts");
+await import("./fan-out.test.ts");

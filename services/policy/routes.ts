@@ -13,25 +13,24 @@ import { toolByName } from "../../lib/toolschema/catalog-file.ts";
 import { getApproval, listApprovals } from "./approvals/read.ts";
 import { watchApprovals } from "./approvals/watch.ts";
 import { proveConsistency, proveInclusion } from "./audit/proofs.ts";
-import { explain } from "./decide/explain.ts";
+import type { Components } from "./components.ts";
 import { awaitKeyring } from "./keys/await-keyring.ts";
 import { keyHandlers } from "./keys/key-handlers.ts";
-import { type Answerers, serveLink } from "./link.ts";
-import type { Parts } from "./parts.ts";
+import { type Answerers, serveLink } from "./stream.ts";
 
 /** Registers policy's RPCs. */
-export function policyRoutes(parts: Parts): (router: ConnectRouter) => void {
+export function policyRoutes(components: Components): (router: ConnectRouter) => void {
   return (router) => {
-    router.service(PolicyService, policyHandlers(parts));
-    router.service(ApprovalService, approvalHandlers(parts));
-    router.service(AuditService, auditHandlers(parts));
-    router.service(KeyService, keyHandlers(parts.keys, parts.rotator));
+    router.service(PolicyService, policyHandlers(components));
+    router.service(ApprovalService, approvalHandlers(components));
+    router.service(AuditService, auditHandlers(components));
+    router.service(KeyService, keyHandlers(components.keys, components.rotator));
   };
 }
 
-/** Policy's end of a link for an asker, whether it came through the RPC or is in the same process. */
-export function openLink(parts: Parts, actor: string): LinkOpener<LinkRequest, LinkResponse> {
-  const { authorizer, approvals, outcomes, deviceChanges, keys, shutdown, onError } = parts;
+/** Policy's end of a stream for a caller, whether it came through the RPC or is in the same process. */
+export function openLink(components: Components, actor: string): LinkOpener<LinkRequest, LinkResponse> {
+  const { authorizer, approvals, outcomes, deviceChanges, keys, shutdown, onError } = components;
   const answerers: Answerers = {
     authorize: authorizer.authorize,
     awaitApproval: approvals.waits.await,
@@ -43,32 +42,38 @@ export function openLink(parts: Parts, actor: string): LinkOpener<LinkRequest, L
   return (requests, signal) => serveLink(requests, answerers, AbortSignal.any([signal, shutdown.signal]));
 }
 
-function policyHandlers(parts: Parts) {
-  const { authorizer, judge, source, keys } = parts;
+function policyHandlers(components: Components) {
+  const { authorizer, evaluate, source, keys } = components;
   return {
     authorize: async ({ request }) => ({ decision: await authorizer.authorize(required(request)) }),
-    explain: ({ request }) => explain(judge, required(request)),
+    explain({ request }) {
+      const { evaluation, policy } = evaluate(required(request));
+      const { effect, trace, message } = evaluation;
+      return { effect, rules: trace, message, policyVersion: policy.version };
+    },
     getPolicy() {
       const { policy, loadMs, refused } = source.current();
       return { text: policy.text, version: policy.version, loadTime: timestampFromMs(loadMs), refused };
     },
     getGrantKey: () => ({ publicKey: keys.current().grantKey.raw, checkpointKey: keys.current().vkeys }),
-    link: (requests, context) => openLink(parts, principalOf(context).id)(requests, context.signal),
+    link: (requests, context) => openLink(components, principalOf(context).id)(requests, context.signal),
   } satisfies ServiceImpl<typeof PolicyService>;
 }
 
-function approvalHandlers({ storage: { db }, approvals, source, shutdown }: Parts) {
-  const { store, requests, settler, changes } = approvals;
+function approvalHandlers({ storage: { db }, approvals, source, shutdown }: Components) {
+  const { store, requests, resolver, changes } = approvals;
   return {
     getApproval: ({ approvalId, view }) => getApproval({ db, store, requests, lookup: toolByName }, approvalId, view),
     listApprovals: (request) => listApprovals(db, store, request),
     async approve({ approvalId, cardDigest, wholeDigest, comment, channel }, context) {
       const { fourEyes } = source.current().policy;
       const decision = { approvalId, comment, channel, ...deciderIn(context) };
-      return { approval: await settler.approve({ ...decision, cardDigest, wholeDigest, fourEyes }) };
+      return {
+        approval: await resolver.approve({ ...decision, summaryDigest: cardDigest, fullDigest: wholeDigest, fourEyes }),
+      };
     },
     async deny({ approvalId, comment, channel }, context) {
-      return { approval: await settler.deny({ approvalId, comment, channel, ...deciderIn(context) }) };
+      return { approval: await resolver.deny({ approvalId, comment, channel, ...deciderIn(context) }) };
     },
     async *watchApprovals(_, context) {
       const signal = AbortSignal.any([context.signal, shutdown.signal]);
@@ -82,7 +87,7 @@ function deciderIn(context: HandlerContext): { decidedBy: string; decidedByName:
   return { decidedBy: id, decidedByName: shortName(name) };
 }
 
-function auditHandlers({ audit, keys, storage }: Parts) {
+function auditHandlers({ audit, keys, storage }: Components) {
   return {
     listRecords: (request) => audit.reader.list(request),
     async getCheckpoint() {

@@ -17,16 +17,15 @@ import type { Logger } from "../../lib/log/log.ts";
 import type { VerifyKey } from "../../lib/sign/keys.ts";
 import { lockFolder } from "../../lib/store/folder-lock.ts";
 import { measureCount } from "../../lib/store/measured-count.ts";
-import { createClosers } from "./closers.ts";
+import { openComponents } from "./components.ts";
 import type { PolicyConfig } from "./config.ts";
-import { openParts } from "./parts.ts";
 import { createRandomHex } from "./random-hex.ts";
 import { openLink, policyRoutes } from "./routes.ts";
-import { openPolicyState } from "./state-dir.ts";
-import { openStorage } from "./storage.ts";
-import type { PolicyDatabase } from "./tables.ts";
+import { openPolicyState } from "./storage/state-dir.ts";
+import { openStorage } from "./storage/storage.ts";
+import type { PolicyDatabase } from "./storage/tables.ts";
 
-/** What policy needs. */
+/** Dependencies of policy. */
 export interface PolicyServiceOptions {
   config: PolicyConfig;
   logger: Logger;
@@ -45,12 +44,12 @@ export interface PolicyService {
   /** Registers PolicyService, ApprovalService, AuditService and KeyService. */
   routes(router: ConnectRouter): void;
   services: DescService[];
-  /** The link for an asker in the same process, by its principal's id. */
+  /** The stream for a caller in the same process, by its principal's id. */
   link(actor: string): LinkOpener<LinkRequest, LinkResponse>;
   ready(): boolean;
-  /** Notes the address for whoever starts a second one on the same folder. */
+  /** Notes the address, for the message to a second one on the same folder. */
   onListening(url: string): void;
-  /** Ends links and watches, signs the last checkpoint and closes the database. Safe to repeat. */
+  /** Ends streams and watches, signs the last checkpoint and closes the database. Safe to repeat. */
   close(): Promise<void>;
   /** Verifies the grants that are signed now. */
   readonly grantKey: VerifyKey;
@@ -80,47 +79,42 @@ async function countPending(db: PolicyDatabase): Promise<number> {
 export async function createPolicyService(options: PolicyServiceOptions): Promise<PolicyService> {
   const { config, logger, bus, now = Date.now, randomHex = createRandomHex() } = options;
   const onError = (err: unknown): void => logger.error({ err }, "policy failed");
-  const { add: onClose, closeAll } = createClosers();
-  try {
-    // What is in a database on a server is shared by replicas, which order their writes there.
-    const lock =
-      config.databaseUrl === undefined
-        ? lockFolder(config.stateDir, { program: "policy", setting: "REEVE_POLICY_STATE_DIR" })
-        : undefined;
-    onClose(async () => lock?.release());
-    const state = await openPolicyState(config);
-    const database = config.databaseUrl === undefined ? { path: state.databaseFile } : { url: config.databaseUrl };
-    const storage = await openStorage({ database, replicaId: `rep-${randomHex(6)}`, bus, logger, onError });
-    onClose(storage.close);
-    measureOutbox(options.metrics, storage.outbox.count);
-    measureCount(
-      options.metrics,
-      { name: "reeve_approvals_pending", help: "Approvals that wait for a person, on all replicas" },
-      () => countPending(storage.db),
-    );
-    const parts = await openParts({ config, state, storage, bus, logger, now, randomHex, onError, onClose });
-    onClose(async () => parts.shutdown.abort());
-    let closing: Promise<void> | undefined;
-    return {
-      routes: policyRoutes(parts),
-      services: [PolicyRpcs, ApprovalService, AuditService, KeyService],
-      link: (actor) => openLink(parts, actor),
-      ready: () => closing === undefined,
-      onListening: (url) => lock?.listensAt(url),
-      close: () => (closing ??= closeAll()),
-      get grantKey() {
-        return parts.keys.current().grantKey;
-      },
-      get grantKeys() {
-        return parts.keys.current().grantKeys;
-      },
-      get checkpointKey() {
-        return parts.keys.current().vkeys;
-      },
-      origin: parts.keys.current().logName,
-    };
-  } catch (e: unknown) {
-    await closeAll().catch(onError);
-    throw e;
-  }
+  await using closing = new AsyncDisposableStack();
+  // Replicas order their writes in a shared database; a folder has one writer.
+  const lock =
+    config.databaseUrl === undefined
+      ? lockFolder(config.stateDir, { program: "policy", setting: "REEVE_POLICY_STATE_DIR" })
+      : undefined;
+  closing.defer(async () => lock?.release());
+  const state = await openPolicyState(config);
+  const database = config.databaseUrl === undefined ? { path: state.databaseFile } : { url: config.databaseUrl };
+  const storage = await openStorage({ database, replicaId: `rep-${randomHex(6)}`, bus, logger, onError });
+  closing.defer(storage.close);
+  measureOutbox(options.metrics, storage.outbox.count);
+  measureCount(
+    options.metrics,
+    { name: "reeve_approvals_pending", help: "Approvals that wait for a person, on all replicas" },
+    () => countPending(storage.db),
+  );
+  const components = await openComponents({ config, state, storage, bus, logger, now, randomHex, onError, closing });
+  const open = closing.move();
+  let closed: Promise<void> | undefined;
+  return {
+    routes: policyRoutes(components),
+    services: [PolicyRpcs, ApprovalService, AuditService, KeyService],
+    link: (actor) => openLink(components, actor),
+    ready: () => closed === undefined,
+    onListening: (url) => lock?.listensAt(url),
+    close: () => (closed ??= open.disposeAsync()),
+    get grantKey() {
+      return components.keys.current().grantKey;
+    },
+    get grantKeys() {
+      return components.keys.current().grantKeys;
+    },
+    get checkpointKey() {
+      return components.keys.current().vkeys;
+    },
+    origin: components.keys.current().logName,
+  };
 }

@@ -18,7 +18,7 @@ rules:
   - id: brief
     effect: allow
     tools: [exec]
-    max_run: 200ms
+    obligations: { max_run: 200ms }
     when: '"agent" in principal.roles'
     message: Briefly.
 `;

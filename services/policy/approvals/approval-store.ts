@@ -1,8 +1,8 @@
 import type { Selectable } from "kysely";
 import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
-import { isSealed, type SealingKey, seal, unseal } from "../../../lib/identity/seal.ts";
+import { type SealingKey, seal, unseal } from "../../../lib/identity/seal.ts";
 import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
-import type { ApprovalsTable, PolicyDatabase } from "../tables.ts";
+import type { ApprovalsTable, PolicyDatabase } from "../storage/tables.ts";
 
 /** An approval as it is stored. */
 export type ApprovalRow = Selectable<ApprovalsTable>;
@@ -10,7 +10,7 @@ export type ApprovalRow = Selectable<ApprovalsTable>;
 /** What is stored when a call is held. */
 export type NewApproval = Pick<
   ApprovalRow,
-  | "whole_digest"
+  | "full_digest"
   | "principal_id"
   | "held_bytes"
   | "id"
@@ -26,7 +26,7 @@ export type NewApproval = Pick<
 >;
 
 /** How an approval ended. */
-export type Settlement = Pick<
+export type Resolution = Pick<
   ApprovalRow,
   "id" | "state" | "decide_ms" | "decided_by" | "decided_by_name" | "channel" | "comment"
 > & {
@@ -42,7 +42,7 @@ export interface ApprovalStore {
   insert(on: QueryRunner, approval: NewApproval): Promise<ApprovalRow>;
   find(on: QueryRunner, id: string): Promise<ApprovalRow | undefined>;
   /** Writes down how a pending approval ended, which is its newest change; false where it is not pending. */
-  settle(on: QueryRunner, settlement: Settlement): Promise<boolean>;
+  resolve(on: QueryRunner, resolution: Resolution): Promise<boolean>;
   /** Keeps the newest decision about an approved call, and until when it stands. */
   keepDecision(on: QueryRunner, id: string, decision: Uint8Array, untilMs: number): Promise<void>;
   /** The pending approvals that expire at or before a time, the earliest first. */
@@ -80,7 +80,7 @@ export function createApprovalStore(db: PolicyDatabase, sealing: SealingKey): Ap
         grant_ttl_ms: p.grant_ttl_ms,
         hold_record: p.hold_record,
         change_idx: p.change_idx,
-        whole_digest: p.whole_digest,
+        full_digest: p.full_digest,
         principal_id: p.principal_id,
         held_bytes: p.held_bytes,
         decided_by: "",
@@ -91,7 +91,7 @@ export function createApprovalStore(db: PolicyDatabase, sealing: SealingKey): Ap
       .returningAll(),
   );
   const find = prepared((p: { id: string }) => db.selectFrom("approvals").selectAll().where("id", "=", p.id));
-  const settle = prepared((p: Settlement) =>
+  const resolve = prepared((p: Resolution) =>
     db
       .updateTable("approvals")
       .set({
@@ -146,7 +146,7 @@ export function createApprovalStore(db: PolicyDatabase, sealing: SealingKey): Ap
       const row = await find.first(on, { id });
       return row && open(row);
     },
-    settle: async (on, settlement) => (await settle.run(on, settlement)) === 1,
+    resolve: async (on, resolution) => (await resolve.run(on, resolution)) === 1,
     keepDecision: async (on, id, decision, untilMs) => void (await keepDecision.run(on, { id, decision, untilMs })),
     due: async (on, until) => (await due.all(on, { until })).map(open),
     nextExpiry: async (on) => (await nextExpiry.first(on, {}))?.expire_ms,
@@ -166,9 +166,9 @@ export function sealSpec(sealing: SealingKey, { id, spec }: Pick<ApprovalRow, "i
   return seal(sealing, spec, contextOf(id));
 }
 
-/** What was asked. Rows of versions that did not seal are read as they are. Throws SealError. */
+/** What was asked. Throws SealError. */
 export function openSpec(sealing: SealingKey, { id, spec }: Pick<ApprovalRow, "id" | "spec">): Uint8Array {
-  return isSealed(spec) ? unseal(sealing, spec, contextOf(id)) : spec;
+  return unseal(sealing, spec, contextOf(id));
 }
 
 function contextOf(approvalId: string): string {

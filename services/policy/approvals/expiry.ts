@@ -1,21 +1,21 @@
-import type { PolicyDatabase } from "../tables.ts";
+import type { PolicyDatabase } from "../storage/tables.ts";
 import type { ApprovalStore } from "./approval-store.ts";
 
-/** Ends approvals that nobody decided in time. */
+/** Ends approvals that were not decided in time. */
 export interface ApprovalExpiry {
-  /** Says that an approval with this expiry is new. */
+  /** Notes the expiry of a new approval. */
   schedule(expireMs: number): void;
   /** Stops; pending approvals stay pending until the next start. */
   close(): Promise<void>;
 }
 
-/** What expiry needs. */
+/** Dependencies of expiry. */
 export interface ExpiryOptions {
   db: PolicyDatabase;
   store: Pick<ApprovalStore, "due" | "nextExpiry">;
   expire: (approvalId: string) => Promise<void>;
   now: () => number;
-  /** Hears why an approval could not be ended; it is tried again. */
+  /** Receives why an approval could not be ended; it is tried again. */
   onError: (error: unknown) => void;
 }
 
@@ -25,7 +25,7 @@ const LONGEST_WAIT_MS = 2 ** 31 - 1;
 /** From a failure to the next try, in milliseconds. */
 const RETRY_MS = 1000;
 
-/** One timer for the nearest expiry, set from the table at the start: what expired while nobody ran ends now. */
+/** One timer for the nearest expiry, set from the table at the start: what expired while policy was stopped ends now. */
 export async function startApprovalExpiry(options: ExpiryOptions): Promise<ApprovalExpiry> {
   const { db, store, expire, now, onError } = options;
   let timer: NodeJS.Timeout | undefined;

@@ -2,9 +2,9 @@ import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts"
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
-import type { NotHoldable } from "../decide/holdable.ts";
-import type { WholeRequest } from "../decide/request-facts.ts";
-import type { PolicyDatabase } from "../tables.ts";
+import type { ValidatedRequest } from "../facts/decision-request.ts";
+import type { PolicyDatabase } from "../storage/tables.ts";
+import type { NotHoldable } from "./holdable.ts";
 
 /** How much of one agent's may wait for a person. Principals with the role operator may have eight times as much. */
 export interface HeldLimits {
@@ -26,7 +26,7 @@ export interface HeldQuota {
    * Why one more call of a principal cannot wait for a person; undefined where it can. To be asked within the transaction
    * that would hold it. A call that waited for its device is no more than it was before.
    */
-  over(on: QueryRunner, whole: WholeRequest): Promise<NotHoldable | undefined>;
+  over(on: QueryRunner, call: ValidatedRequest): Promise<NotHoldable | undefined>;
 }
 
 /** Counts in the database, and so for all replicas. It costs as many index entries as the limit allows. */

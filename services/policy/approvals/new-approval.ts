@@ -5,24 +5,24 @@ import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { keptArguments } from "../../../lib/tool/cut.ts";
 import { NOT_SHOWN } from "../../../lib/tool/redact.ts";
-import type { Judged } from "../decide/judge.ts";
+import type { Evaluated } from "../evaluate/evaluate.ts";
 import { grantTemplate } from "../grants/mint.ts";
 import type { NewApproval } from "./approval-store.ts";
-import { renderCard, renderWhole } from "./card.ts";
-import { cardFactsOf } from "./card-facts.ts";
+import { renderFull, renderSummary } from "./summary.ts";
+import { summaryFactsOf } from "./summary-facts.ts";
 
 /** How long the arguments in a list of approvals may be, in UTF-16 code units. */
 const LISTED = { texts: [4096, 200], total: 65_536 };
 
 /** A call that is held. */
-export interface HeldCall extends Judged {
+export interface HeldCall extends Evaluated {
   nowMs: number;
 }
 
-/** The row of a new approval: what is asked, the card, and what a permit will be made from. Pure. */
+/** The row of a new approval: what is asked, its summary, and what a grant will be made from. Pure. */
 export function newApproval(id: string, held: HeldCall, holdRecord: AuditRecord): Omit<NewApproval, "change_idx"> {
-  const { policy, nowMs } = held;
-  const { spec, wholeDigest } = approvalSpec(held);
+  const { call, policy, nowMs } = held;
+  const { spec, fullDigest } = approvalSpec(held);
   return {
     id,
     create_ms: nowMs,
@@ -30,21 +30,20 @@ export function newApproval(id: string, held: HeldCall, holdRecord: AuditRecord)
     four_eyes: policy.fourEyes ? 1 : 0,
     policy_version: policy.version,
     spec: toBinary(ApprovalSpecSchema, spec),
-    whole_digest: wholeDigest,
-    principal_id: held.whole.principal.id,
-    held_bytes: held.whole.request.arguments.length,
-    template: toBinary(GrantSchema, grantTemplate(held.whole, held.argsDigest)),
+    full_digest: fullDigest,
+    principal_id: call.principal.id,
+    held_bytes: call.request.arguments.length,
+    template: toBinary(GrantSchema, grantTemplate(call)),
     grant_ttl_ms: policy.grantTtlMs,
     hold_record: toBinary(AuditRecordSchema, holdRecord),
   };
 }
 
-/** What is asked of a human, and what they have to read before a yes. */
-function approvalSpec(held: HeldCall) {
-  const { whole, argsDigest, judgment } = held;
-  const { request, principal, device, tool } = whole;
-  const facts = cardFactsOf(held);
-  const card = renderCard(facts);
+/** What is asked of a person, and the digest of what they have to read before they approve. */
+function approvalSpec({ call, evaluation }: HeldCall) {
+  const { request, principal, device, tool, argsDigest } = call;
+  const facts = summaryFactsOf(call, evaluation);
+  const summary = renderSummary(facts);
   const spec = create(ApprovalSpecSchema, {
     callId: request.callId,
     deviceId: device.id,
@@ -55,12 +54,12 @@ function approvalSpec(held: HeldCall) {
     principalId: principal.id,
     principalName: principal.name,
     purpose: request.purpose,
-    ruleIds: judgment.ruleIds,
-    message: judgment.message,
-    card: card.text,
-    cardDigest: sha256Hex(card.text),
-    isCut: card.isCut,
+    ruleIds: evaluation.ruleIds,
+    message: evaluation.message,
+    card: summary.text,
+    cardDigest: sha256Hex(summary.text),
+    isCut: summary.isAbridged,
     devices: facts.devices.map((one) => ({ ...one })),
   });
-  return { spec, wholeDigest: card.isCut ? sha256Hex(renderWhole(facts)) : "" };
+  return { spec, fullDigest: summary.isAbridged ? sha256Hex(renderFull(facts)) : "" };
 }

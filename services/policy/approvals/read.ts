@@ -9,17 +9,14 @@ import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { readPageToken, writePageToken } from "../../../lib/pages/page-token.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
-import { readCanonicalArguments } from "../../../lib/tool/canonical-arguments.ts";
 import { NOT_SHOWN } from "../../../lib/tool/redact.ts";
-import { inputSchemaOf } from "../decide/input-schema.ts";
-import { wholeRequest } from "../decide/request-facts.ts";
-import type { ToolLookup } from "../rules/example.ts";
-import type { PolicyDatabase } from "../tables.ts";
+import { type ToolLookup, validateRequest } from "../facts/decision-request.ts";
+import type { PolicyDatabase } from "../storage/tables.ts";
 import { approvalOf, specOf } from "./approval-message.ts";
 import type { ApprovalRow, ApprovalStore } from "./approval-store.ts";
-import { renderWhole } from "./card.ts";
-import { cardFactsOf } from "./card-facts.ts";
-import type { RequestStore } from "./request-store.ts";
+import type { HeldRequests } from "./held-requests.ts";
+import { renderFull } from "./summary.ts";
+import { summaryFactsOf } from "./summary-facts.ts";
 
 /** Some approvals, and where the next page starts; empty on the last page. */
 export interface ApprovalPage {
@@ -32,11 +29,11 @@ const DEFAULT_PAGE_SIZE = 50;
 /** About how large a page becomes, in bytes. */
 const MAX_PAGE_BYTES = 1024 * 1024;
 
-/** What reading one approval needs. */
+/** Dependencies of reading one approval. */
 export interface ReadOptions {
   db: PolicyDatabase;
   store: Pick<ApprovalStore, "find">;
-  requests: Pick<RequestStore, "find">;
+  requests: Pick<HeldRequests, "find">;
   lookup: ToolLookup;
 }
 
@@ -50,37 +47,26 @@ export async function getApproval(
   if (row === undefined)
     throw fault(ErrorReason.NOT_FOUND, { resource: `approvals/${id}` }, { message: "no such approval" });
   const approval = approvalOf(row);
-  const whole = view === ApprovalView.FULL ? await wholeOf(options, row) : undefined;
+  const whole = view === ApprovalView.FULL ? await fullTextOf(options, row) : undefined;
   return { approval, ...(whole && { whole }) };
 }
 
-/** All that would run, made anew from what was asked, which is kept for as long as the approval is pending. */
-async function wholeOf({ db, requests, lookup }: ReadOptions, row: ApprovalRow): Promise<ApprovalWhole | undefined> {
+/** All that would run, rendered from the request, which is kept for as long as the approval is pending. */
+async function fullTextOf({ db, requests, lookup }: ReadOptions, row: ApprovalRow): Promise<ApprovalWhole | undefined> {
   if (row.state !== ApprovalState.PENDING) return undefined;
   const request = await requests.find(db, row.id);
-  const read = request && readCanonicalArguments(request.arguments);
-  if (request === undefined || !read?.ok) return undefined;
-  const { message, ruleIds, cardDigest } = specOf(row);
-  const whole = wholeRequest(request);
-  const facts = cardFactsOf({
-    whole,
-    args: read.value,
-    argsDigest: sha256Hex(request.arguments),
-    inputSchema: inputSchemaOf(whole.tool, lookup),
-    judgment: { message, ruleIds },
-  });
-  const text = renderWhole(facts);
-  // After an upgrade the tool's schema may be another one, and with it what is shown: then nobody has read this text.
-  if (sha256Hex(text) !== (row.whole_digest || cardDigest)) return undefined;
-  return create(ApprovalWholeSchema, {
-    text,
-    digest: sha256Hex(text),
-    arguments: facts.args ?? { note: NOT_SHOWN },
-  });
+  if (request === undefined) return undefined;
+  const spec = specOf(row);
+  const facts = summaryFactsOf(validateRequest(request, lookup), spec);
+  const text = renderFull(facts);
+  const digest = sha256Hex(text);
+  // After an upgrade the tool's schema may be another one, and with it what is shown: then it is not what was asked.
+  if (digest !== (row.full_digest || spec.cardDigest)) return undefined;
+  return create(ApprovalWholeSchema, { text, digest, arguments: facts.args ?? { note: NOT_SHOWN } });
 }
 
 /**
- * A page of approvals, newest first; shorter than asked for where the cards are long. Throws INVALID_INPUT for a page
+ * A page of approvals, newest first; shorter than asked for where the summaries are long. Throws INVALID_INPUT for a page
  * token that is none.
  */
 export async function listApprovals(
@@ -97,7 +83,7 @@ export async function listApprovals(
   return { approvals: shown.map(approvalOf), nextPageToken };
 }
 
-// Cards can be long, and a message may not be: a page ends early rather than not arriving.
+// Summaries can be long, and a message may not be: a page ends early rather than not arriving.
 function fitting(rows: readonly ApprovalRow[]): ApprovalRow[] {
   let bytes = 0;
   return rows.filter((row, index) => {

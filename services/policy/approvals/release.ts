@@ -7,32 +7,32 @@ import { type Decision, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/d
 import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import type { QueryRunner } from "../../../lib/store/prepared.ts";
 import type { AuditLog } from "../audit/log.ts";
-import type { OutcomeStore } from "../audit/outcome-store.ts";
-import { type DecisionHead, denialDecision, permitDecision, wholePermitDecision } from "../decide/decisions.ts";
+import type { OutcomeStore } from "../audit/outcomes.ts";
+import { type DecisionHead, type Denied, decisionOf, writeDecision } from "../decisions/decision.ts";
 import type { GrantMinter, MintedGrant } from "../grants/mint.ts";
-import type { RecordedWrites } from "../recorded-writes.ts";
+import type { RecordedWrites } from "../storage/recorded-writes.ts";
 import { specOf } from "./approval-message.ts";
 import type { ApprovalRow, ApprovalStore } from "./approval-store.ts";
-import type { RequestStore } from "./request-store.ts";
-import type { Review, Reviewer } from "./review.ts";
+import type { HeldRequests } from "./held-requests.ts";
+import { type Review, type Reviewer, releaseBy } from "./validity.ts";
 
-/** Turns settled approvals into decisions. */
+/** Turns resolved approvals into decisions. */
 export interface ApprovalRelease {
   /**
    * The decision of an approval that is not pending: a denial, or a permit. While the permit's grant is valid and its key
    * trusted, asking again returns the same one; afterwards the call is reviewed again, and a new grant is made, with a
-   * record of its own. Where the approval counts no more, or the rules of today deny the call, it is denied, with a record,
-   * once and for all. A call that has ended gets no permit any more: CALL_ENDED. The permit of a fan-out as a whole
-   * carries no grant and stays the same.
+   * record of its own. Where the approval is valid no more, or the active policy denies the call, it is denied, with a record,
+   * once and for all. A call that has ended gets no permit any more: CALL_ENDED. The permit of a fan-out carries no grant
+   * and stays the same.
    */
-  decisionOf(settled: ApprovalRow): Promise<Decision>;
+  decisionOf(resolved: ApprovalRow): Promise<Decision>;
 }
 
-/** What releasing needs. */
+/** Dependencies of releasing. */
 export interface ReleaseOptions {
   writes: RecordedWrites;
   store: Pick<ApprovalStore, "find" | "keepDecision">;
-  requests: Pick<RequestStore, "forget">;
+  requests: Pick<HeldRequests, "delete">;
   outcomes: Pick<OutcomeStore, "find">;
   review: Reviewer;
   log: AuditLog;
@@ -55,42 +55,35 @@ export function createApprovalRelease(options: ReleaseOptions): ApprovalRelease 
     const decision = fromBinary(DecisionSchema, row.permit);
     return signersOf(decision).every(isTrusted) ? decision : undefined;
   };
-  const mintGrant = (row: ApprovalRow): Promise<MintedGrant> => {
-    const release = { approvalId: row.id, approverIds: [row.decided_by] };
-    return minter.mint(fromBinary(GrantSchema, row.template), row.grant_ttl_ms, release);
-  };
-  const permit = async (trx: QueryRunner, row: ApprovalRow, head: Head, minted: MintedGrant | undefined) => {
+  const permit = async (trx: QueryRunner, row: ApprovalRow, head: DecisionHead, minted: MintedGrant | undefined) => {
     const record = recordOf(row, { ...head, decision: "permit", grantId: minted?.grantId ?? "" }, now());
-    const auditIndex = await log.append(trx, record, "here");
-    const decision = minted
-      ? permitDecision({ ...head, auditIndex }, minted)
-      : wholePermitDecision({ ...head, auditIndex });
+    const outcome = { kind: "permit" as const, minted };
+    const { decision } = await writeDecision(log, trx, { record, listed: "here", head, outcome });
     await store.keepDecision(trx, row.id, toBinary(DecisionSchema, decision), minted?.expireMs ?? NEVER_MS);
     return decision;
   };
-  const deny = async (trx: QueryRunner, row: ApprovalRow, fallen: Review & { kind: "falls" }) => {
-    const { reason, message, approvalId, ruleIds, policyVersion } = fallen;
-    const record = recordOf(row, { decision: "denial", reason, ruleIds, policyVersion }, now());
-    const auditIndex = await log.append(trx, record, "here");
-    const decision = denialDecision({ ruleIds, policyVersion, auditIndex }, { reason, message, approvalId });
+  const deny = async (trx: QueryRunner, row: ApprovalRow, head: DecisionHead, denied: Denied) => {
+    const record = recordOf(row, { ...head, decision: "denial", reason: denied.reason }, now());
+    const outcome = { kind: "denial" as const, ...denied };
+    const { decision } = await writeDecision(log, trx, { record, listed: "here", head, outcome });
     await store.keepDecision(trx, row.id, toBinary(DecisionSchema, decision), NEVER_MS);
-    await requests.forget(trx, row.id);
+    await requests.delete(trx, row.id);
     return decision;
   };
   const release = async (row: ApprovalRow): Promise<Decision> => {
     const { callId, devices } = specOf(row);
-    const reviewed = await review(row);
-    const minted = reviewed.kind === "stands" && devices.length === 0 ? await mintGrant(row) : undefined;
+    const { head, denied }: Review = await review(row);
+    const minted =
+      denied === undefined && devices.length === 0
+        ? await minter.mint(fromBinary(GrantSchema, row.template), row.grant_ttl_ms, releaseBy(row))
+        : undefined;
     return writes.write(async (trx) => {
       const known = kept(await store.find(trx, row.id));
       if (known) return known;
-      // Canceled at the moment it was approved: whoever comes first in the log is right.
+      // Canceled at the moment it was approved: the first of the two in the log is right.
       const ended = await outcomes.find(trx, callId);
       if (ended) return endedDecision(row, ended);
-      const { ruleIds, policyVersion } = reviewed;
-      return reviewed.kind === "falls"
-        ? deny(trx, row, reviewed)
-        : permit(trx, row, { ruleIds, policyVersion }, minted);
+      return denied ? deny(trx, row, head, denied) : permit(trx, row, head, minted);
     });
   };
   const approved = (row: ApprovalRow): Promise<Decision> => {
@@ -106,8 +99,6 @@ export function createApprovalRelease(options: ReleaseOptions): ApprovalRelease 
   };
 }
 
-type Head = Omit<DecisionHead, "auditIndex">;
-
 /** The keys that have signed a permit's grant; none where there is no grant. */
 function signersOf({ outcome }: Decision): string[] {
   const grant = outcome.case === "permit" ? outcome.value.grant : undefined;
@@ -115,28 +106,30 @@ function signersOf({ outcome }: Decision): string[] {
 }
 
 function endedDecision(row: ApprovalRow, { state, idx }: { state: string; idx: number }): Decision {
-  return denialDecision(headOf(row, idx), {
-    reason: ErrorReason.CALL_ENDED,
-    message: `The call has ended already: ${state}.`,
-  });
+  const message = `The call has ended already: ${state}.`;
+  return decisionOf(headOf(row), idx, { kind: "denial", reason: ErrorReason.CALL_ENDED, message });
 }
 
 function refusal(row: ApprovalRow): Decision {
-  const head = headOf(row, row.decide_idx ?? 0);
-  if (row.state === ApprovalState.CANCELED) {
-    const message = `Nobody decided: ${row.comment}.`;
-    return denialDecision(head, { reason: ErrorReason.CALL_ENDED, message, approvalId: row.id });
-  }
-  if (row.state === ApprovalState.EXPIRED) {
-    const message = "Nobody decided in time.";
-    return denialDecision(head, { reason: ErrorReason.APPROVAL_EXPIRED, message, approvalId: row.id });
-  }
-  const message = row.comment === "" ? "A person said no." : `A person said no: ${row.comment}`;
-  return denialDecision(head, { reason: ErrorReason.APPROVAL_REJECTED, message, approvalId: row.id });
+  const denied = { kind: "denial" as const, ...refusalOf(row), approvalId: row.id };
+  return decisionOf(headOf(row), row.decide_idx ?? 0, denied);
 }
 
-function headOf(row: ApprovalRow, auditIndex: number): DecisionHead {
-  return { ruleIds: specOf(row).ruleIds, policyVersion: row.policy_version, auditIndex };
+function refusalOf({ state, comment }: ApprovalRow): Denied {
+  switch (state) {
+    case ApprovalState.CANCELED:
+      return { reason: ErrorReason.CALL_ENDED, message: `Not decided: ${comment}.` };
+    case ApprovalState.EXPIRED:
+      return { reason: ErrorReason.APPROVAL_EXPIRED, message: "The approval expired before it was decided." };
+    default: {
+      const message = comment === "" ? "The approval was denied." : `The approval was denied: ${comment}`;
+      return { reason: ErrorReason.APPROVAL_REJECTED, message };
+    }
+  }
+}
+
+function headOf(row: ApprovalRow): DecisionHead {
+  return { ruleIds: specOf(row).ruleIds, policyVersion: row.policy_version };
 }
 
 // The record of the hold, with what has changed: all the facts of the call are those that the person decided on.

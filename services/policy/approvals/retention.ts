@@ -2,13 +2,11 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { ApprovalSpecSchema, ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import { every, type Repeated } from "../../../lib/async/every.ts";
 import type { SealingKey } from "../../../lib/identity/seal.ts";
-import { rewriteDatabase } from "../../../lib/store/rewrite.ts";
-import type { RecordedWrites } from "../recorded-writes.ts";
-import type { PolicyDatabase } from "../tables.ts";
+import type { RecordedWrites } from "../storage/recorded-writes.ts";
+import type { PolicyDatabase } from "../storage/tables.ts";
 import { openSpec, sealSpec } from "./approval-store.ts";
-import { CUT_UNKNOWN } from "./settle.ts";
 
-/** How long what approvals show is kept where the configuration says nothing, in milliseconds: 30 days. */
+/** How long arguments and summaries of approvals are kept where the configuration says nothing, in milliseconds: 30 days. */
 export const DEFAULT_RETENTION_MS = 30 * 24 * 3_600_000;
 
 /** How often to look for what is to be deleted, in milliseconds. */
@@ -17,7 +15,7 @@ const INTERVAL_MS = 60_000;
 /** How many approvals are changed in one transaction. */
 const BATCH = 50;
 
-/** What looking after the bodies of approvals needs. */
+/** Dependencies of retention. */
 export interface ApprovalRetentionOptions {
   db: PolicyDatabase;
   writes: RecordedWrites;
@@ -30,38 +28,11 @@ export interface ApprovalRetentionOptions {
   onError: (error: unknown) => void;
 }
 
-/** A card of a version before this, which showed the beginning of long values only. */
-const CUT_BEFORE = /\[cut: /;
-
 /**
- * Seals what a version before this kept in clear of approvals. Of one that is pending and whose card was cut nobody can read
- * the whole any more: it cannot be approved.
- */
-export async function sealOldApprovals({ db, writes, sealing }: ApprovalRetentionOptions): Promise<void> {
-  for (let isFirst = true; ; isFirst = false) {
-    const rows = await db
-      .selectFrom("approvals")
-      .select(["id", "spec"])
-      .where("whole_digest", "is", null)
-      .limit(BATCH)
-      .execute();
-    if (rows.length === 0) return isFirst ? undefined : rewriteDatabase(db);
-    await writes.write(async (trx) => {
-      for (const { id, spec: bytes } of rows) {
-        const spec = openSpec(sealing, { id, spec: bytes });
-        const whole_digest = CUT_BEFORE.test(fromBinary(ApprovalSpecSchema, spec).card) ? CUT_UNKNOWN : "";
-        const sealed = { spec: sealSpec(sealing, { id, spec }), whole_digest };
-        await trx.updateTable("approvals").set(sealed).where("id", "=", id).execute();
-      }
-    });
-  }
-}
-
-/**
- * Deletes arguments, card and purpose of approvals that were decided, once the retention is over, and what was asked about
+ * Deletes arguments, summary and purpose of approvals that were decided, once the retention is over, and what was asked about
  * calls that have ended, now and every minute. Digests, decisions and the audit log stay.
  */
-export function keepApprovalRetention(options: ApprovalRetentionOptions): Repeated {
+export function startApprovalRetention(options: ApprovalRetentionOptions): Repeated {
   const { db, writes, sealing, retentionMs, now, mayRun, onError } = options;
   const deleteBodies = async (): Promise<void> => {
     for (let count = BATCH; count === BATCH && mayRun(); ) {

@@ -2,32 +2,32 @@ import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts"
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Decision } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
-import type { PolicyDatabase } from "../tables.ts";
+import type { PolicyDatabase } from "../storage/tables.ts";
 import type { ApprovalRow, ApprovalStore } from "./approval-store.ts";
-import type { ApprovalChanges } from "./changes.ts";
+import type { ChangeFeed } from "./change-feed.ts";
 import type { ApprovalRelease } from "./release.ts";
 
 /** Waits for approvals. */
 export interface ApprovalWaits {
   /**
-   * Resolves with the decision, never a hold, once the approval is settled. Rejects with NOT_FOUND, or with the signal's
-   * reason when whoever asked gives up; the approval itself stays.
+   * Resolves with the decision, never a hold, once the approval is resolved. Rejects with NOT_FOUND, or with the signal's
+   * reason when the caller gives up; the approval itself stays.
    */
   await(approvalId: string, signal: AbortSignal): Promise<Decision>;
 }
 
-/** What waiting needs. */
+/** Dependencies of waiting. */
 export interface WaitOptions {
   db: PolicyDatabase;
   store: Pick<ApprovalStore, "find">;
-  changes: Pick<ApprovalChanges, "listen">;
+  changes: Pick<ChangeFeed, "subscribe">;
   release: ApprovalRelease;
 }
 
 /** Waiters by approval, woken after the decision is committed. */
 export function createApprovalWaits({ db, store, changes, release }: WaitOptions): ApprovalWaits {
   const waiting = new Map<string, Set<() => void>>();
-  changes.listen(({ id, status }) => {
+  changes.subscribe(({ id, status }) => {
     if (status?.state === ApprovalState.PENDING) return;
     for (const wake of waiting.get(id) ?? []) wake();
   });
@@ -37,7 +37,7 @@ export function createApprovalWaits({ db, store, changes, release }: WaitOptions
     if (row) return row;
     throw fault(ErrorReason.NOT_FOUND, { resource: `approvals/${id}` }, { message: "no such approval" });
   };
-  const settled = (id: string, signal: AbortSignal): { promise: Promise<void>; stop: () => void } => {
+  const resolved = (id: string, signal: AbortSignal): { promise: Promise<void>; stop: () => void } => {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const abort = () => reject(signal.reason);
     const waiters = waiting.get(id) ?? new Set();
@@ -54,9 +54,9 @@ export function createApprovalWaits({ db, store, changes, release }: WaitOptions
   return {
     async await(approvalId, signal) {
       signal.throwIfAborted();
-      // Before the row is read, or a decision between the two would never be heard of.
-      const wait = settled(approvalId, signal);
-      // It may be given up while nobody awaits it yet.
+      // Before the row is read, or a decision between the two would be missed.
+      const wait = resolved(approvalId, signal);
+      // It may be given up before it is awaited.
       wait.promise.catch(() => {});
       try {
         const row = await load(approvalId);

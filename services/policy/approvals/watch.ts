@@ -1,14 +1,14 @@
 import { type Approval, ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
-import type { PolicyDatabase } from "../tables.ts";
+import type { PolicyDatabase } from "../storage/tables.ts";
 import { approvalOf } from "./approval-message.ts";
 import type { ApprovalStore } from "./approval-store.ts";
-import type { ApprovalChanges } from "./changes.ts";
+import type { ChangeFeed } from "./change-feed.ts";
 
-/** What watching needs. */
+/** Dependencies of a watch. */
 export interface WatchOptions {
   db: PolicyDatabase;
   store: Pick<ApprovalStore, "pending">;
-  changes: ApprovalChanges;
+  changes: ChangeFeed;
   /** Ends the watch. */
   signal: AbortSignal;
 }
@@ -22,7 +22,7 @@ export async function* watchApprovals({ db, store, changes, signal }: WatchOptio
   const pending = new Set<string>();
   let wake = (): void => {};
   const onAbort = (): void => wake();
-  const stop = changes.listen((approval) => {
+  const stop = changes.subscribe((approval) => {
     // It was among the pending ones already.
     if (approval.status?.state === ApprovalState.PENDING && pending.has(approval.id)) return;
     pending.delete(approval.id);
@@ -31,7 +31,7 @@ export async function* watchApprovals({ db, store, changes, signal }: WatchOptio
   });
   signal.addEventListener("abort", onAbort);
   try {
-    // Listening began before this read, so that no change is missed in between.
+    // The subscription began before this read, so that no change is missed in between.
     const rows = await store.pending(db);
     for (const { id } of rows) {
       if (news.get(id)?.status?.state === ApprovalState.PENDING) news.delete(id);

@@ -1,12 +1,11 @@
-import type { KeyRing } from "../keys/key-ring.ts";
-import type { Storage } from "../storage.ts";
-import { type Checkpointer, createCheckpointer } from "./checkpoints.ts";
+import type { NoteKey } from "../../../lib/sign/note.ts";
+import type { Storage } from "../storage/storage.ts";
+import { type Checkpointer, type CheckpointKeys, createCheckpointer } from "./checkpoints.ts";
 import { createLogReader, type LogReader } from "./entries.ts";
 import { type AuditLog, createAuditLog } from "./log.ts";
 import type { ProofSources } from "./proofs.ts";
 import { checkLogAtStart } from "./start-check.ts";
-import { createTreeBuilder } from "./tree-builder.ts";
-import { createTreeStore } from "./tree-store.ts";
+import { createTreeBuilder, createTreeStore } from "./tree.ts";
 
 /** The audit log with everything that reads, proves and signs it. */
 export interface Audit {
@@ -16,11 +15,13 @@ export interface Audit {
   proofs: ProofSources;
 }
 
-/** What the audit log needs. */
+/** Dependencies of the audit log. */
 export interface AuditOptions {
   storage: Pick<Storage, "db" | "shared" | "writes" | "sequencer">;
-  /** Sign and verify checkpoints; they know the log's name. */
-  keys: KeyRing;
+  /** Sign checkpoints. */
+  keys: CheckpointKeys;
+  /** Verify the newest checkpoint at the start. */
+  verifiers: readonly NoteKey[];
   /** From an append to the checkpoint that covers it, in milliseconds. */
   delayMs: number;
   now: () => number;
@@ -28,11 +29,11 @@ export interface AuditOptions {
 }
 
 /** Opens the log. Rejects with TAMPERED where it does not agree with its newest checkpoint. */
-export async function openAudit({ storage, keys, delayMs, now, onError }: AuditOptions): Promise<Audit> {
+export async function openAudit({ storage, keys, verifiers, delayMs, now, onError }: AuditOptions): Promise<Audit> {
   const { db, shared, writes, sequencer } = storage;
   const tree = createTreeStore(db);
   const builder = createTreeBuilder(db, tree);
-  await checkLogAtStart(db, tree, keys.current().checkpointKeys);
+  await checkLogAtStart(db, tree, verifiers);
   const checkpoints = createCheckpointer({
     ...{ db, shared, writes, sequencer, tree, builder, keys },
     ...{ delayMs, now, onError },

@@ -5,17 +5,21 @@ import { type Checkpoint, CheckpointSchema } from "../../../gen/ts/reeve/audit/v
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { reasonOf } from "../../../lib/fault/fault.ts";
 import { parseCheckpoint, signCheckpoint } from "../../../lib/sign/checkpoint.ts";
-import { prepared } from "../../../lib/store/prepared.ts";
-import type { KeyRing } from "../keys/key-ring.ts";
-import type { RecordedWrites } from "../recorded-writes.ts";
-import type { Sequencer } from "../sequencer.ts";
-import type { PolicyDatabase, PolicyTables } from "../tables.ts";
-import type { TreeBuilder } from "./tree-builder.ts";
-import type { TreeStore } from "./tree-store.ts";
+import type { SigningKey } from "../../../lib/sign/keys.ts";
+import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
+import type { RecordedWrites } from "../storage/recorded-writes.ts";
+import type { Sequencer } from "../storage/storage.ts";
+import type { PolicyDatabase, PolicyTables } from "../storage/tables.ts";
+import type { TreeBuilder, TreeStore } from "./tree.ts";
+
+/** The keys that sign checkpoints, as a transaction sees them. */
+export interface CheckpointKeys {
+  seenBy(trx: QueryRunner): Promise<{ logName: string; checkpointSigners: readonly [SigningKey, ...SigningKey[]] }>;
+}
 
 /** Signs the log's head, or waits for the replica that does. */
 export interface Checkpointer {
-  /** Says that something was appended: the head is signed soon. */
+  /** A hint that a record was appended: the head is signed soon. */
   appended(): void;
   /**
    * A checkpoint over so many records at least. The replica that signs does so now where it has to; another waits a
@@ -30,20 +34,20 @@ export interface Checkpointer {
   close(): Promise<void>;
 }
 
-/** What a checkpointer needs. */
+/** Dependencies of a checkpointer. */
 export interface CheckpointerOptions {
   db: PolicyDatabase;
   writes: RecordedWrites;
   tree: Pick<TreeStore, "size">;
   builder: TreeBuilder;
-  keys: Pick<KeyRing, "seenBy">;
+  keys: CheckpointKeys;
   sequencer: Sequencer;
   /** Whether other replicas append to the log as well. */
   shared: boolean;
   /** From an append to the checkpoint that covers it, in milliseconds. */
   delayMs: number;
   now: () => number;
-  /** Hears why a checkpoint could not be signed; it is tried again with the next append. */
+  /** Receives why a checkpoint could not be signed; it is tried again with the next append. */
   onError: (error: unknown) => void;
 }
 

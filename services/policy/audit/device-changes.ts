@@ -9,8 +9,8 @@ import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { prepared } from "../../../lib/store/prepared.ts";
-import type { RecordedWrites } from "../recorded-writes.ts";
-import type { PolicyDatabase, PolicyTables } from "../tables.ts";
+import type { RecordedWrites } from "../storage/recorded-writes.ts";
+import type { PolicyDatabase, PolicyTables } from "../storage/tables.ts";
 import type { AuditLog } from "./log.ts";
 
 /** Writes down what became of devices' identities. */

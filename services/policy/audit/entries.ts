@@ -3,7 +3,7 @@ import { type LogEntry, LogEntrySchema } from "../../../gen/ts/reeve/audit/v1/au
 import { decodeRecord } from "../../../lib/audit-verify/log-source.ts";
 import { readPageToken, writePageToken } from "../../../lib/pages/page-token.ts";
 import { prepared } from "../../../lib/store/prepared.ts";
-import type { PolicyDatabase } from "../tables.ts";
+import type { PolicyDatabase } from "../storage/tables.ts";
 
 /** Some records, and where the next page starts; empty on the last page. */
 export interface EntryPage {

@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import { type AuditRecord, AuditRecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { leafHash } from "../../../lib/merkle/hash.ts";
 import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
-import type { PolicyDatabase } from "../tables.ts";
+import type { PolicyDatabase } from "../storage/tables.ts";
 
 /**
  * Where the records of one call are found again. "here": the log lists the record under its call. "elsewhere": the caller

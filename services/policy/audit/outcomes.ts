@@ -4,11 +4,40 @@ import { AuditRecordSchema, type CallOutcome, CallOutcomeSchema } from "../../..
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
-import type { QueryRunner } from "../../../lib/store/prepared.ts";
-import type { RecordedWrites } from "../recorded-writes.ts";
+import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
+import type { RecordedWrites } from "../storage/recorded-writes.ts";
+import type { PolicyDatabase, PolicyTables } from "../storage/tables.ts";
 import type { AuditLog } from "./log.ts";
-import { callEnded, type OutcomeRow, type OutcomeStore } from "./outcome-store.ts";
-import { deviceToolResource } from "./resources.ts";
+import { deviceToolResource } from "./records.ts";
+
+/** How a call ended: the digest of its outcome, and where the record is. */
+export type OutcomeRow = PolicyTables["outcomes"];
+
+/** The ends of calls, by call id. */
+export interface OutcomeStore {
+  /** Undefined while the call has not ended. */
+  find(on: QueryRunner, callId: string): Promise<OutcomeRow | undefined>;
+  insert(on: QueryRunner, row: OutcomeRow): Promise<void>;
+}
+
+/** The table outcomes. */
+export function createOutcomeStore(db: PolicyDatabase): OutcomeStore {
+  const find = prepared((p: { callId: string }) =>
+    db.selectFrom("outcomes").selectAll().where("call_id", "=", p.callId),
+  );
+  const insert = prepared((p: OutcomeRow) =>
+    db.insertInto("outcomes").values({ call_id: p.call_id, digest: p.digest, state: p.state, idx: p.idx }),
+  );
+  return {
+    find: (on, callId) => find.first(on, { callId }),
+    insert: async (on, row) => void (await insert.run(on, row)),
+  };
+}
+
+/** The fault CALL_ENDED: nothing follows a call's end. */
+export function callEnded({ call_id, state }: Pick<OutcomeRow, "call_id" | "state">): Error {
+  return fault(ErrorReason.CALL_ENDED, { call_id, state }, { message: `the call has ended already: ${state}` });
+}
 
 /** Writes down how calls ended. */
 export interface OutcomeRecorder {
@@ -19,7 +48,7 @@ export interface OutcomeRecorder {
   record(outcome: CallOutcome, actor: string): Promise<number>;
 }
 
-/** What a recorder needs. */
+/** Dependencies of a recorder. */
 export interface OutcomeOptions {
   writes: RecordedWrites;
   store: OutcomeStore;
@@ -36,14 +65,14 @@ export function createOutcomeRecorder({ writes, store, log, onEnded, now }: Outc
       if (outcome.callId === "") throw missing("callId");
       if (outcome.state === "") throw missing("state");
       const digest = sha256Hex(toBinary(CallOutcomeSchema, outcome));
-      const { idx, tell } = await writes.write(async (trx) => {
+      const { idx, notify } = await writes.write(async (trx) => {
         const known = await store.find(trx, outcome.callId);
-        if (known) return { idx: indexOfSame(known, digest), tell: undefined };
+        if (known) return { idx: indexOfSame(known, digest), notify: undefined };
         const idx = await log.append(trx, outcomeRecord(outcome, actor, now()), "elsewhere");
         await store.insert(trx, { call_id: outcome.callId, digest, state: outcome.state, idx });
-        return { idx, tell: await onEnded(trx, outcome) };
+        return { idx, notify: await onEnded(trx, outcome) };
       });
-      tell?.();
+      notify?.();
       return idx;
     },
   };

@@ -10,10 +10,10 @@ import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { consistencyPlan, inclusionPlan, isLeafIndex, isTreeSize } from "../../../lib/merkle/plan.ts";
 import { formatTlogProof } from "../../../lib/sign/tlog-proof.ts";
-import type { PolicyDatabase } from "../tables.ts";
+import type { PolicyDatabase } from "../storage/tables.ts";
 import type { Checkpointer } from "./checkpoints.ts";
 import type { LogReader } from "./entries.ts";
-import type { TreeStore } from "./tree-store.ts";
+import type { TreeStore } from "./tree.ts";
 
 /** What proofs are made from. */
 export interface ProofSources {

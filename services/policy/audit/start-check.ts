@@ -2,8 +2,8 @@ import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { verifyCheckpointByAny } from "../../../lib/sign/checkpoint.ts";
 import type { NoteKey } from "../../../lib/sign/note.ts";
-import type { PolicyDatabase } from "../tables.ts";
-import type { TreeStore } from "./tree-store.ts";
+import type { PolicyDatabase } from "../storage/tables.ts";
+import type { TreeStore } from "./tree.ts";
 
 /**
  * Compares the log with its newest checkpoint before anything is appended: its signature, that the log is at least as

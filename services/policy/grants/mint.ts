@@ -5,7 +5,8 @@ import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { type Grant, GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import type { BatchSigner } from "../../../lib/sign/batch.ts";
-import type { WholeRequest } from "../decide/request-facts.ts";
+import type { ValidatedRequest } from "../facts/decision-request.ts";
+import type { Obligations } from "../rules/obligations.ts";
 
 /** A grant that was signed. */
 export interface MintedGrant {
@@ -27,7 +28,7 @@ export interface GrantMinter {
   mint(template: Grant, ttlMs: number, release?: Release): Promise<MintedGrant>;
 }
 
-/** What a minter needs. */
+/** Dependencies of a minter. */
 export interface GrantMinterOptions {
   signer: BatchSigner;
   /** Who issues the grants. */
@@ -38,7 +39,7 @@ export interface GrantMinterOptions {
 }
 
 /** Everything in a grant that is known when the call is decided: no id, times, issuer or approver. */
-export function grantTemplate({ request, principal, device, tool }: WholeRequest, argsDigest: string): Grant {
+export function grantTemplate({ request, principal, device, tool, argsDigest }: ValidatedRequest): Grant {
   return create(GrantSchema, {
     version: 1,
     deviceId: device.id,
@@ -53,10 +54,10 @@ export function grantTemplate({ request, principal, device, tool }: WholeRequest
   });
 }
 
-/** The template of a call that no person approved: it runs no longer than the rules allow. 0 is no limit. */
-export function limitedTemplate(template: Grant, maxRunMs: number): Grant {
+/** The template of a call that no person approved, with what the rules that allow it ask of it. */
+export function withObligations(template: Grant, { maxRunMs }: Obligations): Grant {
   const { timeoutMs } = template;
-  if (maxRunMs === 0 || (timeoutMs !== 0 && timeoutMs <= maxRunMs)) return template;
+  if (maxRunMs === undefined || (timeoutMs !== 0 && timeoutMs <= maxRunMs)) return template;
   return { ...template, timeoutMs: maxRunMs, maxRunMs };
 }
 

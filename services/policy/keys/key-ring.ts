@@ -5,7 +5,7 @@ import { type SigningKey, type VerifyKey, verifyKeyFromRaw } from "../../../lib/
 import { type NoteKey, noteKeyOf } from "../../../lib/sign/note.ts";
 import { formatVkeys } from "../../../lib/sign/vkeys.ts";
 import type { QueryRunner } from "../../../lib/store/prepared.ts";
-import type { PolicyDatabase } from "../tables.ts";
+import type { PolicyDatabase } from "../storage/tables.ts";
 import { validKeys } from "./key-steps.ts";
 import type { KeyRow, KeyStore } from "./key-store.ts";
 import { openPrivateKey } from "./private-keys.ts";

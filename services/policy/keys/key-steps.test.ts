@@ -24,10 +24,10 @@ const first = [key("g1", GRANT), key("c1", CHECKPOINT)];
 function live(rows: readonly KeyRow[], step: KeyStep | string | undefined, nowMs: number): [KeyRow[], string[]] {
   if (typeof step === "string") throw new Error(step);
   if (step === undefined) return [[...rows], []];
-  const told = step.told.map(({ key: { key_id }, change }) => `${key_id} ${change}`);
+  const recorded = step.recorded.map(({ key: { key_id }, change }) => `${key_id} ${change}`);
   const after = [...rows.filter((row) => row.role !== step.role), ...step.after];
   const [later, more] = live(after, dueStep(after, nowMs), nowMs);
-  return [later, [...told, ...more]];
+  return [later, [...recorded, ...more]];
 }
 
 function valid(rows: readonly KeyRow[], role: KeyRole): string[] {
@@ -35,10 +35,10 @@ function valid(rows: readonly KeyRow[], role: KeyRole): string[] {
 }
 
 it("tells devices of a grant key first, lets it sign from half of the overlap on, and retires the old one at its end", () => {
-  const [told, made] = live(first, rotation(first, key("g2", GRANT), 1000, 100), 1000);
-  expect([made, valid(told, GRANT)]).toEqual([["g2 made"], ["g1", "g2"]]);
-  expect(dueStep(told, 1049)).toBeUndefined();
-  const [signing, active] = live(told, dueStep(told, 1050), 1050);
+  const [recorded, made] = live(first, rotation(first, key("g2", GRANT), 1000, 100), 1000);
+  expect([made, valid(recorded, GRANT)]).toEqual([["g2 made"], ["g1", "g2"]]);
+  expect(dueStep(recorded, 1049)).toBeUndefined();
+  const [signing, active] = live(recorded, dueStep(recorded, 1050), 1050);
   expect([active, valid(signing, GRANT)]).toEqual([["g2 active"], ["g2", "g1"]]);
   expect(dueStep(signing, 1099)).toBeUndefined();
   const [over, retired] = live(signing, dueStep(signing, 1100), 1100);
@@ -59,16 +59,16 @@ it("lets both checkpoint keys sign during the overlap", () => {
 });
 
 it("makes every change that was due while nobody ran, in order", () => {
-  const [told] = live(first, rotation(first, key("g2", GRANT), 1000, 100), 1000);
-  const [over, changes] = live(told, dueStep(told, 9999), 9999);
+  const [recorded] = live(first, rotation(first, key("g2", GRANT), 1000, 100), 1000);
+  const [over, changes] = live(recorded, dueStep(recorded, 9999), 9999);
   expect(changes).toEqual(["g2 active", "g1 retired"]);
   expect(valid(over, GRANT)).toEqual(["g2"]);
 });
 
 it("refuses a second rotation while the new grant key does not sign yet, and takes it afterwards", () => {
-  const [told] = live(first, rotation(first, key("g2", GRANT), 1000, 100), 1000);
-  expect(rotation(told, key("g3", GRANT), 1010, 100)).toContain("does not sign yet");
-  const [signing] = live(told, dueStep(told, 1050), 1050);
+  const [recorded] = live(first, rotation(first, key("g2", GRANT), 1000, 100), 1000);
+  expect(rotation(recorded, key("g3", GRANT), 1010, 100)).toContain("does not sign yet");
+  const [signing] = live(recorded, dueStep(recorded, 1050), 1050);
   const [three] = live(signing, rotation(signing, key("g3", GRANT), 1060, 100), 1060);
   expect(valid(three, GRANT)).toEqual(["g2", "g3", "g1"]);
   const [over] = live(three, dueStep(three, 1160), 1160);

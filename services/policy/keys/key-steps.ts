@@ -8,8 +8,8 @@ export interface KeyStep {
   after: readonly KeyRow[];
   /** The keys that are not as they were. */
   changed: readonly KeyRow[];
-  /** What the audit log says of it. */
-  told: readonly { key: KeyRow; change: "made" | "active" | "retired" }[];
+  /** The changes that the audit log records. */
+  recorded: readonly { key: KeyRow; change: "made" | "active" | "retired" }[];
 }
 
 const { NEXT, ACTIVE, RETIRING, RETIRED } = KeyState;
@@ -18,7 +18,7 @@ const { NEXT, ACTIVE, RETIRING, RETIRED } = KeyState;
 export const MAX_VALID = 6;
 
 /**
- * Brings a new key in, to take the place of the one that signs. A grant key is told to the devices first and signs from
+ * Brings a new key in, to take the place of the one that signs. A grant key is announced to the devices first and signs from
  * half of the overlap on; a checkpoint key signs at once, beside the old one. The old key is retired when the overlap
  * ends. Returns why not, where the change before is not far enough.
  */
@@ -38,11 +38,11 @@ export function rotation(rows: readonly KeyRow[], made: KeyRow, nowMs: number, o
   const ending = valid
     .filter((row) => row.state === ACTIVE && row.end_ms === null)
     .map((row) => ({ ...row, end_ms: nowMs + overlapMs }));
-  const told: KeyStep["told"] = [
+  const recorded: KeyStep["recorded"] = [
     { key: added, change: "made" as const },
     ...(isGrant ? [] : [{ key: added, change: "active" as const }]),
   ];
-  return { role, changed: [...ending, added], after: [...replace(rows, role, ending), added], told };
+  return { role, changed: [...ending, added], after: [...replace(rows, role, ending), added], recorded };
 }
 
 /** The next change that time has brought; undefined where there is none. Ask again after it was made. */
@@ -57,7 +57,7 @@ export function dueStep(rows: readonly KeyRow[], nowMs: number): KeyStep | undef
     role,
     changed: [retired],
     after: replace(rows, role, [retired]),
-    told: [{ key: retired, change: "retired" }],
+    recorded: [{ key: retired, change: "retired" }],
   };
 }
 
@@ -76,7 +76,7 @@ function activation(rows: readonly KeyRow[], due: KeyRow): KeyStep {
     .filter((row) => row.role === role && row.state === ACTIVE)
     .map((row) => ({ ...row, state: RETIRING }));
   const changed = [active, ...retiring];
-  return { role, changed, after: replace(rows, role, changed), told: [{ key: active, change: "active" }] };
+  return { role, changed, after: replace(rows, role, changed), recorded: [{ key: active, change: "active" }] };
 }
 
 // The last key that signs is never retired, whatever its times say.

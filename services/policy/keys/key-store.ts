@@ -3,7 +3,7 @@ import type { Selectable } from "kysely";
 import { type SignedEnvelope, SignedEnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import type { KeyRole } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
-import type { KeysTable, PolicyDatabase, PolicyTables } from "../tables.ts";
+import type { KeysTable, PolicyDatabase, PolicyTables } from "../storage/tables.ts";
 
 /** A key as it is stored. */
 export type KeyRow = Omit<Selectable<KeysTable>, "seq">;

@@ -8,17 +8,19 @@ import { openLogFile } from "../../../lib/audit-verify/log-source.ts";
 import { verifyLog } from "../../../lib/audit-verify/verify.ts";
 import { reasonOf } from "../../../lib/fault/fault.ts";
 import { signCheckpoint } from "../../../lib/sign/checkpoint.ts";
-import { createKeyFile } from "../../../lib/sign/key-file.ts";
 import { openKeyringVersion } from "../../../lib/sign/keyring.ts";
-import { createKeyring, generateSigningKey } from "../../../lib/sign/keys.ts";
+import { createKeyring, type generateSigningKey } from "../../../lib/sign/keys.ts";
 import { GRANT_TYPE } from "../../../lib/sign/payload-types.ts";
 import { eventually } from "../../../testkit/eventually.ts";
 import { type PostgresServer, startPostgresServer } from "../../../testkit/postgres-server.ts";
+import { openPolicyState } from "../storage/state-dir.ts";
 import { runSql } from "../testing/run-sql.ts";
 import { openTestLink } from "../testing/test-link.ts";
 import { removeTestFolders, startTestPolicy, type TestPolicy, testFolder } from "../testing/test-policy.ts";
 import { startReplica, verifyDatabase } from "../testing/test-replicas.ts";
 import { testRequest } from "../testing/test-requests.ts";
+import type { KeyRow } from "./key-store.ts";
+import { openPrivateKey } from "./private-keys.ts";
 
 const HOUR = 3_600_000;
 
@@ -204,18 +206,6 @@ describe.each(["SQLite", "two replicas on PostgreSQL"])("on %s", (where) => {
 });
 
 describe("keys", () => {
-  it("of an earlier version's files are taken over: ids, origin and the log stay", async () => {
-    const stateDir = await testFolder();
-    const grant = generateSigningKey();
-    const checkpoint = generateSigningKey();
-    await createKeyFile(join(stateDir, "grant.key"), grant);
-    await createKeyFile(join(stateDir, "checkpoint.key"), checkpoint);
-    const policy = await start({ stateDir });
-    expect(policy.service.grantKey.keyId).toBe(grant.keyId);
-    expect(policy.service.origin).toBe(`reeve/${checkpoint.keyId}`);
-    expect(await readFile(join(stateDir, "grant.pub"), "utf8")).toBe(`${Buffer.from(grant.raw).toString("base64")}\n`);
-  });
-
   it("are the same for replicas that start at the same time on an empty database", async () => {
     const databaseUrl = await server.newDatabase();
     const first = await startTestPolicy();
@@ -265,9 +255,10 @@ describe("keys", () => {
 
   it("that are retired sign no head that the log trusts any more", async () => {
     const stateDir = await testFolder();
-    const stolen = generateSigningKey();
-    await createKeyFile(join(stateDir, "checkpoint.key"), stolen);
     const policy = await start({ stateDir });
+    const [row] = await runSql(policy, `select * from keys where role = ${KeyRole.CHECKPOINT}`);
+    const { sealing } = await openPolicyState({ stateDir });
+    const stolen = openPrivateKey(sealing, row as KeyRow);
     await policy.keys.rotateKey({ role: KeyRole.CHECKPOINT, overlapSeconds: 60 });
     await signerOf(policy);
     nowMs += HOUR;

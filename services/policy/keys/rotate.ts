@@ -1,13 +1,15 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type AuditRecord, AuditRecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { KeyState } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
+import { KeyRole, KeyState } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { SealingKey } from "../../../lib/identity/seal.ts";
 import { signKeyring } from "../../../lib/sign/keyring.ts";
 import { generateSigningKey, verifyKeyFromRaw } from "../../../lib/sign/keys.ts";
 import type { QueryRunner } from "../../../lib/store/prepared.ts";
 import type { AuditLog } from "../audit/log.ts";
-import type { RecordedWrites } from "../recorded-writes.ts";
-import { keyChangedRecord } from "./key-record.ts";
+import type { RecordedWrites } from "../storage/recorded-writes.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { dueStep, type KeyStep, rotation, validKeys } from "./key-steps.ts";
 import type { KeyRow, KeyStore } from "./key-store.ts";
@@ -27,7 +29,7 @@ export interface KeyRotator {
   close(): Promise<void>;
 }
 
-/** What a rotator needs. */
+/** Dependencies of a rotator. */
 export interface RotatorOptions {
   writes: RecordedWrites;
   store: KeyStore;
@@ -37,7 +39,7 @@ export interface RotatorOptions {
   now: () => number;
   /** How often it looks by itself, in milliseconds; 0 for never. */
   pollMs: number;
-  /** Hears what went wrong in a regular look. */
+  /** Receives what went wrong in a regular look. */
   onError: (error: unknown) => void;
 }
 
@@ -111,10 +113,28 @@ async function write(
     keys: valid.map((row) => verifyKeyFromRaw(row.public)),
   });
   await store.addKeyring(trx, role, version, envelope, nowMs);
-  for (const told of step.told) await log.append(trx, keyChangedRecord(told, actor, nowMs), "elsewhere");
+  for (const change of step.recorded) await log.append(trx, keyChangedRecord(change, actor, nowMs), "elsewhere");
 }
 
 function refused(why: string): Error {
   const message = `role: ${why}; try again when \`reeve keys list\` shows that it has ended`;
   return fault(ErrorReason.INVALID_INPUT, { field: "role", rule: "rotating" }, { message });
+}
+
+/** The word for a role, as the log and the command line use it. */
+function roleWord(role: number): string {
+  return role === KeyRole.GRANT ? "grant" : "checkpoint";
+}
+
+/** The record of a change of a key. The actor is who asked for it, or "policy" where time brought it. */
+function keyChangedRecord({ key, change }: KeyStep["recorded"][number], actor: string, nowMs: number): AuditRecord {
+  const role = roleWord(key.role);
+  const publicKey = Buffer.from(key.public).toString("base64");
+  return create(AuditRecordSchema, {
+    version: 1,
+    time: timestampFromMs(nowMs),
+    actor,
+    resource: `keys/${role}/${key.key_id}`,
+    event: { case: "keyChanged", value: { role, keyId: key.key_id, change, publicKey } },
+  });
 }

@@ -1,28 +1,15 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import { celContext } from "./cel-values.ts";
+import { factsOf } from "../facts/facts.ts";
+import { completeExample } from "./example.ts";
 import { compileExpression, type Verdict } from "./expression.ts";
 
 function verdict(text: string, args: JsonObject): Verdict {
   const compiled = compileExpression(text);
   if (!compiled.ok) throw new Error(`refused: ${compiled.message}`);
-  const context = celContext({
-    principal: { id: "agent-1", roles: ["agent"] },
-    device: { id: "dev-1", name: "laptop", labels: {}, mode: "user", sandbox: "none", roots: [] },
-    tool: {
-      name: "x:y",
-      capability: "x:y",
-      read_only: true,
-      destructive: false,
-      idempotent: true,
-      open_world: false,
-      requires_approval: false,
-    },
-    args,
-    source: "cli",
-    timeMs: 0,
-  });
-  return compiled.expression(context);
+  const example = completeExample({ tool: { name: "x:y" } }, () => undefined);
+  if (!example.ok) throw new Error(example.message);
+  return compiled.expression(factsOf(example.request, args));
 }
 
 function list(length: number): string[] {

@@ -1,28 +1,42 @@
-import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { roleFromName, roleNames } from "../../../lib/auth/roles.ts";
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  type JsonObject,
+  type JsonValue,
+  type Message,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import { DurationSchema, TimestampSchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type DecisionRequest, DecisionRequestSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { ToolSpec } from "../../../lib/tool/spec.ts";
-import type { Facts, ToolFacts } from "./facts.ts";
+import type { ToolLookup } from "../facts/decision-request.ts";
+import { ARGUMENTS, factFields, factName, valueNames } from "../facts/facts.ts";
 
-/** Finds a built-in tool by its name. */
-export type ToolLookup = (name: string) => ToolSpec | undefined;
+/** An example's request, or why it is none. */
+export type ExampleResult = { ok: true; request: DecisionRequest; args: JsonObject } | { ok: false; message: string };
 
-/** An example's facts, or why they are none. */
-export type ExampleResult = { ok: true; facts: Facts } | { ok: false; message: string };
-
-const SOURCES = ["rpc", "stream", "http", "cli", "llm"];
-const MODES = ["user", "sudo", "all"];
-const SANDBOXES = ["none", "process", "full"];
-const DEFAULT_ROOTS = ["/srv"];
 const DEFAULT_TIME = "2026-01-01T12:00:00Z";
 
+/** The request of an example that states nothing but its tool: an agent, by RPC, on a device in user mode. */
+const DEFAULTS: Readonly<Record<string, JsonValue>> = {
+  principal: { id: "example", roles: ["agent"] },
+  device: { id: "dev-0000000000000000", name: "example", mode: "user", sandbox: "none", roots: ["/srv"] },
+  source: "rpc",
+  time: DEFAULT_TIME,
+};
+
 /**
- * Completes an example from a policy file to whole facts: the tool's facts from the catalog, an agent who asks by RPC,
- * and a device in user mode that grants /srv, where the example says nothing else. A tool that is not built in ("service:tool") must be
- * written as a mapping with a name.
+ * Completes an example from a policy file to a request: the facts of its tool from the catalog, and DEFAULTS for whatever
+ * it leaves out. A tool that is not built in ("service:tool") must be written as a mapping with a name.
  */
 export function completeExample(example: JsonValue, lookup: ToolLookup): ExampleResult {
   try {
-    return { ok: true, facts: completed(example, lookup) };
+    const stated = fields(example, "an example");
+    const tool = toolOf(stated.tool, lookup);
+    const args = argumentsOf(stated[ARGUMENTS.fact] ?? {}, lookup(tool.name));
+    const { [ARGUMENTS.fact]: _, ...facts } = withDefaults(stated);
+    return { ok: true, request: messageOf(DecisionRequestSchema, { ...facts, tool }, "") as DecisionRequest, args };
   } catch (e: unknown) {
     if (e instanceof ExampleError) return { ok: false, message: e.message };
     throw e;
@@ -33,110 +47,109 @@ class ExampleError extends Error {
   override readonly name = "ExampleError";
 }
 
-function completed(example: JsonValue, lookup: ToolLookup): Facts {
-  const given = fields(example, "an example", ["tool", "args", "principal", "device", "source", "time"]);
-  const tool = toolFacts(given.tool, lookup);
-  const principal = fields(given.principal ?? {}, "principal", ["id", "roles"]);
-  const device = fields(given.device ?? {}, "device", ["id", "name", "labels", "mode", "sandbox", "roots"]);
-  return {
-    tool,
-    args: args(given.args ?? {}, lookup(tool.name)),
-    principal: { id: text(principal.id, "principal.id", "example"), roles: roles(principal.roles ?? ["agent"]) },
-    device: {
-      id: text(device.id, "device.id", "dev-0000000000000000"),
-      name: text(device.name, "device.name", "example"),
-      labels: labels(device.labels ?? {}),
-      mode: oneOf(device.mode, "device.mode", MODES, "user"),
-      sandbox: oneOf(device.sandbox, "device.sandbox", SANDBOXES, "none"),
-      roots: roots(device.roots ?? DEFAULT_ROOTS),
-    },
-    source: oneOf(given.source, "source", SOURCES, "rpc"),
-    timeMs: time(text(given.time, "time", DEFAULT_TIME)),
-  };
+function withDefaults(stated: JsonObject): JsonObject {
+  const completed: JsonObject = { ...DEFAULTS, ...stated };
+  for (const [name, byDefault] of Object.entries(DEFAULTS)) {
+    if (typeof byDefault === "object")
+      completed[name] = { ...(byDefault as JsonObject), ...fields(stated[name] ?? {}, name) };
+  }
+  return completed;
 }
 
-const FLAGS = ["read_only", "destructive", "idempotent", "open_world", "requires_approval"] as const;
-const TOOL_KEYS = ["name", "capability", ...FLAGS];
-
-function toolFacts(given: JsonValue | undefined, lookup: ToolLookup): ToolFacts {
-  if (given === undefined) throw new ExampleError("an example must name its tool");
-  const stated: JsonObject = typeof given === "string" ? { name: given } : fields(given, "tool", TOOL_KEYS);
-  const name = text(stated.name, "tool.name", "");
+function toolOf(stated: JsonValue | undefined, lookup: ToolLookup): JsonObject & { name: string } {
+  if (stated === undefined) throw new ExampleError("an example must name its tool");
+  const tool = typeof stated === "string" ? { name: stated } : fields(stated, "tool");
+  const { name } = tool;
+  if (typeof name !== "string") throw new ExampleError("tool.name must be a text");
   const known = lookup(name);
-  if (!known && typeof given === "string") throw new ExampleError(`no built-in tool is named "${name}"`);
-  const facts: ToolFacts = {
-    name,
-    capability: text(stated.capability, "tool.capability", known?.capability ?? name),
-    read_only: known?.annotations.readOnly ?? false,
-    destructive: known?.annotations.destructive ?? false,
-    idempotent: known?.annotations.idempotent ?? false,
-    open_world: known?.annotations.openWorld ?? false,
-    requires_approval: false,
-  };
-  for (const flag of FLAGS) facts[flag] = bool(stated[flag], `tool.${flag}`, facts[flag]);
-  return facts;
+  if (!known && typeof stated === "string") throw new ExampleError(`no built-in tool is named "${name}"`);
+  return { capability: name, ...(known && builtInFacts(known)), ...tool, name };
+}
+
+function builtInFacts({ capability, annotations }: ToolSpec): JsonObject {
+  const { readOnly, destructive, idempotent, openWorld } = annotations;
+  return { capability, read_only: readOnly, destructive, idempotent, open_world: openWorld };
 }
 
 // A misspelt argument would make a no_match example true for the wrong reason.
-function args(given: JsonValue, tool: ToolSpec | undefined): JsonObject {
-  const object = fields(given, "args");
+function argumentsOf(stated: JsonValue, tool: ToolSpec | undefined): JsonObject {
+  const object = fields(stated, ARGUMENTS.fact);
   const known = Object.keys(tool?.inputSchema.properties ?? {});
   const unknown = tool && Object.keys(object).find((name) => !known.includes(name));
   if (unknown !== undefined) throw new ExampleError(`${tool?.name} has no argument "${unknown}"`);
   return object;
 }
 
-function roles(given: JsonValue): string[] {
-  if (!Array.isArray(given)) throw new ExampleError("principal.roles must be a list");
-  return given.map((role) => {
-    if (typeof role === "string" && roleFromName(role) !== undefined) return role;
-    throw new ExampleError(
-      `principal.roles: no role is named ${JSON.stringify(role)}; there are ${roleNames.join(", ")}`,
-    );
-  });
-}
-
-function labels(given: JsonValue): Record<string, string> {
-  const object = fields(given, "device.labels");
-  return Object.fromEntries(
-    Object.entries(object).map(([key, value]) => [key, text(value, `device.labels.${key}`, "")]),
-  );
-}
-
-function roots(given: JsonValue): string[] {
-  if (!Array.isArray(given)) throw new ExampleError("device.roots must be a list");
-  return given.map((root) => text(root, "device.roots", ""));
-}
-
-function fields(given: JsonValue, what: string, keys?: readonly string[]): JsonObject {
-  if (typeof given !== "object" || given === null || Array.isArray(given)) {
-    throw new ExampleError(`${what} must be a mapping`);
+function messageOf(desc: DescMessage, stated: JsonObject, path: string): Message {
+  const facts = factFields(desc);
+  const unknown = Object.keys(stated).find((key) => !facts.some((field) => factName(field) === key));
+  if (unknown !== undefined) {
+    const known = facts.map(factName).join(", ");
+    throw new ExampleError(`${path || "an example"}: unknown key "${unknown}"; known are ${known}`);
   }
-  const unknown = keys && Object.keys(given).find((key) => !keys.includes(key));
-  if (unknown !== undefined) throw new ExampleError(`${what}: unknown key "${unknown}"; known are ${keys?.join(", ")}`);
-  return given;
+  const init: Record<string, unknown> = {};
+  for (const field of facts) {
+    const value = stated[field.name];
+    if (value !== undefined) init[field.localName] = fieldOf(field, value, path ? `${path}.${field.name}` : field.name);
+  }
+  return create(desc, init);
 }
 
-function text(given: JsonValue | undefined, what: string, byDefault: string): string {
-  if (given === undefined) return byDefault;
-  if (typeof given === "string") return given;
-  throw new ExampleError(`${what} must be a text`);
+function fieldOf(field: DescField, value: JsonValue, path: string): unknown {
+  switch (field.fieldKind) {
+    case "list":
+      if (!Array.isArray(value)) throw new ExampleError(`${path} must be a list`);
+      return value.map((item) => singleValue(field, item, path));
+    case "map":
+      return Object.fromEntries(
+        Object.entries(fields(value, path)).map(([key, inner]) => [key, singleValue(field, inner, `${path}.${key}`)]),
+      );
+    default:
+      return singleValue(field, value, path);
+  }
 }
 
-function bool(given: JsonValue | undefined, what: string, byDefault: boolean): boolean {
-  if (given === undefined) return byDefault;
-  if (typeof given === "boolean") return given;
-  throw new ExampleError(`${what} must be true or false`);
+function singleValue(field: DescField, value: JsonValue, path: string): unknown {
+  if (field.enum) {
+    const names = valueNames(field.enum);
+    const at = names.indexOf(textOf(value));
+    if (at < 0) throw new ExampleError(`${path} must be one of ${names.join(", ")}`);
+    return field.enum.values.filter(({ number }) => number !== 0)[at]?.number;
+  }
+  if (field.message?.typeName === TimestampSchema.typeName) return timeOf(value, path);
+  if (field.message?.typeName === DurationSchema.typeName) return durationOf(value, path);
+  if (field.message) return messageOf(field.message, fields(value, path), path);
+  return scalarOf(field, value, path);
 }
 
-function oneOf(given: JsonValue | undefined, what: string, values: readonly string[], byDefault: string): string {
-  const value = text(given, what, byDefault);
-  if (values.includes(value)) return value;
-  throw new ExampleError(`${what} must be one of ${values.join(", ")}`);
+function scalarOf({ scalar }: DescField, value: JsonValue, path: string): unknown {
+  const [type, name] =
+    scalar === ScalarType.STRING
+      ? ["string", "a text"]
+      : scalar === ScalarType.BOOL
+        ? ["boolean", "true or false"]
+        : ["number", "a number"];
+  if (typeof value !== type) throw new ExampleError(`${path} must be ${name}`);
+  return value;
 }
 
-function time(value: string): number {
-  const ms = Date.parse(value);
-  if (Number.isNaN(ms)) throw new ExampleError(`time must be a time such as "${DEFAULT_TIME}"`);
-  return ms;
+function timeOf(value: JsonValue, path: string): Message {
+  const ms = Date.parse(textOf(value));
+  if (Number.isNaN(ms)) throw new ExampleError(`${path} must be a time such as "${DEFAULT_TIME}"`);
+  return timestampFromMs(ms);
+}
+
+function durationOf(value: JsonValue, path: string): Message {
+  const seconds = /^(\d{1,9})s$/.exec(textOf(value))?.[1];
+  if (seconds === undefined) throw new ExampleError(`${path} must be a duration such as "60s"`);
+  return create(DurationSchema, { seconds: BigInt(seconds) });
+}
+
+function fields(stated: JsonValue, what: string): JsonObject {
+  if (typeof stated === "object" && stated !== null && !Array.isArray(stated)) return stated;
+  throw new ExampleError(`${what} must be a mapping`);
+}
+
+function textOf(value: JsonValue): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }

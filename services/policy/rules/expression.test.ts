@@ -1,30 +1,35 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import { celContext } from "./cel-values.ts";
+import { toolByName } from "../../../lib/toolschema/catalog-file.ts";
+import { factsOf } from "../facts/facts.ts";
+import { completeExample } from "./example.ts";
 import { compileExpression, type Verdict } from "./expression.ts";
-import type { Facts } from "./facts.ts";
 
-const FACTS: Facts = {
-  principal: { id: "agent-1", roles: ["agent"] },
-  device: { id: "dev-1", name: "laptop", labels: { role: "web" }, mode: "user", sandbox: "none", roots: ["/srv"] },
-  tool: {
-    name: "fs.list",
-    capability: "fs.list",
-    read_only: true,
-    destructive: false,
-    idempotent: true,
-    open_world: false,
-    requires_approval: false,
-  },
-  args: { depth: 3, ratio: 0.5, path: "/var/log", argv: ["df", "-h"], nested: { a: [1, { b: true }] }, none: null },
-  source: "cli",
-  timeMs: Date.parse("2026-11-01T12:30:00Z"),
+const ARGS: JsonObject = {
+  depth: 3,
+  ratio: 0.5,
+  path: "/var/log",
+  argv: ["df", "-h"],
+  nested: { a: [1, { b: true }] },
+  none: null,
 };
 
-function verdict(text: string, changes: Partial<Facts> = {}): Verdict {
+const EXAMPLE = {
+  principal: { id: "agent-1", roles: ["agent"] },
+  device: { id: "dev-1", name: "laptop", labels: { role: "web" } },
+  tool: "fs.list",
+  source: "cli",
+  time: "2026-11-01T12:30:00Z",
+};
+
+function verdict(text: string, changes: { args?: JsonObject; labels?: Record<string, string> } = {}): Verdict {
   const result = compileExpression(text);
   if (!result.ok) throw new Error(`refused: ${result.message}`);
-  return result.expression(celContext({ ...FACTS, ...changes }));
+  const example = completeExample(EXAMPLE, toolByName);
+  if (!example.ok) throw new Error(example.message);
+  const { request } = example;
+  if (changes.labels && request.device) request.device.labels = changes.labels;
+  return result.expression(factsOf(request, changes.args ?? ARGS));
 }
 
 function refusal(text: string): { message: string; line: number } {
@@ -134,9 +139,8 @@ describe("hostile arguments", () => {
 
   it("cannot make a label look like something else", () => {
     const labels = JSON.parse('{"constructor":"Map","__proto__":"x"}') as Record<string, string>;
-    const device = { ...FACTS.device, labels };
-    expect(verdict('device.labels["constructor"] == "Map"', { device }).kind).toBe("match");
-    expect(verdict("has(device.labels.role)", { device }).kind).toBe("no_match");
+    expect(verdict('device.labels["constructor"] == "Map"', { labels }).kind).toBe("match");
+    expect(verdict("has(device.labels.role)", { labels }).kind).toBe("no_match");
   });
 
   it("cannot make a pattern take more than linear time", () => {

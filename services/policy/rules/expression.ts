@@ -1,5 +1,5 @@
 import { Environment } from "@marcbachmann/cel-js";
-import { type CelContext, Device, Principal, Tool } from "./cel-values.ts";
+import { type Facts, registerFacts } from "../facts/facts.ts";
 import { chargeWalks, evaluateLimited, type Limited, registerCharges } from "./cost-limit.ts";
 import { registerLinearMatches, useLinearMatches } from "./linear-matches.ts";
 import { registerPathFunctions } from "./path-functions.ts";
@@ -12,7 +12,7 @@ export type Verdict =
   | { kind: "over_limit" };
 
 /** A checked expression. Never throws, and takes no longer than its cost limit allows; anything but true is no match. */
-export type Expression = (context: CelContext) => Verdict;
+export type Expression = (facts: Facts) => Verdict;
 
 /** The expression, or what is wrong with it and at which line of its text, from 0. */
 export type ExpressionResult = { ok: true; expression: Expression } | { ok: false; message: string; line: number };
@@ -23,8 +23,7 @@ const LIMITS = { maxAstNodes: 2000, maxDepth: 64, maxListElements: 1000, maxMapE
 const environment = createEnvironment();
 
 /**
- * Compiles a CEL expression over the variables principal, device, tool, args, source and time, and checks its types:
- * an unknown variable, field or function, types that do not fit, or a result that is no bool is refused. What is under
+ * Compiles a CEL expression over the facts of a request and checks its types: an unknown variable, field or function, types that do not fit, or a result that is no bool is refused. What is under
  * `args` has no type until it is there.
  */
 export function compileExpression(text: string): ExpressionResult {
@@ -36,7 +35,7 @@ export function compileExpression(text: string): ExpressionResult {
     if (!checked.valid) return refusedBy(checked.error, text);
     if (checked.type !== "bool") return refused(`the result must be bool, not ${checked.type}`, text, 0);
     const limited = limitedOf(text);
-    return { ok: true, expression: (context) => verdictOf(evaluateLimited(() => limited(context as never))) };
+    return { ok: true, expression: (facts) => verdictOf(evaluateLimited(() => limited(facts as never))) };
   } catch (e: unknown) {
     return refusedBy(e, text);
   }
@@ -62,37 +61,8 @@ function verdictOf(result: Limited): Verdict {
 }
 
 function createEnvironment(): Environment {
-  const made = new Environment({ unlistedVariablesAreDyn: false, limits: LIMITS })
-    .registerType("Principal", { ctor: Principal, fields: { id: "string", roles: "list<string>" } })
-    .registerType("Device", {
-      ctor: Device,
-      fields: {
-        id: "string",
-        name: "string",
-        labels: "map<string, string>",
-        mode: "string",
-        sandbox: "string",
-        roots: "list<string>",
-      },
-    })
-    .registerType("Tool", {
-      ctor: Tool,
-      fields: {
-        name: "string",
-        capability: "string",
-        read_only: "bool",
-        destructive: "bool",
-        idempotent: "bool",
-        open_world: "bool",
-        requires_approval: "bool",
-      },
-    })
-    .registerVariable("principal", "Principal")
-    .registerVariable("device", "Device")
-    .registerVariable("tool", "Tool")
-    .registerVariable("args", "dyn")
-    .registerVariable("source", "string")
-    .registerVariable("time", "google.protobuf.Timestamp");
+  const made = new Environment({ unlistedVariablesAreDyn: false, limits: LIMITS });
+  registerFacts(made);
   registerLinearMatches(made);
   registerPathFunctions(made);
   registerCharges(made);

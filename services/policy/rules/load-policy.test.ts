@@ -1,9 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { toolByName } from "../../../lib/toolschema/catalog-file.ts";
-import { checkPolicyFile } from "./check-policy-file.ts";
 import { DEFAULT_POLICY_FILE } from "./default-policy.ts";
-import { loadPolicy } from "./load-policy.ts";
+import { checkPolicyFile, loadPolicy } from "./load-policy.ts";
 import { problemText } from "./problem.ts";
 
 function problems(text: string): string[] {
@@ -52,11 +51,13 @@ describe("a policy file", () => {
     ["version: 1\nrules: &r\n  - { id: a }", "anchors are not supported"],
     ["version: 1\nrules: !!js/function 'x'", "line 2"],
     [rule("whem: x"), 'rule "a": a rule: unknown key "whem"'],
-    [rule("max_run: 2h"), "max_run must be a duration"],
-    [rule("max_run: 0s"), "max_run must be a duration"],
+    [rule("obligations: { max_run: 2h }"), "max_run must be a duration"],
+    [rule("obligations: { max_run: 0s }"), "max_run must be a duration"],
+    [rule("obligations: { sandbox: full }"), 'obligations: unknown key "sandbox"'],
+    [rule("obligations: 60s"), "obligations must be a mapping"],
     [
-      "version: 1\nrules:\n  - { id: a, effect: hold, max_run: 1s, message: m }",
-      "max_run belongs to a rule that allows",
+      "version: 1\nrules:\n  - { id: a, effect: hold, obligations: { max_run: 1s }, message: m }",
+      "obligations belong to a rule that allows",
     ],
     [rule("tools: [fs.raed]"), 'no built-in tool is named "fs.raed"'],
     [rule("tools: fs.read"), "tools must be a list"],
@@ -82,7 +83,7 @@ describe("a policy file", () => {
     ["match: [{ args: {} }]", "an example must name its tool"],
     ["match: [{ tool: nope }]", 'no built-in tool is named "nope"'],
     ["match: [{ tool: fs.read, args: { pathh: x } }]", 'fs.read has no argument "pathh"'],
-    ["match: [{ tool: fs.read, principal: { roles: [root] } }]", 'no role is named "root"'],
+    ["match: [{ tool: fs.read, principal: { roles: [root] } }]", "principal.roles must be one of operator, agent"],
     ["match: [{ tool: fs.read, source: mail }]", "source must be one of"],
     ["match: [{ tool: fs.read, why: x }]", 'an example: unknown key "why"'],
     ["match: [{ tool: fs.read, time: soon }]", "time must be a time"],

@@ -1,11 +1,12 @@
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
-import { celContext } from "./cel-values.ts";
-import { completeExample, type ToolLookup } from "./example.ts";
+import { toolByName } from "../../../lib/toolschema/catalog-file.ts";
+import type { ToolLookup } from "../facts/decision-request.ts";
+import { factsOf } from "../facts/facts.ts";
+import { completeExample } from "./example.ts";
 import { compileExpression, type Verdict } from "./expression.ts";
-import { type Policy, type Rule, rulesByTool } from "./policy.ts";
+import { compileToolPatterns, type Policy, type Rule, rulesByTool } from "./policy.ts";
 import { type ExampleText, parsePolicyFile, type RuleText, type Written } from "./policy-file.ts";
 import type { PolicyProblem } from "./problem.ts";
-import { compileToolPatterns } from "./tool-patterns.ts";
 
 /** The policy, or everything that is wrong with its text. */
 export type LoadResult = { ok: true; policy: Policy } | { ok: false; version: string; problems: PolicyProblem[] };
@@ -37,6 +38,23 @@ export function loadPolicy(text: string, lookup: ToolLookup): LoadResult {
   };
 }
 
+/** What a check found. */
+export type PolicyCheck =
+  | { ok: true; version: string; rules: number; examples: number }
+  | { ok: false; version: string; problems: PolicyProblem[] };
+
+/** Checks a policy file as it would be checked when loaded, without loading it. Pure. */
+export function checkPolicyFile(text: string, lookup: ToolLookup = toolByName): PolicyCheck {
+  const result = loadPolicy(text, lookup);
+  if (!result.ok) return result;
+  return {
+    ok: true,
+    version: result.policy.version,
+    rules: result.policy.rules.length,
+    examples: result.policy.examples,
+  };
+}
+
 interface CompiledRule {
   rule: Rule;
   problems: PolicyProblem[];
@@ -48,7 +66,7 @@ function compileRule(written: RuleText, lookup: ToolLookup): CompiledRule {
     id: written.id,
     effect: written.effect,
     message: written.message,
-    maxRunMs: written.maxRunMs,
+    obligations: written.obligations,
     appliesTo: compileToolPatterns(written.tools.map((tool) => tool.text)),
     evaluate: expression.ok ? expression.expression : () => ({ kind: "no_match" }),
   };
@@ -80,8 +98,9 @@ function exampleProblem(
 ): PolicyProblem | undefined {
   const completed = completeExample(example.value, lookup);
   if (!completed.ok) return { line: example.line, message: `${expected}: ${completed.message}` };
-  const { facts } = completed;
-  const verdict = rule.appliesTo(facts.tool.name) ? rule.evaluate(celContext(facts)) : { kind: "no_match" as const };
+  const { request, args } = completed;
+  const applies = rule.appliesTo(request.tool?.name ?? "");
+  const verdict = applies ? rule.evaluate(factsOf(request, args)) : { kind: "no_match" as const };
   if (verdict.kind === expected) return undefined;
   return { line: example.line, message: `the example should be a ${expected}, but ${foundIn(verdict)}` };
 }

@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { parseDuration } from "./duration.ts";
-import { EFFECTS, type Effect, isEffect } from "./effect.ts";
+import type { Obligations } from "./obligations.ts";
+import { EFFECTS, type Effect, isEffect } from "./policy.ts";
 import type { PolicyProblem } from "./problem.ts";
 import { createYamlReader, type YamlNode, type YamlReader } from "./yaml-reader.ts";
 
@@ -10,7 +10,7 @@ export interface PolicyFile {
   approvalTtlMs: number;
   /** How long an approval covers a call that waits for its device, or the calls of a fan-out, in milliseconds. */
   approvalValidMs: number;
-  /** True when nobody may approve what they asked for themselves. */
+  /** True when a principal may not approve its own call. */
   fourEyes: boolean;
   /** How long a grant is valid, in milliseconds. */
   grantTtlMs: number;
@@ -27,8 +27,8 @@ export interface RuleText {
   tools: Written[];
   /** A CEL expression. */
   when: Written;
-  /** The longest that what it allows may run, in milliseconds. Undefined: as long as the caller says. */
-  maxRunMs: number | undefined;
+  /** What it asks of the calls that it allows. */
+  obligations: Obligations;
   message: string;
   match: ExampleText[];
   noMatch: ExampleText[];
@@ -66,7 +66,8 @@ const RULE_ID = /^[a-z][a-z0-9._/-]{0,63}$/;
 const RESERVED_ID = /^(blocklist|mode)\//;
 const TOOL_PATTERN = /^(\*|[a-z][a-z0-9_.:-]{0,127}\*?)$/;
 const MAX_MESSAGE = 500;
-const RULE_KEYS = ["id", "effect", "tools", "when", "max_run", "message", "match", "no_match"];
+const RULE_KEYS = ["id", "effect", "tools", "when", "obligations", "message", "match", "no_match"];
+const OBLIGATION_KEYS = ["max_run"];
 
 /** Reads a policy file's form. Unknown keys, repeated keys and repeated rule ids are problems. */
 export function parsePolicyFile(text: string): PolicyFileResult {
@@ -95,6 +96,15 @@ function readFile(reader: YamlReader): PolicyFile {
   };
 }
 
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Milliseconds of a text such as "250ms", "60s", "10m", "2h" or "1d"; undefined for anything else. */
+function parseDuration(text: string): number | undefined {
+  const parts = /^(\d{1,9})(ms|s|m|h|d)$/.exec(text);
+  if (!parts) return undefined;
+  return Number(parts[1]) * (UNITS[parts[2] ?? ""] ?? 0);
+}
+
 function duration(reader: YamlReader, node: YamlNode, what: string, byDefault: number, most: number): number {
   const text = reader.text(node, what);
   if (text === undefined) return byDefault;
@@ -113,7 +123,7 @@ function readRule(reader: YamlReader, node: YamlNode): RuleText {
     effect: effect(reader, node, fields.get("effect")),
     tools: reader.items(fields.get("tools"), "tools").map((item) => toolPattern(reader, item)),
     when: expression(reader, fields.get("when")),
-    maxRunMs: maxRun(reader, fields),
+    obligations: obligations(reader, fields),
     message: message(reader, node, fields.get("message")),
     match: examples(reader, fields.get("match"), "match"),
     noMatch: examples(reader, fields.get("no_match"), "no_match"),
@@ -136,14 +146,16 @@ function effect(reader: YamlReader, rule: YamlNode, node: YamlNode): Effect {
   return "deny";
 }
 
-function maxRun(reader: YamlReader, fields: ReadonlyMap<string, YamlNode>): number | undefined {
-  const node = fields.get("max_run");
-  if (node === undefined) return undefined;
-  if (reader.text(fields.get("effect"), "effect") !== "allow") {
-    reader.report(node, "max_run belongs to a rule that allows: nothing else runs without a person");
-    return undefined;
+function obligations(reader: YamlReader, rule: ReadonlyMap<string, YamlNode>): Obligations {
+  const node = rule.get("obligations");
+  if (node === undefined) return {};
+  if (reader.text(rule.get("effect"), "effect") !== "allow") {
+    reader.report(node, "obligations belong to a rule that allows: nothing else runs without a person");
+    return {};
   }
-  return duration(reader, node, "max_run", MAX_RUN_MS, MAX_RUN_MS);
+  const stated = reader.fields(node, "obligations", OBLIGATION_KEYS);
+  if (!stated.has("max_run")) return {};
+  return { maxRunMs: duration(reader, stated.get("max_run"), "max_run", MAX_RUN_MS, MAX_RUN_MS) };
 }
 
 function toolPattern(reader: YamlReader, node: YamlNode): Written {

@@ -1,21 +1,20 @@
 import { readFile, stat } from "node:fs/promises";
-import type { ToolLookup } from "./example.ts";
+import type { ToolLookup } from "../facts/decision-request.ts";
 import { loadPolicy, policyVersion } from "./load-policy.ts";
 import type { Policy } from "./policy.ts";
 import { problemText } from "./problem.ts";
 
-/** The policy in force, from a file that may change. */
+/** The active policy, from a file that may change. */
 export interface PolicySource {
-  /** The policy in force. */
-  current(): PolicyInForce;
+  current(): ActivePolicy;
   /** Looks at the file now, as it is done regularly by itself. */
   check(): Promise<void>;
   /** Stops looking. */
   close(): Promise<void>;
 }
 
-/** A policy and how it came into force. */
-export interface PolicyInForce {
+/** A policy and when it became active. */
+export interface ActivePolicy {
   policy: Policy;
   /** In milliseconds since 1970. */
   loadMs: number;
@@ -23,7 +22,7 @@ export interface PolicyInForce {
   refused: string;
 }
 
-/** What a source needs. */
+/** Dependencies of a source. */
 export interface PolicySourceOptions {
   /** The policy file. */
   path: string;
@@ -32,11 +31,11 @@ export interface PolicySourceOptions {
   pollMs: number;
   now: () => number;
   /**
-   * Writes down that a policy was loaded (no problem) or refused, before it comes into force. Where this rejects nothing
+   * Writes down that a policy was loaded (no problem) or refused, before it becomes active. Where this rejects nothing
    * changes, and it is tried again.
    */
   record: (version: string, problem: string) => Promise<void>;
-  /** Hears what went wrong in a regular look. */
+  /** Receives what went wrong in a regular look. */
   onError: (error: unknown) => void;
 }
 
@@ -44,14 +43,14 @@ export interface PolicySourceOptions {
 const MAX_PROBLEMS = 20;
 
 /**
- * Loads the file and goes on looking at it. A file that does not load, or cannot be read, leaves the policy before it in
- * force. Rejects with all problems where the first one does not load: there is nothing to go on with.
+ * Loads the file and goes on looking at it. A file that does not load, or cannot be read, leaves the policy before it
+ * active. Rejects with all problems where the first one does not load: there is nothing to go on with.
  */
 export async function openPolicySource(options: PolicySourceOptions): Promise<PolicySource> {
   const { path, lookup, pollMs, now, record, onError } = options;
   let seen = "";
   let stamp = "";
-  let inForce: PolicyInForce | undefined;
+  let active: ActivePolicy | undefined;
 
   const look = async (): Promise<void> => {
     const found = await stampOf(path);
@@ -67,12 +66,12 @@ export async function openPolicySource(options: PolicySourceOptions): Promise<Po
       : loadPolicy(text, lookup);
     if (result.ok) {
       await record(result.policy.version, "");
-      inForce = { policy: result.policy, loadMs: now(), refused: "" };
+      active = { policy: result.policy, loadMs: now(), refused: "" };
       return;
     }
     const refused = result.problems.slice(0, MAX_PROBLEMS).map(problemText).join("\n");
     await record(result.version, refused);
-    if (inForce) inForce = { ...inForce, refused };
+    if (active) active = { ...active, refused };
     else throw new Error(`the policy file ${path} is refused:\n${refused}`);
   };
 
@@ -82,8 +81,8 @@ export async function openPolicySource(options: PolicySourceOptions): Promise<Po
   const timer = pollMs > 0 ? setInterval(() => void check().catch(onError), pollMs).unref() : undefined;
   return {
     current() {
-      if (!inForce) throw new Error("no policy is in force");
-      return inForce;
+      if (!active) throw new Error("no policy is active");
+      return active;
     },
     check,
     async close() {

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { outboxMigration } from "../../../lib/events/outbox.ts";
 import { openDatabase } from "../../../lib/store/database.ts";
 import { leaseMigration } from "../../../lib/store/lease.ts";
-import { type PolicyTables, policyMigrations } from "../tables.ts";
+import { type PolicyTables, policyMigrations } from "../storage/tables.ts";
 import type { TestPolicy } from "./test-policy.ts";
 
 /** All that is in policy's database. */

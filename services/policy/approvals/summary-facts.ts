@@ -1,0 +1,32 @@
+import { SourceSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { roleName } from "../../../lib/auth/roles.ts";
+import { redactSecretFields } from "../../../lib/tool/redact.ts";
+import type { Evaluation } from "../evaluate/evaluate.ts";
+import type { ValidatedRequest } from "../facts/decision-request.ts";
+import { valueName } from "../facts/facts.ts";
+import type { SummaryFacts } from "./summary.ts";
+
+/** The facts of a held call's summary: secrets are redacted here, and are not known any more after it. Pure. */
+export function summaryFactsOf(
+  call: ValidatedRequest,
+  { message, ruleIds }: Pick<Evaluation, "message" | "ruleIds">,
+): SummaryFacts {
+  const { request, principal, device, tool, args, argsDigest, inputSchema } = call;
+  return {
+    deviceName: device.name,
+    deviceId: device.id,
+    devices: request.devices.map(({ id, name }) => ({ id, name })),
+    tool: tool.name,
+    capability: tool.capability,
+    principalId: principal.id,
+    principalName: principal.name,
+    roles: principal.roles.map((role) => roleName(role) ?? "unknown"),
+    source: valueName(SourceSchema, request.source),
+    purpose: request.purpose,
+    message,
+    ruleIds,
+    args: inputSchema && redactSecretFields(args, inputSchema),
+    argsDigest,
+    timeoutMs: request.timeoutMs,
+  };
+}

@@ -1,0 +1,63 @@
+import type { DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { sha256Hex } from "../../../lib/sign/canonical.ts";
+import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
+import type { ValidatedRequest } from "../facts/decision-request.ts";
+import type { PolicyDatabase, PolicyTables } from "../storage/tables.ts";
+
+/** What was decided about a call. */
+export type DecisionRow = PolicyTables["decisions"];
+
+/** The decisions of policy's database, by `decisionKey`. */
+export interface DecisionStore {
+  find(on: QueryRunner, key: string): Promise<DecisionRow | undefined>;
+  /**
+   * False, and nothing is inserted, where there is a decision under that key already, or where the call has ended.
+   *
+   * @param callId the call's own id: the row's may hold the number of a delivery as well.
+   */
+  insert(on: QueryRunner, row: DecisionRow, callId: string): Promise<boolean>;
+}
+
+/** The table decisions. */
+export function createDecisionStore(db: PolicyDatabase): DecisionStore {
+  const find = prepared((p: { key: string }) => db.selectFrom("decisions").selectAll().where("call_id", "=", p.key));
+  const insert = prepared((p: DecisionRow & { ended: string }) =>
+    db
+      .insertInto("decisions")
+      .columns(["call_id", "digest", "decision", "idx"])
+      .expression(
+        db
+          .selectNoFrom(({ val }) => [
+            val(p.call_id).as("call_id"),
+            val(p.digest).as("digest"),
+            val(p.decision).as("decision"),
+            val(p.idx).as("idx"),
+          ])
+          .where(({ exists, not, selectFrom }) =>
+            not(exists(selectFrom("outcomes").select("idx").where("call_id", "=", p.ended))),
+          ),
+      )
+      .onConflict((conflict) => conflict.column("call_id").doNothing()),
+  );
+  return {
+    find: (on, key) => find.first(on, { key }),
+    insert: async (on, row, callId) => (await insert.run(on, { ...row, ended: callId })) === 1,
+  };
+}
+
+/** The call's id, and for a queued call that is asked about again the number of the delivery. No call id holds a "#". */
+export function decisionKey({ callId, delivery }: Pick<DecisionRequest, "callId" | "delivery">): string {
+  return delivery === 0 ? callId : `${callId}#${delivery}`;
+}
+
+/**
+ * SHA-256, in hex, of what makes two requests with one call id the same: principal, tool, device or devices, arguments,
+ * longest run, purpose, ingress, delivery and approval. Other facts, such as the time, roles or the device's manifest, may
+ * have changed since: the decision stays as it was.
+ */
+export function requestDigest({ request, principal, device, tool, argsDigest }: ValidatedRequest): string {
+  const { timeoutMs, purpose, source, delivery, approvalId } = request;
+  const devices = request.devices.map(({ id }) => id);
+  const asked = [principal.id, device.id, tool.name, argsDigest, timeoutMs, purpose, source];
+  return sha256Hex(JSON.stringify([...asked, delivery, approvalId, devices]));
+}

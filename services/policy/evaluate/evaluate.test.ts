@@ -1,0 +1,119 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import { describe, expect, it } from "vitest";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { toolByName } from "../../../lib/toolschema/catalog-file.ts";
+import { factsOf } from "../facts/facts.ts";
+import { completeExample } from "../rules/example.ts";
+import { loadPolicy } from "../rules/load-policy.ts";
+import type { Policy } from "../rules/policy.ts";
+import { type BlockReason, type Evaluation, evaluate } from "./evaluate.ts";
+
+function policyOf(...rules: string[]): Policy {
+  const result = loadPolicy(`version: 1\nrules:\n${rules.map((rule) => `  - { ${rule} }`).join("\n")}\n`, toolByName);
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  return result.policy;
+}
+
+interface Changes {
+  requiresApproval?: boolean;
+  args?: JsonObject;
+  blocked?: BlockReason;
+}
+
+/** What a policy says of fs.read. */
+function evaluation(policy: Policy, { requiresApproval = false, args, blocked }: Changes = {}): Evaluation {
+  const result = completeExample({ tool: "fs.read", args: { path: "/a" } }, toolByName);
+  if (!result.ok) throw new Error(result.message);
+  const facts = factsOf(result.request, args ?? result.args);
+  return evaluate(policy, { name: "fs.read", requiresApproval }, facts, blocked);
+}
+
+const RULES = {
+  allow: "id: r-allow, effect: allow, message: yes",
+  hold: "id: r-hold, effect: hold, message: wait",
+  deny: "id: r-deny, effect: deny, message: no",
+  block: "id: r-block, effect: block, message: never",
+};
+
+describe("evaluate", () => {
+  it.each([
+    [["allow"], "allow", "yes"],
+    [["allow", "hold"], "hold", "wait"],
+    [["hold", "allow"], "hold", "wait"],
+    [["allow", "hold", "deny"], "deny", "no"],
+    [["block", "deny", "hold", "allow"], "block", "never"],
+    [["allow", "block"], "block", "never"],
+  ] as const)("lets the strictest of %j win", (names, effect, message) => {
+    const evaluated = evaluation(policyOf(...names.map((name) => RULES[name])));
+    expect(evaluated).toMatchObject({ effect, message, ruleIds: names.map((name) => `r-${name}`) });
+  });
+
+  it("denies what nothing matches", () => {
+    const evaluated = evaluation(policyOf(`${RULES.allow}, when: "false"`));
+    expect(evaluated).toMatchObject({
+      effect: "deny",
+      reason: ErrorReason.POLICY_DENIED,
+      ruleIds: [],
+      trace: [{ ruleId: "r-allow", matched: false }],
+    });
+  });
+
+  it("denies where a rule would cost more than its limit, and names the rule", () => {
+    const list = Array.from({ length: 2000 }, () => "a");
+    const evaluated = evaluation(
+      policyOf(
+        RULES.allow,
+        "id: r-walks, effect: hold, message: m, when: 'args.l.exists(x, args.l.exists(y, x != y))'",
+      ),
+      { args: { l: list } },
+    );
+    expect(evaluated).toMatchObject({
+      effect: "deny",
+      reason: ErrorReason.POLICY_DENIED,
+      ruleIds: ["r-allow", "r-walks"],
+      message: 'The arguments are too large for the rule "r-walks": it would cost more than 250000 to evaluate.',
+    });
+    expect(evaluated.trace[1]).toMatchObject({
+      ruleId: "r-walks",
+      effect: "deny",
+      error: "over the cost limit of 250000",
+    });
+  });
+
+  it("denies where a rule fails, and the trace says why", () => {
+    const evaluated = evaluation(policyOf(RULES.allow, "id: broken, effect: allow, message: m, when: args.x == 1"));
+    expect(evaluated).toMatchObject({
+      effect: "deny",
+      reason: ErrorReason.POLICY_DENIED,
+      ruleIds: ["r-allow", "broken"],
+    });
+    expect(evaluated.trace[1]).toEqual({ ruleId: "broken", effect: "deny", matched: true, error: "No such key: x" });
+  });
+
+  it("holds what is under approval, and no rule lifts that", () => {
+    const evaluated = evaluation(policyOf(RULES.allow), { requiresApproval: true });
+    expect(evaluated).toMatchObject({ effect: "hold", ruleIds: ["mode/requires-approval", "r-allow"] });
+  });
+
+  it("still denies what is under approval and no rule allows", () => {
+    const evaluated = evaluation(policyOf(RULES.deny), { requiresApproval: true });
+    expect(evaluated.effect).toBe("deny");
+  });
+
+  it("blocks what the blocklist holds, and no rule lifts that", () => {
+    const evaluated = evaluation(policyOf(RULES.allow), {
+      blocked: { rule: "blocklist/wipe", message: "This wipes a disk." },
+    });
+    expect(evaluated).toMatchObject({
+      effect: "block",
+      reason: ErrorReason.POLICY_BLOCKED,
+      message: "This wipes a disk.",
+      ruleIds: ["blocklist/wipe", "r-allow"],
+    });
+  });
+
+  it("looks only at rules of the tool", () => {
+    const evaluated = evaluation(policyOf(`${RULES.deny}, tools: [exec]`, `${RULES.allow}, tools: ["fs.*"]`));
+    expect(evaluated.trace.map((step) => step.ruleId)).toEqual(["r-allow"]);
+  });
+});

@@ -1,0 +1,134 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { DecisionRequest, ToolFacts } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { isFanOut, type ToolLookup, type ValidatedRequest, validateRequest } from "../facts/decision-request.ts";
+import { type Facts, factsOf, factsOn } from "../facts/facts.ts";
+import { COST_LIMIT } from "../rules/cost-limit.ts";
+import type { Obligations } from "../rules/obligations.ts";
+import { strictest } from "../rules/obligations.ts";
+import { type Effect, isStricter, type Policy } from "../rules/policy.ts";
+import { combineDevices } from "./fan-out.ts";
+
+/** What the rules say of one call. */
+export interface Evaluation {
+  effect: Effect;
+  /** Why not, for a block or a denial; UNSPECIFIED otherwise. */
+  reason: ErrorReason;
+  /** Everything that matched, in the order of the policy file. */
+  ruleIds: string[];
+  /** The message of the first rule with the effect; safe to show. */
+  message: string;
+  /** The strictest of the rules that allow it. Empty for what is not allowed, and where a person approves. */
+  obligations: Obligations;
+  /** Every rule that was evaluated. */
+  trace: TraceStep[];
+}
+
+/** What one rule said. */
+export interface TraceStep {
+  ruleId: string;
+  effect: Effect;
+  matched: boolean;
+  /** Why its evaluation failed; then it denies. Empty where it did not. */
+  error: string;
+}
+
+/** The rule of the blocklist that a call matches. */
+export interface BlockReason {
+  /** Its id, such as "blocklist/delete-system". */
+  rule: string;
+  message: string;
+}
+
+/** A validated request and what the active policy says of it. Nothing is written or granted yet. */
+export interface Evaluated {
+  call: ValidatedRequest;
+  evaluation: Evaluation;
+  policy: Policy;
+}
+
+/** Evaluates a request against the active policy. Throws INVALID_INPUT. */
+export type Evaluator = (request: DecisionRequest) => Evaluated;
+
+/** Dependencies of an evaluator. */
+export interface EvaluatorOptions {
+  policy: () => Policy;
+  /** What the blocklist says of a tool's input. */
+  blockReason: (tool: string, input: JsonObject) => BlockReason | undefined;
+  lookup: ToolLookup;
+}
+
+/** Everything about a decision that needs no database. A fan-out is evaluated for each of its devices. */
+export function createEvaluator({ policy, blockReason, lookup }: EvaluatorOptions): Evaluator {
+  return (request) => {
+    const call = validateRequest(request, lookup);
+    const { tool, args } = call;
+    const active = policy();
+    const blocked = blockReason(tool.name, args);
+    const facts = factsOf(request, args);
+    const evaluation = isFanOut(request)
+      ? combineDevices(
+          request.devices.map((device) => ({
+            name: device.name,
+            evaluation: evaluate(active, tool, factsOn(facts, device), blocked),
+          })),
+        )
+      : evaluate(active, tool, facts, blocked);
+    return { call, evaluation, policy: active };
+  };
+}
+
+/** The id under which a tool's or device's own requirement of an approval appears. */
+const REQUIRES_APPROVAL = "mode/requires-approval";
+
+const OVER_LIMIT = `over the cost limit of ${COST_LIMIT}`;
+
+const UNMATCHED = "No rule allows this.";
+
+/**
+ * Evaluates the rules for one call. The strictest rule that matches wins: block, deny, hold, allow; a rule that fails, or
+ * would cost more than its limit, denies; where nothing matches the call is denied. No rule can lift the blocklist, nor a
+ * tool's own requirement of an approval. Pure.
+ */
+export function evaluate(
+  policy: Policy,
+  tool: Pick<ToolFacts, "name" | "requiresApproval">,
+  facts: Facts,
+  blocked: BlockReason | undefined,
+): Evaluation {
+  const trace: TraceStep[] = [];
+  const obligations: Obligations[] = [];
+  let winner: { effect: Effect; message: string } | undefined;
+  const consider = (ruleId: string, effect: Effect, message: string, error = ""): void => {
+    trace.push({ ruleId, effect, matched: true, error });
+    if (!winner || isStricter(effect, winner.effect)) winner = { effect, message };
+  };
+
+  if (blocked) consider(blocked.rule, "block", blocked.message);
+  if (tool.requiresApproval) {
+    consider(REQUIRES_APPROVAL, "hold", "Every call of this tool on this device waits for a person.");
+  }
+  for (const rule of policy.rulesFor(tool.name)) {
+    const verdict = rule.evaluate(facts);
+    if (verdict.kind === "match") {
+      consider(rule.id, rule.effect, rule.message);
+      obligations.push(rule.obligations);
+    }
+    if (verdict.kind === "error") consider(rule.id, "deny", `The rule "${rule.id}" failed.`, verdict.message);
+    if (verdict.kind === "over_limit") consider(rule.id, "deny", tooCostly(rule.id), OVER_LIMIT);
+    if (verdict.kind === "no_match") trace.push({ ruleId: rule.id, effect: rule.effect, matched: false, error: "" });
+  }
+
+  const { effect, message } = winner ?? { effect: "deny", message: UNMATCHED };
+  const ruleIds = trace.filter((step) => step.matched).map((step) => step.ruleId);
+  return { effect, reason: reasonOf(effect), ruleIds, message, obligations: strictest(obligations), trace };
+}
+
+function tooCostly(ruleId: string): string {
+  return `The arguments are too large for the rule "${ruleId}": it would cost more than ${COST_LIMIT} to evaluate.`;
+}
+
+function reasonOf(effect: Effect): ErrorReason {
+  if (effect === "block") return ErrorReason.POLICY_BLOCKED;
+  return effect === "deny" ? ErrorReason.POLICY_DENIED : ErrorReason.UNSPECIFIED;
+}

@@ -1,0 +1,133 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import type {
+  DecisionRequest,
+  DeviceFacts,
+  PrincipalFacts,
+  ToolFacts,
+} from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { fault } from "../../../lib/fault/fault.ts";
+import { sha256Hex } from "../../../lib/sign/canonical.ts";
+import { readCanonicalArguments } from "../../../lib/tool/canonical-arguments.ts";
+import type { JsonSchema } from "../../../lib/tool/json-schema.ts";
+import type { ToolSpec } from "../../../lib/tool/spec.ts";
+
+/** A request whose required parts are there, with its arguments parsed. */
+export interface ValidatedRequest {
+  request: DecisionRequest;
+  principal: PrincipalFacts;
+  device: DeviceFacts;
+  tool: ToolFacts;
+  /** When it was asked, in milliseconds since 1970. */
+  timeMs: number;
+  args: JsonObject;
+  /** SHA-256 of the canonical arguments, in hex. */
+  argsDigest: string;
+  /** The schema of the tool's input, where it is known: it says which arguments are secrets. */
+  inputSchema: JsonSchema | undefined;
+}
+
+/** Finds a built-in tool by its name. */
+export type ToolLookup = (name: string) => ToolSpec | undefined;
+
+/** The largest schema that a request may bring, in bytes. */
+const MAX_SCHEMA_BYTES = 64 * 1024;
+
+/**
+ * Checks the required parts and parses the arguments. The rules of the message are checked again here, since a caller in
+ * the same process goes through no interceptor. Throws INVALID_INPUT with the first field that is wrong.
+ */
+export function validateRequest(request: DecisionRequest, lookup: ToolLookup): ValidatedRequest {
+  const { principal, device, tool, time } = request;
+  if (request.callId === "") throw missing("callId");
+  if (!principal?.id) throw missing("principal.id");
+  if (!device?.id) throw missing("device.id");
+  if (!device.manifestDigest) throw missing("device.manifestDigest");
+  if (!tool?.name) throw missing("tool.name");
+  if (!tool.schemaDigest) throw missing("tool.schemaDigest");
+  if (!time) throw missing("time");
+  checkDevices(request);
+  return {
+    ...{ request, principal, device, tool, timeMs: timestampMs(time) },
+    args: argumentsOf(request),
+    argsDigest: sha256Hex(request.arguments),
+    inputSchema: inputSchemaOf(tool, lookup),
+  };
+}
+
+/** True for a request about a whole fan-out, whose permit carries no grant. */
+export function isFanOut({ devices }: Pick<DecisionRequest, "devices">): boolean {
+  return devices.length > 0;
+}
+
+/** The devices of a fan-out: each complete and named once, the first of them being `device`. */
+function checkDevices({ device, devices }: DecisionRequest): void {
+  const seen = new Set<string>();
+  for (const [index, { id, manifestDigest }] of devices.entries()) {
+    if (id === "") throw missing(`devices[${index}].id`);
+    if (manifestDigest === "") throw missing(`devices[${index}].manifestDigest`);
+    if (seen.has(id)) throw invalid(`devices[${index}].id`, "unique", "is there twice");
+    seen.add(id);
+  }
+  if (devices[0] !== undefined && devices[0].id !== device?.id)
+    throw invalid("device.id", "first", "is not devices[0].id");
+}
+
+function argumentsOf(request: DecisionRequest): JsonObject {
+  const read = readCanonicalArguments(request.arguments);
+  if (read.ok) return read.value;
+  const { field, rule, message } = read;
+  throw fault(
+    ErrorReason.INVALID_INPUT,
+    { field, rule },
+    { message: `${field}: ${message}`, violations: [{ field, message }] },
+  );
+}
+
+/**
+ * The schema of a tool's input: what the request brings, or that of the built-in tool of this very version. Undefined where
+ * neither is known, so that no argument can be told from a secret. Throws INVALID_INPUT for a schema whose digest is another.
+ */
+export function inputSchemaOf(
+  tool: Pick<ToolFacts, "name" | "schemaDigest" | "inputSchema">,
+  lookup: ToolLookup,
+): JsonSchema | undefined {
+  if (tool.inputSchema.length > 0) return requestSchema(tool);
+  const builtIn = lookup(tool.name);
+  return builtIn?.schemaDigest === tool.schemaDigest ? builtIn.inputSchema : undefined;
+}
+
+function requestSchema({ inputSchema, schemaDigest }: Pick<ToolFacts, "inputSchema" | "schemaDigest">): JsonSchema {
+  if (inputSchema.length > MAX_SCHEMA_BYTES) throw wrongSchema("max_len", `is over ${MAX_SCHEMA_BYTES} bytes`);
+  if (sha256Hex(inputSchema) !== schemaDigest)
+    throw wrongSchema("digest", "is not what tool.schemaDigest is the digest of");
+  const schema = parsed(inputSchema);
+  if (typeof schema === "object" && schema !== null && !Array.isArray(schema)) return schema as JsonSchema;
+  throw wrongSchema("schema", "is no JSON Schema");
+}
+
+function parsed(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+function wrongSchema(rule: string, what: string): Error {
+  const field = "tool.inputSchema";
+  return fault(
+    ErrorReason.INVALID_INPUT,
+    { field, rule },
+    { message: `${field} ${what}`, violations: [{ field, message: what }] },
+  );
+}
+
+function missing(field: string): Error {
+  return invalid(field, "required", "is required");
+}
+
+function invalid(field: string, rule: string, what: string): Error {
+  return fault(ErrorReason.INVALID_INPUT, { field, rule }, { message: `${field} ${what}` });
+}

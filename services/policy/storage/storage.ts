@@ -1,0 +1,89 @@
+import type { EventBus } from "../../../lib/events/bus.ts";
+import { createOutbox, type Outbox, outboxMigration } from "../../../lib/events/outbox.ts";
+import { createOutboxRelay } from "../../../lib/events/outbox-relay.ts";
+import type { Logger } from "../../../lib/log/log.ts";
+import { dialectOf, openDatabase } from "../../../lib/store/database.ts";
+import { createGroupCommit } from "../../../lib/store/group-commit.ts";
+import { keepLease, type Lease, leaseMigration } from "../../../lib/store/lease.ts";
+import { type RecordedWrites, recordedWrites } from "./recorded-writes.ts";
+import { type PolicyDatabase, type PolicyTables, policyMigrations } from "./tables.ts";
+
+/**
+ * The right to build the log's tree and to sign its head: one replica has it at a time. The order of the records is not
+ * its business: the transaction's lock gives each its index.
+ */
+export type Sequencer = Lease;
+
+/** The sequencer of a database that one process has for itself. */
+export const ALONE: Sequencer = {
+  held: true,
+  token: 0,
+  check: async () => {},
+  onChange: () => () => {},
+  close: async () => {},
+};
+
+/** Policy's database and what writes to it. */
+export interface Storage {
+  db: PolicyDatabase;
+  /** Whether other replicas may write to the database as well. */
+  shared: boolean;
+  writes: RecordedWrites;
+  outbox: Outbox;
+  /** Which replica signs the log's head and publishes the events. */
+  sequencer: Sequencer;
+  /** A hint that there is an event to publish. */
+  wakeRelay(): void;
+  /** Finishes what was begun, then closes the database. */
+  close(): Promise<void>;
+}
+
+/** Dependencies of the storage. */
+export interface StorageOptions {
+  /** A PostgreSQL URL, or the path of a SQLite file. */
+  database: { url: string } | { path: string };
+  /** This replica's id, unique for each start. */
+  replicaId: string;
+  bus: EventBus | undefined;
+  logger: Logger;
+  onError: (error: unknown) => void;
+}
+
+/** All batches of writes of all replicas run one after another under this lock. */
+const LOG_LOCK = "reeve-policy-log";
+
+/** The lease of the replica that signs checkpoints. */
+const SEQUENCER_LEASE = "audit-sequencer";
+
+const MIGRATIONS = [...policyMigrations, outboxMigration, leaseMigration];
+
+/** Brings a database's schema up to date, as every start of policy does, and does nothing else. */
+export async function migratePolicy(url: string): Promise<void> {
+  const db = await openDatabase<PolicyTables>({ url, migrations: MIGRATIONS });
+  await db.destroy();
+}
+
+/** Opens policy's database and starts to publish its outbox, where there is a bus. */
+export async function openStorage(options: StorageOptions): Promise<Storage> {
+  const { database, replicaId, bus, logger, onError } = options;
+  const db = await openDatabase<PolicyTables>({ ...database, migrations: MIGRATIONS });
+  const shared = dialectOf(db) === "postgres";
+  const commits = createGroupCommit(db, { onLazyError: onError, lock: LOG_LOCK });
+  const sequencer = shared ? keepLease({ db, name: SEQUENCER_LEASE, holder: replicaId, onError }) : ALONE;
+  const relay = bus && createOutboxRelay({ db, writes: commits, bus, logger, ...(shared && { lease: sequencer }) });
+  return {
+    db,
+    shared,
+    writes: recordedWrites(commits, onError),
+    outbox: createOutbox(db),
+    sequencer,
+    wakeRelay: () => relay?.nudge(),
+    async close() {
+      await using closing = new AsyncDisposableStack();
+      closing.defer(() => db.destroy());
+      closing.defer(() => sequencer.close());
+      closing.defer(() => commits.close());
+      closing.defer(async () => relay?.close());
+    },
+  };
+}
