@@ -28,5 +28,6 @@ export {
 export { type ApprovalNeeded, approvalOf, errorOf, isRetryable, type ReeveError, reasonOf } from "./errors.ts";
 export { type CallMetadata, callHeaders, withDevice } from "./metadata.ts";
 export { items, type Page, pages } from "./pages.ts";
+export { type ReceiptResult, verifyReceipt } from "./receipt.ts";
 export { mayReconnect, RETRY_DELAYS_MS } from "./retry.ts";
 export type { ReeveTransport, TransportOptions } from "./transport.ts";

@@ -1,4 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { items } from "../../../client/pages.ts";
 import { type Device, LinkState } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { Tool } from "../../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { narrowTools } from "../../../lib/model-tools/allowed.ts";
@@ -101,30 +102,19 @@ async function readDevices(client: RegistryClient, options: ToolsetOptions): Pro
   if (options.devices !== undefined && options.devices.length > 0) {
     for (const device of options.devices) found.push(...present((await client.getDevice({ device }, call)).device));
   } else {
-    for await (const page of pages((pageToken) => client.listDevices({ pageToken }, call))) {
-      found.push(...page.devices.filter((device) => device.link === LinkState.ONLINE));
-    }
+    const all = items(
+      (pageToken) => client.listDevices({ pageToken }, call),
+      (page) => page.devices,
+    );
+    for await (const device of all) if (device.link === LinkState.ONLINE) found.push(device);
   }
   const byId = new Map(found.map(({ id, name }) => [id, { id, name: name === "" ? id : name }]));
   return [...byId.values()];
 }
 
 async function readTools(client: RegistryClient, device: string, signal: AbortSignal | undefined): Promise<Tool[]> {
-  const tools: Tool[] = [];
-  for await (const page of pages((pageToken) => client.listTools({ device, pageToken }, callOptions(signal)))) {
-    tools.push(...page.tools);
-  }
-  return tools;
-}
-
-/** Reads page after page. */
-async function* pages<P extends { nextPageToken: string }>(read: (pageToken: string) => Promise<P>): AsyncGenerator<P> {
-  for (let token: string | undefined = ""; token !== undefined; ) {
-    const page: P = await read(token);
-    yield page;
-    // A token that repeats would go round for ever.
-    token = page.nextPageToken === "" || page.nextPageToken === token ? undefined : page.nextPageToken;
-  }
+  const read = (pageToken: string) => client.listTools({ device, pageToken }, callOptions(signal));
+  return Array.fromAsync(items(read, (page) => page.tools));
 }
 
 function callOptions(signal: AbortSignal | undefined): { signal?: AbortSignal } {
