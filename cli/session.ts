@@ -1,4 +1,5 @@
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
+import { type RegistryClient, registryClient } from "../client/registry.ts";
 import { ApprovalService } from "../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { AuditService } from "../gen/ts/reeve/audit/v1/audit_service_pb.ts";
 import { EnrollmentService } from "../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
@@ -6,7 +7,6 @@ import { FanOutService } from "../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { KeyService } from "../gen/ts/reeve/key/v1/key_service_pb.ts";
 import { PolicyService } from "../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import { createServiceTransport } from "../lib/serve/client.ts";
-import { type RegistryClient, registryClient } from "../lib/serve/registry-client.ts";
 import { readCaFile } from "./ca-file.ts";
 import type { CommandContext } from "./command-context.ts";
 import { UsageError } from "./errors/usage-error.ts";

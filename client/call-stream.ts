@@ -7,9 +7,9 @@ import {
   CallerMessageSchema,
   CallToolsRequestSchema,
 } from "../gen/ts/reeve/call/v1/call_service_pb.ts";
-import type { RegistryClient } from "../lib/serve/registry-client.ts";
 import { isEnd } from "./call-progress.ts";
 import { refusalError } from "./errors.ts";
+import type { RegistryClient } from "./registry.ts";
 
 /** A call to send. */
 export interface CallRequest {

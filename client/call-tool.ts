@@ -3,10 +3,10 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { type Call, CallState } from "../gen/ts/reeve/call/v1/call_pb.ts";
 import { CallEventSchema } from "../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorReason } from "../gen/ts/reeve/common/v1/error_pb.ts";
-import type { RegistryClient } from "../lib/serve/registry-client.ts";
 import { type CallEnd, type CallProgress, type CallUpdate, createCallProgress, isEnd } from "./call-progress.ts";
 import { type CallRequest, type CallStream, type CallStreamOptions, openCallStream } from "./call-stream.ts";
 import { createError, reasonOf, refusalError } from "./errors.ts";
+import type { RegistryClient } from "./registry.ts";
 import { mayReconnect, pause, RETRY_DELAYS_MS } from "./retry.ts";
 
 const CANCEL_EVERY_MS = 1000;

@@ -29,5 +29,6 @@ export { type ApprovalNeeded, approvalOf, errorOf, isRetryable, type ReeveError,
 export { type CallMetadata, callHeaders, withDevice } from "./metadata.ts";
 export { items, type Page, pages } from "./pages.ts";
 export { type ReceiptResult, verifyReceipt } from "./receipt.ts";
+export { type RegistryClient, registryClient } from "./registry.ts";
 export { mayReconnect, RETRY_DELAYS_MS } from "./retry.ts";
 export type { ReeveTransport, TransportOptions } from "./transport.ts";

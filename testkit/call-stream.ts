@@ -1,8 +1,8 @@
 import { isEnd } from "../client/call-progress.ts";
 import { type CallRequest, openCallStream as openStream } from "../client/call-stream.ts";
+import type { RegistryClient } from "../client/registry.ts";
 import type { Call } from "../gen/ts/reeve/call/v1/call_pb.ts";
 import type { CallEvent } from "../gen/ts/reeve/call/v1/call_service_pb.ts";
-import type { RegistryClient } from "../lib/serve/registry-client.ts";
 
 /** A caller's own CallTools stream, event by event. */
 export interface CallStream {

@@ -2,10 +2,10 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "@connectrpc/connect";
+import { type RegistryClient, registryClient } from "../../client/registry.ts";
 import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { EnrollmentService } from "../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
-import { type RegistryClient, registryClient } from "../../lib/serve/registry-client.ts";
 import { type ServiceProcess, startServiceProcess } from "../../testkit/service-process.ts";
 
 /** Where device agents run. */

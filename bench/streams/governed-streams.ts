@@ -1,11 +1,11 @@
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
+import type { RegistryClient } from "../../client/registry.ts";
 import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { CallerMessageSchema, CallToolsRequestSchema } from "../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { OutputStream } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { createBatchQueue } from "../../lib/async/batch-queue.ts";
-import type { RegistryClient } from "../../lib/serve/registry-client.ts";
 import { eachOf } from "../measure/each-of.ts";
 import { startPlane } from "../plane/plane.ts";
 import { callerOf } from "../subjects/paths.ts";

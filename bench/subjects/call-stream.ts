@@ -1,6 +1,6 @@
 import { type CallRequest, openCallStream as openStream } from "../../client/call-stream.ts";
+import type { RegistryClient } from "../../client/registry.ts";
 import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
-import type { RegistryClient } from "../../lib/serve/registry-client.ts";
 
 /** A caller's stream of calls, each with an id of its own. */
 export interface CallStream {

@@ -1,7 +1,7 @@
+import type { RegistryClient } from "../../client/registry.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
-import type { RegistryClient } from "../../lib/serve/registry-client.ts";
 import { readAll } from "../print/pages.ts";
 
 /** All tools that can be called on a device, by name. */

@@ -1,9 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { createRouterTransport } from "@connectrpc/connect";
 import { expect, it } from "vitest";
+import { registryClient } from "../../client/registry.ts";
 import { CallSchema, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { CallService } from "../../gen/ts/reeve/call/v1/call_service_pb.ts";
-import { registryClient } from "../../lib/serve/registry-client.ts";
 import { recordedCall } from "./recorded-call.ts";
 
 /** A registry that has the record of each call's end when it is asked for the second time. */

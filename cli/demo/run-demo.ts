@@ -1,11 +1,11 @@
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { registryClient } from "../../client/registry.ts";
 import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
-import { registryClient } from "../../lib/serve/registry-client.ts";
 import { demoPrompt, demoTurns } from "../../services/agent/demo-script.ts";
 import { type AgentResult, runAgent } from "../../services/agent/loop/run.ts";
 import { modelFromEnvironment, PROVIDERS } from "../../services/agent/providers/providers.ts";

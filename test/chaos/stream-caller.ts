@@ -1,6 +1,6 @@
 import { type CallRequest, type CallStream, openCallStream } from "../../client/call-stream.ts";
+import type { RegistryClient } from "../../client/registry.ts";
 import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
-import type { RegistryClient } from "../../lib/serve/registry-client.ts";
 
 /** Makes calls on one CallTools stream, which is opened when it is needed. */
 export interface StreamCaller {

@@ -4,6 +4,7 @@ import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { type Client, createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type RegistryClient, registryClient } from "../../client/registry.ts";
 import { PeerService } from "../../gen/ts/reeve/cluster/v1/peer_service_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
@@ -14,7 +15,6 @@ import { chainOf, createAuthority, issueCertificate } from "../../lib/identity/a
 import { createRequest, generateTlsKey, tlsKeyToPem } from "../../lib/identity/request.ts";
 import { staticTls, type TlsSource } from "../../lib/identity/tls-source.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
-import { type RegistryClient, registryClient } from "../../lib/serve/registry-client.ts";
 import { enrollmentFiles, readEnrollment } from "../../services/device-agent/identity/enrollment-file.ts";
 import { type Distributed, type DistributedDevice, startDistributed } from "../../testkit/distributed.ts";
 import { eventually } from "../../testkit/eventually.ts";

@@ -5,13 +5,13 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { issueFirstTokens } from "../../cli/stack/first-tokens.ts";
 import { type Stack, startStack } from "../../cli/stack/stack.ts";
+import { type RegistryClient, registryClient } from "../../client/registry.ts";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
-import { type RegistryClient, registryClient } from "../../lib/serve/registry-client.ts";
 
 const RULES = `version: 1
 rules:

@@ -1,8 +1,8 @@
 import { followCall } from "../../../client/call-tool.ts";
+import type { RegistryClient } from "../../../client/registry.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type DeviceName, type RoutedInput, takeDevice } from "../../../lib/model-tools/device-parameter.ts";
 import { type ErrorFacts, errorText, thrownFacts } from "../../../lib/model-tools/error-text.ts";
-import type { RegistryClient } from "../../../lib/serve/registry-client.ts";
 import { callIdOf } from "./call-id.ts";
 import { resultOf } from "./call-result.ts";
 import type { Toolbox, ToolCall, ToolResult } from "./toolbox.ts";

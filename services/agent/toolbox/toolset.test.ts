@@ -1,13 +1,13 @@
 import { create } from "@bufbuild/protobuf";
 import { createRouterTransport } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
+import { registryClient } from "../../../client/registry.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { LinkState } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { DeviceService } from "../../../gen/ts/reeve/device/v1/device_service_pb.ts";
 import { ToolSchema } from "../../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { ToolService } from "../../../gen/ts/reeve/tool/v1/tool_service_pb.ts";
 import { fault, reasonOf } from "../../../lib/fault/fault.ts";
-import { registryClient } from "../../../lib/serve/registry-client.ts";
 import { loadToolset, toolsetOf } from "./toolset.ts";
 
 const laptop = { id: "dev-1", name: "laptop", link: LinkState.ONLINE };

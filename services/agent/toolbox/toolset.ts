@@ -1,11 +1,11 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { items } from "../../../client/pages.ts";
+import type { RegistryClient } from "../../../client/registry.ts";
 import { type Device, LinkState } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { Tool } from "../../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { narrowTools } from "../../../lib/model-tools/allowed.ts";
 import { describeTool } from "../../../lib/model-tools/describe.ts";
 import { type DeviceName, withDeviceParameter } from "../../../lib/model-tools/device-parameter.ts";
-import type { RegistryClient } from "../../../lib/serve/registry-client.ts";
 import type { ToolDefinition } from "./toolbox.ts";
 
 /** A tool of a toolset. */

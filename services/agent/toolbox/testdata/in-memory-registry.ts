@@ -1,5 +1,6 @@
 import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 import { type ConnectRouter, createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
+import { registryClient } from "../../../../client/registry.ts";
 import type { CallState } from "../../../../gen/ts/reeve/call/v1/call_pb.ts";
 import {
   type CallEventSchema,
@@ -8,7 +9,6 @@ import {
 } from "../../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { OutputStream } from "../../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { createBatchQueue } from "../../../../lib/async/batch-queue.ts";
-import { registryClient } from "../../../../lib/serve/registry-client.ts";
 
 type Event = MessageInitShape<typeof CallEventSchema>;
 
