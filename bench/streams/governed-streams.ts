@@ -25,7 +25,7 @@ let calls = 0;
 
 /** What a program on an attached device prints, as the caller hears it, and a file that the caller reads in pieces. */
 export async function governedStreams(parts: AsyncDisposableStack): Promise<StreamSubject[]> {
-  const plane = parts.adopt(await startPlane({ attached: { only: 0 } }), (one) => one.close());
+  const plane = parts.adopt(await startPlane({ devices: { only: { link: 0 } } }), (one) => one.close());
   const registry = callerOf(plane, 0);
   return [
     {

@@ -13,7 +13,12 @@ const YARDSTICK = "bare MCP";
  */
 export async function pathSubjects(parts: AsyncDisposableStack): Promise<Subject[]> {
   const plane = parts.adopt(
-    await startPlane({ registries: 2, database: "postgres", nats: true, attached: { far: 1 }, dialed: "near" }),
+    await startPlane({
+      registries: 2,
+      database: "postgres",
+      nats: true,
+      devices: { far: { link: 1 }, near: { link: "dialed" } },
+    }),
     (one) => one.close(),
   );
   const usage = () => planeUsage(plane);

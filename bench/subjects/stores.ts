@@ -33,7 +33,7 @@ export async function storeSubjects(parts: AsyncDisposableStack): Promise<Subjec
 }
 
 async function governedOn(database: "sqlite" | "postgres", parts: AsyncDisposableStack) {
-  const plane = parts.adopt(await startPlane({ database, attached: { only: 0 } }), (one) => one.close());
+  const plane = parts.adopt(await startPlane({ database, devices: { only: { link: 0 } } }), (one) => one.close());
   const { unary, streamed } = governedCalls(callerOf(plane, 0));
   const request = { ...NOOP, device: "only" };
   return { unary: unary(request), streamed: streamed(request), usage: () => planeUsage(plane) };

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startTestStack, type TestStack } from "../../testkit/stack.ts";
 import { runCli } from "../run-cli.ts";
 import { createFakeContext, type FakeContext, runInFake } from "../testing/fake-context.ts";
-import { startTestStack, type TestStack } from "../testing/test-stack.ts";
 
 let stack: TestStack;
 beforeAll(async () => {

@@ -2,8 +2,8 @@ import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openSqlite } from "../../lib/store/sqlite-handle.ts";
+import { startTestStack, type TestStack } from "../../testkit/stack.ts";
 import { runInFake } from "../testing/fake-context.ts";
-import { startTestStack, type TestStack } from "../testing/test-stack.ts";
 
 let stack: TestStack;
 let callId: string;

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createLogger } from "../../lib/log/log.ts";
 import { startScriptedModel } from "../../services/agent/scripted-model/server.ts";
 import { eventually } from "../../testkit/eventually.ts";
+import { startTestStack, type TestStack } from "../../testkit/stack.ts";
 import { readProfile } from "../profile.ts";
 import { runInFake } from "../testing/fake-context.ts";
-import { startTestStack, type TestStack } from "../testing/test-stack.ts";
 
 let stack: TestStack;
 const lines: { level: string; msg: string }[] = [];

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { ScriptedTurn } from "../../services/agent/scripted-model/script.ts";
 import { type ScriptedModel, startScriptedModel } from "../../services/agent/scripted-model/server.ts";
+import { startTestStack, type TestStack } from "../../testkit/stack.ts";
 import { writeSealedOperator } from "../operator/sealed-file.ts";
 import { readProfile } from "../profile.ts";
 import { runCli } from "../run-cli.ts";
 import { createFakeContext, runInFake } from "../testing/fake-context.ts";
-import { startTestStack, type TestStack } from "../testing/test-stack.ts";
 
 let stack: TestStack;
 let model: ScriptedModel | undefined;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseJoinToken } from "../../lib/identity/join-token.ts";
 import { joinControlPlane } from "../../services/device-agent/identity/join.ts";
-import { startPlane } from "../../test/enrollment/plane.ts";
+import { startPlane } from "../../testkit/enrollment.ts";
 import { runCli } from "../run-cli.ts";
 import { createFakeContext, type FakeContextOptions } from "../testing/fake-context.ts";
 import { agentEnvironment } from "./run-agent.ts";

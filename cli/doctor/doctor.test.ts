@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { generateSigningKey } from "../../lib/sign/keys.ts";
 import { formatVkey, noteKeyOf } from "../../lib/sign/note.ts";
+import { startTestStack, type TestStack } from "../../testkit/stack.ts";
 import { runInFake } from "../testing/fake-context.ts";
-import { startTestStack, type TestStack } from "../testing/test-stack.ts";
 import type { Finding } from "./finding.ts";
 import { checkNode } from "./local-checks.ts";
 

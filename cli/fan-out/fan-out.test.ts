@@ -2,9 +2,9 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "../../testkit/eventually.ts";
+import { startTestStack, type TestStack } from "../../testkit/stack.ts";
 import { runCli } from "../run-cli.ts";
 import { createFakeContext, type FakeContextOptions, runInFake } from "../testing/fake-context.ts";
-import { startTestStack, type TestStack } from "../testing/test-stack.ts";
 
 let stack: TestStack;
 beforeAll(async () => {

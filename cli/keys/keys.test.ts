@@ -2,8 +2,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { eventually } from "../../testkit/eventually.ts";
+import { startTestStack, type TestStack } from "../../testkit/stack.ts";
 import { runInFake } from "../testing/fake-context.ts";
-import { startTestStack, type TestStack } from "../testing/test-stack.ts";
 
 let stack: TestStack;
 beforeAll(async () => {

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { createTokenFile } from "../../lib/auth/token-file.ts";
 import { eventually } from "../../testkit/eventually.ts";
+import { startTestStack, type TestStack } from "../../testkit/stack.ts";
 import { readProfile } from "../profile.ts";
 import { runCli } from "../run-cli.ts";
 import { createFakeContext, type FakeContext, runInFake } from "../testing/fake-context.ts";
-import { startTestStack, type TestStack } from "../testing/test-stack.ts";
 import { openSealedOperator, readSealedOperator, sealedOperatorPath, writeSealedOperator } from "./sealed-file.ts";
 
 const PASSPHRASE = "four words are good";

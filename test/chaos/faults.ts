@@ -7,8 +7,8 @@ const KINDS = {
   "device kill": 14,
   "nats kill": 9,
   "postgres kill": 7,
-  "way hole": 14,
-  "way cut": 9,
+  "proxy hole": 14,
+  "proxy cut": 9,
   "registry pause": 4,
   "policy pause": 3,
 };
@@ -34,8 +34,8 @@ const LASTS: Record<FaultKind, [number, number]> = {
   "device kill": [0, 1500],
   "nats kill": [0, 3000],
   "postgres kill": [0, 2500],
-  "way hole": [500, 6000],
-  "way cut": [0, 1],
+  "proxy hole": [500, 6000],
+  "proxy cut": [0, 1],
   // Longer than a lease lasts, so that who goes on finds that others have taken over.
   "registry pause": [500, 12_000],
   "policy pause": [500, 8000],

@@ -6,7 +6,7 @@ import type { ServiceProcess } from "../../testkit/service-process.ts";
 export interface Part {
   /** Such as "registry 0". */
   name: string;
-  kind: "registry" | "policy" | "device" | "nats" | "postgres" | "way";
+  kind: "registry" | "policy" | "device" | "nats" | "postgres" | "proxy";
   readonly up: boolean;
   /** When it was mended last, by performance.now(); -Infinity where it was never broken. */
   readonly upSince: number;
@@ -113,13 +113,13 @@ export function createParts({ registries, policies, devices, nats, postgres }: D
     ...devices.map(({ name, process }) => ofProcess(`device ${name}`, "device", process)),
     server("nats", nats),
     server("postgres", postgres),
-    ...devices.map(({ name, way }) =>
-      part(`way ${name}`, "way", {
-        kill: async () => way.cut(),
+    ...devices.map(({ name, proxy }) =>
+      part(`proxy ${name}`, "proxy", {
+        kill: async () => proxy.cut(),
         start: async () => undefined,
-        pause: way.blackhole,
-        resume: way.restore,
-        reset: way.cut,
+        pause: proxy.blackhole,
+        resume: proxy.restore,
+        reset: proxy.cut,
       }),
     ),
   ];

@@ -61,7 +61,7 @@ export function watchReturns({ devices, parts, list }: ReturnWatchOptions): Retu
   let lastBroken = "nothing";
   let stopped = false;
 
-  const own = (name: string) => parts.filter((part) => part.name === `way ${name}` || part.name === `device ${name}`);
+  const own = (name: string) => parts.filter((part) => part.name === `proxy ${name}` || part.name === `device ${name}`);
   /** Since when it could come back; undefined while it cannot. */
   const wholeSince = (name: string): number | undefined => {
     const needed = [...own(name), ...parts.filter(({ kind }) => kind === "postgres")];

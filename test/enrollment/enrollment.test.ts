@@ -12,8 +12,8 @@ import { enrollmentFiles, readEnrollment } from "../../services/device-agent/ide
 import { enrolledEnvironment } from "../../services/device-agent/identity/environment.ts";
 import { type JoinOptions, joinControlPlane } from "../../services/device-agent/identity/join.ts";
 import { keepRenewed, type Renewal } from "../../services/device-agent/identity/renewal.ts";
+import { startPlane } from "../../testkit/enrollment.ts";
 import { eventually } from "../../testkit/eventually.ts";
-import { startPlane } from "./plane.ts";
 
 let home = "";
 let plane: Awaited<ReturnType<typeof startPlane>>;

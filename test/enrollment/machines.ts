@@ -1,12 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CLI, type CliResult, runReeve } from "../../testkit/cli.ts";
-import { freePorts } from "../../testkit/free-port.ts";
+import { CLI, type CliResult, runReeve, shellOf } from "../../testkit/cli.ts";
+import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
 import { nodeEnv } from "../../testkit/node-env.ts";
-import { type ServiceProcess, startServiceProcess } from "../../testkit/service-process.ts";
 
 /** `reeve device-agent` in a process of its own. */
 export interface AgentProcess {
@@ -63,68 +62,38 @@ export function startAgent(
 }
 
 /** A machine with a control plane: registry and policy with certificates of `reeve certs`, and an operator's shell. */
-export interface ControlPlaneMachine {
+export interface ControlPlaneMachine extends Pick<ControlPlane, "policyDatabase"> {
+  /** Where the authority's files are. */
   home: string;
-  registry: ServiceProcess;
-  policy: ServiceProcess;
   /** Runs `reeve` as the operator. */
   reeve(...words: string[]): Promise<CliResult>;
   close(): Promise<void>;
 }
 
-/** Sets a control plane up from nothing, as the page on enrollment says. */
-export async function startControlPlane(env: Record<string, string> = {}): Promise<ControlPlaneMachine> {
+/** Sets a control plane up from nothing, with certificates as the page on enrollment says. */
+export async function startControlPlaneMachine(env: Record<string, string> = {}): Promise<ControlPlaneMachine> {
   const home = realpathSync(mkdtempSync(join(tmpdir(), "reeve-plane-")));
+  const ca = join(home, "ca");
   const certs = async (...words: string[]) => {
     const { code, stderr } = await runReeve(["certs", ...words], { HOME: home });
     if (code !== 0) throw new Error(stderr);
   };
-  await certs("init", "--out", join(home, "ca"));
-  for (const service of ["registry", "policy"]) {
+  await certs("init", "--out", ca);
+  const caFile = join(ca, "ca.crt");
+  const issue = async (service: string) => {
     const out = join(home, service);
-    await certs("issue", "--ca", join(home, "ca"), "--service", service, "--ip", "127.0.0.1", "--out", out);
-  }
-  const tokens = join(home, "tokens.json");
-  const made = await runReeve(["tokens", "create", "--name", "ann", "--role", "operator", "--json"], {
-    HOME: home,
-    REEVE_TOKENS_FILE: tokens,
-  });
-  const { token } = JSON.parse(made.stdout) as { token: string };
-  const [registryPort = 0, policyPort = 0] = await freePorts(2);
-  const common = (service: string) => ({
-    HOME: home,
-    REEVE_TOKENS_FILE: tokens,
-    REEVE_TLS_CERT_FILE: join(home, service, "tls.crt"),
-    REEVE_TLS_KEY_FILE: join(home, service, "tls.key"),
-    REEVE_TLS_CA_FILE: join(home, service, "ca.crt"),
-  });
-  const policy = await startServiceProcess("policy", policyPort, {
-    ...common("policy"),
-    REEVE_POLICY_PORT: String(policyPort),
-    REEVE_POLICY_STATE_DIR: join(home, "policy"),
-  });
-  const registry = await startServiceProcess("registry", registryPort, {
-    ...common("registry"),
-    REEVE_REGISTRY_PORT: String(registryPort),
-    REEVE_REGISTRY_STATE_DIR: join(home, "registry"),
-    REEVE_POLICY_URL: policy.url,
-    ...env,
-  });
-  const shell = {
-    HOME: home,
-    REEVE_REGISTRY_URL: registry.url,
-    REEVE_POLICY_URL: policy.url,
-    REEVE_TOKEN: token,
-    REEVE_CA_FILE: join(home, "ca", "ca.crt"),
+    await certs("issue", "--ca", ca, "--service", service, "--ip", "127.0.0.1", "--out", out);
+    return { certFile: join(out, "tls.crt"), keyFile: join(out, "tls.key"), caFile: join(out, "ca.crt") };
   };
+  const certificate = readFileSync(caFile, "utf8");
+  const plane = await startControlPlane({ authority: { certificate, issue }, devices: {}, registryEnv: env });
+  const shell = { ...shellOf(plane, plane.tokens.operator, home), REEVE_CA_FILE: caFile };
   return {
     home,
-    registry,
-    policy,
+    policyDatabase: plane.policyDatabase,
     reeve: (...words) => runReeve(words, shell),
     async close() {
-      await registry.stop();
-      await policy.stop();
+      await plane.close();
       rmSync(home, { recursive: true, force: true });
     },
   };

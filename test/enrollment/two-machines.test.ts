@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually } from "../../testkit/eventually.ts";
 import { isRunning } from "../../testkit/programs.ts";
-import { type AgentProcess, type ControlPlaneMachine, startAgent, startControlPlane } from "./machines.ts";
+import { type AgentProcess, type ControlPlaneMachine, startAgent, startControlPlaneMachine } from "./machines.ts";
 
 let plane: ControlPlaneMachine;
 let home = "";
@@ -12,7 +12,7 @@ const agents: AgentProcess[] = [];
 
 beforeAll(async () => {
   home = realpathSync(mkdtempSync(join(tmpdir(), "reeve-machine-")));
-  plane = await startControlPlane();
+  plane = await startControlPlaneMachine();
 });
 afterAll(async () => {
   for (const agent of agents) await agent.stop();
@@ -165,7 +165,7 @@ test("removed, it is refused for good", async () => {
   expect(await plane.reeve("device", "remove", "web1")).toMatchObject({ code: 0 });
   await agents.at(-1)?.shown("revoked");
   expect((await call()).code).toBe(2);
-  expect(await plane.reeve("audit", "verify", "--db", join(plane.home, "policy", "policy.db"))).toMatchObject({
+  expect(await plane.reeve("audit", "verify", "--db", plane.policyDatabase)).toMatchObject({
     code: 0,
   });
 });

@@ -9,7 +9,13 @@ import { fault } from "../../lib/fault/fault.ts";
 import { approveCall } from "../../testkit/approvals.ts";
 import { openCallStream, printedIn } from "../../testkit/call-stream.ts";
 import { eventually } from "../../testkit/eventually.ts";
-import { type AttachedDevice, online, type Replica, type ReplicaScene, startReplicaScene } from "./fixture.ts";
+import {
+  type AttachedDevice,
+  online,
+  type Replica,
+  type ReplicaScene,
+  startReplicaScene,
+} from "../../testkit/replicas.ts";
 
 let scene: ReplicaScene;
 let a: Replica;

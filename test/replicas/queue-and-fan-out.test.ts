@@ -6,7 +6,13 @@ import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { fanOutCallId } from "../../lib/ids/fan-out-call-id.ts";
 import { approveCall } from "../../testkit/approvals.ts";
 import { eventually } from "../../testkit/eventually.ts";
-import { type AttachedDevice, online, type Replica, type ReplicaScene, startReplicaScene } from "./fixture.ts";
+import {
+  type AttachedDevice,
+  online,
+  type Replica,
+  type ReplicaScene,
+  startReplicaScene,
+} from "../../testkit/replicas.ts";
 
 let scene: ReplicaScene;
 let a: Replica;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { eventually } from "../../testkit/eventually.ts";
-import { online, startReplicaScene } from "./fixture.ts";
+import { online, startReplicaScene } from "../../testkit/replicas.ts";
 
 test("a replica serves its own devices while another does not reach it, and that one's callers again afterwards", async () => {
   await using parts = new AsyncDisposableStack();

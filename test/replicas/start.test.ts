@@ -5,7 +5,7 @@ import { service, testAuthority, testMaterial } from "../../lib/identity/testdat
 import { staticTls, type TlsSource } from "../../lib/identity/tls-source.ts";
 import { openDatabase } from "../../lib/store/database.ts";
 import { type RegistryTables, registryMigrations } from "../../services/registry/tables.ts";
-import { type ReplicaScene, startReplicaScene } from "./fixture.ts";
+import { type ReplicaScene, startReplicaScene } from "../../testkit/replicas.ts";
 
 let scene: ReplicaScene;
 let tls: TlsSource;

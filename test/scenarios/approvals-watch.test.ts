@@ -47,10 +47,10 @@ test("watching goes on over a restart, takes back what is moot, and ends when th
   const moot = await hold("watch-moot");
   await context.shown("stderr", ASK);
 
-  await plane.policy.kill();
+  await plane.processes.policy.kill();
   await context.shown("stderr", "no connection to policy");
   await agent.registry.cancelCall({ callId: "watch-moot" });
-  await plane.policy.start();
+  await plane.processes.policy.start();
   await context.shown("stderr", "connected to policy again");
   await context.shown("stdout", `${moot} canceled`);
   await context.shown("stderr", `${moot} is not asked any more: the call ended: CANCELED.`);

@@ -252,8 +252,8 @@ describe("reeve audit", () => {
   test("verifies the log over the network, and offline from its file", async () => {
     const remote = await asOperator("audit", "verify");
     expect(remote.stdout, remote.stderr).toContain("The audit log verifies.");
-    const key = join(plane.folder, "policy", "checkpoint.vkey");
-    const offline = await runReeve(["audit", "verify", "--db", plane.policyDb, "--key", key], { HOME: home });
+    const key = join(plane.folder, "policy-0", "checkpoint.vkey");
+    const offline = await runReeve(["audit", "verify", "--db", plane.policyDatabase, "--key", key], { HOME: home });
     expect(offline.stdout, offline.stderr).toContain("The audit log verifies.");
     expect([remote.code, offline.code]).toEqual([0, 0]);
   });
@@ -263,7 +263,7 @@ describe("reeve audit", () => {
     const { code, stdout } = await asOperator("audit", "proof", "--call", "cli-proved", "--json");
     expect(code).toBe(0);
     const file = join(home, "proof.json");
-    const key = (await readFile(join(plane.folder, "policy", "checkpoint.vkey"), "utf8")).trim();
+    const key = (await readFile(join(plane.folder, "policy-0", "checkpoint.vkey"), "utf8")).trim();
     await writeFile(file, stdout);
     const holds = await runReeve(["audit", "check", file, "--key", key], { HOME: home });
     expect([holds.code, holds.stdout]).toEqual([0, expect.stringContaining("The proof holds")]);

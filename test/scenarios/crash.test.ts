@@ -30,9 +30,9 @@ test.each(["device", "policy", "registry"] as const)(
 
     const began = Promise.all(ids.map((id, n) => sleep(n * 5).then(() => appendMark(caller, id, marks))));
     await sleep(CALLS * 2.5);
-    await plane[victim].kill();
+    await plane.processes[victim].kill();
     await sleep(200);
-    await plane[victim].start();
+    await plane.processes[victim].start();
     await began;
 
     const calls = await settle(caller, ids);
@@ -127,12 +127,12 @@ async function countMarks(marks: string): Promise<Map<string, number>> {
   return counts;
 }
 
-async function expectLogVerifies({ registry, device, policy, folder, policyDb }: ControlPlane): Promise<void> {
-  await registry.stop();
-  await device.stop();
-  await policy.stop();
-  const verifierKey = (await readFile(join(folder, "policy", "checkpoint.vkey"), "utf8")).trim();
-  const source = openLogFile(policyDb);
+async function expectLogVerifies({ processes, folder, policyDatabase }: ControlPlane): Promise<void> {
+  await processes.registry.stop();
+  await processes.device.stop();
+  await processes.policy.stop();
+  const verifierKey = (await readFile(join(folder, "policy-0", "checkpoint.vkey"), "utf8")).trim();
+  const source = openLogFile(policyDatabase);
   const report = await verifyLog(source, { verifierKey });
   source.close();
   expect(report.findings).toEqual([]);

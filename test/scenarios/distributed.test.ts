@@ -24,9 +24,14 @@ async function startMany(): Promise<Backend> {
   parts.defer(() => many.close());
   // Whoever calls by URL alone, as `fetch` does, trusts the authority of the services from here on.
   setDefaultCACertificates([...getCACertificates("default"), many.ca]);
-  const { user, pass } = many.natsLogin;
+  const { user, pass } = many.nats.login;
   const bus = parts.adopt(
-    await createNatsBus({ servers: [`tls://127.0.0.1:${many.nats.port}`], user, pass, tls: { caFile: many.caFile } }),
+    await createNatsBus({
+      servers: [`tls://127.0.0.1:${many.nats.port}`],
+      user,
+      pass,
+      tls: { caFile: many.authority.caFile },
+    }),
     (one) => one.close(),
   );
   const started = parts.move();

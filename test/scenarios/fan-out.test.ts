@@ -29,7 +29,13 @@ let mark: string;
 let count = 0;
 beforeAll(async () => {
   plane = await startControlPlane({
-    others: { "web-1": "role=web", "web-2": "role=web", "web-3": "role=web", "db-1": "role=db" },
+    devices: {
+      this: {},
+      "web-1": { labels: { role: "web" } },
+      "web-2": { labels: { role: "web" } },
+      "web-3": { labels: { role: "web" } },
+      "db-1": { labels: { role: "db" } },
+    },
   });
   operator = callerOf(plane, plane.tokens.operator);
   agent = callerOf(plane, plane.tokens.agent);
@@ -238,8 +244,8 @@ describe("reeve call --on", () => {
 });
 
 describe("with a device that is away", () => {
-  beforeAll(() => plane.others["web-2"]?.stop());
-  afterAll(() => plane.others["web-2"]?.start());
+  beforeAll(() => plane.device("web-2").process.stop());
+  afterAll(() => plane.device("web-2").process.start());
 
   test("a fan-out is no success, and says which device it is", async () => {
     const { summary } = await run(operator, uptime());
@@ -254,11 +260,11 @@ describe("with a device that is away", () => {
     const { summary } = await run(operator, uptime({ queueSeconds: 600 }));
     expect(summary).toMatchObject({ succeeded: false, succeededCount: 2, queued: ["web-2"], failed: {} });
     const callId = fanOutCallId(fanOutId, ids["web-2"] ?? "");
-    await plane.others["web-2"]?.start();
+    await plane.device("web-2").process.start();
     await eventually(async () =>
       expect((await operator.registry.getCall({ callId })).call?.state).toBe(CallState.SUCCEEDED),
     );
     expect((await run(operator, uptime({ queueSeconds: 600 }))).summary).toMatchObject({ succeeded: true });
-    await plane.others["web-2"]?.stop();
+    await plane.device("web-2").process.stop();
   });
 });

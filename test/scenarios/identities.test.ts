@@ -112,7 +112,7 @@ describe("a device", () => {
   });
 
   test("whose certificate has expired is refused as expired", async () => {
-    const files = await many.expiredDevice();
+    const files = await many.authority.expiredDevice();
     expect(await refusalOf(renewWith(staticTls(files)))).toBe("IDENTITY_REFUSED expired");
   });
 
@@ -133,7 +133,7 @@ describe("a device", () => {
     });
     try {
       // Both dial, and one of them with a number that the other has used.
-      device.way.cut();
+      device.proxy.cut();
       await eventually(async () => {
         const { enrollments } = await operator.enrollments.listEnrollments({ state: EnrollmentState.LOCKED });
         expect(enrollments.map(({ name }) => name)).toEqual(["second"]);
@@ -153,7 +153,7 @@ describe("a device", () => {
 
 describe("a replica", () => {
   test.each(["policy", "nats", "device"])("with the certificate of %s is no registry to policy", async (name) => {
-    const { certFile, keyFile, caFile } = await many.certificate(name);
+    const { certFile, keyFile, caFile } = await many.authority.issue(name);
     const [cert = "", key = "", ca = ""] = [certFile, keyFile, caFile].map((file) => readFileSync(file, "utf8"));
     const transport = createServiceTransport({
       baseUrl: many.policy.url,
@@ -165,7 +165,7 @@ describe("a replica", () => {
   });
 
   test.each(["policy", "nats"])("with the certificate of %s has nothing to call at a registry", async (name) => {
-    const { certFile, keyFile, caFile } = await many.certificate(name);
+    const { certFile, keyFile, caFile } = await many.authority.issue(name);
     const [cert = "", key = "", ca = ""] = [certFile, keyFile, caFile].map((file) => readFileSync(file, "utf8"));
     const tls = staticTls({ cert, key, ca });
     const transport = createServiceTransport({ baseUrl: many.registry.url, tls, serverName: REGISTRY });
@@ -174,7 +174,7 @@ describe("a replica", () => {
   });
 
   test("that shows the certificate of another service is not believed to be policy", async () => {
-    const { certFile, keyFile, caFile } = await many.certificate("registry");
+    const { certFile, keyFile, caFile } = await many.authority.issue("registry");
     const [cert = "", key = "", ca = ""] = [certFile, keyFile, caFile].map((file) => readFileSync(file, "utf8"));
     // The registries' balancer in place of policy's.
     const transport = createServiceTransport({
@@ -218,7 +218,7 @@ describe("a person", () => {
 });
 
 test("a certificate of another service is refused by every replica that it asks as if it were one of them", async () => {
-  const { certFile, keyFile, caFile } = await many.certificate("policy");
+  const { certFile, keyFile, caFile } = await many.authority.issue("policy");
   const [cert, key, ca] = [certFile, keyFile, caFile].map((file) => readFileSync(file, "utf8"));
   const tls = staticTls({ cert: cert ?? "", key: key ?? "", ca: ca ?? "" });
   for (const { url } of many.registries) {

@@ -31,7 +31,7 @@ afterAll(async () => {
   expect(existsSync(mark)).toBe(false);
   const after = await caller.registry.callTool({ tool: "device.ping", params: { text: "alive" } });
   expect(after.call?.output).toEqual({ text: "alive" });
-  for (const part of [plane.registry, plane.policy, plane.device]) {
+  for (const part of Object.values(plane.processes)) {
     expect(part.log.filter((line) => /uncaught|unhandled/i.test(line))).toEqual([]);
   }
   await plane.close();

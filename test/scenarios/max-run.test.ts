@@ -1,17 +1,14 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { issueFirstTokens } from "../../cli/stack/first-tokens.ts";
-import { type Stack, startStack } from "../../cli/stack/stack.ts";
 import { type RegistryClient, registryClient } from "../../client/registry.ts";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
-import { createLogger } from "../../lib/log/log.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
+import { startTestStack, type TestStack } from "../../testkit/stack.ts";
 
 const RULES = `version: 1
 rules:
@@ -24,28 +21,15 @@ rules:
 `;
 
 let folder: string;
-let stack: Stack;
+let stack: TestStack;
 let agent: RegistryClient;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "reeve-max-run-"));
-  const work = join(folder, "work");
-  await mkdir(work);
   const policyFile = join(folder, "policy.yaml");
   await writeFile(policyFile, RULES);
-  stack = await startStack({
-    dataDir: join(folder, "state"),
-    ports: { registry: 0, policy: 0, device: 0 },
-    deviceName: "this",
-    mode: Mode.ALL,
-    readRoots: [],
-    writeRoots: [work],
-    policyFile,
-    env: { PATH: "/usr/bin:/bin", HOME: folder },
-    logger: createLogger({ service: "reeve", level: "silent" }),
-  });
-  const tokens = issueFirstTokens(stack.tokens);
-  if (tokens === undefined) throw new Error("the folder is not new");
-  agent = registryClient(createServiceTransport({ baseUrl: stack.registryUrl, token: tokens.agent, protocol: "grpc" }));
+  stack = await startTestStack({ policyFile });
+  const { registry, tokens } = stack;
+  agent = registryClient(createServiceTransport({ baseUrl: registry.url, token: tokens.agent, protocol: "grpc" }));
 });
 afterAll(async () => {
   await stack.close();

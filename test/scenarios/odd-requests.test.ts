@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   const loud = (line: string) => line.includes('"level":"error"') || /uncaught|unhandled|Warning/.test(line);
-  for (const part of [plane.registry, plane.policy, plane.device]) expect(part.log.filter(loud)).toEqual([]);
+  for (const part of Object.values(plane.processes)) expect(part.log.filter(loud)).toEqual([]);
   await plane.close();
 });
 
@@ -36,7 +36,7 @@ describe.each(["registry", "policy", "device"] as const)("the %s", (part) => {
     const headers: Record<string, string> =
       who === "the operator" ? { authorization: `Bearer ${plane.tokens.operator}` } : {};
     const blamed: unknown[] = [];
-    await askOddly(plane[part].url, oddRequests(PATHS[part]), headers, (request, answer) => {
+    await askOddly(plane.processes[part].url, oddRequests(PATHS[part]), headers, (request, answer) => {
       if (blamesServer(answer)) blamed.push({ ...request, body: Buffer.from(request.body).toString("hex"), answer });
     });
     expect(blamed).toEqual([]);

@@ -121,13 +121,13 @@ beforeEach(() => {
 
 describe("a tool's own RPC is served by the registry alone:", () => {
   const touch = (part: "registry" | "policy" | "device", token?: string) =>
-    fetch(`${plane[part].url}/${TOOL_PACKAGE}.Shell/Exec`, {
+    fetch(`${plane.processes[part].url}/${TOOL_PACKAGE}.Shell/Exec`, {
       method: "POST",
       headers: { "content-type": "application/json", ...(token && { authorization: `Bearer ${token}` }) },
       body: JSON.stringify({ argv: ["touch", mark] }),
     });
   const toolServicesAt = async (part: "registry" | "policy" | "device") => {
-    const listed = await servicesAt(plane[part].url);
+    const listed = await servicesAt(plane.processes[part].url);
     expect(listed).toContain("grpc.health.v1.Health");
     return listed.filter((name) => name.startsWith(TOOL_PACKAGE));
   };

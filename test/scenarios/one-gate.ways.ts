@@ -207,7 +207,7 @@ export const DEVICE_WAYS: readonly DeviceWay[] = [
 
 /** A client of the plane's device, with one of the plane's tokens. */
 export function deviceClient(plane: ControlPlane, token: string): Client<typeof DeviceAgentService> {
-  return createClient(DeviceAgentService, createServiceTransport({ baseUrl: plane.device.url, token }));
+  return createClient(DeviceAgentService, createServiceTransport({ baseUrl: plane.processes.device.url, token }));
 }
 
 async function* once<M extends Message>(message: M): AsyncGenerator<M> {

@@ -34,20 +34,20 @@ const READS = {
 
 describe.each(["registry", "policy", "device"] as const)("the %s", (name) => {
   test("lists its services by reflection", async () => {
-    const listed = (await bufCurl("--list-services", plane[name].url)).trim().split("\n");
+    const listed = (await bufCurl("--list-services", plane.processes[name].url)).trim().split("\n");
     expect(listed).toEqual(expect.arrayContaining([...SERVICES[name], "grpc.health.v1.Health"]));
   });
 
   test.each(["connect", "grpc", "grpcweb"])("answers over %s", async (protocol) => {
     const [method, expected] = READS[name];
     const authorization = `Authorization: Bearer ${plane.tokens.operator}`;
-    const url = `${plane[name].url}/${method}`;
+    const url = `${plane.processes[name].url}/${method}`;
     expect(await bufCurl("--protocol", protocol, "-H", authorization, "-d", "{}", url)).toContain(expected);
   });
 
   test("refuses a caller without a token", async () => {
     const [method] = READS[name];
-    const refused = bufCurl("-d", "{}", `${plane[name].url}/${method}`);
+    const refused = bufCurl("-d", "{}", `${plane.processes[name].url}/${method}`);
     await expect(refused).rejects.toMatchObject({ stderr: expect.stringContaining("unauthenticated") as string });
   });
 });

@@ -51,7 +51,7 @@ beforeEach(async () => {
   callId = `kept-${count}`;
   mark = join(plane.work, callId);
   await changeRules(RULES);
-  await plane.device.stop();
+  await plane.processes.device.stop();
   await deviceIs(LinkState.OFFLINE);
 });
 
@@ -67,7 +67,7 @@ test("a call waits for its device, is delivered once with a grant of its own, an
       if (event?.event.case === "call") states.push(event.event.value.state);
     }
   })();
-  await plane.device.start();
+  await plane.processes.device.start();
   expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED });
   await watching;
   expect(states).toEqual([CallState.QUEUED, CallState.PERMITTED, CallState.DISPATCHED, CallState.SUCCEEDED]);
@@ -89,7 +89,7 @@ test("a call that is not to be kept fails at once, as before", async () => {
 });
 
 test("a call to a device that is there is not kept", async () => {
-  await plane.device.start();
+  await plane.processes.device.start();
   await deviceIs(LinkState.ONLINE);
   expect((await operator.registry.callTool(wish())).call).toMatchObject({ state: CallState.SUCCEEDED });
 });
@@ -97,7 +97,7 @@ test("a call to a device that is there is not kept", async () => {
 test("a kept call is denied where the rules deny it by then", async () => {
   await operator.registry.callTool(wish());
   await changeRules(`${RULES}  - { id: frozen, effect: deny, tools: [exec], message: Nothing runs now. }\n`);
-  await plane.device.start();
+  await plane.processes.device.start();
   expect(await ended()).toMatchObject({
     state: CallState.DENIED,
     error: { reason: ErrorReason.POLICY_DENIED },
@@ -109,14 +109,14 @@ test("a kept call is denied where the rules deny it by then", async () => {
 test("a kept call is held anew where the rules ask for a human by then", async () => {
   await operator.registry.callTool(wish());
   await changeRules(`${RULES}  - { id: careful, effect: hold, tools: [exec], message: Somebody has to look. }\n`);
-  await plane.device.start();
+  await plane.processes.device.start();
   await approveCall(operator, callId);
   expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED });
 });
 
 test("an approval covers the call that waited for its device after it, and nobody is asked twice", async () => {
   const { id: approvalId } = await approvedWhileAway();
-  await plane.device.start();
+  await plane.processes.device.start();
   expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED, approvalId });
   const { approvals } = await operator.approvals.listApprovals({});
   expect(approvals.filter(({ spec }) => spec?.callId === callId)).toHaveLength(1);
@@ -143,42 +143,42 @@ test("a kept call ends when its time is over, on record", async () => {
 
 test.each(["kill", "stop"] as const)("a kept call outlives a %s of the registry", async (end) => {
   await operator.registry.callTool(wish());
-  await plane.registry[end]();
-  await plane.registry.start();
+  await plane.processes.registry[end]();
+  await plane.processes.registry.start();
   expect((await call()).state).toBe(CallState.QUEUED);
-  await plane.device.start();
+  await plane.processes.device.start();
   expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED });
   expect(await readFile(mark, "utf8")).toBe("ran\n");
 });
 
 test("a kept call runs where its device came back while the registry was gone", async () => {
   await operator.registry.callTool(wish());
-  await plane.registry.kill();
-  await plane.device.start();
-  await plane.registry.start();
+  await plane.processes.registry.kill();
+  await plane.processes.device.start();
+  await plane.processes.registry.start();
   expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED });
 });
 
 test("a kept call outlives a registry that died before it reached the device that had just left", async () => {
   await operator.registry.callTool(wish());
-  await plane.registry.kill();
+  await plane.processes.registry.kill();
   await permittedOnDisk();
-  await plane.registry.start();
+  await plane.processes.registry.start();
   expect((await call()).state).toBe(CallState.QUEUED);
-  await plane.device.start();
+  await plane.processes.device.start();
   expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED });
   expect(await readFile(mark, "utf8")).toBe("ran\n");
 });
 
 test("a kept call that runs while its registry dies is told with its true end, whatever the rules say by then", async () => {
-  await plane.device.start();
+  await plane.processes.device.start();
   await deviceIs(LinkState.ONLINE);
   const argv = ["sh", "-c", `echo ran >> ${mark}; while [ -e ${mark} ]; do sleep 0.02; done; echo done`];
   await operator.registry.callTool({ ...wish(), params: { argv }, noWait: true });
   await eventually(() => expect(existsSync(mark)).toBe(true));
-  await plane.registry.kill();
+  await plane.processes.registry.kill();
   await changeRules(`${RULES}  - { id: frozen, effect: deny, tools: [exec], message: Nothing runs now. }\n`);
-  await plane.registry.start();
+  await plane.processes.registry.start();
   await rm(mark);
   expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED, output: { stdout: "done\n" } });
   expect(existsSync(mark)).toBe(false);
@@ -191,7 +191,7 @@ test("a kept call is denied, on record, where the token that asked for it is gon
   const { call: kept } = await eventually(() => callerOf(plane, token).registry.callTool(wish()));
   expect(kept).toMatchObject({ state: CallState.QUEUED, principalId: entry.id });
   tokens.revokeToken(entry.id);
-  await plane.device.start();
+  await plane.processes.device.start();
   expect(await ended()).toMatchObject({
     state: CallState.DENIED,
     error: { reason: ErrorReason.TOKEN_REFUSED, metadata: { why: "revoked" } },
@@ -208,7 +208,7 @@ test("a kept call is canceled like any other, and never starts", async () => {
   await operator.registry.callTool(wish());
   const { call: canceled } = await operator.registry.cancelCall({ callId });
   expect(canceled).toMatchObject({ state: CallState.CANCELED });
-  await plane.device.start();
+  await plane.processes.device.start();
   await deviceIs(LinkState.ONLINE);
   expect((await call()).state).toBe(CallState.CANCELED);
   expect(existsSync(mark)).toBe(false);
@@ -232,8 +232,10 @@ test("plain HTTP answers 202, and the command line says what goes on", async () 
 });
 
 test("the log tells all of it without a finding", async () => {
-  const key = join(plane.folder, "policy", "checkpoint.vkey");
-  const result = await runReeve(["audit", "verify", "--db", plane.policyDb, "--key", key], { HOME: plane.folder });
+  const key = join(plane.folder, "policy-0", "checkpoint.vkey");
+  const result = await runReeve(["audit", "verify", "--db", plane.policyDatabase, "--key", key], {
+    HOME: plane.folder,
+  });
   expect(result.stdout, result.stderr).toContain("The audit log verifies.");
 });
 
@@ -251,7 +253,7 @@ async function deviceIs(link: LinkState): Promise<void> {
 
 /** Leaves the call as a registry does that dies after it was permitted, and before its device was reached. */
 async function permittedOnDisk(): Promise<void> {
-  const path = join(plane.folder, "registry", "registry.db");
+  const path = join(plane.folder, "registry-0", "registry.db");
   const db = await openDatabase<RegistryTables>({ path, migrations: registryMigrations });
   const { call: bytes } = await db
     .selectFrom("calls")

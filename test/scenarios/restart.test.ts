@@ -35,8 +35,8 @@ test.each(["registry", "policy"] as const)(
   "a held call runs when it is approved after a crash of the %s",
   async (part) => {
     await hold();
-    await plane[part].kill();
-    await plane[part].start();
+    await plane.processes[part].kill();
+    await plane.processes[part].start();
     await approveCall(operator, callId);
     expect((await ended()).state).toBe(CallState.SUCCEEDED);
     expect(existsSync(mark)).toBe(true);
@@ -45,20 +45,20 @@ test.each(["registry", "policy"] as const)(
 
 test("a held call runs when it was approved while the registry was gone", async () => {
   await hold();
-  await plane.registry.kill();
+  await plane.processes.registry.kill();
   await approveCall(operator, callId);
   expect(existsSync(mark)).toBe(false);
-  await plane.registry.start();
+  await plane.processes.registry.start();
   expect((await ended()).state).toBe(CallState.SUCCEEDED);
   expect(existsSync(mark)).toBe(true);
 });
 
 test("a held call is rejected when it was denied while the registry was gone", async () => {
   await hold();
-  await plane.registry.kill();
+  await plane.processes.registry.kill();
   const { id: approvalId } = await pendingApproval(operator, callId);
   await operator.approvals.deny({ approvalId, comment: "no" });
-  await plane.registry.start();
+  await plane.processes.registry.start();
   expect((await ended()).state).toBe(CallState.REJECTED);
   expect(existsSync(mark)).toBe(false);
 });
@@ -68,9 +68,9 @@ test("a call that runs while the registry is gone is told with its true end", as
   const script = `echo started; until [ -e ${mark} ]; do sleep 0.02; done; echo ended`;
   stream.call({ tool: "exec", params: { argv: ["bash", "-c", script] }, callId });
   await stream.next(printedIn);
-  await plane.registry.kill();
+  await plane.processes.registry.kill();
   await expect(stream.end()).rejects.toThrow();
-  await plane.registry.start();
+  await plane.processes.registry.start();
   await writeFile(mark, "");
   expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED, output: { stdout: "started\nended\n" } });
 });
@@ -81,8 +81,8 @@ test("a call whose device dies under it has an unknown end, and is not run again
   const script = `echo run >> ${mark}; echo started; while [ -e ${mark} ]; do sleep 0.05; done`;
   stream.call({ tool: "exec", params: { argv: ["bash", "-c", script] }, callId });
   await stream.next(printedIn);
-  await plane.device.kill();
-  await plane.device.start();
+  await plane.processes.device.kill();
+  await plane.processes.device.start();
   const call = await stream.ended(callId);
   await stream.end();
   expect(call).toMatchObject({ state: CallState.UNKNOWN, error: { reason: ErrorReason.INTERRUPTED } });
@@ -92,7 +92,7 @@ test("a call whose device dies under it has an unknown end, and is not run again
 });
 
 test("nothing runs while policy is gone, and its callers are told so", async () => {
-  await plane.policy.kill();
+  await plane.processes.policy.kill();
   const wish = { tool: "exec", params: { argv: ["touch", mark] } };
   const headers = { authorization: `Bearer ${plane.tokens.operator}`, "content-type": "application/json" };
   const [{ call }, response] = await Promise.all([
@@ -106,7 +106,7 @@ test("nothing runs while policy is gone, and its callers are told so", async () 
     expect(await health()).toEqual([503, { status: "NOT_SERVING", away: ["policy"] }]);
   });
   expect((await fetch(`${plane.registry.url}/readyz`)).status).toBe(200);
-  await plane.policy.start();
+  await plane.processes.policy.start();
   const after = await operator.registry.callTool({ tool: "exec", params: { argv: ["uname"] } });
   expect(after.call?.state).toBe(CallState.SUCCEEDED);
   expect(await health()).toEqual([200, { status: "SERVING" }]);
@@ -118,11 +118,11 @@ test("the end of a call that ran while policy was gone gets into the log when it
   const script = `echo started; until [ -e ${mark} ]; do sleep 0.02; done`;
   stream.call({ tool: "exec", params: { argv: ["bash", "-c", script] }, callId });
   await stream.next(printedIn);
-  await plane.policy.kill();
+  await plane.processes.policy.kill();
   await writeFile(mark, "");
   expect((await stream.ended(callId)).state).toBe(CallState.SUCCEEDED);
   await stream.end();
-  await plane.policy.start();
+  await plane.processes.policy.start();
   await eventually(async () => {
     const { entries } = await operator.audit.listRecords({ callId });
     expect(entries.map(({ record }) => record?.event.case)).toEqual(["decided", "outcome"]);
@@ -130,12 +130,12 @@ test("the end of a call that ran while policy was gone gets into the log when it
 });
 
 test("a call for a device that is gone fails without having run, and the device's absence shows", async () => {
-  await plane.device.kill();
+  await plane.processes.device.kill();
   const { call } = await operator.registry.callTool({ tool: "exec", params: { argv: ["touch", mark] }, callId });
   expect(call).toMatchObject({ state: CallState.FAILED, error: { reason: ErrorReason.DEVICE_OFFLINE } });
   const { device } = await operator.registry.getDevice({ device: "this" });
   expect(device?.link).toBe(LinkState.OFFLINE);
-  await plane.device.start();
+  await plane.processes.device.start();
   await eventually(async () => {
     const now = await operator.registry.getDevice({ device: "this" });
     expect(now.device?.link).toBe(LinkState.ONLINE);

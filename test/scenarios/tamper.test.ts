@@ -45,9 +45,9 @@ beforeAll(async () => {
   witness = join(folder, "witness.txt");
   await writeFile(witness, newest.proof?.checkpoint?.note ?? "");
   size = await records();
-  for (const part of [plane.registry, plane.device, plane.policy]) await part.stop();
+  for (const part of Object.values(plane.processes)) await part.stop();
   stateDir = join(folder, "policy");
-  await cp(join(plane.folder, "policy"), stateDir, { recursive: true });
+  await cp(join(plane.folder, "policy-0"), stateDir, { recursive: true });
   key = join(folder, "key.vkey");
   await copyFile(join(stateDir, "checkpoint.vkey"), key);
   await plane.close();

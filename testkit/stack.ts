@@ -1,14 +1,19 @@
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
-import { createLogger, type Logger } from "../../lib/log/log.ts";
-import { writeProfile } from "../profile.ts";
-import { prepareMachineTokens } from "../stack/machine-tokens.ts";
-import { startStack } from "../stack/stack.ts";
+import { writeProfile } from "../cli/profile.ts";
+import type { FirstTokens } from "../cli/stack/first-tokens.ts";
+import { prepareMachineTokens } from "../cli/stack/machine-tokens.ts";
+import { type StackOptions, startStack } from "../cli/stack/stack.ts";
+import { Mode } from "../gen/ts/reeve/device/v1/device_pb.ts";
+import { createLogger } from "../lib/log/log.ts";
 
-/** A control plane and a device on loopback, in a folder of their own. */
+/** A control plane and a device in this process, as `reeve up` starts them, in a folder of their own. */
 export interface TestStack {
+  registry: { url: string };
+  policy: { url: string };
+  /** Bearer tokens, by the role of their holder. */
+  tokens: FirstTokens;
   /** The environment of an operator at this machine: the profile has the rest. */
   operator: { REEVE_DATA_DIR: string; REEVE_TOKEN: string };
   /** The environment of the person whose machine it is: nothing is set, and the profile has all. */
@@ -25,8 +30,10 @@ export interface TestStack {
   close(): Promise<void>;
 }
 
-/** Starts one. It logs nothing unless it is given a logger. */
-export async function startTestStack(options: { logger?: Logger } = {}): Promise<TestStack> {
+/** Starts one. Default: no log, the shipped policy, and programs get this process's environment. */
+export async function startTestStack(
+  options: Partial<Pick<StackOptions, "logger" | "policyFile" | "env">> = {},
+): Promise<TestStack> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "reeve-cli-")));
   const dataFolder = join(folder, "data");
   const workFolder = await realpath(await mkdtemp(join(tmpdir(), "reeve-work-")));
@@ -38,7 +45,8 @@ export async function startTestStack(options: { logger?: Logger } = {}): Promise
     readRoots: [],
     writeRoots: [workFolder],
     env: process.env,
-    logger: options.logger ?? createLogger({ service: "test", level: "silent" }),
+    logger: createLogger({ service: "test", level: "silent" }),
+    ...options,
   });
   const { issued: tokens, profile } = await prepareMachineTokens(stack.tokens, dataFolder);
   if (tokens === undefined) throw new Error("the folder is not new");
@@ -51,6 +59,9 @@ export async function startTestStack(options: { logger?: Logger } = {}): Promise
     stateDir: dataFolder,
   });
   return {
+    registry: { url: stack.registryUrl },
+    policy: { url: stack.policyUrl },
+    tokens,
     operator: { REEVE_DATA_DIR: dataFolder, REEVE_TOKEN: tokens.operator },
     owner: { REEVE_DATA_DIR: dataFolder },
     agent: { REEVE_DATA_DIR: dataFolder, REEVE_TOKEN: tokens.agent },

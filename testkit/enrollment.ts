@@ -2,20 +2,20 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
-import type { DeviceIdentity } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { EnrollmentService } from "../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
-import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
-import { authenticateByCertificate, firstThatKnows } from "../../lib/auth/authenticate.ts";
-import { createTokenFile } from "../../lib/auth/token-file.ts";
-import type { Authority } from "../../lib/identity/authority.ts";
-import { service, testAuthority, testMaterial } from "../../lib/identity/testdata/certificates.ts";
-import { staticTls } from "../../lib/identity/tls-source.ts";
-import { createLogger } from "../../lib/log/log.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
-import { createServer } from "../../lib/serve/server.ts";
-import { openDatabase } from "../../lib/store/database.ts";
-import { createEnrollment, type EnrollmentOptions } from "../../services/registry/enrollment/enrollment.ts";
-import { type RegistryTables, registryMigrations } from "../../services/registry/tables.ts";
+import type { DeviceIdentity } from "../gen/ts/reeve/audit/v1/record_pb.ts";
+import { EnrollmentService } from "../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
+import { Role } from "../gen/ts/reeve/options/v1/access_pb.ts";
+import { authenticateByCertificate, firstThatKnows } from "../lib/auth/authenticate.ts";
+import { createTokenFile } from "../lib/auth/token-file.ts";
+import type { Authority } from "../lib/identity/authority.ts";
+import { service, testAuthority, testMaterial } from "../lib/identity/testdata/certificates.ts";
+import { staticTls } from "../lib/identity/tls-source.ts";
+import { createLogger } from "../lib/log/log.ts";
+import { createServiceTransport } from "../lib/serve/client.ts";
+import { createServer } from "../lib/serve/server.ts";
+import { openDatabase } from "../lib/store/database.ts";
+import { createEnrollment, type EnrollmentOptions } from "../services/registry/enrollment/enrollment.ts";
+import { type RegistryTables, registryMigrations } from "../services/registry/tables.ts";
 
 /** A registry's enrollment behind a real TLS port, with an operator's client. */
 export async function startPlane(
