@@ -7,7 +7,7 @@ export const AREAS: Readonly<Record<string, Floors>> = {
     ground: ["async", "config", "fault", "files", "ids", "json", "log", "pages", "paths", "programs"],
     data: ["auth", "events", "identity", "merkle", "sign", "store"],
     wire: ["exchange", "link", "rpc-client", "serve", "server", "wire"],
-    tools: ["arguments", "blocklist", "command", "model-tools", "sanitize", "sanitize", "tool", "toolschema"],
+    tools: ["arguments", "blocklist", "command", "model-tools", "sanitize", "tool", "toolschema"],
     "audit-verify": ["audit-verify"],
     run: ["run"],
   },
@@ -16,7 +16,7 @@ export const AREAS: Readonly<Record<string, Floors>> = {
     cluster: ["cluster"],
     devices: ["devices"],
     calls: ["calls"],
-    "around calls": ["enrollment", "enrollment", "fan-out", "fanout", "queue"],
+    "around calls": ["enrollment", "fan-out", "fanout", "queue"],
     faces: ["faces", "http", "typed"],
   },
   "services/policy": {
