@@ -29,7 +29,7 @@ export interface Replica {
   operator: Caller;
   agent: Caller;
   /** The way of the other replicas to this one. */
-  peerWay: TcpProxy;
+  peerProxy: TcpProxy;
   /** What it has logged, an object a line. */
   log: Record<string, unknown>[];
   close(): Promise<void>;
@@ -113,11 +113,11 @@ export async function startReplicaScene(tls?: TlsSource): Promise<ReplicaScene> 
       config: { stateDir: folder, databaseUrl, leaseMs: LEASE_MS, heartbeatMs: 300, ...options.config },
     });
     const server = await serve(registry, logger, options.enrollment?.tls ?? tls);
-    const peerWay = await startTcpProxy({ port: server.port });
-    registry.onListening(`${tls === undefined ? "http" : "https"}://127.0.0.1:${peerWay.port}`);
+    const peerProxy = await startTcpProxy({ port: server.port });
+    registry.onListening(`${tls === undefined ? "http" : "https"}://127.0.0.1:${peerProxy.port}`);
     let closing: Promise<unknown> | undefined;
     const close = async () => {
-      closing ??= Promise.all([server.close(1000), registry.close()]).then(() => peerWay.close());
+      closing ??= Promise.all([server.close(1000), registry.close()]).then(() => peerProxy.close());
       await closing;
     };
     started.defer(close);
@@ -127,7 +127,7 @@ export async function startReplicaScene(tls?: TlsSource): Promise<ReplicaScene> 
       url: server.url,
       operator: callerOf(urls, "operator"),
       agent: callerOf(urls, "agent"),
-      peerWay,
+      peerProxy,
       log,
       close,
     };

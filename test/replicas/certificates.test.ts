@@ -19,7 +19,7 @@ import {
   type Replica,
   type ReplicaScene,
   startReplicaScene,
-} from "./fixture.ts";
+} from "../../testkit/replicas.ts";
 
 let scene: ReplicaScene;
 let authority: Authority;

@@ -202,7 +202,7 @@ test("a call goes on when the connection between the replicas was cut under it",
   const argv = ["bash", "-c", `echo run >> ${mark}.runs; ${lasting(mark)}`];
   stream.call({ device: "nas", tool: "exec", params: { argv }, callId });
   await stream.next(printedIn);
-  b.peerWay.cut();
+  b.peerProxy.cut();
   await rm(mark);
   const call = await stream.ended(callId);
   await stream.end();

@@ -10,13 +10,13 @@ test("a replica serves its own devices while another does not reach it, and that
   const [a, b] = await Promise.all([scene.replica(), scene.replica()]);
   await scene.device("nas", [b.url]);
   await Promise.all([online(a, "nas", b), online(b, "nas", b)]);
-  b.peerWay.blackhole();
+  b.peerProxy.blackhole();
   const ping = { device: "nas", tool: "device.ping", params: {} };
   expect((await b.operator.registry.callTool(ping)).call?.state).toBe(CallState.SUCCEEDED);
   const { call } = await a.operator.registry.callTool(ping);
   expect(call?.error).toMatchObject({ reason: ErrorReason.DEVICE_OFFLINE });
   expect(call?.errorMessage).toContain("the replica that holds its session is not reached");
-  b.peerWay.cut();
+  b.peerProxy.cut();
   const reached = async () => expect((await a.operator.registry.callTool(ping)).call?.state).toBe(CallState.SUCCEEDED);
   await eventually(reached);
 }, 90_000);
