@@ -1,6 +1,6 @@
 import { type Call, CallState } from "../gen/ts/reeve/call/v1/call_pb.ts";
 import type { CallEvent, Refusal } from "../gen/ts/reeve/call/v1/call_service_pb.ts";
-import { type Output, OutputStream } from "../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { type ExecutionOutput, OutputStream } from "../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 
 /** Something that happened to a call before its end. */
 export type CallUpdate =
@@ -103,7 +103,7 @@ const ENDS: ReadonlySet<CallState> = new Set([
   CallState.UNKNOWN,
 ]);
 
-function createPrinter(onUpdate: (update: CallUpdate) => void): (output: Output) => void {
+function createPrinter(onUpdate: (update: CallUpdate) => void): (output: ExecutionOutput) => void {
   // One decoder a stream: a character may be split between two chunks.
   const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
   let next = 0;

@@ -3,9 +3,9 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import {
   DeviceAgentService,
-  type Finished,
-  FinishedSchema,
-  type Start,
+  type ExecuteCommand,
+  type ExecutionFinished,
+  ExecutionFinishedSchema,
 } from "../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { Mode } from "../gen/ts/reeve/device/v1/device_pb.ts";
 import { type AnnouncedService, ManifestSchema } from "../gen/ts/reeve/device/v1/manifest_pb.ts";
@@ -19,7 +19,7 @@ export interface Lie {
   /** Changes the receipt before it is signed. */
   receipt?: Partial<Receipt>;
   /** Changes what is sent beside it. */
-  finished?: Partial<Finished>;
+  finished?: Partial<ExecutionFinished>;
   /** Signs with this key instead of the device's own. */
   signer?: SigningKey;
   /** Answers no sooner. */
@@ -36,7 +36,7 @@ export function lyingDevice(
 ): {
   routes(router: ConnectRouter): void;
   lie: Lie;
-  starts: Start[];
+  starts: ExecuteCommand[];
   key: SigningKey;
 } {
   const key = generateSigningKey();
@@ -52,19 +52,19 @@ export function lyingDevice(
   const envelope = signEnvelope(key, "application/vnd.reeve.manifest.v1", toBinary(ManifestSchema, manifest));
   const device = {
     lie: {} as Lie,
-    starts: [] as Start[],
+    starts: [] as ExecuteCommand[],
     key,
     routes(router: ConnectRouter) {
       router.service(DeviceAgentService, {
         async *link(requests) {
-          yield { events: [{ event: { case: "hello" as const, value: { manifest: envelope } } }] };
-          for await (const { commands } of requests) {
-            for (const { command } of commands) {
-              if (command.case !== "start") continue;
+          yield { frame: { events: [{ event: { case: "hello" as const, value: { manifest: envelope } } }] } };
+          for await (const { frame } of requests) {
+            for (const { command } of frame?.commands ?? []) {
+              if (command.case !== "execute") continue;
               device.starts.push(command.value);
               if (device.lie.hangUp === true) return;
               const value = await answer(command.value, device.lie, key, manifest.deviceId);
-              yield { events: [{ event: { case: "finished" as const, value } }] };
+              yield { frame: { events: [{ event: { case: "finished" as const, value } }] } };
             }
           }
         },
@@ -74,7 +74,7 @@ export function lyingDevice(
   return device;
 }
 
-async function answer(start: Start, lie: Lie, key: SigningKey, deviceId: string): Promise<Finished> {
+async function answer(start: ExecuteCommand, lie: Lie, key: SigningKey, deviceId: string): Promise<ExecutionFinished> {
   await lie.until;
   const output = Buffer.from('{"text":"pong"}');
   const receipt = create(ReceiptSchema, {
@@ -89,11 +89,11 @@ async function answer(start: Start, lie: Lie, key: SigningKey, deviceId: string)
     ...lie.receipt,
   } as Receipt);
   const signer = createBatchSigner({ key: lie.signer ?? key, statementType: "application/vnd.reeve.receipt.v1" });
-  return create(FinishedSchema, {
+  return create(ExecutionFinishedSchema, {
     callId: start.callId,
     outcome: ExecutionOutcome.SUCCEEDED,
     output,
     receipt: await signer.sign(toBinary(ReceiptSchema, receipt)),
     ...lie.finished,
-  } as Finished);
+  } as ExecutionFinished);
 }

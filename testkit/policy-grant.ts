@@ -1,7 +1,7 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { timestampNow } from "@bufbuild/protobuf/wkt";
 import { createClient } from "@connectrpc/connect";
-import { type Start, StartSchema } from "../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { type ExecuteCommand, ExecuteCommandSchema } from "../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import type { Role } from "../gen/ts/reeve/options/v1/access_pb.ts";
 import { type Decision, DecisionRequestSchema } from "../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { PolicyService } from "../gen/ts/reeve/policy/v1/policy_service_pb.ts";
@@ -48,7 +48,12 @@ export async function askPolicy(plane: ControlPlane, { callId, tool, params, rol
 }
 
 /** The start that a permit lets a device be asked for; without a grant where policy gave none. */
-export function startOf({ callId, tool, params }: AskedCall, { outcome }: Decision): Start {
+export function startOf({ callId, tool, params }: AskedCall, { outcome }: Decision): ExecuteCommand {
   const grant = outcome.case === "permit" ? outcome.value.grant : undefined;
-  return create(StartSchema, { callId, tool, arguments: Buffer.from(canonicalJson(params)), ...(grant && { grant }) });
+  return create(ExecuteCommandSchema, {
+    callId,
+    tool,
+    arguments: Buffer.from(canonicalJson(params)),
+    ...(grant && { grant }),
+  });
 }

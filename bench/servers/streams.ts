@@ -5,16 +5,17 @@ import { create } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import {
+  type ControlFrame,
   DeviceAgentService,
-  EventSchema,
+  DeviceEventSchema,
+  type DeviceFrame,
+  DeviceFrameSchema,
   type LinkRequest,
-  type LinkResponse,
-  LinkResponseSchema,
   OutputStream,
 } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { createAuthority, issueCertificate } from "../../lib/identity/authority.ts";
 import { generateTlsKey, tlsKeyToPem } from "../../lib/identity/request.ts";
-import { fromDevice } from "../../lib/link/device-frames.ts";
+import { fromDevice, serveLinkFrames } from "../../lib/link/device-frames.ts";
 import { framedEnd } from "../../lib/link/framed.ts";
 import { reportUsage } from "./report-usage.ts";
 
@@ -24,7 +25,7 @@ const CHUNK_BYTES = 64 * 1024;
 const HOUR_MS = 3_600_000;
 
 /** As many bytes as the first command's call id says, in the messages that a device sends what a program prints in. */
-async function* print(requests: AsyncIterable<LinkRequest>): AsyncGenerator<LinkResponse> {
+async function* print(requests: AsyncIterable<ControlFrame>): AsyncGenerator<DeviceFrame> {
   const callId = "bench";
   const data = new Uint8Array(CHUNK_BYTES).fill(0x61);
   for await (const { commands } of requests) {
@@ -33,7 +34,7 @@ async function* print(requests: AsyncIterable<LinkRequest>): AsyncGenerator<Link
     const bytes = Number(first.command.value.callId);
     for (let sent = 0, sequence = 0; sent < bytes; sent += CHUNK_BYTES, sequence++) {
       const value = { callId, sequence, stream: OutputStream.STDOUT, data };
-      yield create(LinkResponseSchema, { events: [create(EventSchema, { event: { case: "output", value } })] });
+      yield create(DeviceFrameSchema, { events: [create(DeviceEventSchema, { event: { case: "output", value } })] });
     }
     return;
   }
@@ -50,7 +51,7 @@ const cert = await issueCertificate(authority, createPublicKey(key), {
   now: Date.now(),
 });
 const link = (requests: AsyncIterable<LinkRequest>, context: HandlerContext) =>
-  context.requestHeader.has("x-framed") ? framed(requests, context.signal) : print(requests);
+  serveLinkFrames(context.requestHeader.has("x-framed") ? framed : print)(requests, context.signal);
 const server = createSecureServer(
   { cert, key: tlsKeyToPem(key), minVersion: "TLSv1.3" },
   connectNodeAdapter({ acceptCompression: [], routes: (router) => router.service(DeviceAgentService, { link }) }),

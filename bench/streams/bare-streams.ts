@@ -1,14 +1,14 @@
 import { create } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import {
-  CommandSchema,
+  type ControlFrame,
+  ControlFrameSchema,
   DeviceAgentService,
-  type LinkRequest,
-  LinkRequestSchema,
-  type LinkResponse,
+  DeviceCommandSchema,
+  type DeviceFrame,
 } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { createBatchQueue } from "../../lib/async/batch-queue.ts";
-import { toDevice } from "../../lib/link/device-frames.ts";
+import { linkFrames, toDevice } from "../../lib/link/device-frames.ts";
 import { framedOpener } from "../../lib/link/framed.ts";
 import type { LinkOpener } from "../../lib/link/opener.ts";
 import { createServiceTransport } from "../../lib/serve/client.ts";
@@ -21,9 +21,11 @@ export async function bareStreams(parts: AsyncDisposableStack): Promise<StreamSu
   const transport = createServiceTransport({ baseUrl: server.url, ca: server.ca, protocol: "grpc" });
   parts.defer(() => transport.close());
   const client = createClient(DeviceAgentService, transport);
-  const bare: LinkOpener<LinkRequest, LinkResponse> = (requests, signal) => client.link(requests, { signal });
-  const framed = framedOpener<LinkRequest, LinkResponse>(
-    (requests, signal) => client.link(requests, { signal, headers: { "x-framed": "1" } }),
+  const bare: LinkOpener<ControlFrame, DeviceFrame> = linkFrames((requests, signal) =>
+    client.link(requests, { signal }),
+  );
+  const framed = framedOpener<ControlFrame, DeviceFrame>(
+    linkFrames((requests, signal) => client.link(requests, { signal, headers: { "x-framed": "1" } })),
     toDevice,
   );
   return [
@@ -32,11 +34,11 @@ export async function bareStreams(parts: AsyncDisposableStack): Promise<StreamSu
   ];
 }
 
-async function read(opener: LinkOpener<LinkRequest, LinkResponse>, bytes: number): Promise<Transfer> {
-  const asked = createBatchQueue<LinkRequest>();
+async function read(opener: LinkOpener<ControlFrame, DeviceFrame>, bytes: number): Promise<Transfer> {
+  const asked = createBatchQueue<ControlFrame>();
   // The command's text says how much is wanted.
-  const command = create(CommandSchema, { command: { case: "cancel", value: { callId: String(bytes) } } });
-  asked.push(create(LinkRequestSchema, { commands: [command] }));
+  const command = create(DeviceCommandSchema, { command: { case: "cancel", value: { callId: String(bytes) } } });
+  asked.push(create(ControlFrameSchema, { commands: [command] }));
   async function* requests() {
     for await (const batch of asked.batches()) yield* batch;
   }

@@ -1,5 +1,9 @@
 import { create } from "@bufbuild/protobuf";
-import { type Output, OutputSchema, OutputStream } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import {
+  type ExecutionOutput,
+  ExecutionOutputSchema,
+  OutputStream,
+} from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 
 /** The most bytes of live output that wait for one reader. */
 export const MAX_WAITING_BYTES = 4 * 1024 * 1024;
@@ -7,11 +11,11 @@ export const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 /** What may wait of the live output of calls for one reader, who may read slowly. */
 export interface OutputRoom {
   /** Sends a chunk, or leaves it out where there is no room for it. */
-  print(output: Output): void;
+  print(output: ExecutionOutput): void;
   /** Says how much of a call was left out since its last chunk, if anything: to be asked for before its end is sent. */
   noteLeftOut(callId: string): void;
   /** The reader has taken a chunk that was sent. */
-  taken(output: Output): void;
+  taken(output: ExecutionOutput): void;
 }
 
 /**
@@ -20,10 +24,10 @@ export interface OutputRoom {
  *
  * @param send gets what the reader is to read, in order.
  */
-export function createOutputRoom(send: (output: Output) => void): OutputRoom {
+export function createOutputRoom(send: (output: ExecutionOutput) => void): OutputRoom {
   const leftOut = new Map<string, number>();
   let waitingBytes = 0;
-  const put = (output: Output): void => {
+  const put = (output: ExecutionOutput): void => {
     waitingBytes += output.data.length;
     send(output);
   };
@@ -32,7 +36,7 @@ export function createOutputRoom(send: (output: Output) => void): OutputRoom {
     if (bytes === undefined) return;
     leftOut.delete(callId);
     const data = Buffer.from(`\n[... ${bytes} bytes left out ...]\n`);
-    put(create(OutputSchema, { callId, stream: OutputStream.STDERR, data }));
+    put(create(ExecutionOutputSchema, { callId, stream: OutputStream.STDERR, data }));
   };
   return {
     print(output) {

@@ -9,7 +9,7 @@ import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { DeviceAgentService, FinishedSchema } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { DeviceAgentService, ExecutionFinishedSchema } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { ManifestSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { ExecutionOutcome, ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
@@ -95,7 +95,7 @@ test("a call that the agent died in is INTERRUPTED, with a signed receipt, and i
   const args = { argv: ["sh", "-c", "echo ran >> marker; echo $$; exec sleep 1000"] };
   const start = await grants.start({ tool: "exec", args, callId: "call-1" });
   const link = openTestLink(first.client);
-  link.send({ case: "start", value: start });
+  link.send({ case: "execute", value: start });
   const group = Number(Buffer.from((await link.next("output")).data).toString());
   await first.kill();
   // The program outlives an agent that is killed; the test must not leave it behind.
@@ -112,10 +112,10 @@ test("a call that the agent died in is INTERRUPTED, with a signed receipt, and i
     outcome: ExecutionOutcome.INTERRUPTED,
   });
 
-  const again = await second.client.execute({ start });
+  const again = await second.client.execute({ command: start });
   if (finished === undefined || again.finished === undefined) throw new Error("there is no end");
-  expect(toBinary(FinishedSchema, again.finished)).toEqual(toBinary(FinishedSchema, finished));
-  const replayed = await second.client.execute({ start: { ...start, callId: "call-2" } });
+  expect(toBinary(ExecutionFinishedSchema, again.finished)).toEqual(toBinary(ExecutionFinishedSchema, finished));
+  const replayed = await second.client.execute({ command: { ...start, callId: "call-2" } });
   expect(replayed.finished?.error?.reason).toBe(ErrorReason.GRANT_REPLAYED);
   expect(await readFile(join(folder, "work", "marker"), "utf8")).toBe("ran\n");
 });
@@ -127,7 +127,7 @@ test("what was told as finished is still known after the agent was killed", asyn
   const starts = await Promise.all(
     callIds.map((callId) => grants.start({ tool: "device.ping", args: { text: callId }, callId })),
   );
-  const told = await Promise.all(starts.map((start) => first.client.execute({ start })));
+  const told = await Promise.all(starts.map((start) => first.client.execute({ command: start })));
   await first.kill();
   const second = await startAgent();
   const known = await Promise.all(callIds.map((callId) => second.client.getExecution({ callId })));

@@ -1,15 +1,15 @@
 import type { ConnectRouter, HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
+  type ControlFrame,
   DeviceAgentService,
-  type Finished,
+  type DeviceFrame,
+  type ExecuteCommand,
+  type ExecutionFinished,
   type GetExecutionRequest,
-  type LinkRequest,
-  type LinkResponse,
-  type Start,
 } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
-import { fromDevice } from "../../lib/link/device-frames.ts";
+import { fromDevice, serveLinkFrames } from "../../lib/link/device-frames.ts";
 import { framedEnd } from "../../lib/link/framed.ts";
 import type { LinkOpener } from "../../lib/link/opener.ts";
 import type { Executions } from "./execute/executions.ts";
@@ -36,7 +36,7 @@ export interface RouteOptions {
  *
  * @param attachCount how often the device has dialed; 0 where it was dialed.
  */
-export function openLink(options: RouteOptions, attachCount = 0n): LinkOpener<LinkRequest, LinkResponse> {
+export function openLink(options: RouteOptions, attachCount = 0n): LinkOpener<ControlFrame, DeviceFrame> {
   const { executions, trust, toolsets, closed } = options;
   return (requests, left) => serveLink(requests, { executions, trust, toolsets, attachCount, left, closed });
 }
@@ -45,10 +45,10 @@ export function openLink(options: RouteOptions, attachCount = 0n): LinkOpener<Li
 export function deviceRoutes(options: RouteOptions): (router: ConnectRouter) => void {
   const { executions, toolsets, closed, draining, heartbeatMs } = options;
   const pace = heartbeatMs === undefined ? {} : { heartbeatMs };
-  const link = framedEnd(openLink(options), fromDevice, { draining, ...pace });
+  const link = serveLinkFrames(framedEnd(openLink(options), fromDevice, { draining, ...pace }));
   const service: ServiceImpl<typeof DeviceAgentService> = {
     getManifest: () => ({ manifest: toolsets.current().manifest.envelope }),
-    execute: async ({ start }) => ({ finished: await execute(executions, start) }),
+    execute: async ({ command }) => ({ finished: await execute(executions, command) }),
     getExecution: (request) => getExecution(executions, closed, request),
     link: (requests, context: HandlerContext) => link(requests, context.signal),
   };
@@ -56,10 +56,10 @@ export function deviceRoutes(options: RouteOptions): (router: ConnectRouter) => 
 }
 
 /** Runs a call and waits for its end. The caller may leave: the call goes on. */
-function execute(executions: Executions, start: Start | undefined): Promise<Finished> {
-  if (start === undefined) throw fault(ErrorReason.INVALID_INPUT, { field: "start", rule: "required" });
+function execute(executions: Executions, command: ExecuteCommand | undefined): Promise<ExecutionFinished> {
+  if (command === undefined) throw fault(ErrorReason.INVALID_INPUT, { field: "command", rule: "required" });
   return new Promise((resolve, reject) => {
-    executions.start(start, {
+    executions.start(command, {
       output: () => undefined,
       room: () => Promise.resolve(),
       finished: resolve,

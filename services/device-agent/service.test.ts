@@ -46,11 +46,11 @@ test("after a restart is the same device with the same manifest, and knows its c
   const { deviceId } = device.agent;
   const manifest = device.agent.manifest();
   const start = await device.grants.start({ tool: "exec", args: { argv: ["echo", "hello"] }, callId: "call-1" });
-  const first = await device.client.execute({ start });
+  const first = await device.client.execute({ command: start });
   await device.restart();
   expect(device.agent.deviceId).toBe(deviceId);
   expect(device.agent.manifest().digest).toBe(manifest.digest);
-  expect(await device.client.execute({ start })).toEqual(first);
+  expect(await device.client.execute({ command: start })).toEqual(first);
   expect((await device.client.getExecution({ callId: "call-1" })).finished).toEqual(first.finished);
 });
 
@@ -61,7 +61,7 @@ describe("a program with children of its own", () => {
   test("leaves no process behind when its call is canceled", async () => {
     await using device = await openTestAgent();
     const link = openTestLink(device.client);
-    link.send({ case: "start", value: await device.grants.start({ tool: "exec", args: tree, callId: "call-1" }) });
+    link.send({ case: "execute", value: await device.grants.start({ tool: "exec", args: tree, callId: "call-1" }) });
     const printed = await link.next("output");
     link.send({ case: "cancel", value: { callId: "call-1" } });
     expect(await link.next("finished")).toMatchObject({ outcome: ExecutionOutcome.CANCELED });
@@ -79,7 +79,7 @@ describe("a program with children of its own", () => {
   test("leaves no process behind when the agent closes, and that it was stopped is written down", async () => {
     await using device = await openTestAgent();
     const link = openTestLink(device.client);
-    link.send({ case: "start", value: await device.grants.start({ tool: "exec", args: tree, callId: "call-1" }) });
+    link.send({ case: "execute", value: await device.grants.start({ tool: "exec", args: tree, callId: "call-1" }) });
     const printed = await link.next("output");
     await device.restart();
     expect(livingIn(Number(Buffer.from(printed.data).toString()))).toEqual([]);

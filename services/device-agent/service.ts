@@ -2,9 +2,9 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { Gauge, type Registry as MetricsRegistry } from "prom-client";
 import {
+  type ControlFrame,
   DeviceAgentService,
-  type LinkRequest,
-  type LinkResponse,
+  type DeviceFrame,
 } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { deviceIdOf } from "../../lib/identity/device-id.ts";
 import { loadSealingKey } from "../../lib/identity/seal.ts";
@@ -66,9 +66,9 @@ export interface DeviceAgent {
   routes(router: ConnectRouter): void;
   services: DescService[];
   /** The link for a registry in the same process. */
-  link: LinkOpener<LinkRequest, LinkResponse>;
+  link: LinkOpener<ControlFrame, DeviceFrame>;
   /** The link for a registry that the device dials. `attachCount`: how often it has dialed, this time included. */
-  linkAs(attachCount: bigint): LinkOpener<LinkRequest, LinkResponse>;
+  linkAs(attachCount: bigint): LinkOpener<ControlFrame, DeviceFrame>;
   /** Aborted when the agent begins to close. */
   draining: AbortSignal;
   /** False once it closes. Calls that an earlier process left behind are settled before it is made. */

@@ -1,7 +1,7 @@
 import { createClient, type Transport } from "@connectrpc/connect";
 import { DeviceAgentService } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { PolicyService } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
-import { toDevice } from "../../lib/link/device-frames.ts";
+import { linkFrames, toDevice } from "../../lib/link/device-frames.ts";
 import { type FramedOptions, framedOpener } from "../../lib/link/framed.ts";
 import type { DeviceOpener } from "./devices/device-link.ts";
 import type { PolicyOpener } from "./policy/policy-link.ts";
@@ -20,5 +20,9 @@ export function policyOver(transport: Transport, ...others: Transport[]): Policy
 /** The way to a device agent in another process, or on another machine. A device without framing gets none. */
 export function deviceOver(transport: Transport, options: FramedOptions = {}): DeviceOpener {
   const client = createClient(DeviceAgentService, transport);
-  return framedOpener((requests, signal) => client.link(requests, { signal }), toDevice, options);
+  return framedOpener(
+    linkFrames((requests, signal) => client.link(requests, { signal })),
+    toDevice,
+    options,
+  );
 }

@@ -3,7 +3,10 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { fromBinary } from "@bufbuild/protobuf";
 import type { AuditRecord as LogRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { type Finished, FinishedSchema } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import {
+  type ExecutionFinished,
+  ExecutionFinishedSchema,
+} from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { openLogDatabase } from "../../lib/audit-verify/log-database.ts";
 import { decodeRecord } from "../../lib/audit-verify/log-source.ts";
 import { loadSealingKey } from "../../lib/identity/seal.ts";
@@ -16,7 +19,7 @@ export interface LedgerRow {
   /** "started", "finished", "refused" or "not_started". */
   state: string;
   /** What the device tells everybody who asks; undefined where it has not ended. */
-  finished: Finished | undefined;
+  finished: ExecutionFinished | undefined;
 }
 
 /** How often each line is in a file that calls append to; empty where there is none. */
@@ -31,7 +34,7 @@ export async function readMarks(file: string): Promise<Map<string, number>> {
 export async function readLedger(stateDir: string): Promise<Map<string, LedgerRow>> {
   const sealer = sealerWith(await loadSealingKey(join(stateDir, "sealing.key")));
   const finishedOf = (callId: string, sealed: Uint8Array) =>
-    fromBinary(FinishedSchema, sealer.open(contextOf(callId), sealed));
+    fromBinary(ExecutionFinishedSchema, sealer.open(contextOf(callId), sealed));
   const db = openSqlite(`${pathToFileURL(join(stateDir, "ledger.db")).href}?mode=ro`);
   try {
     const rows = db.run("select call_id, state, finished from executions", []).rows as unknown as {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { AuditRecordSchema } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { type Call, CallSchema, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { FinishedSchema } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { ExecutionFinishedSchema } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { ExecutionOutcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { planFaults } from "./faults.ts";
 import { type Evidence, lies } from "./truth.ts";
@@ -33,7 +33,10 @@ function evidenceOf(changed: Partial<Evidence> = {}): Evidence {
     told: succeeded,
     shown: [succeeded, succeeded],
     marks: 1,
-    ledger: { state: "finished", finished: create(FinishedSchema, { outcome: ExecutionOutcome.SUCCEEDED, receipt }) },
+    ledger: {
+      state: "finished",
+      finished: create(ExecutionFinishedSchema, { outcome: ExecutionOutcome.SUCCEEDED, receipt }),
+    },
     records: [decided("permit", "g"), outcome("SUCCEEDED", "g")],
     ...changed,
   };
@@ -69,7 +72,12 @@ test.each<[string, Partial<Evidence>]>([
   ["no end of it", { ledger: { state: "started", finished: undefined } }],
   [
     "ledger says finished",
-    { ledger: { state: "finished", finished: create(FinishedSchema, { outcome: ExecutionOutcome.FAILED, receipt }) } },
+    {
+      ledger: {
+        state: "finished",
+        finished: create(ExecutionFinishedSchema, { outcome: ExecutionOutcome.FAILED, receipt }),
+      },
+    },
   ],
   ["0 outcomes", { records: [decided("permit", "g")] }],
   ["2 outcomes", { records: [decided("permit", "g"), outcome("SUCCEEDED", "g"), outcome("SUCCEEDED", "g")] }],

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import type { Output } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { ExecutionOutput } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { ExecutionOutcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { openTestAgent, type TestAgent } from "../../services/device-agent/testing/test-agent.ts";
 import { eventually } from "../../testkit/eventually.ts";
@@ -20,7 +20,7 @@ describe.each(LINK_WAYS)("$name", ({ open }) => {
   test("carries a call, its output and its end", async () => {
     await using device = await openTestAgent();
     await using linked = await open(device);
-    const outputs: Output[] = [];
+    const outputs: ExecutionOutput[] = [];
     const start = await device.grants.start({ tool: "exec", args: { argv: ["seq", "1", "50000"] } });
     const end = await linked.link.start(start, (output) => outputs.push(output));
     expect(end).toMatchObject({

@@ -1,11 +1,11 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Hello, LinkRequest, LinkResponse } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { ControlFrame, DeviceFrame, DeviceHello } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { DeviceAgentService } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../../lib/auth/principal.ts";
-import { fromDevice } from "../../lib/link/device-frames.ts";
+import { fromDevice, serveLinkFrames } from "../../lib/link/device-frames.ts";
 import { framedEnd } from "../../lib/link/framed.ts";
 import type { LinkOpener } from "../../lib/link/opener.ts";
 import { createLogger } from "../../lib/log/log.ts";
@@ -33,7 +33,7 @@ const SERVICE: Principal = { id: "registry", kind: "service", roles: [Role.SERVI
 /** What the two sides of a link saw of it. */
 export interface Seen {
   /** Each Hello that the registry got. */
-  hellos: Hello[];
+  hellos: DeviceHello[];
   /** How often the registry's side went down. */
   downs: number;
   /** Each link that ended on the device. */
@@ -63,7 +63,9 @@ export const LINK_WAYS: readonly LinkWay[] = [
       const parts = new AsyncDisposableStack();
       const seen: Seen = { hellos: [], downs: 0, deviceEnds: [] };
       const { draining } = device.agent;
-      const end = framedEnd(watched(device.agent.link, seen), fromDevice, { heartbeatMs: HEARTBEAT_MS, draining });
+      const end = serveLinkFrames(
+        framedEnd(watched(device.agent.link, seen), fromDevice, { heartbeatMs: HEARTBEAT_MS, draining }),
+      );
       const server = await serve(parts, {
         routes: (router) =>
           router.service(DeviceAgentService, { link: (requests, context) => end(requests, context.signal) }),
@@ -172,7 +174,7 @@ export async function folder(parts: AsyncDisposableStack): Promise<string> {
   return path;
 }
 
-function watched(end: LinkOpener<LinkRequest, LinkResponse>, seen: Seen): LinkOpener<LinkRequest, LinkResponse> {
+function watched(end: LinkOpener<ControlFrame, DeviceFrame>, seen: Seen): LinkOpener<ControlFrame, DeviceFrame> {
   return (requests, left) => {
     left.addEventListener("abort", () => seen.deviceEnds.push(left.reason), { once: true });
     return end(requests, left);

@@ -123,7 +123,8 @@ test("a device that enrolls after a rotation never trusts the key that has retir
   await eventually(async () => expect(await ping()).toEqual(SUCCEEDED));
   // Whoever is between replays what policy has signed: the third version holds the old key beside the new one.
   async function* requests() {
-    for (const keyring of keyrings) yield { commands: [{ command: { case: "trust", value: { keyring } } }] } as never;
+    for (const keyring of keyrings)
+      yield { commands: [{ command: { case: "trustKeyring", value: { keyring } } }] } as never;
   }
   for await (const _ of device.link(requests(), new AbortController().signal));
   const versions: bigint[] = [];
@@ -139,7 +140,7 @@ test("a device takes no keys that the one it trusts did not sign, whoever sends 
   const stranger = generateSigningKey();
   const forged = signKeyring(stranger, { version: 99n, statementType: GRANT_TYPE, keys: [stranger] });
   async function* requests() {
-    yield { commands: [{ command: { case: "trust", value: { keyring: forged } } }] } as never;
+    yield { commands: [{ command: { case: "trustKeyring", value: { keyring: forged } } }] } as never;
   }
   const events = device?.link(requests(), new AbortController().signal);
   for await (const _ of events ?? []);

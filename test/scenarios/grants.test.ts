@@ -8,7 +8,11 @@ import { type Client, createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Signed, SignedSchema } from "../../gen/ts/reeve/common/v1/signed_pb.ts";
-import { DeviceAgentService, type Finished, type Start } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import {
+  DeviceAgentService,
+  type ExecuteCommand,
+  type ExecutionFinished,
+} from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { ManifestSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { ExecutionOutcome, type Receipt, ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
@@ -86,11 +90,11 @@ test("the grant that fits runs the call", async () => {
 interface Bad {
   name: string;
   reason: ErrorReason;
-  start(): Promise<Start>;
+  start(): Promise<ExecuteCommand>;
 }
 
 const changed = (changes: MessageInitShape<typeof GrantSchema>) => grants.start(call, changes);
-const withGrant = async (grant: Signed): Promise<Start> => ({ ...(await grants.start(call)), grant });
+const withGrant = async (grant: Signed): Promise<ExecuteCommand> => ({ ...(await grants.start(call)), grant });
 const grantFor = async (other: Partial<typeof call>) => grants.sign(grants.fields({ ...call, ...other }));
 const time = (fromMs: number, untilMs: number) => ({
   notBefore: timestampFromMs(Date.now() + fromMs),
@@ -225,8 +229,8 @@ test("a good grant does not lift the device's own block", async () => {
 });
 
 /** Runs a call and reads its receipt, which has to be signed by the device whatever came of the call. */
-async function execute(start: Start): Promise<{ finished: Finished; receipt: Receipt }> {
-  const { finished } = await device.execute({ start });
+async function execute(start: ExecuteCommand): Promise<{ finished: ExecutionFinished; receipt: Receipt }> {
+  const { finished } = await device.execute({ command: start });
   const verified = receipts.verify(finished?.receipt);
   if (finished === undefined || !verified.ok) throw new Error("there is no receipt that the device has signed");
   return { finished, receipt: fromBinary(ReceiptSchema, verified.statement) };

@@ -11,7 +11,7 @@ import { ServerReflection } from "../../gen/ts/grpc/reflection/v1/reflection_pb.
 import type { AuditRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { Start } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { ExecuteCommand } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { ManifestSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { ExecutionOutcome, type Receipt, ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
@@ -285,7 +285,7 @@ describe.each(DEVICE_WAYS)("$name", ({ start }) => {
     await expectNothingRan();
   });
 
-  async function expectRefused(wanted: Start, reasons: readonly ErrorReason[]): Promise<void> {
+  async function expectRefused(wanted: ExecuteCommand, reasons: readonly ErrorReason[]): Promise<void> {
     const refused = await start(asService(), wanted).then(
       ({ outcome, error }) => (outcome === ExecutionOutcome.REFUSED ? error?.reason : undefined),
       reasonOf,

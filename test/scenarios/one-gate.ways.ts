@@ -2,11 +2,11 @@ import { create, fromJson, type JsonObject, type Message, toJsonString } from "@
 import { type Client, ConnectError, createClient } from "@connectrpc/connect";
 import { CallEventSchema, CallToolResponseSchema } from "../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import {
-  CommandSchema,
   DeviceAgentService,
-  type Finished,
+  DeviceCommandSchema,
+  type ExecuteCommand,
+  type ExecutionFinished,
   LinkRequestSchema,
-  type Start,
 } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { type FanOutResponse, FanOutResponseSchema } from "../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { providerName } from "../../lib/model-tools/names.ts";
@@ -181,7 +181,7 @@ async function callByModel(plane: ControlPlane, { as, tool, params, callId }: Wi
 export interface DeviceWay {
   name: WayName;
   /** Resolves with the call's end. Rejects where the device takes no such message. */
-  start(device: Client<typeof DeviceAgentService>, start: Start): Promise<Finished>;
+  start(device: Client<typeof DeviceAgentService>, start: ExecuteCommand): Promise<ExecutionFinished>;
 }
 
 /** The ways that go past the registry. */
@@ -189,16 +189,17 @@ export const DEVICE_WAYS: readonly DeviceWay[] = [
   {
     name: "DeviceAgentService/Execute",
     async start(device, start) {
-      return present((await device.execute({ start })).finished);
+      return present((await device.execute({ command: start })).finished);
     },
   },
   {
     name: "DeviceAgentService/Link",
     async start(device, start) {
-      const commands = [create(CommandSchema, { command: { case: "start", value: start } })];
-      let finished: Finished | undefined;
-      for await (const { events } of device.link(once(create(LinkRequestSchema, { commands })))) {
-        for (const { event } of events) if (event.case === "finished") finished = event.value;
+      const commands = [create(DeviceCommandSchema, { command: { case: "execute", value: start } })];
+      let finished: ExecutionFinished | undefined;
+      const requests = once(create(LinkRequestSchema, { frame: { commands } }));
+      for await (const { frame } of device.link(requests)) {
+        for (const { event } of frame?.events ?? []) if (event.case === "finished") finished = event.value;
       }
       return present(finished);
     },
@@ -214,7 +215,7 @@ async function* once<M extends Message>(message: M): AsyncGenerator<M> {
   yield message;
 }
 
-function present(finished: Finished | undefined): Finished {
+function present(finished: ExecutionFinished | undefined): ExecutionFinished {
   if (finished === undefined) throw new Error("the device sent no end");
   return finished;
 }

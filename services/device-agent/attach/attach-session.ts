@@ -2,9 +2,9 @@ import { create } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { AttachRequestSchema, AttachService } from "../../../gen/ts/reeve/device/v1/attach_service_pb.ts";
 import {
-  type LinkRequest,
-  LinkRequestSchema,
-  type LinkResponse,
+  type ControlFrame,
+  ControlFrameSchema,
+  type DeviceFrame,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { fromDevice } from "../../../lib/link/device-frames.ts";
 import { dialFramed } from "../../../lib/link/framed.ts";
@@ -15,7 +15,7 @@ import type { ServiceTransport } from "../../../lib/serve/client.ts";
 /** What one stream needs. Times are milliseconds. */
 export interface AttachSessionOptions {
   /** The device's end of the link. */
-  end: LinkOpener<LinkRequest, LinkResponse>;
+  end: LinkOpener<ControlFrame, DeviceFrame>;
   /** A connection of its own, which the session closes. */
   transport: ServiceTransport;
   heartbeatMs: number;
@@ -44,12 +44,12 @@ export function openAttachSession(options: AttachSessionOptions): AttachSession 
   const drained = Promise.withResolvers<void>();
   const client = createClient(AttachService, transport);
   let isAnswered = false;
-  const wire: LinkOpener<LinkResponse, LinkRequest> = (frames, signal) => {
+  const wire: LinkOpener<DeviceFrame, ControlFrame> = (frames, signal) => {
     const requests = mapStream(frames, (frame) => create(AttachRequestSchema, { frame }));
     return mapStream(client.attach(requests, { signal }), ({ frame }) => {
       if (!isAnswered) options.onAnswer();
       isAnswered = true;
-      return frame ?? create(LinkRequestSchema);
+      return frame ?? create(ControlFrameSchema);
     });
   };
   const framing = { heartbeatMs, answerMs, draining, onDrain: drained.resolve };

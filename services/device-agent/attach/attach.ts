@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { LinkRequest, LinkResponse } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { ControlFrame, DeviceFrame } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { fullJitter } from "../../../lib/link/backoff.ts";
 import type { LinkOpener } from "../../../lib/link/opener.ts";
@@ -14,7 +14,7 @@ import { hedge } from "./hedge.ts";
 /** What attaching needs to know. Times are milliseconds. */
 export interface AttachOptions {
   agent: {
-    linkAs(attachCount: bigint): LinkOpener<LinkRequest, LinkResponse>;
+    linkAs(attachCount: bigint): LinkOpener<ControlFrame, DeviceFrame>;
     readonly draining: AbortSignal;
     close(): Promise<void>;
   };

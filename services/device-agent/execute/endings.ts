@@ -1,6 +1,9 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Finished, FinishedSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import {
+  type ExecutionFinished,
+  ExecutionFinishedSchema,
+} from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { replayed } from "../grants/check-grant.ts";
 import type { Execution, ExecutionEnd, Ledger, NewExecution, TakeResult } from "../ledger/ledger.ts";
 import { type Refusal, refusal } from "../refusal.ts";
@@ -10,15 +13,15 @@ import { type ReceiptIssuer, sealEnd } from "./receipts.ts";
 /** Signs the ends of calls, writes them down, and finds them again. */
 export interface Endings {
   /** The answer to a call that is refused. Written nowhere: a forged grant must not use up the id of a real call. */
-  refuse(call: NewExecution, why: Refusal): Promise<Finished>;
+  refuse(call: NewExecution, why: Refusal): Promise<ExecutionFinished>;
   /** Ends a call that was not begun, and uses up its grant. Where its id is known already, its own end is the answer. */
-  record(call: NewExecution, end: CallEnd): Promise<Finished>;
+  record(call: NewExecution, end: CallEnd): Promise<ExecutionFinished>;
   /** Ends a call that was begun, and that might run for so many milliseconds; undefined where that is not known any more. */
-  finish(call: NewExecution, startMs: number, end: CallEnd, timeoutMs?: number): Promise<Finished>;
+  finish(call: NewExecution, startMs: number, end: CallEnd, timeoutMs?: number): Promise<ExecutionFinished>;
   /** The answer where a call could not be taken on, because its id or its grant is known. */
-  answer(taken: Exclude<TakeResult, { kind: "taken" }>, call: NewExecution): Promise<Finished>;
+  answer(taken: Exclude<TakeResult, { kind: "taken" }>, call: NewExecution): Promise<ExecutionFinished>;
   /** The end of a known call that is not running; one that has none is settled as interrupted. */
-  endOf(execution: Execution): Promise<Finished>;
+  endOf(execution: Execution): Promise<ExecutionFinished>;
 }
 
 /** What endings need. */
@@ -75,12 +78,19 @@ export function reused(callId: string): Refusal {
   return refusal(ErrorReason.CALL_ID_REUSED, "the call id belongs to another call", { call_id: callId });
 }
 
-function rowOf(finished: Finished, end: CallEnd, endMs: number): ExecutionEnd {
+function rowOf(finished: ExecutionFinished, end: CallEnd, endMs: number): ExecutionEnd {
   const { outcome, state, error } = end;
   const reason = error?.reason ?? ErrorReason.UNSPECIFIED;
-  return { callId: finished.callId, state, outcome, reason, endMs, finished: toBinary(FinishedSchema, finished) };
+  return {
+    callId: finished.callId,
+    state,
+    outcome,
+    reason,
+    endMs,
+    finished: toBinary(ExecutionFinishedSchema, finished),
+  };
 }
 
-function decode(bytes: Uint8Array): Finished {
-  return fromBinary(FinishedSchema, bytes);
+function decode(bytes: Uint8Array): ExecutionFinished {
+  return fromBinary(ExecutionFinishedSchema, bytes);
 }

@@ -1,6 +1,10 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { Finished, Settle, Start } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type {
+  ExecuteCommand,
+  ExecutionFinished,
+  ReconcileCommand,
+} from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { BatchVerifier } from "../../../lib/sign/batch-verifier.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
@@ -27,15 +31,15 @@ export interface ExecutionOptions extends PerformOptions {
 /** The calls of one device. A call belongs to nobody: whoever asked may leave, and anybody may ask for it again. */
 export interface Executions {
   /** Runs a call, or tells how it ended where its id is known. The watcher hears the end in any case. */
-  start(start: Start, watcher: Watcher): void;
+  start(start: ExecuteCommand, watcher: Watcher): void;
   /** Stops a call. Nothing happens where it is not running or waiting. */
   cancel(callId: string): void;
   /** Tells how a call ended, when it has. One that was never started never will be. */
-  settle(settle: Settle, watcher: Watcher): void;
+  settle(settle: ReconcileCommand, watcher: Watcher): void;
   /** Forgets a watcher that has left. Its calls go on. */
   leave(watcher: Watcher): void;
   /** What is known of a call; undefined for nothing. */
-  find(callId: string): Promise<{ running: true } | { running: false; finished: Finished } | undefined>;
+  find(callId: string): Promise<{ running: true } | { running: false; finished: ExecutionFinished } | undefined>;
   /** How many calls run or wait. */
   readonly size: number;
   /** Takes on nothing more, stops all calls and resolves when their ends are on disk. */
@@ -49,7 +53,7 @@ export function createExecutions(options: ExecutionOptions): Executions {
   let closing = false;
 
   /** Answers without taking the call on. */
-  const reply = (callId: string, watcher: Watcher, answer: Promise<Finished>): void => {
+  const reply = (callId: string, watcher: Watcher, answer: Promise<ExecutionFinished>): void => {
     answer.then(
       (finished) => watcher.finished(finished),
       (error: unknown) => {
@@ -58,13 +62,13 @@ export function createExecutions(options: ExecutionOptions): Executions {
       },
     );
   };
-  const join = (call: OpenCall, start: Start, watcher: Watcher): void => {
+  const join = (call: OpenCall, start: ExecuteCommand, watcher: Watcher): void => {
     const asked = askedFor(start);
     if (isSameCall({ ...call.execution, state: "started" }, asked)) call.watchers.add(watcher);
     else reply(start.callId, watcher, endings.refuse(asked, reused(start.callId)));
   };
   /** A grant that does not hold takes no call on, but the end of a known call is still told. */
-  const answerRefused = async (start: Start, why: Refusal): Promise<Finished> => {
+  const answerRefused = async (start: ExecuteCommand, why: Refusal): Promise<ExecutionFinished> => {
     const asked = askedFor(start);
     const known = await ledger.find(start.callId);
     if (known?.finished !== undefined && isSameCall(known, asked)) return endings.endOf(known);
@@ -90,7 +94,7 @@ export function createExecutions(options: ExecutionOptions): Executions {
       perform({ execution, good, prepared, stop, emit: live.push }, options),
     );
   };
-  const settleUnknown = async (execution: NewExecution): Promise<Finished> => {
+  const settleUnknown = async (execution: NewExecution): Promise<ExecutionFinished> => {
     const known = await ledger.find(execution.callId);
     return known === undefined ? endings.record(execution, notStartedEnd()) : endings.endOf(known);
   };
@@ -139,7 +143,7 @@ function executionOf({ grant, argsDigest }: GoodGrant): NewExecution {
 }
 
 /** What a start asks for, whatever its grant is worth. */
-function askedFor(start: Start): NewExecution {
+function askedFor(start: ExecuteCommand): NewExecution {
   return { callId: start.callId, grantId: undefined, tool: start.tool, argsDigest: sha256Hex(start.arguments) };
 }
 

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import type { Output } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { ExecutionOutput } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { createLiveOutput, MAX_CHUNK_BYTES, MAX_WAITING_BYTES } from "./live-output.ts";
 import type { Watcher } from "./watcher.ts";
 
 /** A watcher whose link takes output only when it is told to. */
 function createTestWatcher() {
-  const got: Output[] = [];
+  const got: ExecutionOutput[] = [];
   let gate = Promise.withResolvers<void>();
   const watcher: Watcher = {
     output: (output) => got.push(output),

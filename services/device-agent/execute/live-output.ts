@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { OutputSchema, OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { ExecutionOutputSchema, OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import type { Watcher } from "./watcher.ts";
 
 /** The most bytes of one chunk, as in device_agent_service.proto. */
@@ -45,7 +45,7 @@ export function createLiveOutput(callId: string, watchers: ReadonlySet<Watcher>)
     const chunk = waiting.shift();
     if (chunk === undefined) return;
     waitingBytes -= chunk.data.length;
-    const output = create(OutputSchema, { callId, sequence: sequence++, ...chunk });
+    const output = create(ExecutionOutputSchema, { callId, sequence: sequence++, ...chunk });
     for (const watcher of watchers) watcher.output(output);
   };
   const send = async (): Promise<void> => {

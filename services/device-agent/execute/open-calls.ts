@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { Finished } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { ExecutionFinished } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { NewExecution } from "../ledger/ledger.ts";
 import { createLiveOutput, type LiveOutput } from "./live-output.ts";
@@ -23,7 +23,7 @@ export interface OpenCalls {
     execution: NewExecution,
     stop: Stop | undefined,
     watcher: Watcher,
-    run: (live: LiveOutput) => Promise<Finished>,
+    run: (live: LiveOutput) => Promise<ExecutionFinished>,
   ): void;
   /** Forgets a watcher that has left. */
   leave(watcher: Watcher): void;

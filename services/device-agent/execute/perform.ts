@@ -1,5 +1,5 @@
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { Finished } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { ExecutionFinished } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { expired, type GoodGrant } from "../grants/check-grant.ts";
 import type { Ledger, NewExecution, TakeResult } from "../ledger/ledger.ts";
 import { type Refusal, refusal } from "../refusal.ts";
@@ -37,7 +37,7 @@ export interface AdmittedCall {
  * Sees one call to its end: waits for a place, writes it down, runs it, writes its end down. Nothing runs before it is
  * on disk that it will. Rejects only where the ledger fails.
  */
-export async function perform(call: AdmittedCall, options: PerformOptions): Promise<Finished> {
+export async function perform(call: AdmittedCall, options: PerformOptions): Promise<ExecutionFinished> {
   const { slots } = options;
   const { stop } = call;
   const kind = call.good.grant.isOperator ? "operator" : "other";
@@ -51,7 +51,7 @@ export async function perform(call: AdmittedCall, options: PerformOptions): Prom
   }
 }
 
-async function performInPlace(call: AdmittedCall, options: PerformOptions): Promise<Finished> {
+async function performInPlace(call: AdmittedCall, options: PerformOptions): Promise<ExecutionFinished> {
   const { execution, good } = call;
   const { endings } = options;
   const startMs = options.now();

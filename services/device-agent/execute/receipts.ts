@@ -1,7 +1,10 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Finished, FinishedSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import {
+  type ExecutionFinished,
+  ExecutionFinishedSchema,
+} from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import type { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { ReceiptSchema } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import type { BatchSigner } from "../../../lib/sign/batch.ts";
@@ -35,7 +38,11 @@ export interface ReceiptSubject {
 }
 
 /** Signs the receipt of a call's end and puts both together as the event that every asker gets. */
-export async function sealEnd(issuer: ReceiptIssuer, subject: ReceiptSubject, end: CallEnd): Promise<Finished> {
+export async function sealEnd(
+  issuer: ReceiptIssuer,
+  subject: ReceiptSubject,
+  end: CallEnd,
+): Promise<ExecutionFinished> {
   const { outcome, output, error, message } = end;
   const receipt = create(ReceiptSchema, {
     version: RECEIPT_VERSION,
@@ -55,7 +62,13 @@ export async function sealEnd(issuer: ReceiptIssuer, subject: ReceiptSubject, en
     ...startTime(subject.startMs),
   });
   const signed = await issuer.signer.sign(toBinary(ReceiptSchema, receipt));
-  const finished = create(FinishedSchema, { callId: subject.callId, outcome, output, message, receipt: signed });
+  const finished = create(ExecutionFinishedSchema, {
+    callId: subject.callId,
+    outcome,
+    output,
+    message,
+    receipt: signed,
+  });
   if (error !== undefined) finished.error = error;
   return finished;
 }

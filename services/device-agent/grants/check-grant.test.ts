@@ -2,7 +2,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Start, StartSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { type ExecuteCommand, ExecuteCommandSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import { createBatchSigner } from "../../../lib/sign/batch.ts";
 import { createBatchVerifier } from "../../../lib/sign/batch-verifier.ts";
@@ -26,11 +26,11 @@ const grants = createTestGrants(audience, { now: () => NOW });
 const verifier = createBatchVerifier({ keyring: createKeyring([grants.key]), statementType: GRANT_TYPE });
 const call = { tool: "device.ping", args: { text: "hello" }, callId: "call-1" };
 
-function check(start: Start, nowMs = NOW) {
+function check(start: ExecuteCommand, nowMs = NOW) {
   return checkGrant(start, { ...audience, tools, verifier, nowMs });
 }
 
-function reasonOf(start: Start, nowMs?: number): ErrorReason | "ok" {
+function reasonOf(start: ExecuteCommand, nowMs?: number): ErrorReason | "ok" {
   const result = check(start, nowMs);
   return result.kind === "ok" ? "ok" : result.reason;
 }
@@ -55,7 +55,7 @@ describe("a grant", () => {
 
   test("that is missing is invalid", async () => {
     const { callId, tool, arguments: bytes } = await grants.start(call);
-    expect(reasonOf(create(StartSchema, { callId, tool, arguments: bytes }))).toBe(ErrorReason.GRANT_INVALID);
+    expect(reasonOf(create(ExecuteCommandSchema, { callId, tool, arguments: bytes }))).toBe(ErrorReason.GRANT_INVALID);
   });
 
   test("that was signed as something else is invalid", async () => {
@@ -147,7 +147,7 @@ describe("a grant", () => {
 });
 
 describe("arguments", () => {
-  async function startWith(text: string | Uint8Array): Promise<Start> {
+  async function startWith(text: string | Uint8Array): Promise<ExecuteCommand> {
     const bytes = Buffer.from(text);
     const start = await grants.start(call, { argsDigest: sha256Hex(bytes) });
     start.arguments = bytes;
@@ -172,7 +172,11 @@ describe("arguments", () => {
   });
 
   test("over 3 MiB are refused before the grant is looked at", async () => {
-    const start = create(StartSchema, { callId: "call-1", tool: "exec", arguments: Buffer.alloc(3 * 1024 * 1024 + 1) });
+    const start = create(ExecuteCommandSchema, {
+      callId: "call-1",
+      tool: "exec",
+      arguments: Buffer.alloc(3 * 1024 * 1024 + 1),
+    });
     expect(check(start)).toMatchObject({ reason: ErrorReason.INPUT_TOO_LARGE, metadata: { limit: "3145728" } });
   });
 });

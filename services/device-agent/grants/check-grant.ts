@@ -1,7 +1,7 @@
 import { fromBinary, type JsonObject } from "@bufbuild/protobuf";
 import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { Start } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { ExecuteCommand } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { type Grant, GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import type { BatchVerifier } from "../../../lib/sign/batch-verifier.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
@@ -54,7 +54,7 @@ export interface GoodGrant {
  *
  * Order: size, envelope, version and form, device, time, tool and schema, arguments, manifest, call.
  */
-export function checkGrant(start: Start, facts: GrantFacts): GoodGrant | Refusal {
+export function checkGrant(start: ExecuteCommand, facts: GrantFacts): GoodGrant | Refusal {
   if (start.arguments.length > MAX_ARGUMENT_BYTES) return tooLarge();
   const signed = facts.verifier.verify(start.grant);
   if (!signed.ok) return invalid(`the grant cannot be trusted: ${signed.kind.replaceAll("_", " ")}`);
@@ -108,7 +108,7 @@ export function expired(grant: Grant, message: string): Refusal {
   return refusal(ErrorReason.GRANT_EXPIRED, message, metadata);
 }
 
-function checkTool(grant: Grant, start: Start, facts: GrantFacts): Refusal | undefined {
+function checkTool(grant: Grant, start: ExecuteCommand, facts: GrantFacts): Refusal | undefined {
   if (grant.tool !== start.tool) return wrong("the grant is for another tool");
   const tool = facts.tools.get(grant.tool);
   if (tool === undefined) {
@@ -123,7 +123,7 @@ function checkManifest(grant: Grant, facts: GrantFacts): Refusal | undefined {
   return refusal(ErrorReason.MANIFEST_REFUSED, "the device's manifest has changed since the grant");
 }
 
-function checkCall(grant: Grant, start: Start): Refusal | undefined {
+function checkCall(grant: Grant, start: ExecuteCommand): Refusal | undefined {
   return grant.callId === start.callId ? undefined : replayed(grant.grantId, "the grant is for another call");
 }
 

@@ -156,12 +156,12 @@ describe("a device agent", () => {
     const ping = { tool: "device.ping", args: { text: "hello" } };
     const link = openTestLink(device.client);
     link.send(
-      { case: "start", value: await grants.start({ ...ping, callId: "too-early" }) },
-      { case: "trust", value: { keyring: ring(1n, key, [key, next]) } },
-      { case: "start", value: await grants.start({ ...ping, callId: "new" }) },
-      { case: "start", value: await device.grants.start({ ...ping, callId: "old" }) },
-      { case: "trust", value: { keyring: ring(2n, next, [next]) } },
-      { case: "start", value: await device.grants.start({ ...ping, callId: "too-late" }) },
+      { case: "execute", value: await grants.start({ ...ping, callId: "too-early" }) },
+      { case: "trustKeyring", value: { keyring: ring(1n, key, [key, next]) } },
+      { case: "execute", value: await grants.start({ ...ping, callId: "new" }) },
+      { case: "execute", value: await device.grants.start({ ...ping, callId: "old" }) },
+      { case: "trustKeyring", value: { keyring: ring(2n, next, [next]) } },
+      { case: "execute", value: await device.grants.start({ ...ping, callId: "too-late" }) },
     );
     link.end();
     const ends = (await link.rest()).flatMap(({ event }) => (event.case === "finished" ? [event.value] : []));

@@ -24,7 +24,7 @@ test("answers every call that was asked for before it ends", async () => {
   const callIds = Array.from({ length: 300 }, (_, index) => `call-${index}`);
   const starts = await Promise.all(callIds.map((callId) => device.grants.start({ ...ping, callId })));
   const link = openTestLink(device.client);
-  link.send(...starts.map((value) => ({ case: "start" as const, value })));
+  link.send(...starts.map((value) => ({ case: "execute" as const, value })));
   link.end();
   const ends = (await link.rest()).flatMap(({ event }) => (event.case === "finished" ? [event.value] : []));
   expect(ends.map(({ callId }) => callId).sort()).toEqual(callIds.sort());
@@ -35,7 +35,7 @@ test("sends output in order, numbered without gaps, before the end", async () =>
   await using device = await openTestAgent();
   const link = openTestLink(device.client);
   const args = { argv: ["seq", "1", "50000"] };
-  link.send({ case: "start", value: await device.grants.start({ tool: "exec", args }) });
+  link.send({ case: "execute", value: await device.grants.start({ tool: "exec", args }) });
   link.end();
   const events = (await link.rest()).slice(1);
   const outputs = events.flatMap(({ event }) => (event.case === "output" ? [event.value] : []));
@@ -54,13 +54,13 @@ test("a call outlives the link it came on, and the next one hears its end", asyn
   const waiting = { argv: ["sh", "-c", "echo ready; until [ -e go ]; do sleep 0.02; done; echo gone"] };
   const start = await device.grants.start({ tool: "exec", args: waiting, callId: "call-1" });
   const first = openTestLink(device.client);
-  first.send({ case: "start", value: start });
+  first.send({ case: "execute", value: start });
   await first.next("output");
   await first.leave();
   const others = [openTestLink(device.client), openTestLink(device.client)];
   const argsDigest = sha256Hex(argumentBytes({ tool: "exec", args: waiting }));
-  others[0]?.send({ case: "start", value: start });
-  others[1]?.send({ case: "settle", value: { callId: "call-1", tool: "exec", argsDigest } });
+  others[0]?.send({ case: "execute", value: start });
+  others[1]?.send({ case: "reconcile", value: { callId: "call-1", tool: "exec", argsDigest } });
   for (const other of others) await other.next("hello");
   await device.execute("fs.write", { path: `${device.work}/go` });
   const ends = await Promise.all(others.map((other) => other.next("finished")));
@@ -73,12 +73,12 @@ test("a refused start does not disturb the link", async () => {
   await using device = await openTestAgent();
   const link = openTestLink(device.client);
   const forged = await device.grants.start({ ...ping, callId: "call-1" }, { deviceId: "dev-ffffffffffffffff" });
-  link.send({ case: "start", value: forged });
+  link.send({ case: "execute", value: forged });
   expect(await link.next("finished")).toMatchObject({
     outcome: ExecutionOutcome.REFUSED,
     error: { reason: ErrorReason.GRANT_WRONG_DEVICE },
   });
-  link.send({ case: "start", value: await device.grants.start({ ...ping, callId: "call-1" }) });
+  link.send({ case: "execute", value: await device.grants.start({ ...ping, callId: "call-1" }) });
   expect(await link.next("finished")).toMatchObject({ callId: "call-1", outcome: ExecutionOutcome.SUCCEEDED });
   await link.leave();
 });
@@ -87,10 +87,10 @@ test("a settled call is told and never starts", async () => {
   await using device = await openTestAgent();
   const link = openTestLink(device.client);
   const argsDigest = sha256Hex(argumentBytes(ping));
-  link.send({ case: "settle", value: { callId: "call-1", tool: ping.tool, argsDigest } });
+  link.send({ case: "reconcile", value: { callId: "call-1", tool: ping.tool, argsDigest } });
   const settled = await link.next("finished");
   expect(settled).toMatchObject({ outcome: ExecutionOutcome.NOT_STARTED, error: { reason: ErrorReason.NOT_STARTED } });
-  link.send({ case: "start", value: await device.grants.start({ ...ping, callId: "call-1" }) });
+  link.send({ case: "execute", value: await device.grants.start({ ...ping, callId: "call-1" }) });
   expect(await link.next("finished")).toEqual(settled);
   await link.leave();
 });

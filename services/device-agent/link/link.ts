@@ -2,12 +2,12 @@ import { create } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { SignedEnvelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import {
-  type Command,
-  type Event,
-  EventSchema,
-  type LinkRequest,
-  type LinkResponse,
-  LinkResponseSchema,
+  type ControlFrame,
+  type DeviceCommand,
+  type DeviceEvent,
+  DeviceEventSchema,
+  type DeviceFrame,
+  DeviceFrameSchema,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { type BatchQueue, createBatchQueue } from "../../../lib/async/batch-queue.ts";
 import { reasonOf } from "../../../lib/fault/fault.ts";
@@ -47,12 +47,12 @@ export interface LinkOptions {
  * the link ends, and the next one begins with the new manifest.
  */
 export async function* serveLink(
-  requests: AsyncIterable<LinkRequest>,
+  requests: AsyncIterable<ControlFrame>,
   options: LinkOptions,
-): AsyncGenerator<LinkResponse> {
+): AsyncGenerator<DeviceFrame> {
   const { executions, trust, toolsets, attachCount, left, closed } = options;
   closed.throwIfAborted();
-  const queue = createBatchQueue<Event>({ sizeOf: eventShape.sizeOf, highWaterBytes: HIGH_WATER_BYTES });
+  const queue = createBatchQueue<DeviceEvent>({ sizeOf: eventShape.sizeOf, highWaterBytes: HIGH_WATER_BYTES });
   const asker = createAsker(queue);
   const onLeft = (): void => queue.end(errorOf(left.reason));
   const onClosed = (): void => queue.end();
@@ -61,10 +61,10 @@ export async function* serveLink(
   if (left.aborted) onLeft();
   const stopWatching = toolsets.onChange(onClosed);
   const hello = { manifest: toolsets.current().manifest.envelope, attachCount, keyringVersion: trust.version() };
-  queue.push(create(EventSchema, { event: { case: "hello", value: hello } }));
+  queue.push(create(DeviceEventSchema, { event: { case: "hello", value: hello } }));
   void readCommands(requests, asker, { executions, trust }, queue);
   try {
-    for await (const events of queue.batches()) yield create(LinkResponseSchema, { events });
+    for await (const events of queue.batches()) yield create(DeviceFrameSchema, { events });
   } finally {
     left.removeEventListener("abort", onLeft);
     closed.removeEventListener("abort", onClosed);
@@ -74,16 +74,16 @@ export async function* serveLink(
 }
 
 async function readCommands(
-  requests: AsyncIterable<LinkRequest>,
+  requests: AsyncIterable<ControlFrame>,
   asker: Asker,
   obeyed: Pick<LinkOptions, "executions" | "trust">,
-  queue: BatchQueue<Event>,
+  queue: BatchQueue<DeviceEvent>,
 ): Promise<void> {
   try {
     for await (const request of requests) {
       for (const command of request.commands) {
         // Before anything that comes after it: its grant may be signed by the new key.
-        if (command.command.case === "trust") await obeyed.trust.follow(command.command.value.keyring);
+        if (command.command.case === "trustKeyring") await obeyed.trust.follow(command.command.value.keyring);
         else obey(command, asker, obeyed.executions);
       }
     }
@@ -94,16 +94,16 @@ async function readCommands(
   }
 }
 
-function obey({ command }: Command, asker: Asker, executions: Executions): void {
+function obey({ command }: DeviceCommand, asker: Asker, executions: Executions): void {
   switch (command.case) {
-    case "start":
+    case "execute":
       asker.ask(command.value.callId);
       executions.start(command.value, asker.watcher);
       break;
     case "cancel":
       executions.cancel(command.value.callId);
       break;
-    case "settle":
+    case "reconcile":
       asker.ask(command.value.callId);
       executions.settle(command.value, asker.watcher);
       break;
@@ -119,7 +119,7 @@ interface Asker {
   endWhenAnswered(): void;
 }
 
-function createAsker(queue: BatchQueue<Event>): Asker {
+function createAsker(queue: BatchQueue<DeviceEvent>): Asker {
   const asked = new Set<string>();
   let ending = false;
   const endIfDone = (): void => {
@@ -127,10 +127,10 @@ function createAsker(queue: BatchQueue<Event>): Asker {
   };
   return {
     watcher: {
-      output: (value) => queue.push(create(EventSchema, { event: { case: "output", value } })),
+      output: (value) => queue.push(create(DeviceEventSchema, { event: { case: "output", value } })),
       room: () => queue.room(),
       finished(value) {
-        queue.push(create(EventSchema, { event: { case: "finished", value } }));
+        queue.push(create(DeviceEventSchema, { event: { case: "finished", value } }));
         asked.delete(value.callId);
         endIfDone();
       },

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { create, type JsonObject, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Signed } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
-import { type Start, StartSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { type ExecuteCommand, ExecuteCommandSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { type Grant, GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import { type BatchSigner, createBatchSigner } from "../../../lib/sign/batch.ts";
 import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
@@ -33,7 +33,7 @@ export interface TestGrants {
   /** Signs a grant as it is. */
   sign(grant: Grant): Promise<Signed>;
   /** A start of this call with its grant; changes are to the grant's fields. */
-  start(call: TestCall, changes?: MessageInitShape<typeof GrantSchema>): Promise<Start>;
+  start(call: TestCall, changes?: MessageInitShape<typeof GrantSchema>): Promise<ExecuteCommand>;
 }
 
 /** Grants for one device, valid from a second ago for a minute. */
@@ -67,7 +67,7 @@ export function createTestGrants(
     async start(call, changes) {
       const callId = call.callId ?? randomUUID();
       const grant = await grants.sign(grants.fields({ ...call, callId }, changes));
-      return create(StartSchema, { callId, tool: call.tool, arguments: argumentBytes(call), grant });
+      return create(ExecuteCommandSchema, { callId, tool: call.tool, arguments: argumentBytes(call), grant });
     },
   };
   return grants;

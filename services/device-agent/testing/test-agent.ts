@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { type Client, createClient } from "@connectrpc/connect";
-import { DeviceAgentService, type Finished } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { DeviceAgentService, type ExecutionFinished } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { Mode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
@@ -33,7 +33,7 @@ export interface TestAgent extends AsyncDisposable {
   /** The one root, writable. */
   readonly work: string;
   /** Runs a call with a good grant. */
-  execute(tool: string, args: JsonObject): Promise<Finished>;
+  execute(tool: string, args: JsonObject): Promise<ExecutionFinished>;
   /** Closes the agent and makes it again from its folder. */
   restart(): Promise<void>;
 }
@@ -69,7 +69,7 @@ export async function openTestAgent(changes: Partial<DeviceAgentConfig> = {}): P
     config,
     work,
     async execute(tool, args) {
-      const { finished } = await device.client.execute({ start: await device.grants.start({ tool, args }) });
+      const { finished } = await device.client.execute({ command: await device.grants.start({ tool, args }) });
       if (finished === undefined) throw new Error("the answer holds no end");
       return finished;
     },

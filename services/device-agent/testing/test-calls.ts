@@ -1,9 +1,9 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import {
-  type Finished,
-  FinishedSchema,
-  SettleSchema,
-  type Start,
+  type ExecuteCommand,
+  type ExecutionFinished,
+  ExecutionFinishedSchema,
+  ReconcileCommandSchema,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import type { PingRequest } from "../../../gen/ts/reeve/tools/v1/device_pb.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
@@ -37,21 +37,21 @@ export function createGate() {
 }
 
 /** Starts a call and waits for its end. */
-export function run(device: TestDevice, start: Start): Promise<Finished> {
+export function run(device: TestDevice, start: ExecuteCommand): Promise<ExecutionFinished> {
   const watcher = createTestWatcher();
   device.executions.start(start, watcher);
   return watcher.end;
 }
 
 /** Settles a call with the tool and arguments of PING_CALL. */
-export function settle(device: TestDevice, callId: string): Promise<Finished> {
+export function settle(device: TestDevice, callId: string): Promise<ExecutionFinished> {
   const watcher = createTestWatcher();
   const argsDigest = sha256Hex(argumentBytes(PING_CALL));
-  device.executions.settle(create(SettleSchema, { callId, tool: PING_CALL.tool, argsDigest }), watcher);
+  device.executions.settle(create(ReconcileCommandSchema, { callId, tool: PING_CALL.tool, argsDigest }), watcher);
   return watcher.end;
 }
 
 /** The bytes that the ledger keeps of an end. */
-export function bytesOf(finished: Finished): Buffer {
-  return Buffer.from(toBinary(FinishedSchema, finished));
+export function bytesOf(finished: ExecutionFinished): Buffer {
+  return Buffer.from(toBinary(ExecutionFinishedSchema, finished));
 }

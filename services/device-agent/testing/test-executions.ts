@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
-import type { Finished, Output } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { ExecutionFinished, ExecutionOutput } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { type Receipt, ReceiptSchema } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { sealerWith } from "../../../lib/identity/sealer.ts";
@@ -32,7 +32,7 @@ export interface TestDevice extends AsyncDisposable {
   /** A folder that tools may use, with the ledger beside it. */
   work: string;
   /** The receipt in an end, after its signature was checked. */
-  receiptOf(finished: Finished): Receipt;
+  receiptOf(finished: ExecutionFinished): Receipt;
 }
 
 /** What a test can choose. */
@@ -104,15 +104,15 @@ export async function openTestDevice(options: TestDeviceOptions): Promise<TestDe
 
 /** A watcher that keeps what it hears. */
 export interface TestWatcher extends Watcher {
-  outputs: Output[];
+  outputs: ExecutionOutput[];
   /** Resolves with the end; rejects where the call was lost. */
-  end: Promise<Finished>;
+  end: Promise<ExecutionFinished>;
 }
 
 /** Makes a watcher for one call. */
 export function createTestWatcher(): TestWatcher {
-  const outputs: Output[] = [];
-  const { promise, resolve, reject } = Promise.withResolvers<Finished>();
+  const outputs: ExecutionOutput[] = [];
+  const { promise, resolve, reject } = Promise.withResolvers<ExecutionFinished>();
   return {
     outputs,
     end: promise,

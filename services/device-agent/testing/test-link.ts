@@ -1,17 +1,18 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
 import {
-  type CommandSchema,
+  type ControlFrame,
+  ControlFrameSchema,
   type DeviceAgentService,
-  type Event,
-  type LinkRequest,
-  LinkRequestSchema,
+  type DeviceCommandSchema,
+  type DeviceEvent,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { createBatchQueue } from "../../../lib/async/batch-queue.ts";
+import { linkFrames } from "../../../lib/link/device-frames.ts";
 
-type Case = NonNullable<Event["event"]["case"]>;
-type ValueOf<C extends Case> = Extract<Event["event"], { case: C }>["value"];
-type CommandInit = NonNullable<MessageInitShape<typeof CommandSchema>["command"]>;
+type Case = NonNullable<DeviceEvent["event"]["case"]>;
+type ValueOf<C extends Case> = Extract<DeviceEvent["event"], { case: C }>["value"];
+type CommandInit = NonNullable<MessageInitShape<typeof DeviceCommandSchema>["command"]>;
 
 /** The control plane's side of one link. */
 export interface TestLink {
@@ -23,20 +24,21 @@ export interface TestLink {
   /** Leaves at once. */
   leave(): Promise<void>;
   /** The events that are left, to the end of the link. */
-  rest(): Promise<Event[]>;
+  rest(): Promise<DeviceEvent[]>;
 }
 
 /** Opens a link. */
 export function openTestLink(client: Client<typeof DeviceAgentService>): TestLink {
-  const queue = createBatchQueue<LinkRequest>();
+  const queue = createBatchQueue<ControlFrame>();
   const leaving = new AbortController();
   async function* requests() {
     for await (const batch of queue.batches()) yield* batch;
   }
-  const events = flatten(client.link(requests(), { signal: leaving.signal }));
+  const link = linkFrames((messages, signal) => client.link(messages, { signal }));
+  const events = flatten(link(requests(), leaving.signal));
   return {
     send(...commands) {
-      queue.push(create(LinkRequestSchema, { commands: commands.map((command) => ({ command })) }));
+      queue.push(create(ControlFrameSchema, { commands: commands.map((command) => ({ command })) }));
     },
     async next(kind) {
       for (;;) {
@@ -54,6 +56,6 @@ export function openTestLink(client: Client<typeof DeviceAgentService>): TestLin
   };
 }
 
-async function* flatten(responses: AsyncIterable<{ events: Event[] }>): AsyncGenerator<Event, void> {
+async function* flatten(responses: AsyncIterable<{ events: DeviceEvent[] }>): AsyncGenerator<DeviceEvent, void> {
   for await (const { events } of responses) yield* events;
 }

@@ -1,13 +1,13 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { FinishedSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { ExecutionFinishedSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { ExecutionOutcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { errorBytes } from "../../../lib/fault/error-bytes.ts";
 import { deviceError, MAX_DETAIL_BYTES, MAX_MESSAGE } from "./device-error.ts";
 
-const told = (finished: MessageInitShape<typeof FinishedSchema>) =>
-  deviceError(create(FinishedSchema, { outcome: ExecutionOutcome.FAILED, ...finished }));
+const told = (finished: MessageInitShape<typeof ExecutionFinishedSchema>) =>
+  deviceError(create(ExecutionFinishedSchema, { outcome: ExecutionOutcome.FAILED, ...finished }));
 
 const many = (count: number, text: string) =>
   Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, text]));

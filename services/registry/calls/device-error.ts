@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type ErrorDetail, ErrorDetailSchema, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { Finished } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { ExecutionFinished } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { ExecutionOutcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { DEVICE_REASONS } from "../../../lib/fault/device-reasons.ts";
 import { errorBytes } from "../../../lib/fault/error-bytes.ts";
@@ -26,7 +26,7 @@ const REASON_OF = new Map<ExecutionOutcome, ErrorReason>([
 ]);
 
 /** The error of a call that did not succeed, as a device tells it: cleaned, and no more of it than callers can use. */
-export function deviceError({ error, outcome, message }: Pick<Finished, "error" | "outcome" | "message">): {
+export function deviceError({ error, outcome, message }: Pick<ExecutionFinished, "error" | "outcome" | "message">): {
   error: ErrorDetail;
   message: string;
 } {

@@ -3,7 +3,7 @@ import { ConnectError } from "@connectrpc/connect";
 import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { type ErrorDetail, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Signed } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
-import type { Finished } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { ExecutionFinished } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { ExecutionOutcome, type Receipt, ReceiptSchema } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { fault, faultDetail } from "../../../lib/fault/fault.ts";
@@ -49,7 +49,7 @@ export function failedEnd(error: unknown): CallEnd {
  * The end that a device tells. It counts only with a receipt that the device's pinned key signed for this very call
  * and this very output; without one nobody knows what was done, and the call is UNKNOWN.
  */
-export function acceptFinished(finished: Finished, call: Call, device: KnownDevice | undefined): CallEnd {
+export function acceptFinished(finished: ExecutionFinished, call: Call, device: KnownDevice | undefined): CallEnd {
   const checked = checkReceipt(finished, call, device);
   if (!checked.ok) return untrustedEnd(checked.problem);
   const { receipt } = checked;
@@ -72,7 +72,7 @@ export function acceptFinished(finished: Finished, call: Call, device: KnownDevi
 
 type ReceiptCheck = { ok: true; receipt: Receipt } | { ok: false; problem: string };
 
-function checkReceipt(finished: Finished, call: Call, device: KnownDevice | undefined): ReceiptCheck {
+function checkReceipt(finished: ExecutionFinished, call: Call, device: KnownDevice | undefined): ReceiptCheck {
   if (device === undefined) return { ok: false, problem: "the device is not known" };
   const verified = device.receipts.verify(finished.receipt);
   if (!verified.ok) return { ok: false, problem: `the receipt's signature: ${verified.kind}` };
@@ -98,7 +98,7 @@ function untrustedEnd(problem: string): CallEnd {
   return { ...failedEnd(error), state: CallState.UNKNOWN };
 }
 
-function outputOf(finished: Finished): JsonObject | undefined {
+function outputOf(finished: ExecutionFinished): JsonObject | undefined {
   if (finished.output.length === 0) return undefined;
   try {
     const value = parseStrictJson(finished.output, { maxBytes: 4 * 1024 * 1024, maxKeys: 500_000 });

@@ -2,14 +2,19 @@ import { create } from "@bufbuild/protobuf";
 import { expect, it } from "vitest";
 import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
-import { OutputSchema, OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { ExecutionOutputSchema, OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { MAX_WAITING_BYTES } from "../../../lib/link/output-room.ts";
 import { createEventQueue } from "./event-queue.ts";
 
 const CHUNK = 64 * 1024;
 
 function printed(callId: string, text: string, sequence = 0): CallEvent {
-  const value = create(OutputSchema, { callId, sequence, stream: OutputStream.STDOUT, data: Buffer.from(text) });
+  const value = create(ExecutionOutputSchema, {
+    callId,
+    sequence,
+    stream: OutputStream.STDOUT,
+    data: Buffer.from(text),
+  });
   return create(CallEventSchema, { callId, event: { case: "output", value } });
 }
 

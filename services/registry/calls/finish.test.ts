@@ -2,7 +2,7 @@ import { create, fromBinary } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { CallOutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
-import { OutputSchema, OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { ExecutionOutputSchema, OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { CallEnd } from "./end.ts";
 import { createFinisher, type FinishPorts } from "./finish.ts";
@@ -60,7 +60,7 @@ test("takes streams that a device makes up for standard output, and keeps nothin
   const half = Buffer.from("x\u001b[");
   for (let n = 0; n < 1000; n++) {
     const stream = n as OutputStream;
-    const { stream: told } = cleaner.clean(create(OutputSchema, { callId: "c", stream, data: half }));
+    const { stream: told } = cleaner.clean(create(ExecutionOutputSchema, { callId: "c", stream, data: half }));
     expect(told).toBe(stream === OutputStream.STDERR ? OutputStream.STDERR : OutputStream.STDOUT);
   }
   expect(cleaner.rest().length).toBeLessThanOrEqual(2);

@@ -4,7 +4,11 @@ import type { ConnectError } from "@connectrpc/connect";
 import { CallOutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Output, OutputSchema, OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import {
+  type ExecutionOutput,
+  ExecutionOutputSchema,
+  OutputStream,
+} from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { cleanJson, cleanOutput, createStreamCleaner, type StreamCleaner } from "../../../lib/sanitize/sanitize.ts";
 import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
 import { callEndedEvent } from "../events.ts";
@@ -30,9 +34,9 @@ export interface Finisher {
 /** Cleans the live output of one call. */
 export interface OutputCleaner {
   /** The next chunk, without what cannot be judged before more has come: it may be empty. */
-  clean(output: Output): Output;
+  clean(output: ExecutionOutput): ExecutionOutput;
   /** What is left when no more comes, a chunk for each stream that has something. */
-  rest(): Output[];
+  rest(): ExecutionOutput[];
 }
 
 /** What ending a call rests on. */
@@ -86,7 +90,7 @@ export function createFinisher(ports: FinishPorts): Finisher {
 
 function outputCleaner(): OutputCleaner {
   const cleaners = new Map<OutputStream, StreamCleaner>();
-  let last: Output | undefined;
+  let last: ExecutionOutput | undefined;
   return {
     clean(output) {
       last = output;
@@ -102,7 +106,7 @@ function outputCleaner(): OutputCleaner {
       return [...cleaners]
         .map(([stream, cleaner]) => ({ stream, data: encoder.encode(cleaner.end()) }))
         .filter(({ data }) => data.length > 0)
-        .map((chunk, at) => create(OutputSchema, { callId, sequence: sequence + 1 + at, ...chunk }));
+        .map((chunk, at) => create(ExecutionOutputSchema, { callId, sequence: sequence + 1 + at, ...chunk }));
     },
   };
 }

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
-import type { Output } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { ExecutionOutput } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import type { OfferedTool } from "../tools/offered.ts";
 import type { QuotaTicket } from "./quotas.ts";
 import { isEnd } from "./state.ts";
@@ -29,7 +29,7 @@ export interface LiveCall extends OpenCall {
   /** Puts the call into a new state and tells the watchers. */
   enter(state: CallState): void;
   /** Passes on what the tool printed. */
-  print(output: Output): void;
+  print(output: ExecutionOutput): void;
   /** Says that the call's life broke off, as when the disk is full: `ended` rejects. */
   breakOff(cause: unknown): void;
   /** Resolves when policy has decided, whatever it decided, or when the call's life broke off. */

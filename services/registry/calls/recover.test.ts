@@ -3,7 +3,10 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Finished, FinishedSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import {
+  type ExecutionFinished,
+  ExecutionFinishedSchema,
+} from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { ExecutionOutcome, ReceiptSchema } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { type Decision, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
@@ -20,7 +23,7 @@ function ledgerDevice(known: ExecutionOutcome[] = []) {
   const ledger = known.map((outcome) => endWith(outcome));
   const once = (next: () => ExecutionOutcome): DeviceEnd => {
     if (ledger.length === 0) ledger.push(endWith(next()));
-    return { kind: "finished", finished: ledger[0] as Finished };
+    return { kind: "finished", finished: ledger[0] as ExecutionFinished };
   };
   const run = () => {
     ran++;
@@ -36,11 +39,11 @@ function ledgerDevice(known: ExecutionOutcome[] = []) {
   };
 }
 
-function endWith(outcome: ExecutionOutcome): Finished {
+function endWith(outcome: ExecutionOutcome): ExecutionFinished {
   const output = outcome === ExecutionOutcome.SUCCEEDED ? Buffer.from("{}") : Buffer.alloc(0);
   const outputDigest = output.length === 0 ? "" : sha256Hex(output);
   const receipt = create(ReceiptSchema, { callId: "c", deviceId: "dev-1", outcome, outputDigest, grantId: "first" });
-  return create(FinishedSchema, {
+  return create(ExecutionFinishedSchema, {
     callId: "c",
     outcome,
     output,
@@ -75,7 +78,10 @@ async function recovered(
       outputCleaner: () => ({ clean: (output: unknown) => output, rest: () => [] }),
     },
     lockOf: async () => undefined,
-    device: () => ({ name: "nas", receipts: { verify: (signed: Finished["receipt"]) => ({ ok: true, ...signed }) } }),
+    device: () => ({
+      name: "nas",
+      receipts: { verify: (signed: ExecutionFinished["receipt"]) => ({ ok: true, ...signed }) },
+    }),
     link: () => facts.device.link,
     isMine: async () => true,
     queue: {

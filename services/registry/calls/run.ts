@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { CallState, DecisionSummarySchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { StartSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { ExecuteCommandSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import type { Decision, DecisionRequest, Denial, Hold, Permit } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { fault, isRetryable } from "../../../lib/fault/fault.ts";
 import type { DeviceEnd, DeviceLink } from "../devices/device-link.ts";
@@ -113,7 +113,7 @@ async function dispatch(live: LiveCall, permit: Permit, ports: RunPorts): Promis
   ports.store.saveLazily(live.call);
   const onCancel = () => link.cancel(live.call.id);
   live.canceled.signal.addEventListener("abort", onCancel, { once: true });
-  const start = create(StartSchema, {
+  const start = create(ExecuteCommandSchema, {
     callId: live.call.id,
     tool: live.call.tool,
     arguments: live.args,

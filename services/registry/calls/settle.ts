@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { SettleSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { ReconcileCommandSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import type { DeviceEnd, DeviceLink } from "../devices/device-link.ts";
 import type { Finisher } from "./finish.ts";
 import type { LiveCall } from "./live-call.ts";
@@ -19,7 +19,7 @@ export async function settleCall(live: LiveCall, { link: linkTo, finisher }: Set
   if (link === undefined) return { kind: "lost" };
   const { id: callId, tool, argsDigest } = live.call;
   const cleaner = finisher.outputCleaner();
-  const settled = link.settle(create(SettleSchema, { callId, tool, argsDigest }), (output) =>
+  const settled = link.settle(create(ReconcileCommandSchema, { callId, tool, argsDigest }), (output) =>
     live.print(cleaner.clean(output)),
   );
   const onCancel = () => link.cancel(callId);

@@ -7,7 +7,7 @@ import {
   PeerService,
 } from "../../../gen/ts/reeve/cluster/v1/peer_service_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { LinkRequest, LinkResponse } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { ControlFrame, DeviceFrame } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { identityRefused } from "../../../lib/auth/peer.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { LinkOpener } from "../../../lib/link/opener.ts";
@@ -17,7 +17,7 @@ import { gathered } from "./gathered.ts";
 /** What this replica has for the others. */
 export interface PeerPorts {
   /** A session of a device; undefined for one whose session this replica does not hold. */
-  sharedDevice(deviceId: string): LinkOpener<LinkRequest, LinkResponse> | undefined;
+  sharedDevice(deviceId: string): LinkOpener<ControlFrame, DeviceFrame> | undefined;
   /** The events of a call from its present state on; undefined for one that this replica does not own. */
   followOwned(callId: string, signal: AbortSignal): AsyncIterable<CallEvent[]> | undefined;
   cancelOwned(callId: string): void;
@@ -71,7 +71,7 @@ export function peerRoutes(ports: PeerPorts): (router: ConnectRouter) => void {
     });
 }
 
-async function* framesOf(incoming: AsyncIterator<ForwardDeviceRequest>): AsyncGenerator<LinkRequest, void, void> {
+async function* framesOf(incoming: AsyncIterator<ForwardDeviceRequest>): AsyncGenerator<ControlFrame, void, void> {
   for await (const { frame } of { [Symbol.asyncIterator]: () => incoming }) if (frame !== undefined) yield frame;
 }
 

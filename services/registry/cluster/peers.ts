@@ -7,7 +7,7 @@ import {
   PeerService,
 } from "../../../gen/ts/reeve/cluster/v1/peer_service_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { LinkRequest, LinkResponse } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { ControlFrame, DeviceFrame } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { LinkOpener } from "../../../lib/link/opener.ts";
 import type { ServiceTransport } from "../../../lib/serve/client.ts";
@@ -17,7 +17,7 @@ import type { Membership } from "./membership.ts";
 /** The other replicas, as this one calls them. */
 export interface Peers {
   /** A session of a device at the replica that holds it. Throws NOT_READY where that replica has no address. */
-  forwardDevice(replicaId: string, deviceId: string): LinkOpener<LinkRequest, LinkResponse>;
+  forwardDevice(replicaId: string, deviceId: string): LinkOpener<ControlFrame, DeviceFrame>;
   /**
    * Follows a call at the replica that owns it, from its present state on; when `canceled` aborts, that replica cancels it.
    * Resolves when there is no more to report, for whatever reason. Undefined for a replica that cannot be asked.
@@ -161,7 +161,7 @@ export function createPeers({ membership, transportTo }: PeersOptions): Peers {
 
 async function* framesTo(
   deviceId: string,
-  requests: AsyncIterable<LinkRequest>,
+  requests: AsyncIterable<ControlFrame>,
 ): AsyncGenerator<ForwardDeviceRequest, void, void> {
   yield create(ForwardDeviceRequestSchema, { deviceId });
   for await (const frame of requests) yield create(ForwardDeviceRequestSchema, { frame });

@@ -6,9 +6,9 @@ import {
   AttachResponseSchema,
 } from "../../../gen/ts/reeve/device/v1/attach_service_pb.ts";
 import {
-  type LinkRequest,
-  type LinkResponse,
-  LinkResponseSchema,
+  type ControlFrame,
+  type DeviceFrame,
+  DeviceFrameSchema,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { toDevice } from "../../../lib/link/device-frames.ts";
@@ -107,7 +107,7 @@ export function createAttachPoint(options: AttachPointOptions = {}): AttachPoint
   /** Waits until a device has said who it is and was let in. */
   const letIn = async (
     deviceId: string,
-    events: AsyncIterator<LinkResponse>,
+    events: AsyncIterator<DeviceFrame>,
     { left, heard, cut }: Dial,
   ): Promise<AttachedStream> => {
     pending.get(deviceId)?.(fault(ErrorReason.NOT_READY, {}, { message: "the device has dialed again" }));
@@ -125,9 +125,9 @@ export function createAttachPoint(options: AttachPointOptions = {}): AttachPoint
   /** The registry's end of one stream: reads the Hello, and lends itself to whoever takes the stream. */
   async function* hold(
     deviceId: string,
-    incoming: AsyncIterable<LinkResponse>,
+    incoming: AsyncIterable<DeviceFrame>,
     dial: Dial,
-  ): AsyncGenerator<LinkRequest, void, void> {
+  ): AsyncGenerator<ControlFrame, void, void> {
     const stream = await letIn(deviceId, incoming[Symbol.asyncIterator](), dial);
     const { left } = dial;
     left.addEventListener("abort", () => {
@@ -167,7 +167,7 @@ export function createAttachPoint(options: AttachPointOptions = {}): AttachPoint
       const cut = new AbortController();
       let frameCount = 0;
       const leave = (): void => cut.abort(signal.reason);
-      const end = framedEnd<LinkRequest, LinkResponse>(
+      const end = framedEnd<ControlFrame, DeviceFrame>(
         (incoming, left) => {
           cuts.add(cut);
           left.addEventListener("abort", () => {
@@ -184,7 +184,7 @@ export function createAttachPoint(options: AttachPointOptions = {}): AttachPoint
       if (signal.aborted) leave();
       const frames = mapStream(requests, ({ frame }) => {
         frameCount++;
-        return frame ?? create(LinkResponseSchema);
+        return frame ?? create(DeviceFrameSchema);
       });
       return mapStream(end(frames, cut.signal), (frame) => create(AttachResponseSchema, { frame }));
     },

@@ -1,7 +1,7 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { SignedEnvelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
-import type { LinkRequest, LinkResponse } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { ControlFrame, DeviceFrame } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { identityRefused } from "../../../lib/auth/peer.ts";
 import { fault } from "../../../lib/fault/fault.ts";
@@ -31,9 +31,9 @@ export interface AttachedStream {
   /** False once somebody has become the stream's other end. */
   readonly isFree: boolean;
   /** Becomes the other end: these commands go out, and what comes back comes in, the Hello first. Once. */
-  take(commands: AsyncIterable<LinkRequest>): AsyncIterator<LinkResponse>;
+  take(commands: AsyncIterable<ControlFrame>): AsyncIterator<DeviceFrame>;
   /** The commands of whoever took it. Ends with nothing where the stream ends before. */
-  readonly commands: Promise<AsyncIterable<LinkRequest>>;
+  readonly commands: Promise<AsyncIterable<ControlFrame>>;
   /** Ends the stream with this error, which the device gets. */
   end(error: unknown): void;
 }
@@ -44,9 +44,9 @@ export interface AttachedStream {
  */
 export async function readHello(
   deviceId: string,
-  events: AsyncIterator<LinkResponse>,
+  events: AsyncIterator<DeviceFrame>,
   waitMs: number,
-): Promise<{ hello: AttachedHello; first: LinkResponse }> {
+): Promise<{ hello: AttachedHello; first: DeviceFrame }> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     const message = `the device has not said who it is within ${waitMs} ms`;
@@ -64,7 +64,7 @@ export async function readHello(
   }
 }
 
-function helloIn(deviceId: string, { events }: LinkResponse): AttachedHello {
+function helloIn(deviceId: string, { events }: DeviceFrame): AttachedHello {
   const { manifest, attachCount } = helloOf(events);
   if (manifest === undefined) {
     const message = "Hello comes with the device's manifest";
@@ -92,11 +92,11 @@ function deviceIdIn(manifest: SignedEnvelope): string | undefined {
 /** A stream whose Hello has been read. Free until somebody takes it. */
 export function createAttachedStream(
   hello: AttachedHello,
-  first: LinkResponse,
-  events: AsyncIterator<LinkResponse>,
+  first: DeviceFrame,
+  events: AsyncIterator<DeviceFrame>,
   end: (error: unknown) => void,
 ): AttachedStream {
-  const commands = Promise.withResolvers<AsyncIterable<LinkRequest>>();
+  const commands = Promise.withResolvers<AsyncIterable<ControlFrame>>();
   let isFree = true;
   return {
     hello,

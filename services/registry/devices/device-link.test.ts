@@ -1,16 +1,16 @@
 import { create } from "@bufbuild/protobuf";
 import { afterEach, expect, test, vi } from "vitest";
 import {
-  type Command,
-  type Event,
-  EventSchema,
-  FinishedSchema,
-  HelloSchema,
-  LinkRequestSchema,
-  LinkResponseSchema,
-  OutputSchema,
-  SettleSchema,
-  StartSchema,
+  ControlFrameSchema,
+  type DeviceCommand,
+  type DeviceEvent,
+  DeviceEventSchema,
+  DeviceFrameSchema,
+  DeviceHelloSchema,
+  ExecuteCommandSchema,
+  ExecutionFinishedSchema,
+  ExecutionOutputSchema,
+  ReconcileCommandSchema,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { createBatchQueue } from "../../../lib/async/batch-queue.ts";
 import { eventually } from "../../../testkit/eventually.ts";
@@ -18,24 +18,24 @@ import { createDeviceLink, type DeviceLink, type DeviceOpener } from "./device-l
 
 /** A device that says what it is told to. */
 function puppet() {
-  const commands: Command["command"][] = [];
-  let events = createBatchQueue<Event>();
+  const commands: DeviceCommand["command"][] = [];
+  let events = createBatchQueue<DeviceEvent>();
   let ready = Promise.resolve();
   const opener: DeviceOpener = async function* (requests, signal) {
     await ready;
-    const mine = createBatchQueue<Event>();
+    const mine = createBatchQueue<DeviceEvent>();
     events = mine;
     signal.addEventListener("abort", () => mine.end(), { once: true });
-    mine.push(create(EventSchema, { event: { case: "hello", value: {} } }));
+    mine.push(create(DeviceEventSchema, { event: { case: "hello", value: {} } }));
     void (async () => {
       for await (const request of requests) commands.push(...request.commands.map(({ command }) => command));
     })();
-    for await (const batch of mine.batches()) yield create(LinkResponseSchema, { events: batch });
+    for await (const batch of mine.batches()) yield create(DeviceFrameSchema, { events: batch });
   };
   return {
     opener,
     commands,
-    say: (event: Event["event"]) => events.push(create(EventSchema, { event })),
+    say: (event: DeviceEvent["event"]) => events.push(create(DeviceEventSchema, { event })),
     /** Hangs up, and comes back when it may. */
     hangUp(until = Promise.resolve()) {
       ready = until;
@@ -65,9 +65,9 @@ async function linkTo(
   return link;
 }
 
-const start = (callId: string) => create(StartSchema, { callId });
-const output = (callId: string) => create(OutputSchema, { callId, data: Buffer.from("hi") });
-const finished = (callId: string) => create(FinishedSchema, { callId, message: "done" });
+const start = (callId: string) => create(ExecuteCommandSchema, { callId });
+const output = (callId: string) => create(ExecutionOutputSchema, { callId, data: Buffer.from("hi") });
+const finished = (callId: string) => create(ExecutionFinishedSchema, { callId, message: "done" });
 const kinds = (device: ReturnType<typeof puppet>) => device.commands.map(({ case: kind }) => kind);
 
 test("answers everybody who asks for the same call", async () => {
@@ -76,8 +76,8 @@ test("answers everybody who asks for the same call", async () => {
   const printed: string[] = [];
   const first = link.start(start("c"), () => printed.push("first"));
   const second = link.start(start("c"), () => printed.push("second"));
-  const third = link.settle(create(SettleSchema, { callId: "c" }), () => printed.push("third"));
-  await eventually(() => expect(kinds(device)).toEqual(["start", "start", "settle"]));
+  const third = link.settle(create(ReconcileCommandSchema, { callId: "c" }), () => printed.push("third"));
+  await eventually(() => expect(kinds(device)).toEqual(["execute", "execute", "reconcile"]));
   device.say({ case: "output", value: output("c") });
   device.say({ case: "finished", value: finished("c") });
   for (const end of await Promise.all([first, second, third])) expect(end).toMatchObject({ kind: "finished" });
@@ -89,7 +89,7 @@ test("one who gives up leaves the others waiting", async () => {
   const device = puppet();
   const link = await linkTo(device, { lostMs: 10 });
   const impatient = link.start(start("c"), () => undefined);
-  const patient = link.settle(create(SettleSchema, { callId: "c" }));
+  const patient = link.settle(create(ReconcileCommandSchema, { callId: "c" }));
   await eventually(() => expect(kinds(device)).toHaveLength(2));
   const back = Promise.withResolvers<void>();
   device.hangUp(back.promise);
@@ -106,15 +106,15 @@ test("a call that is canceled before it was sent never is, and one that may have
   const link = await linkTo(device, { onDown: gone.resolve });
   const back = Promise.withResolvers<void>();
   const sent = link.start(start("sent"), () => undefined);
-  await eventually(() => expect(kinds(device)).toEqual(["start"]));
+  await eventually(() => expect(kinds(device)).toEqual(["execute"]));
   device.hangUp(back.promise);
   await gone.promise;
-  const settled = link.settle(create(SettleSchema, { callId: "old" }));
+  const settled = link.settle(create(ReconcileCommandSchema, { callId: "old" }));
   const unsent = link.start(start("unsent"), () => undefined);
   for (const callId of ["sent", "old", "unsent"]) link.cancel(callId);
   expect(await unsent).toEqual({ kind: "canceled" });
   back.resolve();
-  await eventually(() => expect(kinds(device)).toEqual(["start", "start", "cancel", "settle", "cancel"]));
+  await eventually(() => expect(kinds(device)).toEqual(["execute", "execute", "cancel", "reconcile", "cancel"]));
   for (const callId of ["sent", "old"]) device.say({ case: "finished", value: finished(callId) });
   for (const end of await Promise.all([sent, settled])) expect(end).toMatchObject({ kind: "finished" });
   expect(link.busy).toBe(false);
@@ -125,11 +125,11 @@ test("a device that says Hello again is hung up on, and its word does not count"
   const downs = vi.fn();
   const link = await linkTo(device, { onDown: downs });
   const ended = link.start(start("c"), () => undefined);
-  await eventually(() => expect(kinds(device)).toEqual(["start"]));
-  device.say({ case: "hello", value: create(HelloSchema, { attachCount: 7n }) });
+  await eventually(() => expect(kinds(device)).toEqual(["execute"]));
+  device.say({ case: "hello", value: create(DeviceHelloSchema, { attachCount: 7n }) });
   await eventually(() => expect(downs).toHaveBeenCalledOnce());
   // On a stream of its own it is as good as any other.
-  await eventually(() => expect(kinds(device)).toEqual(["start", "start"]));
+  await eventually(() => expect(kinds(device)).toEqual(["execute", "execute"]));
   device.say({ case: "finished", value: finished("c") });
   expect(await ended).toMatchObject({ kind: "finished" });
 });
@@ -157,7 +157,7 @@ test("who waits for a device that is none any more is told, and who waits when t
   const link = await linkTo(device);
   const ends = [
     link.start(start("a"), () => undefined),
-    link.settle(create(SettleSchema, { callId: "b" })),
+    link.settle(create(ReconcileCommandSchema, { callId: "b" })),
     link.start(start("c"), () => undefined),
   ];
   await link.abandon();
@@ -170,16 +170,17 @@ test("who waits for a device that is none any more is told, and who waits when t
 
 /** Uses a link as another replica does. */
 function joinLink(link: DeviceLink, signal = new AbortController().signal) {
-  const requests = createBatchQueue<Command>();
-  const events: Event["event"][] = [];
+  const requests = createBatchQueue<DeviceCommand>();
+  const events: DeviceEvent["event"][] = [];
   const over = (async () => {
     const wire = (async function* () {
-      for await (const commands of requests.batches()) yield create(LinkRequestSchema, { commands });
+      for await (const commands of requests.batches()) yield create(ControlFrameSchema, { commands });
     })();
     for await (const response of link.share(wire, signal)) events.push(...response.events.map(({ event }) => event));
   })();
   over.catch(() => undefined);
-  const ask = (command: Command["command"]) => requests.push({ $typeName: "reeve.device.v1.Command", command });
+  const ask = (command: DeviceCommand["command"]) =>
+    requests.push({ $typeName: "reeve.device.v1.DeviceCommand", command });
   return { events, over, ask };
 }
 
@@ -187,14 +188,14 @@ test("another replica uses the same link: it hears of the calls it asked for, an
   const device = puppet();
   const link = await linkTo(device);
   const own = link.start(start("own"), () => undefined);
-  await eventually(() => expect(kinds(device)).toEqual(["start"]));
+  await eventually(() => expect(kinds(device)).toEqual(["execute"]));
   const other = joinLink(link);
   await eventually(() => expect(other.events.map(({ case: kind }) => kind)).toEqual(["hello"]));
-  other.ask({ case: "start", value: start("theirs") });
-  other.ask({ case: "trust", value: { $typeName: "reeve.device.v1.Trust" } });
-  other.ask({ case: "cancel", value: { $typeName: "reeve.device.v1.Cancel", callId: "theirs" } });
+  other.ask({ case: "execute", value: start("theirs") });
+  other.ask({ case: "trustKeyring", value: { $typeName: "reeve.device.v1.TrustKeyringCommand" } });
+  other.ask({ case: "cancel", value: { $typeName: "reeve.device.v1.CancelCommand", callId: "theirs" } });
   // Keys are told by whoever holds the stream.
-  await eventually(() => expect(kinds(device)).toEqual(["start", "start", "cancel"]));
+  await eventually(() => expect(kinds(device)).toEqual(["execute", "execute", "cancel"]));
   device.say({ case: "output", value: output("own") });
   device.say({ case: "output", value: output("theirs") });
   device.say({ case: "finished", value: finished("own") });
@@ -219,15 +220,15 @@ test("what another replica has open ends when the device goes away", async () =>
 test("live output that another replica does not take in time is left out, and it is told how much", async () => {
   const device = puppet();
   const link = await linkTo(device);
-  const requests = createBatchQueue<Command>();
+  const requests = createBatchQueue<DeviceCommand>();
   const wire = (async function* () {
-    for await (const commands of requests.batches()) yield create(LinkRequestSchema, { commands });
+    for await (const commands of requests.batches()) yield create(ControlFrameSchema, { commands });
   })();
   const stream = link.share(wire, new AbortController().signal)[Symbol.asyncIterator]();
   await stream.next();
-  requests.push({ $typeName: "reeve.device.v1.Command", command: { case: "start", value: start("c") } });
-  await eventually(() => expect(kinds(device)).toEqual(["start"]));
-  const chunk = create(OutputSchema, { callId: "c", data: new Uint8Array(64 * 1024) });
+  requests.push({ $typeName: "reeve.device.v1.DeviceCommand", command: { case: "execute", value: start("c") } });
+  await eventually(() => expect(kinds(device)).toEqual(["execute"]));
+  const chunk = create(ExecutionOutputSchema, { callId: "c", data: new Uint8Array(64 * 1024) });
   for (let i = 0; i < 80; i++) device.say({ case: "output", value: chunk });
   // Said on the same stream after all of the above.
   const after = link.start(start("d"), () => undefined);

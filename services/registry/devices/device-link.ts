@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import {
-  type Command,
-  CommandSchema,
-  type Event,
-  type Finished,
-  type Hello,
-  type LinkRequest,
-  LinkRequestSchema,
-  type LinkResponse,
-  type Output,
-  type Settle,
-  type Start,
+  type ControlFrame,
+  ControlFrameSchema,
+  type DeviceCommand,
+  DeviceCommandSchema,
+  type DeviceEvent,
+  type DeviceFrame,
+  type DeviceHello,
+  type ExecuteCommand,
+  type ExecutionFinished,
+  type ExecutionOutput,
+  type ReconcileCommand,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { keepLinked } from "../../../lib/link/keep-linked.ts";
 import type { LinkOpener } from "../../../lib/link/opener.ts";
@@ -19,11 +19,11 @@ import { helloOf, requireNoHello } from "./one-hello.ts";
 import { createShares } from "./shares.ts";
 
 /** The way to a device's end of a link. */
-export type DeviceOpener = LinkOpener<LinkRequest, LinkResponse>;
+export type DeviceOpener = LinkOpener<ControlFrame, DeviceFrame>;
 
 /** How a call that was sent to a device came back. */
 export type DeviceEnd =
-  | { kind: "finished"; finished: Finished }
+  | { kind: "finished"; finished: ExecutionFinished }
   /** The device could not be reached: the call was never sent, so nothing ran. Why, where more is known than that. */
   | { kind: "offline"; why?: string | undefined }
   /** It was canceled before it was sent: nothing ran. */
@@ -34,9 +34,9 @@ export type DeviceEnd =
 /** The registry's stream to one device. Commands are sent again after a break; the device's ledger makes that safe. */
 export interface DeviceLink {
   /** Runs a granted call. */
-  start(start: Start, onOutput: (output: Output) => void): Promise<DeviceEnd>;
+  start(start: ExecuteCommand, onOutput: (output: ExecutionOutput) => void): Promise<DeviceEnd>;
   /** Asks how a call ended, and that it never be started after this. Waits for the device for as long as it takes. */
-  settle(settle: Settle, onOutput?: (output: Output) => void): Promise<DeviceEnd>;
+  settle(settle: ReconcileCommand, onOutput?: (output: ExecutionOutput) => void): Promise<DeviceEnd>;
   /** Kills a running call; its end comes through `start` or `settle`. One that was not sent yet never will be. */
   cancel(callId: string): void;
   /**
@@ -46,7 +46,7 @@ export interface DeviceLink {
    */
   shutOut(): Promise<void>;
   /** Sends a command that has no answer. Lost where the device is not linked. */
-  tell(command: Command): void;
+  tell(command: DeviceCommand): void;
   /** The same device for another replica: begins with its Hello, and ends when this link goes down. */
   readonly share: DeviceOpener;
   /** Whether anybody waits for something. */
@@ -64,9 +64,9 @@ export interface DeviceLinkOptions {
    * Gets what the device says of itself at the start of each link. False: it is not to be trusted; nothing is sent, and
    * nothing it says is heard. Rejects where that cannot be told now: the stream ends, and is opened again.
    */
-  onHello(hello: Hello): boolean | Promise<boolean>;
+  onHello(hello: DeviceHello): boolean | Promise<boolean>;
   /** What a trusted device is told before anything else. Default nothing. */
-  greeting?(hello: Hello): readonly Command[];
+  greeting?(hello: DeviceHello): readonly DeviceCommand[];
   onDown(): void;
   /** More about why the device is not linked, where there is more. */
   whyOffline?(): string | undefined;
@@ -85,8 +85,8 @@ const LAST_WORDS_MS = 1000;
 const LOOK_MS = 20;
 
 interface Waiting {
-  command: Command;
-  onOutput: (output: Output) => void;
+  command: DeviceCommand;
+  onOutput: (output: ExecutionOutput) => void;
   resolve(end: DeviceEnd): void;
   sent: boolean;
   timer: NodeJS.Timeout | undefined;
@@ -105,7 +105,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   /** Set while the device is shut out; resolves when it has had its time. */
   let shuttingOut: Promise<void> | undefined;
 
-  const link = keepLinked<Command, Event>({
+  const link = keepLinked<DeviceCommand, DeviceEvent>({
     async *open(outgoing, signal) {
       let isGreeted = false;
       for await (const { events } of options.opener(requests(outgoing), signal)) {
@@ -122,7 +122,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
         yield events.slice(1);
       }
     },
-    sizeOf: ({ command }) => (command.case === "start" ? command.value.arguments.length + 2048 : 256),
+    sizeOf: ({ command }) => (command.case === "execute" ? command.value.arguments.length + 2048 : 256),
     ...(options.maxBackoffMs === undefined ? {} : { maxBackoffMs: options.maxBackoffMs }),
     onDown() {
       if (!trusted) return;
@@ -161,7 +161,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     if (closed || one.patient || one.timer !== undefined) return;
     one.timer = setTimeout(() => giveUp(callId, one), one.sent ? lostMs : offlineMs);
   };
-  const finish = (finished: Finished) => {
+  const finish = (finished: ExecutionFinished) => {
     const all = waiting.get(finished.callId);
     if (all === undefined) return;
     waiting.delete(finished.callId);
@@ -170,7 +170,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
       one.resolve({ kind: "finished", finished });
     }
   };
-  const isTrusted = async (hello: Hello, signal: AbortSignal): Promise<boolean> => {
+  const isTrusted = async (hello: DeviceHello, signal: AbortSignal): Promise<boolean> => {
     const closing = Promise.withResolvers<false>();
     const close = (): void => closing.resolve(false);
     signal.addEventListener("abort", close, { once: true });
@@ -180,14 +180,14 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
       signal.removeEventListener("abort", close);
     }
   };
-  const begin = (hello: Hello) => {
+  const begin = (hello: DeviceHello) => {
     trusted = true;
     shuttingOut = undefined;
     for (const command of options.greeting?.(hello) ?? []) link.send(command);
     shares.begin(hello);
     for (const [callId, all] of waiting) for (const one of all) send(callId, one);
   };
-  const handle = (event: Event["event"]) => {
+  const handle = (event: DeviceEvent["event"]) => {
     switch (event.case) {
       case "output":
         for (const one of waiting.get(event.value.callId) ?? []) one.onOutput(event.value);
@@ -224,7 +224,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     waiting.clear();
     await link.close();
   };
-  const ask = (callId: string, command: Command, onOutput: (output: Output) => void, patient: boolean) =>
+  const ask = (callId: string, command: DeviceCommand, onOutput: (output: ExecutionOutput) => void, patient: boolean) =>
     new Promise<DeviceEnd>((resolve) => {
       if (shuttingOut !== undefined) {
         resolve({ kind: patient ? "lost" : "offline" });
@@ -240,9 +240,14 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
 
   return {
     start: (start, onOutput) =>
-      ask(start.callId, create(CommandSchema, { command: { case: "start", value: start } }), onOutput, false),
+      ask(start.callId, create(DeviceCommandSchema, { command: { case: "execute", value: start } }), onOutput, false),
     settle: (settle, onOutput = () => undefined) =>
-      ask(settle.callId, create(CommandSchema, { command: { case: "settle", value: settle } }), onOutput, true),
+      ask(
+        settle.callId,
+        create(DeviceCommandSchema, { command: { case: "reconcile", value: settle } }),
+        onOutput,
+        true,
+      ),
     cancel: (callId) => {
       const all = waiting.get(callId);
       if (all === undefined) return;
@@ -272,10 +277,10 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   };
 }
 
-async function* requests(batches: AsyncIterable<Command[]>) {
-  for await (const commands of batches) yield create(LinkRequestSchema, { commands });
+async function* requests(batches: AsyncIterable<DeviceCommand[]>) {
+  for await (const commands of batches) yield create(ControlFrameSchema, { commands });
 }
 
-function cancelOf(callId: string): Command {
-  return create(CommandSchema, { command: { case: "cancel", value: { callId } } });
+function cancelOf(callId: string): DeviceCommand {
+  return create(DeviceCommandSchema, { command: { case: "cancel", value: { callId } } });
 }

@@ -1,4 +1,4 @@
-import type { Command } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { DeviceCommand } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import type { Membership } from "../cluster/membership.ts";
 import type { Peers } from "../cluster/peers.ts";
 import type { AttachedHello } from "./attach-stream.ts";
@@ -23,7 +23,7 @@ export interface AttachedStreams {
 /** Which keys devices are to trust for grants. */
 export interface TrustedKeys {
   /** What brings a device of a version up to date, in order; nothing where it is. */
-  trustFor(version: bigint): Command[];
+  trustFor(version: bigint): DeviceCommand[];
   readonly version: bigint;
   onChange(listener: () => void): () => void;
 }

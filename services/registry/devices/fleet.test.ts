@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { StartSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { ExecuteCommandSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { identityRefused } from "../../../lib/auth/peer.ts";
 import { fault, reasonOf } from "../../../lib/fault/fault.ts";
 import { openDatabase } from "../../../lib/store/database.ts";
@@ -137,12 +137,12 @@ describe("a device that is shut out", () => {
     const stream = device.attach(scene.streams, device.hello(1n));
     await eventually(() => expect(isOnline(scene, device)).toBe(true));
     const link = scene.fleet.link(device.id);
-    const sent = link?.start(create(StartSchema, { callId: "sent" }), () => undefined);
+    const sent = link?.start(create(ExecuteCommandSchema, { callId: "sent" }), () => undefined);
     await eventually(() => expect(stream.commands).toHaveLength(1));
     stream.leave();
     await stream.over;
     await eventually(() => expect(isOnline(scene, device)).toBe(false));
-    const unsent = link?.start(create(StartSchema, { callId: "unsent" }), () => undefined);
+    const unsent = link?.start(create(ExecuteCommandSchema, { callId: "unsent" }), () => undefined);
     await scene.fleet.forget(device.id);
     expect(await Promise.all([sent, unsent])).toEqual([{ kind: "lost" }, { kind: "offline" }]);
   });
@@ -152,7 +152,7 @@ describe("a device that is shut out", () => {
     const [before, after] = [shownDevice(), shownDevice()];
     const stream = before.attach(scene.streams, before.hello(1n));
     await eventually(() => expect(isOnline(scene, before)).toBe(true));
-    const ended = scene.fleet.link(before.id)?.start(create(StartSchema, { callId: "c" }), () => undefined);
+    const ended = scene.fleet.link(before.id)?.start(create(ExecuteCommandSchema, { callId: "c" }), () => undefined);
     await eventually(() => expect(stream.commands).toHaveLength(1));
     // Both changes before this replica looks again.
     await scene.db.updateTable("devices").set({ removed: 1 }).execute();
@@ -292,7 +292,7 @@ describe("a device that is dialed", () => {
     dialed.hangUp(back.promise);
     await eventually(() => expect(isOnline(scene, device)).toBe(false));
     out.add(device.id);
-    const ended = scene.fleet.link(device.id)?.start(create(StartSchema, { callId: "c" }), () => undefined);
+    const ended = scene.fleet.link(device.id)?.start(create(ExecuteCommandSchema, { callId: "c" }), () => undefined);
     back.resolve();
     expect(await ended).toMatchObject({ kind: "offline" });
     expect(dialed.commands).toEqual([]);

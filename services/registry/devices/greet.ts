@@ -1,7 +1,7 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { SignedEnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
-import type { Hello } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { DeviceHello } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { LinkMode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { claimBy } from "./admit.ts";
@@ -74,7 +74,11 @@ export function createGreeter(options: GreetOptions) {
     return true;
   };
 
-  return async (name: string, { manifest: envelope, attachCount }: Hello, how: Here | undefined): Promise<boolean> => {
+  return async (
+    name: string,
+    { manifest: envelope, attachCount }: DeviceHello,
+    how: Here | undefined,
+  ): Promise<boolean> => {
     const check = checkManifest(envelope, name, rows.byName(name)?.public_key);
     if (!check.ok || envelope === undefined) {
       logger.error({ device: name, problem: check.ok ? "no manifest" : check.problem }, "a device is not trusted");

@@ -32,7 +32,9 @@ it("knows nothing until policy has said something, then all that brings a device
   await eventually(() => expect(changed).toHaveBeenCalledOnce());
   expect(follower.version).toBe(2n);
   const commands = follower.trustFor(0n).map(({ command }) => command);
-  expect(commands.map((command) => command.case === "trust" && command.value.keyring)).toEqual(chain.slice(0, 2));
+  expect(commands.map((command) => command.case === "trustKeyring" && command.value.keyring)).toEqual(
+    chain.slice(0, 2),
+  );
   expect(follower.trustFor(1n)).toHaveLength(1);
   expect(follower.trustFor(2n)).toEqual([]);
   await eventually(() => expect(asked.map(({ known }) => known)).toEqual([0n, 2n]));

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import type { SignedEnvelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
-import { type Command, CommandSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { type DeviceCommand, DeviceCommandSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { unverifiedVersion } from "../../../lib/sign/keyring.ts";
 import type { TrustedKeys } from "./fleet-options.ts";
 
@@ -28,7 +28,7 @@ export function followKeyring({ awaitKeyring, onError }: KeyringFollowerOptions)
   const { signal } = closing;
   const listeners = new Set<() => void>();
   let version = 0n;
-  let steps: readonly { version: bigint; command: Command }[] = [];
+  let steps: readonly { version: bigint; command: DeviceCommand }[] = [];
 
   const take = (chain: readonly SignedEnvelope[]): void => {
     const found = chain.map((keyring) => ({ version: unverifiedVersion(keyring), command: trustCommand(keyring) }));
@@ -67,6 +67,6 @@ export function followKeyring({ awaitKeyring, onError }: KeyringFollowerOptions)
   };
 }
 
-function trustCommand(keyring: SignedEnvelope): Command {
-  return create(CommandSchema, { command: { case: "trust", value: { keyring } } });
+function trustCommand(keyring: SignedEnvelope): DeviceCommand {
+  return create(DeviceCommandSchema, { command: { case: "trustKeyring", value: { keyring } } });
 }

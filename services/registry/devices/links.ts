@@ -1,4 +1,4 @@
-import type { Hello } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { DeviceHello } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { createDeviceLink, type DeviceLink } from "./device-link.ts";
 import type { TrustedKeys } from "./fleet-options.ts";
 import { createRoute, type Way } from "./route.ts";
@@ -28,7 +28,7 @@ export interface LinksOptions {
   /** The best way to a device now. Ways to a stream of this very process have the keys "attached" and "dialed". */
   choose(name: string): Way | undefined;
   /** A device shows itself. False where it is not to be trusted; rejects where that cannot be told now. */
-  onHello(name: string, hello: Hello, how: Here | undefined): boolean | Promise<boolean>;
+  onHello(name: string, hello: DeviceHello, how: Here | undefined): boolean | Promise<boolean>;
   /** A device that was linked to this very process is so no more. */
   onGone(name: string, how: Here): void;
   /** More about why a device is not linked. */

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { type LinkResponse, LinkResponseSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { type DeviceFrame, DeviceFrameSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { eventually } from "../../../testkit/eventually.ts";
 import { createRoute, type Way } from "./route.ts";
 
@@ -13,9 +13,9 @@ function openWay(key: string): Way & { open: number } {
   const way = {
     key,
     open: 0,
-    async *opener(_: AsyncIterable<unknown>, signal: AbortSignal): AsyncGenerator<LinkResponse> {
+    async *opener(_: AsyncIterable<unknown>, signal: AbortSignal): AsyncGenerator<DeviceFrame> {
       way.open++;
-      yield create(LinkResponseSchema);
+      yield create(DeviceFrameSchema);
       if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
       way.open--;
     },

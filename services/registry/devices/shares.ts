@@ -1,14 +1,14 @@
 import { create } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
-  type Command,
-  type Event,
-  EventSchema,
-  type Finished,
-  type Hello,
-  type LinkRequest,
-  LinkResponseSchema,
-  type Output,
+  type ControlFrame,
+  type DeviceCommand,
+  type DeviceEvent,
+  DeviceEventSchema,
+  DeviceFrameSchema,
+  type DeviceHello,
+  type ExecutionFinished,
+  type ExecutionOutput,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { createBatchQueue } from "../../../lib/async/batch-queue.ts";
 import { fault } from "../../../lib/fault/fault.ts";
@@ -24,9 +24,9 @@ export interface Shares {
   /** The calls that were asked for and have not ended. */
   calls(): IteratorObject<string>;
   /** The link is up. */
-  begin(hello: Hello): void;
-  output(output: Output): void;
-  finished(finished: Finished): void;
+  begin(hello: DeviceHello): void;
+  output(output: ExecutionOutput): void;
+  finished(finished: ExecutionFinished): void;
   /** The link is down: everybody on it is told by the end of their stream, and finds the device where it is next. */
   end(): void;
 }
@@ -34,24 +34,24 @@ export interface Shares {
 interface Share {
   /** The calls it asked for and has not heard the end of. */
   calls: Set<string>;
-  push(event: Event): void;
-  print(output: Output): void;
+  push(event: DeviceEvent): void;
+  print(output: ExecutionOutput): void;
   end(error: Error): void;
 }
 
 /** @param send hands a command to the device. */
-export function createShares(send: (command: Command) => void): Shares {
+export function createShares(send: (command: DeviceCommand) => void): Shares {
   const shares = new Set<Share>();
-  let hello: Hello | undefined;
+  let hello: DeviceHello | undefined;
 
-  const obey = (share: Share, command: Command): void => {
+  const obey = (share: Share, command: DeviceCommand): void => {
     const { case: kind, value } = command.command;
     // Nothing else: which keys a device trusts is told by whoever holds its stream.
-    if (kind !== "start" && kind !== "settle" && kind !== "cancel") return;
+    if (kind !== "execute" && kind !== "reconcile" && kind !== "cancel") return;
     if (kind !== "cancel") share.calls.add(value.callId);
     if (hello !== undefined) send(command);
   };
-  const read = async (share: Share, requests: AsyncIterable<LinkRequest>): Promise<void> => {
+  const read = async (share: Share, requests: AsyncIterable<ControlFrame>): Promise<void> => {
     try {
       for await (const { commands } of requests) for (const command of commands) obey(share, command);
     } catch (error: unknown) {
@@ -66,10 +66,10 @@ export function createShares(send: (command: Command) => void): Shares {
       const leave = () => share.end(new Error("the session ended"));
       signal.addEventListener("abort", leave, { once: true });
       shares.add(share);
-      share.push(create(EventSchema, { event: { case: "hello", value: hello } }));
+      share.push(create(DeviceEventSchema, { event: { case: "hello", value: hello } }));
       void read(share, requests);
       try {
-        for await (const events of batches) yield create(LinkResponseSchema, { events });
+        for await (const events of batches) yield create(DeviceFrameSchema, { events });
       } finally {
         shares.delete(share);
         signal.removeEventListener("abort", leave);
@@ -88,7 +88,7 @@ export function createShares(send: (command: Command) => void): Shares {
     finished(finished) {
       for (const share of shares) {
         if (share.calls.delete(finished.callId)) {
-          share.push(create(EventSchema, { event: { case: "finished", value: finished } }));
+          share.push(create(DeviceEventSchema, { event: { case: "finished", value: finished } }));
         }
       }
     },
@@ -100,9 +100,9 @@ export function createShares(send: (command: Command) => void): Shares {
 }
 
 function createShare() {
-  const queue = createBatchQueue<Event>({ sizeOf: eventShape.sizeOf, maxBytes: 256 * 1024 });
+  const queue = createBatchQueue<DeviceEvent>({ sizeOf: eventShape.sizeOf, maxBytes: 256 * 1024 });
   const room = createOutputRoom((output) =>
-    queue.push(create(EventSchema, { event: { case: "output", value: output } })),
+    queue.push(create(DeviceEventSchema, { event: { case: "output", value: output } })),
   );
   const share: Share = {
     calls: new Set(),
@@ -113,7 +113,7 @@ function createShare() {
     print: room.print,
     end: (error) => queue.end(error),
   };
-  async function* batches(): AsyncGenerator<Event[], void, void> {
+  async function* batches(): AsyncGenerator<DeviceEvent[], void, void> {
     for await (const batch of queue.batches()) {
       for (const { event } of batch) if (event.case === "output") room.taken(event.value);
       yield batch;

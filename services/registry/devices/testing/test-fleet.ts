@@ -3,11 +3,11 @@ import { FramingSchema } from "../../../../gen/ts/reeve/common/v1/framing_pb.ts"
 import { SignedEnvelopeSchema } from "../../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { AttachRequestSchema } from "../../../../gen/ts/reeve/device/v1/attach_service_pb.ts";
 import {
-  type Command,
-  type Event,
-  EventSchema,
-  type LinkResponse,
-  LinkResponseSchema,
+  type DeviceCommand,
+  type DeviceEvent,
+  DeviceEventSchema,
+  type DeviceFrame,
+  DeviceFrameSchema,
 } from "../../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { createBatchQueue } from "../../../../lib/async/batch-queue.ts";
 import { deviceIdOf } from "../../../../lib/identity/device-id.ts";
@@ -91,11 +91,11 @@ export async function openTestFleet(options: TestFleetOptions = {}): Promise<Tes
 /** A stream that a device has opened. */
 export interface TestStream {
   /** Says more. */
-  say(...events: Event[]): void;
+  say(...events: DeviceEvent[]): void;
   /** Hangs up. */
   leave(): void;
   /** What it was told to do. */
-  commands: Command["command"][];
+  commands: DeviceCommand["command"][];
   /** Resolves at the end with the error that it ended with, if any. */
   over: Promise<unknown>;
   isOver(): boolean;
@@ -105,17 +105,23 @@ export interface TestStream {
 export function shownDevice(name = "nas") {
   const key = generateSigningKey();
   const id = deviceIdOf(key);
-  const hello = (attachCount: bigint, labels: Readonly<Record<string, string>> = { role: "dev" }): Event => {
+  const hello = (attachCount: bigint, labels: Readonly<Record<string, string>> = { role: "dev" }): DeviceEvent => {
     const manifest = fromBinary(SignedEnvelopeSchema, testManifest(key, { name, labels }));
-    return create(EventSchema, { event: { case: "hello", value: { manifest, attachCount } } });
+    return create(DeviceEventSchema, { event: { case: "hello", value: { manifest, attachCount } } });
   };
-  return { id, name, key, hello, attach: (streams: AttachPoint, ...events: Event[]) => attach(streams, id, events) };
+  return {
+    id,
+    name,
+    key,
+    hello,
+    attach: (streams: AttachPoint, ...events: DeviceEvent[]) => attach(streams, id, events),
+  };
 }
 
-function attach(streams: AttachPoint, id: string, first: Event[]): TestStream {
-  const outgoing = createBatchQueue<Event[]>();
+function attach(streams: AttachPoint, id: string, first: DeviceEvent[]): TestStream {
+  const outgoing = createBatchQueue<DeviceEvent[]>();
   const leaving = new AbortController();
-  const commands: Command["command"][] = [];
+  const commands: DeviceCommand["command"][] = [];
   let isOver = false;
   outgoing.push(first);
   // An empty frame is a sign of life.
@@ -142,20 +148,20 @@ function attach(streams: AttachPoint, id: string, first: Event[]): TestStream {
   };
 }
 
-async function* framed(batches: AsyncIterable<Event[][]>) {
+async function* framed(batches: AsyncIterable<DeviceEvent[][]>) {
   let number = 0n;
   for await (const batch of batches) {
     for (const events of batch) {
       const opening = number === 0n ? { heartbeatMs: HEARTBEAT_MS, windowBytes: 1_000_000n } : {};
       const framing = create(FramingSchema, { number: ++number, ...opening });
-      yield create(AttachRequestSchema, { frame: create(LinkResponseSchema, { events, framing }) });
+      yield create(AttachRequestSchema, { frame: create(DeviceFrameSchema, { events, framing }) });
     }
   }
 }
 
 /** A device that is dialed: says its Hello, and notes what it is told. */
-export function dialedDevice(hello: () => Event) {
-  const commands: Command["command"][] = [];
+export function dialedDevice(hello: () => DeviceEvent) {
+  const commands: DeviceCommand["command"][] = [];
   let gone = Promise.withResolvers<void>();
   let back = Promise.resolve();
   const dialed = {
@@ -166,14 +172,14 @@ export function dialedDevice(hello: () => Event) {
       back = until;
       gone.resolve();
     },
-    async *opener(requests: Parameters<DeviceOpener>[0], signal: AbortSignal): AsyncGenerator<LinkResponse> {
+    async *opener(requests: Parameters<DeviceOpener>[0], signal: AbortSignal): AsyncGenerator<DeviceFrame> {
       dialed.dials++;
       await back;
       gone = Promise.withResolvers();
       void (async () => {
         for await (const request of requests) commands.push(...request.commands.map(({ command }) => command));
       })();
-      yield create(LinkResponseSchema, { events: [hello()] });
+      yield create(DeviceFrameSchema, { events: [hello()] });
       const left = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
       if (!signal.aborted) await Promise.race([left, gone.promise]);
     },

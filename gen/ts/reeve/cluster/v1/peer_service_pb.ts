@@ -8,7 +8,7 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { CallEvent } from "../../call/v1/call_service_pb.ts";
 import { file_reeve_call_v1_call_service } from "../../call/v1/call_service_pb.ts";
-import type { LinkRequest, LinkResponse } from "../../device/v1/device_agent_service_pb.ts";
+import type { ControlFrame, DeviceFrame } from "../../device/v1/device_agent_service_pb.ts";
 import { file_reeve_device_v1_device_agent_service } from "../../device/v1/device_agent_service_pb.ts";
 import { file_reeve_options_v1_access } from "../../options/v1/access_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/cluster/v1/peer_service.proto.
  */
 export const file_reeve_cluster_v1_peer_service: GenFile = /*@__PURE__*/
-  fileDesc("CiNyZWV2ZS9jbHVzdGVyL3YxL3BlZXJfc2VydmljZS5wcm90bxIQcmVldmUuY2x1c3Rlci52MSJWChRGb3J3YXJkRGV2aWNlUmVxdWVzdBIRCglkZXZpY2VfaWQYASABKAkSKwoFZnJhbWUYAiABKAsyHC5yZWV2ZS5kZXZpY2UudjEuTGlua1JlcXVlc3QiRQoVRm9yd2FyZERldmljZVJlc3BvbnNlEiwKBWZyYW1lGAEgASgLMh0ucmVldmUuZGV2aWNlLnYxLkxpbmtSZXNwb25zZSIkChFGb2xsb3dDYWxsUmVxdWVzdBIPCgdjYWxsX2lkGAEgASgJIj4KEkZvbGxvd0NhbGxSZXNwb25zZRIoCgZldmVudHMYASADKAsyGC5yZWV2ZS5jYWxsLnYxLkNhbGxFdmVudCIpChZDYW5jZWxPd25lZENhbGxSZXF1ZXN0Eg8KB2NhbGxfaWQYASABKAkiGQoXQ2FuY2VsT3duZWRDYWxsUmVzcG9uc2UiDQoLV2FrZVJlcXVlc3QiDgoMV2FrZVJlc3BvbnNlMq0DCgtQZWVyU2VydmljZRJwCg1Gb3J3YXJkRGV2aWNlEiYucmVldmUuY2x1c3Rlci52MS5Gb3J3YXJkRGV2aWNlUmVxdWVzdBonLnJlZXZlLmNsdXN0ZXIudjEuRm9yd2FyZERldmljZVJlc3BvbnNlIgqQAgL6uxgDCgEEKAEwARJlCgpGb2xsb3dDYWxsEiMucmVldmUuY2x1c3Rlci52MS5Gb2xsb3dDYWxsUmVxdWVzdBokLnJlZXZlLmNsdXN0ZXIudjEuRm9sbG93Q2FsbFJlc3BvbnNlIgqQAgH6uxgDCgEEMAEScgoPQ2FuY2VsT3duZWRDYWxsEigucmVldmUuY2x1c3Rlci52MS5DYW5jZWxPd25lZENhbGxSZXF1ZXN0GikucmVldmUuY2x1c3Rlci52MS5DYW5jZWxPd25lZENhbGxSZXNwb25zZSIKkAIC+rsYAwoBBBJRCgRXYWtlEh0ucmVldmUuY2x1c3Rlci52MS5XYWtlUmVxdWVzdBoeLnJlZXZlLmNsdXN0ZXIudjEuV2FrZVJlc3BvbnNlIgqQAgL6uxgDCgEEYgZwcm90bzM", [file_reeve_call_v1_call_service, file_reeve_device_v1_device_agent_service, file_reeve_options_v1_access]);
+  fileDesc("CiNyZWV2ZS9jbHVzdGVyL3YxL3BlZXJfc2VydmljZS5wcm90bxIQcmVldmUuY2x1c3Rlci52MSJXChRGb3J3YXJkRGV2aWNlUmVxdWVzdBIRCglkZXZpY2VfaWQYASABKAkSLAoFZnJhbWUYAiABKAsyHS5yZWV2ZS5kZXZpY2UudjEuQ29udHJvbEZyYW1lIkQKFUZvcndhcmREZXZpY2VSZXNwb25zZRIrCgVmcmFtZRgBIAEoCzIcLnJlZXZlLmRldmljZS52MS5EZXZpY2VGcmFtZSIkChFGb2xsb3dDYWxsUmVxdWVzdBIPCgdjYWxsX2lkGAEgASgJIj4KEkZvbGxvd0NhbGxSZXNwb25zZRIoCgZldmVudHMYASADKAsyGC5yZWV2ZS5jYWxsLnYxLkNhbGxFdmVudCIpChZDYW5jZWxPd25lZENhbGxSZXF1ZXN0Eg8KB2NhbGxfaWQYASABKAkiGQoXQ2FuY2VsT3duZWRDYWxsUmVzcG9uc2UiDQoLV2FrZVJlcXVlc3QiDgoMV2FrZVJlc3BvbnNlMq0DCgtQZWVyU2VydmljZRJwCg1Gb3J3YXJkRGV2aWNlEiYucmVldmUuY2x1c3Rlci52MS5Gb3J3YXJkRGV2aWNlUmVxdWVzdBonLnJlZXZlLmNsdXN0ZXIudjEuRm9yd2FyZERldmljZVJlc3BvbnNlIgqQAgL6uxgDCgEEKAEwARJlCgpGb2xsb3dDYWxsEiMucmVldmUuY2x1c3Rlci52MS5Gb2xsb3dDYWxsUmVxdWVzdBokLnJlZXZlLmNsdXN0ZXIudjEuRm9sbG93Q2FsbFJlc3BvbnNlIgqQAgH6uxgDCgEEMAEScgoPQ2FuY2VsT3duZWRDYWxsEigucmVldmUuY2x1c3Rlci52MS5DYW5jZWxPd25lZENhbGxSZXF1ZXN0GikucmVldmUuY2x1c3Rlci52MS5DYW5jZWxPd25lZENhbGxSZXNwb25zZSIKkAIC+rsYAwoBBBJRCgRXYWtlEh0ucmVldmUuY2x1c3Rlci52MS5XYWtlUmVxdWVzdBoeLnJlZXZlLmNsdXN0ZXIudjEuV2FrZVJlc3BvbnNlIgqQAgL6uxgDCgEEYgZwcm90bzM", [file_reeve_call_v1_call_service, file_reeve_device_v1_device_agent_service, file_reeve_options_v1_access]);
 
 /**
  * A message to a device at another replica.
@@ -35,9 +35,9 @@ export type ForwardDeviceRequest = Message<"reeve.cluster.v1.ForwardDeviceReques
   /**
    * Commands to the device. Absent in the first message.
    *
-   * @generated from field: reeve.device.v1.LinkRequest frame = 2;
+   * @generated from field: reeve.device.v1.ControlFrame frame = 2;
    */
-  frame?: LinkRequest | undefined;
+  frame?: ControlFrame | undefined;
 };
 
 /**
@@ -56,9 +56,9 @@ export type ForwardDeviceResponse = Message<"reeve.cluster.v1.ForwardDeviceRespo
   /**
    * Events from the device. System managed.
    *
-   * @generated from field: reeve.device.v1.LinkResponse frame = 1;
+   * @generated from field: reeve.device.v1.DeviceFrame frame = 1;
    */
-  frame?: LinkResponse | undefined;
+  frame?: DeviceFrame | undefined;
 };
 
 /**
@@ -184,7 +184,7 @@ export const WakeResponseSchema: GenMessage<WakeResponse> = /*@__PURE__*/
 export const PeerService: GenService<{
   /**
    * Forward frames to and from a device whose session this replica holds: a stream because output is sent as it comes.
-   * The first event is the device's Hello. The stream ends with the session.
+   * The first event is the device's hello. The stream ends with the session.
    *
    * @generated from rpc reeve.cluster.v1.PeerService.ForwardDevice
    */

@@ -6,7 +6,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { LinkRequest, LinkResponse } from "./device_agent_service_pb.ts";
+import type { ControlFrame, DeviceFrame } from "./device_agent_service_pb.ts";
 import { file_reeve_device_v1_device_agent_service } from "./device_agent_service_pb.ts";
 import { file_reeve_options_v1_access } from "../../options/v1/access_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -15,20 +15,20 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/device/v1/attach_service.proto.
  */
 export const file_reeve_device_v1_attach_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRyZWV2ZS9kZXZpY2UvdjEvYXR0YWNoX3NlcnZpY2UucHJvdG8SD3JlZXZlLmRldmljZS52MSI9Cg1BdHRhY2hSZXF1ZXN0EiwKBWZyYW1lGAEgASgLMh0ucmVldmUuZGV2aWNlLnYxLkxpbmtSZXNwb25zZSI9Cg5BdHRhY2hSZXNwb25zZRIrCgVmcmFtZRgBIAEoCzIcLnJlZXZlLmRldmljZS52MS5MaW5rUmVxdWVzdDJnCg1BdHRhY2hTZXJ2aWNlElYKBkF0dGFjaBIeLnJlZXZlLmRldmljZS52MS5BdHRhY2hSZXF1ZXN0Gh8ucmVldmUuZGV2aWNlLnYxLkF0dGFjaFJlc3BvbnNlIgf6uxgDCgEFKAEwAWIGcHJvdG8z", [file_reeve_device_v1_device_agent_service, file_reeve_options_v1_access]);
+  fileDesc("CiRyZWV2ZS9kZXZpY2UvdjEvYXR0YWNoX3NlcnZpY2UucHJvdG8SD3JlZXZlLmRldmljZS52MSI8Cg1BdHRhY2hSZXF1ZXN0EisKBWZyYW1lGAEgASgLMhwucmVldmUuZGV2aWNlLnYxLkRldmljZUZyYW1lIj4KDkF0dGFjaFJlc3BvbnNlEiwKBWZyYW1lGAEgASgLMh0ucmVldmUuZGV2aWNlLnYxLkNvbnRyb2xGcmFtZTJqCg1BdHRhY2hTZXJ2aWNlElkKBkF0dGFjaBIeLnJlZXZlLmRldmljZS52MS5BdHRhY2hSZXF1ZXN0Gh8ucmVldmUuZGV2aWNlLnYxLkF0dGFjaFJlc3BvbnNlIgqQAgD6uxgDCgEFKAEwAWIGcHJvdG8z", [file_reeve_device_v1_device_agent_service, file_reeve_options_v1_access]);
 
 /**
- * What a device sends.
+ * A message from a device that attaches.
  *
  * @generated from message reeve.device.v1.AttachRequest
  */
 export type AttachRequest = Message<"reeve.device.v1.AttachRequest"> & {
   /**
-   * A frame of events. The first event of the stream is Hello. Required.
+   * A frame of events. The first event of the stream is the device's hello. Required.
    *
-   * @generated from field: reeve.device.v1.LinkResponse frame = 1;
+   * @generated from field: reeve.device.v1.DeviceFrame frame = 1;
    */
-  frame?: LinkResponse | undefined;
+  frame?: DeviceFrame | undefined;
 };
 
 /**
@@ -39,7 +39,7 @@ export const AttachRequestSchema: GenMessage<AttachRequest> = /*@__PURE__*/
   messageDesc(file_reeve_device_v1_attach_service, 0);
 
 /**
- * What a device gets.
+ * A message to a device that attaches.
  *
  * @generated from message reeve.device.v1.AttachResponse
  */
@@ -47,9 +47,9 @@ export type AttachResponse = Message<"reeve.device.v1.AttachResponse"> & {
   /**
    * A frame of commands. System managed.
    *
-   * @generated from field: reeve.device.v1.LinkRequest frame = 1;
+   * @generated from field: reeve.device.v1.ControlFrame frame = 1;
    */
-  frame?: LinkRequest | undefined;
+  frame?: ControlFrame | undefined;
 };
 
 /**

@@ -2,7 +2,7 @@
 // @generated from file reeve/device/v1/device_agent_service.proto (package reeve.device.v1, syntax proto3)
 /* eslint-disable */
 
-// The device agent: who acts.
+// The device agent: executes what was granted.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -13,6 +13,8 @@ import type { Framing } from "../../common/v1/framing_pb.ts";
 import { file_reeve_common_v1_framing } from "../../common/v1/framing_pb.ts";
 import type { Signed, SignedEnvelope } from "../../common/v1/signed_pb.ts";
 import { file_reeve_common_v1_signed } from "../../common/v1/signed_pb.ts";
+import type { TraceContext } from "../../common/v1/trace_pb.ts";
+import { file_reeve_common_v1_trace } from "../../common/v1/trace_pb.ts";
 import type { ExecutionOutcome } from "./receipt_pb.ts";
 import { file_reeve_device_v1_receipt } from "./receipt_pb.ts";
 import { file_reeve_options_v1_access } from "../../options/v1/access_pb.ts";
@@ -22,7 +24,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/device/v1/device_agent_service.proto.
  */
 export const file_reeve_device_v1_device_agent_service: GenFile = /*@__PURE__*/
-  fileDesc("CipyZWV2ZS9kZXZpY2UvdjEvZGV2aWNlX2FnZW50X3NlcnZpY2UucHJvdG8SD3JlZXZlLmRldmljZS52MSIUChJHZXRNYW5pZmVzdFJlcXVlc3QiSAoTR2V0TWFuaWZlc3RSZXNwb25zZRIxCghtYW5pZmVzdBgBIAEoCzIfLnJlZXZlLmNvbW1vbi52MS5TaWduZWRFbnZlbG9wZSI/Cg5FeGVjdXRlUmVxdWVzdBItCgVzdGFydBgBIAEoCzIWLnJlZXZlLmRldmljZS52MS5TdGFydEIGukgDyAEBIj4KD0V4ZWN1dGVSZXNwb25zZRIrCghmaW5pc2hlZBgBIAEoCzIZLnJlZXZlLmRldmljZS52MS5GaW5pc2hlZCIxChNHZXRFeGVjdXRpb25SZXF1ZXN0EhoKB2NhbGxfaWQYASABKAlCCbpIBnIEEAEYQCJUChRHZXRFeGVjdXRpb25SZXNwb25zZRIPCgdydW5uaW5nGAEgASgIEisKCGZpbmlzaGVkGAIgASgLMhkucmVldmUuZGV2aWNlLnYxLkZpbmlzaGVkIm8KC0xpbmtSZXF1ZXN0EjUKCGNvbW1hbmRzGAEgAygLMhgucmVldmUuZGV2aWNlLnYxLkNvbW1hbmRCCbpIBpIBAxCACBIpCgdmcmFtaW5nGAIgASgLMhgucmVldmUuY29tbW9uLnYxLkZyYW1pbmciYQoMTGlua1Jlc3BvbnNlEiYKBmV2ZW50cxgBIAMoCzIWLnJlZXZlLmRldmljZS52MS5FdmVudBIpCgdmcmFtaW5nGAIgASgLMhgucmVldmUuY29tbW9uLnYxLkZyYW1pbmcivAEKB0NvbW1hbmQSJwoFc3RhcnQYASABKAsyFi5yZWV2ZS5kZXZpY2UudjEuU3RhcnRIABIpCgZjYW5jZWwYAiABKAsyFy5yZWV2ZS5kZXZpY2UudjEuQ2FuY2VsSAASKQoGc2V0dGxlGAMgASgLMhcucmVldmUuZGV2aWNlLnYxLlNldHRsZUgAEicKBXRydXN0GAQgASgLMhYucmVldmUuZGV2aWNlLnYxLlRydXN0SABCCQoHY29tbWFuZCI5CgVUcnVzdBIwCgdrZXlyaW5nGAEgASgLMh8ucmVldmUuY29tbW9uLnYxLlNpZ25lZEVudmVsb3BlIowBCgVTdGFydBIaCgdjYWxsX2lkGAEgASgJQgm6SAZyBBABGEASGAoEdG9vbBgCIAEoCUIKukgHcgUQARiAARIdCglhcmd1bWVudHMYAyABKAxCCrpIB3oFGICAwAESLgoFZ3JhbnQYBCABKAsyFy5yZWV2ZS5jb21tb24udjEuU2lnbmVkQga6SAPIAQEiGQoGQ2FuY2VsEg8KB2NhbGxfaWQYASABKAkiPAoGU2V0dGxlEg8KB2NhbGxfaWQYASABKAkSDAoEdG9vbBgCIAEoCRITCgthcmdzX2RpZ2VzdBgDIAEoCSKTAQoFRXZlbnQSJwoFaGVsbG8YASABKAsyFi5yZWV2ZS5kZXZpY2UudjEuSGVsbG9IABIpCgZvdXRwdXQYAiABKAsyFy5yZWV2ZS5kZXZpY2UudjEuT3V0cHV0SAASLQoIZmluaXNoZWQYAyABKAsyGS5yZWV2ZS5kZXZpY2UudjEuRmluaXNoZWRIAEIHCgVldmVudCJpCgVIZWxsbxIxCghtYW5pZmVzdBgBIAEoCzIfLnJlZXZlLmNvbW1vbi52MS5TaWduZWRFbnZlbG9wZRIUCgxhdHRhY2hfY291bnQYAiABKAQSFwoPa2V5cmluZ192ZXJzaW9uGAMgASgEImgKBk91dHB1dBIPCgdjYWxsX2lkGAEgASgJEhAKCHNlcXVlbmNlGAIgASgNEi0KBnN0cmVhbRgDIAEoDjIdLnJlZXZlLmRldmljZS52MS5PdXRwdXRTdHJlYW0SDAoEZGF0YRgEIAEoDCLHAQoIRmluaXNoZWQSDwoHY2FsbF9pZBgBIAEoCRIyCgdvdXRjb21lGAIgASgOMiEucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGlvbk91dGNvbWUSDgoGb3V0cHV0GAMgASgMEisKBWVycm9yGAQgASgLMhwucmVldmUuY29tbW9uLnYxLkVycm9yRGV0YWlsEg8KB21lc3NhZ2UYBSABKAkSKAoHcmVjZWlwdBgGIAEoCzIXLnJlZXZlLmNvbW1vbi52MS5TaWduZWQqYQoMT3V0cHV0U3RyZWFtEh0KGU9VVFBVVF9TVFJFQU1fVU5TUEVDSUZJRUQQABIYChRPVVRQVVRfU1RSRUFNX1NURE9VVBABEhgKFE9VVFBVVF9TVFJFQU1fU1RERVJSEAIykAMKEkRldmljZUFnZW50U2VydmljZRJmCgtHZXRNYW5pZmVzdBIjLnJlZXZlLmRldmljZS52MS5HZXRNYW5pZmVzdFJlcXVlc3QaJC5yZWV2ZS5kZXZpY2UudjEuR2V0TWFuaWZlc3RSZXNwb25zZSIMkAIB+rsYBQoDBAEDElUKB0V4ZWN1dGUSHy5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0ZVJlcXVlc3QaIC5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0ZVJlc3BvbnNlIgf6uxgDCgEEEmkKDEdldEV4ZWN1dGlvbhIkLnJlZXZlLmRldmljZS52MS5HZXRFeGVjdXRpb25SZXF1ZXN0GiUucmVldmUuZGV2aWNlLnYxLkdldEV4ZWN1dGlvblJlc3BvbnNlIgyQAgH6uxgFCgMEAQMSUAoETGluaxIcLnJlZXZlLmRldmljZS52MS5MaW5rUmVxdWVzdBodLnJlZXZlLmRldmljZS52MS5MaW5rUmVzcG9uc2UiB/q7GAMKAQQoATABYgZwcm90bzM", [file_buf_validate_validate, file_reeve_common_v1_error, file_reeve_common_v1_framing, file_reeve_common_v1_signed, file_reeve_device_v1_receipt, file_reeve_options_v1_access]);
+  fileDesc("CipyZWV2ZS9kZXZpY2UvdjEvZGV2aWNlX2FnZW50X3NlcnZpY2UucHJvdG8SD3JlZXZlLmRldmljZS52MSIUChJHZXRNYW5pZmVzdFJlcXVlc3QiSAoTR2V0TWFuaWZlc3RSZXNwb25zZRIxCghtYW5pZmVzdBgBIAEoCzIfLnJlZXZlLmNvbW1vbi52MS5TaWduZWRFbnZlbG9wZSJKCg5FeGVjdXRlUmVxdWVzdBI4Cgdjb21tYW5kGAEgASgLMh8ucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGVDb21tYW5kQga6SAPIAQEiRwoPRXhlY3V0ZVJlc3BvbnNlEjQKCGZpbmlzaGVkGAEgASgLMiIucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGlvbkZpbmlzaGVkIjEKE0dldEV4ZWN1dGlvblJlcXVlc3QSGgoHY2FsbF9pZBgBIAEoCUIJukgGcgQQARhAIl0KFEdldEV4ZWN1dGlvblJlc3BvbnNlEg8KB3J1bm5pbmcYASABKAgSNAoIZmluaXNoZWQYAiABKAsyIi5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0aW9uRmluaXNoZWQiOwoLTGlua1JlcXVlc3QSLAoFZnJhbWUYASABKAsyHS5yZWV2ZS5kZXZpY2UudjEuQ29udHJvbEZyYW1lIjsKDExpbmtSZXNwb25zZRIrCgVmcmFtZRgBIAEoCzIcLnJlZXZlLmRldmljZS52MS5EZXZpY2VGcmFtZSJ2CgxDb250cm9sRnJhbWUSOwoIY29tbWFuZHMYASADKAsyHi5yZWV2ZS5kZXZpY2UudjEuRGV2aWNlQ29tbWFuZEIJukgGkgEDEIAIEikKB2ZyYW1pbmcYAiABKAsyGC5yZWV2ZS5jb21tb24udjEuRnJhbWluZyJmCgtEZXZpY2VGcmFtZRIsCgZldmVudHMYASADKAsyHC5yZWV2ZS5kZXZpY2UudjEuRGV2aWNlRXZlbnQSKQoHZnJhbWluZxgCIAEoCzIYLnJlZXZlLmNvbW1vbi52MS5GcmFtaW5nIq0CCg1EZXZpY2VDb21tYW5kEjIKB2V4ZWN1dGUYASABKAsyHy5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0ZUNvbW1hbmRIABIwCgZjYW5jZWwYAiABKAsyHi5yZWV2ZS5kZXZpY2UudjEuQ2FuY2VsQ29tbWFuZEgAEjYKCXJlY29uY2lsZRgDIAEoCzIhLnJlZXZlLmRldmljZS52MS5SZWNvbmNpbGVDb21tYW5kSAASPQoNdHJ1c3Rfa2V5cmluZxgEIAEoCzIkLnJlZXZlLmRldmljZS52MS5UcnVzdEtleXJpbmdDb21tYW5kSAASNAoNdHJhY2VfY29udGV4dBgFIAEoCzIdLnJlZXZlLmNvbW1vbi52MS5UcmFjZUNvbnRleHRCCQoHY29tbWFuZCJHChNUcnVzdEtleXJpbmdDb21tYW5kEjAKB2tleXJpbmcYASABKAsyHy5yZWV2ZS5jb21tb24udjEuU2lnbmVkRW52ZWxvcGUilQEKDkV4ZWN1dGVDb21tYW5kEhoKB2NhbGxfaWQYASABKAlCCbpIBnIEEAEYQBIYCgR0b29sGAIgASgJQgq6SAdyBRABGIABEh0KCWFyZ3VtZW50cxgDIAEoDEIKukgHegUYgIDAARIuCgVncmFudBgEIAEoCzIXLnJlZXZlLmNvbW1vbi52MS5TaWduZWRCBrpIA8gBASIgCg1DYW5jZWxDb21tYW5kEg8KB2NhbGxfaWQYASABKAkiRgoQUmVjb25jaWxlQ29tbWFuZBIPCgdjYWxsX2lkGAEgASgJEgwKBHRvb2wYAiABKAkSEwoLYXJnc19kaWdlc3QYAyABKAki5wEKC0RldmljZUV2ZW50Ei0KBWhlbGxvGAEgASgLMhwucmVldmUuZGV2aWNlLnYxLkRldmljZUhlbGxvSAASMgoGb3V0cHV0GAIgASgLMiAucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGlvbk91dHB1dEgAEjYKCGZpbmlzaGVkGAMgASgLMiIucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGlvbkZpbmlzaGVkSAASNAoNdHJhY2VfY29udGV4dBgEIAEoCzIdLnJlZXZlLmNvbW1vbi52MS5UcmFjZUNvbnRleHRCBwoFZXZlbnQibwoLRGV2aWNlSGVsbG8SMQoIbWFuaWZlc3QYASABKAsyHy5yZWV2ZS5jb21tb24udjEuU2lnbmVkRW52ZWxvcGUSFAoMYXR0YWNoX2NvdW50GAIgASgEEhcKD2tleXJpbmdfdmVyc2lvbhgDIAEoBCJxCg9FeGVjdXRpb25PdXRwdXQSDwoHY2FsbF9pZBgBIAEoCRIQCghzZXF1ZW5jZRgCIAEoDRItCgZzdHJlYW0YAyABKA4yHS5yZWV2ZS5kZXZpY2UudjEuT3V0cHV0U3RyZWFtEgwKBGRhdGEYBCABKAwi0AEKEUV4ZWN1dGlvbkZpbmlzaGVkEg8KB2NhbGxfaWQYASABKAkSMgoHb3V0Y29tZRgCIAEoDjIhLnJlZXZlLmRldmljZS52MS5FeGVjdXRpb25PdXRjb21lEg4KBm91dHB1dBgDIAEoDBIrCgVlcnJvchgEIAEoCzIcLnJlZXZlLmNvbW1vbi52MS5FcnJvckRldGFpbBIPCgdtZXNzYWdlGAUgASgJEigKB3JlY2VpcHQYBiABKAsyFy5yZWV2ZS5jb21tb24udjEuU2lnbmVkKmEKDE91dHB1dFN0cmVhbRIdChlPVVRQVVRfU1RSRUFNX1VOU1BFQ0lGSUVEEAASGAoUT1VUUFVUX1NUUkVBTV9TVERPVVQQARIYChRPVVRQVVRfU1RSRUFNX1NUREVSUhACMpYDChJEZXZpY2VBZ2VudFNlcnZpY2USZgoLR2V0TWFuaWZlc3QSIy5yZWV2ZS5kZXZpY2UudjEuR2V0TWFuaWZlc3RSZXF1ZXN0GiQucmVldmUuZGV2aWNlLnYxLkdldE1hbmlmZXN0UmVzcG9uc2UiDJACAfq7GAUKAwQBAxJYCgdFeGVjdXRlEh8ucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGVSZXF1ZXN0GiAucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGVSZXNwb25zZSIKkAIC+rsYAwoBBBJpCgxHZXRFeGVjdXRpb24SJC5yZWV2ZS5kZXZpY2UudjEuR2V0RXhlY3V0aW9uUmVxdWVzdBolLnJlZXZlLmRldmljZS52MS5HZXRFeGVjdXRpb25SZXNwb25zZSIMkAIB+rsYBQoDBAEDElMKBExpbmsSHC5yZWV2ZS5kZXZpY2UudjEuTGlua1JlcXVlc3QaHS5yZWV2ZS5kZXZpY2UudjEuTGlua1Jlc3BvbnNlIgqQAgL6uxgDCgEEKAEwAWIGcHJvdG8z", [file_buf_validate_validate, file_reeve_common_v1_error, file_reeve_common_v1_framing, file_reeve_common_v1_signed, file_reeve_common_v1_trace, file_reeve_device_v1_receipt, file_reeve_options_v1_access]);
 
 /**
  * Asks for the manifest.
@@ -69,9 +71,9 @@ export type ExecuteRequest = Message<"reeve.device.v1.ExecuteRequest"> & {
   /**
    * The call to run. Required.
    *
-   * @generated from field: reeve.device.v1.Start start = 1;
+   * @generated from field: reeve.device.v1.ExecuteCommand command = 1;
    */
-  start?: Start | undefined;
+  command?: ExecuteCommand | undefined;
 };
 
 /**
@@ -90,9 +92,9 @@ export type ExecuteResponse = Message<"reeve.device.v1.ExecuteResponse"> & {
   /**
    * The end. System managed.
    *
-   * @generated from field: reeve.device.v1.Finished finished = 1;
+   * @generated from field: reeve.device.v1.ExecutionFinished finished = 1;
    */
-  finished?: Finished | undefined;
+  finished?: ExecutionFinished | undefined;
 };
 
 /**
@@ -139,9 +141,9 @@ export type GetExecutionResponse = Message<"reeve.device.v1.GetExecutionResponse
   /**
    * How it ended. Absent while it is running. System managed.
    *
-   * @generated from field: reeve.device.v1.Finished finished = 2;
+   * @generated from field: reeve.device.v1.ExecutionFinished finished = 2;
    */
-  finished?: Finished | undefined;
+  finished?: ExecutionFinished | undefined;
 };
 
 /**
@@ -152,24 +154,17 @@ export const GetExecutionResponseSchema: GenMessage<GetExecutionResponse> = /*@_
   messageDesc(file_reeve_device_v1_device_agent_service, 5);
 
 /**
- * Commands to the device.
+ * A message to a device that is dialed.
  *
  * @generated from message reeve.device.v1.LinkRequest
  */
 export type LinkRequest = Message<"reeve.device.v1.LinkRequest"> & {
   /**
-   * The commands, in order. At most 1024.
+   * The frame. Required.
    *
-   * @generated from field: repeated reeve.device.v1.Command commands = 1;
+   * @generated from field: reeve.device.v1.ControlFrame frame = 1;
    */
-  commands: Command[];
-
-  /**
-   * The frame's number and window.
-   *
-   * @generated from field: reeve.common.v1.Framing framing = 2;
-   */
-  framing?: Framing | undefined;
+  frame?: ControlFrame | undefined;
 };
 
 /**
@@ -180,24 +175,17 @@ export const LinkRequestSchema: GenMessage<LinkRequest> = /*@__PURE__*/
   messageDesc(file_reeve_device_v1_device_agent_service, 6);
 
 /**
- * Events from the device.
+ * A message from a device that is dialed.
  *
  * @generated from message reeve.device.v1.LinkResponse
  */
 export type LinkResponse = Message<"reeve.device.v1.LinkResponse"> & {
   /**
-   * The events, in order. At most 1024.
+   * The frame. System managed.
    *
-   * @generated from field: repeated reeve.device.v1.Event events = 1;
+   * @generated from field: reeve.device.v1.DeviceFrame frame = 1;
    */
-  events: Event[];
-
-  /**
-   * The frame's number and window.
-   *
-   * @generated from field: reeve.common.v1.Framing framing = 2;
-   */
-  framing?: Framing | undefined;
+  frame?: DeviceFrame | undefined;
 };
 
 /**
@@ -208,66 +196,129 @@ export const LinkResponseSchema: GenMessage<LinkResponse> = /*@__PURE__*/
   messageDesc(file_reeve_device_v1_device_agent_service, 7);
 
 /**
+ * Commands to the device.
+ *
+ * @generated from message reeve.device.v1.ControlFrame
+ */
+export type ControlFrame = Message<"reeve.device.v1.ControlFrame"> & {
+  /**
+   * The commands, in order. At most 1024.
+   *
+   * @generated from field: repeated reeve.device.v1.DeviceCommand commands = 1;
+   */
+  commands: DeviceCommand[];
+
+  /**
+   * The frame's number and window.
+   *
+   * @generated from field: reeve.common.v1.Framing framing = 2;
+   */
+  framing?: Framing | undefined;
+};
+
+/**
+ * Describes the message reeve.device.v1.ControlFrame.
+ * Use `create(ControlFrameSchema)` to create a new message.
+ */
+export const ControlFrameSchema: GenMessage<ControlFrame> = /*@__PURE__*/
+  messageDesc(file_reeve_device_v1_device_agent_service, 8);
+
+/**
+ * Events from the device.
+ *
+ * @generated from message reeve.device.v1.DeviceFrame
+ */
+export type DeviceFrame = Message<"reeve.device.v1.DeviceFrame"> & {
+  /**
+   * The events, in order. At most 1024.
+   *
+   * @generated from field: repeated reeve.device.v1.DeviceEvent events = 1;
+   */
+  events: DeviceEvent[];
+
+  /**
+   * The frame's number and window.
+   *
+   * @generated from field: reeve.common.v1.Framing framing = 2;
+   */
+  framing?: Framing | undefined;
+};
+
+/**
+ * Describes the message reeve.device.v1.DeviceFrame.
+ * Use `create(DeviceFrameSchema)` to create a new message.
+ */
+export const DeviceFrameSchema: GenMessage<DeviceFrame> = /*@__PURE__*/
+  messageDesc(file_reeve_device_v1_device_agent_service, 9);
+
+/**
  * One command.
  *
- * @generated from message reeve.device.v1.Command
+ * @generated from message reeve.device.v1.DeviceCommand
  */
-export type Command = Message<"reeve.device.v1.Command"> & {
+export type DeviceCommand = Message<"reeve.device.v1.DeviceCommand"> & {
   /**
    * What to do. Required.
    *
-   * @generated from oneof reeve.device.v1.Command.command
+   * @generated from oneof reeve.device.v1.DeviceCommand.command
    */
   command: {
     /**
      * Run a call.
      *
-     * @generated from field: reeve.device.v1.Start start = 1;
+     * @generated from field: reeve.device.v1.ExecuteCommand execute = 1;
      */
-    value: Start;
-    case: "start";
+    value: ExecuteCommand;
+    case: "execute";
   } | {
     /**
      * Cancel a call.
      *
-     * @generated from field: reeve.device.v1.Cancel cancel = 2;
+     * @generated from field: reeve.device.v1.CancelCommand cancel = 2;
      */
-    value: Cancel;
+    value: CancelCommand;
     case: "cancel";
   } | {
     /**
-     * Tell how a call ended, and never start it after this.
+     * Report how a call ended, and never start it after this.
      *
-     * @generated from field: reeve.device.v1.Settle settle = 3;
+     * @generated from field: reeve.device.v1.ReconcileCommand reconcile = 3;
      */
-    value: Settle;
-    case: "settle";
+    value: ReconcileCommand;
+    case: "reconcile";
   } | {
     /**
-     * Take over the keys that sign grants from now on.
+     * Trust other keys for grants.
      *
-     * @generated from field: reeve.device.v1.Trust trust = 4;
+     * @generated from field: reeve.device.v1.TrustKeyringCommand trust_keyring = 4;
      */
-    value: Trust;
-    case: "trust";
+    value: TrustKeyringCommand;
+    case: "trustKeyring";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * The trace that the command belongs to. Default none.
+   *
+   * @generated from field: reeve.common.v1.TraceContext trace_context = 5;
+   */
+  traceContext?: TraceContext | undefined;
 };
 
 /**
- * Describes the message reeve.device.v1.Command.
- * Use `create(CommandSchema)` to create a new message.
+ * Describes the message reeve.device.v1.DeviceCommand.
+ * Use `create(DeviceCommandSchema)` to create a new message.
  */
-export const CommandSchema: GenMessage<Command> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 8);
+export const DeviceCommandSchema: GenMessage<DeviceCommand> = /*@__PURE__*/
+  messageDesc(file_reeve_device_v1_device_agent_service, 10);
 
 /**
  * The keys that sign grants, signed by one that the device trusts already.
  *
- * @generated from message reeve.device.v1.Trust
+ * @generated from message reeve.device.v1.TrustKeyringCommand
  */
-export type Trust = Message<"reeve.device.v1.Trust"> & {
+export type TrustKeyringCommand = Message<"reeve.device.v1.TrustKeyringCommand"> & {
   /**
-   * A reeve.common.v1.Keyring. A device takes over only a version above its own. Required.
+   * A reeve.common.v1.Keyring. A device accepts only a version above its own. Required.
    *
    * @generated from field: reeve.common.v1.SignedEnvelope keyring = 1;
    */
@@ -275,18 +326,18 @@ export type Trust = Message<"reeve.device.v1.Trust"> & {
 };
 
 /**
- * Describes the message reeve.device.v1.Trust.
- * Use `create(TrustSchema)` to create a new message.
+ * Describes the message reeve.device.v1.TrustKeyringCommand.
+ * Use `create(TrustKeyringCommandSchema)` to create a new message.
  */
-export const TrustSchema: GenMessage<Trust> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 9);
+export const TrustKeyringCommandSchema: GenMessage<TrustKeyringCommand> = /*@__PURE__*/
+  messageDesc(file_reeve_device_v1_device_agent_service, 11);
 
 /**
  * Run one granted call.
  *
- * @generated from message reeve.device.v1.Start
+ * @generated from message reeve.device.v1.ExecuteCommand
  */
-export type Start = Message<"reeve.device.v1.Start"> & {
+export type ExecuteCommand = Message<"reeve.device.v1.ExecuteCommand"> & {
   /**
    * The call. Set by the registry. Required.
    *
@@ -317,18 +368,18 @@ export type Start = Message<"reeve.device.v1.Start"> & {
 };
 
 /**
- * Describes the message reeve.device.v1.Start.
- * Use `create(StartSchema)` to create a new message.
+ * Describes the message reeve.device.v1.ExecuteCommand.
+ * Use `create(ExecuteCommandSchema)` to create a new message.
  */
-export const StartSchema: GenMessage<Start> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 10);
+export const ExecuteCommandSchema: GenMessage<ExecuteCommand> = /*@__PURE__*/
+  messageDesc(file_reeve_device_v1_device_agent_service, 12);
 
 /**
  * Cancel one call: its whole process tree is killed.
  *
- * @generated from message reeve.device.v1.Cancel
+ * @generated from message reeve.device.v1.CancelCommand
  */
-export type Cancel = Message<"reeve.device.v1.Cancel"> & {
+export type CancelCommand = Message<"reeve.device.v1.CancelCommand"> & {
   /**
    * The call. Required.
    *
@@ -338,18 +389,19 @@ export type Cancel = Message<"reeve.device.v1.Cancel"> & {
 };
 
 /**
- * Describes the message reeve.device.v1.Cancel.
- * Use `create(CancelSchema)` to create a new message.
+ * Describes the message reeve.device.v1.CancelCommand.
+ * Use `create(CancelCommandSchema)` to create a new message.
  */
-export const CancelSchema: GenMessage<Cancel> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 11);
+export const CancelCommandSchema: GenMessage<CancelCommand> = /*@__PURE__*/
+  messageDesc(file_reeve_device_v1_device_agent_service, 13);
 
 /**
- * Settle one call: a running one goes on, an ended one is told again, and one that was never started never will be.
+ * Reconcile one call with the device's ledger: a running one goes on, the end of an ended one is reported again, and one
+ * that was never started never will be.
  *
- * @generated from message reeve.device.v1.Settle
+ * @generated from message reeve.device.v1.ReconcileCommand
  */
-export type Settle = Message<"reeve.device.v1.Settle"> & {
+export type ReconcileCommand = Message<"reeve.device.v1.ReconcileCommand"> & {
   /**
    * The call. Required.
    *
@@ -373,63 +425,70 @@ export type Settle = Message<"reeve.device.v1.Settle"> & {
 };
 
 /**
- * Describes the message reeve.device.v1.Settle.
- * Use `create(SettleSchema)` to create a new message.
+ * Describes the message reeve.device.v1.ReconcileCommand.
+ * Use `create(ReconcileCommandSchema)` to create a new message.
  */
-export const SettleSchema: GenMessage<Settle> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 12);
+export const ReconcileCommandSchema: GenMessage<ReconcileCommand> = /*@__PURE__*/
+  messageDesc(file_reeve_device_v1_device_agent_service, 14);
 
 /**
  * One event.
  *
- * @generated from message reeve.device.v1.Event
+ * @generated from message reeve.device.v1.DeviceEvent
  */
-export type Event = Message<"reeve.device.v1.Event"> & {
+export type DeviceEvent = Message<"reeve.device.v1.DeviceEvent"> & {
   /**
    * What happened. System managed.
    *
-   * @generated from oneof reeve.device.v1.Event.event
+   * @generated from oneof reeve.device.v1.DeviceEvent.event
    */
   event: {
     /**
-     * The first event of a link: who the device is.
+     * The first event of a session: who the device is.
      *
-     * @generated from field: reeve.device.v1.Hello hello = 1;
+     * @generated from field: reeve.device.v1.DeviceHello hello = 1;
      */
-    value: Hello;
+    value: DeviceHello;
     case: "hello";
   } | {
     /**
      * Something a tool printed.
      *
-     * @generated from field: reeve.device.v1.Output output = 2;
+     * @generated from field: reeve.device.v1.ExecutionOutput output = 2;
      */
-    value: Output;
+    value: ExecutionOutput;
     case: "output";
   } | {
     /**
      * A call ended.
      *
-     * @generated from field: reeve.device.v1.Finished finished = 3;
+     * @generated from field: reeve.device.v1.ExecutionFinished finished = 3;
      */
-    value: Finished;
+    value: ExecutionFinished;
     case: "finished";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * The trace that the event belongs to. Absent where it belongs to none. System managed.
+   *
+   * @generated from field: reeve.common.v1.TraceContext trace_context = 4;
+   */
+  traceContext?: TraceContext | undefined;
 };
 
 /**
- * Describes the message reeve.device.v1.Event.
- * Use `create(EventSchema)` to create a new message.
+ * Describes the message reeve.device.v1.DeviceEvent.
+ * Use `create(DeviceEventSchema)` to create a new message.
  */
-export const EventSchema: GenMessage<Event> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 13);
+export const DeviceEventSchema: GenMessage<DeviceEvent> = /*@__PURE__*/
+  messageDesc(file_reeve_device_v1_device_agent_service, 15);
 
 /**
  * Who the device is.
  *
- * @generated from message reeve.device.v1.Hello
+ * @generated from message reeve.device.v1.DeviceHello
  */
-export type Hello = Message<"reeve.device.v1.Hello"> & {
+export type DeviceHello = Message<"reeve.device.v1.DeviceHello"> & {
   /**
    * The manifest, signed by the device's key. System managed.
    *
@@ -454,18 +513,18 @@ export type Hello = Message<"reeve.device.v1.Hello"> & {
 };
 
 /**
- * Describes the message reeve.device.v1.Hello.
- * Use `create(HelloSchema)` to create a new message.
+ * Describes the message reeve.device.v1.DeviceHello.
+ * Use `create(DeviceHelloSchema)` to create a new message.
  */
-export const HelloSchema: GenMessage<Hello> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 14);
+export const DeviceHelloSchema: GenMessage<DeviceHello> = /*@__PURE__*/
+  messageDesc(file_reeve_device_v1_device_agent_service, 16);
 
 /**
  * Something a tool printed while it ran.
  *
- * @generated from message reeve.device.v1.Output
+ * @generated from message reeve.device.v1.ExecutionOutput
  */
-export type Output = Message<"reeve.device.v1.Output"> & {
+export type ExecutionOutput = Message<"reeve.device.v1.ExecutionOutput"> & {
   /**
    * The call. System managed.
    *
@@ -496,18 +555,18 @@ export type Output = Message<"reeve.device.v1.Output"> & {
 };
 
 /**
- * Describes the message reeve.device.v1.Output.
- * Use `create(OutputSchema)` to create a new message.
+ * Describes the message reeve.device.v1.ExecutionOutput.
+ * Use `create(ExecutionOutputSchema)` to create a new message.
  */
-export const OutputSchema: GenMessage<Output> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 15);
+export const ExecutionOutputSchema: GenMessage<ExecutionOutput> = /*@__PURE__*/
+  messageDesc(file_reeve_device_v1_device_agent_service, 17);
 
 /**
  * How a call ended.
  *
- * @generated from message reeve.device.v1.Finished
+ * @generated from message reeve.device.v1.ExecutionFinished
  */
-export type Finished = Message<"reeve.device.v1.Finished"> & {
+export type ExecutionFinished = Message<"reeve.device.v1.ExecutionFinished"> & {
   /**
    * The call. System managed.
    *
@@ -552,11 +611,11 @@ export type Finished = Message<"reeve.device.v1.Finished"> & {
 };
 
 /**
- * Describes the message reeve.device.v1.Finished.
- * Use `create(FinishedSchema)` to create a new message.
+ * Describes the message reeve.device.v1.ExecutionFinished.
+ * Use `create(ExecutionFinishedSchema)` to create a new message.
  */
-export const FinishedSchema: GenMessage<Finished> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 16);
+export const ExecutionFinishedSchema: GenMessage<ExecutionFinished> = /*@__PURE__*/
+  messageDesc(file_reeve_device_v1_device_agent_service, 18);
 
 /**
  * Which stream of a program an output came from.
@@ -638,7 +697,8 @@ export const DeviceAgentService: GenService<{
   },
   /**
    * Carry many calls at once on one stream: a stream because a message costs a tenth of an RPC, and because output is
-   * sent as it comes. Commands go one way, events the other; order is kept within a call only.
+   * sent as it comes. Commands go one way, events the other; order is kept within a call only. A command that comes
+   * again has no further effect.
    *
    * @generated from rpc reeve.device.v1.DeviceAgentService.Link
    */
