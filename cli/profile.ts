@@ -1,7 +1,7 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import type { JsonValue } from "@bufbuild/protobuf";
-import { parseStrictJson } from "../lib/serve/strict-json.ts";
+import { parseStrictJson } from "../lib/json/strict-json.ts";
 import type { CommandContext } from "./command-context.ts";
 import { UsageError } from "./errors/usage-error.ts";
 import { readOwnFile, writePrivateFile } from "./private-file.ts";

@@ -6,7 +6,7 @@ import { EnrollmentService } from "../gen/ts/reeve/enrollment/v1/enrollment_serv
 import { FanOutService } from "../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { KeyService } from "../gen/ts/reeve/key/v1/key_service_pb.ts";
 import { PolicyService } from "../gen/ts/reeve/policy/v1/policy_service_pb.ts";
-import { createServiceTransport } from "../lib/serve/client.ts";
+import { createServiceTransport } from "../lib/rpc-client/transport.ts";
 import { readCaFile } from "./ca-file.ts";
 import type { CommandContext } from "./command-context.ts";
 import { UsageError } from "./errors/usage-error.ts";

@@ -1,4 +1,4 @@
-import { isLoopback } from "../lib/serve/loopback.ts";
+import { isLoopback } from "../lib/config/loopback.ts";
 import type { CommandContext } from "./command-context.ts";
 import { UsageError } from "./errors/usage-error.ts";
 import type { Login } from "./login/login-file.ts";

@@ -4,7 +4,7 @@ import { ApprovalService } from "../gen/ts/reeve/approval/v1/approval_service_pb
 import { AuditService } from "../gen/ts/reeve/audit/v1/audit_service_pb.ts";
 import { FanOutService } from "../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { PolicyService } from "../gen/ts/reeve/policy/v1/policy_service_pb.ts";
-import { createServiceTransport } from "../lib/serve/client.ts";
+import { createServiceTransport } from "../lib/rpc-client/transport.ts";
 
 /** What somebody with one token can call. */
 export interface Caller {

@@ -5,7 +5,7 @@ import { createClient } from "@connectrpc/connect";
 import { type RegistryClient, registryClient } from "../client/registry.ts";
 import { LinkState } from "../gen/ts/reeve/device/v1/device_pb.ts";
 import { EnrollmentService } from "../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
-import { createServiceTransport } from "../lib/serve/client.ts";
+import { createServiceTransport } from "../lib/rpc-client/transport.ts";
 import { freePorts } from "./free-port.ts";
 import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
 import { startTcpProxy, type TcpProxy } from "./tcp-proxy.ts";

@@ -5,7 +5,7 @@ import { type ExecuteCommand, ExecuteCommandSchema } from "../gen/ts/reeve/devic
 import type { Role } from "../gen/ts/reeve/options/v1/access_pb.ts";
 import { type Decision, DecisionRequestSchema } from "../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { PolicyService } from "../gen/ts/reeve/policy/v1/policy_service_pb.ts";
-import { createServiceTransport } from "../lib/serve/client.ts";
+import { createServiceTransport } from "../lib/rpc-client/transport.ts";
 import { canonicalJson } from "../lib/sign/canonical.ts";
 import { callerOf } from "./clients.ts";
 import type { ControlPlane } from "./control-plane.ts";

@@ -11,7 +11,7 @@ import {
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { createLogger } from "../lib/log/log.ts";
-import { createServer } from "../lib/serve/server.ts";
+import { createServer } from "../lib/server/server.ts";
 import { compileProtos } from "../scripts/compile-proto.ts";
 
 /** A service that is no part of Reeve, whose RPCs are annotated. */

@@ -1,6 +1,6 @@
 import { registryClient } from "../../client/registry.ts";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { drive, type Sample } from "../measure/drive.ts";
 import { eachOf } from "../measure/each-of.ts";
 import type { Plane } from "../plane/plane.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createClient } from "@connectrpc/connect";
 import { EnrollmentService } from "../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { eachOf } from "../measure/each-of.ts";
 import { attachDevice, type SimulatedDevice } from "./device.ts";
 import type { DriverSettings, DriverState, FromDriver, Question, ToDriver } from "./driver-messages.ts";

@@ -11,7 +11,7 @@ import { createBatchQueue } from "../../lib/async/batch-queue.ts";
 import { linkFrames, toDevice } from "../../lib/link/device-frames.ts";
 import { framedOpener } from "../../lib/link/framed.ts";
 import type { LinkOpener } from "../../lib/link/opener.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { startServer } from "../measure/server-process.ts";
 import type { StreamSubject, Transfer } from "./stream-subject.ts";
 

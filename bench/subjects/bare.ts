@@ -2,7 +2,7 @@ import { createClient } from "@connectrpc/connect";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { DeviceTools } from "../../gen/ts/reeve/tools/v1/device_pb.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import type { ServerProcess } from "../measure/server-process.ts";
 import { spawnTrue } from "../servers/true.ts";
 import type { Subject } from "./subject.ts";

@@ -1,7 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { type RegistryClient, registryClient } from "../../client/registry.ts";
 import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import type { ServerProcess } from "../measure/server-process.ts";
 import { openCallStream } from "./call-stream.ts";
 import type { Subject } from "./subject.ts";

@@ -1,5 +1,5 @@
 import { registryClient } from "../../client/registry.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { type Plane, startPlane } from "../plane/plane.ts";
 import { planeUsage } from "../plane/usage.ts";
 import { governedCalls, NOOP } from "./governed.ts";

@@ -4,7 +4,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
-import { parseStrictJson } from "../../lib/serve/strict-json.ts";
+import { parseStrictJson } from "../../lib/json/strict-json.ts";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { deriveFlags } from "../flags/derive.ts";

@@ -5,7 +5,7 @@ import { registryClient } from "../../client/registry.ts";
 import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { createLogger } from "../../lib/log/log.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { demoPrompt, demoTurns } from "../../services/agent/demo-script.ts";
 import { type AgentResult, runAgent } from "../../services/agent/loop/run.ts";
 import { modelFromEnvironment, PROVIDERS } from "../../services/agent/providers/providers.ts";

@@ -1,6 +1,6 @@
 import { type Client, createClient } from "@connectrpc/connect";
 import { Health, HealthCheckResponse_ServingStatus as Serving } from "../../gen/ts/grpc/health/v1/health_pb.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { readCaFile } from "../ca-file.ts";
 import type { CommandContext } from "../command-context.ts";
 import { describeError } from "../errors/describe-error.ts";

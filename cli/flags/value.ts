@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
-import { parseStrictJson } from "../../lib/serve/strict-json.ts";
+import { parseStrictJson } from "../../lib/json/strict-json.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import type { Choice, FlagValue } from "./flag.ts";
 import type { FlagWord } from "./words.ts";

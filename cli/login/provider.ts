@@ -14,7 +14,7 @@ import {
   refreshTokenGrant,
   type TokenEndpointResponse,
 } from "openid-client";
-import { isLoopback } from "../../lib/serve/loopback.ts";
+import { isLoopback } from "../../lib/config/loopback.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { listenForCallback } from "./callback.ts";
 

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { JsonValue } from "@bufbuild/protobuf";
-import { parseStrictJson } from "../../lib/serve/strict-json.ts";
+import { parseStrictJson } from "../../lib/json/strict-json.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { readOwnFile, writePrivateFile } from "../private-file.ts";
 import { openWithPassphrase, type SealedSecret, sealWithPassphrase } from "./passphrase-seal.ts";

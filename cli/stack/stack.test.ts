@@ -8,7 +8,7 @@ import { registryClient } from "../../client/registry.ts";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { createLogger } from "../../lib/log/log.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { issueFirstTokens } from "./first-tokens.ts";
 import { type Stack, startStack } from "./stack.ts";
 

@@ -6,10 +6,10 @@ import { authenticateByCertificate } from "../auth/authenticate.ts";
 import type { Authority } from "../identity/authority.ts";
 import { testAuthority, testMaterial } from "../identity/testdata/certificates.ts";
 import { createTlsHolder, staticTls, type TlsHolder } from "../identity/tls-source.ts";
-import { createServiceTransport } from "../serve/client.ts";
-import { Echo } from "../serve/echo.fixture.ts";
-import { startEcho } from "../serve/server.fixture.ts";
-import { only, POLICY, peerIn, REGISTRY } from "../serve/tls.fixture.ts";
+import { createServiceTransport } from "../rpc-client/transport.ts";
+import { Echo } from "../server/echo.fixture.ts";
+import { startEcho } from "../server/server.fixture.ts";
+import { only, POLICY, peerIn, REGISTRY } from "../server/tls.fixture.ts";
 import { keepLinked } from "./keep-linked.ts";
 import { untilRenewed } from "./until-renewed.ts";
 

@@ -1,5 +1,5 @@
 import type { ConfigOf, ConfigSpec } from "../config/config.ts";
-import { defaultLimits } from "../serve/limits.ts";
+import { defaultLimits } from "../server/limits.ts";
 
 /** The settings of a service's process that bound its connections. */
 export const connectionKeys = {

@@ -1,8 +1,8 @@
 import { ConfigError } from "../config/config.ts";
+import { isLoopback } from "../config/loopback.ts";
 import type { EventLogger } from "../events/bus.ts";
 import type { NatsOptions } from "../events/nats-connection.ts";
 import { readPrivateFile } from "../files/private-file.ts";
-import { isLoopback } from "../serve/loopback.ts";
 import { type NatsSettings, natsKeys } from "./nats-keys.ts";
 import { secretIn } from "./secret-file.ts";
 

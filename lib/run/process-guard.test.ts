@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { nodeEnv } from "../../testkit/node-env.ts";
-import { markConnectionError } from "../serve/connection-errors.ts";
+import { markConnectionError } from "../server/connection-errors.ts";
 import { FATAL_EXIT_CODE, guardProcess, isHarmless } from "./process-guard.ts";
 
 /** An error as node makes it in an event of a connection. */

@@ -1,4 +1,4 @@
-import { isConnectionError } from "../serve/connection-errors.ts";
+import { isConnectionError } from "../server/connection-errors.ts";
 
 /** How an error came that nothing in the process caught. */
 export type UncaughtOrigin = "uncaughtException" | "unhandledRejection";

@@ -1,5 +1,5 @@
 import { createLogger } from "../log/log.ts";
-import { countConnectionError } from "../serve/connection-errors.ts";
+import { countConnectionError } from "../server/connection-errors.ts";
 import { guardProcess, type UncaughtOrigin } from "./process-guard.ts";
 import { untilSignal } from "./run-service.ts";
 

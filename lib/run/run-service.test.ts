@@ -16,9 +16,9 @@ import type { Authority } from "../identity/authority.ts";
 import type { Identity } from "../identity/spiffe.ts";
 import { device, service, testAuthority, testMaterial } from "../identity/testdata/certificates.ts";
 import { staticTls, type TlsMaterial } from "../identity/tls-source.ts";
-import { createServiceTransport } from "../serve/client.ts";
-import { principalOf } from "../serve/context.ts";
-import { Echo } from "../serve/echo.fixture.ts";
+import { createServiceTransport } from "../rpc-client/transport.ts";
+import { principalOf } from "../server/context.ts";
+import { Echo } from "../server/echo.fixture.ts";
 import { type ProcessOptions, type RunningService, runService, type Service, untilSignal } from "./run-service.ts";
 
 const POLICY = service("policy");

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { checkStrictJson } from "../serve/strict-json.ts";
+import { checkStrictJson } from "../json/strict-json.ts";
 import { canonicalJson } from "../sign/canonical.ts";
 
 /** The most bytes of a call's arguments, as in the protos. */

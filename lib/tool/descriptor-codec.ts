@@ -1,7 +1,7 @@
 import { create, type DescMessage, type JsonObject, type MessageShape, toJson } from "@bufbuild/protobuf";
 import { createValidator, type Validator } from "@bufbuild/protovalidate";
+import { parseMessage } from "../json/message.ts";
 import { runProblems } from "../programs/run-input.ts";
-import { parseMessage } from "../serve/decode-input.ts";
 import type { Codec } from "./codec.ts";
 
 /** Compiles the rules of each message once, for all codecs. */

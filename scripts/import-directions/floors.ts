@@ -6,7 +6,7 @@ export const AREAS: Readonly<Record<string, Floors>> = {
   lib: {
     ground: ["async", "config", "fault", "files", "ids", "json", "log", "pages", "paths", "programs"],
     data: ["auth", "events", "identity", "merkle", "sign", "store"],
-    wire: ["exchange", "link", "rpc-client", "serve", "server", "wire"],
+    wire: ["exchange", "link", "rpc-client", "server", "wire"],
     tools: ["arguments", "blocklist", "command", "model-tools", "sanitize", "tool", "toolschema"],
     "audit-verify": ["audit-verify"],
     run: ["run"],

@@ -14,7 +14,7 @@ import { ManifestSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { ExecutionOutcome, ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { createTokenFile } from "../../lib/auth/token-file.ts";
-import { createServiceTransport, type ServiceTransport } from "../../lib/serve/client.ts";
+import { createServiceTransport, type ServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { createBatchVerifier } from "../../lib/sign/batch-verifier.ts";
 import { sha256Hex } from "../../lib/sign/canonical.ts";
 import { createKeyring, generateSigningKey, verifyKeyFromRaw } from "../../lib/sign/keys.ts";

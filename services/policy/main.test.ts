@@ -10,8 +10,8 @@ import type { Authority } from "../../lib/identity/authority.ts";
 import type { Identity } from "../../lib/identity/spiffe.ts";
 import { device, service, testAuthority, testMaterial } from "../../lib/identity/testdata/certificates.ts";
 import { staticTls } from "../../lib/identity/tls-source.ts";
+import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import type { RunningService } from "../../lib/run/run-service.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
 import { runPolicy } from "./main.ts";
 
 let folder: string;

@@ -8,7 +8,7 @@ import { type LinkRequest, type LinkResponse, PolicyService } from "../../gen/ts
 import { fault } from "../../lib/fault/fault.ts";
 import { shortName } from "../../lib/ids/short-name.ts";
 import type { LinkOpener } from "../../lib/link/opener.ts";
-import { principalOf } from "../../lib/serve/context.ts";
+import { principalOf } from "../../lib/server/context.ts";
 import { toolByName } from "../../lib/toolschema/catalog-file.ts";
 import { getApproval, listApprovals } from "./approvals/read.ts";
 import { watchApprovals } from "./approvals/watch.ts";

@@ -4,7 +4,7 @@ import { DeviceService } from "../../gen/ts/reeve/device/v1/device_service_pb.ts
 import { Source } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { PrincipalService } from "../../gen/ts/reeve/principal/v1/principal_service_pb.ts";
 import { ToolService } from "../../gen/ts/reeve/tool/v1/tool_service_pb.ts";
-import { principalOf } from "../../lib/serve/context.ts";
+import { principalOf } from "../../lib/server/context.ts";
 import { callTool } from "./calls/call-tool.ts";
 import { callTools } from "./calls/call-tools.ts";
 import type { Calls } from "./calls/calls.ts";

@@ -12,7 +12,7 @@ import type { Sealer } from "../../lib/identity/sealer.ts";
 import type { TlsSource } from "../../lib/identity/tls-source.ts";
 import { timeOrderedId } from "../../lib/ids/time-ordered-id.ts";
 import type { Logger } from "../../lib/log/log.ts";
-import type { Fallback } from "../../lib/serve/plain-http.ts";
+import type { Fallback } from "../../lib/server/plain-http.ts";
 import { type Database, dialectOf, openDatabase } from "../../lib/store/database.ts";
 import { lockFolder } from "../../lib/store/folder-lock.ts";
 import { createGroupCommit } from "../../lib/store/group-commit.ts";

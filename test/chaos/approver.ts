@@ -4,7 +4,7 @@ import { type Approval, ApprovalState } from "../../gen/ts/reeve/approval/v1/app
 import { ApprovalService } from "../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { createRandom } from "./random.ts";
 
 /** A human who watches held calls and decides about them, at whichever replica of policy chance gives. */

@@ -4,7 +4,7 @@ import { isEnd } from "../../client/call-progress.ts";
 import { type RegistryClient, registryClient } from "../../client/registry.ts";
 import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { faultDetail, reasonName } from "../../lib/fault/fault.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { createRandom } from "./random.ts";
 import { createStreamCaller, type StreamCaller } from "./stream-caller.ts";
 import type { Wish } from "./wishes.ts";

@@ -7,7 +7,7 @@ import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { AttachService } from "../../gen/ts/reeve/device/v1/attach_service_pb.ts";
 import { ExecutionOutcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { fault, faultDetail } from "../../lib/fault/fault.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { openTestAgent } from "../../services/device-agent/testing/test-agent.ts";
 import type { AttachedHello } from "../../services/registry/devices/attach-point.ts";
 import { eventually } from "../../testkit/eventually.ts";

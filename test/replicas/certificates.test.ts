@@ -10,7 +10,7 @@ import { faultDetail } from "../../lib/fault/fault.ts";
 import type { Authority } from "../../lib/identity/authority.ts";
 import { device, service, testAuthority, testMaterial } from "../../lib/identity/testdata/certificates.ts";
 import { staticTls, type TlsSource } from "../../lib/identity/tls-source.ts";
-import { createServiceTransport, type ServiceTransport } from "../../lib/serve/client.ts";
+import { createServiceTransport, type ServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { openCallStream, printedIn } from "../../testkit/call-stream.ts";
 import {
   type AttachedDevice,

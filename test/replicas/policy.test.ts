@@ -8,7 +8,7 @@ import { AuditService } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { PolicyService } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import { createTokenFile } from "../../lib/auth/token-file.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { openTestLink, type TestLink } from "../../services/policy/testing/test-link.ts";
 import { verifyDatabase } from "../../services/policy/testing/test-replicas.ts";
 import { testRequest } from "../../services/policy/testing/test-requests.ts";

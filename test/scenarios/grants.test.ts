@@ -19,7 +19,7 @@ import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { GrantSchema } from "../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import { createTokenFile } from "../../lib/auth/token-file.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { createBatchSigner } from "../../lib/sign/batch.ts";
 import { type BatchVerifier, createBatchVerifier } from "../../lib/sign/batch-verifier.ts";
 import { sha256Hex } from "../../lib/sign/canonical.ts";

@@ -14,7 +14,7 @@ import { faultDetail } from "../../lib/fault/fault.ts";
 import { chainOf, createAuthority, issueCertificate } from "../../lib/identity/authority.ts";
 import { createRequest, generateTlsKey, tlsKeyToPem } from "../../lib/identity/request.ts";
 import { staticTls, type TlsSource } from "../../lib/identity/tls-source.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { enrollmentFiles, readEnrollment } from "../../services/device-agent/identity/enrollment-file.ts";
 import { type Distributed, type DistributedDevice, startDistributed } from "../../testkit/distributed.ts";
 import { eventually } from "../../testkit/eventually.ts";

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { Source } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { DeviceTools } from "../../gen/ts/reeve/tools/v1/device_pb.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { callerOf } from "../../testkit/clients.ts";
 import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
 

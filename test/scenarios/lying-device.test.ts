@@ -11,7 +11,7 @@ import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../../lib/auth/principal.ts";
 import { createInProcessBus } from "../../lib/events/in-process-bus.ts";
 import { createLogger } from "../../lib/log/log.ts";
-import { inMemoryTransport } from "../../lib/serve/client.ts";
+import { inMemoryTransport } from "../../lib/server/in-memory.ts";
 import { generateSigningKey } from "../../lib/sign/keys.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
 import { deviceOver, policyOver } from "../../services/registry/openers.ts";

@@ -7,7 +7,7 @@ import { type RegistryClient, registryClient } from "../../client/registry.ts";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { startTestStack, type TestStack } from "../../testkit/stack.ts";
 
 const RULES = `version: 1

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CallToolRequest, CallToolRequestSchema } from "../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { faultDetail } from "../../lib/fault/fault.ts";
-import { askH1, askOddly, blamesServer, oddRequests } from "../../lib/serve/odd-requests.fixture.ts";
+import { askH1, askOddly, blamesServer, oddRequests } from "../../lib/server/odd-requests.fixture.ts";
 import { callerOf } from "../../testkit/clients.ts";
 import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
 

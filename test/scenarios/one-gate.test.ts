@@ -18,7 +18,7 @@ import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { Source } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { GrantSchema } from "../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { createBatchSigner } from "../../lib/sign/batch.ts";
 import { createBatchVerifier } from "../../lib/sign/batch-verifier.ts";
 import { createKeyring, generateSigningKey, verifyKeyFromRaw } from "../../lib/sign/keys.ts";

@@ -10,7 +10,7 @@ import {
 } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { type FanOutResponse, FanOutResponseSchema } from "../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { providerName } from "../../lib/model-tools/names.ts";
-import { createServiceTransport } from "../../lib/serve/client.ts";
+import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { BUILT_IN_SERVICES, toolMethods } from "../../lib/toolschema/built-in.ts";
 import { runAgent } from "../../services/agent/loop/run.ts";
 import { startScriptedModel } from "../../services/agent/scripted-model/server.ts";

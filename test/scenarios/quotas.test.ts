@@ -10,7 +10,7 @@ import type { Principal } from "../../lib/auth/principal.ts";
 import { createInProcessBus } from "../../lib/events/in-process-bus.ts";
 import { faultDetail } from "../../lib/fault/fault.ts";
 import { createLogger } from "../../lib/log/log.ts";
-import { inMemoryTransport } from "../../lib/serve/client.ts";
+import { inMemoryTransport } from "../../lib/server/in-memory.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
 import { deviceOver, policyOver } from "../../services/registry/openers.ts";
 import { createRegistry, type Registry } from "../../services/registry/service.ts";

@@ -3,7 +3,7 @@ import { createServer as createHttp } from "node:http";
 import { type AddressInfo, connect, createServer as createTcp, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 import { setImmediate } from "node:timers/promises";
-import { markConnectionError } from "../../serve/connection-errors.ts";
+import { markConnectionError } from "../../server/connection-errors.ts";
 import { runGuarded } from "../run-guarded.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { ConnectError } from "@connectrpc/connect";
-import { parseStrictJson } from "../../../lib/serve/strict-json.ts";
+import { parseStrictJson } from "../../../lib/json/strict-json.ts";
 import type { ToolInput } from "./model.ts";
 
 /** Room for the largest input of a built-in tool, 1 MiB of text, with its escapes. */

@@ -10,7 +10,7 @@ import { fromDevice } from "../../../lib/link/device-frames.ts";
 import { dialFramed } from "../../../lib/link/framed.ts";
 import { mapStream } from "../../../lib/link/map-stream.ts";
 import type { LinkOpener } from "../../../lib/link/opener.ts";
-import type { ServiceTransport } from "../../../lib/serve/client.ts";
+import type { ServiceTransport } from "../../../lib/rpc-client/transport.ts";
 
 /** What one stream needs. Times are milliseconds. */
 export interface AttachSessionOptions {

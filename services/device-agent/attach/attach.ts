@@ -6,7 +6,7 @@ import { fault } from "../../../lib/fault/fault.ts";
 import { fullJitter } from "../../../lib/link/backoff.ts";
 import type { LinkOpener } from "../../../lib/link/opener.ts";
 import type { Logger } from "../../../lib/log/log.ts";
-import type { ServiceTransport } from "../../../lib/serve/client.ts";
+import type { ServiceTransport } from "../../../lib/rpc-client/transport.ts";
 import type { AttachCount } from "./attach-count.ts";
 import { type AttachSession, openAttachSession } from "./attach-session.ts";
 import { hedge } from "./hedge.ts";

@@ -1,6 +1,6 @@
 import type { TlsSource } from "../../../lib/identity/tls-source.ts";
 import type { Logger } from "../../../lib/log/log.ts";
-import { createServiceTransport } from "../../../lib/serve/client.ts";
+import { createServiceTransport } from "../../../lib/rpc-client/transport.ts";
 import type { DeviceAgent } from "../service.ts";
 import { type AttachOptions, attachAgent } from "./attach.ts";
 import { openAttachCount } from "./attach-count.ts";

@@ -2,9 +2,9 @@ import type { TlsSource } from "../../../lib/identity/tls-source.ts";
 import { createLogger, type Level, type Logger } from "../../../lib/log/log.ts";
 import type { ProbeSettings } from "../../../lib/run/probe-keys.ts";
 import { openTls, type TlsSettings } from "../../../lib/run/tls-keys.ts";
-import { createHealthState } from "../../../lib/serve/health-state.ts";
-import { createMetrics, type Metrics } from "../../../lib/serve/metrics.ts";
-import { createProbe } from "../../../lib/serve/probe.ts";
+import { createHealthState } from "../../../lib/server/health-state.ts";
+import { createMetrics, type Metrics } from "../../../lib/server/metrics.ts";
+import { createProbe } from "../../../lib/server/probe.ts";
 import { shareScratchBuffer } from "../../../lib/wire/scratch-writer.ts";
 
 /** What a process that listens on nothing needs. */

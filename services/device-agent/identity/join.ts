@@ -17,7 +17,7 @@ import { deviceIdOf } from "../../../lib/identity/device-id.ts";
 import { signJoin } from "../../../lib/identity/join-proof.ts";
 import { type JoinToken, parseJoinToken } from "../../../lib/identity/join-token.ts";
 import { createRequest, generateTlsKey, tlsKeyFromPem, tlsKeyToPem } from "../../../lib/identity/request.ts";
-import { createServiceTransport } from "../../../lib/serve/client.ts";
+import { createServiceTransport } from "../../../lib/rpc-client/transport.ts";
 import { loadOrCreateKeyFile } from "../../../lib/sign/key-file.ts";
 import type { SigningKey } from "../../../lib/sign/keys.ts";
 import { replaceFile } from "../replace-file.ts";

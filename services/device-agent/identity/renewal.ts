@@ -9,7 +9,7 @@ import { createRequest, tlsKeyFromPem } from "../../../lib/identity/request.ts";
 import { identityOf } from "../../../lib/identity/spiffe.ts";
 import { staticTls } from "../../../lib/identity/tls-source.ts";
 import type { Logger } from "../../../lib/log/log.ts";
-import { createServiceTransport } from "../../../lib/serve/client.ts";
+import { createServiceTransport } from "../../../lib/rpc-client/transport.ts";
 import { openCount } from "../attach/attach-count.ts";
 import { replaceFile } from "../replace-file.ts";
 import type { EnrollmentFiles } from "./enrollment-file.ts";

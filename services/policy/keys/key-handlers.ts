@@ -8,7 +8,7 @@ import {
   type KeyService,
   KeyState,
 } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
-import { principalOf } from "../../../lib/serve/context.ts";
+import { principalOf } from "../../../lib/server/context.ts";
 import { verifyKeyFromRaw } from "../../../lib/sign/keys.ts";
 import { formatVkey, noteKeyOf } from "../../../lib/sign/note.ts";
 import type { KeyRing } from "./key-ring.ts";

@@ -7,7 +7,7 @@ import type { ExecutionFinished } from "../../../gen/ts/reeve/device/v1/device_a
 import { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { ExecutionOutcome, type Receipt, ReceiptSchema } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { fault, faultDetail } from "../../../lib/fault/fault.ts";
-import { parseStrictJson } from "../../../lib/serve/strict-json.ts";
+import { parseStrictJson } from "../../../lib/json/strict-json.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import type { KnownDevice } from "../devices/linked-device.ts";
 import { deviceError } from "./device-error.ts";

@@ -2,7 +2,7 @@ import type { ContextValues } from "@connectrpc/connect";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { Source, SourceSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
-import { localKey } from "../../../lib/serve/context.ts";
+import { localKey } from "../../../lib/server/context.ts";
 
 /** The faces of the registry: what a call can be seen to come in by. */
 export type Face = typeof Source.RPC | typeof Source.STREAM | typeof Source.HTTP | typeof Source.CLI;

@@ -11,7 +11,7 @@ import type { ControlFrame, DeviceFrame } from "../../../gen/ts/reeve/device/v1/
 import { identityRefused } from "../../../lib/auth/peer.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { LinkOpener } from "../../../lib/link/opener.ts";
-import { principalOf } from "../../../lib/serve/context.ts";
+import { principalOf } from "../../../lib/server/context.ts";
 import { gathered } from "./gathered.ts";
 
 /** What this replica has for the others. */

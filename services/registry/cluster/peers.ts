@@ -10,7 +10,7 @@ import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { ControlFrame, DeviceFrame } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { LinkOpener } from "../../../lib/link/opener.ts";
-import type { ServiceTransport } from "../../../lib/serve/client.ts";
+import type { ServiceTransport } from "../../../lib/rpc-client/transport.ts";
 import { gathered } from "./gathered.ts";
 import type { Membership } from "./membership.ts";
 

@@ -1,6 +1,6 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import { AttachService } from "../../../gen/ts/reeve/device/v1/attach_service_pb.ts";
-import { principalOf } from "../../../lib/serve/context.ts";
+import { principalOf } from "../../../lib/server/context.ts";
 import type { AttachPoint } from "./attach-point.ts";
 
 /** Registers AttachService: a device is who its certificate says. */

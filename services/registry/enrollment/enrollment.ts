@@ -5,7 +5,7 @@ import { EnrollmentService } from "../../../gen/ts/reeve/enrollment/v1/enrollmen
 import { loadSealingKey } from "../../../lib/identity/seal.ts";
 import type { TlsSource } from "../../../lib/identity/tls-source.ts";
 import type { Logger } from "../../../lib/log/log.ts";
-import { createAddressRate } from "../../../lib/serve/address-rate.ts";
+import { createAddressRate } from "../../../lib/server/address-rate.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import { createGroupCommit } from "../../../lib/store/group-commit.ts";
 import { createSuspicions } from "../devices/suspicions.ts";

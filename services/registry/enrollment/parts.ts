@@ -1,7 +1,7 @@
 import type { Transaction } from "kysely";
 import type { TlsSource } from "../../../lib/identity/tls-source.ts";
 import type { Logger } from "../../../lib/log/log.ts";
-import type { AddressRate } from "../../../lib/serve/address-rate.ts";
+import type { AddressRate } from "../../../lib/server/address-rate.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
 import type { Suspicions } from "../devices/suspicions.ts";

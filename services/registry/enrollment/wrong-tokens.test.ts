@@ -4,7 +4,7 @@ import { create, toJsonString } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { JoinRequestSchema } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { createLogger } from "../../../lib/log/log.ts";
-import { createServer, type Server } from "../../../lib/serve/server.ts";
+import { createServer, type Server } from "../../../lib/server/server.ts";
 import { sceneOf } from "./testing/scene.ts";
 import { testDevice } from "./testing/test-device.ts";
 import { type TestEnrollment, testEnrollment } from "./testing/test-enrollment.ts";

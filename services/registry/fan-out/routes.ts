@@ -1,7 +1,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { FanOutService } from "../../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import { principalOf } from "../../../lib/serve/context.ts";
+import { principalOf } from "../../../lib/server/context.ts";
 import { faceOf } from "../calls/ingress.ts";
 import { type FanOutPorts, fanOut } from "./fan-out.ts";
 

@@ -3,7 +3,7 @@ import { createValidator } from "@bufbuild/protovalidate";
 import { type CallToolRequest, CallToolRequestSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault, faultDetail } from "../../../lib/fault/fault.ts";
-import { assertValid } from "../../../lib/serve/interceptors/validate.ts";
+import { assertValid } from "../../../lib/server/interceptors/validate.ts";
 import { waitMsOf } from "./wait.ts";
 
 /** The request headers (gRPC: metadata) of a typed call, by the field of CallToolRequest that each stands for. */

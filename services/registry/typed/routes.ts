@@ -2,7 +2,7 @@ import { type DescMethodUnary, type JsonObject, toJson } from "@bufbuild/protobu
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import type { Call } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import { principalOf } from "../../../lib/serve/context.ts";
+import { principalOf } from "../../../lib/server/context.ts";
 import { BUILT_IN_SERVICES, toolMethods } from "../../../lib/toolschema/built-in.ts";
 import { callTool } from "../calls/call-tool.ts";
 import type { Calls } from "../calls/calls.ts";

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { ServerReflection } from "../../../../gen/ts/grpc/reflection/v1/reflection_pb.ts";
 import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../../lib/fault/fault.ts";
-import { serveReflection } from "../../../../lib/serve/reflection.ts";
-import { indexServices } from "../../../../lib/serve/reflection-index.ts";
+import { serveReflection } from "../../../../lib/server/reflection.ts";
+import { indexServices } from "../../../../lib/server/reflection-index.ts";
 import { descriptorSetOf, type Printer, startPrinter } from "../../../../testkit/printer.ts";
 import { createTestContext, faultOf, type TestContext } from "../../tools/testing/context.ts";
 import type { ToolContext } from "../../tools/tool.ts";

@@ -1,4 +1,4 @@
-import { isLoopback } from "../../../../lib/serve/loopback.ts";
+import { isLoopback } from "../../../../lib/config/loopback.ts";
 import { isServiceName } from "../../../../lib/toolschema/names.ts";
 import { parseList } from "../../settings.ts";
 

@@ -7,11 +7,11 @@ import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { requireRole } from "../auth/principal.ts";
 import { fault } from "../fault/fault.ts";
+import { parseStrictJson } from "../json/strict-json.ts";
 import { DatabaseUnreachable } from "../store/postgres-errors.ts";
 import { createMetrics } from "./metrics.ts";
 import type { Fallback } from "./plain-http.ts";
 import { type EchoServer, startEcho } from "./server.fixture.ts";
-import { parseStrictJson } from "./strict-json.ts";
 
 const fallback: Fallback = async (request, response) => {
   switch (request.path) {

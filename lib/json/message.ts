@@ -1,8 +1,8 @@
 import { type DescMessage, fromJson, type JsonObject, type MessageShape } from "@bufbuild/protobuf";
+import type { Path } from "@bufbuild/protobuf/reflect";
 import type { Validator } from "@bufbuild/protovalidate";
 import { type InputProblem, invalidInput } from "../fault/invalid-input.ts";
-import { messageProblems } from "./interceptors/validate.ts";
-import { locateJsonError } from "./json-locate.ts";
+import { locateJsonError } from "./locate.ts";
 
 /** A message, or what keeps JSON from being one. */
 export type ParsedMessage<M> = { ok: true; input: M } | { ok: false; problems: readonly InputProblem[] };
@@ -32,6 +32,43 @@ export function decodeInput<Desc extends DescMessage>(
   const parsed = parseMessage(validator, desc, json);
   if (!parsed.ok) throw invalidInput(parsed.problems);
   return parsed.input;
+}
+
+/** What breaks a message's rules. A rule that cannot be evaluated is our mistake and throws as it is. */
+export function messageProblems<Desc extends DescMessage>(
+  validator: Validator,
+  desc: Desc,
+  message: MessageShape<Desc>,
+): InputProblem[] {
+  const result = validator.validate(desc, message);
+  if (result.kind === "valid") return [];
+  if (result.kind === "error") throw result.error;
+  return result.violations.map(({ field, message: said, ruleId }) => ({
+    field: jsonPath(field),
+    rule: ruleId,
+    message: said,
+  }));
+}
+
+/** A path in JSON names: "params.argv[2]", "env["A B"]". */
+function jsonPath(path: Path): string {
+  let text = "";
+  for (const step of path) {
+    switch (step.kind) {
+      case "list_sub":
+        text += `[${step.index}]`;
+        break;
+      case "map_sub":
+        text += `[${typeof step.key === "string" ? JSON.stringify(step.key) : step.key}]`;
+        break;
+      case "extension":
+        text += `[${step.typeName}]`;
+        break;
+      default:
+        text += (text === "" ? "" : ".") + (step.kind === "field" ? step.jsonName : step.name);
+    }
+  }
+  return text;
 }
 
 function jsonProblem(desc: DescMessage, json: JsonObject, error: unknown): InputProblem {

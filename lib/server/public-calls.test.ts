@@ -7,7 +7,7 @@ import { Health } from "../../gen/ts/grpc/health/v1/health_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { eventually } from "../../testkit/eventually.ts";
 import { faultDetail } from "../fault/fault.ts";
-import { createServiceTransport, type ServiceTransport } from "./client.ts";
+import { createServiceTransport, type ServiceTransport } from "../rpc-client/transport.ts";
 import { Echo } from "./echo.fixture.ts";
 import { type EchoServer, startEcho } from "./server.fixture.ts";
 import type { ServerOptions } from "./server.ts";

@@ -1,9 +1,9 @@
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { isLoopback } from "../config/loopback.ts";
 import { fault } from "../fault/fault.ts";
 import type { NodeHandler, NodeRequest } from "./adapter.ts";
 import { absorbErrors } from "./connection-errors.ts";
 import { faultToJson } from "./fault-json.ts";
-import { isLoopback } from "./loopback.ts";
 import { sendJson } from "./plain-http.ts";
 
 /**

@@ -1,8 +1,8 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../fault/fault.ts";
+import { locateJsonError } from "../json/locate.ts";
 import type { Call } from "./call.ts";
-import { locateJsonError } from "./json-locate.ts";
 
 const BINARY = "parse binary: ";
 const MAX_MESSAGE = 300;

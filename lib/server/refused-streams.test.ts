@@ -5,7 +5,7 @@ import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { eventually } from "../../testkit/eventually.ts";
 import type { Principal } from "../auth/principal.ts";
 import { faultDetail } from "../fault/fault.ts";
-import { createServiceTransport, type ServiceTransport } from "./client.ts";
+import { createServiceTransport, type ServiceTransport } from "../rpc-client/transport.ts";
 import { Echo } from "./echo.fixture.ts";
 import { type EchoServer, startEcho } from "./server.fixture.ts";
 

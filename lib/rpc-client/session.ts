@@ -2,9 +2,9 @@ import type { ClientHttp2Stream, Http2Session } from "node:http2";
 import { connect as connectTcp, type Socket } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Http2SessionManager } from "@connectrpc/connect-node";
-import { type ClientTlsOptions, connectTls } from "./client-tls.ts";
+import { H2_SESSION_MEGABYTES } from "../wire/connection-limits.ts";
 import { connectWithin } from "./connect-timeout.ts";
-import { H2_SESSION_MEGABYTES } from "./limits.ts";
+import { type ClientTlsOptions, connectTls } from "./tls.ts";
 
 /** How the HTTP/2 connections of a client are kept. Times are milliseconds. */
 export interface SessionOptions extends ClientTlsOptions {

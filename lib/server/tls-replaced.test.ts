@@ -5,7 +5,7 @@ import { authenticateByCertificate } from "../auth/authenticate.ts";
 import type { Authority } from "../identity/authority.ts";
 import { testAuthority, testMaterial } from "../identity/testdata/certificates.ts";
 import { createTlsHolder, staticTls, type TlsHolder } from "../identity/tls-source.ts";
-import { createServiceTransport } from "./client.ts";
+import { createServiceTransport } from "../rpc-client/transport.ts";
 import { Echo } from "./echo.fixture.ts";
 import { type EchoServer, startEcho } from "./server.fixture.ts";
 import { DAY_MS, DEVICE, only, peerIn, REGISTRY, refusal, refused, tlsWays } from "./tls.fixture.ts";

@@ -1,3 +1,5 @@
+import { READ_MAX_BYTES } from "../wire/connection-limits.ts";
+
 /** What a server takes from callers before it says no. Times are milliseconds. */
 export interface Limits {
   /** Bytes of one request message. Default 4 MiB. */
@@ -53,7 +55,7 @@ export interface Limits {
 
 /** The limits where none are given. */
 export const defaultLimits: Readonly<Limits> = Object.freeze({
-  readMaxBytes: 4 * 1024 * 1024,
+  readMaxBytes: READ_MAX_BYTES,
   maxTimeoutMs: 3_600_000,
   sniffTimeoutMs: 10_000,
   headersTimeoutMs: 10_000,
@@ -74,9 +76,3 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   maxJsonDepth: 32,
   maxJsonKeys: 1000,
 });
-
-/**
- * Megabytes that one HTTP/2 connection may buffer, on either side. With node's default of 10, three large answers under
- * way make it refuse every other stream of the connection with ENHANCE_YOUR_CALM.
- */
-export const H2_SESSION_MEGABYTES = 128;

@@ -13,7 +13,7 @@ import { authenticateByCertificate } from "../auth/authenticate.ts";
 import type { Authority } from "../identity/authority.ts";
 import { service, testAuthority, testMaterial } from "../identity/testdata/certificates.ts";
 import { createTlsHolder, type TlsHolder, type TlsMaterial } from "../identity/tls-source.ts";
-import { createServiceTransport } from "./client.ts";
+import { createServiceTransport } from "../rpc-client/transport.ts";
 import { Echo, EchoMessageSchema } from "./echo.fixture.ts";
 import { type EchoServer, startEcho } from "./server.fixture.ts";
 import type { ServerOptions } from "./server.ts";

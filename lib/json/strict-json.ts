@@ -3,9 +3,9 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../fault/fault.ts";
-import { type JsonLimits, type JsonViolation, pathOf, type Scan, scanDocument } from "./json-scanner.ts";
+import { type JsonLimits, type JsonViolation, pathOf, type Scan, scanDocument } from "./scanner.ts";
 
-export type { JsonLimits, JsonRule, JsonViolation } from "./json-scanner.ts";
+export type { JsonLimits, JsonRule, JsonViolation } from "./scanner.ts";
 
 /** The limits where none are given. */
 const defaultJsonLimits: JsonLimits = Object.freeze({ maxBytes: 1024 * 1024, maxDepth: 32, maxKeys: 1000 });

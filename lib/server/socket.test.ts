@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code, createClient } from "@connectrpc/connect";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createServiceTransport } from "./client.ts";
+import { createServiceTransport } from "../rpc-client/transport.ts";
 import { localKey } from "./context.ts";
 import { Echo } from "./echo.fixture.ts";
 import { startEcho } from "./server.fixture.ts";

@@ -5,9 +5,9 @@ import { startTcpProxy } from "../../testkit/tcp-proxy.ts";
 import type { Authority } from "../identity/authority.ts";
 import { service, testAuthority, testMaterial } from "../identity/testdata/certificates.ts";
 import { staticTls } from "../identity/tls-source.ts";
-import { createServiceTransport } from "./client.ts";
-import { Echo } from "./echo.fixture.ts";
-import { type EchoServer, startEcho } from "./server.fixture.ts";
+import { Echo } from "../server/echo.fixture.ts";
+import { type EchoServer, startEcho } from "../server/server.fixture.ts";
+import { createServiceTransport } from "./transport.ts";
 
 let authority: Authority;
 let echo: EchoServer;

@@ -5,7 +5,7 @@ import { authenticateByCertificate, firstThatKnows } from "../auth/authenticate.
 import type { Authority } from "../identity/authority.ts";
 import { testAuthority, testMaterial } from "../identity/testdata/certificates.ts";
 import { createTlsHolder, staticTls, type TlsHolder, type TlsMaterial } from "../identity/tls-source.ts";
-import { createServiceTransport, type ServiceTransport } from "./client.ts";
+import { createServiceTransport, type ServiceTransport } from "../rpc-client/transport.ts";
 import { Echo } from "./echo.fixture.ts";
 import { type EchoServer, people, startEcho } from "./server.fixture.ts";
 import { DEVICE, only, REGISTRY, refusal, refused, tlsWays } from "./tls.fixture.ts";

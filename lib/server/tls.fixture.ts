@@ -4,9 +4,9 @@ import type { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Peer } from "../auth/peer.ts";
 import { faultDetail } from "../fault/fault.ts";
 import { device, service } from "../identity/testdata/certificates.ts";
+import type { ServiceTransportOptions } from "../rpc-client/transport.ts";
 import type { Access } from "./access.ts";
 import { peerKey } from "./call.ts";
-import type { ServiceTransportOptions } from "./client.ts";
 import type { principalOf } from "./context.ts";
 
 export const REGISTRY = service("registry");

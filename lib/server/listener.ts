@@ -5,11 +5,12 @@ import * as https from "node:https";
 import type { ListenOptions } from "node:net";
 import type { SecureContextOptions, TlsOptions } from "node:tls";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { isLoopback } from "../config/loopback.ts";
 import { fault } from "../fault/fault.ts";
 import type { TlsSource } from "../identity/tls-source.ts";
+import { H2_SESSION_MEGABYTES } from "../wire/connection-limits.ts";
 import type { NodeHandler } from "./adapter.ts";
-import { H2_SESSION_MEGABYTES, type Limits } from "./limits.ts";
-import { isLoopback } from "./loopback.ts";
+import type { Limits } from "./limits.ts";
 
 /** Bytes on the way at a time. The default of 64 KiB stalls a large message for a round trip each 64 KiB. */
 const STREAM_WINDOW = 1024 * 1024;

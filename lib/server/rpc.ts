@@ -2,13 +2,13 @@ import { create, createRegistry, type DescMethod, type DescService } from "@bufb
 import { createValidator, type Validator } from "@bufbuild/protovalidate";
 import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
+import { decodeStrictJson } from "../json/strict-json.ts";
 import { rememberAccess } from "./access.ts";
 import { createGate, type GateOptions } from "./gate.ts";
 import { outcomeInterceptor } from "./interceptors/outcome.ts";
 import { validateInterceptor } from "./interceptors/validate.ts";
 import type { Limits } from "./limits.ts";
 import { createPublicCalls } from "./public-calls.ts";
-import { decodeStrictJson } from "./strict-json.ts";
 
 /** What every RPC goes through, whether it came over a socket or from the same process. */
 export interface RpcOptions extends Omit<GateOptions, "publicCalls"> {

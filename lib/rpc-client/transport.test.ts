@@ -3,11 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { faultDetail } from "../fault/fault.ts";
-import { callOf } from "./call.ts";
-import { createServiceTransport, inMemoryTransport, type ServiceTransportOptions } from "./client.ts";
-import { principalOf } from "./context.ts";
-import { Echo } from "./echo.fixture.ts";
-import { type EchoServer, people, startEcho } from "./server.fixture.ts";
+import { callOf } from "../server/call.ts";
+import { principalOf } from "../server/context.ts";
+import { Echo } from "../server/echo.fixture.ts";
+import { inMemoryTransport } from "../server/in-memory.ts";
+import { type EchoServer, people, startEcho } from "../server/server.fixture.ts";
+import { createServiceTransport, type ServiceTransportOptions } from "./transport.ts";
 
 let echo: EchoServer;
 beforeAll(async () => {
