@@ -10,9 +10,6 @@ export interface Output {
 /** Where a command reads. */
 export type Input = NodeJS.ReadableStream & { readonly isTTY?: boolean };
 
-/** How errors are written: a line for people, or one JSON document. */
-export type ErrorFormat = "text" | "json";
-
 /** What a command touches of the process it runs in, so that a test can pass its own. */
 export interface CommandContext {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -29,8 +26,6 @@ export interface CommandContext {
   setExitCode(code: number): void;
   /** Ends the process at once. */
   exitNow(code: number): void;
-  /** How an error of this command is written. Default: JSON where `--json` is among the arguments. */
-  setErrorFormat(format: ErrorFormat): void;
 }
 
 /** The context of this process. */
@@ -56,7 +51,6 @@ export function processContext(): CommandContext {
       process.exitCode = code;
     },
     exitNow: (code) => process.exit(code),
-    setErrorFormat: () => undefined,
   };
 }
 

@@ -15,8 +15,13 @@ export interface CommandEntry {
 export const commandList: readonly CommandEntry[] = [
   {
     name: "up",
-    summary: "run everything on this machine",
+    summary: "run everything on this machine; short for `serve all`",
     load: async () => (await import("./commands/up.ts")).registerUp,
+  },
+  {
+    name: "serve",
+    summary: "run services: all, registry, policy or device",
+    load: async () => (await import("./commands/serve.ts")).registerServe,
   },
   {
     name: "demo",
@@ -24,13 +29,8 @@ export const commandList: readonly CommandEntry[] = [
     load: async () => (await import("./commands/demo.ts")).registerDemo,
   },
   {
-    name: "tools",
-    summary: "list the tools that can be called on a device",
-    load: async () => (await import("./commands/tools.ts")).registerTools,
-  },
-  {
     name: "call",
-    summary: "call a tool on a device",
+    summary: "call a tool; list, show, watch and cancel calls",
     load: async () => (await import("./commands/call.ts")).registerCall,
   },
   {
@@ -39,59 +39,44 @@ export const commandList: readonly CommandEntry[] = [
     load: async () => (await import("./commands/chat.ts")).registerChat,
   },
   {
-    name: "devices",
-    summary: "list the devices",
-    load: async () => (await import("./commands/devices.ts")).registerDevices,
+    name: "tool",
+    summary: "list and show the tools that can be called",
+    load: async () => (await import("./commands/tool.ts")).registerTool,
   },
   {
     name: "device",
-    summary: "make machines devices, and keep devices out",
+    summary: "list and show devices, make machines devices, and keep devices out",
     load: async () => (await import("./commands/device.ts")).registerDevice,
   },
   {
-    name: "calls",
-    summary: "list, show, watch and cancel calls",
-    load: async () => (await import("./commands/calls.ts")).registerCalls,
+    name: "enrollment",
+    summary: "list the enrollments of devices, and confirm those that wait",
+    load: async () => (await import("./commands/enrollment.ts")).registerEnrollment,
   },
   {
-    name: "approvals",
-    summary: "list, show and decide held calls",
-    load: async () => (await import("./commands/approvals.ts")).registerApprovals,
-  },
-  {
-    name: "audit",
-    summary: "list, verify and prove the record",
-    load: async () => (await import("./commands/audit.ts")).registerAudit,
-  },
-  {
-    name: "keys",
-    summary: "list and rotate the keys that sign",
-    load: async () => (await import("./commands/keys.ts")).registerKeys,
+    name: "approval",
+    summary: "list, show, watch and decide held calls",
+    load: async () => (await import("./commands/approval.ts")).registerApproval,
   },
   {
     name: "policy",
-    summary: "check, explain and show policy; without a subcommand: run the policy service",
+    summary: "check, explain and show policy",
     load: async () => (await import("./commands/policy.ts")).registerPolicy,
   },
   {
-    name: "registry",
-    summary: "run the registry service",
-    load: async () => (await import("./commands/services.ts")).registerServices,
+    name: "audit",
+    summary: "list, show, verify and prove the record",
+    load: async () => (await import("./commands/audit.ts")).registerAudit,
   },
   {
-    name: "device-agent",
-    summary: "run the device agent",
-    load: async () => (await import("./commands/services.ts")).registerServices,
+    name: "key",
+    summary: "list and rotate the keys that sign",
+    load: async () => (await import("./commands/key.ts")).registerKey,
   },
   {
-    name: "migrate",
-    summary: "bring a service's database up to date",
-    load: async () => (await import("./commands/migrate.ts")).registerMigrate,
-  },
-  {
-    name: "tokens",
+    name: "token",
     summary: "create, list and revoke the tokens of this machine's control plane",
-    load: async () => (await import("./commands/tokens.ts")).registerTokens,
+    load: async () => (await import("./commands/token.ts")).registerToken,
   },
   {
     name: "operator",
@@ -99,9 +84,9 @@ export const commandList: readonly CommandEntry[] = [
     load: async () => (await import("./commands/operator.ts")).registerOperator,
   },
   {
-    name: "certs",
-    summary: "make and show the certificates of the control plane",
-    load: async () => (await import("./commands/certs.ts")).registerCerts,
+    name: "service-ca",
+    summary: "make the certificates that services show each other",
+    load: async () => (await import("./commands/service-ca.ts")).registerServiceCa,
   },
   {
     name: "login",
@@ -112,6 +97,11 @@ export const commandList: readonly CommandEntry[] = [
     name: "logout",
     summary: "forget the login",
     load: async () => (await import("./commands/login.ts")).registerLogin,
+  },
+  {
+    name: "migrate",
+    summary: "bring a service's database up to date",
+    load: async () => (await import("./commands/migrate.ts")).registerMigrate,
   },
   {
     name: "doctor",

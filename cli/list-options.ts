@@ -22,6 +22,7 @@ export interface HistoryFlags extends ListFlags {
   pageToken?: string;
   /** Milliseconds since 1970. */
   since?: number;
+  follow?: true;
 }
 
 /** Adds --limit, --page-token, --since and --json to a command that lists what happened, newest first. */
@@ -31,6 +32,15 @@ export function withHistory(command: Command): Command {
     .addOption(
       new Option("--since <time>", "only from then on: 30m, 12h, 7d ago, or 2026-03-01T12:00Z").argParser(parseSince),
     );
+}
+
+/** Adds --follow to such a command. */
+export function withFollow(command: Command): Command {
+  return command.addOption(
+    new Option("-f, --follow", "oldest first, then each new one as it comes; with --json a line each").conflicts(
+      "pageToken",
+    ),
+  );
 }
 
 const UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };

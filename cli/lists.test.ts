@@ -16,41 +16,41 @@ function reeve(...argv: string[]) {
 
 const whats = (table: string) => [...table.matchAll(/exec echo (\w+) 'x y'/g)].map(([, word]) => word);
 
-describe("reeve calls", () => {
+describe("reeve call list", () => {
   it("says in a line what was run, where and by whom, newest first", async () => {
-    const { stdout, stderr } = await reeve("calls");
+    const { stdout, stderr } = await reeve("call", "list");
     expect(whats(stdout)).toEqual(["three", "two", "one"]);
     expect(stdout).toMatch(/succeeded {2}exec echo one 'x y' +this {4}owner/);
     expect(stderr).toBe("");
   });
 
   it("shows one with its arguments, and names beside ids", async () => {
-    const { calls } = JSON.parse((await reeve("calls", "--json")).stdout);
-    const { stdout } = await reeve("calls", "show", calls[0].id);
+    const { calls } = JSON.parse((await reeve("call", "list", "--json")).stdout);
+    const { stdout } = await reeve("call", "show", calls[0].id);
     expect(stdout).toMatch(/device: this \(dev-[0-9a-f]{16}\)\nasked by: owner \([0-9a-f]{12}\) by cli/);
     expect(stdout).toContain("arguments:\n  argv:\n    - echo\n    - three\n    - x y\n");
-    const shown = JSON.parse((await reeve("calls", "show", calls[0].id, "--json")).stdout);
+    const shown = JSON.parse((await reeve("call", "show", calls[0].id, "--json")).stdout);
     expect(shown.arguments).toEqual({ argv: ["echo", "three", "x y"] });
   });
 
   it("never cuts a list without a word, and goes on where it ended", async () => {
-    const first = await reeve("calls", "--limit", "2");
+    const first = await reeve("call", "list", "--limit", "2");
     expect(whats(first.stdout)).toEqual(["three", "two"]);
     const [, token = ""] =
       /2 calls shown, and there are more: --limit N, or --page-token (\S+)/.exec(first.stderr) ?? [];
-    const second = await reeve("calls", "--limit", "2", "--page-token", token);
+    const second = await reeve("call", "list", "--limit", "2", "--page-token", token);
     expect(whats(second.stdout)).toEqual(["one"]);
     expect(second.stderr).toBe("");
-    expect(JSON.parse((await reeve("calls", "--limit", "2", "--json")).stdout).nextPageToken).toBe(token);
-    expect(JSON.parse((await reeve("calls", "--json")).stdout).nextPageToken).toBe("");
+    expect(JSON.parse((await reeve("call", "list", "--limit", "2", "--json")).stdout).nextPageToken).toBe(token);
+    expect(JSON.parse((await reeve("call", "list", "--json")).stdout).nextPageToken).toBe("");
   });
 
   it("lists only from a time on, and says when that is nothing", async () => {
-    expect(whats((await reeve("calls", "--since", "1h")).stdout)).toHaveLength(3);
-    const none = await reeve("calls", "--since", "2999-01-01");
+    expect(whats((await reeve("call", "list", "--since", "1h")).stdout)).toHaveLength(3);
+    const none = await reeve("call", "list", "--since", "2999-01-01");
     expect([none.stdout, none.stderr]).toEqual(["", "reeve: no calls\n"]);
-    expect((await reeve("calls", "--state", "held")).stderr).toBe("reeve: no calls\n");
-    expect((await reeve("calls", "--since", "soon")).code).toBe(2);
+    expect((await reeve("call", "list", "--state", "held")).stderr).toBe("reeve: no calls\n");
+    expect((await reeve("call", "list", "--since", "soon")).code).toBe(2);
   });
 });
 
@@ -87,12 +87,12 @@ describe("reeve audit list", () => {
   });
 });
 
-describe("reeve approvals list", () => {
+describe("reeve approval list", () => {
   it("says that there is none, and otherwise what is asked and by whom", async () => {
-    expect((await reeve("approvals", "list")).stderr).toBe("reeve: no approvals\n");
+    expect((await reeve("approval", "list")).stderr).toBe("reeve: no approvals\n");
     const context = createFakeContext({ env: stack.agent });
     await runCli(["call", "this", "shell.eval", "--no-wait", "--command", "echo held"], context);
-    const { stdout } = await reeve("approvals", "list");
+    const { stdout } = await reeve("approval", "list");
     expect(stdout).toMatch(/pending {2}shell\.eval 'echo held' {2}this {4}agent/);
   });
 });

@@ -35,10 +35,10 @@ describe("reeve", () => {
 
   it.each([
     [["tols"], "unknown command 'tols'"],
-    [["tools", "--bogus"], "unknown option '--bogus'"],
-    [["calls", "show"], "missing required argument 'call'"],
-    [["calls", "--limit", "none"], "It must be a whole number from 1."],
-    [["policy", "chekc"], "too many arguments for 'policy'"],
+    [["tool", "list", "--bogus"], "unknown option '--bogus'"],
+    [["call", "show"], "missing required argument 'call'"],
+    [["call", "list", "--limit", "none"], "It must be a whole number from 1."],
+    [["policy", "chekc"], "unknown command 'chekc'"],
   ])("%j is wrong usage: one line, and no stack", async (argv, message) => {
     const { code, stdout, stderr } = await reeve(...argv);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
@@ -48,21 +48,21 @@ describe("reeve", () => {
   });
 
   it("shows the stack to whoever asks for it", async () => {
-    const { stderr } = await runInFake(["tools"], { env: { REEVE_DATA_DIR: folder, REEVE_DEBUG: "1" } });
+    const { stderr } = await runInFake(["tool", "list"], { env: { REEVE_DATA_DIR: folder, REEVE_DEBUG: "1" } });
     expect(stderr).toContain("    at ");
   });
 
   it("writes errors as JSON where JSON was asked for", async () => {
-    const { code, stderr } = await reeve("tools", "--json");
+    const { code, stderr } = await reeve("tool", "list", "--json");
     expect(code).toBe(2);
     expect(JSON.parse(stderr).error.message).toContain("start one with `reeve up`");
   });
 });
 
-describe("reeve tokens", () => {
+describe("reeve token", () => {
   it("creates a token that is shown once, in a file for its owner only", async () => {
     const created = await reeve(
-      "tokens",
+      "token",
       "create",
       "--name",
       "ci",
@@ -75,7 +75,7 @@ describe("reeve tokens", () => {
     );
     expect(created).toMatchObject({ code: 0, stdout: expect.stringMatching(/^rv_[0-9a-f]{12}_[\w-]{43}\n$/) });
     expect((await stat(join(folder, "tokens.json"))).mode & 0o777).toBe(0o600);
-    const { stdout } = await reeve("tokens", "list", "--json");
+    const { stdout } = await reeve("token", "list", "--json");
     const [token] = JSON.parse(stdout).tokens;
     expect(token).toMatchObject({ name: "ci", roles: ["agent", "auditor"], expires: expect.any(String) });
     expect(stdout).not.toContain(created.stdout.trim().slice(16));
@@ -83,11 +83,11 @@ describe("reeve tokens", () => {
   });
 
   it("revokes one by its id", async () => {
-    const { stdout } = await reeve("tokens", "create", "--name", "gone", "--role", "operator", "--json");
+    const { stdout } = await reeve("token", "create", "--name", "gone", "--role", "operator", "--json");
     const { id } = JSON.parse(stdout);
-    expect((await reeve("tokens", "revoke", id)).code).toBe(0);
-    expect((await reeve("tokens", "revoke", id)).code).toBe(2);
-    expect((await reeve("tokens")).stdout).not.toContain("gone");
+    expect((await reeve("token", "revoke", id)).code).toBe(0);
+    expect((await reeve("token", "revoke", id)).code).toBe(2);
+    expect((await reeve("token", "list")).stdout).not.toContain("gone");
   });
 
   it.each([
@@ -96,7 +96,7 @@ describe("reeve tokens", () => {
     [["--role", "agent"], "required option '--name <name>'"],
     [["--name", "x", "--role", "agent", "--expires", "soon"], '--expires: "soon" is no duration'],
   ])("create %j is wrong usage", async (argv, message) => {
-    expect(await reeve("tokens", "create", ...argv)).toMatchObject({
+    expect(await reeve("token", "create", ...argv)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining(message),
     });

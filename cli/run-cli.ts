@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { findPackageJSON } from "node:module";
 import { Command, CommanderError } from "commander";
-import type { CommandContext, ErrorFormat } from "./command-context.ts";
+import type { CommandContext } from "./command-context.ts";
 import { commandList } from "./command-list.ts";
 
 /**
@@ -10,21 +10,19 @@ import { commandList } from "./command-list.ts";
  */
 export async function runCli(argv: readonly string[], context: CommandContext): Promise<number> {
   let exitCode = 0;
-  let format: ErrorFormat = argv.includes("--json") ? "json" : "text";
+  const end = argv.indexOf("--");
+  const isJson = argv.slice(0, end < 0 ? undefined : end).includes("--json");
   const inner: CommandContext = {
     ...context,
     setExitCode: (code) => {
       exitCode = code;
-    },
-    setErrorFormat: (wanted) => {
-      format = wanted;
     },
   };
   try {
     await runCommand(helpFirst(argv), inner);
     return exitCode;
   } catch (error: unknown) {
-    return reportError(error, format, context);
+    return reportError(error, isJson, context);
   }
 }
 
@@ -74,7 +72,7 @@ function helpFirst(argv: readonly string[]): readonly string[] {
   return [...argv.slice(1), "--help"];
 }
 
-async function reportError(error: unknown, format: ErrorFormat, context: CommandContext): Promise<number> {
+async function reportError(error: unknown, isJson: boolean, context: CommandContext): Promise<number> {
   if (error instanceof CommanderError && error.exitCode === 0) return 0;
   // Help that nobody asked for has been written already.
   if (error instanceof CommanderError && error.code === "commander.help") return 2;
@@ -85,7 +83,7 @@ async function reportError(error: unknown, format: ErrorFormat, context: Command
   ]);
   const told = error instanceof CommanderError ? new UsageError(error.message.replace(/^error: /, "")) : error;
   const report = describeError(told);
-  context.stderr.write(format === "json" ? jsonLine(errorJson(report)) : errorText(report));
+  context.stderr.write(isJson ? jsonLine(errorJson(report)) : errorText(report));
   if (context.env.REEVE_DEBUG && error instanceof Error) context.stderr.write(`${error.stack ?? ""}\n`);
   return report.exitCode;
 }

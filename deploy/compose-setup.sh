@@ -26,7 +26,7 @@ is_good() {
   ' "$1"
 }
 
-[[ -f $owner/ca/ca.crt ]] || reeve certs init --out "$owner/ca" >/dev/null
+[[ -f $owner/ca/ca.crt ]] || reeve service-ca init --out "$owner/ca" >/dev/null
 cp "$owner/ca/ca.crt" "$owner/ca.crt"
 cp "$owner/ca/ca.crt" "$certs/ca.crt"
 for service in registry policy nats; do
@@ -34,7 +34,7 @@ for service in registry policy nats; do
   [[ -f $certs/$service/tls.crt ]] &&
     echo "the certificate of $service is made anew; NATS reads its own after: docker compose restart nats"
   rm -rf "$certs/$service.new"
-  reeve certs issue --ca "$owner/ca" --service "$service" --dns "$service" --dns localhost --ip 127.0.0.1 \
+  reeve service-ca issue --ca "$owner/ca" --service "$service" --dns "$service" --dns localhost --ip 127.0.0.1 \
     --out "$certs/$service.new" >/dev/null
   mkdir -p "$certs/$service"
   mv "$certs/$service.new"/* "$certs/$service/"
@@ -60,10 +60,10 @@ fi
 
 if [[ ! -f $owner/operator-token ]]; then
   export REEVE_TOKENS_FILE=$certs/tokens.json
-  reeve tokens create --name operator --role operator >"$owner/operator-token.new"
+  reeve token create --name operator --role operator >"$owner/operator-token.new"
   mv "$owner/operator-token.new" "$owner/operator-token"
   echo "operator's token:             $(cat "$owner/operator-token")"
-  echo "agent's token, shown once:    $(reeve tokens create --name agent --role agent)"
+  echo "agent's token, shown once:    $(reeve token create --name agent --role agent)"
 fi
 
 # What compose-join.sh reads is the services' user's; the authority's key stays with root.

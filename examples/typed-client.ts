@@ -33,7 +33,7 @@ try {
     console.error(`${name}: ${message}`);
     process.exitCode = 1;
   } else {
-    console.log(`waits for approval ${needed.approvalId}: reeve approvals approve ${needed.approvalId}`);
+    console.log(`waits for approval ${needed.approvalId}: reeve approval approve ${needed.approvalId}`);
   }
 } finally {
   transport.close();

@@ -75,7 +75,7 @@ export async function startDevices(parts: AsyncDisposableStack, place: DevicePla
   };
   const start = async (name: string, port: number, env: Record<string, string>, proxy?: TcpProxy) => {
     const { work, stateDir } = await folderOf(name);
-    const process = await startServiceProcess("device-agent", port, {
+    const process = await startServiceProcess("device", port, {
       ...place.env,
       REEVE_DEVICE_STATE_DIR: stateDir,
       REEVE_DEVICE_WRITE_ROOTS: work,

@@ -26,9 +26,9 @@ export interface ServiceProcess {
   stop(): Promise<void>;
 }
 
-/** Starts `reeve <command>` with an environment of its own. Resolves when it has logged that it is ready. */
+/** Starts `reeve serve <service>` with an environment of its own. Resolves when it has logged that it is ready. */
 export async function startServiceProcess(
-  command: string,
+  service: string,
   port: number,
   env: Record<string, string>,
 ): Promise<ServiceProcess> {
@@ -36,7 +36,7 @@ export async function startServiceProcess(
   let child: ChildProcess | undefined;
 
   const start = async (): Promise<void> => {
-    const started = spawn(process.execPath, [CLI, command], {
+    const started = spawn(process.execPath, [CLI, "serve", service], {
       env: { ...nodeEnv(), HOME: process.env.HOME ?? "", ...env },
       stdio: ["ignore", "ignore", "pipe"],
     });
@@ -47,7 +47,7 @@ export async function startServiceProcess(
       if (line.includes('"msg":"ready"')) ready.resolve();
     });
     started.once("exit", (code) =>
-      ready.reject(new Error(`${command} ended with ${code}:\n${log.slice(-10).join("\n")}`)),
+      ready.reject(new Error(`${service} ended with ${code}:\n${log.slice(-10).join("\n")}`)),
     );
     await ready.promise;
   };
@@ -62,7 +62,7 @@ export async function startServiceProcess(
 
   await start();
   return {
-    name: command,
+    name: service,
     url: `${env.REEVE_TLS_CERT_FILE === undefined ? "http" : "https"}://127.0.0.1:${port}`,
     log,
     get running() {

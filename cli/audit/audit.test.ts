@@ -23,7 +23,7 @@ describe("reeve audit", () => {
     const { stdout } = await reeve("audit", "list", "--call", callId, "--json");
     const events = JSON.parse(stdout).records.map(({ record }: { record: object }) => Object.keys(record));
     expect(events.map((keys: string[]) => keys.at(-1))).toEqual(["decided", "outcome"]);
-    expect((await reeve("audit", "--call", callId)).stdout).toMatch(
+    expect((await reeve("audit", "list", "--call", callId)).stdout).toMatch(
       /decided: permit by .*\n.*ended: succeeded after \d+ ms +exec true on this /,
     );
   });
@@ -37,39 +37,39 @@ describe("reeve audit", () => {
   });
 
   it("proves a record in one document that is checked offline", async () => {
-    const bundle = await reeve("audit", "proof", "--call", callId, "--json");
+    const bundle = await reeve("audit", "prove", "--call", callId, "--json");
     const file = join(stack.workFolder, "bundle.json");
     await writeFile(file, bundle.stdout);
-    expect(await reeve("audit", "check", file)).toMatchObject({
+    expect(await reeve("audit", "verify-proof", file)).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^The proof holds: record \d+ of \d+ in reeve\/[0-9a-f]{16}: ended: succeeded/),
     });
     const forged = { ...JSON.parse(bundle.stdout), leaf: Buffer.from("another record").toString("base64") };
     await writeFile(file, JSON.stringify(forged));
-    const refused = await reeve("audit", "check", file, "--json");
+    const refused = await reeve("audit", "verify-proof", file, "--json");
     expect(refused.code).toBe(10);
     expect(JSON.parse(refused.stdout)).toMatchObject({ ok: false });
   });
 
   it("proves a record as text, with the record's bytes beside it", async () => {
     const [proof, leaf] = [join(stack.workFolder, "p.txt"), join(stack.workFolder, "p.leaf")];
-    await writeFile(proof, (await reeve("audit", "proof", "0", "--leaf", leaf)).stdout);
+    await writeFile(proof, (await reeve("audit", "prove", "0", "--leaf", leaf)).stdout);
     const key = (await readFile(join(stack.dataFolder, "policy", "checkpoint.vkey"), "utf8")).trim();
-    expect((await reeve("audit", "check", proof, "--leaf", leaf, "--key", key)).code).toBe(0);
-    expect((await reeve("audit", "check", proof)).code).toBe(2);
+    expect((await reeve("audit", "verify-proof", proof, "--leaf", leaf, "--key", key)).code).toBe(0);
+    expect((await reeve("audit", "verify-proof", proof)).code).toBe(2);
     const other = key.replace(/^reeve\/./, (start) => (start.endsWith("0") ? "reeve/1" : "reeve/0"));
-    expect((await reeve("audit", "check", proof, "--leaf", leaf, "--key", other)).code).not.toBe(0);
+    expect((await reeve("audit", "verify-proof", proof, "--leaf", leaf, "--key", other)).code).not.toBe(0);
   });
 
   it.each([
-    [["audit", "proof"], "say which record"],
-    [["audit", "proof", "999999"], "999999"],
-    [["audit", "proof", "-1"], "It must be a whole number from 0."],
-    [["audit", "proof", "--call", "none"], "no record about none"],
+    [["audit", "prove"], "say which record"],
+    [["audit", "prove", "999999"], "999999"],
+    [["audit", "prove", "-1"], "It must be a whole number from 0."],
+    [["audit", "prove", "--call", "none"], "no record about none"],
     [["audit", "verify", "--db", "/nowhere"], "there is no file /nowhere"],
     [["audit", "verify", "--key", "nonsense"], "nonsense is neither a verifier key nor a file"],
     [["audit", "verify", "--witness", "/nowhere"], "/nowhere cannot be read"],
-    [["audit", "check", "/nowhere"], "/nowhere cannot be read"],
+    [["audit", "verify-proof", "/nowhere"], "/nowhere cannot be read"],
   ])("%j: %s", async (argv, message) => {
     expect(await reeve(...argv)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
   });

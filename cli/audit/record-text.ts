@@ -3,27 +3,34 @@ import type { AuditRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { reasonName } from "../../lib/fault/fault.ts";
 import { callLine } from "../call/call-line.ts";
+import type { CommandContext } from "../command-context.ts";
 import { nameOr } from "../print/named-id.ts";
-import type { Style } from "../print/style.ts";
-import { table } from "../print/table.ts";
-import { timeText } from "../print/time.ts";
+import { listTable, type TableParts } from "../print/table.ts";
+import { ageText, timeText } from "../print/time.ts";
 
 /**
  * Records as a table.
  *
  * @param calls what the registry knows of the calls in them, by id: the log itself has digests only.
  */
-export function recordsTable(entries: readonly LogEntry[], calls: ReadonlyMap<string, Call>, style: Style): string {
+export function recordsTable(
+  entries: readonly LogEntry[],
+  calls: ReadonlyMap<string, Call>,
+  context: CommandContext,
+  parts: TableParts = {},
+): string {
   const names = new Map([...calls.values()].map((call) => [call.principalId, call.principalName]));
   const rows = entries.map(({ index, record }) => [
     String(index),
     timeText(record?.time),
+    ageText(record?.time, context.now()),
     nameOr(names.get(record?.actor ?? "") ?? "", record?.actor ?? ""),
     record === undefined ? "cannot be read" : eventText(record),
     record === undefined ? "" : subjectText(record, calls.get(record.callId)),
     record?.callId ?? "",
   ]);
-  return table(["INDEX", "TIME", "BY", "WHAT", "OF", "CALL"], rows, { style });
+  const columns = ["INDEX", "TIME", "AGE", "BY", "WHAT", "OF", "CALL"];
+  return listTable(columns, rows, context, { keep: ["INDEX", "TIME"], parts });
 }
 
 /** What a record is about: the call with its arguments and its device's name, where the registry still has them. */

@@ -16,7 +16,7 @@ function reeve(argv: readonly string[], options: FakeContextOptions = {}) {
 }
 
 async function countCalls(): Promise<number> {
-  const { stdout } = await reeve(["calls", "list", "--json", "--limit", "1000"]);
+  const { stdout } = await reeve(["call", "list", "--json", "--limit", "1000"]);
   return JSON.parse(stdout).calls.length;
 }
 
@@ -47,7 +47,7 @@ describe("a call that runs a program", () => {
       ["-", input],
       [`@${file}`, ""],
     ] as const) {
-      const result = await reeve(["call", "this", "exec", "--json", word], { input: stdin });
+      const result = await reeve(["call", "this", "exec", "--input", word], { input: stdin });
       expect(result).toEqual({ code: 0, stdout: "json\n", stderr: "" });
     }
   });
@@ -98,11 +98,11 @@ describe("what is refused before it is a call", () => {
     [["this", "exec", "--bogus", "1"], "no flag --bogus", "--timeout-ms"],
     [["this", "exec"], "--argv is required", ""],
     [["this", "exec", "--timeout-ms", "soon", "--", "ls"], '--timeout-ms: "soon"', ""],
-    [["this", "exec", "--json", '{"argv":["a"],"argv":["b"]}'], "argv: this key is there twice", ""],
-    [["this", "exec", "--json", '{"argv":"ls"}'], "params.argv", ""],
-    [["this", "exec", "--json", '{"argv":["ls"],"extra":1}'], "params.extra", ""],
-    [["this", "exec", "--json", "{}", "--argv", "ls"], "the input is given by --json already", ""],
-    [["this", "exec", "--json=[1]"], "the input must be a JSON object", ""],
+    [["this", "exec", "--input", '{"argv":["a"],"argv":["b"]}'], "argv: this key is there twice", ""],
+    [["this", "exec", "--input", '{"argv":"ls"}'], "params.argv", ""],
+    [["this", "exec", "--input", '{"argv":["ls"],"extra":1}'], "params.extra", ""],
+    [["this", "exec", "--input", "{}", "--argv", "ls"], "the input is given by --input already", ""],
+    [["this", "exec", "--input=[1]"], "the input must be a JSON object", ""],
     [["this", "nope"], 'no tool "nope"', "exec"],
     [["there", "exec", "--", "ls"], 'no device "there"', "this"],
     [["this"], "DEVICE and TOOL are needed", ""],

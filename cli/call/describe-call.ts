@@ -5,17 +5,18 @@ import { SandboxLevelSchema } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { ExecutionOutcomeSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { SourceSchema } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { reasonName } from "../../lib/fault/fault.ts";
-import { enumName } from "../print/enum-name.ts";
+import type { CommandContext } from "../command-context.ts";
+import { enumName, enumNames } from "../print/enum-name.ts";
 import { namedId, nameOr } from "../print/named-id.ts";
 import { readable } from "../print/readable.ts";
 import type { Style } from "../print/style.ts";
-import { table } from "../print/table.ts";
-import { durationText, timeText } from "../print/time.ts";
+import { listTable, type TableParts } from "../print/table.ts";
+import { ageText, durationText, timeAndAge, timeText } from "../print/time.ts";
 import { callLine } from "./call-line.ts";
 import { receiptOf } from "./show-receipt.ts";
 
 /** Calls as a table. */
-export function callsTable(calls: readonly Call[], style: Style): string {
+export function callsTable(calls: readonly Call[], context: CommandContext, parts: TableParts = {}): string {
   const columns = ["CALL", "STATE", "WHAT", "DEVICE", "BY", "ASKED", "TOOK", "WHY"];
   const rows = calls.map((call) => [
     call.id,
@@ -23,15 +24,15 @@ export function callsTable(calls: readonly Call[], style: Style): string {
     callLine(call.tool, call.arguments),
     nameOr(call.deviceName, call.deviceId),
     nameOr(call.principalName, call.principalId),
-    timeText(call.createTime),
+    ageText(call.createTime, context.now()),
     tookText(call),
     call.error === undefined ? "" : reasonName(call.error.reason),
   ]);
-  return table(columns, rows, { style, paint: (text, column) => (column === 1 ? paintState(text, style) : text) });
+  return listTable(columns, rows, context, { keep: ["CALL"], colors: { STATE: STATE_COLORS }, parts });
 }
 
 /** One call in full. */
-export function describeCall(call: Call, style: Style): string {
+export function describeCall(call: Call, style: Style, now: number): string {
   const facts: JsonObject = {
     call: call.id,
     state: enumName(CallStateSchema, call.state),
@@ -39,15 +40,15 @@ export function describeCall(call: Call, style: Style): string {
     device: namedId(call.deviceName, call.deviceId),
     "asked by": `${namedId(call.principalName, call.principalId)} by ${enumName(SourceSchema, call.source)}`,
     "says it is": call.client,
-    asked: timeText(call.createTime),
-    ended: timeText(call.endTime),
+    asked: timeAndAge(call.createTime, now),
+    ended: timeAndAge(call.endTime, now),
     took: tookText(call),
     purpose: call.purpose,
     decision: decisionText(call),
     grant: call.grantId,
     approval: call.approvalId,
     "fan-out": call.fanOutId,
-    "kept until": call.queueExpireTime === undefined ? "" : timeText(call.queueExpireTime),
+    "queued until": timeAndAge(call.queueExpireTime, now),
     ...(call.arguments === undefined ? {} : { arguments: call.arguments }),
     "arguments digest": call.argsDigest,
     deleted:
@@ -84,9 +85,10 @@ function tookText({ createTime, endTime }: Call): string {
   return durationText(timestampMs(endTime) - timestampMs(createTime));
 }
 
-/** Green for what went well, yellow for what waits, red for the rest. */
-function paintState(state: string, style: Style): string {
-  if (state === "succeeded") return style.green(state);
-  const ended = !["received", "held", "queued", "permitted", "dispatched"].includes(state);
-  return ended ? style.red(state) : style.yellow(state);
-}
+/** Green for what went well, yellow for what waits or runs, red for the rest. */
+const STATE_COLORS = Object.fromEntries(
+  enumNames(CallStateSchema).map((name) => {
+    const waits = ["received", "held", "queued", "permitted", "dispatched"].includes(name);
+    return [name, name === "succeeded" ? "green" : waits ? "yellow" : "red"] as const;
+  }),
+);

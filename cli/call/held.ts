@@ -1,6 +1,6 @@
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
-import { askForApproval, type TakeBack } from "../approvals/ask.ts";
+import { askForApproval, type TakeBack } from "../approval/ask.ts";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { canAsk } from "../print/prompt.ts";

@@ -9,28 +9,27 @@ import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { deriveFlags } from "../flags/derive.ts";
 import { parseFlags } from "../flags/parse.ts";
-import type { CallWords } from "./call-words.ts";
+import { type ToolWords, takenNames } from "./run-options.ts";
 
 /** The largest input, in bytes: what the gate takes. */
 const MAX_BYTES = 3 * 1024 * 1024;
 
 /**
- * A call's input: from the tool's flags, or whole from --json. Whole JSON is parsed strictly, so that duplicate keys and
+ * A call's input: from the tool's flags, or whole from --input. Whole JSON is parsed strictly, so that duplicate keys and
  * the like are named and refused. Throws a UsageError, INVALID_INPUT or INPUT_TOO_LARGE.
  */
 export async function readInput(
-  words: CallWords,
+  { input, rest }: Pick<ToolWords, "rest"> & { input: string | undefined },
   tool: Tool,
   context: Pick<CommandContext, "stdin">,
-  taken: ReadonlySet<string>,
 ): Promise<JsonObject> {
-  if (words.input === undefined) {
-    const flags = deriveFlags(tool.inputSchema ?? {}, taken);
-    return parseFlags(words.toolWords, flags, (path) => readFileSync(path));
+  if (input === undefined) {
+    const flags = deriveFlags(tool.inputSchema ?? {}, takenNames);
+    return parseFlags(rest, flags, (path) => readFileSync(path));
   }
-  const [extra] = words.toolWords;
-  if (extra !== undefined) throw new UsageError(`the input is given by --json already, so ${extra} has no place`);
-  const value = parseStrictJson(await readBytes(words.input, context), { maxBytes: MAX_BYTES });
+  const [extra] = rest;
+  if (extra !== undefined) throw new UsageError(`the input is given by --input already, so ${extra} has no place`);
+  const value = parseStrictJson(await readBytes(input, context), { maxBytes: MAX_BYTES });
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
   throw fault(
     ErrorReason.INVALID_INPUT,
@@ -46,7 +45,7 @@ async function readBytes(from: string, { stdin }: Pick<CommandContext, "stdin">)
     return await readFile(from.slice(1));
   } catch (error: unknown) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`--json: ${from.slice(1)} cannot be read: ${why}`, [], { cause: error });
+    throw new UsageError(`--input: ${from.slice(1)} cannot be read: ${why}`, [], { cause: error });
   }
 }
 

@@ -47,7 +47,7 @@ export async function runCall(order: CallOrder, options: RunOptions): Promise<Ca
     onUpdate: options.onUpdate,
   }).catch((error: unknown): never => {
     if (reasonOf(error) !== ErrorReason.INTERRUPTED) throw error;
-    const message = `the connection to the registry is lost; \`reeve calls show ${callId}\` shows what became of the call`;
+    const message = `the connection to the registry is lost; \`reeve call show ${callId}\` shows what became of the call`;
     throw fault(ErrorReason.INTERRUPTED, { call_id: callId }, { message, cause: error });
   });
 }

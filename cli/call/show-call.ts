@@ -18,19 +18,19 @@ export function showCall(call: Call, tool: Tool, live: LiveOutput, context: Comm
   else if (isEnd(call.state)) context.stderr.write(failureText(call));
   else if (call.state === CallState.HELD) note(heldText(call));
   else if (call.state === CallState.QUEUED) note(queuedText(call));
-  else note(`${call.id} goes on: \`reeve calls watch ${call.id}\` shows how`);
+  else note(`${call.id} goes on: \`reeve call watch ${call.id}\` shows how`);
 }
 
 /** What becomes of a call whose device is away. */
 export function queuedText(call: Pick<Call, "id" | "queueExpireTime">): string {
   const id = visibleLine(call.id);
-  return `${id} is kept until ${timeText(call.queueExpireTime)} for its device, which is away: \`reeve calls watch ${id}\` waits for it, \`reeve calls cancel ${id}\` ends it`;
+  return `${id} is kept until ${timeText(call.queueExpireTime)} for its device, which is away: \`reeve call watch ${id}\` waits for it, \`reeve call cancel ${id}\` ends it`;
 }
 
 /** What to do about a call that a human must decide on. */
 export function heldText(call: Pick<Call, "id" | "approvalId">): string {
   const id = visibleLine(call.approvalId);
-  return `${visibleLine(call.id)} is held, and runs once an operator approves it: reeve approvals approve ${id}`;
+  return `${visibleLine(call.id)} is held, and runs once an operator approves it: reeve approval approve ${id}`;
 }
 
 /** A tool that runs a program: its output has what the program printed. */

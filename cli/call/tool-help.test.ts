@@ -23,7 +23,7 @@ describe("a tool's help", () => {
     expect(help).toContain("--data BASE64|@FILE");
     expect(help).toContain("--[no-]create-folders");
     expect(help).toMatch(/--path TEXT .*Required\./);
-    expect(help).toContain("--wait DURATION");
+    expect(help).toContain("--wait <duration>");
   });
 
   it("keeps to the width", () => {

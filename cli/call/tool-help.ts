@@ -1,11 +1,12 @@
+import type { Option } from "commander";
 import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { deriveFlags } from "../flags/derive.ts";
 import type { Flag } from "../flags/flag.ts";
-import { helpBlock, helpEntry, wrap } from "../flags/help.ts";
+import { type HelpEntry, helpBlock, helpEntry, wrap } from "../flags/help.ts";
 import { visible, visibleLine } from "../print/escape.ts";
 import type { Style } from "../print/style.ts";
 import { durationText } from "../print/time.ts";
-import { callHelp, takenNames } from "./call-words.ts";
+import { runOptions, takenNames } from "./run-options.ts";
 
 /** What a help page is drawn with. */
 export interface HelpOptions {
@@ -16,7 +17,7 @@ export interface HelpOptions {
 
 /** The help page of one tool, all of it from its definition. Ends with a newline. */
 export function toolHelp(tool: Tool, device: string, { width, style }: HelpOptions): string {
-  const flags = deriveFlags(tool.inputSchema ?? {}, takenNames());
+  const flags = deriveFlags(tool.inputSchema ?? {}, takenNames);
   const name = visibleLine(tool.name);
   return [
     `${style.bold("Usage:")} reeve call ${visibleLine(device)} ${name}${usage(flags)}`,
@@ -29,8 +30,12 @@ export function toolHelp(tool: Tool, device: string, { width, style }: HelpOptio
     (flags.length === 0 ? "  none\n" : helpBlock(flags.map(helpEntry), width, style)).trimEnd(),
     "",
     style.bold("Options of every call:"),
-    helpBlock(callHelp, width, style),
+    helpBlock(runOptions.map(optionEntry), width, style),
   ].join("\n");
+}
+
+function optionEntry({ flags, description }: Option): HelpEntry {
+  return { term: flags, text: description };
 }
 
 function usage(flags: readonly Flag[]): string {

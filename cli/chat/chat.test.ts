@@ -92,7 +92,7 @@ describe("reeve chat", () => {
     const env = await envWith([evaluate, { text: "It waits." }]);
     const { code, stderr } = await runInFake(["chat", "--wait", "50ms", "run it"], { env });
     expect(code).toBe(0);
-    expect(stderr).toContain("reeve approvals approve apr-");
+    expect(stderr).toContain("reeve approval approve apr-");
   });
 
   it("cancels what runs on Ctrl-C", async () => {
@@ -135,7 +135,7 @@ describe("who the model is", () => {
     const { code, stderr } = await chat({});
     expect(code).toBe(0);
     expect(stderr).toMatch(/the model calls as chat \([0-9a-f]{12}\), an agent/);
-    expect(stderr).toContain("reeve approvals approve apr-");
+    expect(stderr).toContain("reeve approval approve apr-");
   });
 
   it("is whose token is given", async () => {
@@ -148,7 +148,7 @@ describe("who the model is", () => {
     const { code, stderr } = await chat({ [name]: stack.operator.REEVE_TOKEN });
     expect(code).toBe(2);
     expect(stderr).toContain(`${name} is that of owner (operator)`);
-    expect(stderr).toContain("reeve tokens create --role agent");
+    expect(stderr).toContain("reeve token create --role agent");
     expect(model?.requests).toEqual([]);
   });
 

@@ -4,7 +4,7 @@ import { defaultSystemPrompt } from "../../services/agent/loop/system-prompt.ts"
 import type { Message, Model } from "../../services/agent/providers/model.ts";
 import { createRegistryToolbox } from "../../services/agent/toolbox/registry-toolbox.ts";
 import type { Toolset } from "../../services/agent/toolbox/toolset.ts";
-import { createAskQueue } from "../approvals/ask-queue.ts";
+import { createAskQueue } from "../approval/ask-queue.ts";
 import { watchInterrupts } from "../call/interrupts.ts";
 import { heldText } from "../call/show-call.ts";
 import type { CommandContext, Output } from "../command-context.ts";

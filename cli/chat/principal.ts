@@ -22,7 +22,7 @@ export interface ChatFlags extends TargetFlags {
 }
 
 const MAKE_ONE =
-  "where the control plane runs: `reeve tokens create --role agent --name chat`; here: set REEVE_AGENT_TOKEN to what it prints";
+  "where the control plane runs: `reeve token create --role agent --name chat`; here: set REEVE_AGENT_TOKEN to what it prints";
 
 /**
  * Finds the agent's token that the model calls with: --token, REEVE_AGENT_TOKEN, REEVE_TOKEN, the one that `reeve up` keeps

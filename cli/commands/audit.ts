@@ -1,6 +1,8 @@
 import { readFile, writeFile } from "node:fs/promises";
-import type { Command } from "commander";
+import { type JsonObject, toJson } from "@bufbuild/protobuf";
+import { type Command, Option } from "commander";
 import { type LogEntry, LogEntrySchema } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
+import { AuditRecordSchema } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { verifyLog } from "../../lib/audit-verify/verify.ts";
 import { fault } from "../../lib/fault/fault.ts";
@@ -10,17 +12,30 @@ import { withProgress } from "../audit/progress.ts";
 import { bundleJson, checkProof, readBundle } from "../audit/proof.ts";
 import { eventText, recordsTable } from "../audit/record-text.ts";
 import { renderReport, reportJson } from "../audit/verify-report.ts";
+import { describeCall } from "../call/describe-call.ts";
 import { callJson } from "../call/show-receipt.ts";
 import type { CommandContext } from "../command-context.ts";
 import { withConnection, withSession } from "../connection-options.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { ExitCode } from "../exit-codes.ts";
+import { followList } from "../follow-list.ts";
 import { noteListed } from "../list-notes.ts";
-import { type HistoryFlags, isSince, pageSize, parseIndex, withHistory, withJson } from "../list-options.ts";
+import {
+  type HistoryFlags,
+  isSince,
+  pageSize,
+  parseIndex,
+  withFollow,
+  withHistory,
+  withJson,
+} from "../list-options.ts";
 import { safeFor, visibleLine } from "../print/escape.ts";
-import { jsonDocument, wholeJson } from "../print/json.ts";
+import { jsonDocument, jsonLine, wholeJson } from "../print/json.ts";
 import { type Page, readAll, readPages } from "../print/pages.ts";
+import { readable } from "../print/readable.ts";
 import { styleFor } from "../print/style.ts";
+import type { TableParts } from "../print/table.ts";
+import { timeAndAge } from "../print/time.ts";
 import { dataDir, readProfile } from "../profile.ts";
 import type { Session } from "../session.ts";
 import type { TargetFlags } from "../target.ts";
@@ -42,16 +57,21 @@ interface CheckFlags {
   json?: true;
 }
 
-/** Registers `reeve audit` with list, verify, proof and check. */
+/** Registers `reeve audit` with list, show, verify, prove and verify-proof. */
 export function registerAudit(program: Command, context: CommandContext): void {
-  const audit = program.command("audit").description("List, verify and prove the record of what was decided and done.");
-  const listing = audit
-    .command("list", { isDefault: true })
-    .description("List records, newest first, with what the calls in them ran. The default.");
-  withHistory(withConnection(listing))
+  const audit = program
+    .command("audit")
+    .description("List, show, verify and prove the record of what was decided and done.");
+  const listing = audit.command("list").description("List records, newest first, with what the calls in them ran.");
+  withFollow(withHistory(withConnection(listing)))
     .option("--call <id>", "only records about this call, oldest first")
-    .option("--oldest-first", "from the beginning of the log")
+    .addOption(new Option("--oldest-first", "from the beginning of the log").conflicts("follow"))
     .action((flags: AuditListFlags) => list(flags, context));
+  withJson(withConnection(audit.command("show").argument("<index>", "the record's index", parseIndex)))
+    .description("Show one record whole, and the call that it is about.")
+    .action((index: number, flags: ProofFlags) =>
+      withSession(context, flags, (session) => show(session, index, flags, context)),
+    );
   withJson(withConnection(audit.command("verify")))
     .description(
       "Recompute the whole log: every record, no gap, every signature, nothing cut off. Exit code 10 on findings.",
@@ -65,7 +85,7 @@ export function registerAudit(program: Command, context: CommandContext): void {
     .option("--witness <file>", "a checkpoint that somebody else has kept; may be repeated", collect, [])
     .option("--remote", "ask the service even where the database is at hand")
     .action((flags: LogFlags & { witness: string[]; json?: true }) => verify(flags, context));
-  withJson(withConnection(audit.command("proof").argument("[index]", "the record's index", parseIndex)))
+  withJson(withConnection(audit.command("prove").argument("[index]", "the record's index", parseIndex)))
     .description(
       "Print the proof that a record is in the log (https://c2sp.org/tlog-proof); with --json, the record too.",
     )
@@ -74,7 +94,9 @@ export function registerAudit(program: Command, context: CommandContext): void {
     .action((index: number | undefined, flags: ProofFlags) =>
       withSession(context, flags, (session) => proof(session, index, flags, context)),
     );
-  withJson(audit.command("check").argument("<proof>", "a file that `reeve audit proof` wrote, with --json or without"))
+  withJson(
+    audit.command("verify-proof").argument("<proof>", "a file that `reeve audit prove` wrote, with --json or without"),
+  )
     .description("Check a proof offline. Exit code 10 where it does not hold.")
     .option("--leaf <file>", "the record's exact bytes, for a proof without them")
     .option("--key <key>", "the verifier key, or a file that holds it; default: that of this machine's control plane")
@@ -88,26 +110,49 @@ function collect(value: string, all: string[]): string[] {
 async function list(flags: AuditListFlags, context: CommandContext): Promise<void> {
   const { call: callId = "", limit, pageToken, since } = flags;
   if (flags.oldestFirst && since !== undefined) throw new UsageError("--oldest-first and --since exclude each other");
-  const newestFirst = flags.oldestFirst !== true && callId === "";
-  const { page, calls } = await withSession(context, flags, async (session) => {
-    const isOld = ({ record }: LogEntry) => !isSince(record?.time, since);
-    const part = { limit, pageToken, ...(newestFirst && { isWanted: (entry: LogEntry) => !isOld(entry) }) };
-    const read = await readPages(recordsFrom(session, { callId, newestFirst }), part);
-    const items = newestFirst ? read.items : read.items.filter((entry) => !isOld(entry));
-    return { page: { ...read, items }, calls: await callsOf(session, items) };
+  const newestFirst = flags.oldestFirst !== true && (callId === "" || flags.follow === true);
+  const isWanted = ({ record }: LogEntry) => isSince(record?.time, since);
+  const part = { limit, pageToken, ...(newestFirst && { isWanted }) };
+  await withSession(context, flags, async (session) => {
+    const read = recordsFrom(session, { callId, newestFirst });
+    if (flags.follow) {
+      const parts: TableParts = {};
+      const print = async (entries: readonly LogEntry[]) => {
+        const text = flags.json
+          ? entries.map((entry) => jsonLine(wholeJson(LogEntrySchema, entry))).join("")
+          : recordsTable(entries, await callsOf(session, entries), context, parts);
+        context.stdout.write(text);
+      };
+      return followList({ read, part, idOf: ({ index }) => String(index), print }, context);
+    }
+    const { items, nextPageToken } = await readPages(read, part);
+    const entries = newestFirst ? items : items.filter(isWanted);
+    const calls = await callsOf(session, entries);
+    if (flags.json) {
+      const records = entries.map((entry) => wholeJson(LogEntrySchema, entry));
+      const shown = Object.fromEntries([...calls].map(([id, call]) => [id, callJson(call)]));
+      return void context.stdout.write(jsonDocument({ records, nextPageToken, calls: shown }));
+    }
+    context.stdout.write(recordsTable(entries, calls, context));
+    // Indexes have no gap: below the last one shown are so many.
+    const last = entries.at(-1)?.index;
+    const more = newestFirst && since === undefined && last !== undefined ? Number(last) : undefined;
+    noteListed({ things: "records", shown: entries.length, nextPageToken, more }, context);
   });
-  const { items, nextPageToken } = page;
+}
+
+async function show(session: Session, index: number, flags: ProofFlags, context: CommandContext): Promise<void> {
+  const { entry } = await session.audit.getInclusionProof({ index: BigInt(index) });
+  if (entry?.record === undefined) throw new UsageError(`record ${index} cannot be read`);
+  const call = (await callsOf(session, [entry])).get(entry.record.callId);
   if (flags.json) {
-    const records = items.map((entry) => wholeJson(LogEntrySchema, entry));
-    const shown = Object.fromEntries([...calls].map(([id, call]) => [id, callJson(call)]));
-    context.stdout.write(jsonDocument({ records, nextPageToken, calls: shown }));
-    return;
+    const record = wholeJson(LogEntrySchema, entry);
+    return void context.stdout.write(jsonDocument(call === undefined ? { record } : { record, call: callJson(call) }));
   }
-  context.stdout.write(recordsTable(items, calls, styleFor(context, context.stdout)));
-  // Indexes have no gap: below the last one shown are so many.
-  const last = items.at(-1)?.index;
-  const more = newestFirst && since === undefined && last !== undefined ? Number(last) : undefined;
-  noteListed({ things: "records", shown: items.length, nextPageToken, more }, context);
+  const style = styleFor(context, context.stdout);
+  const record = toJson(AuditRecordSchema, entry.record) as JsonObject;
+  context.stdout.write(readable({ index, ...record, time: timeAndAge(entry.record.time, context.now()) }, style));
+  if (call !== undefined) context.stdout.write(`\n${describeCall(call, style, context.now())}`);
 }
 
 /** Reads a page of the log. */

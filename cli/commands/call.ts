@@ -1,117 +1,131 @@
-import type { Command } from "commander";
-import { callUsage, fanOutUsage, showCallHelp } from "../call/call-help.ts";
-import { type CallWords, callOptions, readCallWords, takenNames } from "../call/call-words.ts";
+import { type Command, Option } from "commander";
+import { type Call, CallState, CallStateSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { reasonOf } from "../../lib/fault/fault.ts";
+import { callsTable, describeCall } from "../call/describe-call.ts";
 import { exitCodeOfCall } from "../call/exit-code.ts";
-import { findTool } from "../call/find-tool.ts";
-import { helpHeldCall } from "../call/held.ts";
-import { readInput } from "../call/input.ts";
-import { watchInterrupts } from "../call/interrupts.ts";
+import { callHelpText, showCallHelp } from "../call/help.ts";
 import { createLiveOutput } from "../call/live-output.ts";
-import { recordedCall } from "../call/recorded-call.ts";
-import { runCall } from "../call/run-call.ts";
-import { showCall } from "../call/show-call.ts";
+import { runFromWords } from "../call/run.ts";
+import { callUsage, fanOutUsage, keepRest, type RunFlags, withRunOptions } from "../call/run-options.ts";
 import { callJson } from "../call/show-receipt.ts";
+import { watchCall } from "../call/watch-call.ts";
 import type { CommandContext } from "../command-context.ts";
-import { withOperator, withSession } from "../connection-options.ts";
-import { UsageError } from "../errors/usage-error.ts";
-import { runFanOut } from "../fan-out/run.ts";
-import { choosesMany, FAN_OUT_WORDS } from "../fan-out/words.ts";
-import { jsonDocument } from "../print/json.ts";
-import { canAsk } from "../print/prompt.ts";
-import { queueSeconds } from "../queue/queue-option.ts";
+import { withConnection, withSession } from "../connection-options.ts";
+import { followList } from "../follow-list.ts";
+import { noteListed } from "../list-notes.ts";
+import { type HistoryFlags, isSince, pageSize, withFollow, withHistory, withJson } from "../list-options.ts";
+import { enumNames, enumValue } from "../print/enum-name.ts";
+import { jsonDocument, jsonLine } from "../print/json.ts";
+import { readPages } from "../print/pages.ts";
+import { styleFor } from "../print/style.ts";
+import type { TableParts } from "../print/table.ts";
 import type { Session } from "../session.ts";
+import type { TargetFlags } from "../target.ts";
 
-/** How long a held call is waited for where nobody said, in milliseconds; a person who is being asked gets an hour. */
-const WAIT_MS = { unattended: 60_000, asked: 3_600_000 };
+interface OneFlags extends TargetFlags {
+  json?: true;
+}
 
-/** Registers `reeve call`, which reads its own arguments: a tool's flags come from its schema. */
+interface CallListFlags extends TargetFlags, HistoryFlags {
+  state?: string;
+  device?: string;
+  tool?: string;
+}
+
+/** Registers `reeve call` with run, which is the default, list, show, watch and cancel. */
 export function registerCall(program: Command, context: CommandContext): void {
-  program
-    .command("call")
-    .usage(callUsage)
-    .helpOption(false)
-    .allowUnknownOption()
-    .passThroughOptions()
-    .argument("[words...]")
-    .action((argv: string[]) => call(argv, context));
+  // Without help of its own: `reeve call DEVICE TOOL --help` is for `run`, which the parent must not answer.
+  const call = keepRest(program.command("call"))
+    .usage("[run|list|show|watch|cancel] ...")
+    .description("Call a tool on a device; list, show, watch and cancel calls.")
+    .helpOption(false);
+  const run = withRunOptions(call.command("run", { isDefault: true }))
+    .usage(`${callUsage}\n       reeve call run ${fanOutUsage}`)
+    .description(
+      "Call a tool on a device, or on many. `run` may be left out. Other verbs: list, show, watch, cancel.\n" +
+        "The tool's flags come from its input schema.",
+    )
+    .addHelpText("after", callHelpText);
+  run.action((words: string[], flags: RunFlags) =>
+    flags.help ? showCallHelp(words, flags, run, context) : runFromWords(words, flags, context),
+  );
+  const list = call.command("list").helpOption("-h, --help", "show help").description("List calls, newest first.");
+  withFollow(withHistory(withConnection(list)))
+    .addOption(new Option("--state <state>", "only calls in this state").choices(enumNames(CallStateSchema)))
+    .option("-d, --device <name>", "only calls on this device")
+    .option("-t, --tool <name>", "only calls of this tool")
+    .action((flags: CallListFlags) => listCalls(flags, context));
+  const one = (
+    name: string,
+    description: string,
+    verb: (session: Session, id: string, flags: OneFlags, context: CommandContext) => Promise<void>,
+  ) =>
+    withJson(withConnection(call.command(name).helpOption("-h, --help", "show help")))
+      .description(description)
+      .argument("<call>", "the call's id")
+      .action((id: string, flags: OneFlags) =>
+        withSession(context, flags, (session) => verb(session, id, flags, context)),
+      );
+  one("show", "Show one call with its arguments, decision, output and receipt.", show);
+  one("watch", "Follow one call to its end. Ends with the call's exit code; with --json a line for each event.", watch);
+  one("cancel", "Cancel a call: a running one is killed, a held one never starts.", cancel);
 }
-
-async function call(argv: readonly string[], context: CommandContext): Promise<void> {
-  context.setErrorFormat("text");
-  const words = readCallWords(argv, callOptions);
-  context.setErrorFormat(words.output);
-  if (words.help) return showCallHelp(words, context);
-  const { device, tool } = words;
-  const many = choosesMany(words.extra);
-  if (many && tool !== undefined) {
-    return (words.asOperator ? withOperator : withSession)(context, words.target, (session) =>
-      runFanOut({ session, tool, words, waitMs: waitMsFor(words, session, context), context }),
-    );
-  }
-  if (many) throw new UsageError("TOOL is needed", [`usage: reeve call ${fanOutUsage}`]);
-  refuseFanOutOptions(words);
-  if (device === undefined || tool === undefined)
-    throw new UsageError("DEVICE and TOOL are needed", [`usage: reeve call ${callUsage}`]);
-  const run = words.asOperator ? withOperator : withSession;
-  await run(context, words.target, (session) => callTool(session, device, tool, words, context));
-}
-
-async function callTool(
-  session: Session,
-  device: string,
-  name: string,
-  words: CallWords,
-  context: CommandContext,
-): Promise<void> {
-  const tool = await findTool(session.registry, device, name);
-  const params = await readInput(words, tool, context, takenNames());
-  const live = createLiveOutput(context);
-  const interrupts = watchInterrupts(context, "canceling the call; Ctrl-C again leaves at once");
-  // Aborted when the call has left the held state, and with it any question on the terminal.
-  let held = new AbortController();
-  try {
-    const order = {
-      device,
-      tool: name,
-      params,
-      callId: words.callId,
-      purpose: words.purpose,
-      waitMs: waitMsFor(words, session, context),
-      noWait: words.noWait,
-      queueSeconds: queueSeconds(words.extra.get("queue")),
+async function listCalls(flags: CallListFlags, context: CommandContext): Promise<void> {
+  const filter = {
+    state: enumValue<CallState>(CallStateSchema, flags.state ?? "") ?? CallState.UNSPECIFIED,
+    device: flags.device ?? "",
+    tool: flags.tool ?? "",
+  };
+  const { limit, pageToken, since } = flags;
+  const part = { limit, pageToken, isWanted: (call: Call) => isSince(call.createTime, since) };
+  await withSession(context, flags, async ({ registry }) => {
+    const read = async (token: string, room: number) => {
+      const page = await registry.listCalls({ ...filter, pageToken: token, pageSize: pageSize(room, 250) });
+      return { items: page.calls, nextPageToken: page.nextPageToken };
     };
-    const asked: Promise<void>[] = [];
-    const ended = await runCall(order, {
-      session,
-      signal: interrupts.signal,
-      onUpdate(report) {
-        if (report.kind === "output" && words.output === "text") live.print(report.stream, report.text);
-        if (report.kind === "state") held.abort();
-        if (report.kind !== "held") return;
-        held = new AbortController();
-        const { callId } = report;
-        const signal = AbortSignal.any([held.signal, interrupts.signal]);
-        const takeBack = () => session.registry.cancelCall({ callId });
-        const options = { session, context, signal, takeBack };
-        asked.push(helpHeldCall({ id: callId, approvalId: report.approvalId }, options));
-      },
-    });
-    held.abort();
-    await Promise.all(asked);
-    if (words.output === "json") context.stdout.write(jsonDocument(callJson(await recordedCall(session, ended))));
-    else showCall(ended, tool, live, context);
-    context.setExitCode(exitCodeOfCall(ended));
-  } finally {
-    held.abort();
-    interrupts.close();
-  }
+    if (flags.follow) {
+      const parts: TableParts = {};
+      const print = (calls: readonly Call[]) =>
+        context.stdout.write(
+          flags.json ? calls.map((call) => jsonLine(callJson(call))).join("") : callsTable(calls, context, parts),
+        );
+      return followList({ read, part, idOf: ({ id }: Call) => id, print: (calls) => void print(calls) }, context);
+    }
+    const { items: calls, nextPageToken } = await readPages(read, part);
+    if (flags.json) return void context.stdout.write(jsonDocument({ calls: calls.map(callJson), nextPageToken }));
+    context.stdout.write(callsTable(calls, context));
+    noteListed({ things: "calls", shown: calls.length, nextPageToken }, context);
+  });
 }
 
-function waitMsFor({ waitMs }: CallWords, { hasPolicy }: Session, context: CommandContext): number {
-  return waitMs ?? (canAsk(context) && hasPolicy ? WAIT_MS.asked : WAIT_MS.unattended);
+async function show({ registry }: Session, callId: string, flags: OneFlags, context: CommandContext): Promise<void> {
+  const { call } = await registry.getCall({ callId });
+  if (call !== undefined) print(call, flags, context);
 }
 
-function refuseFanOutOptions({ extra }: CallWords): void {
-  const stray = FAN_OUT_WORDS.find((name) => extra.has(name));
-  if (stray !== undefined) throw new UsageError(`--${stray} is for many devices: choose them with --on or --devices`);
+async function watch(session: Session, callId: string, flags: OneFlags, context: CommandContext): Promise<void> {
+  const live = createLiveOutput(context);
+  const last = await watchCall(session, callId, (event) => {
+    if (flags.json) context.stdout.write(jsonLine(event.json));
+    else if (event.kind === "output") live.print(event.stream, event.text);
+    else context.stderr.write(`reeve: ${event.text}\n`);
+  });
+  if (last !== undefined) context.setExitCode(exitCodeOfCall(last));
+}
+
+async function cancel(session: Session, callId: string, flags: OneFlags, context: CommandContext): Promise<void> {
+  const { call } = await session.registry.cancelCall({ callId }).catch(async (error: unknown) => {
+    // Another's call: that takes an operator.
+    if (reasonOf(error) !== ErrorReason.ROLE_REQUIRED || session.operator.isOpen) throw error;
+    const { registry } = await session.operator.open();
+    return registry.cancelCall({ callId });
+  });
+  if (call !== undefined) print(call, flags, context);
+}
+
+function print(call: Call, flags: OneFlags, context: CommandContext): void {
+  context.stdout.write(
+    flags.json ? jsonDocument(callJson(call)) : describeCall(call, styleFor(context, context.stdout), context.now()),
+  );
 }

@@ -41,7 +41,7 @@ async function seal(context: CommandContext): Promise<void> {
   const token = context.env.REEVE_TOKEN || (await askHidden(context, "The operator's token: "))?.trim();
   if (operatorsOnly(tokenFile(context), token) === undefined) {
     throw new UsageError("that is not an operator's token of this machine's control plane", [
-      "`reeve tokens list` shows which there are; `reeve operator replace` makes a new one",
+      "`reeve token list` shows which there are; `reeve operator replace` makes a new one",
     ]);
   }
   await keep(context, token ?? "");
@@ -67,7 +67,7 @@ async function replace(context: CommandContext): Promise<void> {
   const revoked = old !== undefined && tokens.revokeToken(old.tokenId);
   context.stderr.write(
     `reeve: ${entry.id} is the operator's token now, kept in ${sealedOperatorPath(folder)}` +
-      `${revoked ? `; ${old.tokenId} is revoked` : ""}\nreeve: \`reeve tokens list\` shows whether there are others to revoke\n`,
+      `${revoked ? `; ${old.tokenId} is revoked` : ""}\nreeve: \`reeve token list\` shows whether there are others to revoke\n`,
   );
 }
 

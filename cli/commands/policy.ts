@@ -1,11 +1,14 @@
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { GetPolicyResponseSchema } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
+import { roleNames } from "../../lib/auth/roles.ts";
+import { callUsage, withToolWords } from "../call/run-options.ts";
 import type { CommandContext } from "../command-context.ts";
 import { withConnection, withSession } from "../connection-options.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { ExitCode } from "../exit-codes.ts";
 import { withJson } from "../list-options.ts";
+import type { ExplainFlags } from "../policy/explain.ts";
 import { safeFor, visible, visibleLine } from "../print/escape.ts";
 import { jsonDocument, wholeJson } from "../print/json.ts";
 import { timeText } from "../print/time.ts";
@@ -15,28 +18,25 @@ interface JsonFlag {
   json?: true;
 }
 
-/** Registers `reeve policy` with check, explain and show; without a subcommand it runs the policy service. */
+/** Registers `reeve serve policy` with check, explain and show. */
 export function registerPolicy(program: Command, context: CommandContext): void {
-  const policy = program
-    .command("policy")
-    .enablePositionalOptions()
-    .description(
-      "Check, explain and show policy. Without a subcommand: run the policy service in a process of its own, as the\n" +
-        "environment says (reeve doctor --config lists it).",
-    )
-    .action(async () => (await import("./services.ts")).runPolicyService(context));
+  const policy = program.command("policy").description("Check, explain and show policy.");
   withJson(policy.command("check").argument("<file>", "the policy file"))
     .description("Check a policy file as it would be checked when loaded, its examples too. Exit code 2 on problems.")
     .action((file: string, flags: JsonFlag) => check(file, flags, context));
-  policy
-    .command("explain")
-    .description("Say what policy would decide about a call, and why.")
-    .helpOption(false)
-    .allowUnknownOption()
-    .passThroughOptions()
-    .argument("[words...]")
-    .action(async (argv: string[]) => (await import("../policy/explain.ts")).explain(argv, context));
-  withJson(withConnection(policy.command("show").description("Print the policy in force."))).action(
+  const explaining = withConnection(withJson(withToolWords(policy.command("explain"))))
+    .usage(callUsage)
+    .description(
+      "Say what policy would decide about a call, and why. Nothing is recorded, nothing is granted, nothing runs.\n" +
+        "The call is typed as for `reeve call`.",
+    )
+    .option("--as-role <role>", `who would ask: ${roleNames.join(", ")}. Default agent`)
+    .option("--as-id <id>", "the caller's id. Default explain");
+  explaining.action(async (words: string[], flags: ExplainFlags) => {
+    if (flags.help) return explaining.outputHelp();
+    await (await import("../policy/explain.ts")).explain(words, flags, context);
+  });
+  withJson(withConnection(policy.command("show").description("Print the active policy."))).action(
     (flags: TargetFlags & JsonFlag) => show(flags, context),
   );
 }

@@ -1,23 +1,11 @@
-import { homedir } from "node:os";
-import type { Command } from "commander";
-import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
-import { readConfig } from "../../lib/config/config.ts";
-import { createLogger, type Level } from "../../lib/log/log.ts";
+import { type Command, Option } from "commander";
 import { closeInheritedDescriptors } from "../../lib/run/inherited-descriptors.ts";
 import { runGuarded } from "../../lib/run/run-guarded.ts";
-import { defaultReadRoots } from "../../services/device-agent/roots/default-read-roots.ts";
-import { registryEnvironment } from "../../services/registry/config.ts";
 import type { CommandContext } from "../command-context.ts";
-import { EXPOSED_TEXT } from "../doctor/exposed-files.ts";
-import { explainStart } from "../errors/port-in-use.ts";
-import { UsageError } from "../errors/usage-error.ts";
-import { offerSeal } from "../operator/offer-seal.ts";
-import { dataDir, writeProfile } from "../profile.ts";
 import { gather } from "../repeatable.ts";
-import { type MachineTokens, prepareMachineTokens } from "../stack/machine-tokens.ts";
-import { type Stack, startStack } from "../stack/stack.ts";
 
-interface UpFlags {
+/** The options of `reeve up`. */
+export interface UpFlags {
   port: string;
   mode: string;
   read: string[];
@@ -25,31 +13,31 @@ interface UpFlags {
   tools: string;
   policyFile?: string;
   nats?: string;
-  devices?: string;
-  publicUrl?: string;
+  deviceAddress?: string;
+  deviceUrl?: string;
   logLevel: string;
 }
 
-const MODES = new Map([
-  ["user", Mode.USER],
-  ["sudo", Mode.SUDO],
-  ["all", Mode.ALL],
-]);
-
-/** Registers `reeve up`: everything on this machine, in one process. */
+/** Registers `reeve up`, the short way of `reeve serve all`. */
 export function registerUp(program: Command, context: CommandContext): void {
-  program
-    .command("up")
+  registerAll(program, "up", context);
+}
+
+/** Registers the command that runs everything on this machine in one process, under a name. */
+export function registerAll(parent: Command, name: string, context: CommandContext): void {
+  parent
+    .command(name)
     .description(
-      "Run everything on this machine in one process: registry, policy, and a device agent that this machine is.\n" +
-        "The first start makes the tokens and prints them once.",
+      "Run everything on this machine in one process: registry, policy, and a device agent that makes this machine a device. The first start makes the tokens and prints them once.",
     )
     .option(
       "--port <n>",
-      "port of the registry; policy and the device take the two after it. 0 takes any three",
+      "port of the registry; policy and the device agent take the two after it. 0 takes any three",
       "7400",
     )
-    .option("--mode <mode>", "which tools this machine offers: user, sudo or all", "all")
+    .addOption(
+      new Option("--mode <mode>", "which tools this machine offers").choices(["user", "sudo", "all"]).default("all"),
+    )
     .option(
       "--read <folder>",
       "a folder whose files may be read; can be repeated. Default: the folder this is started in, unless that is or holds the home folder",
@@ -66,114 +54,18 @@ export function registerUp(program: Command, context: CommandContext): void {
     .option("--policy-file <file>", "the policy. Default: the one that comes with Reeve")
     .option("--nats <url>", "NATS server for events. Default: events stay in the process")
     .option(
-      "--devices <host:port>",
-      "let other machines become devices: listen there, with TLS (see `reeve device join-token`). Default: they cannot",
+      "--device-address <host:port>",
+      "let other machines become devices: they dial in there, with TLS (see `reeve device join-token`). Default: they cannot",
     )
-    .option("--public-url <url>", "where other machines reach that address, when it is not the one that is listened on")
+    .option("--device-url <url>", "where other machines reach that address, if it is not the one that is listened on")
     .option("--log-level <level>", "what to log to standard error, as JSON lines", "warn")
-    .action((flags: UpFlags) => {
+    .action(async (flags: UpFlags) => {
       closeInheritedDescriptors(context.env);
-      return runGuarded({ name: "reeve", start: () => up(flags, context), say: (text) => context.stderr.write(text) });
+      const { up } = await import("../stack/up.ts");
+      await runGuarded({
+        name: "reeve",
+        start: () => up(flags, context),
+        say: (text) => context.stderr.write(text),
+      });
     });
-}
-
-/** Resolves when everything runs and was written down for the `reeve` of this machine. */
-async function up(flags: UpFlags, context: CommandContext): Promise<Stack> {
-  const folder = dataDir(context.env);
-  const readRoots = flags.read.length > 0 ? flags.read : defaultReadRoots(process.cwd(), context.env.HOME || homedir());
-  const stack = await startStack({
-    dataDir: folder,
-    ports: portsFrom(flags.port),
-    deviceName: "this",
-    mode: modeOf(flags.mode),
-    readRoots,
-    writeRoots: flags.write,
-    toolsAllowed: flags.tools.split(",").filter((name) => name !== ""),
-    ...(flags.policyFile === undefined ? {} : { policyFile: flags.policyFile }),
-    ...(flags.nats === undefined ? {} : { natsUrl: flags.nats }),
-    ...(flags.devices === undefined
-      ? {}
-      : { devices: { ...doorFrom(flags.devices), ...publicUrlFrom(flags.publicUrl) } }),
-    callRetentionMs: readConfig({ kept: registryEnvironment.callRetention }, context.env).kept,
-    env: context.env,
-    logger: createLogger({ service: "reeve", level: flags.logLevel as Level }),
-  }).catch((error: unknown) => explainStart(error, flags.devices === undefined ? "--port" : "--port or --devices"));
-  const tokens = await prepareMachineTokens(stack.tokens, folder);
-  await writeProfile(folder, {
-    registry: stack.registryUrl,
-    policy: stack.policyUrl,
-    registrySocket: stack.sockets.registry,
-    policySocket: stack.sockets.policy,
-    token: tokens.profile,
-    stateDir: folder,
-  });
-  context.stdout.write(
-    `registry      ${stack.registryUrl}\npolicy        ${stack.policyUrl}\ndevice agent  ${stack.deviceUrl}\n` +
-      `${stack.attachUrl === undefined ? "" : `devices       ${stack.attachUrl}\n`}` +
-      `reads         ${readRoots.join(", ") || NO_READING}\n` +
-      `writes        ${flags.write.join(", ") || NO_WRITING}\n` +
-      `state         ${folder}\n${tokenText(tokens)}${EXPOSED_TEXT}`,
-  );
-  const shown = tokens.issued?.operator ?? tokens.former;
-  const offered = shown === undefined ? Promise.resolve() : offerSeal(context, folder, shown);
-  // Not waited for: everything runs by now, and a signal has to end it while the question is open.
-  void offered
-    .catch((error: unknown) => context.stderr.write(`reeve: the operator's token was not kept: ${String(error)}\n`))
-    .then(() => context.stdout.write(TRY));
-  return stack;
-}
-
-const TRY =
-  "\nTry, in another terminal:\n  reeve tools\n  reeve call this exec --argv uname --argv=-a\n  reeve approvals watch\n" +
-  "Ctrl-C ends it.\n";
-
-const NO_READING = "nothing: --read FOLDER opens a folder (the home folder is not opened by itself)";
-const NO_WRITING = "nothing: --write FOLDER opens a folder";
-
-const NEW_TOKEN =
-  "\nThis machine's profile had no token that is let in, so its `reeve` has a new one, named owner-cli.\n" +
-  "The older ones are still good: see `reeve tokens list`.\n";
-
-/** What is said of tokens: those that are shown now are kept as hashes, so nobody can show them again. */
-function tokenText({ issued, former, isNew }: MachineTokens): string {
-  if (issued !== undefined) {
-    return (
-      "\nTokens, shown this once: Reeve keeps only their hashes. The operator's approves held calls and administers; keep it.\n" +
-      `  operator  ${issued.operator}\n  agent     ${issued.agent}\n` +
-      "This machine's `reeve` has tokens of its own, which look and call, and approve nothing.\n"
-    );
-  }
-  if (former !== undefined) {
-    return (
-      "\nAn older version kept the operator's token in this machine's profile, where every program of yours can read it. It is\n" +
-      `shown this once, and kept there no longer.\n  operator  ${former}\n`
-    );
-  }
-  return isNew ? NEW_TOKEN : "";
-}
-
-function portsFrom(text: string): { registry: number; policy: number; device: number } {
-  const port = Number(text);
-  if (!Number.isInteger(port) || port < 0 || port > 65533) throw new UsageError(`--port: "${text}" is no port`);
-  if (port === 0) return { registry: 0, policy: 0, device: 0 };
-  return { registry: port, policy: port + 1, device: port + 2 };
-}
-
-function doorFrom(text: string): { host: string; port: number } {
-  const [, bracketed, bare, port] = /^(?:\[([0-9a-fA-F:]+)\]|([^:\s]+)):(\d{1,5})$/.exec(text) ?? [];
-  const host = bracketed ?? bare;
-  if (host !== undefined && Number(port) <= 65_535) return { host, port: Number(port) };
-  throw new UsageError(`--devices: "${text}" is not host:port, such as 192.168.1.10:7443`);
-}
-
-function publicUrlFrom(url: string | undefined): { publicUrl?: string } {
-  if (url === undefined) return {};
-  if (URL.parse(url)?.protocol === "https:") return { publicUrl: url };
-  throw new UsageError(`--public-url: "${url}" is no https address`);
-}
-
-function modeOf(text: string): Mode {
-  const mode = MODES.get(text);
-  if (mode === undefined) throw new UsageError(`--mode: "${text}" is none of user, sudo, all`);
-  return mode;
 }

@@ -1,7 +1,7 @@
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
-import { createAskQueue } from "../approvals/ask-queue.ts";
-import { renderCard } from "../approvals/card.ts";
+import { createAskQueue } from "../approval/ask-queue.ts";
+import { renderCard } from "../approval/card.ts";
 import type { CommandContext } from "../command-context.ts";
 import { canAsk } from "../print/prompt.ts";
 import { styleFor } from "../print/style.ts";

@@ -2,7 +2,7 @@ import { type Enrollment, EnrollmentState as State } from "../../gen/ts/reeve/en
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { visibleLine } from "../print/escape.ts";
-import { readAll } from "../print/pages.ts";
+import { type Page, readPages } from "../print/pages.ts";
 import { askLine, canAsk } from "../print/prompt.ts";
 import type { Session } from "../session.ts";
 
@@ -10,12 +10,15 @@ import type { Session } from "../session.ts";
 export function listEnrollments(
   { enrollment }: Pick<Session, "enrollment">,
   state: State,
-  limit?: number,
-): Promise<Enrollment[]> {
-  return readAll(async (pageToken, room) => {
-    const page = await enrollment.listEnrollments({ state, pageToken, pageSize: Math.min(room, 1000) });
-    return { items: page.enrollments, nextPageToken: page.nextPageToken };
-  }, limit);
+  limit = Infinity,
+): Promise<Page<Enrollment>> {
+  return readPages(
+    async (pageToken, room) => {
+      const page = await enrollment.listEnrollments({ state, pageToken, pageSize: Math.min(room, 1000) });
+      return { items: page.enrollments, nextPageToken: page.nextPageToken };
+    },
+    { limit },
+  );
 }
 
 /**
@@ -36,12 +39,12 @@ export async function confirmDevice(
 }
 
 async function findWaiting(session: Session, what: string): Promise<Enrollment> {
-  const waiting = await listEnrollments(session, State.PENDING);
+  const { items: waiting } = await listEnrollments(session, State.PENDING);
   const [found, another] = waiting.filter(({ id, name }) => id === what || name === what);
   if (found !== undefined && another === undefined) return found;
   if (another !== undefined) {
     throw new UsageError(`two devices named ${JSON.stringify(what)} wait`, [
-      "name the enrollment: `reeve device list --state pending`",
+      "name the enrollment: `reeve enrollment list --state pending`",
     ]);
   }
   const names = waiting.map(({ name }) => name).join(", ");

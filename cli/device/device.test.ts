@@ -7,7 +7,7 @@ import { joinControlPlane } from "../../services/device-agent/identity/join.ts";
 import { startPlane } from "../../testkit/enrollment.ts";
 import { runCli } from "../run-cli.ts";
 import { createFakeContext, type FakeContextOptions } from "../testing/fake-context.ts";
-import { agentEnvironment } from "./run-agent.ts";
+import { agentEnvironment } from "./agent-options.ts";
 
 let plane: Awaited<ReturnType<typeof startPlane>>;
 let folder = "";
@@ -21,7 +21,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const worldWith = (options: FakeContextOptions = {}) =>
+const contextWith = (options: FakeContextOptions = {}) =>
   createFakeContext({
     env: {
       REEVE_REGISTRY_URL: plane.url,
@@ -32,8 +32,8 @@ const worldWith = (options: FakeContextOptions = {}) =>
     ...options,
   });
 const reeve = async (...words: string[]) => {
-  const context = worldWith();
-  const code = await runCli(["device", ...words], context);
+  const context = contextWith();
+  const code = await runCli(words, context);
   return { code, out: context.stdoutText(), err: context.stderrText() };
 };
 
@@ -46,41 +46,47 @@ async function joining(token: string, name: string): Promise<{ fingerprint: stri
 }
 
 test("a device from its token to its removal", async () => {
-  const made = await reeve("join-token", "web1", "--label", "role=web", "--label", "zone=a", "--ttl", "5m");
+  const made = await reeve("device", "join-token", "web1", "--label", "role=web", "--label", "zone=a", "--ttl", "5m");
   expect(made.code).toBe(0);
   expect(parseJoinToken(made.out)).toMatchObject({ name: "web1", labels: { role: "web", zone: "a" } });
-  expect(made.err).toContain("reeve device confirm web1");
+  expect(made.err).toContain("reeve enrollment confirm web1");
   const { fingerprint, joined } = await joining(made.out, "web1");
-  expect((await reeve("list", "--state", "pending")).out).toContain("web1");
+  expect((await reeve("enrollment", "list", "--state", "pending")).out).toContain("web1");
 
-  const wrong = await reeve("confirm", "web1", "--fingerprint", fingerprint.replace(/^../, "00").replace(/..$/, "11"));
+  const wrong = await reeve(
+    "enrollment",
+    "confirm",
+    "web1",
+    "--fingerprint",
+    fingerprint.replace(/^../, "00").replace(/..$/, "11"),
+  );
   expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining("compare again") });
-  expect(await reeve("confirm", "web1")).toMatchObject({
+  expect(await reeve("enrollment", "confirm", "web1")).toMatchObject({
     code: 2,
     err: expect.stringContaining("nobody can be asked"),
   });
-  expect(await reeve("confirm", "web1", "--fingerprint", fingerprint.toLowerCase())).toMatchObject({
+  expect(await reeve("enrollment", "confirm", "web1", "--fingerprint", fingerprint.toLowerCase())).toMatchObject({
     code: 0,
     err: expect.stringMatching(/web1 \(dev-[0-9a-f]{16}\) is enrolled/),
   });
   await joined;
 
-  expect((await reeve("lock", "web1", "--why", "lost")).err).toContain("is locked");
-  const { enrollments } = JSON.parse((await reeve("enrollments", "--json")).out);
+  expect((await reeve("device", "lock", "web1", "--why", "lost")).err).toContain("is locked");
+  const { enrollments } = JSON.parse((await reeve("enrollment", "list", "--json")).out);
   expect(enrollments).toMatchObject([{ name: "web1", state: "ENROLLMENT_STATE_LOCKED", why: "lost" }]);
-  expect((await reeve("unlock", "web1")).err).toContain("is enrolled");
-  expect((await reeve("remove", "web1", "--json")).out).toContain("ENROLLMENT_STATE_REMOVED");
+  expect((await reeve("device", "unlock", "web1")).err).toContain("is enrolled");
+  expect((await reeve("device", "remove", "web1", "--json")).out).toContain("ENROLLMENT_STATE_REMOVED");
 });
 
 test("a person compares the fingerprint on a terminal, and may say no", async () => {
-  const { out: token } = await reeve("join-token", "web2");
+  const { out: token } = await reeve("device", "join-token", "web2");
   const { fingerprint, joined } = await joining(token, "web2");
   for (const [answer, code] of [
     ["n\n", 2],
     ["y\n", 0],
   ] as const) {
-    const context = worldWith({ terminal: true });
-    const done = runCli(["device", "confirm", "web2"], context);
+    const context = contextWith({ terminal: true });
+    const done = runCli(["enrollment", "confirm", "web2"], context);
     await context.typeAfter("The same? [y/N] ", answer);
     expect(await done).toBe(code);
     expect(context.stderrText()).toContain(fingerprint);
@@ -89,11 +95,11 @@ test("a person compares the fingerprint on a terminal, and may say no", async ()
 });
 
 test.each([
-  [["join-token", "web 1"], "name"],
-  [["join-token", "web1", "--label", "web"], "--label"],
-  [["join-token", "web1", "--ttl", "2d"], "--ttl"],
-  [["confirm", "nobody", "--fingerprint", "AB"], "no device waits"],
-  [["lock", "nobody"], "nobody"],
+  [["device", "join-token", "web 1"], "name"],
+  [["device", "join-token", "web1", "--label", "web"], "--label"],
+  [["device", "join-token", "web1", "--ttl", "2d"], "--ttl"],
+  [["enrollment", "confirm", "nobody", "--fingerprint", "AB"], "no device waits"],
+  [["device", "lock", "nobody"], "nobody"],
 ])("refuses %j", async (words, message) => {
   expect(await reeve(...words)).toMatchObject({ code: 2, err: expect.stringContaining(message) });
 });

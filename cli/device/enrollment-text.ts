@@ -1,23 +1,20 @@
 import { type Enrollment, EnrollmentStateSchema } from "../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
+import type { CommandContext } from "../command-context.ts";
 import { enumName } from "../print/enum-name.ts";
-import type { Style } from "../print/style.ts";
-import { table } from "../print/table.ts";
-import { timeText } from "../print/time.ts";
+import { listTable } from "../print/table.ts";
+import { ageText } from "../print/time.ts";
 import { lockText } from "./lock-text.ts";
 
-const COLUMNS = ["ID", "NAME", "STATE", "DEVICE", "FINGERPRINT", "UNTIL", "WHY"];
+const COLUMNS = ["ID", "NAME", "STATE", "DEVICE", "FINGERPRINT", "MADE", "EXPIRES", "WHY"];
 
-/** Enrollments as a table, with the time until which the token, or the newest certificate, is good. */
-export function enrollmentTable(enrollments: readonly Enrollment[], style: Style): string {
-  const paint = (text: string, column: number) => {
-    if (COLUMNS[column] !== "STATE") return text;
-    if (text === "pending") return style.yellow(text);
-    return text === "locked" ? style.red(text) : text;
-  };
-  return table(COLUMNS, enrollments.map(rowOf), { style, paint });
+/** Enrollments as a table; the token expires, or the newest certificate. */
+export function enrollmentTable(enrollments: readonly Enrollment[], context: CommandContext): string {
+  const rows = enrollments.map((enrollment) => rowOf(enrollment, context.now()));
+  const colors = { STATE: { pending: "yellow", locked: "red" } } as const;
+  return listTable(COLUMNS, rows, context, { keep: ["ID", "NAME", "DEVICE"], colors });
 }
 
-function rowOf(enrollment: Enrollment): string[] {
+function rowOf(enrollment: Enrollment, now: number): string[] {
   return [
     enrollment.id,
     enrollment.name,
@@ -25,7 +22,8 @@ function rowOf(enrollment: Enrollment): string[] {
     enrollment.deviceId,
     // Enough to find the one; `confirm` shows the whole.
     enrollment.fingerprint === "" ? "" : `${enrollment.fingerprint.slice(0, 23)}…`,
-    timeText(enrollment.certificateExpireTime ?? enrollment.expireTime),
+    ageText(enrollment.createTime, now),
+    ageText(enrollment.certificateExpireTime ?? enrollment.expireTime, now),
     enrollment.lockTime === undefined ? enrollment.why : lockText(enrollment),
   ];
 }

@@ -14,9 +14,9 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 test("a token on the command line is refused before anything is done with it, and not repeated", async () => {
   const env = { REEVE_DATA_DIR: folder };
-  const { code, stderr } = await runInFake(["device-agent", "--join", "rvj1.c2VjcmV0"], { env });
+  const { code, stderr } = await runInFake(["device", "join", "rvj1.c2VjcmV0"], { env });
   expect([code, stderr]).toEqual([2, expect.stringContaining("can be read by every user of this machine")]);
-  expect(stderr).toContain("--join -");
+  expect(stderr).toContain("reeve device join");
   expect(stderr).toContain("REEVE_JOIN_TOKEN_FILE");
   expect(stderr).not.toContain("c2VjcmV0");
 });

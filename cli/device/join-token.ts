@@ -10,22 +10,22 @@ const TOKEN = /^rvj\d+\./;
 const MAX_BYTES = 64 * 1024;
 
 const WAYS = [
-  "`reeve device-agent --join -` asks for it, or reads it from standard input",
-  "`reeve device-agent --join FILE` and REEVE_JOIN_TOKEN_FILE read it from a file",
+  "`reeve device join` asks for it, or reads it from standard input",
+  "`reeve device join FILE` reads it from a file, and so does `reeve serve device` with REEVE_JOIN_TOKEN_FILE",
 ];
 
 /**
- * The join token that `--join` names: "-" asks for it without showing it, or reads standard input where that is no
+ * The join token that `reeve device join` reads: "-" asks for it without showing it, or reads standard input where that is no
  * terminal; anything else is a file that only its owner can read. Throws a UsageError for a token itself: every user of the
  * machine can read the command lines of what runs.
  */
 export async function readJoinToken(source: string, context: CommandContext): Promise<string> {
   if (TOKEN.test(source)) {
-    throw new UsageError("--join: a token on the command line can be read by every user of this machine", WAYS);
+    throw new UsageError("a token on the command line can be read by every user of this machine", WAYS);
   }
   const text = source === "-" ? await typed(context) : fromFile(source);
   const token = text?.trim() ?? "";
-  if (token === "") throw new UsageError("--join: no token was given", WAYS);
+  if (token === "") throw new UsageError("no join token was given", WAYS);
   return token;
 }
 
@@ -39,7 +39,7 @@ async function readAll({ stdin }: CommandContext): Promise<string> {
   for await (const piece of stdin) {
     const bytes = Buffer.from(piece);
     length += bytes.length;
-    if (length > MAX_BYTES) throw new UsageError("--join: standard input holds more than a token");
+    if (length > MAX_BYTES) throw new UsageError("standard input holds more than a token");
     pieces.push(bytes);
   }
   return Buffer.concat(pieces).toString("utf8");
@@ -49,6 +49,6 @@ function fromFile(path: string): string {
   try {
     return readPrivateFile(path);
   } catch (cause: unknown) {
-    throw new UsageError(`--join: ${cause instanceof Error ? cause.message : String(cause)}`, WAYS, { cause });
+    throw new UsageError(`${cause instanceof Error ? cause.message : String(cause)}`, WAYS, { cause });
   }
 }

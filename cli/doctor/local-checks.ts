@@ -62,7 +62,7 @@ async function checkTokens({ env, now }: CommandContext): Promise<Finding> {
     const expired = tokens.filter(({ expires }) => expires !== undefined && Date.parse(expires) <= now());
     const text = `${tokens.length} in ${path}`;
     if (expired.length === 0) return ok("tokens", text);
-    return note("tokens", `${text}, ${expired.length} of them expired`, "`reeve tokens revoke ID` takes one away");
+    return note("tokens", `${text}, ${expired.length} of them expired`, "`reeve token revoke ID` takes one away");
   } catch (error: unknown) {
     return broken("tokens", messageOf(error));
   }

@@ -4,7 +4,7 @@ import { reasonOf } from "../../lib/fault/fault.ts";
 import { verifyCheckpointByAny } from "../../lib/sign/checkpoint.ts";
 import { parseVkeys } from "../../lib/sign/vkeys.ts";
 import { databasePath, keyPathBeside, readKey } from "../audit/find-log.ts";
-import { listDevices } from "../commands/devices.ts";
+import { listDevices } from "../device/describe-device.ts";
 import { describeError } from "../errors/describe-error.ts";
 import { enumName } from "../print/enum-name.ts";
 import { timeText } from "../print/time.ts";
@@ -23,20 +23,20 @@ export async function checkPlane(session: Session): Promise<Finding[]> {
 }
 
 async function checkDevices(session: Session): Promise<Finding[]> {
-  let devices: Device[];
+  let devices: readonly Device[];
   try {
-    devices = await listDevices(session);
+    devices = (await listDevices(session)).items;
   } catch (error: unknown) {
     const known = reasonOf(error) !== ErrorReason.UNAUTHENTICATED;
     const todo = known
       ? undefined
-      : "create one with `reeve tokens create` where the control plane is, and set REEVE_TOKEN";
+      : "create one with `reeve token create` where the control plane is, and set REEVE_TOKEN";
     return [broken("token", describeError(error).message, todo)];
   }
   const online = devices.some((device) => device.link === LinkState.ONLINE);
   const none = online
     ? []
-    : [broken("devices", "none is linked", "start one with `reeve device-agent`, or `reeve up`")];
+    : [broken("devices", "none is linked", "start one with `reeve serve device`, or `reeve up`")];
   return [ok("token", "accepted"), ...devices.flatMap(deviceFindings), ...none];
 }
 

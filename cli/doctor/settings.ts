@@ -43,7 +43,7 @@ export const commandEnvironment = {
     name: "REEVE_TOKENS_FILE",
     type: "path",
     optional: true,
-    doc: "What `reeve tokens` edits. Default: tokens.json in the data folder.",
+    doc: "What `reeve token` edits. Default: tokens.json in the data folder.",
   },
   caFile: {
     name: "REEVE_CA_FILE",
@@ -73,8 +73,8 @@ function providerKeys(): ConfigSpec {
 export function allSettings(): { reader: string; settings: ConfigLine[] }[] {
   return [
     { reader: "the commands", settings: describeConfig(commandEnvironment) },
-    { reader: "reeve registry", settings: describeConfig(registryEnvironment) },
-    { reader: "reeve policy", settings: describeConfig(policyEnvironment) },
-    { reader: "reeve device-agent", settings: describeConfig(deviceEnvironment) },
+    { reader: "reeve serve registry", settings: describeConfig(registryEnvironment) },
+    { reader: "reeve serve policy", settings: describeConfig(policyEnvironment) },
+    { reader: "reeve serve device", settings: describeConfig(deviceEnvironment) },
   ];
 }

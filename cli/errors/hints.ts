@@ -18,7 +18,7 @@ const HINTS: Readonly<Partial<Record<number, Hint>>> = {
   [ErrorReason.QUOTA_EXCEEDED]: ({ quota, limit }) =>
     quota && `the quota ${quota} is ${limit}: wait, or cancel some calls`,
   [ErrorReason.FOUR_EYES]: () => "somebody else than the one who asked must decide",
-  [ErrorReason.DEVICE_OFFLINE]: () => "nothing ran; `reeve devices` shows which devices are linked",
+  [ErrorReason.DEVICE_OFFLINE]: () => "nothing ran; `reeve device list` shows which devices are linked",
   [ErrorReason.POLICY_UNAVAILABLE]: () => "nothing runs without policy and its record; `reeve doctor` looks closer",
   [ErrorReason.NOT_READY]: () => "the service is starting or stopping; try again in a moment",
   [ErrorReason.INTERRUPTED]: () => "what it did is not known: look before doing it again",

@@ -18,7 +18,7 @@ function reeve(argv: readonly string[], options: FakeContextOptions = {}) {
 
 describe("a call to many devices", () => {
   it("prints how each stands to standard error, and what came back to standard output", async () => {
-    const result = await reeve(["call", "--devices", "this", "--fan-out-id", "one", "exec", "--", "echo", "a\nb"]);
+    const result = await reeve(["call", "--device", "this", "--fanout-id", "one", "exec", "--", "echo", "a\nb"]);
     expect(result).toMatchObject({ code: 0, stdout: "this │ a\nthis │ b\n" });
     expect(result.stderr).toMatch(/^reeve: one: 1 device in 1 wave\nreeve: wave 1: this\n/);
     expect(result.stderr).toMatch(/\n {2}this {2}ok\nreeve: 1 of 1 succeeded\n$/);
@@ -26,7 +26,7 @@ describe("a call to many devices", () => {
 
   it("redraws its lines on a terminal, and lets nothing from a device act on it", async () => {
     const context = createFakeContext({ env: stack.operator, terminal: true });
-    const code = await runCli(["call", "--devices", "this", "exec", "--", "printf", "\\033[2Jx"], context);
+    const code = await runCli(["call", "--device", "this", "exec", "--", "printf", "\\033[2Jx"], context);
     expect(code).toBe(0);
     expect(context.stderrText()).toContain("\x1b[1A\x1b[J");
     expect(context.stdoutText()).not.toContain("\x1b[2J");
@@ -34,7 +34,7 @@ describe("a call to many devices", () => {
 
   it("asks the person at the terminal about the whole, and goes on when they say yes", async () => {
     const context = createFakeContext({ env: stack.operator, terminal: true });
-    const ended = runCli(["call", "--devices", "this", "shell.eval", "--command", "echo approved"], context);
+    const ended = runCli(["call", "--device", "this", "shell.eval", "--command", "echo approved"], context);
     await context.typeAfter("Approve?", "y\n");
     expect(await ended).toBe(0);
     expect(context.stderrText()).toContain("a fan-out to 1 device");
@@ -42,10 +42,10 @@ describe("a call to many devices", () => {
   });
 
   it("says how it can be approved where nobody can be asked, and ends as held", async () => {
-    const options = ["--devices", "this", "--wait", "10ms", "--fan-out-id", "held"];
+    const options = ["--device", "this", "--wait", "10ms", "--fanout-id", "held"];
     const { code, stderr } = await reeve(["call", ...options, "shell.eval", "--command", "echo no"]);
     expect(code).toBe(4);
-    expect(stderr).toContain("reeve approvals approve apr-");
+    expect(stderr).toContain("reeve approval approve apr-");
     expect(stderr).toContain("try again with the id held");
   });
 
@@ -53,24 +53,24 @@ describe("a call to many devices", () => {
     const started = join(stack.workFolder, "started");
     const context = createFakeContext({ env: stack.operator });
     const script = `touch ${started}; sleep 60`;
-    const argv = ["call", "--devices", "this", "--fan-out-id", "left", "exec", "--", "sh", "-c", script];
+    const argv = ["call", "--device", "this", "--fanout-id", "left", "exec", "--", "sh", "-c", script];
     const ended = runCli(argv, context);
     await eventually(() => expect(existsSync(started)).toBe(true));
     await context.shown("stderr", "running");
     context.interrupt();
     expect(await ended).toBe(7);
-    const [, callId = ""] = /reeve calls cancel (left-dev-[0-9a-f]+)/.exec(context.stderrText()) ?? [];
-    expect(JSON.parse((await reeve(["calls", "show", callId, "--json"])).stdout)).toMatchObject({ fanOutId: "left" });
-    expect((await reeve(["calls", "cancel", callId])).stdout).toContain("canceled");
+    const [, callId = ""] = /reeve call cancel (left-dev-[0-9a-f]+)/.exec(context.stderrText()) ?? [];
+    expect(JSON.parse((await reeve(["call", "show", callId, "--json"])).stdout)).toMatchObject({ fanOutId: "left" });
+    expect((await reeve(["call", "cancel", callId])).stdout).toContain("canceled");
   });
 
   it.each([
-    [["call", "--devices", "this", "exec", "--no-wait", "--", "ls"], /--no-wait and --call-id/],
+    [["call", "--device", "this", "exec", "--no-wait", "--", "ls"], /--no-wait and --call-id/],
     [["call", "--wave", "2", "this", "exec", "--", "ls"], /--wave is for many devices/],
     [["call", "--on", "role=web"], /TOOL is needed/],
     [["call", "--on", "role=none", "exec", "--", "ls"], /no device has the labels role=none/],
     [["call", "--on", "role==web", "exec", "--", "ls"], /selector:/],
-    [["call", "--devices", "nas", "exec", "--", "ls"], /no device "nas"/],
+    [["call", "--device", "nas", "exec", "--", "ls"], /no device "nas"/],
   ])("refuses %j", async (argv, message) => {
     const { code, stderr } = await reeve(argv);
     expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringMatching(message) });

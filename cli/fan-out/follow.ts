@@ -59,6 +59,6 @@ function mayRetry(error: unknown): boolean {
 
 function broken(error: unknown, fanOutId: string): unknown {
   if (faultDetail(error) !== undefined || !mayRetry(error)) return error;
-  const message = `the link to the registry broke; the same again with --fan-out-id ${fanOutId} goes on where it stands`;
+  const message = `the link to the registry broke; the same again with --fanout-id ${fanOutId} goes on where it stands`;
   return fault(ErrorReason.INTERRUPTED, { call_id: fanOutId }, { message, cause: error });
 }

@@ -72,7 +72,7 @@ export function personView({ session, tool, context, fanOutId }: PersonViewOptio
 
 function goesOn({ id }: Call): string {
   const name = visibleLine(id);
-  return `${name} goes on: \`reeve calls watch ${name}\` shows how, \`reeve calls cancel ${name}\` ends it`;
+  return `${name} goes on: \`reeve call watch ${name}\` shows how, \`reeve call cancel ${name}\` ends it`;
 }
 
 function count(number: number, what: string): string {

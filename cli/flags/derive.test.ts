@@ -1,7 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import { loadCatalog } from "../../lib/toolschema/catalog-file.ts";
-import { takenNames } from "../call/call-words.ts";
+import { takenNames } from "../call/run-options.ts";
 import { deriveFlags, kebabCase } from "./derive.ts";
 import type { Flag } from "./flag.ts";
 import { helpEntry } from "./help.ts";
@@ -11,7 +11,7 @@ const { tools } = loadCatalog();
 function flagsOf(name: string): Flag[] {
   const tool = tools.find((one) => one.name === name);
   if (tool === undefined) throw new Error(`no tool ${name}`);
-  return deriveFlags(tool.inputSchema, takenNames());
+  return deriveFlags(tool.inputSchema, takenNames);
 }
 
 function property(schema: JsonObject): Flag | undefined {
@@ -20,13 +20,13 @@ function property(schema: JsonObject): Flag | undefined {
 
 describe("the flags of the built-in tools", () => {
   it.each(tools.map((tool) => [tool.name, tool.inputSchema] as const))("%s has one for each property", (_, schema) => {
-    const flags = deriveFlags(schema, takenNames());
+    const flags = deriveFlags(schema, takenNames);
     expect(flags.map(({ field }) => field)).toEqual(Object.keys(schema.properties ?? {}));
     expect(flags.filter(({ required }) => required).map(({ field }) => field)).toEqual(schema.required ?? []);
     expect(new Set(flags.map(({ name }) => name)).size).toBe(flags.length);
     for (const { name, value, description } of flags) {
       expect(name).toMatch(/^[a-z][a-z0-9-]*$/);
-      expect(takenNames().has(name)).toBe(false);
+      expect(takenNames.has(name)).toBe(false);
       // Each property of a built-in tool has a simple form, and words of its own.
       expect(value.kind).not.toBe("json");
       expect(description).not.toBe("");
@@ -124,7 +124,7 @@ describe("a flag's name", () => {
     ["wait", "arg-wait"],
     ["noWait", "arg-no-wait"],
   ])("that means something else gets a prefix: %s", (field, name) => {
-    const [flag] = deriveFlags({ properties: { [field]: { type: "boolean" } } }, takenNames());
+    const [flag] = deriveFlags({ properties: { [field]: { type: "boolean" } } }, takenNames);
     expect(flag?.name).toBe(name);
   });
 

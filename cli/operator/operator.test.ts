@@ -53,7 +53,15 @@ async function typeEach(context: FakeContext, passphrases: readonly string[]): P
 
 describe("the profile's token", () => {
   it("looks at everything, and calls under an agent's rules", async () => {
-    const looks = [["tools"], ["devices"], ["calls"], ["approvals"], ["audit"], ["keys"], ["policy", "show"]];
+    const looks = [
+      ["tool", "list"],
+      ["device", "list"],
+      ["call", "list"],
+      ["approval", "list"],
+      ["audit", "list"],
+      ["key", "list"],
+      ["policy", "show"],
+    ];
     for (const words of looks) {
       const { code, stderr } = await runInFake(words, { env: stack.owner });
       expect({ words, code, stderr }).toMatchObject({ words, code: 0 });
@@ -66,13 +74,13 @@ describe("the profile's token", () => {
   it("approves, denies, locks and issues nothing by itself", async () => {
     const approval = await hold();
     for (const words of [
-      ["approvals", "approve", "-y", approval],
-      ["approvals", "deny", approval],
+      ["approval", "approve", "-y", approval],
+      ["approval", "deny", approval],
       ["device", "lock", "this"],
       ["device", "join-token", "laptop"],
-      ["keys", "rotate", "grant"],
-      ["tokens", "create", "--role", "operator", "--name", "me"],
-      ["tokens", "revoke", "0123456789ab"],
+      ["key", "rotate", "grant"],
+      ["token", "create", "--role", "operator", "--name", "me"],
+      ["token", "revoke", "0123456789ab"],
       ["call", "--as-operator", "this", "exec", "--argv", "id"],
     ]) {
       const { code, stderr } = await runInFake(words, { env: stack.owner });
@@ -82,7 +90,7 @@ describe("the profile's token", () => {
     }
     const token = (await readProfile(stack.dataFolder))?.token ?? "";
     const env = { ...stack.owner, REEVE_TOKEN: token };
-    const claimed = await runInFake(["approvals", "approve", "-y", approval], { env });
+    const claimed = await runInFake(["approval", "approve", "-y", approval], { env });
     expect([claimed.code, claimed.stderr]).toEqual([3, expect.stringContaining("operator")]);
   });
 
@@ -90,8 +98,8 @@ describe("the profile's token", () => {
     const argv = ["call", "this", "exec", "--no-wait", "--argv", "touch", "--argv", "x", "--call-id"];
     await runInFake([...argv, "of-the-owner"], { env: stack.owner });
     await runInFake([...argv, "of-the-agent"], { env: stack.agent });
-    expect((await runInFake(["calls", "cancel", "of-the-owner"], { env: stack.owner })).code).toBe(0);
-    const other = await runInFake(["calls", "cancel", "of-the-agent"], { env: stack.owner });
+    expect((await runInFake(["call", "cancel", "of-the-owner"], { env: stack.owner })).code).toBe(0);
+    const other = await runInFake(["call", "cancel", "of-the-agent"], { env: stack.owner });
     expect([other.code, other.stderr]).toEqual([2, expect.stringContaining("this needs an operator")]);
   });
 });
@@ -114,7 +122,7 @@ describe("the passphrase", () => {
 
   it("is asked for once, however many calls are decided", async () => {
     const [one, two] = [await hold(), await hold()];
-    const { context } = atTerminal("approvals", "watch");
+    const { context } = atTerminal("approval", "watch");
     await context.typeAfter("Approve? ", "y\n");
     await context.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
     for (let asked = 2; ![one, two].every((id) => context.stdoutText().includes(`${id} approved`)); asked++) {
@@ -126,13 +134,13 @@ describe("the passphrase", () => {
   });
 
   it("can be mistyped twice", async () => {
-    const { context, ended } = atTerminal("approvals", "deny", await hold());
+    const { context, ended } = atTerminal("approval", "deny", await hold());
     await typeEach(context, ["wrong", "wrong again", PASSPHRASE]);
     expect(await ended).toBe(0);
   });
 
   it("opens nothing after three wrong ones", async () => {
-    const { context, ended } = atTerminal("approvals", "deny", await hold());
+    const { context, ended } = atTerminal("approval", "deny", await hold());
     await typeEach(context, ["wrong", "wrong again", "wrong still"]);
     expect(await ended).toBe(2);
     expect(context.stderrText()).toContain("reeve operator replace");
@@ -199,7 +207,7 @@ describe("reeve operator", () => {
   });
 
   it("issues and revokes tokens by an operator's token or the passphrase", async () => {
-    const words = ["tokens", "create", "--role", "agent", "--name", "bot"];
+    const words = ["token", "create", "--role", "agent", "--name", "bot"];
     expect((await runInFake(words, { env: stack.operator })).code).toBe(0);
     expect((await runInFake(words, { env: stack.agent })).stderr).toContain("not an operator's token");
     const { context, ended } = atTerminal(...words);

@@ -1,12 +1,54 @@
 import { stripVTControlCharacters } from "node:util";
+import type { CommandContext } from "../command-context.ts";
 import { visibleLine } from "./escape.ts";
-import { plain, type Style } from "./style.ts";
+import { plain, type Style, styleFor } from "./style.ts";
 
 /** How a table is drawn. */
 export interface TableOptions {
   style?: Style;
   /** Colors a cell, given its plain text, its column and its row. Default: as it is. */
   paint?: (text: string, column: number, row: readonly string[]) => string;
+  /** How wide a line may be; long cells are cut for it. Default: as wide as the cells. */
+  width?: number | undefined;
+  /** The columns that are never cut, such as ids, which a reader copies. */
+  keep?: readonly string[];
+  /** Draws one table in parts: the first has the headings, and the later ones keep to its columns. */
+  parts?: TableParts;
+}
+
+/** What the parts of one table share; starts empty. */
+export interface TableParts {
+  widths?: readonly number[];
+}
+
+/** How a list is drawn. */
+export interface ListTableOptions extends Pick<TableOptions, "keep" | "parts"> {
+  /** By column, the colors of cells with these texts. */
+  colors?: Readonly<Record<string, Readonly<Record<string, Color>>>>;
+}
+
+type Color = "red" | "green" | "yellow";
+
+/** A table for standard output: in colors where that takes them, cut to a terminal's width, whole elsewhere. */
+export function listTable(
+  columns: readonly string[],
+  rows: readonly (readonly string[])[],
+  context: Pick<CommandContext, "env" | "stdout">,
+  { keep = [], colors = {}, parts = {} }: ListTableOptions = {},
+): string {
+  const style = styleFor(context, context.stdout);
+  const paint = (text: string, column: number): string => {
+    const color = colors[columns[column] ?? ""]?.[text.trim()];
+    return color === undefined ? text : style[color](text);
+  };
+  return table(columns, rows, { style, paint, keep, parts, width: lineWidth(context) });
+}
+
+/** How wide a line of standard output is: COLUMNS, else the terminal's width; undefined where neither is known. */
+function lineWidth({ env, stdout }: Pick<CommandContext, "env" | "stdout">): number | undefined {
+  const named = Number(env.COLUMNS);
+  if (Number.isInteger(named) && named > 0) return named;
+  return stdout.isTTY === true ? stdout.columns : undefined;
 }
 
 /**
@@ -19,16 +61,51 @@ export function table(
   options: TableOptions = {},
 ): string {
   if (rows.length === 0) return "";
-  const { style = plain, paint = (text) => text } = options;
+  const { style = plain, paint = (text) => text, width = Infinity, keep = [], parts = {} } = options;
+  const { widths: before = [] } = parts;
   const safe = rows.map((row) => columns.map((_, index) => visibleLine(row[index] ?? "")));
-  const widths = columns.map((name, index) => Math.max(...[name, ...safe.map((row) => row[index] ?? "")].map(widthOf)));
+  const needed = columns.map((name, index) =>
+    Math.max(before[index] ?? 0, ...[name, ...safe.map((row) => row[index] ?? "")].map(widthOf)),
+  );
+  parts.widths = needed;
+  const widths = fitted(
+    needed,
+    columns.map((name, index) => (keep.includes(name) ? (needed[index] ?? 0) : Math.min(widthOf(name), MIN_CUT))),
+    width,
+  );
   const line = (cells: readonly string[]) =>
     cells
       .map((cell, index) => pad(cell, widths[index] ?? 0))
       .join("  ")
       .trimEnd();
   const head = line(columns.map((name) => style.bold(name)));
-  return `${[head, ...safe.map((row) => line(row.map((cell, index) => paint(cell, index, row))))].join("\n")}\n`;
+  return `${[...(before.length > 0 ? [] : [head]), ...safe.map((row) => line(row.map((cell, index) => paint(cut(cell, widths[index] ?? 0), index, row))))].join("\n")}\n`;
+}
+
+/** A column is never cut below this, where its cells are longer. */
+const MIN_CUT = 8;
+
+/** Widths that fit a line: the widest column that can be cut gives way first, down to its least width. */
+function fitted(needed: readonly number[], least: readonly number[], width: number): number[] {
+  const widths = [...needed];
+  const gaps = 2 * (widths.length - 1);
+  for (let over = widths.reduce((sum, one) => sum + one, gaps) - width; over > 0; over--) {
+    const room = widths.map((one, index) => (one > (least[index] ?? 0) ? one : 0));
+    const widest = room.indexOf(Math.max(...room));
+    if (room[widest] === 0) break;
+    widths[widest] = (widths[widest] ?? 0) - 1;
+  }
+  return widths;
+}
+
+function cut(text: string, width: number): string {
+  if (widthOf(text) <= width) return text;
+  let kept = "";
+  for (const character of text) {
+    if (widthOf(kept + character) > width - 1) break;
+    kept += character;
+  }
+  return `${kept}…`;
 }
 
 function pad(text: string, width: number): string {

@@ -51,7 +51,6 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     },
     setExitCode: () => undefined,
     exitNow: (code) => exits.push(code),
-    setErrorFormat: () => undefined,
     stdoutText: stdout.text,
     stderrText: stderr.text,
     shown: (where, text) => (where === "stdout" ? stdout : stderr).holds(text),

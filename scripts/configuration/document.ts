@@ -12,9 +12,9 @@ export const CONFIGURATION_FILE = join(repositoryRoot, "deploy", "CONFIGURATION.
 
 /** The settings of each service's process, and of the commands beside them. */
 export const ENVIRONMENTS: Readonly<Record<string, ConfigSpec>> = {
-  "reeve registry": registryEnvironment,
-  "reeve policy": policyEnvironment,
-  "reeve device-agent": deviceEnvironment,
+  "reeve serve registry": registryEnvironment,
+  "reeve serve policy": policyEnvironment,
+  "reeve serve device": deviceEnvironment,
   "every other command": commandEnvironment,
 };
 

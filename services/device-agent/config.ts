@@ -79,7 +79,7 @@ const joinTokenFileKey = {
 /** What is read before the rest, which a device that has joined knows from its folder. */
 export const joinEnvironment = { stateDir: stateDirKey, joinTokenFile: joinTokenFileKey } as const satisfies ConfigSpec;
 
-/** The device agent's settings in the environment, for `reeve device-agent`. */
+/** The device agent's settings in the environment, for `reeve serve device`. */
 export const deviceEnvironment = {
   host: { name: "REEVE_DEVICE_HOST", type: "string", default: "127.0.0.1", doc: "Address to listen on." },
   port: {

@@ -9,7 +9,7 @@ import { parseRegistryUrls } from "./attach/registry-urls.ts";
 import { type AgentParts, runAttached } from "./attach/run-attached.ts";
 import { DEFAULT_PORT, type DeviceAgentConfig, deviceEnvironment, joinEnvironment } from "./config.ts";
 import { type Enrolled, type Joining, openEnrolled } from "./identity/enrolled.ts";
-import { enrollmentFiles } from "./identity/enrollment-file.ts";
+import { type DeviceEnrollment, enrollmentFiles } from "./identity/enrollment-file.ts";
 import { keepRenewed, requireUnexpired } from "./identity/renewal.ts";
 import { parseServices } from "./providers/grpc/service-list.ts";
 import { createDeviceAgent } from "./service.ts";
@@ -42,6 +42,22 @@ export async function runDeviceAgent(
   } catch (error: unknown) {
     lock.release();
     throw error;
+  }
+}
+
+/** Makes this machine a device and does not run it. Resolves with what it is from then on. Rejects as runDeviceAgent does. */
+export async function joinDevice(
+  env: Readonly<Record<string, string | undefined>>,
+  joining: Omit<Joining, "tokenFile"> & { token: string },
+): Promise<DeviceEnrollment> {
+  const { stateDir } = readConfig(joinEnvironment, env);
+  const lock = lockStateDir(stateDir);
+  try {
+    const { enrollment } = await openEnrolled(stateDir, env, joining);
+    if (enrollment !== undefined) return enrollment;
+    throw new Error("joining with a token left no enrollment");
+  } finally {
+    lock.release();
   }
 }
 

@@ -20,7 +20,7 @@ export interface StateDir {
 
 /** Takes the agent's folder for this process. Throws FolderInUse where another has it. */
 export function lockStateDir(folder: string): FolderLock {
-  return lockFolder(folder, { program: "device-agent", setting: "REEVE_DEVICE_STATE_DIR" });
+  return lockFolder(folder, { program: "device", setting: "REEVE_DEVICE_STATE_DIR" });
 }
 
 /** Makes the agent's folder where it is missing, and closes it to everybody but the agent's own user. */

@@ -41,7 +41,7 @@ export const DEFAULT_CHECKPOINT_DELAY_MS = 200;
 /** How often the policy file and the keys are looked at where the configuration says nothing, in milliseconds. */
 export const DEFAULT_RELOAD_MS = 1000;
 
-/** Policy's settings in the environment, for `reeve policy`. */
+/** Policy's settings in the environment, for `reeve serve policy`. */
 export const policyEnvironment = {
   host: { name: "REEVE_POLICY_HOST", type: "string", default: "127.0.0.1", doc: "Address to listen on." },
   port: { name: "REEVE_POLICY_PORT", type: "int", min: 0, max: 65535, default: 7401, doc: "Port; 0 takes any." },

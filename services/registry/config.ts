@@ -35,7 +35,7 @@ export interface RegistryConfig {
   startWaitMs?: number;
 }
 
-/** The registry's settings in the environment, for `reeve registry`. */
+/** The registry's settings in the environment, for `reeve serve registry`. */
 export const registryEnvironment = {
   host: { name: "REEVE_REGISTRY_HOST", type: "string", default: "127.0.0.1", doc: "Address to listen on." },
   port: { name: "REEVE_REGISTRY_PORT", type: "int", min: 0, max: 65535, default: 7400, doc: "Port; 0 takes any." },

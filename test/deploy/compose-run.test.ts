@@ -141,9 +141,9 @@ test("what compose.yaml says makes a control plane, whose device joins and can b
   expect(read("volumes", "join", "token")).toBe(token);
 
   const work = join(root, "volumes", "work");
-  await start("device", "device-agent", { ...environmentOf("device", addresses), REEVE_DEVICE_WRITE_ROOTS: work });
+  await start("device", "device", { ...environmentOf("device", addresses), REEVE_DEVICE_WRITE_ROOTS: work });
   const shell = { ...operator, HOME: root, REEVE_TOKEN: read("owner", "operator-token").trim() };
-  await eventually(async () => expect((await runReeve(["devices"], shell)).stdout).toMatch(/demo.*online/i));
+  await eventually(async () => expect((await runReeve(["device", "list"], shell)).stdout).toMatch(/demo.*online/i));
   const written = await runReeve(["call", "demo", "fs.write", "--path", join(work, "a"), "--text", "hello"], shell);
   expect(written.stderr + written.stdout).not.toMatch(/denied|refused/i);
   expect(written.code).toBe(0);

@@ -18,7 +18,7 @@ describe("deploy/compose.yaml", () => {
   });
 
   test.each(ours)("%s is set as the code reads it", (name, service) => {
-    const spec = ENVIRONMENTS[`reeve ${name === "device" ? "device-agent" : name}`];
+    const spec = ENVIRONMENTS[`reeve serve ${name}`];
     if (spec === undefined) throw new Error(`no settings for ${name}`);
     const known = Object.values(spec).map((key) => key.name);
     const environment = service.environment ?? {};

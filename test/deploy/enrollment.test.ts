@@ -57,7 +57,7 @@ test("the page's commands, run block by block in two homes, make a machine a dev
       continue;
     }
     // The machine was let in a moment ago: it fetches its certificate and dials.
-    if (commands.startsWith("reeve devices")) await online("laptop");
+    if (commands.startsWith("reeve device list")) await online("laptop");
     const { code, stdout, stderr } = await run(who, here);
     expect(code, `${commands}\n${stdout}\n${stderr}`).toBe(0);
     carried.TOKEN ??= /rvj1\.\S+/.exec(stdout)?.[0] ?? "";
@@ -118,6 +118,6 @@ async function run(who: keyof typeof homes, commands: string) {
 
 async function online(name: string): Promise<void> {
   await eventually(async () =>
-    expect((await run("control plane", "reeve devices")).stdout).toMatch(new RegExp(`${name}.*online`, "i")),
+    expect((await run("control plane", "reeve device list")).stdout).toMatch(new RegExp(`${name}.*online`, "i")),
   );
 }

@@ -61,7 +61,7 @@ describe("the image", () => {
     const help = execFileSync(process.execPath, [join(repositoryRoot, "dist", "cli", "main.js"), "--help"], {
       encoding: "utf8",
     });
-    expect(help).toContain("device-agent");
+    expect(help).toContain("serve");
   });
 });
 

@@ -189,7 +189,7 @@ async function problemsOf(manifest: Manifest): Promise<string[]> {
 }
 
 function specOf({ args = [] }: Container): ConfigSpec {
-  const spec = ENVIRONMENTS[`reeve ${args.at(-1)}`];
+  const spec = ENVIRONMENTS[`reeve serve ${args.at(-1)}`];
   if (spec === undefined) throw new Error(`reeve ${args.join(" ")} is no service`);
   return spec;
 }

@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { Command } from "commander";
 import { expect, test } from "vitest";
-import { commandList } from "../../cli/command-list.ts";
+import { processContext } from "../../cli/command-context.ts";
+import { registerServe } from "../../cli/commands/serve.ts";
 import { readConfig } from "../../lib/config/config.ts";
 import { repositoryRoot } from "../../scripts/repository-root.ts";
 import { deviceEnvironment } from "../../services/device-agent/config.ts";
@@ -10,8 +12,11 @@ const folder = join(repositoryRoot, "deploy", "systemd");
 const unit = readFileSync(join(folder, "reeve-device-agent.service"), "utf8");
 
 test("the unit starts a command that there is", () => {
-  const [, command] = /^ExecStart=\S+\/reeve (\S+)$/m.exec(unit) ?? [];
-  expect(commandList.map(({ name }) => name)).toContain(command);
+  const [, command, part] = /^ExecStart=\S+\/reeve (\S+) (\S+)$/m.exec(unit) ?? [];
+  const program = new Command();
+  registerServe(program, processContext());
+  const names = program.commands.flatMap((one) => one.commands.map((sub) => `${one.name()} ${sub.name()}`));
+  expect(names).toContain(`${command} ${part}`);
 });
 
 test("the unit gives it no rights to gain more", () => {

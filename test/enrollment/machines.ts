@@ -7,7 +7,7 @@ import { CLI, type CliResult, runReeve, shellOf } from "../../testkit/cli.ts";
 import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
 import { nodeEnv } from "../../testkit/node-env.ts";
 
-/** `reeve device-agent` in a process of its own. */
+/** `reeve serve device` in a process of its own. */
 export interface AgentProcess {
   readonly pid: number;
   /** Everything it has written to standard error. */
@@ -22,14 +22,16 @@ export interface AgentProcess {
   stop(): Promise<void>;
 }
 
-/** Starts the agent of a machine with that home folder. With a token it joins: the token is typed in. */
+/** Starts the agent of a machine with that home folder. With a token it joins first: the token is typed in. */
 export function startAgent(
   home: string,
   words: readonly string[] = [],
   { env = {}, token }: { env?: Record<string, string>; token?: string } = {},
 ): AgentProcess {
-  const joining = token === undefined ? [] : ["--join", "-"];
-  const child = spawn(process.execPath, [CLI, "device-agent", ...joining, ...words], {
+  // The program of the process is bash until the machine has joined, and the agent from then on.
+  const run = [`'${process.execPath}' '${CLI}'`, words.map((word) => `'${word}'`).join(" ")] as const;
+  const script = token === undefined ? "" : `${run[0]} device join ${run[1]} && `;
+  const child = spawn("bash", ["-c", `${script}exec ${run[0]} serve device`], {
     env: { ...nodeEnv(), HOME: home, ...env },
     stdio: ["pipe", "ignore", "pipe"],
   });
@@ -61,7 +63,7 @@ export function startAgent(
   };
 }
 
-/** A machine with a control plane: registry and policy with certificates of `reeve certs`, and an operator's shell. */
+/** A machine with a control plane: registry and policy with certificates of `reeve service-ca`, and an operator's shell. */
 export interface ControlPlaneMachine extends Pick<ControlPlane, "policyDatabase"> {
   /** Where the authority's files are. */
   home: string;
@@ -75,7 +77,7 @@ export async function startControlPlaneMachine(env: Record<string, string> = {})
   const home = realpathSync(mkdtempSync(join(tmpdir(), "reeve-plane-")));
   const ca = join(home, "ca");
   const certs = async (...words: string[]) => {
-    const { code, stderr } = await runReeve(["certs", ...words], { HOME: home });
+    const { code, stderr } = await runReeve(["service-ca", ...words], { HOME: home });
     if (code !== 0) throw new Error(stderr);
   };
   await certs("init", "--out", ca);

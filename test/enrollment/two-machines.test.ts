@@ -33,11 +33,11 @@ const invite = async (...words: string[]) => {
 };
 const call = () => plane.reeve("call", "web1", "exec", "--argv", "uname", "--argv=-s");
 const link = async () => {
-  const { stdout } = await plane.reeve("devices", "--json");
+  const { stdout } = await plane.reeve("device", "list", "--json");
   const { devices } = JSON.parse(stdout) as { devices: { name: string; link: string }[] };
   return devices.find(({ name }) => name === "web1")?.link;
 };
-const shown = async (callId: string) => JSON.parse((await plane.reeve("calls", "show", callId, "--json")).stdout);
+const shown = async (callId: string) => JSON.parse((await plane.reeve("call", "show", callId, "--json")).stdout);
 /** A call that runs until it is ended; `pid` is its program's. */
 const startCall = (callId: string) => {
   const file = join(home, `${callId}.pid`);
@@ -49,7 +49,7 @@ const startCall = (callId: string) => {
 };
 const online = () => eventually(async () => expect(await link()).toBe("LINK_STATE_ONLINE"));
 const standing = async () => {
-  const { stdout } = await plane.reeve("device", "list", "--json");
+  const { stdout } = await plane.reeve("enrollment", "list", "--json");
   return (JSON.parse(stdout) as { enrollments: { state: string; why: string }[] }).enrollments[0];
 };
 
@@ -57,13 +57,13 @@ test("from nothing: a token, a fingerprint that is compared, and a governed call
   const token = await invite();
   const agent = machine({ token, words: ["--read", home] });
   const fingerprint = await agent.shown(/([0-9A-F]{2}:){31}[0-9A-F]{2}/);
-  expect(agent.text()).toContain("reeve device confirm enr-");
+  expect(agent.text()).toContain("reeve enrollment confirm enr-");
   // What every user of the machine can read.
   for (const file of ["cmdline", "environ"]) {
     expect(readFileSync(`/proc/${agent.pid}/${file}`, "utf8")).not.toContain(token);
   }
-  expect((await plane.reeve("device", "list", "--state", "pending")).stdout).toContain("web1");
-  const confirmed = await plane.reeve("device", "confirm", "web1", "--fingerprint", fingerprint);
+  expect((await plane.reeve("enrollment", "list", "--state", "pending")).stdout).toContain("web1");
+  const confirmed = await plane.reeve("enrollment", "confirm", "web1", "--fingerprint", fingerprint);
   expect(confirmed).toMatchObject({ code: 0 });
   await agent.shown('"msg":"attached"');
   await online();
@@ -92,10 +92,10 @@ test("locked, its stream ends and it is told why; unlocked, it is back by itself
   const refused = await call();
   expect(refused).toMatchObject({ code: 3, stderr: expect.stringContaining("web1 is locked (lost)") });
   expect(refused.stderr).toMatch(/is locked \(lost\) since 20\S+ by \S+; .*reeve device unlock web1/);
-  const { stdout, stderr } = await plane.reeve("devices");
+  const { stdout, stderr } = await plane.reeve("device", "list");
   expect(stdout).toMatch(/web1 .* locked /);
   expect(stderr).toMatch(/web1 is locked: lost, since .*, by \S+; `reeve device unlock web1`/);
-  expect((await plane.reeve("device", "list")).stdout).toMatch(/lost, since .*, by /);
+  expect((await plane.reeve("enrollment", "list")).stdout).toMatch(/lost, since .*, by /);
   await plane.reeve("device", "unlock", "web1");
   await online();
   expect(await call()).toMatchObject({ code: 0 });

@@ -74,7 +74,7 @@ const UNCAUGHT = /"total":(\d+),"msg":"connection failed with nothing waiting fo
 /** Starts it. Rejects with what it wrote where it does not start. */
 export async function startReeveUp(): Promise<AttackedReeve> {
   const home = await mkdtemp(join(tmpdir(), "reeve-hostile-"));
-  const args = [CLI, "up", "--port", "0", "--devices", "127.0.0.1:0", "--read", home];
+  const args = [CLI, "up", "--port", "0", "--device-address", "127.0.0.1:0", "--read", home];
   const child = spawn(process.execPath, args, { env: { ...nodeEnv(), HOME: home }, stdio: ["ignore", "pipe", "pipe"] });
   let log = "";
   let uncaught = 0;

@@ -58,7 +58,7 @@ beforeAll(async () => {
     REEVE_POLICY_PORT: String(policyPort),
     REEVE_POLICY_STATE_DIR: join(folder, "policy"),
   });
-  device = await start("device-agent", devicePort, {
+  device = await start("device", devicePort, {
     REEVE_DEVICE_PORT: String(devicePort),
     REEVE_DEVICE_STATE_DIR: join(folder, "device"),
     REEVE_DEVICE_MODE: "all",

@@ -145,7 +145,7 @@ describe("a service that a device announces", () => {
 
   test("is a tool of the command line, with flags from its schema", async () => {
     const shell = shellOf(plane, plane.tokens.operator, tmpdir());
-    expect((await runReeve(["tools"], shell)).stdout).toContain("printer:print");
+    expect((await runReeve(["tool", "list"], shell)).stdout).toContain("printer:print");
     const help = await runReeve(["call", "this", "printer:print", "--help"], shell);
     expect(help.stdout).toContain("--copies");
     const called = await runReeve(["call", "this", "printer:print", "--text", "hi", "--copies", "3"], shell);

@@ -43,7 +43,7 @@ test("watching goes on over a restart, takes back what is moot, and ends when th
   await eventually(() => callerOf(plane, token).approvals.listApprovals({}));
   const context = createFakeContext({ env: { ...shellOf(plane, token, home), NO_COLOR: "1" }, terminal: true });
   const questions = () => context.stderrText().split(ASK).length - 1;
-  const ended = runCli(["approvals", "watch"], context);
+  const ended = runCli(["approval", "watch"], context);
   const moot = await hold("watch-moot");
   await context.shown("stderr", ASK);
 
@@ -72,5 +72,5 @@ test("watching goes on over a restart, takes back what is moot, and ends when th
 test("where nothing answers at the beginning it ends at once, and says so", async () => {
   const env = { ...shellOf(plane, plane.tokens.operator, home), REEVE_POLICY_URL: "http://127.0.0.1:9" };
   const context = createFakeContext({ env });
-  expect(await runCli(["approvals", "watch"], context)).toBe(5);
+  expect(await runCli(["approval", "watch"], context)).toBe(5);
 });

@@ -70,28 +70,28 @@ describe("reeve doctor", () => {
 describe("without the right to call", () => {
   test("no token: says where one is looked for", async () => {
     const env = { HOME: home, REEVE_REGISTRY_URL: plane.registry.url };
-    const { code, stdout, stderr } = await runReeve(["tools"], env);
+    const { code, stdout, stderr } = await runReeve(["tool", "list"], env);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toContain("no token is known");
     expect(stderr).toContain("REEVE_TOKEN");
   });
 
   test("no control plane: says how to start one", async () => {
-    const { code, stderr } = await runReeve(["tools"], { HOME: home });
+    const { code, stderr } = await runReeve(["tool", "list"], { HOME: home });
     expect(code).toBe(2);
     expect(stderr).toContain("reeve up");
   });
 
   test("a token that nobody knows is refused", async () => {
     const token = `rv_${"0".repeat(12)}_${"A".repeat(43)}`;
-    const { code, stderr } = await runReeve(["tools"], shellOf(plane, token, home));
+    const { code, stderr } = await runReeve(["tool", "list"], shellOf(plane, token, home));
     expect(code).toBe(3);
     expect(stderr).toContain("token");
   });
 
   test("a control plane that does not answer is named as such", async () => {
     const env = shellOf({ registry: { url: "http://127.0.0.1:9" }, policy: plane.policy }, plane.tokens.operator, home);
-    const { code, stderr } = await runReeve(["tools"], env);
+    const { code, stderr } = await runReeve(["tool", "list"], env);
     expect(code, stderr).toBe(5);
   });
 });

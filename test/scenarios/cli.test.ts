@@ -29,16 +29,18 @@ const asAgent = (...args: string[]) => runReeve(args, shellOf(plane, plane.token
 /** The one JSON document that a command printed. */
 const jsonOf = ({ stdout }: CliResult): unknown => JSON.parse(stdout);
 
-describe("reeve tools", () => {
+describe("reeve tool list", () => {
   test("lists what can be called, for people", async () => {
-    const { code, stdout, stderr } = await asAgent("tools");
+    const { code, stdout, stderr } = await asAgent("tool", "list");
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toMatch(/^TOOL +TRAITS +WHAT IT DOES\n/);
     expect(stdout).toMatch(/^exec +acts, destructive +Run one program/m);
   });
 
   test("lists what can be called, for programs", async () => {
-    const { tools } = jsonOf(await asAgent("tools", "--json")) as { tools: { name: string; inputSchema: object }[] };
+    const { tools } = jsonOf(await asAgent("tool", "list", "--json")) as {
+      tools: { name: string; inputSchema: object }[];
+    };
     const exec = tools.find(({ name }) => name === "exec");
     expect(exec?.inputSchema).toMatchObject({ type: "object", properties: { argv: { type: "array" } } });
   });
@@ -84,7 +86,7 @@ describe("reeve call", () => {
   test("takes the whole input as JSON", async () => {
     const path = join(plane.work, "written by json.txt");
     const input = JSON.stringify({ path, text: "text", mode: "WRITE_MODE_CREATE" });
-    const { code, stderr } = await asAgent("call", "this", "fs.write", "--json", input);
+    const { code, stderr } = await asAgent("call", "this", "fs.write", "--input", input);
     expect(code, stderr).toBe(0);
     expect(await readFile(path, "utf8")).toBe("text");
   });
@@ -142,7 +144,7 @@ describe("reeve call", () => {
       "x",
     );
     expect([code, stdout]).toEqual([4, ""]);
-    expect(stderr).toMatch(/is held.*reeve approvals approve apr-/);
+    expect(stderr).toMatch(/is held.*reeve approval approve apr-/);
   });
 
   test("prints a refusal as JSON where JSON is wanted", async () => {
@@ -159,7 +161,7 @@ describe("reeve call", () => {
   });
 });
 
-describe("reeve approvals", () => {
+describe("reeve approval list", () => {
   test("a held call is listed, shown and approved, and its caller gets the output", async () => {
     const call = asAgent(
       "call",
@@ -174,27 +176,27 @@ describe("reeve approvals", () => {
       "echo ran",
     );
     const { id } = await pendingApproval(operator, "cli-held");
-    const list = await asOperator("approvals", "list", "--state", "pending");
+    const list = await asOperator("approval", "list", "--state", "pending");
     expect(list.stdout).toContain(id);
-    const shown = await asOperator("approvals", "show", id);
+    const shown = await asOperator("approval", "show", id);
     expect(shown.stdout).toContain("echo ran");
-    const unsure = await asOperator("approvals", "approve", id);
+    const unsure = await asOperator("approval", "approve", id);
     expect(unsure.code).toBe(2);
     expect(unsure.stderr).toContain("--yes");
-    const approved = await asOperator("approvals", "approve", id, "--yes", "--comment", "fine");
+    const approved = await asOperator("approval", "approve", id, "--yes", "--comment", "fine");
     expect(approved).toMatchObject({ code: 0, stdout: `${id} approved\n` });
     expect(approved.stderr).toContain("echo ran");
     const { code, stdout, stderr } = await call;
     expect([code, stdout]).toEqual([0, "ran\n"]);
-    expect(stderr).toContain(`reeve approvals approve ${id}`);
-    const again = await asOperator("approvals", "deny", id);
+    expect(stderr).toContain(`reeve approval approve ${id}`);
+    const again = await asOperator("approval", "deny", id);
     expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("approved already")]);
   });
 
   test("a held call is denied, and its caller is told what was said", async () => {
     const call = asAgent("call", "this", "exec", "--call-id", "cli-denied", "--argv", "touch", "--argv", "x");
     const { id } = await pendingApproval(operator, "cli-denied");
-    const denied = await asOperator("approvals", "deny", id, "--comment", "not today", "--json");
+    const denied = await asOperator("approval", "deny", id, "--comment", "not today", "--json");
     expect(jsonOf(denied)).toMatchObject({
       id,
       status: { state: "APPROVAL_STATE_DENIED", comment: "not today", channel: "cli" },
@@ -207,21 +209,21 @@ describe("reeve approvals", () => {
   test("an agent may not approve", async () => {
     const held = await asAgent("call", "this", "exec", "--no-wait", "--json", "--argv", "touch", "--argv", "x");
     const { approvalId } = jsonOf(held) as { approvalId: string };
-    const { code, stderr } = await asAgent("approvals", "approve", approvalId, "--yes");
+    const { code, stderr } = await asAgent("approval", "approve", approvalId, "--yes");
     expect(code).toBe(3);
     expect(stderr).toContain("operator");
   });
 });
 
-describe("reeve calls", () => {
+describe("reeve call list", () => {
   test("lists and shows calls", async () => {
     await asOperator("call", "this", "device.ping", "--call-id", "cli-listed", "--text", "hello");
-    const list = await asOperator("calls", "list", "--tool", "device.ping");
+    const list = await asOperator("call", "list", "--tool", "device.ping");
     expect(list.stdout).toMatch(/^cli-listed +succeeded +device\.ping/m);
-    const shown = await asOperator("calls", "show", "cli-listed");
+    const shown = await asOperator("call", "show", "cli-listed");
     expect(shown.stdout).toContain("hello");
     expect(shown.stdout).toMatch(/permit by read-only/);
-    const none = await asAgent("calls", "show", "cli-listed");
+    const none = await asAgent("call", "show", "cli-listed");
     expect(none.code).toBe(2);
   });
 
@@ -233,7 +235,7 @@ describe("reeve calls", () => {
       callId: "cli-cancel",
       noWait: true,
     });
-    const { stdout, stderr } = await asAgent("calls", "cancel", "cli-cancel", "--json");
+    const { stdout, stderr } = await asAgent("call", "cancel", "cli-cancel", "--json");
     expect(JSON.parse(stdout), stderr).toMatchObject({
       id: expect.stringMatching(/^cli-cancel-/),
       state: "CALL_STATE_CANCELED",
@@ -260,27 +262,34 @@ describe("reeve audit", () => {
 
   test("proves that a record is in the log, and the proof holds offline for that record only", async () => {
     await asOperator("call", "this", "device.ping", "--call-id", "cli-proved", "--json");
-    const { code, stdout } = await asOperator("audit", "proof", "--call", "cli-proved", "--json");
+    const { code, stdout } = await asOperator("audit", "prove", "--call", "cli-proved", "--json");
     expect(code).toBe(0);
     const file = join(home, "proof.json");
     const key = (await readFile(join(plane.folder, "policy-0", "checkpoint.vkey"), "utf8")).trim();
     await writeFile(file, stdout);
-    const holds = await runReeve(["audit", "check", file, "--key", key], { HOME: home });
+    const holds = await runReeve(["audit", "verify-proof", file, "--key", key], { HOME: home });
     expect([holds.code, holds.stdout]).toEqual([0, expect.stringContaining("The proof holds")]);
     const bundle = JSON.parse(stdout) as { leaf: string };
     const leaf = Buffer.from(bundle.leaf, "base64");
     leaf[0] = (leaf[0] ?? 0) ^ 1;
     await writeFile(file, JSON.stringify({ ...bundle, leaf: leaf.toString("base64") }));
-    const broken = await runReeve(["audit", "check", file, "--key", key], { HOME: home });
+    const broken = await runReeve(["audit", "verify-proof", file, "--key", key], { HOME: home });
     expect([broken.code, broken.stdout]).toEqual([10, expect.stringContaining("does not hold")]);
-    const bare = await asOperator("audit", "proof", "0");
+    const bare = await asOperator("audit", "prove", "0");
     expect(bare.stdout).toMatch(/^c2sp\.org\/tlog-proof@v1\n/);
   });
 });
 
 test("nothing that is printed off a terminal has colors, with NO_COLOR or without", async () => {
   const env = { ...shellOf(plane, plane.tokens.operator, home), NO_COLOR: "1" };
-  for (const args of [["tools"], ["calls", "list"], ["approvals", "list"], ["audit", "list"], ["doctor"], ["--help"]]) {
+  for (const args of [
+    ["tool", "list"],
+    ["call", "list"],
+    ["approval", "list"],
+    ["audit", "list"],
+    ["doctor"],
+    ["--help"],
+  ]) {
     const [plain, noColor] = await Promise.all([asOperator(...args), runReeve(args, env)]);
     for (const { stdout, stderr } of [plain, noColor]) expect(stdout + stderr).not.toContain("\u001b");
   }
@@ -304,6 +313,6 @@ test("an interrupted call is canceled on the device", async () => {
   await once(child.stdout, "data");
   child.kill("SIGINT");
   expect(await closed).toEqual([7, null]);
-  const shown = await asOperator("calls", "show", "cli-interrupted", "--json");
+  const shown = await asOperator("call", "show", "cli-interrupted", "--json");
   expect(jsonOf(shown)).toMatchObject({ state: "CALL_STATE_CANCELED" });
 });

@@ -64,7 +64,7 @@ describe("the packed client", () => {
   test("runs the example: two governed calls, and a third that waits for a human", async () => {
     expect(await runExample(started().tokens.operator)).toEqual({
       code: 0,
-      lines: ["0 entries", "it runs Linux", expect.stringMatching(/^waits for approval \S+: reeve approvals approve/)],
+      lines: ["0 entries", "it runs Linux", expect.stringMatching(/^waits for approval \S+: reeve approval approve/)],
     });
   });
 

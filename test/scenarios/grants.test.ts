@@ -52,7 +52,7 @@ beforeAll(async () => {
   const { token } = createTokenFile(tokensFile).issueToken({ name: "control plane", roles: [Role.SERVICE] });
   await mkdir(join(folder, "work"));
   const key = generateSigningKey();
-  agent = await startServiceProcess("device-agent", port, {
+  agent = await startServiceProcess("device", port, {
     REEVE_DEVICE_PORT: String(port),
     REEVE_DEVICE_STATE_DIR: join(folder, "device"),
     REEVE_DEVICE_MODE: "all",

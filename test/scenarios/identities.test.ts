@@ -127,7 +127,7 @@ describe("a device", () => {
     const device = deviceNamed("second");
     const copy = join(many.folder, "copy-of-second");
     await cp(device.stateDir, copy, { recursive: true });
-    const clone = await startServiceProcess("device-agent", 0, {
+    const clone = await startServiceProcess("device", 0, {
       REEVE_DEVICE_STATE_DIR: copy,
       REEVE_LOG_LEVEL: "info",
     });

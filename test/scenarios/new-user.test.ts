@@ -95,13 +95,13 @@ describe("a model in a new user's chat", () => {
     ["an overwrite", () => write("notes.txt")],
     ["a build file", () => create("GNUmakefile")],
     ["a program", () => create("tool.sh", 0o755)],
-    ["this machine's own command line", () => exec("reeve", "approvals", "approve", "-y", "apr-0")],
+    ["this machine's own command line", () => exec("reeve", "approval", "approve", "-y", "apr-0")],
   ])("waits for the person with %s, and is told so", async (_, use) => {
     const { code, told, stderr } = await chat([use()]);
     expect(code).toBe(0);
     expect(stderr).toMatch(/the model calls as chat \([0-9a-f]{12}\), an agent/);
     expect(told[0]).toContain("approval_required");
-    expect(stderr).toMatch(/reeve approvals approve apr-/);
+    expect(stderr).toMatch(/reeve approval approve apr-/);
     expect(existsSync(join(work, "pwned"))).toBe(false);
     expect(await readFile(join(work, "notes.txt"), "utf8")).toBe("mine\n");
     for (const planted of ["GNUmakefile", "tool.sh"]) expect(existsSync(join(work, planted))).toBe(false);
@@ -136,7 +136,7 @@ describe("a model in a new user's chat", () => {
         expect(await refusal(decide)).toBe(ErrorReason.ROLE_REQUIRED);
       }
     }
-    const { code, stderr: said } = await runReeve(["approvals", "approve", "-y", approvalId], { HOME: home });
+    const { code, stderr: said } = await runReeve(["approval", "approve", "-y", approvalId], { HOME: home });
     expect([code, said]).toEqual([2, expect.stringContaining("set REEVE_TOKEN to the operator's token")]);
     expect(existsSync(join(work, "pwned"))).toBe(false);
     const [, operator = ""] = /operator +(rv_\S+)/.exec(shown) ?? [];
@@ -149,7 +149,7 @@ describe("a model in a new user's chat", () => {
     const { code, stderr, asked } = await chat([exec("bash", "-c", "touch pwned")], { REEVE_TOKEN: operator });
     expect([code, asked]).toEqual([2, 0]);
     expect(stderr).toContain("REEVE_TOKEN is that of owner (operator)");
-    expect(stderr).toContain("reeve tokens create --role agent");
+    expect(stderr).toContain("reeve token create --role agent");
   });
 });
 
@@ -167,7 +167,7 @@ test("a second start in the same folder is refused, and says what runs there", a
   const second = await runReeve(["up", "--port", "0"], { HOME: home });
   expect([second.code, second.stdout]).toEqual([2, ""]);
   expect(second.stderr).toContain(`already running at ${urls.registry.url}`);
-  expect((await runReeve(["tools"], { HOME: home })).code).toBe(0);
+  expect((await runReeve(["tool", "list"], { HOME: home })).code).toBe(0);
 });
 
 async function refusal(call: Promise<unknown>): Promise<ErrorReason | undefined> {

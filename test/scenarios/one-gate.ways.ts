@@ -89,7 +89,7 @@ export const GATE_WAYS: readonly GateWay[] = [
   {
     name: "reeve call",
     async call(plane, { as, tool, params, callId }) {
-      const args = ["call", "this", tool, "--json", JSON.stringify(params), "--call-id", callId, "-o", "json"];
+      const args = ["call", "this", tool, "--input", JSON.stringify(params), "--call-id", callId, "--json"];
       const { stdout, stderr } = await runReeve(args, shellOf(plane, plane.tokens[as], plane.folder));
       return { callId, text: stdout + stderr };
     },
@@ -97,8 +97,8 @@ export const GATE_WAYS: readonly GateWay[] = [
   {
     name: "reeve call --on",
     async call(plane, { as, tool, params, callId }) {
-      const options = ["--devices", "this", "--fan-out-id", callId, "-o", "json"];
-      const args = ["call", ...options, tool, "--json", JSON.stringify(params)];
+      const options = ["--device", "this", "--fanout-id", callId, "--json"];
+      const args = ["call", ...options, tool, "--input", JSON.stringify(params)];
       const { stdout, stderr } = await runReeve(args, shellOf(plane, plane.tokens[as], plane.folder));
       const lines = stdout.split("\n").filter((line) => line !== "");
       const events = lines.map((line) => fromJson(FanOutResponseSchema, JSON.parse(line)));

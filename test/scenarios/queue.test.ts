@@ -224,10 +224,10 @@ test("plain HTTP answers 202, and the command line says what goes on", async () 
   const reeve = (...args: string[]) => runReeve(args, shellOf(plane, plane.tokens.operator, plane.folder));
   const typed = await reeve("call", "--queue", "1h", "--call-id", "typed", "this", "exec", "--argv", "uname");
   expect(typed).toMatchObject({ code: 4, stderr: expect.stringMatching(/typed is kept until .* for its device/) });
-  const listed = await reeve("calls", "list", "--state", "queued");
+  const listed = await reeve("call", "list", "--state", "queued");
   expect(listed.stdout).toMatch(/typed +queued/);
-  expect((await reeve("calls", "show", "typed")).stdout).toContain("kept until");
-  expect((await reeve("calls", "cancel", "typed")).code).toBe(0);
+  expect((await reeve("call", "show", "typed")).stdout).toContain("queued until");
+  expect((await reeve("call", "cancel", "typed")).code).toBe(0);
   await operator.registry.cancelCall({ callId });
 });
 

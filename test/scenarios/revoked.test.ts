@@ -16,7 +16,7 @@ import { type ControlPlane, startControlPlane } from "../../testkit/control-plan
 import { eventually } from "../../testkit/eventually.ts";
 import { isRunning } from "../../testkit/programs.ts";
 
-/** A token that is revoked as `reeve tokens revoke` does it: by another process, in the file. */
+/** A token that is revoked as `reeve token revoke` does it: by another process, in the file. */
 let plane: ControlPlane;
 let operator: Caller;
 let tokens: TokenFile;

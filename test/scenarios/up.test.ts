@@ -73,10 +73,10 @@ describe("the first start", () => {
     const argv = ["call", "this", "exec", "--no-wait", "--call-id", "up-held", "--argv", "touch", "--argv", "x"];
     const held = await runReeve(argv, { HOME: home, REEVE_TOKEN: token });
     const [, approvalId = ""] = /(apr-\w+)/.exec(held.stderr) ?? [];
-    const unproven = await reeve("approvals", "deny", approvalId);
+    const unproven = await reeve("approval", "deny", approvalId);
     expect([unproven.code, unproven.stderr]).toEqual([2, expect.stringContaining("operator's token")]);
-    expect((await asOperator("approvals", "deny", approvalId)).code).toBe(0);
-    expect((await reeve("calls", "show", "up-held")).stdout).toContain("rejected");
+    expect((await asOperator("approval", "deny", approvalId)).code).toBe(0);
+    expect((await reeve("call", "show", "up-held")).stdout).toContain("rejected");
     const verified = await reeve("audit", "verify");
     expect([verified.code, verified.stdout]).toEqual([0, expect.stringContaining(join(state, "policy", "policy.db"))]);
   });
@@ -107,7 +107,7 @@ describe("a second one", () => {
     expect(await readFile(join(state, "profile.json"), "utf8")).toBe(profile);
     await writeFile(go, "");
     expect(await call.ended).toEqual({ code: 0, stdout: "started\nfinished\n" });
-    const shown = await reeve("calls", "show", "up-lives", "--json");
+    const shown = await reeve("call", "show", "up-lives", "--json");
     expect(JSON.parse(shown.stdout)).toMatchObject({ state: "CALL_STATE_SUCCEEDED", receipt: expect.anything() });
   });
 
@@ -125,8 +125,8 @@ describe("a second one", () => {
       REEVE_DEVICE_READ_ROOTS: home,
       REEVE_GRANT_KEY_FILE: join(state, "policy", "grant.pub"),
     };
-    for (const part of ["registry", "policy", "device-agent"]) {
-      const { code, stderr } = await runReeve([part], env);
+    for (const part of ["registry", "policy", "device"]) {
+      const { code, stderr } = await runReeve(["serve", part], env);
       expect([part, code, stderr]).toEqual([part, 2, expect.stringContaining(`${part} is already running (pid `)]);
       expect(stderr).toContain("_STATE_DIR");
     }
@@ -145,7 +145,7 @@ describe("a second one", () => {
     const own = await runReeve(["up", "--port", new URL(up.registry).port], other);
     expect([own.code, own.stderr]).toEqual([2, expect.stringContaining("another Reeve answers there")]);
     expect(own.stderr).toContain("--port");
-    expect((await reeve("tools")).code).toBe(0);
+    expect((await reeve("tool", "list")).code).toBe(0);
   });
 });
 
@@ -158,13 +158,13 @@ test("whoever listens on its port while it is away hears nothing of this machine
     socket.destroy();
   }).listen(port, "127.0.0.1");
   await once(stranger, "listening");
-  for (const words of [["tools"], ["call", "this", "device.ping"], ["doctor"]]) {
+  for (const words of [["tool", "list"], ["call", "this", "device.ping"], ["doctor"]]) {
     const { code, stdout, stderr } = await reeve(...words);
     expect(code).not.toBe(0);
     expect(stdout + stderr).toContain("Reeve is not running on this machine");
     expect(stdout + stderr).toContain("`reeve up`");
   }
-  const given = await asOperator("tools");
+  const given = await asOperator("tool", "list");
   expect([given.code, given.stderr]).toEqual([5, expect.stringContaining("`reeve up` starts it")]);
   expect(heard).toBe(0);
   stranger.close();
@@ -174,13 +174,13 @@ test("whoever listens on its port while it is away hears nothing of this machine
 test("Ctrl-C ends it, and the log it leaves verifies; the next start shows no tokens and knows the calls", async () => {
   expect(await up.stop()).toBe(0);
   expect(await processesWith("HOME", home)).toEqual([]);
-  const away = await reeve("tools");
+  const away = await reeve("tool", "list");
   expect(away.code).toBe(5);
   const verified = await reeve("audit", "verify");
   expect([verified.code, verified.stdout]).toEqual([0, expect.stringContaining("The audit log verifies.")]);
   up = await startUp();
   expect(up.text).not.toContain("rv_");
-  expect((await reeve("calls", "list")).stdout).toContain("up-held");
+  expect((await reeve("call", "list")).stdout).toContain("up-held");
   expect((await reeve("call", "this", "exec", "--argv", "uname")).code).toBe(0);
   expect(await readdir(join(home))).not.toContain("new.txt");
 });
@@ -194,7 +194,7 @@ test("Ctrl-C while a program runs ends the program too, and the next start knows
   const recorded = await reeve("audit", "verify", "--json");
   expect(JSON.parse(recorded.stdout)).toMatchObject({ ok: true, open: [] });
   up = await startUp();
-  const shown = await reeve("calls", "show", "up-running", "--json");
+  const shown = await reeve("call", "show", "up-running", "--json");
   expect(JSON.parse(shown.stdout)).toMatchObject({
     state: "CALL_STATE_CANCELED",
     error: { reason: "ERROR_REASON_CANCELED", metadata: { by: "shutdown" } },
@@ -207,7 +207,7 @@ test("a start without the profile says that it gives this machine a new token, a
   up = await startUp();
   expect(up.text).toContain("a new one, named owner-cli");
   expect(up.text).not.toContain("rv_");
-  expect((await reeve("tools")).code).toBe(0);
+  expect((await reeve("tool", "list")).code).toBe(0);
 });
 
 /** Calls a shell's program, as the operator, in a process of its own. */

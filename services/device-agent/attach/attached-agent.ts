@@ -26,9 +26,7 @@ const PING_TIMEOUT_MS = 2000;
 export async function attachedAgent(agent: DeviceAgent, settings: AttachSettings): Promise<DeviceAgent> {
   const { urls, stateDir, heartbeatMs, tls, trustDomain, logger } = settings;
   if (tls === undefined) {
-    throw new Error(
-      "a device that dials the registry needs a certificate: enroll it with `reeve device-agent --join -`",
-    );
+    throw new Error("a device that dials the registry needs a certificate: enroll it with `reeve device join`");
   }
   const attachment = attachAgent({
     agent,

@@ -47,7 +47,7 @@ export async function requireUnexpired(files: EnrollmentFiles, now: number): Pro
   if (now < Date.parse(certificate.validTo)) return certificate;
   const message =
     `the device's certificate expired at ${new Date(certificate.validTo).toISOString()}. Enroll again: an operator makes a ` +
-    "token with `reeve device join-token NAME --replace`, and `reeve device-agent --join -` asks for it";
+    "token with `reeve device join-token NAME --replace`, and `reeve device join` asks for it";
   throw identityRefused("expired", undefined, { message });
 }
 

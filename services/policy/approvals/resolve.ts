@@ -137,7 +137,7 @@ function checkSummary(row: ApprovalRow, digest: string): void {
 function checkFullText(row: ApprovalRow, digest: string): void {
   if (digest === row.full_digest || (row.full_digest === "" && digest === specOf(row).cardDigest)) return;
   const what = digest === "" ? "is required, since the summary is abridged" : "is not the digest of the full text";
-  const remedy = "read the full text first (GetApproval with APPROVAL_VIEW_FULL, or `reeve approvals show ID --full`)";
+  const remedy = "read the full text first (GetApproval with APPROVAL_VIEW_FULL, or `reeve approval show ID --full`)";
   throw wrongDigest("whole_digest", "wholeDigest", what, remedy);
 }
 

@@ -117,7 +117,7 @@ async function write(
 }
 
 function refused(why: string): Error {
-  const message = `role: ${why}; try again when \`reeve keys list\` shows that it has ended`;
+  const message = `role: ${why}; try again when \`reeve key list\` shows that it has ended`;
   return fault(ErrorReason.INVALID_INPUT, { field: "role", rule: "rotating" }, { message });
 }
 

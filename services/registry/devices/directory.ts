@@ -91,7 +91,7 @@ function namesIn(devices: ReadonlyMap<string, KnownDevice>): string {
 function noneKnown(wanted: string): Error {
   const message =
     "no device is known yet: let one join with `reeve device join-token NAME`, or name one to dial in REEVE_DEVICES, " +
-    "and try again when `reeve devices` shows it";
+    "and try again when `reeve device list` shows it";
   return fault(ErrorReason.UNKNOWN_DEVICE, { device: wanted, available: "" }, { message });
 }
 

@@ -68,7 +68,7 @@ export async function createJoinToken(
 export function requirePki({ pki }: EnrollmentParts): DevicePki {
   if (pki !== undefined) return pki;
   const message =
-    "devices enroll over TLS only: set REEVE_TLS_CERT_FILE, REEVE_TLS_KEY_FILE and REEVE_TLS_CA_FILE; `reeve certs` makes such files";
+    "devices enroll over TLS only: set REEVE_TLS_CERT_FILE, REEVE_TLS_KEY_FILE and REEVE_TLS_CA_FILE; `reeve service-ca` makes such files";
   throw fault(ErrorReason.NOT_AVAILABLE, { tool: "enrollment", program: "TLS" }, { message });
 }
 

@@ -12,7 +12,7 @@ export function waitingText(call: Call): string {
     case CallState.HELD:
       return (
         `nothing has run yet: a person has to decide about approval ${call.approvalId} first, ` +
-        `for example with \`reeve approvals approve ${call.approvalId}\`. The call runs by itself once it is approved. ${again}`
+        `for example with \`reeve approval approve ${call.approvalId}\`. The call runs by itself once it is approved. ${again}`
       );
     case CallState.QUEUED:
       return `nothing has run yet: the call is kept until its device is back, and is sent to it then. ${again}`;

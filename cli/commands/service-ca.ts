@@ -5,8 +5,6 @@ import type { Command } from "commander";
 import { chainOf, createAuthority, issueCertificate } from "../../lib/identity/authority.ts";
 import { generateTlsKey, tlsKeyToPem } from "../../lib/identity/request.ts";
 import { DEFAULT_TRUST_DOMAIN, formatIdentity, type Identity, parseIdentity } from "../../lib/identity/spiffe.ts";
-import { certificateLines, describeCertificates } from "../certs/describe.ts";
-import { authorityFiles, certificateFiles, readAuthority, requireNew, writeFiles } from "../certs/files.ts";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { parseDuration } from "../flags/duration.ts";
@@ -14,6 +12,8 @@ import { withJson } from "../list-options.ts";
 import { visibleLine } from "../print/escape.ts";
 import { jsonDocument } from "../print/json.ts";
 import { gather } from "../repeatable.ts";
+import { certificateLines, describeCertificates } from "../service-ca/describe.ts";
+import { authorityFiles, certificateFiles, readAuthority, requireNew, writeFiles } from "../service-ca/files.ts";
 
 interface InitFlags {
   out: string;
@@ -30,37 +30,39 @@ interface IssueFlags extends InitFlags {
   ip: string[];
 }
 
-/** Registers `reeve certs` with init, issue and show: the certificates of the control plane, made without a server. */
-export function registerCerts(program: Command, context: CommandContext): void {
-  const certs = program
-    .command("certs")
+/** Registers `reeve service-ca` with init, issue and show: the certificates of the control plane, made without a server. */
+export function registerServiceCa(program: Command, context: CommandContext): void {
+  const ca = program
+    .command("service-ca")
     .description(
-      "Make the certificates that the parts of the control plane show each other. Devices get theirs by enrolling.",
+      "Make the authority and the certificates that the services show each other. Devices have an authority of their own, the device CA, and get certificates by enrolling.",
     );
-  withTrust(certs.command("init"), "3650d")
-    .description("Make an authority: ca.crt, which everybody may have, and ca.key, which is best kept offline.")
+  withTrust(ca.command("init"), "3650d")
+    .description(
+      "Make an authority: ca.crt, which everybody may have, and ca.key, which is best kept offline. It needs no server.",
+    )
     .requiredOption("--out <folder>", "where to write the two")
     .action((flags: InitFlags) => init(flags, context));
-  withTrust(certs.command("issue"), "365d")
+  withTrust(ca.command("issue"), "365d")
     .description(
       "Make a key and a certificate for a service: tls.crt, tls.key and ca.crt, for REEVE_TLS_CERT_FILE,\n" +
         "REEVE_TLS_KEY_FILE and REEVE_TLS_CA_FILE.",
     )
-    .requiredOption("--ca <folder>", "the folder of `reeve certs init`")
+    .requiredOption("--ca <folder>", "the folder of `reeve service-ca init`")
     .option("--service <name>", "which service shows it: registry, policy, or another name such as nats or postgres")
     .option("--device <id>", "in place of a service: a device that the registry dials, by its id such as dev-1f3c…")
     .option("--dns <name>", "a DNS name under which it is reached; can be repeated", gather, [])
     .option("--ip <address>", "an IP address under which it is reached; can be repeated", gather, [])
     .requiredOption("--out <folder>", "where to write the three")
     .action((flags: IssueFlags) => issue(flags, context));
-  withJson(certs.command("show").argument("<file>", "a file with certificates, PEM"))
-    .description("Show whom certificates name, who signed them, and how long they are good.")
+  withJson(ca.command("show").argument("<file>", "a file with certificates, PEM"))
+    .description("Show whom certificates name, who signed them, and how long they are valid.")
     .action((file: string, { json }: { json?: true }) => show(file, json === true, context));
 }
 
 function withTrust(command: Command, ttl: string): Command {
   return withJson(command)
-    .option("--ttl <time>", "how long it is good", ttl)
+    .option("--ttl <time>", "how long it is valid", ttl)
     .option("--trust-domain <name>", "the trust domain of the identities", DEFAULT_TRUST_DOMAIN);
 }
 

@@ -21,7 +21,7 @@ function atTerminal(): FakeContext {
 }
 
 async function idIn(context: FakeContext): Promise<string> {
-  await context.shown("stderr", "reeve approvals approve apr-");
+  await context.shown("stderr", "reeve approval approve apr-");
   return /approve (apr-[0-9a-f]+)/.exec(context.stderrText())?.[1] ?? "";
 }
 
@@ -62,7 +62,7 @@ describe("a held call at a terminal", () => {
     const ended = runCli(["call", "this", "exec", ...argv], context);
     const id = await idIn(context);
     const decider = atTerminal();
-    const deciding = runCli(["approvals", "approve", id], decider);
+    const deciding = runCli(["approval", "approve", id], decider);
     await decider.typeAfter(ASK, "y\n");
     await decider.shown("stderr", "This card does not show everything that would run.");
     expect(decider.stderrText()).not.toContain(hidden);
@@ -80,7 +80,7 @@ describe("a held call at a terminal", () => {
     const ended = runCli(held("echo else"), context);
     await context.shown("stderr", ASK);
     const id = /Approval (apr-[0-9a-f]+)/.exec(context.stderrText())?.[1] ?? "";
-    expect((await reeve("approvals", "approve", id, "--yes")).code).toBe(0);
+    expect((await reeve("approval", "approve", id, "--yes")).code).toBe(0);
     expect(await ended).toBe(0);
     expect(context.stdoutText()).toBe("else\n");
   });
@@ -97,7 +97,7 @@ describe("a held call at a terminal", () => {
   it("tells an agent that an operator must decide", async () => {
     const context = createFakeContext({ env: { ...stack.agent, NO_COLOR: "1" }, terminal: true });
     const ended = runCli(held("echo agent"), context);
-    expect((await reeve("approvals", "approve", await idIn(context), "--yes")).code).toBe(0);
+    expect((await reeve("approval", "approve", await idIn(context), "--yes")).code).toBe(0);
     expect(await ended).toBe(0);
     expect(context.stderrText()).not.toContain(ASK);
     expect(context.stdoutText()).toBe("agent\n");
@@ -108,7 +108,7 @@ describe("a held call without a terminal", () => {
   it("says how to approve it, and runs when that is done", async () => {
     const context = createFakeContext({ env: stack.operator });
     const ended = runCli(held("echo later; exit 5"), context);
-    const approved = await reeve("approvals", "approve", await idIn(context), "--yes", "--comment", "go on");
+    const approved = await reeve("approval", "approve", await idIn(context), "--yes", "--comment", "go on");
     expect(approved.stdout).toMatch(/^apr-[0-9a-f]+ approved\n$/);
     expect(await ended).toBe(5);
     expect(context.stdoutText()).toBe("later\n");
@@ -123,7 +123,7 @@ describe("a held call without a terminal", () => {
   });
 });
 
-describe("reeve approvals", () => {
+describe("reeve approval list", () => {
   async function holdOne(command: string): Promise<string> {
     const { stdout } = await reeve(...held(command, "--no-wait", "--json"));
     return JSON.parse(stdout).approvalId;
@@ -131,31 +131,31 @@ describe("reeve approvals", () => {
 
   it("lists and shows what waits", async () => {
     const id = await holdOne("echo shown");
-    const list = await reeve("approvals", "list", "--state", "pending", "--json");
+    const list = await reeve("approval", "list", "--state", "pending", "--json");
     expect(JSON.parse(list.stdout).approvals).toContainEqual(expect.objectContaining({ id }));
-    expect((await reeve("approvals")).stdout).toMatch(
+    expect((await reeve("approval", "list")).stdout).toMatch(
       new RegExp(`^${id} +pending +shell.eval .echo shown. +this `, "m"),
     );
-    const shown = await reeve("approvals", "show", id);
+    const shown = await reeve("approval", "show", id);
     expect(shown.stdout).toContain('command: "echo shown"');
-    expect(JSON.parse((await reeve("approvals", "show", id, "--json")).stdout).spec.cardDigest).toMatch(
+    expect(JSON.parse((await reeve("approval", "show", id, "--json")).stdout).spec.cardDigest).toMatch(
       /^[0-9a-f]{64}$/,
     );
   });
 
   it("approves nothing unseen: without a terminal it wants --yes", async () => {
-    const result = await reeve("approvals", "approve", await holdOne("echo unseen"));
+    const result = await reeve("approval", "approve", await holdOne("echo unseen"));
     expect(result).toMatchObject({ code: 2, stderr: expect.stringContaining("there is no terminal to ask on") });
   });
 
   it("shows the card before it asks", async () => {
     const id = await holdOne("echo card");
     const context = atTerminal();
-    const ended = runCli(["approvals", "approve", id, "--comment", "fine"], context);
+    const ended = runCli(["approval", "approve", id, "--comment", "fine"], context);
     await context.typeAfter(ASK, "y\n");
     expect(await ended).toBe(0);
     expect(context.stderrText()).toContain('command: "echo card"');
-    expect(JSON.parse((await reeve("approvals", "show", id, "--json")).stdout).status).toMatchObject({
+    expect(JSON.parse((await reeve("approval", "show", id, "--json")).stdout).status).toMatchObject({
       state: "APPROVAL_STATE_APPROVED",
       channel: "cli",
       comment: "fine",
@@ -164,17 +164,17 @@ describe("reeve approvals", () => {
 
   it("denies with a comment, and lets the first decision stand", async () => {
     const id = await holdOne("echo denied");
-    expect((await reeve("approvals", "deny", id, "--comment", "not today")).stdout).toBe(`${id} denied\n`);
-    const again = await reeve("approvals", "approve", id, "--yes");
+    expect((await reeve("approval", "deny", id, "--comment", "not today")).stdout).toBe(`${id} denied\n`);
+    const again = await reeve("approval", "approve", id, "--yes");
     expect(again.code).toBe(2);
     expect(again.stderr).toContain("denied already");
   });
 
   it("watch asks about each, and shows what became of it", async () => {
-    const pending = JSON.parse((await reeve("approvals", "list", "--state", "pending", "--json")).stdout);
-    for (const { id } of pending.approvals) await reeve("approvals", "deny", id);
+    const pending = JSON.parse((await reeve("approval", "list", "--state", "pending", "--json")).stdout);
+    for (const { id } of pending.approvals) await reeve("approval", "deny", id);
     const context = atTerminal();
-    void runCli(["approvals", "watch"], context);
+    void runCli(["approval", "watch"], context);
     for (const [answer, state] of [
       ["y\n", "approved"],
       ["n\n", "denied"],
@@ -187,7 +187,7 @@ describe("reeve approvals", () => {
 
   it("names an approval that is not there", async () => {
     for (const verb of ["show", "deny"]) {
-      expect(await reeve("approvals", verb, "apr-0")).toMatchObject({
+      expect(await reeve("approval", verb, "apr-0")).toMatchObject({
         code: 2,
         stderr: expect.stringContaining("apr-0"),
       });

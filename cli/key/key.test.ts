@@ -16,22 +16,22 @@ function reeve(...argv: string[]) {
 }
 
 async function states(role: string): Promise<string[]> {
-  const { stdout } = await reeve("keys", "list", "--role", role, "--json");
+  const { stdout } = await reeve("key", "list", "--role", role, "--json");
   return JSON.parse(stdout).keys.map((key: { state: string }) => key.state);
 }
 
 it("lists the keys that sign, by role", async () => {
-  const { stdout, stderr, code } = await reeve("keys");
+  const { stdout, stderr, code } = await reeve("key", "list");
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   expect(stdout).toMatch(/^ROLE +ID +STATE +MADE/);
   expect(stdout).toMatch(/\ngrant +[0-9a-f]{16} +active +\S/);
   expect(stdout).toMatch(/\ncheckpoint +[0-9a-f]{16} +active +\S/);
-  const grants = await reeve("keys", "list", "--role", "grant");
+  const grants = await reeve("key", "list", "--role", "grant");
   expect(grants.stdout.trim().split("\n")).toHaveLength(2);
 });
 
 it("rotates a checkpoint key: both sign, and the log verifies with the keys beside it, before and after", async () => {
-  const rotated = await reeve("keys", "rotate", "checkpoint", "--overlap", "1s");
+  const rotated = await reeve("key", "rotate", "checkpoint", "--overlap", "1s");
   expect(rotated).toMatchObject({ code: 0, stdout: expect.stringMatching(/\ncheckpoint +[0-9a-f]{16} +active/) });
   const call = await reeve("call", "this", "exec", "--json", "--", "true");
   await eventually(async () => expect(await states("checkpoint")).toEqual(["KEY_STATE_ACTIVE", "KEY_STATE_RETIRED"]));
@@ -39,13 +39,13 @@ it("rotates a checkpoint key: both sign, and the log verifies with the keys besi
   expect(kept.trim().split("\n")).toHaveLength(2);
   expect(await reeve("audit", "verify")).toMatchObject({ code: 0 });
   expect(await reeve("audit", "verify", "--remote")).toMatchObject({ code: 0 });
-  const proof = await reeve("audit", "proof", "--call", JSON.parse(call.stdout).id);
+  const proof = await reeve("audit", "prove", "--call", JSON.parse(call.stdout).id);
   expect(proof.stdout).toContain("c2sp.org/tlog-proof@v1");
   expect((await reeve("doctor")).stdout).toMatch(/audit log.*newest checkpoint signed/);
 });
 
 it("rotates the grant key: calls go on, before the device has heard of it, and after the old key has ended", async () => {
-  const rotated = await reeve("keys", "rotate", "grant", "--overlap", "4s", "--json");
+  const rotated = await reeve("key", "rotate", "grant", "--overlap", "4s", "--json");
   expect(JSON.parse(rotated.stdout)).toMatchObject({ role: "KEY_ROLE_GRANT", state: "KEY_STATE_NEXT" });
   for (const wanted of [
     ["KEY_STATE_NEXT", "KEY_STATE_ACTIVE"],
@@ -58,19 +58,19 @@ it("rotates the grant key: calls go on, before the device has heard of it, and a
 });
 
 it.each([
-  [["keys", "rotate"], "missing required argument"],
-  [["keys", "rotate", "nonsense"], "Allowed choices are grant, checkpoint, ca"],
-  [["keys", "rotate", "grant", "--overlap", "soon"], "is no duration"],
-  [["keys", "rotate", "grant", "--overlap", "60d"], "is not from 1s to 30d"],
-  [["keys", "rotate", "ca", "--overlap", "1h"], "--overlap is not for ca"],
-  [["keys", "list", "--role", "device"], "Allowed choices are grant, checkpoint, ca"],
+  [["key", "rotate"], "missing required argument"],
+  [["key", "rotate", "nonsense"], "Allowed choices are grant, checkpoint, device-ca"],
+  [["key", "rotate", "grant", "--overlap", "soon"], "is no duration"],
+  [["key", "rotate", "grant", "--overlap", "60d"], "is not from 1s to 30d"],
+  [["key", "rotate", "device-ca", "--overlap", "1h"], "--overlap is not for device-ca"],
+  [["key", "list", "--role", "device"], "Allowed choices are grant, checkpoint, device-ca"],
   [["audit", "verify", "--database-url"], "REEVE_POLICY_DATABASE_URL, which is not set"],
 ])("%j is refused: %s", async (argv, message) => {
   expect(await reeve(...argv)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
 });
 
 it("is not an agent's to use", async () => {
-  const refused = await runInFake(["keys", "rotate", "grant"], { env: stack.agent });
+  const refused = await runInFake(["key", "rotate", "grant"], { env: stack.agent });
   expect(refused.code).not.toBe(0);
   expect(refused.stderr).toContain("operator");
 });

@@ -18,8 +18,9 @@ const reeve = async (...words: string[]) => {
   const code = await runCli(words, context);
   return { code, out: context.stdoutText(), err: context.stderrText() };
 };
-const init = () => reeve("certs", "init", "--out", path("ca"));
-const issue = (...more: string[]) => reeve("certs", "issue", "--ca", path("ca"), "--out", path("registry"), ...more);
+const init = () => reeve("service-ca", "init", "--out", path("ca"));
+const issue = (...more: string[]) =>
+  reeve("service-ca", "issue", "--ca", path("ca"), "--out", path("registry"), ...more);
 
 test("an authority and a service's certificate fit together, and keys are for their owner's eyes", async () => {
   expect(await init()).toMatchObject({ code: 0 });
@@ -35,18 +36,18 @@ test("an authority and a service's certificate fit together, and keys are for th
 test("shows whom a certificate names, and who signed it", async () => {
   await init();
   await issue("--service", "policy", "--dns", "policy.example", "--trust-domain", "example.org");
-  const { out } = await reeve("certs", "show", path("registry", "tls.crt"));
+  const { out } = await reeve("service-ca", "show", path("registry", "tls.crt"));
   expect(out).toContain("identity  spiffe://example.org/service/policy");
   expect(out).toContain("DNS:policy.example");
   expect(out).toContain("identity  an authority");
-  const { certificates } = JSON.parse((await reeve("certs", "show", path("registry", "tls.crt"), "--json")).out);
+  const { certificates } = JSON.parse((await reeve("service-ca", "show", path("registry", "tls.crt"), "--json")).out);
   expect(certificates).toMatchObject([{ identity: "spiffe://example.org/service/policy" }, { isAuthority: true }]);
 });
 
 test("a device that is dialed gets one too", async () => {
   await init();
   expect(await issue("--device", "dev-0123456789abcdef", "--ip", "::1")).toMatchObject({ code: 0 });
-  expect((await reeve("certs", "show", path("registry", "tls.crt"))).out).toContain("device/dev-0123456789abcdef");
+  expect((await reeve("service-ca", "show", path("registry", "tls.crt"))).out).toContain("device/dev-0123456789abcdef");
 });
 
 test("writes nothing over", async () => {
@@ -73,12 +74,12 @@ test.each([
 test("says what to do where there is no authority, or no certificate", async () => {
   expect(await issue("--service", "registry")).toMatchObject({
     code: 2,
-    err: expect.stringContaining("reeve certs init"),
+    err: expect.stringContaining("reeve service-ca init"),
   });
   writeFileSync(path("x"), "none");
-  expect(await reeve("certs", "show", path("x"))).toMatchObject({
+  expect(await reeve("service-ca", "show", path("x"))).toMatchObject({
     code: 2,
     err: expect.stringContaining("no certificate"),
   });
-  expect(await reeve("certs", "show", path("y"))).toMatchObject({ code: 2 });
+  expect(await reeve("service-ca", "show", path("y"))).toMatchObject({ code: 2 });
 });

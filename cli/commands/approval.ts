@@ -7,10 +7,10 @@ import {
   ApprovalStateSchema,
 } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import { type ApprovalWhole, ApprovalWholeSchema } from "../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
-import { askForApproval } from "../approvals/ask.ts";
-import { renderCard, renderDetails, renderWhole, whereText } from "../approvals/card.ts";
-import { approve, deny, readApproval, readWhole } from "../approvals/decide.ts";
-import { watchApprovals } from "../approvals/watch.ts";
+import { askForApproval } from "../approval/ask.ts";
+import { renderCard, renderDetails, renderWhole, whereText } from "../approval/card.ts";
+import { approve, deny, readApproval, readWhole } from "../approval/decide.ts";
+import { watchApprovals } from "../approval/watch.ts";
 import { callLine } from "../call/call-line.ts";
 import type { CommandContext } from "../command-context.ts";
 import { withConnection, withSession } from "../connection-options.ts";
@@ -23,8 +23,8 @@ import { nameOr } from "../print/named-id.ts";
 import { readPages } from "../print/pages.ts";
 import { canAsk } from "../print/prompt.ts";
 import { styleFor } from "../print/style.ts";
-import { table } from "../print/table.ts";
-import { timeText } from "../print/time.ts";
+import { listTable } from "../print/table.ts";
+import { ageText } from "../print/time.ts";
 import type { Session } from "../session.ts";
 import type { TargetFlags } from "../target.ts";
 
@@ -35,16 +35,16 @@ interface OneFlags extends TargetFlags {
   full?: true;
 }
 
-/** Registers `reeve approvals` with list, show, approve, deny and watch. */
-export function registerApprovals(program: Command, context: CommandContext): void {
-  const approvals = program.command("approvals").description("List, show and decide held calls.");
-  const list = approvals.command("list", { isDefault: true }).description("List approvals, newest first. The default.");
+/** Registers `reeve approval` with list, show, approve, deny and watch. */
+export function registerApproval(program: Command, context: CommandContext): void {
+  const approval = program.command("approval").description("List, show and decide held calls.");
+  const list = approval.command("list").description("List approvals, newest first.");
   withHistory(withConnection(list))
     .addOption(new Option("--state <state>", "only approvals in this state").choices(enumNames(ApprovalStateSchema)))
     .action((flags: TargetFlags & HistoryFlags & { state?: string }) => listApprovals(flags, context));
   const one = (name: string, description: string) =>
     withJson(
-      withConnection(approvals.command(name).description(description).argument("<approval>", "the approval's id")),
+      withConnection(approval.command(name).description(description).argument("<approval>", "the approval's id")),
     );
   const run = (verb: (session: Session, id: string, flags: OneFlags, context: CommandContext) => Promise<void>) => {
     return (id: string, flags: OneFlags) => withSession(context, flags, (session) => verb(session, id, flags, context));
@@ -59,7 +59,7 @@ export function registerApprovals(program: Command, context: CommandContext): vo
   one("deny", "Say no: the call never runs.")
     .option("--comment <text>", "what you want to say, for the record and the caller")
     .action(run(sayNo));
-  const watching = approvals.command("watch").description("Show approvals as they come; on a terminal, decide each.");
+  const watching = approval.command("watch").description("Show approvals as they come; on a terminal, decide each.");
   withJson(withConnection(watching)).action((flags: OneFlags) =>
     withSession(context, flags, (session) => watchApprovals(session, flags.json === true, context)),
   );
@@ -86,23 +86,23 @@ async function listApprovals(
     context.stdout.write(jsonDocument({ approvals, nextPageToken }));
     return;
   }
-  const style = styleFor(context, context.stdout);
-  const paint = (text: string, column: number) => (column === 1 && text === "pending" ? style.yellow(text) : text);
   const columns = ["APPROVAL", "STATE", "WHAT", "DEVICE", "ASKED BY", "ASKED", "EXPIRES", "DECIDED BY"];
-  context.stdout.write(table(columns, found.map(rowOf), { style, paint }));
+  const rows = found.map((approval) => rowOf(approval, context.now()));
+  const colors = { STATE: { pending: "yellow" } } as const;
+  context.stdout.write(listTable(columns, rows, context, { keep: ["APPROVAL"], colors }));
   noteListed({ things: "approvals", shown: found.length, nextPageToken }, context);
 }
 
-function rowOf({ id, spec, status, createTime, expireTime }: Approval): string[] {
+function rowOf({ id, spec, status, createTime, expireTime }: Approval, now: number): string[] {
   return [
     id,
     enumName(ApprovalStateSchema, status?.state),
     spec ? callLine(spec.tool, spec.arguments) : "",
     spec ? whereText(spec) : "",
     nameOr(spec?.principalName ?? "", spec?.principalId ?? ""),
-    timeText(createTime),
+    ageText(createTime, now),
     // One that was decided, or whose call has ended, has no end before it any more.
-    status?.state === ApprovalState.PENDING ? timeText(expireTime) : "",
+    status?.state === ApprovalState.PENDING ? ageText(expireTime, now) : "",
     nameOr(status?.decidedByName ?? "", status?.decidedBy ?? ""),
   ];
 }
@@ -118,7 +118,7 @@ async function show(session: Session, id: string, flags: OneFlags, context: Comm
 async function sayYes(session: Session, id: string, flags: OneFlags, context: CommandContext): Promise<void> {
   if (flags.yes !== true && !canAsk(context)) {
     throw new UsageError("there is no terminal to ask on", [
-      `to approve what \`reeve approvals show ${id}\` shows, add --yes`,
+      `to approve what \`reeve approval show ${id}\` shows, add --yes`,
     ]);
   }
   if (flags.yes !== true) {

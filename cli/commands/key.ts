@@ -5,11 +5,10 @@ import type { CommandContext } from "../command-context.ts";
 import { withConnection, withOperator, withSession } from "../connection-options.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { parseDuration } from "../flags/duration.ts";
-import { listAuthorities } from "../keys/authorities.ts";
-import { keysTable } from "../keys/key-lines.ts";
+import { listAuthorities } from "../key/authorities.ts";
+import { keysTable } from "../key/key-lines.ts";
 import { withJson } from "../list-options.ts";
 import { jsonDocument, wholeJson } from "../print/json.ts";
-import { styleFor } from "../print/style.ts";
 import type { Session } from "../session.ts";
 import type { TargetFlags } from "../target.ts";
 
@@ -23,28 +22,28 @@ interface RotateFlags extends TargetFlags {
   json?: true;
 }
 
-const AUTHORITY = "ca";
+const AUTHORITY = "device-ca";
 const ROLES = { grant: KeyRole.GRANT, checkpoint: KeyRole.CHECKPOINT };
 const ROLE_NAMES = [...Object.keys(ROLES), AUTHORITY];
 
 /** The longest overlap that policy takes, in milliseconds. */
 const MAX_OVERLAP_MS = 30 * 86_400_000;
 
-/** Registers `reeve keys` with list and rotate. */
-export function registerKeys(program: Command, context: CommandContext): void {
-  const keys = program
-    .command("keys")
+/** Registers `reeve key` with list and rotate. */
+export function registerKey(program: Command, context: CommandContext): void {
+  const key = program
+    .command("key")
     .description("List and rotate the keys that sign grants, checkpoints and the certificates of devices.");
-  withJson(withConnection(keys.command("list", { isDefault: true }).description("List the keys. The default.")))
+  withJson(withConnection(key.command("list").description("List the keys.")))
     .addOption(new Option("--role <role>", "only keys of this role").choices(ROLE_NAMES))
     .action((flags: ListFlags) => withSession(context, flags, (session) => list(session, flags, context)));
-  withJson(withConnection(keys.command("rotate").addArgument(new Argument("<role>", "which key").choices(ROLE_NAMES))))
+  withJson(withConnection(key.command("rotate").addArgument(new Argument("<role>", "which key").choices(ROLE_NAMES))))
     .description(
       "Make a new key that takes the old one's place. Grants: devices hear of it first, and it signs from half of the\n" +
         "overlap on. Checkpoints: both sign during the overlap. Certificates: it signs at once, and the old authority\n" +
         "stays trusted until its last certificate has ended.",
     )
-    .option("--overlap <time>", "how long the old key stays trusted, from 1s to 30d; not for ca. Default 24h")
+    .option("--overlap <time>", "how long the old key stays trusted, from 1s to 30d; not for device-ca. Default 24h")
     .action((role: string, flags: RotateFlags) =>
       withOperator(context, flags, (session) =>
         role === AUTHORITY ? rotateAuthority(session, flags, context) : rotate(session, role, flags, context),
@@ -59,7 +58,7 @@ async function list(session: Session, { role, json }: ListFlags, context: Comman
   if (role === AUTHORITY && found === undefined) throw new UsageError("this registry enrolls no devices");
   const authorities = found ?? [];
   if (!json) {
-    context.stdout.write(keysTable(keys, authorities, { style: styleFor(context, context.stdout) }));
+    context.stdout.write(keysTable(keys, authorities, context));
     return;
   }
   const shown = authorities.map((authority) => wholeJson(AuthoritySchema, authority));
@@ -76,7 +75,7 @@ async function rotate(
   const { key } = await session.keys.rotateKey({ role: roleOf(role), overlapSeconds });
   if (key === undefined) return;
   if (json) context.stdout.write(jsonDocument(wholeJson(KeySchema, key)));
-  else context.stdout.write(keysTable([key], [], { style: styleFor(context, context.stdout) }));
+  else context.stdout.write(keysTable([key], [], context));
 }
 
 async function rotateAuthority(
@@ -86,13 +85,13 @@ async function rotateAuthority(
 ): Promise<void> {
   if (overlap !== undefined) {
     throw new UsageError(
-      "--overlap is not for ca: the old authority stays trusted until its last certificate has ended",
+      "--overlap is not for device-ca: the old authority stays trusted until its last certificate has ended",
     );
   }
   const { authority } = await session.enrollment.rotateAuthority({});
   if (authority === undefined) return;
   if (json) context.stdout.write(jsonDocument(wholeJson(AuthoritySchema, authority)));
-  else context.stdout.write(keysTable([], [authority], { style: styleFor(context, context.stdout) }));
+  else context.stdout.write(keysTable([], [authority], context));
 }
 
 function overlapOf(text: string): number {

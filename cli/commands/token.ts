@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Command, Option } from "commander";
 import { roleFromName, roleNames } from "../../lib/auth/roles.ts";
 import type { TokenEntry } from "../../lib/auth/token.ts";
@@ -8,11 +9,12 @@ import { createTokenFile, type TokenFile } from "../../lib/auth/token-file.ts";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { parseDuration } from "../flags/duration.ts";
+import { noteListed } from "../list-notes.ts";
 import { withJson } from "../list-options.ts";
 import { tokenFileForChange } from "../operator/token-file-guard.ts";
 import { jsonDocument } from "../print/json.ts";
-import { styleFor } from "../print/style.ts";
-import { table } from "../print/table.ts";
+import { listTable } from "../print/table.ts";
+import { ageText } from "../print/time.ts";
 import { tokensPath } from "../profile.ts";
 
 interface CreateFlags {
@@ -22,26 +24,26 @@ interface CreateFlags {
   json?: true;
 }
 
-/** Registers `reeve tokens` with create, list and revoke: they edit the token file of this machine's control plane. */
-export function registerTokens(program: Command, context: CommandContext): void {
-  const tokens = program
-    .command("tokens")
+/** Registers `reeve token` with create, list and revoke: they edit the token file of this machine's control plane. */
+export function registerToken(program: Command, context: CommandContext): void {
+  const token = program
+    .command("token")
     .description("Create, list and revoke the tokens that may call this machine's control plane.");
   const role = new Option("--role <role>", "what its holder may be; may be repeated")
     .argParser(collectRole)
     .makeOptionMandatory();
-  withJson(tokens.command("create").addOption(role))
+  withJson(token.command("create").addOption(role))
     .description("Create a token and print it, once. A running control plane knows it within a second.")
     .requiredOption("--name <name>", "whose it is")
-    .option("--expires <duration>", "how long it is good for, such as 30d; default: for ever")
+    .option("--expires <duration>", "how long it is valid, such as 30d; default: for ever")
     .action((flags: CreateFlags) => create(flags, context));
-  withJson(
-    tokens.command("list", { isDefault: true }).description("List the tokens, without their secrets. The default."),
-  ).action((flags: { json?: true }) => list(flags.json === true, context));
-  tokens
+  withJson(token.command("list").description("List the tokens, without their secrets.")).action(
+    (flags: { json?: true }) => list(flags.json === true, context),
+  );
+  token
     .command("revoke")
-    .description("Make a token good for nothing.")
-    .argument("<id>", "the token's id, as `reeve tokens list` shows it")
+    .description("Revoke a token: it is refused from then on.")
+    .argument("<id>", "the token's id, as `reeve token list` shows it")
     .action((id: string) => revoke(id, context));
 }
 
@@ -74,12 +76,15 @@ function list(json: boolean, context: CommandContext): void {
     id,
     name,
     roles.join(", "),
-    created,
-    expires ?? "never",
+    since(created, context),
+    expires === undefined ? "never" : since(expires, context),
   ]);
-  context.stdout.write(
-    table(["ID", "NAME", "ROLES", "CREATED", "EXPIRES"], rows, { style: styleFor(context, context.stdout) }),
-  );
+  context.stdout.write(listTable(["ID", "NAME", "ROLES", "CREATED", "EXPIRES"], rows, context, { keep: ["ID"] }));
+  noteListed({ things: "tokens", shown: rows.length, nextPageToken: "" }, context);
+}
+
+function since(time: string, { now }: CommandContext): string {
+  return ageText(timestampFromDate(new Date(time)), now());
 }
 
 async function revoke(id: string, context: CommandContext): Promise<void> {
@@ -92,7 +97,7 @@ async function revoke(id: string, context: CommandContext): Promise<void> {
 function tokenFile({ env }: CommandContext): TokenFile {
   const path = tokensPath(env);
   if (existsSync(path)) return createTokenFile(path);
-  throw new UsageError(`there is no token file ${path}`, ["`reeve up` makes it, and so does `reeve tokens create`"]);
+  throw new UsageError(`there is no token file ${path}`, ["`reeve up` makes it, and so does `reeve token create`"]);
 }
 
 /** All but the hash: nobody needs it. */

@@ -23,16 +23,20 @@ export function requireNew(paths: readonly string[]): void {
   throw new UsageError(`${there} is there already, and a key is never written over`, ["choose another --out folder"]);
 }
 
-/** Reads an authority that `reeve certs init` made. Throws a UsageError where the folder holds none that can be used. */
+/** Reads an authority that `reeve service-ca init` made. Throws a UsageError where the folder holds none that can be used. */
 export function readAuthority(folder: string): Authority {
   const files = authorityFiles(folder);
   try {
     return authorityFromPem(readFileSync(files.certificate, "utf8"), readPrivateFile(files.key));
   } catch (cause: unknown) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new UsageError(`${folder} holds no authority that can be used: ${why}`, ["`reeve certs init` makes one"], {
-      cause,
-    });
+    throw new UsageError(
+      `${folder} holds no authority that can be used: ${why}`,
+      ["`reeve service-ca init` makes one"],
+      {
+        cause,
+      },
+    );
   }
 }
 

@@ -1,0 +1,124 @@
+import { homedir } from "node:os";
+import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { readConfig } from "../../lib/config/config.ts";
+import { createLogger, type Level } from "../../lib/log/log.ts";
+import { defaultReadRoots } from "../../services/device-agent/roots/default-read-roots.ts";
+import { registryEnvironment } from "../../services/registry/config.ts";
+import type { CommandContext } from "../command-context.ts";
+import type { UpFlags } from "../commands/up.ts";
+import { EXPOSED_TEXT } from "../doctor/exposed-files.ts";
+import { explainStart } from "../errors/port-in-use.ts";
+import { UsageError } from "../errors/usage-error.ts";
+import { offerSeal } from "../operator/offer-seal.ts";
+import { dataDir, writeProfile } from "../profile.ts";
+import { type MachineTokens, prepareMachineTokens } from "./machine-tokens.ts";
+import { type Stack, startStack } from "./stack.ts";
+
+const MODES = new Map([
+  ["user", Mode.USER],
+  ["sudo", Mode.SUDO],
+  ["all", Mode.ALL],
+]);
+
+/** Resolves when everything runs and was written down for the `reeve` of this machine. */
+export async function up(flags: UpFlags, context: CommandContext): Promise<Stack> {
+  const folder = dataDir(context.env);
+  const readRoots = flags.read.length > 0 ? flags.read : defaultReadRoots(process.cwd(), context.env.HOME || homedir());
+  const stack = await startStack({
+    dataDir: folder,
+    ports: portsFrom(flags.port),
+    deviceName: "this",
+    mode: modeOf(flags.mode),
+    readRoots,
+    writeRoots: flags.write,
+    toolsAllowed: flags.tools.split(",").filter((name) => name !== ""),
+    ...(flags.policyFile === undefined ? {} : { policyFile: flags.policyFile }),
+    ...(flags.nats === undefined ? {} : { natsUrl: flags.nats }),
+    ...(flags.deviceAddress === undefined
+      ? {}
+      : { devices: { ...addressFrom(flags.deviceAddress), ...publicUrlFrom(flags.deviceUrl) } }),
+    callRetentionMs: readConfig({ kept: registryEnvironment.callRetention }, context.env).kept,
+    env: context.env,
+    logger: createLogger({ service: "reeve", level: flags.logLevel as Level }),
+  }).catch((error: unknown) =>
+    explainStart(error, flags.deviceAddress === undefined ? "--port" : "--port or --device-address"),
+  );
+  const tokens = await prepareMachineTokens(stack.tokens, folder);
+  await writeProfile(folder, {
+    registry: stack.registryUrl,
+    policy: stack.policyUrl,
+    registrySocket: stack.sockets.registry,
+    policySocket: stack.sockets.policy,
+    token: tokens.profile,
+    stateDir: folder,
+  });
+  context.stdout.write(
+    `registry      ${stack.registryUrl}\npolicy        ${stack.policyUrl}\ndevice agent  ${stack.deviceUrl}\n` +
+      `${stack.attachUrl === undefined ? "" : `devices       ${stack.attachUrl}\n`}` +
+      `reads         ${readRoots.join(", ") || NO_READING}\n` +
+      `writes        ${flags.write.join(", ") || NO_WRITING}\n` +
+      `state         ${folder}\n${tokenText(tokens)}${EXPOSED_TEXT}`,
+  );
+  const shown = tokens.issued?.operator ?? tokens.former;
+  const offered = shown === undefined ? Promise.resolve() : offerSeal(context, folder, shown);
+  // Not waited for: everything runs by now, and a signal has to end it while the question is open.
+  void offered
+    .catch((error: unknown) => context.stderr.write(`reeve: the operator's token was not kept: ${String(error)}\n`))
+    .then(() => context.stdout.write(TRY));
+  return stack;
+}
+
+const TRY =
+  "\nTry, in another terminal:\n  reeve tool list\n  reeve call this exec -- uname -a\n  reeve approval watch\n" +
+  "Ctrl-C ends it.\n";
+
+const NO_READING = "nothing: --read FOLDER opens a folder (the home folder is not opened by itself)";
+const NO_WRITING = "nothing: --write FOLDER opens a folder";
+
+const NEW_TOKEN =
+  "\nThis machine's profile had no token that is let in, so its `reeve` has a new one, named owner-cli.\n" +
+  "The older ones are still good: see `reeve token list`.\n";
+
+/** What is said of tokens: those that are shown now are kept as hashes, so nobody can show them again. */
+function tokenText({ issued, former, isNew }: MachineTokens): string {
+  if (issued !== undefined) {
+    return (
+      "\nTokens, shown this once: Reeve keeps only their hashes. The operator's approves held calls and administers; keep it.\n" +
+      `  operator  ${issued.operator}\n  agent     ${issued.agent}\n` +
+      "This machine's `reeve` has tokens of its own, which look and call, and approve nothing.\n"
+    );
+  }
+  if (former !== undefined) {
+    return (
+      "\nAn older version kept the operator's token in this machine's profile, where every program of yours can read it. It is\n" +
+      `shown this once, and kept there no longer.\n  operator  ${former}\n`
+    );
+  }
+  return isNew ? NEW_TOKEN : "";
+}
+
+function portsFrom(text: string): { registry: number; policy: number; device: number } {
+  const port = Number(text);
+  if (!Number.isInteger(port) || port < 0 || port > 65533) throw new UsageError(`--port: "${text}" is no port`);
+  if (port === 0) return { registry: 0, policy: 0, device: 0 };
+  return { registry: port, policy: port + 1, device: port + 2 };
+}
+
+function addressFrom(text: string): { host: string; port: number } {
+  const [, bracketed, bare, port] = /^(?:\[([0-9a-fA-F:]+)\]|([^:\s]+)):(\d{1,5})$/.exec(text) ?? [];
+  const host = bracketed ?? bare;
+  if (host !== undefined && Number(port) <= 65_535) return { host, port: Number(port) };
+  throw new UsageError(`--device-address: "${text}" is not host:port, such as 192.168.1.10:7443`);
+}
+
+function publicUrlFrom(url: string | undefined): { publicUrl?: string } {
+  if (url === undefined) return {};
+  if (URL.parse(url)?.protocol === "https:") return { publicUrl: url };
+  throw new UsageError(`--device-url: "${url}" is no https address`);
+}
+
+function modeOf(text: string): Mode {
+  const mode = MODES.get(text);
+  if (mode === undefined) throw new UsageError(`--mode: "${text}" is none of user, sudo, all`);
+  return mode;
+}
