@@ -97,9 +97,9 @@ describe("the profile's token", () => {
   it("cancels its own calls, and no other's", async () => {
     const argv = ["call", "this", "exec", "--no-wait", "--argv", "touch", "--argv", "x", "--call-id"];
     await runInFake([...argv, "of-the-owner"], { env: stack.owner });
-    await runInFake([...argv, "of-the-agent"], { env: stack.agent });
+    const { stdout } = await runInFake([...argv, "of-the-agent", "--json"], { env: stack.agent });
     expect((await runInFake(["call", "cancel", "of-the-owner"], { env: stack.owner })).code).toBe(0);
-    const other = await runInFake(["call", "cancel", "of-the-agent"], { env: stack.owner });
+    const other = await runInFake(["call", "cancel", JSON.parse(stdout).id], { env: stack.owner });
     expect([other.code, other.stderr]).toEqual([2, expect.stringContaining("this needs an operator")]);
   });
 });
