@@ -1,4 +1,4 @@
-import { create } from "@bufbuild/protobuf";
+import { create, getOption } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Refusal } from "../gen/ts/reeve/call/v1/call_service_pb.ts";
 import {
@@ -7,6 +7,7 @@ import {
   ErrorReason,
   ErrorReasonSchema,
 } from "../gen/ts/reeve/common/v1/error_pb.ts";
+import { code as codeOption } from "../gen/ts/reeve/options/v1/code_pb.ts";
 
 /** An error of Reeve, as far as a caller can act on it. */
 export interface ReeveError {
@@ -74,8 +75,14 @@ export function refusalError({ error = create(ErrorDetailSchema), message }: Ref
 }
 
 function errorWith(value: ErrorDetail, message: string, cause?: unknown): ConnectError {
-  return new ConnectError(message, Code.Unknown, undefined, [{ desc: ErrorDetailSchema, value }], cause);
+  const code = CODES.get(value.reason) ?? Code.Internal;
+  return new ConnectError(message, code, undefined, [{ desc: ErrorDetailSchema, value }], cause);
 }
+
+// The numbers of both enums are gRPC's.
+const CODES: ReadonlyMap<number, Code> = new Map(
+  ErrorReasonSchema.values.map((value) => [value.number, getOption(value, codeOption) as number as Code]),
+);
 
 /** A call that a human has to approve. */
 export interface ApprovalNeeded {

@@ -5,9 +5,8 @@ import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { repositoryRoot } from "./repository-root.ts";
 import { toolOutput } from "./run-tool.ts";
 import { withTemporaryFolder } from "./temporary-folder.ts";
-import { writeThirdParty } from "./third-party.ts";
 
-const BUF_YAML = "version: v2\nmodules: [{ path: proto }, { path: third_party/protovalidate }]\n";
+const BUF_YAML = "version: v2\nmodules: [{ path: proto }]\n";
 
 /**
  * Compiles the repository's protos, and more, with their comments. For tests that need descriptors of a message or a
@@ -26,7 +25,6 @@ export async function compileProtos(sources: Record<string, string> = {}): Promi
 
 /** Writes a buf workspace of the repository's protos and more into an empty folder. */
 export async function writeWorkspace(folder: string, sources: Record<string, string>): Promise<void> {
-  await writeThirdParty(join(folder, "third_party"));
   await cp(join(repositoryRoot, "proto"), join(folder, "proto"), { recursive: true });
   await writeFile(join(folder, "buf.yaml"), BUF_YAML);
   for (const [path, source] of Object.entries(sources)) {

@@ -6,19 +6,20 @@ import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetS
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { toolOutput } from "./run-tool.ts";
-import { writeThirdParty } from "./third-party.ts";
+import { writeThirdParty, writeValidateProto } from "./third-party.ts";
 
 let folder = "";
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "reeve-third-party-"));
   await writeThirdParty(folder);
+  await writeValidateProto(join(folder, "proto"));
 });
 afterAll(() => rm(folder, { recursive: true }));
 
 describe("the derived protos", () => {
   it("give the embedded descriptor of validate.proto when they are compiled again", async () => {
     const image = join(folder, "image.binpb");
-    const module = join(folder, "protovalidate");
+    const module = join(folder, "proto");
     await toolOutput("buf", ["build", module, "--as-file-descriptor-set", "--exclude-source-info", "-o", image]);
     const { file: files } = fromBinary(FileDescriptorSetSchema, await readFile(image));
     const compiled = files.find((file) => file.name === "buf/validate/validate.proto");

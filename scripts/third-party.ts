@@ -15,18 +15,19 @@ const GRPC_PROTOS = {
   "grpc/reflection/v1alpha/reflection.proto": "@grpc/reflection/build/proto/grpc/reflection/v1alpha/reflection.proto",
 };
 
-/**
- * Writes the protos of others into `<folder>/protovalidate` and `<folder>/grpc`, from the npm packages that are
- * installed: buf's own registry is not needed, and the rules are always those that run.
- */
+/** Writes the protos of gRPC into `<folder>/grpc`, from the npm packages that are installed: for our own servers only. */
 export async function writeThirdParty(folder: string): Promise<void> {
-  await writeValidateProto(join(folder, "protovalidate/buf/validate/validate.proto"));
   for (const [path, source] of Object.entries(GRPC_PROTOS)) {
     await cp(fileOfPackage(source), join(folder, "grpc", path));
   }
 }
 
-async function writeValidateProto(path: string): Promise<void> {
+/**
+ * Writes validate.proto into the folder of our own protos, which import it: a copy of that folder alone generates clients,
+ * without buf's registry, and the rules are always those that run.
+ */
+export async function writeValidateProto(protoFolder: string): Promise<void> {
+  const path = join(protoFolder, "buf/validate/validate.proto");
   const note = "// Derived from the descriptor in npm @bufbuild/protovalidate (Apache-2.0). DO NOT EDIT.\n";
   const source = printFile(file_buf_validate_validate, createRegistry(file_buf_validate_validate));
   await mkdir(dirname(path), { recursive: true });
@@ -38,4 +39,7 @@ function fileOfPackage(path: string): string {
   return join(dirname(require.resolve(`${name}/package.json`)), rest);
 }
 
-if (import.meta.main) await writeThirdParty(join(repositoryRoot, "third_party"));
+if (import.meta.main) {
+  await writeThirdParty(join(repositoryRoot, "third_party"));
+  await writeValidateProto(join(repositoryRoot, "proto"));
+}

@@ -8,11 +8,14 @@ import { type StepResult, toolResult } from "./step.ts";
 /** Where main may be: a clone of one branch, or a detached one, has it only as the remote's. */
 const MAIN_REFS = ["refs/heads/main", "refs/remotes/origin/main"];
 
-/** Compares the protos with those of main: nobody who speaks main's protos may be broken. */
+/** Came with API v1, which changed everything before it; what main has since then must not break. */
+const SELF_SUFFICIENT = "proto/buf/validate/validate.proto";
+
+/** Compares the protos with those of main: no caller that has the protos of main may break. */
 export async function checkBreaking(root: string = repositoryRoot): Promise<StepResult> {
   const ref = await firstRef(root);
   if (!ref) return { kind: "skipped", why: "there is no branch main here" };
-  if (!(await exists(root, `${ref}:proto`))) return { kind: "skipped", why: "main has no protos yet" };
+  if (!(await exists(root, `${ref}:${SELF_SUFFICIENT}`))) return { kind: "skipped", why: "main has no API v1 yet" };
   return withTemporaryFolder(async (folder) => {
     await checkOut(root, ref, folder);
     return toolResult("buf", ["breaking", "--against", folder], root);

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { writeWorkspace } from "../compile-proto.ts";
 import { toolOutput } from "../run-tool.ts";
 import { withTemporaryFolder } from "../temporary-folder.ts";
+import { writeThirdParty } from "../third-party.ts";
 import { checkBreaking } from "./breaking.ts";
 import { differences } from "./generated.ts";
 import { machinePaths, usesIn } from "./machine-paths.ts";
@@ -82,10 +83,11 @@ describe("checkBreaking", () => {
       await git(root, "init", "--quiet", "--initial-branch=main");
       expect(await checkBreaking(root)).toEqual({ kind: "skipped", why: "there is no branch main here" });
       await git(root, "commit", "--quiet", "--allow-empty", "-m", "first");
-      expect(await checkBreaking(root)).toEqual({ kind: "skipped", why: "main has no protos yet" });
+      expect(await checkBreaking(root)).toEqual({ kind: "skipped", why: "main has no API v1 yet" });
 
       const sample = (field: string) =>
         `syntax = "proto3";\npackage sample.v1;\nmessage Sample { string ${field} = 1; }\n`;
+      await writeThirdParty(join(root, "third_party"));
       await writeWorkspace(root, { "sample/v1/sample.proto": sample("name") });
       await put(root, ".gitignore", "third_party/\n");
       await git(root, "add", ".");

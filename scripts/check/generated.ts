@@ -3,13 +3,18 @@ import { join, relative } from "node:path";
 import { repositoryRoot } from "../repository-root.ts";
 import { toolOutput } from "../run-tool.ts";
 import { withTemporaryFolder } from "../temporary-folder.ts";
+import { writeValidateProto } from "../third-party.ts";
 
-/** Generates into a folder of its own and names the files of gen/ that differ, are missing or are left over. */
+/** Generates into a folder of its own and names what differs, is missing or is left over: of gen/, and validate.proto. */
 export async function staleFiles(): Promise<string[]> {
   return withTemporaryFolder(async (folder) => {
     await toolOutput("buf", ["generate", "--output", folder]);
+    await writeValidateProto(join(folder, "proto"));
     const stale = await differences(join(repositoryRoot, "gen"), join(folder, "gen"));
-    return stale.map((path) => `gen/${path} is not what the protos give: run npm run generate`);
+    const staleProtos = await differences(join(repositoryRoot, "proto/buf"), join(folder, "proto/buf"));
+    return [...stale.map((path) => `gen/${path}`), ...staleProtos.map((path) => `proto/buf/${path}`)].map(
+      (path) => `${path} is not what its source gives: run npm run generate`,
+    );
   });
 }
 

@@ -6,13 +6,14 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_reeve_options_v1_code } from "../../options/v1/code_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file reeve/common/v1/error.proto.
  */
 export const file_reeve_common_v1_error: GenFile = /*@__PURE__*/
-  fileDesc("ChtyZWV2ZS9jb21tb24vdjEvZXJyb3IucHJvdG8SD3JlZXZlLmNvbW1vbi52MSLfAQoLRXJyb3JEZXRhaWwSLAoGcmVhc29uGAEgASgOMhwucmVldmUuY29tbW9uLnYxLkVycm9yUmVhc29uEjwKCG1ldGFkYXRhGAIgAygLMioucmVldmUuY29tbW9uLnYxLkVycm9yRGV0YWlsLk1ldGFkYXRhRW50cnkSMwoKdmlvbGF0aW9ucxgDIAMoCzIfLnJlZXZlLmNvbW1vbi52MS5GaWVsZFZpb2xhdGlvbhovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiMAoORmllbGRWaW9sYXRpb24SDQoFZmllbGQYASABKAkSDwoHbWVzc2FnZRgCIAEoCSqADQoLRXJyb3JSZWFzb24SHAoYRVJST1JfUkVBU09OX1VOU1BFQ0lGSUVEEAASHgoaRVJST1JfUkVBU09OX0lOVkFMSURfSU5QVVQQARIgChxFUlJPUl9SRUFTT05fSU5QVVRfVE9PX0xBUkdFEAISHQoZRVJST1JfUkVBU09OX1VOS05PV05fVE9PTBADEh8KG0VSUk9SX1JFQVNPTl9VTktOT1dOX0RFVklDRRAEEhoKFkVSUk9SX1JFQVNPTl9OT1RfRk9VTkQQBRIgChxFUlJPUl9SRUFTT05fREVWSUNFX1JFUVVJUkVEEAYSIAocRVJST1JfUkVBU09OX1VOQVVUSEVOVElDQVRFRBAHEh4KGkVSUk9SX1JFQVNPTl9ST0xFX1JFUVVJUkVEEAgSHgoaRVJST1JfUkVBU09OX1BPTElDWV9ERU5JRUQQCRIfChtFUlJPUl9SRUFTT05fUE9MSUNZX0JMT0NLRUQQChIiCh5FUlJPUl9SRUFTT05fQVBQUk9WQUxfUkVRVUlSRUQQCxIiCh5FUlJPUl9SRUFTT05fQVBQUk9WQUxfUkVKRUNURUQQDBIhCh1FUlJPUl9SRUFTT05fQVBQUk9WQUxfRVhQSVJFRBANEiEKHUVSUk9SX1JFQVNPTl9BUFBST1ZBTF9ERUNJREVEEA4SGgoWRVJST1JfUkVBU09OX0ZPVVJfRVlFUxAPEh0KGUVSUk9SX1JFQVNPTl9SQVRFX0xJTUlURUQQEBIeChpFUlJPUl9SRUFTT05fR1JBTlRfSU5WQUxJRBAREh8KG0VSUk9SX1JFQVNPTl9HUkFOVF9SRVBMQVlFRBASEh4KGkVSUk9SX1JFQVNPTl9HUkFOVF9FWFBJUkVEEBMSIwofRVJST1JfUkVBU09OX0dSQU5UX1dST05HX0RFVklDRRAUEiYKIkVSUk9SX1JFQVNPTl9HUkFOVF9XUk9OR19BUkdVTUVOVFMQFRIhCh1FUlJPUl9SRUFTT05fTUFOSUZFU1RfUkVGVVNFRBAWEiMKH0VSUk9SX1JFQVNPTl9QQVRIX09VVFNJREVfUk9PVFMQFxIeChpFUlJPUl9SRUFTT05fTk9UX0FWQUlMQUJMRRAYEh0KGUVSUk9SX1JFQVNPTl9TVEFSVF9GQUlMRUQQGRIcChhFUlJPUl9SRUFTT05fVE9PTF9GQUlMRUQQGhIaChZFUlJPUl9SRUFTT05fVElNRURfT1VUEBsSGQoVRVJST1JfUkVBU09OX0NBTkNFTEVEEBwSHAoYRVJST1JfUkVBU09OX0lOVEVSUlVQVEVEEB0SHAoYRVJST1JfUkVBU09OX05PVF9TVEFSVEVEEB4SHwobRVJST1JfUkVBU09OX0RFVklDRV9PRkZMSU5FEB8SIwofRVJST1JfUkVBU09OX1BPTElDWV9VTkFWQUlMQUJMRRAgEhoKFkVSUk9SX1JFQVNPTl9OT1RfUkVBRFkQIRIfChtFUlJPUl9SRUFTT05fQ0FMTF9JRF9SRVVTRUQQIhIhCh1FUlJPUl9SRUFTT05fVEFSR0VUX05PVF9GT1VORBAjEhsKF0VSUk9SX1JFQVNPTl9PU19SRUZVU0VEECQSGQoVRVJST1JfUkVBU09OX1RBTVBFUkVEECUSGQoVRVJST1JfUkVBU09OX0lOVEVSTkFMECYSGwoXRVJST1JfUkVBU09OX0NBTExfRU5ERUQQJxIgChxFUlJPUl9SRUFTT05fUkVDRUlQVF9JTlZBTElEECgSHgoaRVJST1JfUkVBU09OX1RPS0VOX1JFRlVTRUQQKRIhCh1FUlJPUl9SRUFTT05fSURFTlRJVFlfUkVGVVNFRBAqEh0KGUVSUk9SX1JFQVNPTl9KT0lOX1JFRlVTRUQQKxIjCh9FUlJPUl9SRUFTT05fRU5ST0xMTUVOVF9QRU5ESU5HECwSHgoaRVJST1JfUkVBU09OX0RFVklDRV9MT0NLRUQQLRIeChpFUlJPUl9SRUFTT05fUVVFVUVfRVhQSVJFRBAuEiAKHEVSUk9SX1JFQVNPTl9GQU5fT1VUX1NUT1BQRUQQLxIbChdFUlJPUl9SRUFTT05fTEVBU0VfTE9TVBAwEiIKHkVSUk9SX1JFQVNPTl9TRUxFQ1RJT05fUkVGVVNFRBAxEh8KG0VSUk9SX1JFQVNPTl9RVU9UQV9FWENFRURFRBAyYgZwcm90bzM");
+  fileDesc("ChtyZWV2ZS9jb21tb24vdjEvZXJyb3IucHJvdG8SD3JlZXZlLmNvbW1vbi52MSLfAQoLRXJyb3JEZXRhaWwSLAoGcmVhc29uGAEgASgOMhwucmVldmUuY29tbW9uLnYxLkVycm9yUmVhc29uEjwKCG1ldGFkYXRhGAIgAygLMioucmVldmUuY29tbW9uLnYxLkVycm9yRGV0YWlsLk1ldGFkYXRhRW50cnkSMwoKdmlvbGF0aW9ucxgDIAMoCzIfLnJlZXZlLmNvbW1vbi52MS5GaWVsZFZpb2xhdGlvbhovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiMAoORmllbGRWaW9sYXRpb24SDQoFZmllbGQYASABKAkSDwoHbWVzc2FnZRgCIAEoCSqyDwoLRXJyb3JSZWFzb24SIgoYRVJST1JfUkVBU09OX1VOU1BFQ0lGSUVEEAAaBMi8GA0SJAoaRVJST1JfUkVBU09OX0lOVkFMSURfSU5QVVQQARoEyLwYAxImChxFUlJPUl9SRUFTT05fSU5QVVRfVE9PX0xBUkdFEAIaBMi8GAMSIwoZRVJST1JfUkVBU09OX1VOS05PV05fVE9PTBADGgTIvBgFEiUKG0VSUk9SX1JFQVNPTl9VTktOT1dOX0RFVklDRRAEGgTIvBgFEiAKFkVSUk9SX1JFQVNPTl9OT1RfRk9VTkQQBRoEyLwYBRImChxFUlJPUl9SRUFTT05fREVWSUNFX1JFUVVJUkVEEAYaBMi8GAMSJgocRVJST1JfUkVBU09OX1VOQVVUSEVOVElDQVRFRBAHGgTIvBgQEiQKGkVSUk9SX1JFQVNPTl9ST0xFX1JFUVVJUkVEEAgaBMi8GAcSJAoaRVJST1JfUkVBU09OX1BPTElDWV9ERU5JRUQQCRoEyLwYBxIlChtFUlJPUl9SRUFTT05fUE9MSUNZX0JMT0NLRUQQChoEyLwYBxIoCh5FUlJPUl9SRUFTT05fQVBQUk9WQUxfUkVRVUlSRUQQCxoEyLwYCRIoCh5FUlJPUl9SRUFTT05fQVBQUk9WQUxfUkVKRUNURUQQDBoEyLwYBxInCh1FUlJPUl9SRUFTT05fQVBQUk9WQUxfRVhQSVJFRBANGgTIvBgEEicKHUVSUk9SX1JFQVNPTl9BUFBST1ZBTF9ERUNJREVEEA4aBMi8GAkSIAoWRVJST1JfUkVBU09OX0ZPVVJfRVlFUxAPGgTIvBgHEiMKGUVSUk9SX1JFQVNPTl9SQVRFX0xJTUlURUQQEBoEyLwYCBIkChpFUlJPUl9SRUFTT05fR1JBTlRfSU5WQUxJRBARGgTIvBgHEiUKG0VSUk9SX1JFQVNPTl9HUkFOVF9SRVBMQVlFRBASGgTIvBgHEiQKGkVSUk9SX1JFQVNPTl9HUkFOVF9FWFBJUkVEEBMaBMi8GAcSKQofRVJST1JfUkVBU09OX0dSQU5UX1dST05HX0RFVklDRRAUGgTIvBgHEiwKIkVSUk9SX1JFQVNPTl9HUkFOVF9XUk9OR19BUkdVTUVOVFMQFRoEyLwYBxInCh1FUlJPUl9SRUFTT05fTUFOSUZFU1RfUkVGVVNFRBAWGgTIvBgHEikKH0VSUk9SX1JFQVNPTl9QQVRIX09VVFNJREVfUk9PVFMQFxoEyLwYBxIkChpFUlJPUl9SRUFTT05fTk9UX0FWQUlMQUJMRRAYGgTIvBgMEiMKGUVSUk9SX1JFQVNPTl9TVEFSVF9GQUlMRUQQGRoEyLwYCRIiChhFUlJPUl9SRUFTT05fVE9PTF9GQUlMRUQQGhoEyLwYChIgChZFUlJPUl9SRUFTT05fVElNRURfT1VUEBsaBMi8GAQSHwoVRVJST1JfUkVBU09OX0NBTkNFTEVEEBwaBMi8GAESIgoYRVJST1JfUkVBU09OX0lOVEVSUlVQVEVEEB0aBMi8GAISIgoYRVJST1JfUkVBU09OX05PVF9TVEFSVEVEEB4aBMi8GA4SJQobRVJST1JfUkVBU09OX0RFVklDRV9PRkZMSU5FEB8aBMi8GA4SKQofRVJST1JfUkVBU09OX1BPTElDWV9VTkFWQUlMQUJMRRAgGgTIvBgOEiAKFkVSUk9SX1JFQVNPTl9OT1RfUkVBRFkQIRoEyLwYDhIlChtFUlJPUl9SRUFTT05fQ0FMTF9JRF9SRVVTRUQQIhoEyLwYBhInCh1FUlJPUl9SRUFTT05fVEFSR0VUX05PVF9GT1VORBAjGgTIvBgFEiEKF0VSUk9SX1JFQVNPTl9PU19SRUZVU0VEECQaBMi8GAcSHwoVRVJST1JfUkVBU09OX1RBTVBFUkVEECUaBMi8GA8SHwoVRVJST1JfUkVBU09OX0lOVEVSTkFMECYaBMi8GA0SIQoXRVJST1JfUkVBU09OX0NBTExfRU5ERUQQJxoEyLwYCRImChxFUlJPUl9SRUFTT05fUkVDRUlQVF9JTlZBTElEECgaBMi8GA8SJAoaRVJST1JfUkVBU09OX1RPS0VOX1JFRlVTRUQQKRoEyLwYEBInCh1FUlJPUl9SRUFTT05fSURFTlRJVFlfUkVGVVNFRBAqGgTIvBgQEiMKGUVSUk9SX1JFQVNPTl9KT0lOX1JFRlVTRUQQKxoEyLwYBxIpCh9FUlJPUl9SRUFTT05fRU5ST0xMTUVOVF9QRU5ESU5HECwaBMi8GAkSJAoaRVJST1JfUkVBU09OX0RFVklDRV9MT0NLRUQQLRoEyLwYBxIkChpFUlJPUl9SRUFTT05fUVVFVUVfRVhQSVJFRBAuGgTIvBgEEiYKHEVSUk9SX1JFQVNPTl9GQU5fT1VUX1NUT1BQRUQQLxoEyLwYChIhChdFUlJPUl9SRUFTT05fTEVBU0VfTE9TVBAwGgTIvBgKEigKHkVSUk9SX1JFQVNPTl9TRUxFQ1RJT05fUkVGVVNFRBAxGgTIvBgJEiUKG0VSUk9SX1JFQVNPTl9RVU9UQV9FWENFRURFRBAyGgTIvBgIYgZwcm90bzM", [file_reeve_options_v1_code]);
 
 /**
  * The detail that every error of Reeve carries.
@@ -91,182 +92,182 @@ export const ErrorReason = {
   UNSPECIFIED: 0,
 
   /**
-   * The input breaks the schema. Metadata: field, rule. Code invalid_argument.
+   * The input breaks the schema. Metadata: field, rule.
    *
    * @generated from enum value: ERROR_REASON_INVALID_INPUT = 1;
    */
   INVALID_INPUT: 1,
 
   /**
-   * The input is larger or deeper than the limits. Metadata: limit, field. Code invalid_argument.
+   * The input is larger or deeper than the limits. Metadata: limit, field.
    *
    * @generated from enum value: ERROR_REASON_INPUT_TOO_LARGE = 2;
    */
   INPUT_TOO_LARGE: 2,
 
   /**
-   * No such tool on the device. Metadata: tool, available. Code not_found.
+   * No such tool on the device. Metadata: tool, available.
    *
    * @generated from enum value: ERROR_REASON_UNKNOWN_TOOL = 3;
    */
   UNKNOWN_TOOL: 3,
 
   /**
-   * No such device. Metadata: device, available. Code not_found.
+   * No such device. Metadata: device, available.
    *
    * @generated from enum value: ERROR_REASON_UNKNOWN_DEVICE = 4;
    */
   UNKNOWN_DEVICE: 4,
 
   /**
-   * No such resource. Metadata: resource. Code not_found.
+   * No such resource. Metadata: resource.
    *
    * @generated from enum value: ERROR_REASON_NOT_FOUND = 5;
    */
   NOT_FOUND: 5,
 
   /**
-   * More than one device could be meant and none was named. Metadata: available. Code invalid_argument.
+   * More than one device could be meant and none was named. Metadata: available.
    *
    * @generated from enum value: ERROR_REASON_DEVICE_REQUIRED = 6;
    */
   DEVICE_REQUIRED: 6,
 
   /**
-   * The caller is not known. Code unauthenticated.
+   * The caller is not known.
    *
    * @generated from enum value: ERROR_REASON_UNAUTHENTICATED = 7;
    */
   UNAUTHENTICATED: 7,
 
   /**
-   * The caller's role may not call this RPC. Metadata: roles. Code permission_denied.
+   * The caller's role may not call this RPC. Metadata: roles.
    *
    * @generated from enum value: ERROR_REASON_ROLE_REQUIRED = 8;
    */
   ROLE_REQUIRED: 8,
 
   /**
-   * Policy denied the call. Metadata: rules. Code permission_denied.
+   * Policy denied the call. Metadata: rules.
    *
    * @generated from enum value: ERROR_REASON_POLICY_DENIED = 9;
    */
   POLICY_DENIED: 9,
 
   /**
-   * A hard block matched; no approval can lift it. Metadata: rules. Code permission_denied.
+   * A hard block matched; no approval can lift it. Metadata: rules.
    *
    * @generated from enum value: ERROR_REASON_POLICY_BLOCKED = 10;
    */
   POLICY_BLOCKED: 10,
 
   /**
-   * A human must approve first. Metadata: approval_id, call_id. Code failed_precondition.
+   * A human must approve first. Metadata: approval_id, call_id.
    *
    * @generated from enum value: ERROR_REASON_APPROVAL_REQUIRED = 11;
    */
   APPROVAL_REQUIRED: 11,
 
   /**
-   * A human said no. Metadata: approval_id. Code permission_denied.
+   * A human said no. Metadata: approval_id.
    *
    * @generated from enum value: ERROR_REASON_APPROVAL_REJECTED = 12;
    */
   APPROVAL_REJECTED: 12,
 
   /**
-   * Nobody decided in time. Metadata: approval_id. Code deadline_exceeded.
+   * Nobody decided in time. Metadata: approval_id.
    *
    * @generated from enum value: ERROR_REASON_APPROVAL_EXPIRED = 13;
    */
   APPROVAL_EXPIRED: 13,
 
   /**
-   * The approval was decided already. Metadata: approval_id, state. Code failed_precondition.
+   * The approval was decided already. Metadata: approval_id, state.
    *
    * @generated from enum value: ERROR_REASON_APPROVAL_DECIDED = 14;
    */
   APPROVAL_DECIDED: 14,
 
   /**
-   * The approver may not be the requester. Metadata: approval_id. Code permission_denied.
+   * The approver may not be the requester. Metadata: approval_id.
    *
    * @generated from enum value: ERROR_REASON_FOUR_EYES = 15;
    */
   FOUR_EYES: 15,
 
   /**
-   * The caller asked too often. Metadata: limit, retry_after_ms. Code resource_exhausted.
+   * The caller asked too often. Metadata: limit, retry_after_ms.
    *
    * @generated from enum value: ERROR_REASON_RATE_LIMITED = 16;
    */
   RATE_LIMITED: 16,
 
   /**
-   * The grant's envelope or signature is not valid. Code permission_denied.
+   * The grant's envelope or signature is not valid.
    *
    * @generated from enum value: ERROR_REASON_GRANT_INVALID = 17;
    */
   GRANT_INVALID: 17,
 
   /**
-   * The grant was used already. Metadata: jti. Code permission_denied.
+   * The grant was used already. Metadata: jti.
    *
    * @generated from enum value: ERROR_REASON_GRANT_REPLAYED = 18;
    */
   GRANT_REPLAYED: 18,
 
   /**
-   * The grant is not valid any more, or not yet. Metadata: not_before, expires. Code permission_denied.
+   * The grant is not valid any more, or not yet. Metadata: not_before, expires.
    *
    * @generated from enum value: ERROR_REASON_GRANT_EXPIRED = 19;
    */
   GRANT_EXPIRED: 19,
 
   /**
-   * The grant is for another device. Metadata: audience. Code permission_denied.
+   * The grant is for another device. Metadata: audience.
    *
    * @generated from enum value: ERROR_REASON_GRANT_WRONG_DEVICE = 20;
    */
   GRANT_WRONG_DEVICE: 20,
 
   /**
-   * The grant is for another tool or other arguments. Code permission_denied.
+   * The grant is for another tool or other arguments.
    *
    * @generated from enum value: ERROR_REASON_GRANT_WRONG_ARGUMENTS = 21;
    */
   GRANT_WRONG_ARGUMENTS: 21,
 
   /**
-   * The device's manifest does not let this be done, or has changed since the grant. Metadata: capability. Code permission_denied.
+   * The device's manifest does not let this be done, or has changed since the grant. Metadata: capability.
    *
    * @generated from enum value: ERROR_REASON_MANIFEST_REFUSED = 22;
    */
   MANIFEST_REFUSED: 22,
 
   /**
-   * A path lies outside the roots that the manifest grants. Metadata: field, path. Code permission_denied.
+   * A path lies outside the roots that the manifest grants. Metadata: field, path.
    *
    * @generated from enum value: ERROR_REASON_PATH_OUTSIDE_ROOTS = 23;
    */
   PATH_OUTSIDE_ROOTS: 23,
 
   /**
-   * The device lacks the program the tool needs. Metadata: tool, program. Code unimplemented.
+   * The device lacks the program the tool needs. Metadata: tool, program.
    *
    * @generated from enum value: ERROR_REASON_NOT_AVAILABLE = 24;
    */
   NOT_AVAILABLE: 24,
 
   /**
-   * The program could not be started. Metadata: program, cause. Code failed_precondition.
+   * The program could not be started. Metadata: program, cause.
    *
    * @generated from enum value: ERROR_REASON_START_FAILED = 25;
    */
   START_FAILED: 25,
 
   /**
-   * The tool ran and failed. Metadata: the tool's own. Code aborted.
+   * The tool ran and failed. Metadata: the tool's own.
    *
    * @generated from enum value: ERROR_REASON_TOOL_FAILED = 26;
    */
@@ -274,126 +275,126 @@ export const ErrorReason = {
 
   /**
    * The tool ran longer than allowed and was killed with all its children. Metadata: timeout_ms; max_run_ms where the limit is
-   * the one of policy's rules for what no person approved. Code deadline_exceeded.
+   * the one of policy's rules for what no person approved.
    *
    * @generated from enum value: ERROR_REASON_TIMED_OUT = 27;
    */
   TIMED_OUT: 27,
 
   /**
-   * The call was canceled. Metadata: by. Code canceled.
+   * The call was canceled. Metadata: by.
    *
    * @generated from enum value: ERROR_REASON_CANCELED = 28;
    */
   CANCELED: 28,
 
   /**
-   * The device died while the tool may have been running: what it did is not known. It is never run again by itself. Code unknown.
+   * The device died while the tool may have been running: what it did is not known. It is never run again by itself.
    *
    * @generated from enum value: ERROR_REASON_INTERRUPTED = 29;
    */
   INTERRUPTED: 29,
 
   /**
-   * The call ended before the tool was started: nothing ran. Code unavailable.
+   * The call ended before the tool was started: nothing ran.
    *
    * @generated from enum value: ERROR_REASON_NOT_STARTED = 30;
    */
   NOT_STARTED: 30,
 
   /**
-   * No link to the device. Metadata: device. Code unavailable.
+   * No link to the device. Metadata: device.
    *
    * @generated from enum value: ERROR_REASON_DEVICE_OFFLINE = 31;
    */
   DEVICE_OFFLINE: 31,
 
   /**
-   * Policy, and with it the audit log, cannot be reached: no record, no action. Code unavailable.
+   * Policy, and with it the audit log, cannot be reached: no record, no action.
    *
    * @generated from enum value: ERROR_REASON_POLICY_UNAVAILABLE = 32;
    */
   POLICY_UNAVAILABLE: 32,
 
   /**
-   * The service is starting or draining. Code unavailable.
+   * The service is starting or draining.
    *
    * @generated from enum value: ERROR_REASON_NOT_READY = 33;
    */
   NOT_READY: 33,
 
   /**
-   * The same call id was used for a different request. Metadata: call_id. Code already_exists.
+   * The same call id was used for a different request. Metadata: call_id.
    *
    * @generated from enum value: ERROR_REASON_CALL_ID_REUSED = 34;
    */
   CALL_ID_REUSED: 34,
 
   /**
-   * A file, process, container or other thing on the device is not there. Metadata: field. Code not_found.
+   * A file, process, container or other thing on the device is not there. Metadata: field.
    *
    * @generated from enum value: ERROR_REASON_TARGET_NOT_FOUND = 35;
    */
   TARGET_NOT_FOUND: 35,
 
   /**
-   * The device's operating system refused. Metadata: field, errno. Code permission_denied.
+   * The device's operating system refused. Metadata: field, errno.
    *
    * @generated from enum value: ERROR_REASON_OS_REFUSED = 36;
    */
   OS_REFUSED: 36,
 
   /**
-   * A stored record or state is damaged or has been changed by somebody else. Metadata: what. Code data_loss.
+   * A stored record or state is damaged or has been changed by somebody else. Metadata: what.
    *
    * @generated from enum value: ERROR_REASON_TAMPERED = 37;
    */
   TAMPERED: 37,
 
   /**
-   * Something unexpected. The cause is in the service's log under the request id. Metadata: request_id. Code internal.
+   * Something unexpected. The cause is in the service's log under the request id. Metadata: request_id.
    *
    * @generated from enum value: ERROR_REASON_INTERNAL = 38;
    */
   INTERNAL: 38,
 
   /**
-   * The call has ended already. Metadata: call_id, state. Code failed_precondition.
+   * The call has ended already. Metadata: call_id, state.
    *
    * @generated from enum value: ERROR_REASON_CALL_ENDED = 39;
    */
   CALL_ENDED: 39,
 
   /**
-   * The receipt or result of a device does not hold what it must. Metadata: what. Code data_loss.
+   * The receipt or result of a device does not hold what it must. Metadata: what.
    *
    * @generated from enum value: ERROR_REASON_RECEIPT_INVALID = 40;
    */
   RECEIPT_INVALID: 40,
 
   /**
-   * The bearer token is known for what it is, and is refused. Metadata: why (expired, revoked, audience, issuer, signature, claims). Code unauthenticated.
+   * The bearer token is known for what it is, and is refused. Metadata: why (expired, revoked, audience, issuer, signature, claims).
    *
    * @generated from enum value: ERROR_REASON_TOKEN_REFUSED = 41;
    */
   TOKEN_REFUSED: 41,
 
   /**
-   * The certificate that the caller showed is refused. Metadata: why (expired, not_yet, foreign, revoked, cloned, role, malformed), identity. Code unauthenticated.
+   * The certificate that the caller showed is refused. Metadata: why (expired, not_yet, foreign, revoked, cloned, role, malformed), identity.
    *
    * @generated from enum value: ERROR_REASON_IDENTITY_REFUSED = 42;
    */
   IDENTITY_REFUSED: 42,
 
   /**
-   * The join token, or what came with it, is refused. Metadata: why (unknown, used, expired, name, key, proof). Code permission_denied.
+   * The join token, or what came with it, is refused. Metadata: why (unknown, used, expired, name, key, proof).
    *
    * @generated from enum value: ERROR_REASON_JOIN_REFUSED = 43;
    */
   JOIN_REFUSED: 43,
 
   /**
-   * An operator has to confirm the device's key first. Metadata: enrollment_id, fingerprint. Code failed_precondition.
+   * An operator has to confirm the device's key first. Metadata: enrollment_id, fingerprint.
    *
    * @generated from enum value: ERROR_REASON_ENROLLMENT_PENDING = 44;
    */
@@ -401,35 +402,35 @@ export const ErrorReason = {
 
   /**
    * The device was locked and takes part in nothing until an operator unlocks it or it enrolls again. Metadata: device, why,
-   * since (RFC 3339), by (principal id). Code permission_denied.
+   * since (RFC 3339), by (principal id).
    *
    * @generated from enum value: ERROR_REASON_DEVICE_LOCKED = 45;
    */
   DEVICE_LOCKED: 45,
 
   /**
-   * The device did not come back within the time that the call was to be kept. Nothing ran. Metadata: device. Code deadline_exceeded.
+   * The device did not come back within the time that the call was to be kept. Nothing ran. Metadata: device.
    *
    * @generated from enum value: ERROR_REASON_QUEUE_EXPIRED = 46;
    */
   QUEUE_EXPIRED: 46,
 
   /**
-   * A call of a fan-out that was never started, because too many before it failed or the caller left. Metadata: fan_out_id, why. Code aborted.
+   * A call of a fan-out that was never started, because too many before it failed or the caller left. Metadata: fan_out_id, why.
    *
    * @generated from enum value: ERROR_REASON_FAN_OUT_STOPPED = 47;
    */
   FAN_OUT_STOPPED: 47,
 
   /**
-   * This replica does not hold the lease any more; another one does the work. Metadata: lease. Code aborted.
+   * This replica does not hold the lease any more; another one does the work. Metadata: lease.
    *
    * @generated from enum value: ERROR_REASON_LEASE_LOST = 48;
    */
   LEASE_LOST: 48,
 
   /**
-   * No device has all the wanted labels, or more have them than the caller allows. Metadata: selector, matched, max_devices. Code failed_precondition.
+   * No device has all the wanted labels, or more have them than the caller allows. Metadata: selector, matched, max_devices.
    *
    * @generated from enum value: ERROR_REASON_SELECTION_REFUSED = 49;
    */
@@ -437,7 +438,7 @@ export const ErrorReason = {
 
   /**
    * The caller has as much open as one caller may. Metadata: quota (calls, queued_calls, queued_bytes, held_calls, held_bytes),
-   * limit. Code resource_exhausted.
+   * limit.
    *
    * @generated from enum value: ERROR_REASON_QUOTA_EXCEEDED = 50;
    */
