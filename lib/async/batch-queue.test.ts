@@ -32,7 +32,7 @@ test("makes a producer wait until there is room", async () => {
   queue.push(1);
   queue.push(2);
   let went = false;
-  const room = queue.room().then(() => {
+  const room = queue.room()?.then(() => {
     went = true;
   });
   await Promise.resolve();
@@ -47,7 +47,7 @@ test("makes a producer wait by bytes too", async () => {
   const batches = queue.batches();
   for (const item of [6, 6]) queue.push(item);
   let went = false;
-  const room = queue.room().then(() => {
+  const room = queue.room()?.then(() => {
     went = true;
   });
   await Promise.resolve();

@@ -2,8 +2,8 @@
 export interface BatchQueue<T> {
   /** Adds an item. Nothing happens to items pushed after the end. */
   push(item: T): void;
-  /** Resolves when less than the high water waits: a producer that can pause awaits this before it pushes more. */
-  room(): Promise<void>;
+  /** Undefined while less than the high water waits; otherwise resolves when it does. A producer that can pause awaits it. */
+  room(): Promise<void> | undefined;
   /** Ends the stream after what waits, or with an error at once. */
   end(error?: Error): void;
   /** The batches. Can be read once. */
@@ -95,7 +95,7 @@ export function createBatchQueue<T>(options: BatchQueueOptions<T> = {}): BatchQu
       nudge();
     },
     room() {
-      if (ended || !isFull()) return Promise.resolve();
+      if (ended || !isFull()) return undefined;
       return new Promise((resolve) => {
         roomy.push(resolve);
       });

@@ -60,8 +60,9 @@ function execute(executions: Executions, command: ExecuteCommand | undefined): P
   if (command === undefined) throw fault(ErrorReason.INVALID_INPUT, { field: "command", rule: "required" });
   return new Promise((resolve, reject) => {
     executions.start(command, {
+      follows: () => false,
       output: () => undefined,
-      room: () => Promise.resolve(),
+      room: () => undefined,
       finished: resolve,
       lost: (_, error) => reject(error),
     });

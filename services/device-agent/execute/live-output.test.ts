@@ -7,19 +7,26 @@ import type { Watcher } from "./watcher.ts";
 /** A watcher whose link takes output only when it is told to. */
 function createTestWatcher() {
   const got: ExecutionOutput[] = [];
-  let gate = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  let isOpen = false;
+  let isFollowing = true;
   const watcher: Watcher = {
     output: (output) => got.push(output),
-    room: () => gate.promise,
+    follows: () => isFollowing,
+    room: () => (isOpen ? undefined : gate.promise),
     finished: () => undefined,
     lost: () => undefined,
   };
   return {
     watcher,
     got,
-    open: () => gate.resolve(),
-    shut() {
-      gate = Promise.withResolvers<void>();
+    open() {
+      isOpen = true;
+      gate.resolve();
+    },
+    leave() {
+      isFollowing = false;
+      gate.resolve();
     },
     text: () => got.map(({ data }) => Buffer.from(data).toString()).join(""),
   };
@@ -68,6 +75,47 @@ test("leaves out what does not fit, says how much, and leaves no gap in the numb
   live.end();
   expect(slow.text().slice(MAX_WAITING_BYTES)).toBe("\n[... 8 bytes left out ...]\nseen");
   expect(slow.got.map(({ sequence }) => sequence)).toEqual(slow.got.map((_, index) => index));
+});
+
+test("asks for a pause until the slowest follower has room", async () => {
+  const [fast, slow] = [createTestWatcher(), createTestWatcher()];
+  fast.open();
+  const live = createLiveOutput("call-1", new Set([fast.watcher, slow.watcher]));
+  let isPaused = true;
+  const pause = live.push("stdout", Buffer.from("one"))?.then(() => {
+    isPaused = false;
+  });
+  await new Promise(setImmediate);
+  expect([isPaused, fast.text(), slow.text()]).toEqual([true, "", ""]);
+  slow.open();
+  await pause;
+  expect([fast.text(), slow.text()]).toEqual(["one", "one"]);
+  expect(live.push("stdout", Buffer.from("two"))).toBeUndefined();
+  expect([fast.text(), slow.text()]).toEqual(["onetwo", "onetwo"]);
+});
+
+test("holds nothing up for one who stops following, and says how much the next one missed", async () => {
+  const [slow, next] = [createTestWatcher(), createTestWatcher()];
+  slow.open();
+  const watchers = new Set([slow.watcher]);
+  const live = createLiveOutput("call-1", watchers);
+  live.push("stdout", Buffer.from("seen"));
+  slow.leave();
+  expect(live.push("stdout", Buffer.from("missed"))).toBeUndefined();
+  next.open();
+  watchers.add(next.watcher);
+  live.push("stdout", Buffer.from("seen"));
+  live.end();
+  expect([slow.text(), next.text()]).toEqual(["seen", "\n[... 6 bytes left out ...]\nseen"]);
+});
+
+test("a pause ends when the follower that it is for leaves", async () => {
+  const slow = createTestWatcher();
+  const live = createLiveOutput("call-1", new Set([slow.watcher]));
+  const pause = live.push("stdout", Buffer.from("nobody"));
+  slow.leave();
+  await pause;
+  expect(slow.text()).toBe("");
 });
 
 test("goes on without anybody who watches", () => {

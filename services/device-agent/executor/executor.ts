@@ -40,8 +40,12 @@ export interface RunSpec {
   signal: AbortSignal;
   /** How much of each stream is kept, in bytes: the head and the tail where there is more. Default 262144. */
   maxOutputBytes?: number;
-  /** Gets every chunk as it comes, whole, whatever maxOutputBytes says. */
-  onOutput?: ((stream: OutputStream, chunk: Uint8Array) => void) | undefined;
+  /**
+   * Gets every chunk as it comes, whole, whatever maxOutputBytes says. While a promise that it returned is pending, no more of
+   * that stream is read, so that a program which prints faster waits in its own write. Once it has ended, or has to, what is
+   * left is read without a pause.
+   */
+  onOutput?: ((stream: OutputStream, chunk: Uint8Array) => Promise<void> | undefined) | undefined;
 }
 
 /** Which of a program's two outputs. */

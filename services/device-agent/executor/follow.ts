@@ -41,6 +41,9 @@ export async function follow(started: Started, spec: RunSpec, end: EndOptions): 
   const stop = watchStop(spec);
   try {
     const first = await Promise.race([exited, stop.promise]);
+    // What is left is a pipe's worth, and how long its reader takes is no reason to think that a child holds the pipe.
+    out.readOn();
+    err.readOn();
     const ending = typeof first === "string" ? await stopTree(pid, first, end) : await settle(pid, first, closed, end);
     await drain(started, closed);
     const durationMs = Math.round(performance.now() - startedAt);
@@ -69,15 +72,32 @@ async function settle(pid: number, exit: Exit, closed: Promise<void>, end: EndOp
   return { kind: "signaled", signal: exit.signal, number: constants.signals[exit.signal], leftBehind };
 }
 
-function capture(source: Readable, stream: OutputStream, spec: RunSpec): { kept: Capture; closed: Promise<void> } {
+/** One stream of a program on its way to the result, and to its followers. */
+interface Captured {
+  kept: Capture;
+  closed: Promise<void>;
+  /** Reads to the end, whether or not the followers have room. */
+  readOn(): void;
+}
+
+function capture(source: Readable, stream: OutputStream, spec: RunSpec): Captured {
   const kept = createCapture(spec.maxOutputBytes ?? DEFAULT_OUTPUT_BYTES);
+  let mayPause = true;
   source.on("data", (chunk: Buffer) => {
     kept.push(chunk);
-    spec.onOutput?.(stream, chunk);
+    const room = spec.onOutput?.(stream, chunk);
+    if (room === undefined || !mayPause) return;
+    source.pause();
+    void room.finally(() => source.resume());
   });
   // A reset means that the other end is gone, which the exit tells better.
   source.on("error", () => undefined);
-  return { kept, closed: new Promise((resolve) => source.once("close", resolve)) };
+  const closed = new Promise<void>((resolve) => source.once("close", resolve));
+  const readOn = (): void => {
+    mayPause = false;
+    source.resume();
+  };
+  return { kept, closed, readOn };
 }
 
 function textOf(out: Capture, err: Capture): Pick<RunResult, "stdout" | "stderr" | "truncated"> {

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
@@ -85,9 +86,59 @@ describe("run", () => {
 
   it("hands out every chunk live", async () => {
     const chunks: string[] = [];
-    const onOutput: RunSpec["onOutput"] = (stream, chunk) => chunks.push(`${stream}:${Buffer.from(chunk).toString()}`);
+    const onOutput: RunSpec["onOutput"] = (stream, chunk) =>
+      void chunks.push(`${stream}:${Buffer.from(chunk).toString()}`);
     await run(["sh", "-c", "echo a; echo b >&2"], { onOutput });
     expect(chunks.toSorted()).toEqual(["stderr:b\n", "stdout:a\n"]);
+  });
+});
+
+describe("a program that prints faster than its reader reads", () => {
+  const endless = ["sh", "-c", "yes 0123456789"];
+
+  it("waits, and loses nothing", async () => {
+    const lines = 300_000;
+    let bytes = 0;
+    let waiting = 0;
+    const onOutput: RunSpec["onOutput"] = async (_, chunk) => {
+      expect(++waiting).toBe(1);
+      bytes += chunk.length;
+      await sleep(1);
+      waiting--;
+    };
+    const outcome = await run(["seq", "-w", "1", String(lines)], { onOutput });
+    expect(outcome).toMatchObject({ kind: "exited", code: 0, leftBehind: false });
+    expect(bytes).toBe(lines * 7);
+  });
+
+  it("ends well with a reader that takes longer than children are waited for", async () => {
+    const chunks: string[] = [];
+    const onOutput: RunSpec["onOutput"] = async (_, chunk) => {
+      chunks.push(Buffer.from(chunk).toString());
+      await sleep(1500);
+    };
+    const outcome = await run(["sh", "-c", "echo one; sleep 0.2; echo two; echo three"], { onOutput });
+    expect(outcome).toMatchObject({ kind: "exited", code: 0, leftBehind: false, stdout: "one\ntwo\nthree\n" });
+    expect(chunks.join("")).toBe("one\ntwo\nthree\n");
+  });
+
+  it("is killed when its time is up, while its reader takes nothing", async () => {
+    let chunks = 0;
+    const onOutput: RunSpec["onOutput"] = () => (++chunks === 1 ? new Promise(() => undefined) : undefined);
+    const outcome = await run(endless, { onOutput, timeoutMs: 400 });
+    expect(outcome).toMatchObject({ kind: "timed_out", survivors: 0 });
+    // After the first chunk only what the pipe held: it was not read meanwhile.
+    expect(outcome.stdout.length).toBeLessThan(512 * 1024);
+  });
+
+  it("is killed when it is canceled, while its reader takes nothing", async () => {
+    const controller = new AbortController();
+    const onOutput: RunSpec["onOutput"] = () => {
+      setTimeout(() => controller.abort(), 100);
+      return new Promise(() => undefined);
+    };
+    const outcome = await run(endless, { onOutput, signal: controller.signal });
+    expect(outcome).toMatchObject({ kind: "canceled", survivors: 0 });
   });
 });
 
@@ -162,7 +213,7 @@ describe.runIf(process.platform === "linux")("ending a tree", () => {
     const controller = new AbortController();
     const outcome = await run(["sh", "-c", hidingTree(tag)], {
       signal: controller.signal,
-      onOutput: () => controller.abort(),
+      onOutput: () => void controller.abort(),
     });
     expect(outcome).toMatchObject({ kind: "canceled", survivors: 0 });
     expect(living(tag)).toBe(0);

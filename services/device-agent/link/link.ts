@@ -15,6 +15,7 @@ import { eventShape } from "../../../lib/link/device-frames.ts";
 import type { Executions } from "../execute/executions.ts";
 import type { Watcher } from "../execute/watcher.ts";
 import type { Toolset, Toolsets } from "../toolset.ts";
+import { createOutputWindows, type OutputWindows } from "./output-windows.ts";
 
 /** The keys that the device trusts for grants, as links see them. */
 export interface GrantTrust {
@@ -70,6 +71,7 @@ export async function* serveLink(
     closed.removeEventListener("abort", onClosed);
     stopWatching();
     executions.leave(asker.watcher);
+    asker.windows.end();
   }
 }
 
@@ -97,41 +99,48 @@ async function readCommands(
 function obey({ command }: DeviceCommand, asker: Asker, executions: Executions): void {
   switch (command.case) {
     case "execute":
-      asker.ask(command.value.callId);
+      asker.windows.ask(command.value.callId, command.value.outputUntilBytes);
       executions.start(command.value, asker.watcher);
       break;
     case "cancel":
       executions.cancel(command.value.callId);
       break;
     case "reconcile":
-      asker.ask(command.value.callId);
+      asker.windows.ask(command.value.callId, command.value.outputUntilBytes);
       executions.settle(command.value, asker.watcher);
+      break;
+    case "follow":
+      asker.windows.extend(command.value.callId, command.value.outputUntilBytes);
       break;
     default:
     // A command of a newer control plane: it gets no answer, as from a device that lacks it.
   }
 }
 
-/** One link's side as a watcher, with the calls that it still waits for. */
+/** One link's side as a watcher, with the windows of the calls that it still waits for. */
 interface Asker {
   watcher: Watcher;
-  ask(callId: string): void;
+  readonly windows: OutputWindows;
   endWhenAnswered(): void;
 }
 
 function createAsker(queue: BatchQueue<DeviceEvent>): Asker {
-  const asked = new Set<string>();
+  const windows = createOutputWindows();
   let ending = false;
   const endIfDone = (): void => {
-    if (ending && asked.size === 0) queue.end();
+    if (ending && windows.size === 0) queue.end();
   };
   return {
     watcher: {
-      output: (value) => queue.push(create(DeviceEventSchema, { event: { case: "output", value } })),
-      room: () => queue.room(),
+      follows: windows.follows,
+      output(value) {
+        windows.sent(value.callId, value.data.length);
+        queue.push(create(DeviceEventSchema, { event: { case: "output", value } }));
+      },
+      room: (callId) => windows.room(callId) ?? queue.room(),
       finished(value) {
         queue.push(create(DeviceEventSchema, { event: { case: "finished", value } }));
-        asked.delete(value.callId);
+        windows.forget(value.callId);
         endIfDone();
       },
       lost(_, error) {
@@ -139,7 +148,7 @@ function createAsker(queue: BatchQueue<DeviceEvent>): Asker {
         if (reasonOf(error) !== ErrorReason.NOT_READY) queue.end(error);
       },
     },
-    ask: (callId) => asked.add(callId),
+    windows,
     endWhenAnswered() {
       ending = true;
       endIfDone();

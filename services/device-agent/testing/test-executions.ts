@@ -117,7 +117,8 @@ export function createTestWatcher(): TestWatcher {
     outputs,
     end: promise,
     output: (output) => outputs.push(output),
-    room: () => Promise.resolve(),
+    follows: () => true,
+    room: () => undefined,
     finished: resolve,
     lost: (_, error) => reject(error),
   };

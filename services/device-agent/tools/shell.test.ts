@@ -88,7 +88,7 @@ describe("exec", () => {
 
   it("fails when the call is canceled", async () => {
     const controller = new AbortController();
-    const context = { ...test.context, signal: controller.signal, emit: () => controller.abort() };
+    const context = { ...test.context, signal: controller.signal, emit: () => void controller.abort() };
     const input = create(ExecRequestSchema, { argv: ["sh", "-c", "echo started; sleep 100"] });
     expect((await faultOf(shellTools.exec(input, context))).reason).toBe(ErrorReason.CANCELED);
   });

@@ -15,8 +15,8 @@ export interface ToolContext {
   executor: Executor;
   /** Which paths the manifest grants. */
   roots: Roots;
-  /** Sends live output to whoever watches the call. */
-  emit(stream: "stdout" | "stderr", chunk: Uint8Array): void;
+  /** Sends live output to those who follow the call. A promise asks for a pause until it resolves. */
+  emit(stream: "stdout" | "stderr", chunk: Uint8Array): Promise<void> | undefined;
 }
 
 /** A tool of this device, from whichever provider. */

@@ -24,7 +24,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/device/v1/device_agent_service.proto.
  */
 export const file_reeve_device_v1_device_agent_service: GenFile = /*@__PURE__*/
-  fileDesc("CipyZWV2ZS9kZXZpY2UvdjEvZGV2aWNlX2FnZW50X3NlcnZpY2UucHJvdG8SD3JlZXZlLmRldmljZS52MSIUChJHZXRNYW5pZmVzdFJlcXVlc3QiSAoTR2V0TWFuaWZlc3RSZXNwb25zZRIxCghtYW5pZmVzdBgBIAEoCzIfLnJlZXZlLmNvbW1vbi52MS5TaWduZWRFbnZlbG9wZSJKCg5FeGVjdXRlUmVxdWVzdBI4Cgdjb21tYW5kGAEgASgLMh8ucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGVDb21tYW5kQga6SAPIAQEiRwoPRXhlY3V0ZVJlc3BvbnNlEjQKCGZpbmlzaGVkGAEgASgLMiIucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGlvbkZpbmlzaGVkIjEKE0dldEV4ZWN1dGlvblJlcXVlc3QSGgoHY2FsbF9pZBgBIAEoCUIJukgGcgQQARhAIl0KFEdldEV4ZWN1dGlvblJlc3BvbnNlEg8KB3J1bm5pbmcYASABKAgSNAoIZmluaXNoZWQYAiABKAsyIi5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0aW9uRmluaXNoZWQiOwoLTGlua1JlcXVlc3QSLAoFZnJhbWUYASABKAsyHS5yZWV2ZS5kZXZpY2UudjEuQ29udHJvbEZyYW1lIjsKDExpbmtSZXNwb25zZRIrCgVmcmFtZRgBIAEoCzIcLnJlZXZlLmRldmljZS52MS5EZXZpY2VGcmFtZSJ2CgxDb250cm9sRnJhbWUSOwoIY29tbWFuZHMYASADKAsyHi5yZWV2ZS5kZXZpY2UudjEuRGV2aWNlQ29tbWFuZEIJukgGkgEDEIAIEikKB2ZyYW1pbmcYAiABKAsyGC5yZWV2ZS5jb21tb24udjEuRnJhbWluZyJmCgtEZXZpY2VGcmFtZRIsCgZldmVudHMYASADKAsyHC5yZWV2ZS5kZXZpY2UudjEuRGV2aWNlRXZlbnQSKQoHZnJhbWluZxgCIAEoCzIYLnJlZXZlLmNvbW1vbi52MS5GcmFtaW5nIq0CCg1EZXZpY2VDb21tYW5kEjIKB2V4ZWN1dGUYASABKAsyHy5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0ZUNvbW1hbmRIABIwCgZjYW5jZWwYAiABKAsyHi5yZWV2ZS5kZXZpY2UudjEuQ2FuY2VsQ29tbWFuZEgAEjYKCXJlY29uY2lsZRgDIAEoCzIhLnJlZXZlLmRldmljZS52MS5SZWNvbmNpbGVDb21tYW5kSAASPQoNdHJ1c3Rfa2V5cmluZxgEIAEoCzIkLnJlZXZlLmRldmljZS52MS5UcnVzdEtleXJpbmdDb21tYW5kSAASNAoNdHJhY2VfY29udGV4dBgFIAEoCzIdLnJlZXZlLmNvbW1vbi52MS5UcmFjZUNvbnRleHRCCQoHY29tbWFuZCJHChNUcnVzdEtleXJpbmdDb21tYW5kEjAKB2tleXJpbmcYASABKAsyHy5yZWV2ZS5jb21tb24udjEuU2lnbmVkRW52ZWxvcGUilQEKDkV4ZWN1dGVDb21tYW5kEhoKB2NhbGxfaWQYASABKAlCCbpIBnIEEAEYQBIYCgR0b29sGAIgASgJQgq6SAdyBRABGIABEh0KCWFyZ3VtZW50cxgDIAEoDEIKukgHegUYgIDAARIuCgVncmFudBgEIAEoCzIXLnJlZXZlLmNvbW1vbi52MS5TaWduZWRCBrpIA8gBASIgCg1DYW5jZWxDb21tYW5kEg8KB2NhbGxfaWQYASABKAkiRgoQUmVjb25jaWxlQ29tbWFuZBIPCgdjYWxsX2lkGAEgASgJEgwKBHRvb2wYAiABKAkSEwoLYXJnc19kaWdlc3QYAyABKAki5wEKC0RldmljZUV2ZW50Ei0KBWhlbGxvGAEgASgLMhwucmVldmUuZGV2aWNlLnYxLkRldmljZUhlbGxvSAASMgoGb3V0cHV0GAIgASgLMiAucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGlvbk91dHB1dEgAEjYKCGZpbmlzaGVkGAMgASgLMiIucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGlvbkZpbmlzaGVkSAASNAoNdHJhY2VfY29udGV4dBgEIAEoCzIdLnJlZXZlLmNvbW1vbi52MS5UcmFjZUNvbnRleHRCBwoFZXZlbnQibwoLRGV2aWNlSGVsbG8SMQoIbWFuaWZlc3QYASABKAsyHy5yZWV2ZS5jb21tb24udjEuU2lnbmVkRW52ZWxvcGUSFAoMYXR0YWNoX2NvdW50GAIgASgEEhcKD2tleXJpbmdfdmVyc2lvbhgDIAEoBCJxCg9FeGVjdXRpb25PdXRwdXQSDwoHY2FsbF9pZBgBIAEoCRIQCghzZXF1ZW5jZRgCIAEoDRItCgZzdHJlYW0YAyABKA4yHS5yZWV2ZS5kZXZpY2UudjEuT3V0cHV0U3RyZWFtEgwKBGRhdGEYBCABKAwi0AEKEUV4ZWN1dGlvbkZpbmlzaGVkEg8KB2NhbGxfaWQYASABKAkSMgoHb3V0Y29tZRgCIAEoDjIhLnJlZXZlLmRldmljZS52MS5FeGVjdXRpb25PdXRjb21lEg4KBm91dHB1dBgDIAEoDBIrCgVlcnJvchgEIAEoCzIcLnJlZXZlLmNvbW1vbi52MS5FcnJvckRldGFpbBIPCgdtZXNzYWdlGAUgASgJEigKB3JlY2VpcHQYBiABKAsyFy5yZWV2ZS5jb21tb24udjEuU2lnbmVkKmEKDE91dHB1dFN0cmVhbRIdChlPVVRQVVRfU1RSRUFNX1VOU1BFQ0lGSUVEEAASGAoUT1VUUFVUX1NUUkVBTV9TVERPVVQQARIYChRPVVRQVVRfU1RSRUFNX1NUREVSUhACMpYDChJEZXZpY2VBZ2VudFNlcnZpY2USZgoLR2V0TWFuaWZlc3QSIy5yZWV2ZS5kZXZpY2UudjEuR2V0TWFuaWZlc3RSZXF1ZXN0GiQucmVldmUuZGV2aWNlLnYxLkdldE1hbmlmZXN0UmVzcG9uc2UiDJACAfq7GAUKAwQBAxJYCgdFeGVjdXRlEh8ucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGVSZXF1ZXN0GiAucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGVSZXNwb25zZSIKkAIC+rsYAwoBBBJpCgxHZXRFeGVjdXRpb24SJC5yZWV2ZS5kZXZpY2UudjEuR2V0RXhlY3V0aW9uUmVxdWVzdBolLnJlZXZlLmRldmljZS52MS5HZXRFeGVjdXRpb25SZXNwb25zZSIMkAIB+rsYBQoDBAEDElMKBExpbmsSHC5yZWV2ZS5kZXZpY2UudjEuTGlua1JlcXVlc3QaHS5yZWV2ZS5kZXZpY2UudjEuTGlua1Jlc3BvbnNlIgqQAgL6uxgDCgEEKAEwAWIGcHJvdG8z", [file_buf_validate_validate, file_reeve_common_v1_error, file_reeve_common_v1_framing, file_reeve_common_v1_signed, file_reeve_common_v1_trace, file_reeve_device_v1_receipt, file_reeve_options_v1_access]);
+  fileDesc("CipyZWV2ZS9kZXZpY2UvdjEvZGV2aWNlX2FnZW50X3NlcnZpY2UucHJvdG8SD3JlZXZlLmRldmljZS52MSIUChJHZXRNYW5pZmVzdFJlcXVlc3QiSAoTR2V0TWFuaWZlc3RSZXNwb25zZRIxCghtYW5pZmVzdBgBIAEoCzIfLnJlZXZlLmNvbW1vbi52MS5TaWduZWRFbnZlbG9wZSJKCg5FeGVjdXRlUmVxdWVzdBI4Cgdjb21tYW5kGAEgASgLMh8ucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGVDb21tYW5kQga6SAPIAQEiRwoPRXhlY3V0ZVJlc3BvbnNlEjQKCGZpbmlzaGVkGAEgASgLMiIucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGlvbkZpbmlzaGVkIjEKE0dldEV4ZWN1dGlvblJlcXVlc3QSGgoHY2FsbF9pZBgBIAEoCUIJukgGcgQQARhAIl0KFEdldEV4ZWN1dGlvblJlc3BvbnNlEg8KB3J1bm5pbmcYASABKAgSNAoIZmluaXNoZWQYAiABKAsyIi5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0aW9uRmluaXNoZWQiOwoLTGlua1JlcXVlc3QSLAoFZnJhbWUYASABKAsyHS5yZWV2ZS5kZXZpY2UudjEuQ29udHJvbEZyYW1lIjsKDExpbmtSZXNwb25zZRIrCgVmcmFtZRgBIAEoCzIcLnJlZXZlLmRldmljZS52MS5EZXZpY2VGcmFtZSJ2CgxDb250cm9sRnJhbWUSOwoIY29tbWFuZHMYASADKAsyHi5yZWV2ZS5kZXZpY2UudjEuRGV2aWNlQ29tbWFuZEIJukgGkgEDEIAIEikKB2ZyYW1pbmcYAiABKAsyGC5yZWV2ZS5jb21tb24udjEuRnJhbWluZyJmCgtEZXZpY2VGcmFtZRIsCgZldmVudHMYASADKAsyHC5yZWV2ZS5kZXZpY2UudjEuRGV2aWNlRXZlbnQSKQoHZnJhbWluZxgCIAEoCzIYLnJlZXZlLmNvbW1vbi52MS5GcmFtaW5nIt8CCg1EZXZpY2VDb21tYW5kEjIKB2V4ZWN1dGUYASABKAsyHy5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0ZUNvbW1hbmRIABIwCgZjYW5jZWwYAiABKAsyHi5yZWV2ZS5kZXZpY2UudjEuQ2FuY2VsQ29tbWFuZEgAEjYKCXJlY29uY2lsZRgDIAEoCzIhLnJlZXZlLmRldmljZS52MS5SZWNvbmNpbGVDb21tYW5kSAASPQoNdHJ1c3Rfa2V5cmluZxgEIAEoCzIkLnJlZXZlLmRldmljZS52MS5UcnVzdEtleXJpbmdDb21tYW5kSAASMAoGZm9sbG93GAYgASgLMh4ucmVldmUuZGV2aWNlLnYxLkZvbGxvd0NvbW1hbmRIABI0Cg10cmFjZV9jb250ZXh0GAUgASgLMh0ucmVldmUuY29tbW9uLnYxLlRyYWNlQ29udGV4dEIJCgdjb21tYW5kIkcKE1RydXN0S2V5cmluZ0NvbW1hbmQSMAoHa2V5cmluZxgBIAEoCzIfLnJlZXZlLmNvbW1vbi52MS5TaWduZWRFbnZlbG9wZSLNAQoORXhlY3V0ZUNvbW1hbmQSGgoHY2FsbF9pZBgBIAEoCUIJukgGcgQQARhAEhgKBHRvb2wYAiABKAlCCrpIB3IFEAEYgAESHQoJYXJndW1lbnRzGAMgASgMQgq6SAd6BRiAgMABEi4KBWdyYW50GAQgASgLMhcucmVldmUuY29tbW9uLnYxLlNpZ25lZEIGukgDyAEBEh8KEm91dHB1dF91bnRpbF9ieXRlcxgFIAEoBEgAiAEBQhUKE19vdXRwdXRfdW50aWxfYnl0ZXMiPAoNRm9sbG93Q29tbWFuZBIPCgdjYWxsX2lkGAEgASgJEhoKEm91dHB1dF91bnRpbF9ieXRlcxgCIAEoBCIgCg1DYW5jZWxDb21tYW5kEg8KB2NhbGxfaWQYASABKAkifgoQUmVjb25jaWxlQ29tbWFuZBIPCgdjYWxsX2lkGAEgASgJEgwKBHRvb2wYAiABKAkSEwoLYXJnc19kaWdlc3QYAyABKAkSHwoSb3V0cHV0X3VudGlsX2J5dGVzGAQgASgESACIAQFCFQoTX291dHB1dF91bnRpbF9ieXRlcyLnAQoLRGV2aWNlRXZlbnQSLQoFaGVsbG8YASABKAsyHC5yZWV2ZS5kZXZpY2UudjEuRGV2aWNlSGVsbG9IABIyCgZvdXRwdXQYAiABKAsyIC5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0aW9uT3V0cHV0SAASNgoIZmluaXNoZWQYAyABKAsyIi5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0aW9uRmluaXNoZWRIABI0Cg10cmFjZV9jb250ZXh0GAQgASgLMh0ucmVldmUuY29tbW9uLnYxLlRyYWNlQ29udGV4dEIHCgVldmVudCJvCgtEZXZpY2VIZWxsbxIxCghtYW5pZmVzdBgBIAEoCzIfLnJlZXZlLmNvbW1vbi52MS5TaWduZWRFbnZlbG9wZRIUCgxhdHRhY2hfY291bnQYAiABKAQSFwoPa2V5cmluZ192ZXJzaW9uGAMgASgEInEKD0V4ZWN1dGlvbk91dHB1dBIPCgdjYWxsX2lkGAEgASgJEhAKCHNlcXVlbmNlGAIgASgNEi0KBnN0cmVhbRgDIAEoDjIdLnJlZXZlLmRldmljZS52MS5PdXRwdXRTdHJlYW0SDAoEZGF0YRgEIAEoDCLQAQoRRXhlY3V0aW9uRmluaXNoZWQSDwoHY2FsbF9pZBgBIAEoCRIyCgdvdXRjb21lGAIgASgOMiEucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGlvbk91dGNvbWUSDgoGb3V0cHV0GAMgASgMEisKBWVycm9yGAQgASgLMhwucmVldmUuY29tbW9uLnYxLkVycm9yRGV0YWlsEg8KB21lc3NhZ2UYBSABKAkSKAoHcmVjZWlwdBgGIAEoCzIXLnJlZXZlLmNvbW1vbi52MS5TaWduZWQqYQoMT3V0cHV0U3RyZWFtEh0KGU9VVFBVVF9TVFJFQU1fVU5TUEVDSUZJRUQQABIYChRPVVRQVVRfU1RSRUFNX1NURE9VVBABEhgKFE9VVFBVVF9TVFJFQU1fU1RERVJSEAIylgMKEkRldmljZUFnZW50U2VydmljZRJmCgtHZXRNYW5pZmVzdBIjLnJlZXZlLmRldmljZS52MS5HZXRNYW5pZmVzdFJlcXVlc3QaJC5yZWV2ZS5kZXZpY2UudjEuR2V0TWFuaWZlc3RSZXNwb25zZSIMkAIB+rsYBQoDBAEDElgKB0V4ZWN1dGUSHy5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0ZVJlcXVlc3QaIC5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0ZVJlc3BvbnNlIgqQAgL6uxgDCgEEEmkKDEdldEV4ZWN1dGlvbhIkLnJlZXZlLmRldmljZS52MS5HZXRFeGVjdXRpb25SZXF1ZXN0GiUucmVldmUuZGV2aWNlLnYxLkdldEV4ZWN1dGlvblJlc3BvbnNlIgyQAgH6uxgFCgMEAQMSUwoETGluaxIcLnJlZXZlLmRldmljZS52MS5MaW5rUmVxdWVzdBodLnJlZXZlLmRldmljZS52MS5MaW5rUmVzcG9uc2UiCpACAvq7GAMKAQQoATABYgZwcm90bzM", [file_buf_validate_validate, file_reeve_common_v1_error, file_reeve_common_v1_framing, file_reeve_common_v1_signed, file_reeve_common_v1_trace, file_reeve_device_v1_receipt, file_reeve_options_v1_access]);
 
 /**
  * Asks for the manifest.
@@ -294,6 +294,14 @@ export type DeviceCommand = Message<"reeve.device.v1.DeviceCommand"> & {
      */
     value: TrustKeyringCommand;
     case: "trustKeyring";
+  } | {
+    /**
+     * Send more of a call's output, or none.
+     *
+     * @generated from field: reeve.device.v1.FollowCommand follow = 6;
+     */
+    value: FollowCommand;
+    case: "follow";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -365,6 +373,14 @@ export type ExecuteCommand = Message<"reeve.device.v1.ExecuteCommand"> & {
    * @generated from field: reeve.common.v1.Signed grant = 4;
    */
   grant?: Signed | undefined;
+
+  /**
+   * How many bytes of output may be sent before a FollowCommand takes more; the program waits for it. 0: no output is sent, and
+   * nothing waits. Default: as many as the session carries.
+   *
+   * @generated from field: optional uint64 output_until_bytes = 5;
+   */
+  outputUntilBytes?: bigint | undefined;
 };
 
 /**
@@ -373,6 +389,34 @@ export type ExecuteCommand = Message<"reeve.device.v1.ExecuteCommand"> & {
  */
 export const ExecuteCommandSchema: GenMessage<ExecuteCommand> = /*@__PURE__*/
   messageDesc(file_reeve_device_v1_device_agent_service, 12);
+
+/**
+ * Follow the output of a call that was asked for in this session.
+ *
+ * @generated from message reeve.device.v1.FollowCommand
+ */
+export type FollowCommand = Message<"reeve.device.v1.FollowCommand"> & {
+  /**
+   * The call. Required.
+   *
+   * @generated from field: string call_id = 1;
+   */
+  callId: string;
+
+  /**
+   * How many bytes of output may be sent in all since it was asked for. 0: send no more, and let nothing wait. Required.
+   *
+   * @generated from field: uint64 output_until_bytes = 2;
+   */
+  outputUntilBytes: bigint;
+};
+
+/**
+ * Describes the message reeve.device.v1.FollowCommand.
+ * Use `create(FollowCommandSchema)` to create a new message.
+ */
+export const FollowCommandSchema: GenMessage<FollowCommand> = /*@__PURE__*/
+  messageDesc(file_reeve_device_v1_device_agent_service, 13);
 
 /**
  * Cancel one call: its whole process tree is killed.
@@ -393,7 +437,7 @@ export type CancelCommand = Message<"reeve.device.v1.CancelCommand"> & {
  * Use `create(CancelCommandSchema)` to create a new message.
  */
 export const CancelCommandSchema: GenMessage<CancelCommand> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 13);
+  messageDesc(file_reeve_device_v1_device_agent_service, 14);
 
 /**
  * Reconcile one call with the device's ledger: a running one goes on, the end of an ended one is reported again, and one
@@ -422,6 +466,13 @@ export type ReconcileCommand = Message<"reeve.device.v1.ReconcileCommand"> & {
    * @generated from field: string args_digest = 3;
    */
   argsDigest: string;
+
+  /**
+   * As in ExecuteCommand, for a call that still runs.
+   *
+   * @generated from field: optional uint64 output_until_bytes = 4;
+   */
+  outputUntilBytes?: bigint | undefined;
 };
 
 /**
@@ -429,7 +480,7 @@ export type ReconcileCommand = Message<"reeve.device.v1.ReconcileCommand"> & {
  * Use `create(ReconcileCommandSchema)` to create a new message.
  */
 export const ReconcileCommandSchema: GenMessage<ReconcileCommand> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 14);
+  messageDesc(file_reeve_device_v1_device_agent_service, 15);
 
 /**
  * One event.
@@ -481,7 +532,7 @@ export type DeviceEvent = Message<"reeve.device.v1.DeviceEvent"> & {
  * Use `create(DeviceEventSchema)` to create a new message.
  */
 export const DeviceEventSchema: GenMessage<DeviceEvent> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 15);
+  messageDesc(file_reeve_device_v1_device_agent_service, 16);
 
 /**
  * Who the device is.
@@ -517,7 +568,7 @@ export type DeviceHello = Message<"reeve.device.v1.DeviceHello"> & {
  * Use `create(DeviceHelloSchema)` to create a new message.
  */
 export const DeviceHelloSchema: GenMessage<DeviceHello> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 16);
+  messageDesc(file_reeve_device_v1_device_agent_service, 17);
 
 /**
  * Something a tool printed while it ran.
@@ -559,7 +610,7 @@ export type ExecutionOutput = Message<"reeve.device.v1.ExecutionOutput"> & {
  * Use `create(ExecutionOutputSchema)` to create a new message.
  */
 export const ExecutionOutputSchema: GenMessage<ExecutionOutput> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 17);
+  messageDesc(file_reeve_device_v1_device_agent_service, 18);
 
 /**
  * How a call ended.
@@ -615,7 +666,7 @@ export type ExecutionFinished = Message<"reeve.device.v1.ExecutionFinished"> & {
  * Use `create(ExecutionFinishedSchema)` to create a new message.
  */
 export const ExecutionFinishedSchema: GenMessage<ExecutionFinished> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 18);
+  messageDesc(file_reeve_device_v1_device_agent_service, 19);
 
 /**
  * Which stream of a program an output came from.
