@@ -1,6 +1,4 @@
-import { toBinary } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
-import { SignedEnvelopeSchema } from "../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { Mode, SandboxLevel } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { EnrollmentService } from "../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { deviceIdOf } from "../../lib/identity/device-id.ts";
@@ -45,14 +43,14 @@ export async function enroll(name: string, { operator, machine, ca }: EnrollOpti
     tokenId,
     secret,
     certificateRequest,
-    manifest: toBinary(SignedEnvelopeSchema, manifest.envelope),
+    manifest: manifest.envelope,
     proof: signJoin(key, tokenId, certificateRequest),
   });
   return {
     key,
     manifest,
     tls: staticTls({ cert: joined.certificateChain, key: tlsKeyToPem(tlsKey), ca }),
-    grantKeys: joined.grantKeys.split("\n").map((line) => verifyKeyFromRaw(Buffer.from(line, "base64"))),
+    grantKeys: joined.grantKeys.map(verifyKeyFromRaw),
   };
 }
 

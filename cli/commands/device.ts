@@ -4,7 +4,7 @@ import { type Enrollment, EnrollmentSchema } from "../../gen/ts/reeve/enrollment
 import type { CommandContext } from "../command-context.ts";
 import { withConnection, withOperator, withSession } from "../connection-options.ts";
 import { type AgentFlags, withAgentOptions } from "../device/agent-options.ts";
-import { changed, labelsFrom, showEnrollment, ttlSeconds } from "../device/change.ts";
+import { changed, labelsFrom, showEnrollment, ttlFrom } from "../device/change.ts";
 import { describeDevice, devicesTable, listDevices, noteLocks } from "../device/describe-device.ts";
 import { joinMachine } from "../device/join.ts";
 import { noteListed } from "../list-notes.ts";
@@ -122,7 +122,7 @@ async function createToken(session: Session, name: string, flags: TokenFlags, co
   const { token, enrollment } = await session.enrollment.createJoinToken({
     name,
     labels: labelsFrom(flags.label),
-    ttlSeconds: ttlSeconds(flags.ttl),
+    ...(flags.ttl !== undefined && { ttl: ttlFrom(flags.ttl) }),
     autoConfirm: flags.autoConfirm === true,
     replace: flags.replace === true,
   });

@@ -1,3 +1,4 @@
+import { type Duration, durationFromMs } from "@bufbuild/protobuf/wkt";
 import {
   type Enrollment,
   EnrollmentSchema,
@@ -36,10 +37,9 @@ export function labelsFrom(texts: readonly string[]): Record<string, string> {
   return Object.fromEntries(pairs);
 }
 
-/** The seconds of `--ttl`; 0 for the default. Throws a UsageError. */
-export function ttlSeconds(text: string | undefined): number {
-  if (text === undefined) return 0;
+/** The duration of `--ttl`. Throws a UsageError. */
+export function ttlFrom(text: string): Duration {
   const ms = parseDuration(text, "--ttl");
-  if (ms >= 1000 && ms <= MAX_TTL_MS) return Math.ceil(ms / 1000);
+  if (ms >= 1000 && ms <= MAX_TTL_MS) return durationFromMs(ms);
   throw new UsageError(`--ttl: ${text} is not from 1s to 24h`);
 }

@@ -3,9 +3,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { toBinary } from "@bufbuild/protobuf";
+import { durationMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
-import { SignedEnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import {
   type Enrollment,
   EnrollmentService,
@@ -60,7 +59,8 @@ export async function joinControlPlane(options: JoinOptions): Promise<DeviceEnro
   const tlsKey = await keepTlsKey(files.keyFile);
   const joined = await askUntilIn(url, authority, await requestOf(token, key, tlsKey), options);
   await replaceFile(files.caFile, authority);
-  await replaceFile(files.grantKeysFile, `${joined.grantKeys}\n`);
+  const grantKeys = joined.grantKeys.map((key) => `${Buffer.from(key).toString("base64")}\n`);
+  await replaceFile(files.grantKeysFile, grantKeys.join(""));
   await replaceFile(files.certFile, joined.certificateChain);
   const { id, name, labels, urls, domain } = token;
   const keyringVersion = Number(joined.keyringVersion);
@@ -106,7 +106,7 @@ async function requestOf(token: JoinToken, key: SigningKey, tlsKey: KeyObject) {
       tokenId,
       secret,
       certificateRequest,
-      manifest: toBinary(SignedEnvelopeSchema, joiningManifest(key, token)),
+      manifest: joiningManifest(key, token),
       proof: signJoin(key, tokenId, certificateRequest),
     },
   };
@@ -133,12 +133,16 @@ async function askUntilIn(
         isTold = true;
         onPending?.(answer.enrollment);
       }
-      const wait = answer instanceof ConnectError ? Math.min(MAX_RETRY_MS, 250 * 2 ** failures) : answer.retryMs;
+      const wait = answer instanceof ConnectError ? Math.min(MAX_RETRY_MS, 250 * 2 ** failures) : delayOf(answer);
       await sleep(wait, undefined, signal === undefined ? {} : { signal });
     }
   } finally {
     transport.close();
   }
+}
+
+function delayOf({ retryDelay }: JoinResponse): number {
+  return retryDelay === undefined ? MAX_RETRY_MS : Math.min(MAX_RETRY_MS, durationMs(retryDelay));
 }
 
 /** Too many wrong tokens came from the device's address, perhaps not from the device: that passes, too. */

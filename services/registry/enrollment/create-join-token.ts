@@ -1,3 +1,4 @@
+import { durationMs } from "@bufbuild/protobuf/wkt";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
   type CreateJoinTokenRequest,
@@ -42,7 +43,7 @@ export async function createJoinToken(
     replaces: request.replace ? 1 : 0,
     created_by: actor,
     create_ms: now,
-    expire_ms: now + (request.ttlSeconds === 0 ? DEFAULT_TTL_MS : request.ttlSeconds * 1000),
+    expire_ms: now + (request.ttl === undefined ? DEFAULT_TTL_MS : durationMs(request.ttl)),
     certificate_expire_ms: null,
   };
   const changeId = await parts.writes.write(async (trx) => {

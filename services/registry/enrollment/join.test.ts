@@ -7,7 +7,7 @@ import { identityOf } from "../../../lib/identity/spiffe.ts";
 import { generateSigningKey } from "../../../lib/sign/keys.ts";
 import { eventually } from "../../../testkit/eventually.ts";
 import { refusal, sceneOf } from "./testing/scene.ts";
-import { type TestDevice, testDevice, testManifest } from "./testing/test-device.ts";
+import { type TestDevice, testDevice, testEnvelope } from "./testing/test-device.ts";
 import { GRANT_KEYS, type TestEnrollment, testEnrollment } from "./testing/test-enrollment.ts";
 
 const DAY_MS = 24 * 3_600_000;
@@ -25,8 +25,8 @@ describe("joining", () => {
     const device = testDevice();
     const { token, enrollment } = await invite();
     const asked = await plane.anybody.join(await device.joining(token));
-    expect(asked).toMatchObject({ certificateChain: "", grantKeys: "", keyringVersion: 0n });
-    expect(asked.retryMs).toBeGreaterThan(0);
+    expect(asked).toMatchObject({ certificateChain: "", grantKeys: [], keyringVersion: 0n });
+    expect(asked.retryDelay?.seconds).toBeGreaterThan(0n);
     expect(asked.enrollment).toMatchObject({
       state: State.PENDING,
       fingerprint: device.fingerprint,
@@ -47,7 +47,7 @@ describe("joining", () => {
     expect(identityOf(certificate)).toEqual({ kind: "device", id: device.id, trustDomain: "reeve" });
     expect(certificate.checkPrivateKey(device.tlsKey)).toBe(true);
     expect(Date.parse(certificate.validTo)).toBe(Math.floor((plane.clock.now + DAY_MS) / 1000) * 1000);
-    expect(joined.grantKeys.split("\n")).toEqual(GRANT_KEYS.map((key) => Buffer.from(key).toString("base64")));
+    expect(joined.grantKeys).toEqual(GRANT_KEYS);
     expect(joined.keyringVersion).toBe(3n);
     await plane.enrollment.mayAttach(device.id);
     await attach(device, joined.certificateChain);
@@ -94,29 +94,32 @@ describe("joining", () => {
     [
       "another name",
       "name",
-      (device) => ({ manifest: testManifest(device.key, { name: "web2", labels: { role: "web" } }) }),
+      (device) => ({ manifest: testEnvelope(device.key, { name: "web2", labels: { role: "web" } }) }),
     ],
     [
       "other labels",
       "name",
-      (device) => ({ manifest: testManifest(device.key, { name: "web1", labels: { role: "db" } }) }),
+      (device) => ({ manifest: testEnvelope(device.key, { name: "web1", labels: { role: "db" } }) }),
     ],
     [
       "more labels",
       "name",
-      (device) => ({ manifest: testManifest(device.key, { name: "web1", labels: { role: "web", a: "b" } }) }),
+      (device) => ({ manifest: testEnvelope(device.key, { name: "web1", labels: { role: "web", a: "b" } }) }),
     ],
     [
       "a manifest that another key signed",
       "proof",
-      () => ({ manifest: testManifest(generateSigningKey(), { name: "web1", labels: { role: "web" } }) }),
+      () => ({ manifest: testEnvelope(generateSigningKey(), { name: "web1", labels: { role: "web" } }) }),
     ],
     [
       "a changed manifest",
       "key",
-      (device) => ({ manifest: flip(testManifest(device.key, { name: "web1", labels: { role: "web" } })) }),
+      (device) => {
+        const manifest = testEnvelope(device.key, { name: "web1", labels: { role: "web" } });
+        return { manifest: { ...manifest, payload: flip(manifest.payload) } };
+      },
     ],
-    ["no manifest", "key", () => ({ manifest: Buffer.from("none") })],
+    ["no manifest", "key", () => ({ manifest: { payload: Buffer.from("none") } })],
     [
       "a proof of another key",
       "proof",
@@ -147,7 +150,7 @@ describe("joining", () => {
 
   test("is recorded as refused ten times a token, and no more often", async () => {
     const { token } = await invite();
-    const bad = { manifest: Buffer.from("none") };
+    const bad = { manifest: { payload: Buffer.from("none") } };
     for (let n = 0; n < 12; n++) await refusal(plane.anybody.join(await testDevice().joining(token, bad)));
     await eventually(() => expect(changes().filter((change) => change === "refused")).toHaveLength(10));
   });

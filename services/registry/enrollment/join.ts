@@ -1,4 +1,5 @@
 import type { KeyObject } from "node:crypto";
+import { type Duration, durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Transaction } from "kysely";
 import {
   type Enrollment,
@@ -26,9 +27,9 @@ const MAX_REFUSALS = 10;
 interface Joined {
   enrollment: Enrollment;
   certificateChain: string;
-  grantKeys: string;
+  grantKeys: Uint8Array[];
   keyringVersion: bigint;
-  retryMs: number;
+  retryDelay?: Duration;
 }
 
 /**
@@ -58,13 +59,18 @@ export async function join(parts: EnrollmentParts, request: JoinRequest, address
   const current = await findEnrollment(parts.db, row.id);
   if (current.state !== State.ENROLLED) {
     const enrollment = toEnrollment(current, parts.now());
-    return { enrollment, certificateChain: "", grantKeys: "", keyringVersion: 0n, retryMs: RETRY_MS };
+    return {
+      enrollment,
+      certificateChain: "",
+      grantKeys: [],
+      keyringVersion: 0n,
+      retryDelay: durationFromMs(RETRY_MS),
+    };
   }
   const { version: keyringVersion, keys } = await parts.grantKeys();
-  const grantKeys = keys.map((key) => Buffer.from(key).toString("base64")).join("\n");
   const certificateChain = await firstCertificate(parts, current, publicKey);
   const enrollment = toEnrollment(await findEnrollment(parts.db, row.id), parts.now());
-  return { enrollment, certificateChain, grantKeys, keyringVersion, retryMs: 0 };
+  return { enrollment, certificateChain, grantKeys: [...keys], keyringVersion };
 }
 
 /** Says the same of a token that is not there and of a wrong secret. */

@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import { fromBinary } from "@bufbuild/protobuf";
-import { type SignedEnvelope, SignedEnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import type { SignedEnvelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { type Manifest, ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import type { JoinRequest } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { verifyJoin } from "../../../lib/identity/join-proof.ts";
@@ -28,19 +28,18 @@ export async function verifyApplicant(
   return { applicant: { deviceId, fingerprint, name, labels: labelsOf(manifest) }, publicKey };
 }
 
-function verifyManifest(bytes: Uint8Array): Manifest {
-  const envelope = decode(bytes);
-  if (envelope === undefined) throw joinRefused("key", "the manifest cannot be read");
-  const checked = checkManifest(envelope.envelope, envelope.name, undefined);
+function verifyManifest(envelope: SignedEnvelope | undefined): Manifest {
+  const name = envelope && nameIn(envelope);
+  if (name === undefined) throw joinRefused("key", "the manifest cannot be read");
+  const checked = checkManifest(envelope, name, undefined);
   if (!checked.ok) throw joinRefused("key", checked.problem);
   return checked.manifest;
 }
 
-/** The envelope, and the name in it before anything is known to be signed. */
-function decode(bytes: Uint8Array): { envelope: SignedEnvelope; name: string } | undefined {
+/** The name that a manifest states, before anything is known to be signed. */
+function nameIn({ payload }: SignedEnvelope): string | undefined {
   try {
-    const envelope = fromBinary(SignedEnvelopeSchema, bytes);
-    return { envelope, name: fromBinary(ManifestSchema, envelope.payload).name };
+    return fromBinary(ManifestSchema, payload).name;
   } catch {
     return undefined;
   }

@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import { SignedEnvelopeSchema } from "../../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import { type SignedEnvelope, SignedEnvelopeSchema } from "../../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { ManifestSchema } from "../../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import type { JoinRequestSchema } from "../../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import type { Peer } from "../../../../lib/auth/peer.ts";
@@ -45,7 +45,7 @@ export function testDevice(keys: { key?: SigningKey; tlsKey?: KeyObject } = {}):
         tokenId: token.id,
         secret: token.secret,
         certificateRequest,
-        manifest: testManifest(key, token),
+        manifest: testEnvelope(key, token),
         proof: signJoin(key, token.id, certificateRequest),
         ...change,
       };
@@ -54,14 +54,19 @@ export function testDevice(keys: { key?: SigningKey; tlsKey?: KeyObject } = {}):
 }
 
 /** A manifest, signed by the key, as the bytes of its envelope. */
-export function testManifest(
+export function testManifest(...of: Parameters<typeof testEnvelope>): Uint8Array {
+  return toBinary(SignedEnvelopeSchema, testEnvelope(...of));
+}
+
+/** A manifest, signed by the key. */
+export function testEnvelope(
   key: SigningKey,
   { name, labels = {} }: { name: string; labels?: Readonly<Record<string, string>> },
-): Uint8Array {
+): SignedEnvelope {
   const list = Object.entries(labels).map(([label, value]) => ({ key: label, value }));
   const manifest = { version: 1, deviceId: deviceIdOf(key), name, labels: list, publicKey: key.raw };
   const payload = toBinary(ManifestSchema, create(ManifestSchema, manifest));
-  return toBinary(SignedEnvelopeSchema, signEnvelope(key, MANIFEST_TYPE, payload));
+  return signEnvelope(key, MANIFEST_TYPE, payload);
 }
 
 /** The peer that shows the first certificate of a chain. */
