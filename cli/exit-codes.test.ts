@@ -27,7 +27,7 @@ describe("exit codes", () => {
     [CallState.RECEIVED, 0],
     [CallState.DISPATCHED, 0],
     [CallState.DENIED, 3],
-    [CallState.REJECTED, 3],
+    [CallState.DENIED, 3],
     [CallState.HELD, 4],
     [CallState.EXPIRED, 4],
     [CallState.TIMED_OUT, 6],

@@ -23,7 +23,7 @@ export const exitCodeHelp = `Exit codes:
     0  it worked; for tools that run a program, the program's own exit code, as with ssh
     1  doctor found something broken, or the model of chat did not finish
     2  wrong usage or invalid input
-    3  denied or blocked by policy, rejected by a human, or not allowed to the caller
+    3  denied or blocked by policy, denied by a person, or not allowed to the caller
     4  still held when the wait was over, kept for a device that is away, or the approval expired
     5  the device or a service cannot be reached
     6  the tool ran longer than allowed
@@ -47,7 +47,7 @@ const CODES: Readonly<Record<Exclude<ErrorReason, { readonly __unknown: never }>
   [ErrorReason.POLICY_DENIED]: ExitCode.DENIED,
   [ErrorReason.POLICY_BLOCKED]: ExitCode.DENIED,
   [ErrorReason.APPROVAL_REQUIRED]: ExitCode.HELD,
-  [ErrorReason.APPROVAL_REJECTED]: ExitCode.DENIED,
+  [ErrorReason.APPROVAL_DENIED]: ExitCode.DENIED,
   [ErrorReason.APPROVAL_EXPIRED]: ExitCode.HELD,
   [ErrorReason.APPROVAL_DECIDED]: ExitCode.USAGE,
   [ErrorReason.FOUR_EYES]: ExitCode.DENIED,

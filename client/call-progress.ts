@@ -98,7 +98,6 @@ const ENDS: ReadonlySet<CallState> = new Set([
   CallState.TIMED_OUT,
   CallState.CANCELED,
   CallState.DENIED,
-  CallState.REJECTED,
   CallState.EXPIRED,
   CallState.UNKNOWN,
 ]);

@@ -3,8 +3,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Call } from "../gen/ts/reeve/call/v1/call_pb.ts";
 import {
   type CallEvent,
-  type CallerMessage,
-  CallerMessageSchema,
+  type CallerFrame,
+  CallerFrameSchema,
   CallToolsRequestSchema,
 } from "../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { isEnd } from "./call-progress.ts";
@@ -60,12 +60,12 @@ export function openCallStream(
   client: Pick<RegistryClient, "callTools">,
   { signal, onEvent }: CallStreamOptions = {},
 ): CallStream {
-  const outgoing = createOutgoing<CallerMessage>();
+  const outgoing = createOutgoing<CallerFrame>();
   const waiting = createWaiting();
   const closed = Promise.withResolvers<{ error: unknown } | undefined>();
 
   async function* requests() {
-    for await (const messages of outgoing.batches()) yield create(CallToolsRequestSchema, { messages });
+    for await (const frames of outgoing.batches()) yield create(CallToolsRequestSchema, { frames });
   }
   const read = async (): Promise<void> => {
     let end: { error: unknown } | undefined;
@@ -91,11 +91,10 @@ export function openCallStream(
       isOpen = true;
       const ended = waiting.add(request.callId, listener);
       if (outgoing.ended) waiting.fail(new ConnectError("the stream has ended", Code.Unavailable));
-      outgoing.push(create(CallerMessageSchema, { message: { case: "call", value: request } }));
+      outgoing.push(create(CallerFrameSchema, { frame: { case: "call", value: request } }));
       return ended;
     },
-    cancel: (callId) =>
-      outgoing.push(create(CallerMessageSchema, { message: { case: "cancelCallId", value: callId } })),
+    cancel: (callId) => outgoing.push(create(CallerFrameSchema, { frame: { case: "cancelCallId", value: callId } })),
     end() {
       outgoing.end();
       if (!isOpen) closed.resolve(undefined);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import type { RegistryClient } from "../../client/registry.ts";
 import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
-import { CallerMessageSchema, CallToolsRequestSchema } from "../../gen/ts/reeve/call/v1/call_service_pb.ts";
+import { CallerFrameSchema, CallToolsRequestSchema } from "../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { OutputStream } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { createBatchQueue } from "../../lib/async/batch-queue.ts";
 import { eachOf } from "../measure/each-of.ts";
@@ -47,13 +47,13 @@ async function printed(registry: Registry, bytes: number): Promise<Transfer> {
   const callId = `bench-stream-${process.pid}-${calls++}`;
   const params = { argv: ["seq", String(FIRST_LINE), String(FIRST_LINE + lines - 1)], timeout_ms: 600_000 };
   const messages = [
-    create(CallerMessageSchema, { message: { case: "call", value: { callId, device: "only", tool: "exec", params } } }),
+    create(CallerFrameSchema, { frame: { case: "call", value: { callId, device: "only", tool: "exec", params } } }),
   ];
   const asked = createBatchQueue<typeof messages>();
   asked.push(messages);
   async function* requests() {
     for await (const batch of asked.batches())
-      for (const each of batch) yield create(CallToolsRequestSchema, { messages: each });
+      for (const each of batch) yield create(CallToolsRequestSchema, { frames: each });
   }
   const began = performance.now();
   let [arrivedBytes, leftOutBytes] = [0, 0];

@@ -42,7 +42,7 @@ describe("a held call at a terminal", () => {
     await context.typeAfter(ASK, answer);
     expect(await ended).toBe(3);
     expect(context.stdoutText()).toBe("");
-    expect(context.stderrText()).toContain("rejected");
+    expect(context.stderrText()).toContain("denied");
   });
 
   it("shows more on d, and asks again", async () => {

@@ -59,9 +59,9 @@ describe("a call that runs a program", () => {
     expect(call).toMatchObject({
       state: "CALL_STATE_SUCCEEDED",
       tool: "exec",
-      source: "SOURCE_CLI",
+      ingress: "INGRESS_CLI",
       client: "cli",
-      decision: { outcome: "permit", auditIndex: expect.stringMatching(/^\d+$/) },
+      decision: { kind: "DECISION_KIND_PERMIT", auditIndex: expect.stringMatching(/^\d+$/) },
       output: { stdout: "Linux\n" },
       outcomeAuditIndex: expect.stringMatching(/^\d+$/),
       receipt: { callId: call.id, grantId: call.grantId, outcome: "EXECUTION_OUTCOME_SUCCEEDED" },

@@ -1,9 +1,9 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { type Call, CallStateSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { type Call, CallStateSchema, DecisionKindSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { IngressSchema } from "../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import { SandboxLevelSchema } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { ExecutionOutcomeSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
-import { SourceSchema } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { reasonName } from "../../lib/fault/fault.ts";
 import type { CommandContext } from "../command-context.ts";
 import { enumName, enumNames } from "../print/enum-name.ts";
@@ -38,7 +38,7 @@ export function describeCall(call: Call, style: Style, now: number): string {
     state: enumName(CallStateSchema, call.state),
     tool: call.tool,
     device: namedId(call.deviceName, call.deviceId),
-    "asked by": `${namedId(call.principalName, call.principalId)} by ${enumName(SourceSchema, call.source)}`,
+    "asked by": `${namedId(call.principalName, call.principalId)} by ${enumName(IngressSchema, call.ingress)}`,
     "says it is": call.client,
     asked: timeAndAge(call.createTime, now),
     ended: timeAndAge(call.endTime, now),
@@ -66,7 +66,7 @@ export function describeCall(call: Call, style: Style, now: number): string {
 function decisionText({ decision }: Call): string {
   if (decision === undefined) return "";
   const rules = decision.ruleIds.length > 0 ? ` by ${decision.ruleIds.join(", ")}` : "";
-  return `${decision.outcome}${rules}, policy ${decision.policyVersion}, in the log at ${decision.auditIndex}`;
+  return `${enumName(DecisionKindSchema, decision.kind).toLowerCase()}${rules}, policy ${decision.policyVersion}, in the log at ${decision.auditIndex}`;
 }
 
 function errorLine({ error, errorMessage }: Call): string {

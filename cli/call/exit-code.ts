@@ -6,7 +6,6 @@ const BY_STATE: Readonly<Partial<Record<number, number>>> = {
   [CallState.HELD]: ExitCode.HELD,
   [CallState.QUEUED]: ExitCode.HELD,
   [CallState.DENIED]: ExitCode.DENIED,
-  [CallState.REJECTED]: ExitCode.DENIED,
   [CallState.EXPIRED]: ExitCode.HELD,
   [CallState.TIMED_OUT]: ExitCode.TIMED_OUT,
   [CallState.CANCELED]: ExitCode.CANCELED,

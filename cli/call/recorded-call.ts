@@ -7,7 +7,7 @@ import type { Session } from "../session.ts";
 const LOOKS_MS = [10, 20, 40, 80, 150, 200, 300, 400, 400, 400];
 
 /** Ends that policy wrote down itself, with the decision: no other record of them comes. */
-const RECORDED_BY_POLICY: ReadonlySet<CallState> = new Set([CallState.DENIED, CallState.REJECTED, CallState.EXPIRED]);
+const RECORDED_BY_POLICY: ReadonlySet<CallState> = new Set([CallState.DENIED, CallState.EXPIRED]);
 
 /**
  * The call with the place of its end in the audit log: it gets there through an outbox, a moment after the caller is

@@ -1,9 +1,10 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { Ingress } from "../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import type { Device } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
-import { type DecisionRequest, DecisionRequestSchema, Source } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { type DecisionRequest, DecisionRequestSchema } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
 import { canonicalJson } from "../../lib/sign/canonical.ts";
@@ -56,7 +57,7 @@ export function questionAbout({
       schemaDigest: tool.schemaDigest,
     },
     arguments: args.bytes,
-    source: Source.CLI,
+    ingress: Ingress.CLI,
     time: timestampFromMs(now),
     timeoutMs: args.timeoutMs === 0 ? tool.defaultTimeoutMs : args.timeoutMs,
     purpose,

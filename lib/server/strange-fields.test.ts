@@ -61,8 +61,8 @@ test("what is known is let through", () => {
   const exec = create(ExecRequestSchema, { argv: ["a"], env: { A: "1" } });
   expect(() => assertNothingStrange(ExecRequestSchema, exec)).not.toThrow();
   const params = { argv: ["a", "b"], env: { A: "1" }, deep: [{ a: null }, 1, true] };
-  const messages = [{ message: { case: "call" as const, value: { tool: "exec", params } } }];
-  const batch = create(CallToolsRequestSchema, { messages });
+  const frames = [{ frame: { case: "call" as const, value: { tool: "exec", params } } }];
+  const batch = create(CallToolsRequestSchema, { frames });
   expect(() => assertNothingStrange(CallToolsRequestSchema, batch)).not.toThrow();
 });
 

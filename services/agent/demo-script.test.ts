@@ -75,7 +75,7 @@ describe("the demonstration", () => {
   });
 
   it("says in the report what was not measured and why", async () => {
-    const { report } = await run({ content: "error: approval_rejected: not today", isError: true });
-    expect(report).toContain("Not measured: error: approval_rejected: not today");
+    const { report } = await run({ content: "error: approval_denied: not today", isError: true });
+    expect(report).toContain("Not measured: error: approval_denied: not today");
   });
 });

@@ -71,7 +71,7 @@ describe("authorize", () => {
       grantId: grant.grantId,
       argsDigest: grant.argsDigest,
       functionId: "capability_exec_ts_shell",
-      source: "rpc",
+      ingress: "rpc",
     });
   });
 

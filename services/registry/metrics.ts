@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry as MetricsRegistry } from "prom-client";
-import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { type Call, type DecisionKind, DecisionKindSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { stateName } from "./calls/state.ts";
 
 /** What calls are counted by. */
@@ -93,10 +93,14 @@ function countEnds(registers: MetricsRegistry[], builtIn: { has(tool: string): b
   });
   return ({ tool: name, decision: decided, state: end }) => {
     const tool = builtIn.has(name) ? name : "announced";
-    const decision = decided?.outcome ?? "none";
+    const decision = decided === undefined ? "none" : decisionName(decided.kind);
     const key = `${tool} ${decision} ${end}`;
     const known = counts.get(key);
     if (known === undefined) counts.set(key, { tool, decision, state: stateName(end).toLowerCase(), count: 1 });
     else known.count += 1;
   };
+}
+
+function decisionName(kind: DecisionKind): string {
+  return DecisionKindSchema.value[kind]?.localName.toLowerCase() ?? "none";
 }

@@ -1,7 +1,7 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import { CallService } from "../../gen/ts/reeve/call/v1/call_service_pb.ts";
+import { Ingress } from "../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import { DeviceService } from "../../gen/ts/reeve/device/v1/device_service_pb.ts";
-import { Source } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { PrincipalService } from "../../gen/ts/reeve/principal/v1/principal_service_pb.ts";
 import { ToolService } from "../../gen/ts/reeve/tool/v1/tool_service_pb.ts";
 import { principalOf } from "../../lib/server/context.ts";
@@ -31,10 +31,10 @@ export function callerRoutes(router: ConnectRouter, calls: Calls, directory: Dir
   router.service(ToolService, { listTools: (request) => listTools(directory, request) });
   router.service(CallService, {
     callTool: async (request, context) => ({
-      call: await callTool(calls, request, principalOf(context), context.signal, faceOf(context, Source.RPC)),
+      call: await callTool(calls, request, principalOf(context), context.signal, faceOf(context, Ingress.RPC)),
     }),
     callTools: (requests, context) =>
-      callTools(calls, requests, principalOf(context), context.signal, faceOf(context, Source.STREAM)),
+      callTools(calls, requests, principalOf(context), context.signal, faceOf(context, Ingress.STREAM)),
     getCall: async ({ callId }, context) => ({ call: await calls.read(callId, principalOf(context)) }),
     listCalls: (request, context) => listCalls(calls.store, directory, request, principalOf(context)),
     watchCall: ({ callId }, context) => watchCall(calls, callId, principalOf(context), context.signal),

@@ -22,7 +22,7 @@ export interface Evidence {
 }
 
 /** Ends that policy writes down itself, when it decides. */
-const BY_POLICY = new Set<CallState>([CallState.DENIED, CallState.REJECTED, CallState.EXPIRED]);
+const BY_POLICY = new Set<CallState>([CallState.DENIED, CallState.EXPIRED]);
 
 /** What is not true about a call, in words; empty where all that was said of it holds. */
 export function lies(evidence: Evidence): string[] {

@@ -70,7 +70,11 @@ describe("reeve call", () => {
       state: "CALL_STATE_SUCCEEDED",
       source: "SOURCE_STREAM",
       client: "cli",
-      decision: { outcome: "permit", ruleIds: ["exec/operator"], auditIndex: expect.stringMatching(/^\d+$/) as string },
+      decision: {
+        kind: "DECISION_KIND_PERMIT",
+        ruleIds: ["exec/operator"],
+        auditIndex: expect.stringMatching(/^\d+$/) as string,
+      },
       grantId,
       receipt: {
         callId: call.id,

@@ -168,7 +168,7 @@ describe("a fan-out", () => {
     expect(summary).toMatchObject({
       succeeded: false,
       notStarted: ["web-1", "web-2", "web-3"],
-      stopped: { reason: ErrorReason.APPROVAL_REJECTED },
+      stopped: { reason: ErrorReason.APPROVAL_DENIED },
     });
     expect(existsSync(mark)).toBe(false);
   });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
-import { Source } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { Ingress } from "../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import { DeviceTools } from "../../gen/ts/reeve/tools/v1/device_pb.ts";
 import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { callerOf } from "../../testkit/clients.ts";
@@ -16,11 +16,11 @@ const DEFAULT_POLICY_FILE = join(import.meta.dirname, "../../services/policy/rul
 const RULES = `
   - id: by-http
     effect: deny
-    when: 'source == "http"'
+    when: 'ingress == "http"'
     message: Nobody may come in by HTTP.
   - id: by-model
     effect: deny
-    when: 'source == "llm"'
+    when: 'ingress == "llm"'
     message: No model may call anything.
 `;
 
@@ -42,7 +42,7 @@ afterAll(async () => {
 type Who = "operator" | "agent";
 
 const as = (who: Who) => callerOf(plane, plane.tokens[who]);
-const CLAIM = { source: Source.CLI, client: "cli" };
+const CLAIM = { client: "cli" };
 
 /** Whether a ping runs that comes in by a face, with the claim of being the command line. */
 const FACES: Record<string, (who: Who) => Promise<boolean>> = {
@@ -53,7 +53,7 @@ const FACES: Record<string, (who: Who) => Promise<boolean>> = {
   async CallTools(who) {
     const call = { tool: "device.ping", callId: `stream-${who}`, ...CLAIM };
     const requests = (async function* () {
-      yield { messages: [{ message: { case: "call" as const, value: call } }] };
+      yield { frames: [{ frame: { case: "call" as const, value: call } }] };
     })();
     let state: CallState | undefined;
     for await (const { events } of as(who).registry.callTools(requests)) {
@@ -61,7 +61,7 @@ const FACES: Record<string, (who: Who) => Promise<boolean>> = {
     }
     return state === CallState.SUCCEEDED;
   },
-  "POST /invoke": async (who) => (await invoke(who, { tool: "device.ping", source: "SOURCE_CLI" })) === 200,
+  "POST /invoke": async (who) => (await invoke(who, { tool: "device.ping", client: "cli" })) === 200,
   async "the tool's own RPC"(who) {
     const transport = createServiceTransport({ baseUrl: plane.registry.url, token: plane.tokens[who] });
     const headers = { "reeve-client": "cli" };
@@ -107,8 +107,8 @@ describe("a rule about how a call comes in", () => {
 test("what a caller says of itself is shown, and does not make two calls different", async () => {
   const { registry } = as("operator");
   const ping = { tool: "device.ping", callId: "claimed" };
-  const { call } = await registry.callTool({ ...ping, source: Source.LLM });
-  expect(call).toMatchObject({ state: CallState.SUCCEEDED, source: Source.RPC, client: "llm" });
+  const { call } = await registry.callTool({ ...ping, client: "llm" });
+  expect(call).toMatchObject({ state: CallState.SUCCEEDED, ingress: Ingress.RPC, client: "llm" });
   const { call: again } = await registry.callTool({ ...ping, client: "another program" });
   expect(again).toMatchObject({ state: CallState.SUCCEEDED, client: "llm", grantId: call?.grantId });
 });

@@ -81,7 +81,7 @@ test("a call in binary with a field that this version does not know, or the key 
   const good = { callId: "odd", tool: "exec", params: { argv: ["true"] } };
   const params = JSON.parse('{"argv":["true"],"env":{"__proto__":"x"}}') as typeof good.params;
   async function* one(value: CallToolRequest) {
-    yield { messages: [{ message: { case: "call" as const, value } }] };
+    yield { frames: [{ frame: { case: "call" as const, value } }] };
   }
   const drain = async (call: CallToolRequest) => {
     for await (const _ of registry.callTools(one(call)));

@@ -11,11 +11,11 @@ import { ServerReflection } from "../../gen/ts/grpc/reflection/v1/reflection_pb.
 import type { AuditRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { Ingress } from "../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import type { ExecuteCommand } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { ManifestSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { ExecutionOutcome, type Receipt, ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
-import { Source } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { GrantSchema } from "../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
 import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
@@ -194,7 +194,7 @@ describe("reeve chat's model", () => {
     const { stdout } = await chatOnce(plane, plane.tokens.agent, { tool: "exec", params });
     const [call] = (JSON.parse(stdout) as { calls: { callId?: string }[] }).calls;
     const told = await operator.registry.getCall({ callId: call?.callId ?? "" });
-    expect(told.call).toMatchObject({ state: CallState.HELD, source: Source.LLM, client: "agent" });
+    expect(told.call).toMatchObject({ state: CallState.HELD, ingress: Ingress.LLM, client: "agent" });
     await expectNeverSent(call?.callId ?? "");
     expect(existsSync(mark)).toBe(false);
   });

@@ -53,13 +53,13 @@ test("a held call runs when it was approved while the registry was gone", async 
   expect(existsSync(mark)).toBe(true);
 });
 
-test("a held call is rejected when it was denied while the registry was gone", async () => {
+test("a held call is denied when its approval was denied while the registry was gone", async () => {
   await hold();
   await plane.processes.registry.kill();
   const { id: approvalId } = await pendingApproval(operator, callId);
   await operator.approvals.deny({ approvalId, comment: "no" });
   await plane.processes.registry.start();
-  expect((await ended()).state).toBe(CallState.REJECTED);
+  expect((await ended()).state).toBe(CallState.DENIED);
   expect(existsSync(mark)).toBe(false);
 });
 

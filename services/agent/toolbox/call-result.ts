@@ -83,7 +83,6 @@ const REACHED_DEVICE: ReadonlySet<CallState> = new Set([
 
 const REASONS: Partial<Record<number, ErrorReason>> = {
   [CallState.DENIED]: ErrorReason.POLICY_DENIED,
-  [CallState.REJECTED]: ErrorReason.APPROVAL_REJECTED,
   [CallState.EXPIRED]: ErrorReason.APPROVAL_EXPIRED,
   [CallState.TIMED_OUT]: ErrorReason.TIMED_OUT,
   [CallState.CANCELED]: ErrorReason.CANCELED,

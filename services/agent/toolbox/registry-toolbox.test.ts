@@ -96,7 +96,7 @@ describe("a call through the registry", () => {
   });
 
   it.each([
-    [CallState.REJECTED, "error: approval_rejected:"],
+    [CallState.DENIED, "error: policy_denied:"],
     [CallState.EXPIRED, "error: approval_expired:"],
     [CallState.TIMED_OUT, "error: timed_out:"],
     [CallState.UNKNOWN, "error: interrupted:"],

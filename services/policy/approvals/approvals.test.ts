@@ -82,7 +82,7 @@ describe("a held call", () => {
     expect(outcome).toMatchObject({
       case: "denial",
       value: {
-        reason: ErrorReason.APPROVAL_REJECTED,
+        reason: ErrorReason.APPROVAL_DENIED,
         approvalId: id,
         userMessage: expect.stringContaining("not today"),
       },

@@ -123,7 +123,7 @@ function refusalOf({ state, comment }: ApprovalRow): Denied {
       return { reason: ErrorReason.APPROVAL_EXPIRED, message: "The approval expired before it was decided." };
     default: {
       const message = comment === "" ? "The approval was denied." : `The approval was denied: ${comment}`;
-      return { reason: ErrorReason.APPROVAL_REJECTED, message };
+      return { reason: ErrorReason.APPROVAL_DENIED, message };
     }
   }
 }

@@ -1,4 +1,4 @@
-import { SourceSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { IngressSchema } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import { roleName } from "../../../lib/auth/roles.ts";
 import { redactSecretFields } from "../../../lib/tool/redact.ts";
 import type { Evaluation } from "../evaluate/evaluate.ts";
@@ -21,7 +21,7 @@ export function summaryFactsOf(
     principalId: principal.id,
     principalName: principal.name,
     roles: principal.roles.map((role) => roleName(role) ?? "unknown"),
-    source: valueName(SourceSchema, request.source),
+    ingress: valueName(IngressSchema, request.ingress),
     purpose: request.purpose,
     message,
     ruleIds,

@@ -13,7 +13,7 @@ const FACTS: SummaryFacts = {
   principalId: "agent-1",
   principalName: "",
   roles: ["agent"],
-  source: "llm",
+  ingress: "llm",
   purpose: "",
   message: "This may change something.",
   ruleIds: ["exec/agent-other"],

@@ -15,7 +15,7 @@ export interface SummaryFacts {
   /** For people; may be empty. */
   principalName: string;
   roles: readonly string[];
-  source: string;
+  ingress: string;
   purpose: string;
   message: string;
   ruleIds: readonly string[];
@@ -96,7 +96,7 @@ function deviceLines({ devices, deviceName, deviceId }: SummaryFacts): string[] 
 function render(facts: SummaryFacts, limit: number, shown = Number.POSITIVE_INFINITY): string {
   const lines = [
     `Tool:      ${escapeInvisible(facts.tool)} (${escapeInvisible(facts.capability)})`,
-    `Asked by:  ${askedBy(facts)} by ${facts.source}`,
+    `Asked by:  ${askedBy(facts)} by ${facts.ingress}`,
     `Purpose:   ${facts.purpose === "" ? "(none given)" : `in the caller's own words: ${quoted(facts.purpose, limit)}`}`,
     `Held:      ${escapeInvisible(facts.message)} (${facts.ruleIds.map(escapeInvisible).join(", ")})`,
     facts.timeoutMs === 0 ? "Time:      the tool's own limit" : `Time:      at most ${facts.timeoutMs} ms`,

@@ -56,8 +56,8 @@ export function decisionKey({ callId, delivery }: Pick<DecisionRequest, "callId"
  * have changed since: the decision stays as it was.
  */
 export function requestDigest({ request, principal, device, tool, argsDigest }: ValidatedRequest): string {
-  const { timeoutMs, purpose, source, delivery, approvalId } = request;
+  const { timeoutMs, purpose, ingress, delivery, approvalId } = request;
   const devices = request.devices.map(({ id }) => id);
-  const asked = [principal.id, device.id, tool.name, argsDigest, timeoutMs, purpose, source];
+  const asked = [principal.id, device.id, tool.name, argsDigest, timeoutMs, purpose, ingress];
   return sha256Hex(JSON.stringify([...asked, delivery, approvalId, devices]));
 }

@@ -2,7 +2,8 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type AuditRecord, AuditRecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import type { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Decision, DecisionSchema, SourceSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { IngressSchema } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
+import { type Decision, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { functionId } from "../../../lib/ids/function-id.ts";
 import type { QueryRunner } from "../../../lib/store/prepared.ts";
 import type { AuditLog, Listed } from "../audit/log.ts";
@@ -116,7 +117,7 @@ export function decidedRecord(call: ValidatedRequest, decided: RecordedDecision)
         argsDigest,
         grantId: decided.grantId ?? "",
         approvalId: decided.approvalId ?? "",
-        source: valueName(SourceSchema, request.source),
+        ingress: valueName(IngressSchema, request.ingress),
         manifestDigest: device.manifestDigest,
         functionId: functionId(tool.capability),
       },

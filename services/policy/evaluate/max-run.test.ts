@@ -2,8 +2,9 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
 import { afterAll, afterEach, expect, test } from "vitest";
+import { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
-import { type DecisionRequest, Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import type { DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import { OPERATOR, removeTestFolders, startTestPolicy, type TestPolicy, testFolder } from "../testing/test-policy.ts";
 import { testRequest } from "../testing/test-requests.ts";
@@ -71,7 +72,7 @@ test("only an operator who is no model asks as one for places on a device", asyn
   const isOperator = async (asked: DecisionRequest) => (await grantFor(policy, asked)).isOperator;
   expect(await isOperator(request("df", 0))).toBe(false);
   expect(await isOperator(request("df", 0, [Role.OPERATOR]))).toBe(true);
-  expect(await isOperator({ ...request("df", 0, [Role.OPERATOR]), source: Source.LLM })).toBe(false);
+  expect(await isOperator({ ...request("df", 0, [Role.OPERATOR]), ingress: Ingress.LLM })).toBe(false);
 });
 
 test("an agent that only looks around keeps no place for longer than a minute by the policy that is shipped", async () => {

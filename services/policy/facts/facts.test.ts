@@ -1,9 +1,10 @@
 import { create, type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "vitest";
+import { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import { Mode, SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
-import { DecisionRequestSchema, Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { DecisionRequestSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { compileExpression } from "../rules/expression.ts";
 import { factsOf } from "./facts.ts";
 
@@ -53,7 +54,7 @@ describe("the facts that rules see", () => {
         roots: ["/srv"],
       },
       tool: { name: "fs.read", readOnly: true },
-      source: Source.LLM,
+      ingress: Ingress.LLM,
       time: timestampFromMs(0),
       delivery: 2,
       purpose: "claimed",
@@ -68,7 +69,7 @@ describe("the facts that rules see", () => {
       'device.mode == "sudo" && device.sandbox == "full" && device.roots == ["/srv"]',
       'device.labels["constructor"] == "x" && !("toString" in device.labels)',
       'tool.name == "fs.read" && tool.read_only && !tool.destructive',
-      'source == "llm" && time == timestamp("1970-01-01T00:00:00Z") && delivery == 2',
+      'ingress == "llm" && time == timestamp("1970-01-01T00:00:00Z") && delivery == 2',
       "args.depth + 1 == 2 && args.list[0] == null && devices == []",
     ]) {
       expect([text, holds(text)]).toEqual([text, { kind: "match" }]);

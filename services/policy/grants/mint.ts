@@ -1,8 +1,8 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import type { Signed } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
-import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { type Grant, GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import type { BatchSigner } from "../../../lib/sign/batch.ts";
 import type { ValidatedRequest } from "../facts/decision-request.ts";
@@ -50,7 +50,7 @@ export function grantTemplate({ request, principal, device, tool, argsDigest }: 
     manifestDigest: device.manifestDigest,
     principalId: principal.id,
     timeoutMs: request.timeoutMs,
-    isOperator: principal.roles.includes(Role.OPERATOR) && request.source !== Source.LLM,
+    isOperator: principal.roles.includes(Role.OPERATOR) && request.ingress !== Ingress.LLM,
   });
 }
 

@@ -22,7 +22,7 @@ const DEFAULT_TIME = "2026-01-01T12:00:00Z";
 const DEFAULTS: Readonly<Record<string, JsonValue>> = {
   principal: { id: "example", roles: ["agent"] },
   device: { id: "dev-0000000000000000", name: "example", mode: "user", sandbox: "none", roots: ["/srv"] },
-  source: "rpc",
+  ingress: "rpc",
   time: DEFAULT_TIME,
 };
 

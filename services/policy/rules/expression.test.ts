@@ -18,7 +18,7 @@ const EXAMPLE = {
   principal: { id: "agent-1", roles: ["agent"] },
   device: { id: "dev-1", name: "laptop", labels: { role: "web" } },
   tool: "fs.list",
-  source: "cli",
+  ingress: "cli",
   time: "2026-11-01T12:30:00Z",
 };
 
@@ -55,7 +55,7 @@ describe("an expression", () => {
     '"agent" in principal.roles',
     'device.labels.role == "web" && device.mode == "user"',
     "tool.read_only && !tool.destructive",
-    'source == "cli"',
+    'ingress == "cli"',
     'time > timestamp("2026-01-01T00:00:00Z") && time.getHours() == 12',
     "true",
   ])("matches: %s", (text) => {

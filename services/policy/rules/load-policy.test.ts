@@ -84,7 +84,7 @@ describe("a policy file", () => {
     ["match: [{ tool: nope }]", 'no built-in tool is named "nope"'],
     ["match: [{ tool: fs.read, args: { pathh: x } }]", 'fs.read has no argument "pathh"'],
     ["match: [{ tool: fs.read, principal: { roles: [root] } }]", "principal.roles must be one of operator, agent"],
-    ["match: [{ tool: fs.read, source: mail }]", "source must be one of"],
+    ["match: [{ tool: fs.read, ingress: mail }]", "ingress must be one of"],
     ["match: [{ tool: fs.read, why: x }]", 'an example: unknown key "why"'],
     ["match: [{ tool: fs.read, time: soon }]", "time must be a time"],
   ])("is refused for an example: %s", (fields, expected) => {

@@ -1,8 +1,9 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import { Mode, SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
-import { type DecisionRequest, DecisionRequestSchema, Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { type DecisionRequest, DecisionRequestSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
 import { toolByName } from "../../../lib/toolschema/catalog-file.ts";
 
@@ -52,7 +53,7 @@ export function testRequest(test: TestRequest): DecisionRequest {
       inputSchema,
     },
     arguments: test.argumentBytes ?? new TextEncoder().encode(canonicalJson(test.args ?? {})),
-    source: Source.RPC,
+    ingress: Ingress.RPC,
     time: timestampFromMs(test.timeMs ?? Date.parse("2026-11-01T12:00:00Z")),
     timeoutMs: 60_000,
     purpose: test.purpose ?? "",

@@ -3,7 +3,7 @@ import type { CallToolRequest } from "../../../gen/ts/reeve/call/v1/call_service
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { callAtRest } from "./at-rest.ts";
 import type { Calls } from "./calls.ts";
-import { clientOf, type Face, observedSource } from "./ingress.ts";
+import { type Face, observedIngress } from "./ingress.ts";
 import type { CallWish } from "./receive.ts";
 
 /** How long a caller waits for a human by default, in milliseconds. */
@@ -18,8 +18,8 @@ export function wishOf(request: CallToolRequest, principal: Principal, face: Fac
     chosenId: request.callId,
     callId: "",
     purpose: request.purpose,
-    source: observedSource(face, principal),
-    client: clientOf(request),
+    ingress: observedIngress(face, principal),
+    client: request.client,
     principal,
     queueSeconds: request.queueSeconds,
   };

@@ -19,7 +19,7 @@ const PRINCIPAL: Principal = { id: "op", kind: "operator", roles: [Role.OPERATOR
 function streamOf(begin: () => Promise<LiveCall | EndedCall>, signal = new AbortController().signal) {
   const requests = (async function* () {
     const value = { callId: "c", tool: "exec" };
-    yield create(CallToolsRequestSchema, { messages: [{ message: { case: "call", value } }] });
+    yield create(CallToolsRequestSchema, { frames: [{ frame: { case: "call", value } }] });
   })();
   return callTools({ begin } as unknown as Calls, requests, PRINCIPAL, signal);
 }

@@ -10,7 +10,7 @@ import {
   CallToolsResponseSchema,
 } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorDetailSchema, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import type { BatchQueue } from "../../../lib/async/batch-queue.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault, faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
@@ -35,7 +35,7 @@ export async function* callTools(
   requests: AsyncIterable<CallToolsRequest>,
   principal: Principal,
   signal: AbortSignal,
-  face: Face = Source.STREAM,
+  face: Face = Ingress.STREAM,
 ): AsyncGenerator<CallToolsResponse> {
   const events = createEventQueue();
   const watches = new Set<() => void>();
@@ -74,10 +74,10 @@ async function serve(stream: CallStream, requests: AsyncIterable<CallToolsReques
     );
   };
   try {
-    for await (const { messages } of requests) {
-      for (const { message } of messages) {
-        if (message.case === "call") take(follow(stream, message.value));
-        else if (message.case === "cancelCallId") take(cancel(stream, message.value));
+    for await (const { frames } of requests) {
+      for (const { frame } of frames) {
+        if (frame.case === "call") take(follow(stream, frame.value));
+        else if (frame.case === "cancelCallId") take(cancel(stream, frame.value));
       }
       await events.room();
     }

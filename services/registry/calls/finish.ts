@@ -56,7 +56,7 @@ export interface FinishPorts {
 const encoder = new TextEncoder();
 
 /** Denials and refusals by humans are on record already: policy wrote them when it decided. */
-const RECORDED_BY_POLICY = new Set<CallState>([CallState.DENIED, CallState.REJECTED, CallState.EXPIRED]);
+const RECORDED_BY_POLICY = new Set<CallState>([CallState.DENIED, CallState.EXPIRED]);
 
 /** A call is denied here, too, when the token that asked for it is gone by the time that its device is back. */
 function isRecordedByPolicy({ state, error }: CallEnd): boolean {

@@ -1,26 +1,20 @@
 import { expect, test } from "vitest";
+import { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
-import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { roleName } from "../../../lib/auth/roles.ts";
-import { clientOf, observedSource } from "./ingress.ts";
+import { observedIngress } from "./ingress.ts";
 
 function principal(...roles: Role[]): Principal {
   return { id: "0123456789ab", kind: roleName(roles[0] ?? Role.UNSPECIFIED) ?? "auditor", roles, name: "one" };
 }
 
 test.each([
-  ["an agent", [Role.AGENT], Source.LLM],
-  ["an agent that may look at everything", [Role.AGENT, Role.AUDITOR], Source.LLM],
-  ["an agent with an operator's rights, whichever comes first", [Role.OPERATOR, Role.AGENT], Source.LLM],
-  ["an operator", [Role.OPERATOR], Source.CLI],
-  ["a person's token that looks at everything and calls as an agent", [Role.AUDITOR, Role.AGENT], Source.CLI],
-])("observes %s", (_, roles, source) => {
-  expect(observedSource(Source.CLI, principal(...roles))).toBe(source);
-});
-
-test("takes what a caller says of itself as words", () => {
-  expect(clientOf({ client: "", source: Source.UNSPECIFIED })).toBe("");
-  expect(clientOf({ client: "", source: Source.LLM })).toBe("llm");
-  expect(clientOf({ client: "my tool", source: Source.LLM })).toBe("my tool");
+  ["an agent", [Role.AGENT], Ingress.LLM],
+  ["an agent that may look at everything", [Role.AGENT, Role.AUDITOR], Ingress.LLM],
+  ["an agent with an operator's rights, whichever comes first", [Role.OPERATOR, Role.AGENT], Ingress.LLM],
+  ["an operator", [Role.OPERATOR], Ingress.CLI],
+  ["a person's token that looks at everything and calls as an agent", [Role.AUDITOR, Role.AGENT], Ingress.CLI],
+])("observes %s", (_, roles, ingress) => {
+  expect(observedIngress(Ingress.CLI, principal(...roles))).toBe(ingress);
 });

@@ -1,23 +1,23 @@
 import type { ContextValues } from "@connectrpc/connect";
+import { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
-import { Source, SourceSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { localKey } from "../../../lib/server/context.ts";
 
 /** The faces of the registry: what a call can be seen to come in by. */
-export type Face = typeof Source.RPC | typeof Source.STREAM | typeof Source.HTTP | typeof Source.CLI;
+export type Face = typeof Ingress.RPC | typeof Ingress.STREAM | typeof Ingress.HTTP | typeof Ingress.CLI;
 
 /** The face of an RPC: the command line's where it came by the owner's socket, otherwise the one that is given. */
 export function faceOf({ values }: { readonly values: ContextValues }, face: Face): Face {
-  return values.get(localKey) ? Source.CLI : face;
+  return values.get(localKey) ? Ingress.CLI : face;
 }
 
 /**
  * How a call came in, for rules and records: the face, or LLM where an agent asks. It follows from what the registry
  * sees for itself, because a rule that trusts what a caller says of itself holds nobody back.
  */
-export function observedSource(face: Face, principal: Principal): Source {
-  return isAgent(principal) ? Source.LLM : face;
+export function observedIngress(face: Face, principal: Principal): Ingress {
+  return isAgent(principal) ? Ingress.LLM : face;
 }
 
 /**
@@ -26,10 +26,4 @@ export function observedSource(face: Face, principal: Principal): Source {
  */
 function isAgent({ kind, roles }: Principal): boolean {
   return kind === "agent" || (roles.includes(Role.AGENT) && roles.includes(Role.OPERATOR));
-}
-
-/** What a caller says that it is. Callers of before `client` said it in `source`. */
-export function clientOf(request: { client: string; source: Source }): string {
-  if (request.client !== "" || request.source === Source.UNSPECIFIED) return request.client;
-  return SourceSchema.value[request.source]?.localName.toLowerCase() ?? "";
 }

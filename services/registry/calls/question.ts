@@ -55,7 +55,7 @@ export function questionOf(facts: QuestionFacts): DecisionRequest {
       inputSchema: inputSchemaOf(spec),
     },
     arguments: facts.args,
-    source: call.source,
+    ingress: call.ingress,
     ...(time && { time }),
     timeoutMs: facts.timeoutMs,
     purpose: call.purpose,

@@ -1,7 +1,8 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
-import type { DecisionRequest, Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import type { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
+import type { DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { shortName } from "../../../lib/ids/short-name.ts";
 import { canonicalArguments, withoutSecrets } from "../../../lib/tool/arguments.ts";
@@ -20,7 +21,7 @@ export interface CallWish {
   callId: string;
   purpose: string;
   /** How it came in, as the registry observed it. */
-  source: Source;
+  ingress: Ingress;
   /** What the caller says that it is. For display only. */
   client: string;
   principal: Principal;
@@ -67,7 +68,7 @@ export function receiveCall(wish: CallWish, facts: ReceiveFacts): ReceivedCall {
     capability: tool.spec.capability,
     principalId: wish.principal.id,
     principalName: shortName(wish.principal.name),
-    source: wish.source,
+    ingress: wish.ingress,
     client: wish.client,
     argsDigest: args.digest,
     state: CallState.RECEIVED,

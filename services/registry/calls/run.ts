@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import { CallState, DecisionSummarySchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState, DecisionKind, DecisionSummarySchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ExecuteCommandSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import type { Decision, DecisionRequest, Denial, Hold, Permit } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
@@ -205,9 +205,15 @@ export function endOfLink(end: DeviceEnd, live: LiveCall, ports: Pick<RunPorts, 
   }
 }
 
+const DECISION_KINDS: Readonly<Record<string, DecisionKind>> = {
+  permit: DecisionKind.PERMIT,
+  hold: DecisionKind.HOLD,
+  denial: DecisionKind.DENIAL,
+};
+
 function summarize(live: LiveCall, decision: Decision): void {
   live.call.decision = create(DecisionSummarySchema, {
-    outcome: decision.outcome.case ?? "",
+    kind: DECISION_KINDS[decision.outcome.case ?? ""] ?? DecisionKind.UNSPECIFIED,
     ruleIds: decision.ruleIds,
     policyVersion: decision.policyVersion,
     auditIndex: decision.auditIndex,
@@ -218,13 +224,9 @@ function summarize(live: LiveCall, decision: Decision): void {
 function deniedEnd(denial: Denial): CallEnd {
   const metadata = { ...denial.metadata, ...(denial.approvalId === "" ? {} : { approval_id: denial.approvalId }) };
   const error = fault(denial.reason, metadata, { message: denial.userMessage });
-  return { ...failedEnd(error), state: DENIED_STATES.get(denial.reason) ?? CallState.DENIED };
+  const state = denial.reason === ErrorReason.APPROVAL_EXPIRED ? CallState.EXPIRED : CallState.DENIED;
+  return { ...failedEnd(error), state };
 }
-
-const DENIED_STATES = new Map<ErrorReason, CallState>([
-  [ErrorReason.APPROVAL_REJECTED, CallState.REJECTED],
-  [ErrorReason.APPROVAL_EXPIRED, CallState.EXPIRED],
-]);
 
 function canceledEnd(): CallEnd {
   const error = fault(ErrorReason.CANCELED, { by: "caller" }, { message: "canceled before it was started" });

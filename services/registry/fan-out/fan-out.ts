@@ -1,19 +1,19 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Call } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import {
   type FanOutRequest,
   type FanOutResponse,
   FanOutResponseSchema,
 } from "../../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
-import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault, reasonOf } from "../../../lib/fault/fault.ts";
 import { fanOutCallId } from "../../../lib/ids/fan-out-call-id.ts";
 import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
 import type { AwaitedCall } from "../calls/at-rest.ts";
 import type { Calls } from "../calls/calls.ts";
-import { clientOf, type Face, observedSource } from "../calls/ingress.ts";
+import { type Face, observedIngress } from "../calls/ingress.ts";
 import type { CallWish } from "../calls/receive.ts";
 import { scopedId } from "../calls/scoped-id.ts";
 import type { Directory } from "../devices/directory.ts";
@@ -71,7 +71,7 @@ export async function* fanOut(
   principal: Principal,
   ports: FanOutPorts,
   signal: AbortSignal,
-  face: Face = Source.RPC,
+  face: Face = Ingress.RPC,
 ): AsyncGenerator<FanOutResponse> {
   const { stored, isOld } = await planned(request, principal, face, ports);
   const { id, waves } = stored;
@@ -184,8 +184,8 @@ function wishFor(
     chosenId: "",
     callId: fanOutCallId(stored.id, id),
     purpose: request.purpose,
-    source: observedSource(face, principal),
-    client: clientOf(request),
+    ingress: observedIngress(face, principal),
+    client: request.client,
     principal,
     fanOutId: stored.id,
     approvalId,

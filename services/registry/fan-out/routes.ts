@@ -1,6 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
+import { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import type { FanOutService } from "../../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
-import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { principalOf } from "../../../lib/server/context.ts";
 import { faceOf } from "../calls/ingress.ts";
 import { type FanOutPorts, fanOut } from "./fan-out.ts";
@@ -9,6 +9,6 @@ import { type FanOutPorts, fanOut } from "./fan-out.ts";
 export function fanOutRoutes(ports: FanOutPorts): ServiceImpl<typeof FanOutService> {
   return {
     fanOut: (request, context) =>
-      fanOut(request, principalOf(context), ports, context.signal, faceOf(context, Source.RPC)),
+      fanOut(request, principalOf(context), ports, context.signal, faceOf(context, Ingress.RPC)),
   };
 }

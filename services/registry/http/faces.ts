@@ -3,8 +3,8 @@ import { createValidator } from "@bufbuild/protovalidate";
 import { CallSchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { CallToolRequestSchema, GetCallRequestSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
-import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { ListToolsRequestSchema, ListToolsResponseSchema } from "../../../gen/ts/reeve/tool/v1/tool_service_pb.ts";
 import { requireRole } from "../../../lib/auth/principal.ts";
 import { fault } from "../../../lib/fault/fault.ts";
@@ -62,7 +62,7 @@ async function invoke(calls: Calls, request: PlainRequest, response: PlainRespon
   const principal = requireRole(request.principal, CALLERS);
   const body = parseStrictJson(await request.readBody(MAX_BODY), { maxBytes: MAX_BODY });
   const wish = decodeInput(validator, CallToolRequestSchema, asObject(body));
-  const call = await callTool(calls, wish, principal, request.signal, Source.HTTP);
+  const call = await callTool(calls, wish, principal, request.signal, Ingress.HTTP);
   const status = statusOf(call);
   const json = toJson(CallSchema, call) as JsonObject;
   if (status !== 202) return response.json(status, json);

@@ -1,7 +1,7 @@
 import { type DescMethodUnary, type JsonObject, toJson } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import type { Call } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
-import { Source } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import { principalOf } from "../../../lib/server/context.ts";
 import { BUILT_IN_SERVICES, toolMethods } from "../../../lib/toolschema/built-in.ts";
 import { callTool } from "../calls/call-tool.ts";
@@ -40,7 +40,7 @@ async function answer(
   const { signal } = context;
   // A caller that leaves changes nothing: what is held stays held, and what runs goes on.
   const call = await orAborted(
-    callTool(calls, request, principalOf(context), signal, faceOf(context, Source.RPC)),
+    callTool(calls, request, principalOf(context), signal, faceOf(context, Ingress.RPC)),
     signal,
   );
   describe(call, context.responseHeader);

@@ -75,7 +75,7 @@ export function describeDecisions(scene: () => Scene): void {
     }
   });
 
-  test("a call that a person denies is rejected with what the person said", async () => {
+  test("a call that a person denies ends with what the person said", async () => {
     const { operator, agent, newFile, newCallId } = scene();
     const [file, callId] = [newFile(), newCallId()];
     const answer = agent.registry.callTool({ tool: "exec", params: { argv: ["touch", file] }, callId });
@@ -83,9 +83,9 @@ export function describeDecisions(scene: () => Scene): void {
     await operator.approvals.deny({ approvalId, comment: "not on a Friday" });
     const call = callIn(await answer);
     expect(call).toMatchObject({
-      state: CallState.REJECTED,
+      state: CallState.DENIED,
       grantId: "",
-      error: { reason: ErrorReason.APPROVAL_REJECTED },
+      error: { reason: ErrorReason.APPROVAL_DENIED },
     });
     expect(call.errorMessage).toContain("not on a Friday");
     expect(existsSync(file)).toBe(false);

@@ -36,7 +36,7 @@ export function describeHttp(scene: () => Scene): void {
     expect(body).toMatchObject({
       state: "CALL_STATE_SUCCEEDED",
       source: "SOURCE_HTTP",
-      decision: { outcome: "permit" },
+      decision: { kind: "DECISION_KIND_PERMIT" },
     });
     expect(existsSync(file)).toBe(true);
   });

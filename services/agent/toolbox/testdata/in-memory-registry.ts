@@ -66,13 +66,13 @@ export function inMemoryRegistry(behavior: Behavior) {
       fail: (error) => queue.end(error),
       end: () => queue.end(),
     };
-    for await (const { messages } of requests) {
-      for (const { message } of messages) {
-        if (message.case === "call") {
-          callId = message.value.callId;
-          calls.push(message.value);
-          behavior.onCall(stream, message.value);
-        } else if (message.case === "cancelCallId") behavior.onCancel?.(stream);
+    for await (const { frames } of requests) {
+      for (const { frame } of frames) {
+        if (frame.case === "call") {
+          callId = frame.value.callId;
+          calls.push(frame.value);
+          behavior.onCall(stream, frame.value);
+        } else if (frame.case === "cancelCallId") behavior.onCancel?.(stream);
       }
     }
   }

@@ -10,19 +10,19 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { ErrorDetail } from "../../common/v1/error_pb.ts";
 import { file_reeve_common_v1_error } from "../../common/v1/error_pb.ts";
+import type { Ingress } from "../../common/v1/ingress_pb.ts";
+import { file_reeve_common_v1_ingress } from "../../common/v1/ingress_pb.ts";
 import type { Signed } from "../../common/v1/signed_pb.ts";
 import { file_reeve_common_v1_signed } from "../../common/v1/signed_pb.ts";
 import type { SandboxLevel } from "../../device/v1/device_pb.ts";
 import { file_reeve_device_v1_device } from "../../device/v1/device_pb.ts";
-import type { Source } from "../../policy/v1/decision_pb.ts";
-import { file_reeve_policy_v1_decision } from "../../policy/v1/decision_pb.ts";
 import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file reeve/call/v1/call.proto.
  */
 export const file_reeve_call_v1_call: GenFile = /*@__PURE__*/
-  fileDesc("ChhyZWV2ZS9jYWxsL3YxL2NhbGwucHJvdG8SDXJlZXZlLmNhbGwudjEikgcKBENhbGwSCgoCaWQYASABKAkSEQoJZGV2aWNlX2lkGAIgASgJEgwKBHRvb2wYAyABKAkSEgoKY2FwYWJpbGl0eRgEIAEoCRIUCgxwcmluY2lwYWxfaWQYBSABKAkSJwoGc291cmNlGAYgASgOMhcucmVldmUucG9saWN5LnYxLlNvdXJjZRITCgthcmdzX2RpZ2VzdBgHIAEoCRInCgVzdGF0ZRgIIAEoDjIYLnJlZXZlLmNhbGwudjEuQ2FsbFN0YXRlEjAKCGRlY2lzaW9uGAkgASgLMh4ucmVldmUuY2FsbC52MS5EZWNpc2lvblN1bW1hcnkSEAoIZ3JhbnRfaWQYCiABKAkSEwoLYXBwcm92YWxfaWQYCyABKAkSJwoGb3V0cHV0GAwgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIWCg5vdXRwdXRfY2xlYW5lZBgNIAEoCBIrCgVlcnJvchgOIAEoCzIcLnJlZXZlLmNvbW1vbi52MS5FcnJvckRldGFpbBIVCg1lcnJvcl9tZXNzYWdlGA8gASgJEigKB3JlY2VpcHQYECABKAsyFy5yZWV2ZS5jb21tb24udjEuU2lnbmVkEi4KB3NhbmRib3gYESABKA4yHS5yZWV2ZS5kZXZpY2UudjEuU2FuZGJveExldmVsEiAKE291dGNvbWVfYXVkaXRfaW5kZXgYEiABKARIAIgBARIvCgtjcmVhdGVfdGltZRgTIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYFCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3B1cnBvc2UYFSABKAkSNQoRcXVldWVfZXhwaXJlX3RpbWUYFiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCmZhbl9vdXRfaWQYFyABKAkSDgoGY2xpZW50GBggASgJEioKCWFyZ3VtZW50cxgZIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEwoLZGV2aWNlX25hbWUYGiABKAkSFgoOcHJpbmNpcGFsX25hbWUYGyABKAkSNgoSYm9kaWVzX2RlbGV0ZV90aW1lGBwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIWChRfb3V0Y29tZV9hdWRpdF9pbmRleCJhCg9EZWNpc2lvblN1bW1hcnkSDwoHb3V0Y29tZRgBIAEoCRIQCghydWxlX2lkcxgCIAMoCRIWCg5wb2xpY3lfdmVyc2lvbhgDIAEoCRITCgthdWRpdF9pbmRleBgEIAEoBCrlAgoJQ2FsbFN0YXRlEhoKFkNBTExfU1RBVEVfVU5TUEVDSUZJRUQQABIXChNDQUxMX1NUQVRFX1JFQ0VJVkVEEAESEwoPQ0FMTF9TVEFURV9IRUxEEAISGAoUQ0FMTF9TVEFURV9QRVJNSVRURUQQAxIZChVDQUxMX1NUQVRFX0RJU1BBVENIRUQQBBIYChRDQUxMX1NUQVRFX1NVQ0NFRURFRBAFEhUKEUNBTExfU1RBVEVfRkFJTEVEEAYSGAoUQ0FMTF9TVEFURV9USU1FRF9PVVQQBxIXChNDQUxMX1NUQVRFX0NBTkNFTEVEEAgSFQoRQ0FMTF9TVEFURV9ERU5JRUQQCRIXChNDQUxMX1NUQVRFX1JFSkVDVEVEEAoSFgoSQ0FMTF9TVEFURV9FWFBJUkVEEAsSFgoSQ0FMTF9TVEFURV9VTktOT1dOEAwSFQoRQ0FMTF9TVEFURV9RVUVVRUQQDWIGcHJvdG8z", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_reeve_common_v1_error, file_reeve_common_v1_signed, file_reeve_device_v1_device, file_reeve_policy_v1_decision]);
+  fileDesc("ChhyZWV2ZS9jYWxsL3YxL2NhbGwucHJvdG8SDXJlZXZlLmNhbGwudjEilAcKBENhbGwSCgoCaWQYASABKAkSEQoJZGV2aWNlX2lkGAIgASgJEgwKBHRvb2wYAyABKAkSEgoKY2FwYWJpbGl0eRgEIAEoCRIUCgxwcmluY2lwYWxfaWQYBSABKAkSKQoHaW5ncmVzcxgGIAEoDjIYLnJlZXZlLmNvbW1vbi52MS5JbmdyZXNzEhMKC2FyZ3NfZGlnZXN0GAcgASgJEicKBXN0YXRlGAggASgOMhgucmVldmUuY2FsbC52MS5DYWxsU3RhdGUSMAoIZGVjaXNpb24YCSABKAsyHi5yZWV2ZS5jYWxsLnYxLkRlY2lzaW9uU3VtbWFyeRIQCghncmFudF9pZBgKIAEoCRITCgthcHByb3ZhbF9pZBgLIAEoCRInCgZvdXRwdXQYDCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhYKDm91dHB1dF9jbGVhbmVkGA0gASgIEisKBWVycm9yGA4gASgLMhwucmVldmUuY29tbW9uLnYxLkVycm9yRGV0YWlsEhUKDWVycm9yX21lc3NhZ2UYDyABKAkSKAoHcmVjZWlwdBgQIAEoCzIXLnJlZXZlLmNvbW1vbi52MS5TaWduZWQSLgoHc2FuZGJveBgRIAEoDjIdLnJlZXZlLmRldmljZS52MS5TYW5kYm94TGV2ZWwSIAoTb3V0Y29tZV9hdWRpdF9pbmRleBgSIAEoBEgAiAEBEi8KC2NyZWF0ZV90aW1lGBMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgUIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHcHVycG9zZRgVIAEoCRI1ChFxdWV1ZV9leHBpcmVfdGltZRgWIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKZmFuX291dF9pZBgXIAEoCRIOCgZjbGllbnQYGCABKAkSKgoJYXJndW1lbnRzGBkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBITCgtkZXZpY2VfbmFtZRgaIAEoCRIWCg5wcmluY2lwYWxfbmFtZRgbIAEoCRI2ChJib2RpZXNfZGVsZXRlX3RpbWUYHCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhYKFF9vdXRjb21lX2F1ZGl0X2luZGV4InsKD0RlY2lzaW9uU3VtbWFyeRIpCgRraW5kGAEgASgOMhsucmVldmUuY2FsbC52MS5EZWNpc2lvbktpbmQSEAoIcnVsZV9pZHMYAiADKAkSFgoOcG9saWN5X3ZlcnNpb24YAyABKAkSEwoLYXVkaXRfaW5kZXgYBCABKAQqzAIKCUNhbGxTdGF0ZRIaChZDQUxMX1NUQVRFX1VOU1BFQ0lGSUVEEAASFwoTQ0FMTF9TVEFURV9SRUNFSVZFRBABEhMKD0NBTExfU1RBVEVfSEVMRBACEhgKFENBTExfU1RBVEVfUEVSTUlUVEVEEAMSGQoVQ0FMTF9TVEFURV9ESVNQQVRDSEVEEAQSGAoUQ0FMTF9TVEFURV9TVUNDRUVERUQQBRIVChFDQUxMX1NUQVRFX0ZBSUxFRBAGEhgKFENBTExfU1RBVEVfVElNRURfT1VUEAcSFwoTQ0FMTF9TVEFURV9DQU5DRUxFRBAIEhUKEUNBTExfU1RBVEVfREVOSUVEEAkSFgoSQ0FMTF9TVEFURV9FWFBJUkVEEAoSFgoSQ0FMTF9TVEFURV9VTktOT1dOEAsSFQoRQ0FMTF9TVEFURV9RVUVVRUQQDCp5CgxEZWNpc2lvbktpbmQSHQoZREVDSVNJT05fS0lORF9VTlNQRUNJRklFRBAAEhgKFERFQ0lTSU9OX0tJTkRfUEVSTUlUEAESFgoSREVDSVNJT05fS0lORF9IT0xEEAISGAoUREVDSVNJT05fS0lORF9ERU5JQUwQA2IGcHJvdG8z", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_reeve_common_v1_error, file_reeve_common_v1_ingress, file_reeve_common_v1_signed, file_reeve_device_v1_device]);
 
 /**
  * One use of one tool on one device.
@@ -66,11 +66,11 @@ export type Call = Message<"reeve.call.v1.Call"> & {
   principalId: string;
 
   /**
-   * How it came in, as the registry observed it. System managed.
+   * The face through which it came in, as the gate observed it. System managed.
    *
-   * @generated from field: reeve.policy.v1.Source source = 6;
+   * @generated from field: reeve.common.v1.Ingress ingress = 6;
    */
-  source: Source;
+  ingress: Ingress;
 
   /**
    * SHA-256 of the canonical arguments, in hex. System managed.
@@ -244,11 +244,11 @@ export const CallSchema: GenMessage<Call> = /*@__PURE__*/
  */
 export type DecisionSummary = Message<"reeve.call.v1.DecisionSummary"> & {
   /**
-   * "permit", "hold" or "denial". System managed.
+   * What policy answered. System managed.
    *
-   * @generated from field: string outcome = 1;
+   * @generated from field: reeve.call.v1.DecisionKind kind = 1;
    */
-  outcome: string;
+  kind: DecisionKind;
 
   /**
    * The rules that matched. System managed.
@@ -280,7 +280,7 @@ export const DecisionSummarySchema: GenMessage<DecisionSummary> = /*@__PURE__*/
   messageDesc(file_reeve_call_v1_call, 1);
 
 /**
- * Where a call stands. RECEIVED → DENIED | HELD → (REJECTED | EXPIRED) | PERMITTED → DISPATCHED → an end.
+ * Where a call stands. RECEIVED → DENIED | HELD → (DENIED | EXPIRED) | PERMITTED → DISPATCHED → an end.
  *
  * @generated from enum reeve.call.v1.CallState
  */
@@ -349,43 +349,36 @@ export const CallState = {
   CANCELED: 8,
 
   /**
-   * End: policy said no.
+   * End: policy denied it, or a person did, as the decision and its approval show.
    *
    * @generated from enum value: CALL_STATE_DENIED = 9;
    */
   DENIED: 9,
 
   /**
-   * End: a human said no.
+   * End: no approver decided in time.
    *
-   * @generated from enum value: CALL_STATE_REJECTED = 10;
+   * @generated from enum value: CALL_STATE_EXPIRED = 10;
    */
-  REJECTED: 10,
-
-  /**
-   * End: nobody decided in time.
-   *
-   * @generated from enum value: CALL_STATE_EXPIRED = 11;
-   */
-  EXPIRED: 11,
+  EXPIRED: 10,
 
   /**
    * End: the device died while the tool may have been running. What it did is not known, and it is never run again by itself.
    *
-   * @generated from enum value: CALL_STATE_UNKNOWN = 12;
+   * @generated from enum value: CALL_STATE_UNKNOWN = 11;
    */
-  UNKNOWN: 12,
+  UNKNOWN: 11,
 
   /**
    * No end: it may run, its device is away, and the caller asked to keep it until the device is back. Policy is asked again then.
    *
-   * @generated from enum value: CALL_STATE_QUEUED = 13;
+   * @generated from enum value: CALL_STATE_QUEUED = 12;
    */
-  QUEUED: 13,
+  QUEUED: 12,
 } as const;
 
 /**
- * Where a call stands. RECEIVED → DENIED | HELD → (REJECTED | EXPIRED) | PERMITTED → DISPATCHED → an end.
+ * Where a call stands. RECEIVED → DENIED | HELD → (DENIED | EXPIRED) | PERMITTED → DISPATCHED → an end.
  *
  * @generated from enum reeve.call.v1.CallState
  */
@@ -396,4 +389,52 @@ export type CallState = (typeof CallState)[keyof typeof CallState] | UnknownEnum
  */
 export const CallStateSchema: GenEnum<CallState> = /*@__PURE__*/
   enumDesc(file_reeve_call_v1_call, 0);
+
+/**
+ * What policy can answer.
+ *
+ * @generated from enum reeve.call.v1.DecisionKind
+ */
+export const DecisionKind = {
+  /**
+   * Not stated.
+   *
+   * @generated from enum value: DECISION_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * The call may run.
+   *
+   * @generated from enum value: DECISION_KIND_PERMIT = 1;
+   */
+  PERMIT: 1,
+
+  /**
+   * A person has to decide.
+   *
+   * @generated from enum value: DECISION_KIND_HOLD = 2;
+   */
+  HOLD: 2,
+
+  /**
+   * The call may not run.
+   *
+   * @generated from enum value: DECISION_KIND_DENIAL = 3;
+   */
+  DENIAL: 3,
+} as const;
+
+/**
+ * What policy can answer.
+ *
+ * @generated from enum reeve.call.v1.DecisionKind
+ */
+export type DecisionKind = (typeof DecisionKind)[keyof typeof DecisionKind] | UnknownEnum;
+
+/**
+ * Describes the enum reeve.call.v1.DecisionKind.
+ */
+export const DecisionKindSchema: GenEnum<DecisionKind> = /*@__PURE__*/
+  enumDesc(file_reeve_call_v1_call, 1);
 

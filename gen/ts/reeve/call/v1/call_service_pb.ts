@@ -12,18 +12,18 @@ import type { Call, CallState } from "./call_pb.ts";
 import { file_reeve_call_v1_call } from "./call_pb.ts";
 import type { ErrorDetail } from "../../common/v1/error_pb.ts";
 import { file_reeve_common_v1_error } from "../../common/v1/error_pb.ts";
+import type { TraceContext } from "../../common/v1/trace_pb.ts";
+import { file_reeve_common_v1_trace } from "../../common/v1/trace_pb.ts";
 import type { ExecutionOutput } from "../../device/v1/device_agent_service_pb.ts";
 import { file_reeve_device_v1_device_agent_service } from "../../device/v1/device_agent_service_pb.ts";
 import { file_reeve_options_v1_access } from "../../options/v1/access_pb.ts";
-import type { Source } from "../../policy/v1/decision_pb.ts";
-import { file_reeve_policy_v1_decision } from "../../policy/v1/decision_pb.ts";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file reeve/call/v1/call_service.proto.
  */
 export const file_reeve_call_v1_call_service: GenFile = /*@__PURE__*/
-  fileDesc("CiByZWV2ZS9jYWxsL3YxL2NhbGxfc2VydmljZS5wcm90bxINcmVldmUuY2FsbC52MSLjAgoPQ2FsbFRvb2xSZXF1ZXN0EhgKBmRldmljZRgBIAEoCUIIukgFcgMYgAESGAoEdG9vbBgCIAEoCUIKukgHcgUQARiAARInCgZwYXJhbXMYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei0KB2NhbGxfaWQYBCABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXswLDY0fSQSGwoHd2FpdF9tcxgFIAEoDUIKukgHKgUYgN3bARIPCgdub193YWl0GAYgASgIEhkKB3B1cnBvc2UYByABKAlCCLpIBXIDGOgHEjMKBnNvdXJjZRgIIAEoDjIXLnJlZXZlLnBvbGljeS52MS5Tb3VyY2VCChgBukgFggECEAESIAoNcXVldWVfc2Vjb25kcxgJIAEoDUIJukgGKgQYgPUkEiQKBmNsaWVudBgKIAEoCUIUukgRcg8yDV5bIC1+XXswLDY0fSQiNQoQQ2FsbFRvb2xSZXNwb25zZRIhCgRjYWxsGAEgASgLMhMucmVldmUuY2FsbC52MS5DYWxsIk0KEENhbGxUb29sc1JlcXVlc3QSOQoIbWVzc2FnZXMYASADKAsyHC5yZWV2ZS5jYWxsLnYxLkNhbGxlck1lc3NhZ2VCCbpIBpIBAxCACCJkCg1DYWxsZXJNZXNzYWdlEi4KBGNhbGwYASABKAsyHi5yZWV2ZS5jYWxsLnYxLkNhbGxUb29sUmVxdWVzdEgAEhgKDmNhbmNlbF9jYWxsX2lkGAIgASgJSABCCQoHbWVzc2FnZSI9ChFDYWxsVG9vbHNSZXNwb25zZRIoCgZldmVudHMYASADKAsyGC5yZWV2ZS5jYWxsLnYxLkNhbGxFdmVudCKpAQoJQ2FsbEV2ZW50Eg8KB2NhbGxfaWQYASABKAkSIwoEY2FsbBgCIAEoCzITLnJlZXZlLmNhbGwudjEuQ2FsbEgAEjIKBm91dHB1dBgDIAEoCzIgLnJlZXZlLmRldmljZS52MS5FeGVjdXRpb25PdXRwdXRIABIpCgdyZWZ1c2FsGAQgASgLMhYucmVldmUuY2FsbC52MS5SZWZ1c2FsSABCBwoFZXZlbnQiRwoHUmVmdXNhbBIrCgVlcnJvchgBIAEoCzIcLnJlZXZlLmNvbW1vbi52MS5FcnJvckRldGFpbBIPCgdtZXNzYWdlGAIgASgJIiwKDkdldENhbGxSZXF1ZXN0EhoKB2NhbGxfaWQYASABKAlCCbpIBnIEEAEYQCI0Cg9HZXRDYWxsUmVzcG9uc2USIQoEY2FsbBgBIAEoCzITLnJlZXZlLmNhbGwudjEuQ2FsbCKyAQoQTGlzdENhbGxzUmVxdWVzdBIxCgVzdGF0ZRgBIAEoDjIYLnJlZXZlLmNhbGwudjEuQ2FsbFN0YXRlQgi6SAWCAQIQARIYCgZkZXZpY2UYAiABKAlCCLpIBXIDGIABEhYKBHRvb2wYAyABKAlCCLpIBXIDGIABEhsKCXBhZ2Vfc2l6ZRgEIAEoDUIIukgFKgMY+gESHAoKcGFnZV90b2tlbhgFIAEoCUIIukgFcgMYgAIiUAoRTGlzdENhbGxzUmVzcG9uc2USIgoFY2FsbHMYASADKAsyEy5yZWV2ZS5jYWxsLnYxLkNhbGwSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIi4KEFdhdGNoQ2FsbFJlcXVlc3QSGgoHY2FsbF9pZBgBIAEoCUIJukgGcgQQARhAIjwKEVdhdGNoQ2FsbFJlc3BvbnNlEicKBWV2ZW50GAEgASgLMhgucmVldmUuY2FsbC52MS5DYWxsRXZlbnQiLwoRQ2FuY2VsQ2FsbFJlcXVlc3QSGgoHY2FsbF9pZBgBIAEoCUIJukgGcgQQARhAIjcKEkNhbmNlbENhbGxSZXNwb25zZRIhCgRjYWxsGAEgASgLMhMucmVldmUuY2FsbC52MS5DYWxsMrgECgtDYWxsU2VydmljZRJVCghDYWxsVG9vbBIeLnJlZXZlLmNhbGwudjEuQ2FsbFRvb2xSZXF1ZXN0Gh8ucmVldmUuY2FsbC52MS5DYWxsVG9vbFJlc3BvbnNlIgj6uxgECgIBAhJcCglDYWxsVG9vbHMSHy5yZWV2ZS5jYWxsLnYxLkNhbGxUb29sc1JlcXVlc3QaIC5yZWV2ZS5jYWxsLnYxLkNhbGxUb29sc1Jlc3BvbnNlIgj6uxgECgIBAigBMAESVgoHR2V0Q2FsbBIdLnJlZXZlLmNhbGwudjEuR2V0Q2FsbFJlcXVlc3QaHi5yZWV2ZS5jYWxsLnYxLkdldENhbGxSZXNwb25zZSIMkAIB+rsYBQoDAQIDElwKCUxpc3RDYWxscxIfLnJlZXZlLmNhbGwudjEuTGlzdENhbGxzUmVxdWVzdBogLnJlZXZlLmNhbGwudjEuTGlzdENhbGxzUmVzcG9uc2UiDJACAfq7GAUKAwECAxJeCglXYXRjaENhbGwSHy5yZWV2ZS5jYWxsLnYxLldhdGNoQ2FsbFJlcXVlc3QaIC5yZWV2ZS5jYWxsLnYxLldhdGNoQ2FsbFJlc3BvbnNlIgyQAgH6uxgFCgMBAgMwARJeCgpDYW5jZWxDYWxsEiAucmVldmUuY2FsbC52MS5DYW5jZWxDYWxsUmVxdWVzdBohLnJlZXZlLmNhbGwudjEuQ2FuY2VsQ2FsbFJlc3BvbnNlIguQAgL6uxgECgIBAmIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct, file_reeve_call_v1_call, file_reeve_common_v1_error, file_reeve_device_v1_device_agent_service, file_reeve_options_v1_access, file_reeve_policy_v1_decision]);
+  fileDesc("CiByZWV2ZS9jYWxsL3YxL2NhbGxfc2VydmljZS5wcm90bxINcmVldmUuY2FsbC52MSKuAgoPQ2FsbFRvb2xSZXF1ZXN0EhgKBmRldmljZRgBIAEoCUIIukgFcgMYgAESGAoEdG9vbBgCIAEoCUIKukgHcgUQARiAARInCgZwYXJhbXMYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei0KB2NhbGxfaWQYBCABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXswLDY0fSQSGwoHd2FpdF9tcxgFIAEoDUIKukgHKgUYgN3bARIPCgdub193YWl0GAYgASgIEhkKB3B1cnBvc2UYByABKAlCCLpIBXIDGOgHEiAKDXF1ZXVlX3NlY29uZHMYCSABKA1CCbpIBioEGID1JBIkCgZjbGllbnQYCiABKAlCFLpIEXIPMg1eWyAtfl17MCw2NH0kIjUKEENhbGxUb29sUmVzcG9uc2USIQoEY2FsbBgBIAEoCzITLnJlZXZlLmNhbGwudjEuQ2FsbCJJChBDYWxsVG9vbHNSZXF1ZXN0EjUKBmZyYW1lcxgBIAMoCzIaLnJlZXZlLmNhbGwudjEuQ2FsbGVyRnJhbWVCCbpIBpIBAxCACCKWAQoLQ2FsbGVyRnJhbWUSLgoEY2FsbBgBIAEoCzIeLnJlZXZlLmNhbGwudjEuQ2FsbFRvb2xSZXF1ZXN0SAASGAoOY2FuY2VsX2NhbGxfaWQYAiABKAlIABI0Cg10cmFjZV9jb250ZXh0GAMgASgLMh0ucmVldmUuY29tbW9uLnYxLlRyYWNlQ29udGV4dEIHCgVmcmFtZSI9ChFDYWxsVG9vbHNSZXNwb25zZRIoCgZldmVudHMYASADKAsyGC5yZWV2ZS5jYWxsLnYxLkNhbGxFdmVudCLfAQoJQ2FsbEV2ZW50Eg8KB2NhbGxfaWQYASABKAkSIwoEY2FsbBgCIAEoCzITLnJlZXZlLmNhbGwudjEuQ2FsbEgAEjIKBm91dHB1dBgDIAEoCzIgLnJlZXZlLmRldmljZS52MS5FeGVjdXRpb25PdXRwdXRIABIpCgdyZWZ1c2FsGAQgASgLMhYucmVldmUuY2FsbC52MS5SZWZ1c2FsSAASNAoNdHJhY2VfY29udGV4dBgFIAEoCzIdLnJlZXZlLmNvbW1vbi52MS5UcmFjZUNvbnRleHRCBwoFZXZlbnQiRwoHUmVmdXNhbBIrCgVlcnJvchgBIAEoCzIcLnJlZXZlLmNvbW1vbi52MS5FcnJvckRldGFpbBIPCgdtZXNzYWdlGAIgASgJIiwKDkdldENhbGxSZXF1ZXN0EhoKB2NhbGxfaWQYASABKAlCCbpIBnIEEAEYQCI0Cg9HZXRDYWxsUmVzcG9uc2USIQoEY2FsbBgBIAEoCzITLnJlZXZlLmNhbGwudjEuQ2FsbCKyAQoQTGlzdENhbGxzUmVxdWVzdBIxCgVzdGF0ZRgBIAEoDjIYLnJlZXZlLmNhbGwudjEuQ2FsbFN0YXRlQgi6SAWCAQIQARIYCgZkZXZpY2UYAiABKAlCCLpIBXIDGIABEhYKBHRvb2wYAyABKAlCCLpIBXIDGIABEhsKCXBhZ2Vfc2l6ZRgEIAEoDUIIukgFKgMY+gESHAoKcGFnZV90b2tlbhgFIAEoCUIIukgFcgMYgAIiUAoRTGlzdENhbGxzUmVzcG9uc2USIgoFY2FsbHMYASADKAsyEy5yZWV2ZS5jYWxsLnYxLkNhbGwSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIi4KEFdhdGNoQ2FsbFJlcXVlc3QSGgoHY2FsbF9pZBgBIAEoCUIJukgGcgQQARhAIjwKEVdhdGNoQ2FsbFJlc3BvbnNlEicKBWV2ZW50GAEgASgLMhgucmVldmUuY2FsbC52MS5DYWxsRXZlbnQiLwoRQ2FuY2VsQ2FsbFJlcXVlc3QSGgoHY2FsbF9pZBgBIAEoCUIJukgGcgQQARhAIjcKEkNhbmNlbENhbGxSZXNwb25zZRIhCgRjYWxsGAEgASgLMhMucmVldmUuY2FsbC52MS5DYWxsMr4ECgtDYWxsU2VydmljZRJYCghDYWxsVG9vbBIeLnJlZXZlLmNhbGwudjEuQ2FsbFRvb2xSZXF1ZXN0Gh8ucmVldmUuY2FsbC52MS5DYWxsVG9vbFJlc3BvbnNlIguQAgD6uxgECgIBAhJfCglDYWxsVG9vbHMSHy5yZWV2ZS5jYWxsLnYxLkNhbGxUb29sc1JlcXVlc3QaIC5yZWV2ZS5jYWxsLnYxLkNhbGxUb29sc1Jlc3BvbnNlIguQAgD6uxgECgIBAigBMAESVgoHR2V0Q2FsbBIdLnJlZXZlLmNhbGwudjEuR2V0Q2FsbFJlcXVlc3QaHi5yZWV2ZS5jYWxsLnYxLkdldENhbGxSZXNwb25zZSIMkAIB+rsYBQoDAQIDElwKCUxpc3RDYWxscxIfLnJlZXZlLmNhbGwudjEuTGlzdENhbGxzUmVxdWVzdBogLnJlZXZlLmNhbGwudjEuTGlzdENhbGxzUmVzcG9uc2UiDJACAfq7GAUKAwECAxJeCglXYXRjaENhbGwSHy5yZWV2ZS5jYWxsLnYxLldhdGNoQ2FsbFJlcXVlc3QaIC5yZWV2ZS5jYWxsLnYxLldhdGNoQ2FsbFJlc3BvbnNlIgyQAgH6uxgFCgMBAgMwARJeCgpDYW5jZWxDYWxsEiAucmVldmUuY2FsbC52MS5DYW5jZWxDYWxsUmVxdWVzdBohLnJlZXZlLmNhbGwudjEuQ2FuY2VsQ2FsbFJlc3BvbnNlIguQAgL6uxgECgIBAmIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct, file_reeve_call_v1_call, file_reeve_common_v1_error, file_reeve_common_v1_trace, file_reeve_device_v1_device_agent_service, file_reeve_options_v1_access]);
 
 /**
  * Calls a tool.
@@ -82,15 +82,6 @@ export type CallToolRequest = Message<"reeve.call.v1.CallToolRequest"> & {
   purpose: string;
 
   /**
-   * What the caller says that it is; taken as `client` where that is empty, and for nothing else. How the call came in is
-   * observed. Deprecated: use client.
-   *
-   * @generated from field: reeve.policy.v1.Source source = 8 [deprecated = true];
-   * @deprecated
-   */
-  source: Source;
-
-  /**
    * Keep the call for so long when the device is away, in seconds: it is delivered when the device is back, after policy
    * was asked again. Default 0: a device that is away fails the call. At most 604800.
    *
@@ -142,11 +133,11 @@ export const CallToolResponseSchema: GenMessage<CallToolResponse> = /*@__PURE__*
  */
 export type CallToolsRequest = Message<"reeve.call.v1.CallToolsRequest"> & {
   /**
-   * The messages, in order. At most 1024.
+   * The frames, in order. At most 1024.
    *
-   * @generated from field: repeated reeve.call.v1.CallerMessage messages = 1;
+   * @generated from field: repeated reeve.call.v1.CallerFrame frames = 1;
    */
-  messages: CallerMessage[];
+  frames: CallerFrame[];
 };
 
 /**
@@ -157,17 +148,17 @@ export const CallToolsRequestSchema: GenMessage<CallToolsRequest> = /*@__PURE__*
   messageDesc(file_reeve_call_v1_call_service, 2);
 
 /**
- * One message of a caller.
+ * One frame of a caller's stream.
  *
- * @generated from message reeve.call.v1.CallerMessage
+ * @generated from message reeve.call.v1.CallerFrame
  */
-export type CallerMessage = Message<"reeve.call.v1.CallerMessage"> & {
+export type CallerFrame = Message<"reeve.call.v1.CallerFrame"> & {
   /**
-   * What is wanted. Required.
+   * What is requested. Required.
    *
-   * @generated from oneof reeve.call.v1.CallerMessage.message
+   * @generated from oneof reeve.call.v1.CallerFrame.frame
    */
-  message: {
+  frame: {
     /**
      * Call a tool. call_id is required here: it names the call on the stream.
      *
@@ -184,13 +175,20 @@ export type CallerMessage = Message<"reeve.call.v1.CallerMessage"> & {
     value: string;
     case: "cancelCallId";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * The trace that the request belongs to. Default none.
+   *
+   * @generated from field: reeve.common.v1.TraceContext trace_context = 3;
+   */
+  traceContext?: TraceContext | undefined;
 };
 
 /**
- * Describes the message reeve.call.v1.CallerMessage.
- * Use `create(CallerMessageSchema)` to create a new message.
+ * Describes the message reeve.call.v1.CallerFrame.
+ * Use `create(CallerFrameSchema)` to create a new message.
  */
-export const CallerMessageSchema: GenMessage<CallerMessage> = /*@__PURE__*/
+export const CallerFrameSchema: GenMessage<CallerFrame> = /*@__PURE__*/
   messageDesc(file_reeve_call_v1_call_service, 3);
 
 /**
@@ -257,6 +255,13 @@ export type CallEvent = Message<"reeve.call.v1.CallEvent"> & {
     value: Refusal;
     case: "refusal";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * The trace that the event belongs to. Absent: none. System managed.
+   *
+   * @generated from field: reeve.common.v1.TraceContext trace_context = 5;
+   */
+  traceContext?: TraceContext | undefined;
 };
 
 /**

@@ -4,26 +4,28 @@
 
 // What policy is asked, and what it answers.
 
-import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { ErrorReason } from "../../common/v1/error_pb.ts";
 import { file_reeve_common_v1_error } from "../../common/v1/error_pb.ts";
+import type { Ingress } from "../../common/v1/ingress_pb.ts";
+import { file_reeve_common_v1_ingress } from "../../common/v1/ingress_pb.ts";
 import type { Signed } from "../../common/v1/signed_pb.ts";
 import { file_reeve_common_v1_signed } from "../../common/v1/signed_pb.ts";
 import type { Mode, SandboxLevel } from "../../device/v1/device_pb.ts";
 import { file_reeve_device_v1_device } from "../../device/v1/device_pb.ts";
 import type { Role } from "../../options/v1/access_pb.ts";
 import { file_reeve_options_v1_access } from "../../options/v1/access_pb.ts";
-import type { Message, UnknownEnum } from "@bufbuild/protobuf";
+import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file reeve/policy/v1/decision.proto.
  */
 export const file_reeve_policy_v1_decision: GenFile = /*@__PURE__*/
-  fileDesc("Ch5yZWV2ZS9wb2xpY3kvdjEvZGVjaXNpb24ucHJvdG8SD3JlZXZlLnBvbGljeS52MSLwAwoPRGVjaXNpb25SZXF1ZXN0EhoKB2NhbGxfaWQYASABKAlCCbpIBnIEEAEYQBI6CglwcmluY2lwYWwYAiABKAsyHy5yZWV2ZS5wb2xpY3kudjEuUHJpbmNpcGFsRmFjdHNCBrpIA8gBARI0CgZkZXZpY2UYAyABKAsyHC5yZWV2ZS5wb2xpY3kudjEuRGV2aWNlRmFjdHNCBrpIA8gBARIwCgR0b29sGAQgASgLMhoucmVldmUucG9saWN5LnYxLlRvb2xGYWN0c0IGukgDyAEBEh0KCWFyZ3VtZW50cxgFIAEoDEIKukgHegUYgIDAARInCgZzb3VyY2UYBiABKA4yFy5yZWV2ZS5wb2xpY3kudjEuU291cmNlEjAKBHRpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQga6SAPIAQESHgoKdGltZW91dF9tcxgIIAEoDUIKukgHKgUYgN3bARIZCgdwdXJwb3NlGAkgASgJQgi6SAVyAxjoBxIQCghkZWxpdmVyeRgKIAEoDRIcCgthcHByb3ZhbF9pZBgLIAEoCUIHukgEcgIYQBI4CgdkZXZpY2VzGAwgAygLMhwucmVldmUucG9saWN5LnYxLkRldmljZUZhY3RzQgm6SAaSAQMQ6AciZAoOUHJpbmNpcGFsRmFjdHMSEwoCaWQYASABKAlCB7pIBHICEAESJQoFcm9sZXMYAiADKA4yFi5yZWV2ZS5vcHRpb25zLnYxLlJvbGUSFgoEbmFtZRgDIAEoCUIIukgFcgMYgAEinwIKC0RldmljZUZhY3RzEhMKAmlkGAEgASgJQge6SARyAhABEgwKBG5hbWUYAiABKAkSOAoGbGFiZWxzGAMgAygLMigucmVldmUucG9saWN5LnYxLkRldmljZUZhY3RzLkxhYmVsc0VudHJ5EiMKBG1vZGUYBCABKA4yFS5yZWV2ZS5kZXZpY2UudjEuTW9kZRIgCg9tYW5pZmVzdF9kaWdlc3QYBSABKAlCB7pIBHICEAESLgoHc2FuZGJveBgGIAEoDjIdLnJlZXZlLmRldmljZS52MS5TYW5kYm94TGV2ZWwSDQoFcm9vdHMYByADKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLrAQoJVG9vbEZhY3RzEhUKBG5hbWUYASABKAlCB7pIBHICEAESGwoKY2FwYWJpbGl0eRgCIAEoCUIHukgEcgIQARIRCglyZWFkX29ubHkYAyABKAgSEwoLZGVzdHJ1Y3RpdmUYBCABKAgSEgoKaWRlbXBvdGVudBgFIAEoCBISCgpvcGVuX3dvcmxkGAYgASgIEhkKEXJlcXVpcmVzX2FwcHJvdmFsGAcgASgIEh4KDXNjaGVtYV9kaWdlc3QYCCABKAlCB7pIBHICEAESHwoMaW5wdXRfc2NoZW1hGAkgASgMQgm6SAZ6BBiAgAQi0QEKCERlY2lzaW9uEikKBnBlcm1pdBgBIAEoCzIXLnJlZXZlLnBvbGljeS52MS5QZXJtaXRIABIlCgRob2xkGAIgASgLMhUucmVldmUucG9saWN5LnYxLkhvbGRIABIpCgZkZW5pYWwYAyABKAsyFy5yZWV2ZS5wb2xpY3kudjEuRGVuaWFsSAASEAoIcnVsZV9pZHMYBCADKAkSFgoOcG9saWN5X3ZlcnNpb24YBSABKAkSEwoLYXVkaXRfaW5kZXgYBiABKARCCQoHb3V0Y29tZSJzCgZQZXJtaXQSJgoFZ3JhbnQYASABKAsyFy5yZWV2ZS5jb21tb24udjEuU2lnbmVkEhAKCGdyYW50X2lkGAIgASgJEi8KC2V4cGlyZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJdCgRIb2xkEhMKC2FwcHJvdmFsX2lkGAEgASgJEi8KC2V4cGlyZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdtZXNzYWdlGAMgASgJIssBCgZEZW5pYWwSLAoGcmVhc29uGAEgASgOMhwucmVldmUuY29tbW9uLnYxLkVycm9yUmVhc29uEhQKDHVzZXJfbWVzc2FnZRgCIAEoCRITCgthcHByb3ZhbF9pZBgDIAEoCRI3CghtZXRhZGF0YRgEIAMoCzIlLnJlZXZlLnBvbGljeS52MS5EZW5pYWwuTWV0YWRhdGFFbnRyeRovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEqdAoGU291cmNlEhYKElNPVVJDRV9VTlNQRUNJRklFRBAAEg4KClNPVVJDRV9SUEMQARIRCg1TT1VSQ0VfU1RSRUFNEAISDwoLU09VUkNFX0hUVFAQAxIOCgpTT1VSQ0VfQ0xJEAQSDgoKU09VUkNFX0xMTRAFYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_reeve_common_v1_error, file_reeve_common_v1_signed, file_reeve_device_v1_device, file_reeve_options_v1_access]);
+  fileDesc("Ch5yZWV2ZS9wb2xpY3kvdjEvZGVjaXNpb24ucHJvdG8SD3JlZXZlLnBvbGljeS52MSLyAwoPRGVjaXNpb25SZXF1ZXN0EhoKB2NhbGxfaWQYASABKAlCCbpIBnIEEAEYQBI6CglwcmluY2lwYWwYAiABKAsyHy5yZWV2ZS5wb2xpY3kudjEuUHJpbmNpcGFsRmFjdHNCBrpIA8gBARI0CgZkZXZpY2UYAyABKAsyHC5yZWV2ZS5wb2xpY3kudjEuRGV2aWNlRmFjdHNCBrpIA8gBARIwCgR0b29sGAQgASgLMhoucmVldmUucG9saWN5LnYxLlRvb2xGYWN0c0IGukgDyAEBEh0KCWFyZ3VtZW50cxgFIAEoDEIKukgHegUYgIDAARIpCgdpbmdyZXNzGAYgASgOMhgucmVldmUuY29tbW9uLnYxLkluZ3Jlc3MSMAoEdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBrpIA8gBARIeCgp0aW1lb3V0X21zGAggASgNQgq6SAcqBRiA3dsBEhkKB3B1cnBvc2UYCSABKAlCCLpIBXIDGOgHEhAKCGRlbGl2ZXJ5GAogASgNEhwKC2FwcHJvdmFsX2lkGAsgASgJQge6SARyAhhAEjgKB2RldmljZXMYDCADKAsyHC5yZWV2ZS5wb2xpY3kudjEuRGV2aWNlRmFjdHNCCbpIBpIBAxDoByJkCg5QcmluY2lwYWxGYWN0cxITCgJpZBgBIAEoCUIHukgEcgIQARIlCgVyb2xlcxgCIAMoDjIWLnJlZXZlLm9wdGlvbnMudjEuUm9sZRIWCgRuYW1lGAMgASgJQgi6SAVyAxiAASKfAgoLRGV2aWNlRmFjdHMSEwoCaWQYASABKAlCB7pIBHICEAESDAoEbmFtZRgCIAEoCRI4CgZsYWJlbHMYAyADKAsyKC5yZWV2ZS5wb2xpY3kudjEuRGV2aWNlRmFjdHMuTGFiZWxzRW50cnkSIwoEbW9kZRgEIAEoDjIVLnJlZXZlLmRldmljZS52MS5Nb2RlEiAKD21hbmlmZXN0X2RpZ2VzdBgFIAEoCUIHukgEcgIQARIuCgdzYW5kYm94GAYgASgOMh0ucmVldmUuZGV2aWNlLnYxLlNhbmRib3hMZXZlbBINCgVyb290cxgHIAMoCRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIusBCglUb29sRmFjdHMSFQoEbmFtZRgBIAEoCUIHukgEcgIQARIbCgpjYXBhYmlsaXR5GAIgASgJQge6SARyAhABEhEKCXJlYWRfb25seRgDIAEoCBITCgtkZXN0cnVjdGl2ZRgEIAEoCBISCgppZGVtcG90ZW50GAUgASgIEhIKCm9wZW5fd29ybGQYBiABKAgSGQoRcmVxdWlyZXNfYXBwcm92YWwYByABKAgSHgoNc2NoZW1hX2RpZ2VzdBgIIAEoCUIHukgEcgIQARIfCgxpbnB1dF9zY2hlbWEYCSABKAxCCbpIBnoEGICABCLRAQoIRGVjaXNpb24SKQoGcGVybWl0GAEgASgLMhcucmVldmUucG9saWN5LnYxLlBlcm1pdEgAEiUKBGhvbGQYAiABKAsyFS5yZWV2ZS5wb2xpY3kudjEuSG9sZEgAEikKBmRlbmlhbBgDIAEoCzIXLnJlZXZlLnBvbGljeS52MS5EZW5pYWxIABIQCghydWxlX2lkcxgEIAMoCRIWCg5wb2xpY3lfdmVyc2lvbhgFIAEoCRITCgthdWRpdF9pbmRleBgGIAEoBEIJCgdvdXRjb21lInMKBlBlcm1pdBImCgVncmFudBgBIAEoCzIXLnJlZXZlLmNvbW1vbi52MS5TaWduZWQSEAoIZ3JhbnRfaWQYAiABKAkSLwoLZXhwaXJlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIl0KBEhvbGQSEwoLYXBwcm92YWxfaWQYASABKAkSLwoLZXhwaXJlX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB21lc3NhZ2UYAyABKAkiywEKBkRlbmlhbBIsCgZyZWFzb24YASABKA4yHC5yZWV2ZS5jb21tb24udjEuRXJyb3JSZWFzb24SFAoMdXNlcl9tZXNzYWdlGAIgASgJEhMKC2FwcHJvdmFsX2lkGAMgASgJEjcKCG1ldGFkYXRhGAQgAygLMiUucmVldmUucG9saWN5LnYxLkRlbmlhbC5NZXRhZGF0YUVudHJ5Gi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_reeve_common_v1_error, file_reeve_common_v1_ingress, file_reeve_common_v1_signed, file_reeve_device_v1_device, file_reeve_options_v1_access]);
 
 /**
  * Everything that a decision rests on. Policy asks nobody for more, so that a decision can be tested and replayed as data.
@@ -67,11 +69,11 @@ export type DecisionRequest = Message<"reeve.policy.v1.DecisionRequest"> & {
   arguments: Uint8Array;
 
   /**
-   * How it came in, as the registry observed it; never what a caller says of itself. Set by the registry.
+   * The face through which it came in, as the gate observed it; never what a caller says of itself. Set by the registry.
    *
-   * @generated from field: reeve.policy.v1.Source source = 6;
+   * @generated from field: reeve.common.v1.Ingress ingress = 6;
    */
-  source: Source;
+  ingress: Ingress;
 
   /**
    * When it was asked. Set by the registry. Required.
@@ -480,66 +482,4 @@ export type Denial = Message<"reeve.policy.v1.Denial"> & {
  */
 export const DenialSchema: GenMessage<Denial> = /*@__PURE__*/
   messageDesc(file_reeve_policy_v1_decision, 7);
-
-/**
- * How a call came in, as the registry observed it. No caller can state it.
- *
- * @generated from enum reeve.policy.v1.Source
- */
-export const Source = {
-  /**
-   * Not stated.
-   *
-   * @generated from enum value: SOURCE_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED: 0,
-
-  /**
-   * A Connect, gRPC or gRPC-Web client: CallTool, a fan-out, or a tool's own RPC.
-   *
-   * @generated from enum value: SOURCE_RPC = 1;
-   */
-  RPC: 1,
-
-  /**
-   * A stream of calls: CallTools.
-   *
-   * @generated from enum value: SOURCE_STREAM = 2;
-   */
-  STREAM: 2,
-
-  /**
-   * Plain HTTP, POST /invoke.
-   *
-   * @generated from enum value: SOURCE_HTTP = 3;
-   */
-  HTTP: 3,
-
-  /**
-   * The socket in the owner's folder, which only programs of the machine's owner can open: the command line.
-   *
-   * @generated from enum value: SOURCE_CLI = 4;
-   */
-  CLI: 4,
-
-  /**
-   * A model: the principal is an agent, whichever way the call came in.
-   *
-   * @generated from enum value: SOURCE_LLM = 5;
-   */
-  LLM: 5,
-} as const;
-
-/**
- * How a call came in, as the registry observed it. No caller can state it.
- *
- * @generated from enum reeve.policy.v1.Source
- */
-export type Source = (typeof Source)[keyof typeof Source] | UnknownEnum;
-
-/**
- * Describes the enum reeve.policy.v1.Source.
- */
-export const SourceSchema: GenEnum<Source> = /*@__PURE__*/
-  enumDesc(file_reeve_policy_v1_decision, 0);
 
