@@ -23,7 +23,7 @@ const STEPS: readonly Step[] = [
   toolStep("lint with types", "oxlint", []),
   toolStep("types", "tsc", ["-p", "."]),
   toolStep("proto lint", "buf", ["lint"]),
-  toolStep("proto format", "buf", ["format", "proto", "--diff", "--exit-code"]),
+  toolStep("proto format", "buf", ["format", "proto", "--exclude-path", "proto/buf", "--diff", "--exit-code"]),
   { name: "proto breaking changes", run: () => checkBreaking() },
   findingsStep("generated code", staleFiles),
   findingsStep("documentation of settings", staleConfiguration),

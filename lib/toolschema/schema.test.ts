@@ -25,7 +25,7 @@ message Request {
   // A tree.
   Node tree = 4;
   // A password.
-  string password = 5 [(reeve.options.v1.secret) = true, debug_redact = true];
+  string password = 5 [(reeve.options.v1.secret) = true];
   // At most this many.
   uint32 max_size = 6 [(buf.validate.field).uint32.gt = 0];
   // When.

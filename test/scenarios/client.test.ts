@@ -1,6 +1,8 @@
-import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fromBinary } from "@bufbuild/protobuf";
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { repositoryRoot } from "../../scripts/repository-root.ts";
 import { runTool, toolOutput } from "../../scripts/run-tool.ts";
@@ -8,7 +10,7 @@ import { type ControlPlane, startControlPlane } from "../../testkit/control-plan
 
 /** What the package is built from. */
 const SOURCES = ["package.json", "package-lock.json", "LICENSE"];
-const COMPILER_SETTINGS = ["tsconfig.json", "tsconfig.build.json", "tsconfig.client.json"];
+const COMPILER_SETTINGS = ["buf.yaml", "tsconfig.json", "tsconfig.build.json", "tsconfig.client.json"];
 const FOLDERS = ["bin", "cli", "client", "gen", "lib", "proto", "scripts", "services"];
 
 /** What a program that uses the client has besides it. */
@@ -59,6 +61,12 @@ describe("the packed client", () => {
   test("has types for others to compile against", async () => {
     const { code, output } = await runTool("tsc", ["-p", "."], app);
     expect(code, output).toBe(0);
+  });
+
+  test("comes with every proto as a FileDescriptorSet", async () => {
+    const image = await readFile(join(app, "node_modules/reeve/dist/reeve.binpb"));
+    const names = fromBinary(FileDescriptorSetSchema, image).file.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(["reeve/tools/v1/shell.proto", "buf/validate/validate.proto"]));
   });
 
   test("runs the example: two governed calls, and a third that waits for a human", async () => {

@@ -139,7 +139,8 @@ export const tool: GenExtension<MethodOptions, ToolOptions> = /*@__PURE__*/
 
 /**
  * The field holds a secret: never logged, never stored in clear, deleted when the call has ended, and shown as [redacted].
- * On a map, its values are secret and its keys are shown. Set debug_redact too.
+ * On a map, its values are secret and its keys are shown. Not debug_redact, which the protoc of some distributions does
+ * not know.
  *
  * @generated from extension: bool secret = 50102;
  */
