@@ -15,7 +15,8 @@ const BLOCKS = [
   ...readFileSync(join(repositoryRoot, "deploy", "ENROLLMENT.md"), "utf8").matchAll(/```sh\n# (.*)\n([^`]*)```/g),
 ].map(([, heading = "", commands = ""]) => ({
   who: heading.startsWith("machine") ? ("machine" as const) : ("control plane" as const),
-  stays: heading.includes("runs until Ctrl-C"),
+  stays: /runs until Ctrl-C|waits until/.test(heading),
+  ends: heading.includes("waits until"),
   commands: commands.trim(),
 }));
 
@@ -44,11 +45,11 @@ test("the page's commands, run block by block in two homes, make a machine a dev
   const [port = 0] = await freePorts(1);
   carried.WORK = join(homes.machine, "work");
   const shown: string[] = [];
-  for (const { who, stays, commands } of BLOCKS) {
+  for (const { who, stays, ends, commands } of BLOCKS) {
     const here = commands.replaceAll("127.0.0.1:7443", `127.0.0.1:${port} --port 0`);
     if (stays) {
-      if (who === "machine") await running.find((one) => one.who === "machine")?.stop();
-      const started = start(who, here);
+      if (who === "machine") await running.findLast((one) => one.who === "machine")?.stop();
+      const started = start(who, here, ends);
       running.push(started);
       await eventually(() => expect(started.text()).toMatch(READY[who]));
       if (who === "control plane") operator.REEVE_TOKEN ??= /^ *operator +(rv_\S+)/m.exec(started.text())?.[1] ?? "";
@@ -90,7 +91,8 @@ function shell(who: keyof typeof homes, commands: string, detached: boolean, typ
   return child;
 }
 
-function start(who: keyof typeof homes, commands: string): Running {
+/** @param ends whether the commands end by themselves. */
+function start(who: keyof typeof homes, commands: string, ends: boolean): Running {
   const child = shell(who, commands, true, `${carried.TOKEN ?? ""}\n`);
   let text = "";
   for (const stream of [child.stdout, child.stderr]) stream?.on("data", (data: Buffer) => (text += data.toString()));
@@ -101,7 +103,7 @@ function start(who: keyof typeof homes, commands: string): Running {
     async stop() {
       if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
       // Ctrl-C goes to everything that runs in the terminal.
-      process.kill(-child.pid, "SIGINT");
+      if (!ends) process.kill(-child.pid, "SIGINT");
       await gone;
     },
   };
