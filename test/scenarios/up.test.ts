@@ -76,7 +76,9 @@ describe("the first start", () => {
     const unproven = await reeve("approval", "deny", approvalId);
     expect([unproven.code, unproven.stderr]).toEqual([2, expect.stringContaining("operator's token")]);
     expect((await asOperator("approval", "deny", approvalId)).code).toBe(0);
-    expect((await reeve("call", "show", "up-held")).stdout).toContain("denied");
+    // The id that others know: what an agent chooses is scoped to it.
+    const [id = ""] = /up-held-\w+/.exec((await reeve("call", "list", "--json")).stdout) ?? [];
+    expect((await reeve("call", "show", id)).stdout).toMatch(/state: denied/);
     const verified = await reeve("audit", "verify");
     expect([verified.code, verified.stdout]).toEqual([0, expect.stringContaining(join(state, "policy", "policy.db"))]);
   });
