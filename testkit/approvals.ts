@@ -21,7 +21,7 @@ export async function approveCall(caller: Caller, callId: string): Promise<Appro
   const { id: approvalId, spec } = await pendingApproval(caller, callId);
   const { approval } = await caller.approvals.approve({
     approvalId,
-    cardDigest: spec?.cardDigest ?? "",
+    summaryDigest: spec?.summaryDigest ?? "",
     channel: "test",
   });
   if (approval === undefined) throw new Error("no approval came back");

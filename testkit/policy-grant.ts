@@ -1,5 +1,5 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { timestampNow } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, timestampNow } from "@bufbuild/protobuf/wkt";
 import { createClient } from "@connectrpc/connect";
 import { type ExecuteCommand, ExecuteCommandSchema } from "../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import type { Role } from "../gen/ts/reeve/options/v1/access_pb.ts";
@@ -35,7 +35,7 @@ export async function askPolicy(plane: ControlPlane, { callId, tool, params, rol
     tool: { name: tool, capability, schemaDigest, requiresApproval, readOnly, destructive, idempotent, openWorld },
     arguments: Buffer.from(canonicalJson(params)),
     time: timestampNow(),
-    timeoutMs: 60_000,
+    timeout: durationFromMs(60_000),
   });
   const transport = createServiceTransport({ baseUrl: plane.policy.url, token: plane.tokens.service });
   try {

@@ -138,7 +138,7 @@ describe("reeve approval list", () => {
     );
     const shown = await reeve("approval", "show", id);
     expect(shown.stdout).toContain('command: "echo shown"');
-    expect(JSON.parse((await reeve("approval", "show", id, "--json")).stdout).spec.cardDigest).toMatch(
+    expect(JSON.parse((await reeve("approval", "show", id, "--json")).stdout).spec.summaryDigest).toMatch(
       /^[0-9a-f]{64}$/,
     );
   });

@@ -1,6 +1,6 @@
 import { isPending } from "../../client/approvals.ts";
 import { type Approval, ApprovalState, ApprovalStateSchema } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
-import type { ApprovalWhole } from "../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
+import type { ApprovalFullText } from "../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
 import type { CommandContext } from "../command-context.ts";
@@ -9,8 +9,8 @@ import { visibleLine } from "../print/escape.ts";
 import { askLine } from "../print/prompt.ts";
 import { styleFor } from "../print/style.ts";
 import type { Session } from "../session.ts";
-import { renderCard, renderDetails } from "./card.ts";
-import { approve, deny, readApproval, readWhole, type Shown } from "./decide.ts";
+import { approve, deny, readApproval, readFullText, type Shown } from "./decide.ts";
+import { renderDetails, renderSummary } from "./summary.ts";
 
 /** What asking needs. */
 export interface AskOptions {
@@ -45,8 +45,8 @@ export async function askForApproval(options: AskOptions): Promise<Answer> {
   const approval = await readApproval(session, approvalId);
   const style = styleFor(context, context.stderr);
   const say = (text: string) => context.stderr.write(`${text}\n`);
-  let whole: ApprovalWhole | undefined;
-  say(renderCard(approval, style));
+  let fullText: ApprovalFullText | undefined;
+  say(renderSummary(approval, style));
   if (!isPending(approval)) return answerOf(approval);
   for (;;) {
     const line = await askLine(context, `${style.bold("Approve?")} [y/N/d(etails)] `, signal);
@@ -56,11 +56,11 @@ export async function askForApproval(options: AskOptions): Promise<Answer> {
       return "undecided";
     }
     if (answer === "details") {
-      whole = approval.spec?.isCut ? await readWhole(session, approvalId) : undefined;
-      say(renderDetails(approval, style, whole));
+      fullText = approval.spec?.isAbridged ? await readFullText(session, approvalId) : undefined;
+      say(renderDetails(approval, style, fullText));
     } else if (answer === "undecided") return answer;
-    else if (answer === "approved" && approval.spec?.isCut && whole === undefined) say(READ_FIRST);
-    else return settle({ session, approval, whole, comment, say, takeBack }, answer);
+    else if (answer === "approved" && approval.spec?.isAbridged && fullText === undefined) say(READ_FIRST);
+    else return settle({ session, approval, fullText, comment, say, takeBack }, answer);
   }
 }
 

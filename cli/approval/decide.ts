@@ -1,5 +1,5 @@
 import type { Approval } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
-import { ApprovalView, type ApprovalWhole } from "../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
+import { type ApprovalFullText, ApprovalView } from "../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
 import type { Session } from "../session.ts";
@@ -15,30 +15,30 @@ export async function readApproval(session: Session, approvalId: string): Promis
 }
 
 /** Everything that would run, for an approval that is pending. Undefined where it is not, or cannot be shown any more. */
-export async function readWhole(session: Session, approvalId: string): Promise<ApprovalWhole | undefined> {
-  return (await session.approvals.getApproval({ approvalId, view: ApprovalView.FULL })).whole;
+export async function readFullText(session: Session, approvalId: string): Promise<ApprovalFullText | undefined> {
+  return (await session.approvals.getApproval({ approvalId, view: ApprovalView.FULL })).fullText;
 }
 
 /** What a decider says yes to. */
 export interface Shown {
   approval: Approval;
   /** All that would run, where it was shown. A card that is cut can only be approved with it. */
-  whole?: ApprovalWhole | undefined;
+  fullText?: ApprovalFullText | undefined;
   /** For the record. Default none. */
   comment?: string | undefined;
 }
 
 /**
- * Says yes to what was shown, as an operator: the digests of the card and of the whole go along, and policy refuses others. Throws
- * INVALID_INPUT where the card is cut and the whole was not shown, APPROVAL_DECIDED, APPROVAL_EXPIRED and FOUR_EYES.
+ * Says yes to what was shown, as an operator: the digests of the card and of the fullText go along, and policy refuses others. Throws
+ * INVALID_INPUT where the card is cut and the fullText was not shown, APPROVAL_DECIDED, APPROVAL_EXPIRED and FOUR_EYES.
  */
-export async function approve(session: Session, { approval: shown, whole, comment = "" }: Shown): Promise<Approval> {
-  const cardDigest = shown.spec?.cardDigest ?? "";
+export async function approve(session: Session, { approval: shown, fullText, comment = "" }: Shown): Promise<Approval> {
+  const summaryDigest = shown.spec?.summaryDigest ?? "";
   const { approvals } = await session.operator.open();
   const { approval } = await approvals.approve({
     approvalId: shown.id,
-    cardDigest,
-    wholeDigest: whole?.digest ?? "",
+    summaryDigest,
+    fullTextDigest: fullText?.digest ?? "",
     comment,
     channel: CHANNEL,
   });

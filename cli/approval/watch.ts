@@ -17,7 +17,7 @@ import { canAsk } from "../print/prompt.ts";
 import { styleFor } from "../print/style.ts";
 import type { Session } from "../session.ts";
 import { createAskQueue } from "./ask-queue.ts";
-import { whereText } from "./card.ts";
+import { whereText } from "./summary.ts";
 
 /**
  * Shows approvals as they change, the pending ones first: as JSON a line each, otherwise in words. On a terminal each

@@ -1,9 +1,12 @@
+import { ApprovalStateSchema } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import type { LogEntry } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
-import type { AuditRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { type AuditRecord, DecisionKind, DecisionKindSchema } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallStateSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { reasonName } from "../../lib/fault/fault.ts";
 import { callLine } from "../call/call-line.ts";
 import type { CommandContext } from "../command-context.ts";
+import { enumName } from "../print/enum-name.ts";
 import { nameOr } from "../print/named-id.ts";
 import { listTable, type TableParts } from "../print/table.ts";
 import { ageText, timeText } from "../print/time.ts";
@@ -43,14 +46,15 @@ function subjectText(record: AuditRecord, call: Call | undefined): string {
 export function eventText({ event }: AuditRecord): string {
   switch (event.case) {
     case "decided": {
-      const { decision, ruleIds, reason } = event.value;
-      const why = decision === "denial" ? ` (${reasonName(reason)})` : "";
+      const { ruleIds, reason } = event.value;
+      const decision = enumName(DecisionKindSchema, event.value.decision);
+      const why = event.value.decision === DecisionKind.DENIAL ? ` (${reasonName(reason)})` : "";
       return `decided: ${decision}${why}${ruleIds.length > 0 ? ` by ${ruleIds.join(", ")}` : ""}`;
     }
     case "approvalDecided":
-      return `approval ${event.value.approvalId}: ${event.value.state}`;
+      return `approval ${event.value.approvalId}: ${enumName(ApprovalStateSchema, event.value.state)}`;
     case "outcome":
-      return `ended: ${event.value.state.toLowerCase()} after ${event.value.durationMs} ms`;
+      return `ended: ${enumName(CallStateSchema, event.value.state)} after ${event.value.durationMs} ms`;
     case "policyLoaded": {
       const { accepted, policyVersion, problem } = event.value;
       return accepted ? `policy ${policyVersion} loaded` : `policy ${policyVersion} refused: ${problem}`;

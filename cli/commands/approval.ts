@@ -6,10 +6,10 @@ import {
   ApprovalState,
   ApprovalStateSchema,
 } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
-import { type ApprovalWhole, ApprovalWholeSchema } from "../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
+import { type ApprovalFullText, ApprovalFullTextSchema } from "../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { askForApproval } from "../approval/ask.ts";
-import { renderCard, renderDetails, renderWhole, whereText } from "../approval/card.ts";
-import { approve, deny, readApproval, readWhole } from "../approval/decide.ts";
+import { approve, deny, readApproval, readFullText } from "../approval/decide.ts";
+import { renderDetails, renderFullText, renderSummary, whereText } from "../approval/summary.ts";
 import { watchApprovals } from "../approval/watch.ts";
 import { callLine } from "../call/call-line.ts";
 import type { CommandContext } from "../command-context.ts";
@@ -50,7 +50,10 @@ export function registerApproval(program: Command, context: CommandContext): voi
     return (id: string, flags: OneFlags) => withSession(context, flags, (session) => verb(session, id, flags, context));
   };
   one("show", "Show what exactly would run, and where the approval stands.")
-    .option("--full", "show every value whole, also where the card is cut; with --json as `whole` beside `approval`")
+    .option(
+      "--full",
+      "show every value fullText, also where the card is cut; with --json as `fullText` beside `approval`",
+    )
     .action(run(show));
   one("approve", "Say yes: the call runs. Shows all that would run, and asks before it is approved.")
     .option("--comment <text>", "what you want to say, for the record")
@@ -109,10 +112,10 @@ function rowOf({ id, spec, status, createTime, expireTime }: Approval, now: numb
 
 async function show(session: Session, id: string, flags: OneFlags, context: CommandContext): Promise<void> {
   const approval = await readApproval(session, id);
-  const whole = flags.full ? await readWhole(session, id) : undefined;
-  if (flags.json) return printJson(approval, context, whole);
+  const fullText = flags.full ? await readFullText(session, id) : undefined;
+  if (flags.json) return printJson(approval, context, fullText);
   const style = styleFor(context, context.stdout);
-  context.stdout.write(`${renderCard(approval, style)}\n\n${renderDetails(approval, style, whole)}\n`);
+  context.stdout.write(`${renderSummary(approval, style)}\n\n${renderDetails(approval, style, fullText)}\n`);
 }
 
 async function sayYes(session: Session, id: string, flags: OneFlags, context: CommandContext): Promise<void> {
@@ -129,9 +132,9 @@ async function sayYes(session: Session, id: string, flags: OneFlags, context: Co
   }
   const approval = await readApproval(session, id);
   const style = styleFor(context, context.stderr);
-  const whole = approval.spec?.isCut ? await readWhole(session, id) : undefined;
-  context.stderr.write(`${renderCard(approval, style)}\n${whole ? `${renderWhole(whole, style)}\n` : ""}`);
-  finish(await approve(session, { approval, whole, comment: flags.comment }), flags, context);
+  const fullText = approval.spec?.isAbridged ? await readFullText(session, id) : undefined;
+  context.stderr.write(`${renderSummary(approval, style)}\n${fullText ? `${renderFullText(fullText, style)}\n` : ""}`);
+  finish(await approve(session, { approval, fullText, comment: flags.comment }), flags, context);
 }
 
 async function sayNo(session: Session, id: string, flags: OneFlags, context: CommandContext): Promise<void> {
@@ -145,9 +148,11 @@ function finish(approval: Approval, flags: OneFlags, context: CommandContext): v
     context.stdout.write(`${approval.id} ${enumName(ApprovalStateSchema, approval.status?.state)}\n`);
 }
 
-function printJson(approval: Approval, context: CommandContext, whole?: ApprovalWhole): void {
+function printJson(approval: Approval, context: CommandContext, fullText?: ApprovalFullText): void {
   const shown = wholeJson(ApprovalSchema, approval);
   context.stdout.write(
-    jsonDocument(whole === undefined ? shown : { approval: shown, whole: wholeJson(ApprovalWholeSchema, whole) }),
+    jsonDocument(
+      fullText === undefined ? shown : { approval: shown, fullText: wholeJson(ApprovalFullTextSchema, fullText) },
+    ),
   );
 }

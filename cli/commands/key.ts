@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Argument, type Command, Option } from "commander";
 import { AuthoritySchema } from "../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { KeyRole, KeySchema } from "../../gen/ts/reeve/key/v1/key_service_pb.ts";
@@ -71,8 +72,8 @@ async function rotate(
   { overlap, json }: RotateFlags,
   context: CommandContext,
 ): Promise<void> {
-  const overlapSeconds = overlap === undefined ? 0 : overlapOf(overlap);
-  const { key } = await session.keys.rotateKey({ role: roleOf(role), overlapSeconds });
+  const stated = overlap === undefined ? {} : { overlap: durationFromMs(overlapOf(overlap) * 1000) };
+  const { key } = await session.keys.rotateKey({ role: roleOf(role), ...stated });
   if (key === undefined) return;
   if (json) context.stdout.write(jsonDocument(wholeJson(KeySchema, key)));
   else context.stdout.write(keysTable([key], [], context));

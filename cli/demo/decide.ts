@@ -1,7 +1,7 @@
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
 import { createAskQueue } from "../approval/ask-queue.ts";
-import { renderCard } from "../approval/card.ts";
+import { renderSummary } from "../approval/summary.ts";
 import type { CommandContext } from "../command-context.ts";
 import { canAsk } from "../print/prompt.ts";
 import { styleFor } from "../print/style.ts";
@@ -40,10 +40,10 @@ export function createDecider(options: DeciderOptions): Decider {
 async function approveItself(approvalId: string, { context, session, yes, say }: DeciderOptions): Promise<void> {
   const { approval } = await session.approvals.getApproval({ approvalId });
   if (approval?.spec === undefined) return;
-  say(renderCard(approval, styleFor(context, context.stdout)));
+  say(renderSummary(approval, styleFor(context, context.stdout)));
   say(yes ? "Approved by the demo itself: --yes." : "Approved by the demo itself: there is no terminal to ask on.");
   try {
-    await session.approvals.approve({ approvalId, cardDigest: approval.spec.cardDigest, channel: "demo" });
+    await session.approvals.approve({ approvalId, summaryDigest: approval.spec.summaryDigest, channel: "demo" });
   } catch (error: unknown) {
     if (reasonOf(error) !== ErrorReason.APPROVAL_DECIDED) throw error;
   }

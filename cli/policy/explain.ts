@@ -1,4 +1,5 @@
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
+import { Effect, EffectSchema } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { type ExplainResponse, ExplainResponseSchema } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import { roleFromName, roleNames } from "../../lib/auth/roles.ts";
 import { findTool } from "../call/find-tool.ts";
@@ -7,6 +8,7 @@ import { callUsage, splitWords, type ToolFlags } from "../call/run-options.ts";
 import type { CommandContext } from "../command-context.ts";
 import { withSession } from "../connection-options.ts";
 import { UsageError } from "../errors/usage-error.ts";
+import { enumName } from "../print/enum-name.ts";
 import { visible } from "../print/escape.ts";
 import { jsonDocument, wholeJson } from "../print/json.ts";
 import { type Style, styleFor } from "../print/style.ts";
@@ -55,7 +57,12 @@ function roleOf(name: string | undefined): Role {
 }
 
 function explanation({ effect, message, rules, policyVersion }: ExplainResponse, style: Style): string {
-  const rows = rules.map((rule) => [rule.matched ? "yes" : "", rule.ruleId, rule.effect, rule.error]);
+  const rows = rules.map((rule) => [
+    rule.matched ? "yes" : "",
+    rule.ruleId,
+    enumName(EffectSchema, rule.effect),
+    rule.error,
+  ]);
   const paint = (text: string, column: number) =>
     column === 0 ? style.green(text) : column === 3 ? style.red(text) : text;
   return [
@@ -65,7 +72,8 @@ function explanation({ effect, message, rules, policyVersion }: ExplainResponse,
   ].join("");
 }
 
-function paintEffect(effect: string, style: Style): string {
-  if (effect === "allow") return style.green(effect);
-  return effect === "hold" ? style.yellow(effect) : style.red(effect);
+function paintEffect(effect: Effect, style: Style): string {
+  const name = enumName(EffectSchema, effect);
+  if (effect === Effect.ALLOW) return style.green(name);
+  return effect === Effect.HOLD ? style.yellow(name) : style.red(name);
 }

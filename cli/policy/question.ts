@@ -1,5 +1,5 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Ingress } from "../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import type { Device } from "../../gen/ts/reeve/device/v1/device_pb.ts";
@@ -59,7 +59,7 @@ export function questionAbout({
     arguments: args.bytes,
     ingress: Ingress.CLI,
     time: timestampFromMs(now),
-    timeoutMs: args.timeoutMs === 0 ? tool.defaultTimeoutMs : args.timeoutMs,
+    timeout: durationFromMs(args.timeoutMs === 0 ? tool.defaultTimeoutMs : args.timeoutMs),
     purpose,
   });
 }

@@ -1,4 +1,5 @@
-import type { AuditRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { type AuditRecord, KeyChange } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { KeyRole } from "../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import { type Checkpoint, verifyCheckpointByAny } from "../sign/checkpoint.ts";
 import type { NoteKey } from "../sign/note.ts";
 import type { Finding } from "./finding.ts";
@@ -80,8 +81,9 @@ export function createKeyCheck(heads: Heads): KeyCheck {
   const retired = new Map<string, number>();
   return {
     take(index, { event }) {
-      if (event.case !== "keyChanged" || event.value.role !== "checkpoint" || event.value.change !== "retired") return;
-      retired.set(event.value.keyId, index);
+      if (event.case !== "keyChanged") return;
+      const { role, change, keyId } = event.value;
+      if (role === KeyRole.CHECKPOINT && change === KeyChange.RETIRED) retired.set(keyId, index);
     },
     end() {
       if (retired.size === 0) return [];

@@ -1,6 +1,8 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { expect, it } from "vitest";
-import { AuditRecordSchema } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { ApprovalState } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import { AuditRecordSchema, DecisionKind } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { createMeaningCheck } from "./meaning.ts";
 
 type EventInit = NonNullable<MessageInitShape<typeof AuditRecordSchema>["event"]>;
@@ -17,15 +19,20 @@ function kinds(events: [callId: string, event: EventInit][]): string[] {
 
 const permit = (grantId: string, argsDigest = "d", approvalId = ""): EventInit => ({
   case: "decided",
-  value: { decision: "permit", grantId, argsDigest, approvalId },
+  value: { decision: DecisionKind.PERMIT, grantId, argsDigest, approvalId },
 });
-const outcome = (callId: string, grantId: string, argsDigest = "d", state = "SUCCEEDED"): EventInit => ({
+const outcome = (
+  callId: string,
+  grantId: string,
+  argsDigest = "d",
+  state: CallState = CallState.SUCCEEDED,
+): EventInit => ({
   case: "outcome",
   value: { callId, grantId, argsDigest, state },
 });
 const approved = (approvalId: string, argsDigest = "d"): EventInit => ({
   case: "approvalDecided",
-  value: { approvalId, argsDigest, state: "approved" },
+  value: { approvalId, argsDigest, state: ApprovalState.APPROVED },
 });
 
 it("finds nothing where every call that ran was permitted", () => {
@@ -39,7 +46,7 @@ it("finds nothing where every call that ran was permitted", () => {
 
 it("finds a call that ran without a permit", () => {
   expect(kinds([["c", outcome("c", "g")]])).toEqual(["orphan 0"]);
-  expect(kinds([["c", outcome("c", "", "d", "UNKNOWN")]])).toEqual(["orphan 0"]);
+  expect(kinds([["c", outcome("c", "", "d", CallState.UNKNOWN)]])).toEqual(["orphan 0"]);
 });
 
 it("finds a call that ran with the permit of another call, or for other arguments", () => {
@@ -69,8 +76,8 @@ it("finds a call whose permit came after its end", () => {
 it("lets a call end without a permit where nothing ran", () => {
   expect(
     kinds([
-      ["c", outcome("c", "", "d", "DENIED")],
-      ["e", outcome("e", "", "d", "FAILED")],
+      ["c", outcome("c", "", "d", CallState.DENIED)],
+      ["e", outcome("e", "", "d", CallState.FAILED)],
     ]),
   ).toEqual([]);
 });
@@ -125,7 +132,10 @@ it("lets fan-outs be permitted as a whole without a grant, which no call can hav
 it("does not wait for the end of a call that was permitted and then denied, or of a fan-out", () => {
   const check = createMeaningCheck();
   check.take(0, create(AuditRecordSchema, { callId: "c", event: permit("g") }));
-  check.take(1, create(AuditRecordSchema, { callId: "c", event: { case: "decided", value: { decision: "denial" } } }));
+  check.take(
+    1,
+    create(AuditRecordSchema, { callId: "c", event: { case: "decided", value: { decision: DecisionKind.DENIAL } } }),
+  );
   check.take(2, create(AuditRecordSchema, { callId: "f", event: permit("") }));
   expect(check.open()).toEqual([]);
 });

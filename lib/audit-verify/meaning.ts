@@ -1,4 +1,11 @@
-import type { AuditRecord, CallOutcome, Decided } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { ApprovalState } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import {
+  type AuditRecord,
+  type CallOutcome,
+  type Decided,
+  DecisionKind,
+} from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { CallState, CallStateSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { Finding, OpenPermit } from "./finding.ts";
 
 /** Checks that what the records say happened in an order in which it may happen. */
@@ -14,7 +21,7 @@ interface Permit extends OpenPermit {
 }
 
 /** States in which the tool was running, or may have been. */
-const RAN = new Set(["SUCCEEDED", "TIMED_OUT", "UNKNOWN"]);
+const RAN = new Set<CallState>([CallState.SUCCEEDED, CallState.TIMED_OUT, CallState.UNKNOWN]);
 
 /** A check over the records in the order of the log. Keeps one line in memory for each permit. */
 export function createMeaningCheck(): MeaningCheck {
@@ -23,7 +30,7 @@ export function createMeaningCheck(): MeaningCheck {
   const openByCall = new Map<string, Permit>();
 
   const takeDecided = (index: number, callId: string, decided: Decided): Finding[] => {
-    if (decided.decision !== "permit") {
+    if (decided.decision !== DecisionKind.PERMIT) {
       // A call that was kept for its device is asked about again: what it was permitted before does not stand open.
       openByCall.delete(callId);
       return [];
@@ -53,7 +60,7 @@ export function createMeaningCheck(): MeaningCheck {
     const permit = permits.get(outcome.grantId);
     if (permit && permit.callId === outcome.callId && permit.argsDigest === outcome.argsDigest) return [];
     const why = permit ? "the permit is for another call or other arguments" : "nothing permitted it";
-    const message = `record ${index} says that the call ${outcome.callId} ended as ${outcome.state}, but ${why}`;
+    const message = `record ${index} says that the call ${outcome.callId} ended as ${CallStateSchema.value[outcome.state]?.localName}, but ${why}`;
     return [{ kind: "orphan", index, message }];
   };
 
@@ -65,7 +72,8 @@ export function createMeaningCheck(): MeaningCheck {
         case "outcome":
           return takeOutcome(index, event.value);
         case "approvalDecided":
-          if (event.value.state === "approved") approved.set(event.value.approvalId, event.value.argsDigest);
+          if (event.value.state === ApprovalState.APPROVED)
+            approved.set(event.value.approvalId, event.value.argsDigest);
           return [];
         default:
           return [];

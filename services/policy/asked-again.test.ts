@@ -1,8 +1,11 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { type Approval, ApprovalState } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import { DecisionKind } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { type Decision, type DecisionRequest, DecisionSchema } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
@@ -53,7 +56,10 @@ async function approvedCall(policy: TestPolicy): Promise<{ request: DecisionRequ
   if (outcome.case !== "hold") throw new Error("not held");
   const { approvalId } = outcome.value;
   const { approval: pending } = await policy.approvals.getApproval({ approvalId });
-  const { approval } = await policy.approvals.approve({ approvalId, cardDigest: pending?.spec?.cardDigest ?? "" });
+  const { approval } = await policy.approvals.approve({
+    approvalId,
+    summaryDigest: pending?.spec?.summaryDigest ?? "",
+  });
   if (approval === undefined) throw new Error("no approval");
   return { request, approval };
 }
@@ -68,8 +74,8 @@ describe("a call that has ended", () => {
     const { policy } = await start("allow");
     const request = testRequest({ tool: "device.ping", callId: "given-up" });
     const link = openTestLink(policy.policy);
-    const outcome = { callId: "given-up", state: "FAILED", deviceId: "dev-1", tool: "device.ping" };
-    expect(await link.ask({ case: "outcome", value: outcome })).toMatchObject({ case: "recorded" });
+    const outcome = { callId: "given-up", state: CallState.FAILED, deviceId: "dev-1", tool: "device.ping" };
+    expect(await link.ask({ case: "recordOutcome", value: outcome })).toMatchObject({ case: "recorded" });
     expect(reasonOf(await ask(policy, { ...request, delivery }).catch((e: unknown) => e))).toBe(ErrorReason.CALL_ENDED);
     const { entries } = await policy.audit.listRecords({ callId: "given-up" });
     expect(entries.map(({ record }) => record?.event.case)).toEqual(["outcome"]);
@@ -118,7 +124,7 @@ describe("a call that is asked about again", () => {
     const { entries } = await policy.audit.listRecords({ callId: request.callId });
     expect(entries.at(-1)?.record?.event).toMatchObject({
       case: "decided",
-      value: { decision: "permit", approvalId: approval.id, grantId: grantOf(decision).grantId },
+      value: { decision: DecisionKind.PERMIT, approvalId: approval.id, grantId: grantOf(decision).grantId },
     });
   });
 
@@ -144,7 +150,7 @@ describe("a call that is asked about again", () => {
     ["another device", (r) => ({ ...r, ...(r.device && { device: { ...r.device, id: "dev-ffffffffffffffff" } }) })],
     ["another call", (r) => ({ ...r, callId: `${r.callId}-other` })],
     ["another version of the tool", (r) => ({ ...r, ...(r.tool && { tool: { ...r.tool, schemaDigest: "other" } }) })],
-    ["a longer time", (r) => ({ ...r, timeoutMs: r.timeoutMs + 1 })],
+    ["a longer time", (r) => ({ ...r, timeout: durationFromMs(60_001) })],
   ];
   it.each(other)("is held anew where its approval was for %s", async (_, change) => {
     const { policy } = await start("hold");
@@ -181,7 +187,7 @@ describe("a call that is asked about again", () => {
     const { outcome } = await ask(policy, request);
     const approvalId = outcome.case === "hold" ? outcome.value.approvalId : "";
     const { approval } = await policy.approvals.getApproval({ approvalId });
-    await policy.approvals.approve({ approvalId, cardDigest: approval?.spec?.cardDigest ?? "" });
+    await policy.approvals.approve({ approvalId, summaryDigest: approval?.spec?.summaryDigest ?? "" });
     expect((await ask(policy, { ...request, delivery: 1, approvalId })).outcome.case).toBe("permit");
     await change("hold", "{ four_eyes: true }");
     expect((await ask(policy, { ...request, delivery: 2, approvalId })).outcome.case).toBe("hold");
@@ -194,7 +200,7 @@ describe("a call that is asked about again", () => {
     const approvalId = outcome.case === "hold" ? outcome.value.approvalId : "";
     expect(approvalId).not.toBe(approval.id);
     const link = openTestLink(policy.policy);
-    await link.ask({ case: "outcome", value: { callId: request.callId, state: "CANCELED" } });
+    await link.ask({ case: "recordOutcome", value: { callId: request.callId, state: CallState.CANCELED } });
     await link.end();
     const { approval: after } = await policy.approvals.getApproval({ approvalId });
     expect(after?.status?.state).toBe(ApprovalState.CANCELED);

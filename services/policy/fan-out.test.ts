@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import type { Approval } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import { ApprovalState } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import { DecisionKind } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
   type Decision,
@@ -95,7 +97,7 @@ describe("a fan-out as a whole", () => {
     expect(entries.map(({ record }) => record)).toMatchObject([
       {
         resource: `fan-outs/${whole.callId}/tools/exec`,
-        event: { case: "decided", value: { decision: "permit", grantId: "" } },
+        event: { case: "decided", value: { decision: DecisionKind.PERMIT, grantId: "" } },
       },
     ]);
   });
@@ -120,8 +122,8 @@ describe("a fan-out as a whole", () => {
     const policy = await start();
     const { spec } = await held(policy, wholeOf(["web-1", "prod\u202e-1", "prod-2"]));
     expect(spec?.devices.map(({ name }) => name)).toEqual(["web-1", "prod\u202e-1", "prod-2"]);
-    expect(spec?.card).toContain("a fan-out to 3 devices");
-    expect(spec?.card).toContain("  web-1 (dev-0000000000000000)\n  prod\\u{202e}-1 (dev-0000000000000001)\n");
+    expect(spec?.summary).toContain("a fan-out to 3 devices");
+    expect(spec?.summary).toContain("  web-1 (dev-0000000000000000)\n  prod\\u{202e}-1 (dev-0000000000000001)\n");
     expect(spec?.message).toBe("Production waits.");
   });
 
@@ -129,16 +131,16 @@ describe("a fan-out as a whole", () => {
     const policy = await start();
     const whole = wholeOf(["web-1", "prod-1"]);
     const { id, spec } = await held(policy, whole);
-    await policy.approvals.approve({ approvalId: id, cardDigest: spec?.cardDigest ?? "" });
+    await policy.approvals.approve({ approvalId: id, summaryDigest: spec?.summaryDigest ?? "" });
     const first = await released(policy, id);
     expect(first.outcome).toMatchObject({ case: "permit", value: { grantId: "" } });
     expect(first.outcome.case === "permit" && first.outcome.value.grant).toBeUndefined();
     expect(toBinary(DecisionSchema, await released(policy, id))).toEqual(toBinary(DecisionSchema, first));
     const { entries } = await policy.audit.listRecords({ callId: whole.callId });
     expect(entries.map(({ record }) => record?.event)).toMatchObject([
-      { case: "decided", value: { decision: "hold", approvalId: id } },
-      { case: "approvalDecided", value: { state: "approved", cardDigest: spec?.cardDigest } },
-      { case: "decided", value: { decision: "permit", approvalId: id, grantId: "" } },
+      { case: "decided", value: { decision: DecisionKind.HOLD, approvalId: id } },
+      { case: "approvalDecided", value: { state: ApprovalState.APPROVED, summaryDigest: spec?.summaryDigest } },
+      { case: "decided", value: { decision: DecisionKind.PERMIT, approvalId: id, grantId: "" } },
     ]);
   });
 
@@ -147,7 +149,7 @@ describe("a fan-out as a whole", () => {
     const whole = wholeOf(["prod-1", "prod-2"]);
     const { id, spec } = await held(policy, whole);
     expect((await ask(policy, callOf(whole, 0, id))).outcome.case).toBe("hold");
-    await policy.approvals.approve({ approvalId: id, cardDigest: spec?.cardDigest ?? "" });
+    await policy.approvals.approve({ approvalId: id, summaryDigest: spec?.summaryDigest ?? "" });
     const { outcome } = await ask(policy, callOf(whole, 1, id));
     if (outcome.case !== "permit") throw new Error(`a ${outcome.case}`);
     const grant = fromBinary(GrantSchema, outcome.value.grant?.statement ?? new Uint8Array());
@@ -160,7 +162,7 @@ describe("a fan-out as a whole", () => {
     const policy = await start();
     const whole = wholeOf(["prod-1", "prod-2"]);
     const { id, spec } = await held(policy, whole);
-    await policy.approvals.approve({ approvalId: id, cardDigest: spec?.cardDigest ?? "" });
+    await policy.approvals.approve({ approvalId: id, summaryDigest: spec?.summaryDigest ?? "" });
     const larger = { ...wholeOf(["prod-1", "prod-2", "prod-3"]), callId: whole.callId };
     const others = [
       callOf(larger, 2, id),

@@ -135,7 +135,7 @@ describe("an approval", () => {
     const { id, spec } = await hold(a);
     const link = openTestLink(a.policy);
     const waiting = link.ask({ case: "awaitApproval", value: { approvalId: id } });
-    await b.approvals.approve({ approvalId: id, cardDigest: spec?.cardDigest ?? "" });
+    await b.approvals.approve({ approvalId: id, summaryDigest: spec?.summaryDigest ?? "" });
     const answer = await waiting;
     expect(answer.case === "decision" && answer.value.outcome.case).toBe("permit");
     await link.end();
@@ -147,7 +147,7 @@ describe("an approval", () => {
     const { id, spec } = await hold(b);
     const links = [a, b].map(({ policy }) => openTestLink(policy));
     const waiting = links.map((link) => link.ask({ case: "awaitApproval", value: { approvalId: id } }));
-    await a.approvals.approve({ approvalId: id, cardDigest: spec?.cardDigest ?? "" });
+    await a.approvals.approve({ approvalId: id, summaryDigest: spec?.summaryDigest ?? "" });
     const grants = (await Promise.all(waiting)).map((answer) =>
       answer.case === "decision" && answer.value.outcome.case === "permit" ? answer.value.outcome.value.grantId : "",
     );
@@ -160,7 +160,7 @@ describe("an approval", () => {
   it("is decided once, where both are told at the same time", async () => {
     const [a, b] = await startTwo();
     const { id, spec } = await hold(a);
-    const approval = { approvalId: id, cardDigest: spec?.cardDigest ?? "" };
+    const approval = { approvalId: id, summaryDigest: spec?.summaryDigest ?? "" };
     const results = await Promise.allSettled([a.approvals.approve(approval), b.approvals.deny({ approvalId: id })]);
     const refused = results.flatMap((result) => (result.status === "rejected" ? [reasonOf(result.reason)] : []));
     expect(refused).toEqual([ErrorReason.APPROVAL_DECIDED]);

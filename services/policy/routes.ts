@@ -1,10 +1,15 @@
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter, HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { ApprovalService } from "../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { AuditService } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { KeyService } from "../../gen/ts/reeve/key/v1/key_service_pb.ts";
-import { type LinkRequest, type LinkResponse, PolicyService } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
+import { Effect } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import {
+  type ExchangeRequest,
+  type ExchangeResponse,
+  PolicyService,
+} from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
 import { shortName } from "../../lib/ids/short-name.ts";
 import type { LinkOpener } from "../../lib/link/opener.ts";
@@ -16,7 +21,8 @@ import { proveConsistency, proveInclusion } from "./audit/proofs.ts";
 import type { Components } from "./components.ts";
 import { awaitKeyring } from "./keys/await-keyring.ts";
 import { keyHandlers } from "./keys/key-handlers.ts";
-import { type Answerers, serveLink } from "./stream.ts";
+import type { Effect as RuleEffect } from "./rules/policy.ts";
+import { type StreamHandlers, serveStream } from "./stream.ts";
 
 /** Registers policy's RPCs. */
 export function policyRoutes(components: Components): (router: ConnectRouter) => void {
@@ -29,9 +35,9 @@ export function policyRoutes(components: Components): (router: ConnectRouter) =>
 }
 
 /** Policy's end of a stream for a caller, whether it came through the RPC or is in the same process. */
-export function openLink(components: Components, actor: string): LinkOpener<LinkRequest, LinkResponse> {
+export function openStream(components: Components, actor: string): LinkOpener<ExchangeRequest, ExchangeResponse> {
   const { authorizer, approvals, outcomes, deviceChanges, keys, shutdown, onError } = components;
-  const answerers: Answerers = {
+  const handlers: StreamHandlers = {
     authorize: authorizer.authorize,
     awaitApproval: approvals.waits.await,
     recordOutcome: (outcome) => outcomes.record(outcome, actor),
@@ -39,24 +45,36 @@ export function openLink(components: Components, actor: string): LinkOpener<Link
     awaitKeyring: (known, signal) => awaitKeyring(keys, known, signal),
     onError,
   };
-  return (requests, signal) => serveLink(requests, answerers, AbortSignal.any([signal, shutdown.signal]));
+  return (requests, signal) => serveStream(requests, handlers, AbortSignal.any([signal, shutdown.signal]));
 }
 
+const EFFECT_VALUES: Readonly<Record<RuleEffect, Effect>> = {
+  block: Effect.BLOCK,
+  deny: Effect.DENY,
+  hold: Effect.HOLD,
+  allow: Effect.ALLOW,
+};
+
 function policyHandlers(components: Components) {
-  const { authorizer, evaluate, source, keys } = components;
+  const { authorizer, evaluate, source } = components;
   return {
     authorize: async ({ request }) => ({ decision: await authorizer.authorize(required(request)) }),
     explain({ request }) {
       const { evaluation, policy } = evaluate(required(request));
-      const { effect, trace, message } = evaluation;
-      return { effect, rules: trace, message, policyVersion: policy.version };
+      const { maxRunMs } = evaluation.obligations;
+      return {
+        effect: EFFECT_VALUES[evaluation.effect],
+        rules: evaluation.trace.map((step) => ({ ...step, effect: EFFECT_VALUES[step.effect] })),
+        message: evaluation.message,
+        policyVersion: policy.version,
+        ...(maxRunMs !== undefined && { obligations: { maxRun: durationFromMs(maxRunMs) } }),
+      };
     },
     getPolicy() {
       const { policy, loadMs, refused } = source.current();
       return { text: policy.text, version: policy.version, loadTime: timestampFromMs(loadMs), refused };
     },
-    getGrantKey: () => ({ publicKey: keys.current().grantKey.raw, checkpointKey: keys.current().vkeys }),
-    link: (requests, context) => openLink(components, principalOf(context).id)(requests, context.signal),
+    exchange: (requests, context) => openStream(components, principalOf(context).id)(requests, context.signal),
   } satisfies ServiceImpl<typeof PolicyService>;
 }
 
@@ -65,11 +83,16 @@ function approvalHandlers({ storage: { db }, approvals, source, shutdown }: Comp
   return {
     getApproval: ({ approvalId, view }) => getApproval({ db, store, requests, lookup: toolByName }, approvalId, view),
     listApprovals: (request) => listApprovals(db, store, request),
-    async approve({ approvalId, cardDigest, wholeDigest, comment, channel }, context) {
+    async approve({ approvalId, summaryDigest, fullTextDigest, comment, channel }, context) {
       const { fourEyes } = source.current().policy;
       const decision = { approvalId, comment, channel, ...deciderIn(context) };
       return {
-        approval: await resolver.approve({ ...decision, summaryDigest: cardDigest, fullDigest: wholeDigest, fourEyes }),
+        approval: await resolver.approve({
+          ...decision,
+          summaryDigest: summaryDigest,
+          fullDigest: fullTextDigest,
+          fourEyes,
+        }),
       };
     },
     async deny({ approvalId, comment, channel }, context) {

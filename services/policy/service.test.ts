@@ -1,8 +1,12 @@
 import { fromBinary } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { DecisionKind } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { Ingress } from "../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Decision, DecisionRequest } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { Effect } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { GrantSchema } from "../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import { faultDetail, reasonOf } from "../../lib/fault/fault.ts";
 import { createBatchVerifier } from "../../lib/sign/batch-verifier.ts";
@@ -44,7 +48,7 @@ describe("authorize", () => {
 
     expect(decision.ruleIds).toEqual(["exec/agent-inspect"]);
     if (decision.outcome.case !== "permit") throw new Error("not permitted");
-    const { publicKey } = await policy.policy.getGrantKey({});
+    const { publicKey } = await policy.keys.getGrantKey({});
     const keyring = createKeyring([verifyKeyFromRaw(publicKey)]);
     const verified = createBatchVerifier({ keyring, statementType: GRANT_TYPE }).verify(decision.outcome.value.grant);
     if (!verified.ok) throw new Error(verified.kind);
@@ -60,18 +64,18 @@ describe("authorize", () => {
       principalId: "agent-1",
       approvalId: "",
       approverIds: [],
-      timeoutMs: 60_000,
+      timeout: durationFromMs(60_000),
     });
     expect(grant.grantId).toMatch(/^[0-9a-f]{32}$/);
     expect(Number(grant.expireTime?.seconds) - Number(grant.notBefore?.seconds)).toBe(60);
 
     const [record] = await recordsOf(policy, request.callId);
     expect(record?.value).toMatchObject({
-      decision: "permit",
+      decision: DecisionKind.PERMIT,
       grantId: grant.grantId,
       argsDigest: grant.argsDigest,
       functionId: "capability_exec_ts_shell",
-      ingress: "rpc",
+      ingress: Ingress.RPC,
     });
   });
 
@@ -80,7 +84,9 @@ describe("authorize", () => {
     const request = testRequest({ tool: "weather:now" });
     const decision = await authorize(policy, request);
     expect(decision.outcome).toMatchObject({ case: "denial", value: { reason: ErrorReason.POLICY_DENIED } });
-    expect(await recordsOf(policy, request.callId)).toMatchObject([{ value: { decision: "denial", grantId: "" } }]);
+    expect(await recordsOf(policy, request.callId)).toMatchObject([
+      { value: { decision: DecisionKind.DENIAL, grantId: "" } },
+    ]);
   });
 
   it("denies what a rule denies, with the rule's message", async () => {
@@ -171,7 +177,7 @@ describe("explain", () => {
     const policy = await start();
     const request = testRequest({ tool: "exec", args: { argv: ["rm", "a"] } });
     const explained = await policy.policy.explain({ request });
-    expect(explained).toMatchObject({ effect: "hold", message: expect.stringContaining("person") });
+    expect(explained).toMatchObject({ effect: Effect.HOLD, message: expect.stringContaining("person") });
     const matched = explained.rules.filter((rule) => rule.matched).map((rule) => rule.ruleId);
     expect(matched).toEqual(["exec/agent-other"]);
     expect(explained.rules.length).toBeGreaterThan(3);

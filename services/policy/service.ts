@@ -6,8 +6,8 @@ import { ApprovalService } from "../../gen/ts/reeve/approval/v1/approval_service
 import { AuditService } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
 import { KeyService } from "../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import {
-  type LinkRequest,
-  type LinkResponse,
+  type ExchangeRequest,
+  type ExchangeResponse,
   PolicyService as PolicyRpcs,
 } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import type { EventBus } from "../../lib/events/bus.ts";
@@ -20,7 +20,7 @@ import { measureCount } from "../../lib/store/measured-count.ts";
 import { openComponents } from "./components.ts";
 import type { PolicyConfig } from "./config.ts";
 import { createRandomHex } from "./random-hex.ts";
-import { openLink, policyRoutes } from "./routes.ts";
+import { openStream, policyRoutes } from "./routes.ts";
 import { openPolicyState } from "./storage/state-dir.ts";
 import { openStorage } from "./storage/storage.ts";
 import type { PolicyDatabase } from "./storage/tables.ts";
@@ -45,7 +45,7 @@ export interface PolicyService {
   routes(router: ConnectRouter): void;
   services: DescService[];
   /** The stream for a caller in the same process, by its principal's id. */
-  link(actor: string): LinkOpener<LinkRequest, LinkResponse>;
+  link(actor: string): LinkOpener<ExchangeRequest, ExchangeResponse>;
   ready(): boolean;
   /** Notes the address, for the message to a second one on the same folder. */
   onListening(url: string): void;
@@ -102,7 +102,7 @@ export async function createPolicyService(options: PolicyServiceOptions): Promis
   return {
     routes: policyRoutes(components),
     services: [PolicyRpcs, ApprovalService, AuditService, KeyService],
-    link: (actor) => openLink(components, actor),
+    link: (actor) => openStream(components, actor),
     ready: () => closed === undefined,
     onListening: (url) => lock?.listensAt(url),
     close: () => (closed ??= open.disposeAsync()),

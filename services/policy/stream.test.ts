@@ -1,4 +1,5 @@
 import { afterAll, afterEach, expect, it } from "vitest";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { openTestLink } from "./testing/test-link.ts";
 import { removeTestFolders, startTestPolicy, type TestPolicy } from "./testing/test-policy.ts";
@@ -43,7 +44,7 @@ it("fails one question and answers the others", async () => {
     error: { reason: ErrorReason.INVALID_INPUT, metadata: { field: "arguments" } },
   });
   expect(nothing.value).toMatchObject({
-    error: { reason: ErrorReason.INVALID_INPUT, metadata: { field: "question" } },
+    error: { reason: ErrorReason.INVALID_INPUT, metadata: { field: "request" } },
   });
   expect(unknown.value).toMatchObject({ error: { reason: ErrorReason.NOT_FOUND } });
   expect(fine.case).toBe("decision");
@@ -61,7 +62,7 @@ it("sends no answer to a question that was forgotten, and keeps its approval", a
   const { approvalId } = held.value.outcome.value;
   const forgotten = link.send({ case: "awaitApproval", value: { approvalId } });
   const waiting = link.ask({ case: "awaitApproval", value: { approvalId } });
-  link.send({ case: "forget", value: { questionId: forgotten } });
+  link.send({ case: "cancel", value: { requestId: forgotten } });
   // Answered after the forget was read, because questions are read in order.
   await link.ask({ case: "authorize", value: testRequest({ tool: "device.ping" }) });
   await approvals.deny({ approvalId });
@@ -72,10 +73,10 @@ it("sends no answer to a question that was forgotten, and keeps its approval", a
 it("records the end of a call once, and refuses another end", async () => {
   const { policy: client, audit } = await start();
   const link = openTestLink(client);
-  const outcome = { callId: "ended", state: "SUCCEEDED", deviceId: "dev-1", tool: "exec", grantId: "g" };
-  const first = await link.ask({ case: "outcome", value: outcome });
-  const again = await link.ask({ case: "outcome", value: outcome });
-  const other = await link.ask({ case: "outcome", value: { ...outcome, state: "FAILED" } });
+  const outcome = { callId: "ended", state: CallState.SUCCEEDED, deviceId: "dev-1", tool: "exec", grantId: "g" };
+  const first = await link.ask({ case: "recordOutcome", value: outcome });
+  const again = await link.ask({ case: "recordOutcome", value: outcome });
+  const other = await link.ask({ case: "recordOutcome", value: { ...outcome, state: CallState.FAILED } });
   expect(first.case).toBe("recorded");
   expect(again).toEqual(first);
   expect(other.value).toMatchObject({

@@ -13,7 +13,7 @@ export function policyOver(transport: Transport, ...others: Transport[]): Policy
   let turn = Math.floor(Math.random() * clients.length);
   return (requests, signal) => {
     const [first = createClient(PolicyService, transport)] = clients.slice(turn++ % clients.length);
-    return first.link(requests, { signal });
+    return first.exchange(requests, { signal });
   };
 }
 

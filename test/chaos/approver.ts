@@ -41,7 +41,7 @@ export function createApprover({ urls, token, ca, seed, answer }: ApproverOption
       try {
         const limits = { signal: AbortSignal.any([signal, AbortSignal.timeout(30_000)]) };
         if (says === "no") await anyOf().deny({ approvalId, channel: "chaos" }, limits);
-        else await anyOf().approve({ approvalId, cardDigest: spec?.cardDigest ?? "", channel: "chaos" }, limits);
+        else await anyOf().approve({ approvalId, summaryDigest: spec?.summaryDigest ?? "", channel: "chaos" }, limits);
         return;
       } catch (error: unknown) {
         // Also when an answer to an earlier try was lost, or the call was canceled.

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { AuditRecordSchema } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { AuditRecordSchema, DecisionKind } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { type Call, CallSchema, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ExecutionFinishedSchema } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
@@ -21,9 +21,9 @@ const wish: Wish = {
   argv: ["true"],
 };
 const succeeded = create(CallSchema, { id: "c", state: CallState.SUCCEEDED, grantId: "g", receipt });
-const decided = (decision: string, grantId = "") =>
+const decided = (decision: DecisionKind, grantId = "") =>
   create(AuditRecordSchema, { callId: "c", event: { case: "decided", value: { decision, grantId } } });
-const outcome = (state: string, grantId = "") =>
+const outcome = (state: CallState, grantId = "") =>
   create(AuditRecordSchema, { callId: "c", event: { case: "outcome", value: { callId: "c", state, grantId } } });
 
 /** A call that ran once and succeeded, as everybody says, but for what is given. */
@@ -37,7 +37,7 @@ function evidenceOf(changed: Partial<Evidence> = {}): Evidence {
       state: "finished",
       finished: create(ExecutionFinishedSchema, { outcome: ExecutionOutcome.SUCCEEDED, receipt }),
     },
-    records: [decided("permit", "g"), outcome("SUCCEEDED", "g")],
+    records: [decided(DecisionKind.PERMIT, "g"), outcome(CallState.SUCCEEDED, "g")],
     ...changed,
   };
 }
@@ -51,7 +51,7 @@ test("a call that everybody says the same of is true", () => {
 
 test("a call that never ran and says so is true", () => {
   const call = failed(ErrorReason.DEVICE_OFFLINE);
-  const records = [decided("permit", "g"), outcome("FAILED")];
+  const records = [decided(DecisionKind.PERMIT, "g"), outcome(CallState.FAILED)];
   expect(lies(evidenceOf({ told: call, shown: [call, call], marks: 0, ledger: undefined, records }))).toEqual([]);
 });
 
@@ -79,11 +79,29 @@ test.each<[string, Partial<Evidence>]>([
       },
     },
   ],
-  ["0 outcomes", { records: [decided("permit", "g")] }],
-  ["2 outcomes", { records: [decided("permit", "g"), outcome("SUCCEEDED", "g"), outcome("SUCCEEDED", "g")] }],
-  ["the log says FAILED", { records: [decided("permit", "g"), outcome("FAILED", "g")] }],
-  ["2 decisions", { records: [decided("permit", "g"), decided("permit", "h"), outcome("SUCCEEDED", "g")] }],
-  ["no permit for its grant", { records: [decided("denial"), outcome("SUCCEEDED", "g")] }],
+  ["0 outcomes", { records: [decided(DecisionKind.PERMIT, "g")] }],
+  [
+    "2 outcomes",
+    {
+      records: [
+        decided(DecisionKind.PERMIT, "g"),
+        outcome(CallState.SUCCEEDED, "g"),
+        outcome(CallState.SUCCEEDED, "g"),
+      ],
+    },
+  ],
+  ["the log says FAILED", { records: [decided(DecisionKind.PERMIT, "g"), outcome(CallState.FAILED, "g")] }],
+  [
+    "2 decisions",
+    {
+      records: [
+        decided(DecisionKind.PERMIT, "g"),
+        decided(DecisionKind.PERMIT, "h"),
+        outcome(CallState.SUCCEEDED, "g"),
+      ],
+    },
+  ],
+  ["no permit for its grant", { records: [decided(DecisionKind.DENIAL), outcome(CallState.SUCCEEDED, "g")] }],
 ])("a lie is found: %s", (words, changed) => {
   expect(lies(evidenceOf(changed)).join("\n")).toContain(words);
 });

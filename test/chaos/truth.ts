@@ -1,4 +1,5 @@
 import type { AuditRecord as LogRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { DecisionKind } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { reasonName } from "../../lib/fault/fault.ts";
@@ -97,13 +98,14 @@ function besideLog({ records }: Evidence, call: Call): string[] {
   const [outcome] = outcomes;
   const wanted = BY_POLICY.has(call.state) ? 0 : 1;
   if (outcomes.length !== wanted) found.push(`the log has ${outcomes.length} outcomes`);
-  if (outcome !== undefined && (outcome.state !== stateName(call.state) || outcome.grantId !== call.grantId)) {
+  if (outcome !== undefined && (outcome.state !== call.state || outcome.grantId !== call.grantId)) {
     found.push(`the log says ${outcome.state} by the grant ${outcome.grantId}, the call ${call.grantId}`);
   }
-  const permits = decided.filter(({ decision }) => decision === "permit");
+  const permits = decided.filter(({ decision }) => decision === DecisionKind.PERMIT);
   // A call that was kept for its device is asked about again; the grant of a held one that a human has allowed is renewed
   // where it has run out before its call could be sent.
-  const isAskedAgain = call.queueExpireTime !== undefined || decided.some(({ decision }) => decision === "hold");
+  const isAskedAgain =
+    call.queueExpireTime !== undefined || decided.some(({ decision }) => decision === DecisionKind.HOLD);
   if (!isAskedAgain && decided.length > 1) found.push(`the log has ${decided.length} decisions`);
   if (call.grantId !== "" && !permits.some(({ grantId }) => grantId === call.grantId)) {
     found.push("the log has no permit for its grant");

@@ -2,6 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { DeviceIdentityChange } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { EnrollmentState as State } from "../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { faultDetail } from "../../lib/fault/fault.ts";
 import { formatJoinToken, parseJoinToken } from "../../lib/identity/join-token.ts";
@@ -141,7 +142,7 @@ test("a copied state folder locks the device: neither of the two takes part any 
   const [locked] = (await plane.operator.listEnrollments({})).enrollments;
   expect(locked).toMatchObject({ state: State.LOCKED });
   expect(plane.ended).toEqual([locked?.deviceId]);
-  await eventually(() => expect(plane.records.at(-1)).toMatchObject({ change: "locked" }));
+  await eventually(() => expect(plane.records.at(-1)).toMatchObject({ change: DeviceIdentityChange.LOCKED }));
 });
 
 test("a device that was cloned enrolls again with a new key, and the copy stays out", async () => {

@@ -78,14 +78,14 @@ function keys() {
 
 /** Rotates the grant key, and lets the whole overlap pass. */
 async function rotate(): Promise<void> {
-  const { key } = await keys().rotateKey({ role: KeyRole.GRANT, overlapSeconds: 7200 });
+  const { key } = await keys().rotateKey({ role: KeyRole.GRANT, overlap: { seconds: BigInt(7200) } });
   nowMs += 2 * HOUR;
   await eventually(() => expect(policy.grantKeys.map(({ keyId }) => keyId)).toEqual([key?.id]));
 }
 
 test("a device follows the keys while it is linked, and calls go on through a whole rotation", async () => {
   expect(await ping()).toEqual(SUCCEEDED);
-  await keys().rotateKey({ role: KeyRole.GRANT, overlapSeconds: 7200 });
+  await keys().rotateKey({ role: KeyRole.GRANT, overlap: { seconds: BigInt(7200) } });
   for (const state of [KeyState.NEXT, KeyState.ACTIVE, KeyState.ACTIVE]) {
     await eventually(async () => expect((await keys().listKeys({ role: KeyRole.GRANT })).keys[0]?.state).toBe(state));
     await eventually(async () => expect(await ping()).toEqual(SUCCEEDED));

@@ -85,14 +85,14 @@ async function pingOn({ policy }: Replica): Promise<number> {
   return Number(decision?.auditIndex);
 }
 
-async function holdOn({ policy, approvals }: Replica): Promise<{ approvalId: string; cardDigest: string }> {
+async function holdOn({ policy, approvals }: Replica): Promise<{ approvalId: string; summaryDigest: string }> {
   const { decision } = await policy.authorize({
     request: testRequest({ tool: "shell.eval", args: { command: "ls" } }),
   });
   if (decision?.outcome.case !== "hold") throw new Error("not held");
   const { approvalId } = decision.outcome.value;
   const { approval } = await approvals.getApproval({ approvalId });
-  return { approvalId, cardDigest: approval?.spec?.cardDigest ?? "" };
+  return { approvalId, summaryDigest: approval?.spec?.summaryDigest ?? "" };
 }
 
 async function releasedOn(link: TestLink, approvalId: string): Promise<string | undefined> {

@@ -3,6 +3,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fromJson, type JsonValue, type MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { DecisionKind } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
@@ -98,7 +99,7 @@ describe("a fan-out", () => {
       expect(call).toMatchObject({ state: CallState.SUCCEEDED, fanOutId, deviceId: ids[name] });
     }
     expect((await recordsOf(fanOutId)).map(({ event }) => event)).toMatchObject([
-      { case: "decided", value: { decision: "permit", grantId: "" } },
+      { case: "decided", value: { decision: DecisionKind.PERMIT, grantId: "" } },
     ]);
   });
 
@@ -143,7 +144,8 @@ describe("a fan-out", () => {
     const running = run(agent, uptime({ params: { argv: ["touch", mark] } }));
     const approval = await pendingApproval(operator, fanOutId);
     expect(approval.spec?.devices.map(({ name }) => name)).toEqual(["web-1", "web-2", "web-3"]);
-    for (const name of ["web-1", "web-2", "web-3"]) expect(approval.spec?.card).toContain(`  ${name} (${ids[name]})`);
+    for (const name of ["web-1", "web-2", "web-3"])
+      expect(approval.spec?.summary).toContain(`  ${name} (${ids[name]})`);
     expect(existsSync(mark)).toBe(false);
     await approveCall(operator, fanOutId);
     const { events, summary } = await running;
@@ -153,7 +155,7 @@ describe("a fan-out", () => {
       const [decided] = await recordsOf(fanOutCallId(summary.fanOutId, ids[name] ?? ""));
       expect(decided?.event).toMatchObject({
         case: "decided",
-        value: { decision: "permit", approvalId: approval.id, deviceId: ids[name] },
+        value: { decision: DecisionKind.PERMIT, approvalId: approval.id, deviceId: ids[name] },
       });
     }
     const { approvals } = await operator.approvals.listApprovals({});

@@ -9,7 +9,7 @@ import { PeerService } from "../../gen/ts/reeve/cluster/v1/peer_service_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { EnrollmentService, EnrollmentState } from "../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
-import { PolicyService } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
+import { KeyService } from "../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import { faultDetail } from "../../lib/fault/fault.ts";
 import { chainOf, createAuthority, issueCertificate } from "../../lib/identity/authority.ts";
 import { createRequest, generateTlsKey, tlsKeyToPem } from "../../lib/identity/request.ts";
@@ -160,7 +160,7 @@ describe("a replica", () => {
       tls: staticTls({ cert, key, ca }),
       serverName: { kind: "service", name: "policy", trustDomain: "reeve" },
     });
-    expect(await refusalOf(createClient(PolicyService, transport).getGrantKey({}))).toBe("IDENTITY_REFUSED role");
+    expect(await refusalOf(createClient(KeyService, transport).getGrantKey({}))).toBe("IDENTITY_REFUSED role");
     transport.close();
   });
 
@@ -182,7 +182,7 @@ describe("a replica", () => {
       tls: staticTls({ cert, key, ca }),
       serverName: { kind: "service", name: "policy", trustDomain: "reeve" },
     });
-    expect(await refusalOf(createClient(PolicyService, transport).getGrantKey({}))).toBe("IDENTITY_REFUSED role");
+    expect(await refusalOf(createClient(KeyService, transport).getGrantKey({}))).toBe("IDENTITY_REFUSED role");
     transport.close();
   });
 });

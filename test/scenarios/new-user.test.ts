@@ -130,7 +130,7 @@ describe("a model in a new user's chat", () => {
     for (const token of tokens) {
       const { approvals } = callerOf(urls, token);
       for (const decide of [
-        approvals.approve({ approvalId, cardDigest: "0".repeat(64) }),
+        approvals.approve({ approvalId, summaryDigest: "0".repeat(64) }),
         approvals.deny({ approvalId }),
       ]) {
         expect(await refusal(decide)).toBe(ErrorReason.ROLE_REQUIRED);

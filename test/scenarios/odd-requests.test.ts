@@ -17,7 +17,7 @@ const PATHS = {
     "/reeve.device.v1.AttachService/Attach",
     "/reeve.tools.v1.FileSystem/Read",
   ],
-  policy: ["/reeve.policy.v1.PolicyService/Link", "/reeve.approval.v1.ApprovalService/Approve"],
+  policy: ["/reeve.policy.v1.PolicyService/Exchange", "/reeve.approval.v1.ApprovalService/Approve"],
   device: ["/reeve.device.v1.DeviceAgentService/Link"],
 } as const;
 

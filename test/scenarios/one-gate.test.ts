@@ -8,7 +8,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { processContext } from "../../cli/command-context.ts";
 import { commandList } from "../../cli/command-list.ts";
 import { ServerReflection } from "../../gen/ts/grpc/reflection/v1/reflection_pb.ts";
+import { ApprovalState } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import type { AuditRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { DecisionKind } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Ingress } from "../../gen/ts/reeve/common/v1/ingress_pb.ts";
@@ -157,8 +159,8 @@ describe.each(GATE_WAYS)("$name", ({ call }) => {
     const told = await call(plane, { as: "operator", tool: "exec", params: { argv: ["touch", mark] }, callId });
     expect(existsSync(mark)).toBe(true);
     const [decided, outcome, ...more] = await recordsOf(told.callId, 2);
-    expect(decided?.event).toMatchObject({ case: "decided", value: { decision: "permit", tool: "exec" } });
-    expect(outcome?.event).toMatchObject({ case: "outcome", value: { state: "SUCCEEDED", tool: "exec" } });
+    expect(decided?.event).toMatchObject({ case: "decided", value: { decision: DecisionKind.PERMIT, tool: "exec" } });
+    expect(outcome?.event).toMatchObject({ case: "outcome", value: { state: CallState.SUCCEEDED, tool: "exec" } });
     expect(more).toEqual([]);
     expect(await receiptOf(told.callId)).toMatchObject({
       grantId: grantIn(decided),
@@ -172,7 +174,7 @@ describe.each(GATE_WAYS)("$name", ({ call }) => {
     expect(existsSync(mark)).toBe(false);
     await expectNeverSent(told.callId);
     const records = await recordsOf(told.callId, 1);
-    const denial = { decision: "denial", reason: ErrorReason.POLICY_BLOCKED, grantId: "" };
+    const denial = { decision: DecisionKind.DENIAL, reason: ErrorReason.POLICY_BLOCKED, grantId: "" };
     expect(records.map(({ event }) => event)).toMatchObject([{ case: "decided", value: denial }]);
   });
 
@@ -183,7 +185,7 @@ describe.each(GATE_WAYS)("$name", ({ call }) => {
     const id = await storedId(told.callId);
     await expectNeverSent(id);
     const records = await recordsOf(id, 1);
-    const denial = { decision: "denial", reason: ErrorReason.POLICY_DENIED, grantId: "" };
+    const denial = { decision: DecisionKind.DENIAL, reason: ErrorReason.POLICY_DENIED, grantId: "" };
     expect(records.map(({ event }) => event)).toMatchObject([{ case: "decided", value: denial }]);
   });
 });
@@ -218,10 +220,10 @@ describe("ApprovalService/Approve", () => {
     await approveCall(operator, id);
     const records = await recordsOf(id, 4);
     expect(records.map(({ event }) => event)).toMatchObject([
-      { case: "decided", value: { decision: "hold" } },
-      { case: "approvalDecided", value: { state: "approved" } },
-      { case: "decided", value: { decision: "permit" } },
-      { case: "outcome", value: { state: "SUCCEEDED" } },
+      { case: "decided", value: { decision: DecisionKind.HOLD } },
+      { case: "approvalDecided", value: { state: ApprovalState.APPROVED } },
+      { case: "decided", value: { decision: DecisionKind.PERMIT } },
+      { case: "outcome", value: { state: CallState.SUCCEEDED } },
     ]);
     expect(existsSync(mark)).toBe(true);
   });
@@ -237,7 +239,7 @@ describe.each(DEVICE_WAYS)("$name", ({ start }) => {
     expect(finished.outcome).toBe(ExecutionOutcome.SUCCEEDED);
     expect(existsSync(mark)).toBe(true);
     const [decided] = await recordsOf(callId, 1);
-    expect(decided?.event).toMatchObject({ case: "decided", value: { decision: "permit", tool: "exec" } });
+    expect(decided?.event).toMatchObject({ case: "decided", value: { decision: DecisionKind.PERMIT, tool: "exec" } });
     expect(await receiptOf(callId)).toMatchObject({ grantId: grantIn(decided), outcome: ExecutionOutcome.SUCCEEDED });
   });
 
@@ -257,7 +259,10 @@ describe.each(DEVICE_WAYS)("$name", ({ start }) => {
     const decision = await askPolicy(plane, wish);
     expect(decision.outcome).toMatchObject({ case: "denial", value: { reason } });
     const [decided] = await recordsOf(callId, 1);
-    expect(decided?.event).toMatchObject({ case: "decided", value: { decision: "denial", reason, grantId: "" } });
+    expect(decided?.event).toMatchObject({
+      case: "decided",
+      value: { decision: DecisionKind.DENIAL, reason, grantId: "" },
+    });
     await expectRefused(startOf(wish, decision), [ErrorReason.INVALID_INPUT, ErrorReason.GRANT_INVALID]);
   });
 

@@ -6,6 +6,7 @@ import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { isEnd } from "../../client/call-progress.ts";
 import type { Decided } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { DecisionKind } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { type Call, CallSchema, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
@@ -74,9 +75,9 @@ test("a call waits for its device, is delivered once with a grant of its own, an
   expect(await readFile(mark, "utf8")).toBe("ran\n");
   const records = await recordsOf(3);
   expect(records.map(({ event }) => event)).toMatchObject([
-    { case: "decided", value: { decision: "permit" } },
-    { case: "decided", value: { decision: "permit" } },
-    { case: "outcome", value: { state: "SUCCEEDED" } },
+    { case: "decided", value: { decision: DecisionKind.PERMIT } },
+    { case: "decided", value: { decision: DecisionKind.PERMIT } },
+    { case: "outcome", value: { state: CallState.SUCCEEDED } },
   ]);
   const [first, second] = records.map(({ event }) => (event.value as Decided).grantId);
   expect(first).not.toBe(second);
@@ -137,7 +138,7 @@ test("a kept call ends when its time is over, on record", async () => {
   const [, outcome] = await recordsOf(2);
   expect(outcome?.event).toMatchObject({
     case: "outcome",
-    value: { state: "FAILED", reason: ErrorReason.QUEUE_EXPIRED, grantId: "" },
+    value: { state: CallState.FAILED, reason: ErrorReason.QUEUE_EXPIRED, grantId: "" },
   });
 });
 
@@ -200,7 +201,7 @@ test("a kept call is denied, on record, where the token that asked for it is gon
   const [, outcome] = await recordsOf(2);
   expect(outcome?.event).toMatchObject({
     case: "outcome",
-    value: { state: "DENIED", reason: ErrorReason.TOKEN_REFUSED },
+    value: { state: CallState.DENIED, reason: ErrorReason.TOKEN_REFUSED },
   });
 });
 

@@ -188,7 +188,7 @@ describe("what a call says", () => {
     expect(listed.map(({ output }) => output)).toEqual(Array(5).fill(undefined));
     const { approval } = await approvals().getApproval({ approvalId: calls.held.approvalId });
     expect(approval?.spec).toMatchObject({ principalName: "night agent", deviceName: "desk" });
-    expect(approval?.spec?.card).toContain("Asked by:  night agent (agent-1; agent)");
+    expect(approval?.spec?.summary).toContain("Asked by:  night agent (agent-1; agent)");
   });
 
   it("still runs with its secrets after a restart and a yes, and then loses them", async () => {
@@ -200,7 +200,7 @@ describe("what a call says", () => {
     await stopAll();
     await startAll();
     const { approval } = await approvals().getApproval({ approvalId });
-    await approvals().approve({ approvalId, cardDigest: approval?.spec?.cardDigest ?? "" });
+    await approvals().approve({ approvalId, summaryDigest: approval?.spec?.summaryDigest ?? "" });
     await eventually(async () =>
       expect((await as(OPERATOR).getCall({ callId: id })).call?.state).toBe(CallState.SUCCEEDED),
     );

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { durationMs } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
 import { type ErrorDetail, ErrorDetailSchema, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ExecutionOutcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
@@ -76,8 +77,9 @@ export function stoppedEnd(kind: StopKind, timeoutMs: number): CallEnd {
 }
 
 /** The end with the limit that it ran into, where that is the one that policy's rules set for what no person approved. */
-export function withLimit(end: CallEnd, { maxRunMs }: Pick<Grant, "maxRunMs">): CallEnd {
-  if (end.outcome !== ExecutionOutcome.TIMED_OUT || maxRunMs === 0) return end;
+export function withLimit(end: CallEnd, { obligations }: Pick<Grant, "obligations">): CallEnd {
+  if (end.outcome !== ExecutionOutcome.TIMED_OUT || !obligations?.maxRun) return end;
+  const maxRunMs = durationMs(obligations.maxRun);
   const metadata = { ...end.error?.metadata, max_run_ms: String(maxRunMs) };
   const message = `${end.message}; without a person's approval policy lets it run for ${maxRunMs} ms (max_run) at most`;
   return { ...end, message, error: detail(ErrorReason.TIMED_OUT, metadata) };

@@ -1,4 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { durationMs } from "@bufbuild/protobuf/wkt";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { blockReason } from "../../../lib/blocklist/blocklist.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
@@ -44,7 +45,11 @@ export function prepareCall(good: GoodGrant, offered: OfferedTools): PreparedCal
   const block = blockReason(grant.tool, value);
   if (block !== undefined) return refusal(ErrorReason.POLICY_BLOCKED, block.message, { rules: block.rule });
   const timeoutMs = requestedTimeoutMs(value) || tool.spec.defaultTimeoutMs;
-  return { kind: "prepared", run: prepared.run, timeoutMs: shortest(grant.timeoutMs, timeoutMs) };
+  return {
+    kind: "prepared",
+    run: prepared.run,
+    timeoutMs: shortest(grant.timeout ? durationMs(grant.timeout) : 0, timeoutMs),
+  };
 }
 
 function notOffered(tool: string, { unavailable, known }: OfferedTools): Refusal {

@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ExecutionOutcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
@@ -53,7 +54,10 @@ describe("stopping", () => {
 
   test("a call that no person approved ends at the rules' max_run, and is told so", async () => {
     await using device = await openTestDevice({ tools: [patient] });
-    const finished = await run(device, await device.grants.start(PING_CALL, { timeoutMs: 1, maxRunMs: 1 }));
+    const finished = await run(
+      device,
+      await device.grants.start(PING_CALL, { timeout: durationFromMs(1), obligations: { maxRun: durationFromMs(1) } }),
+    );
     expect(finished).toMatchObject({
       outcome: ExecutionOutcome.TIMED_OUT,
       message: expect.stringMatching(/without a person's approval policy lets it run for 1 ms \(max_run\)/) as string,
@@ -64,7 +68,7 @@ describe("stopping", () => {
 
   test("the grant's time ends a call", async () => {
     await using device = await openTestDevice({ tools: [patient] });
-    expect(await run(device, await device.grants.start(PING_CALL, { timeoutMs: 1 }))).toMatchObject({
+    expect(await run(device, await device.grants.start(PING_CALL, { timeout: durationFromMs(1) }))).toMatchObject({
       outcome: ExecutionOutcome.TIMED_OUT,
       error: { reason: ErrorReason.TIMED_OUT, metadata: { timeout_ms: "1" } },
     });
@@ -73,7 +77,10 @@ describe("stopping", () => {
   test("waiting for a place counts against the call's time", async () => {
     await using device = await openTestDevice({ tools: [patient], maxRunning: 1 });
     const first = run(device, await device.grants.start(PING_CALL));
-    const second = await run(device, await device.grants.start({ ...PING_CALL, callId: "call-2" }, { timeoutMs: 1 }));
+    const second = await run(
+      device,
+      await device.grants.start({ ...PING_CALL, callId: "call-2" }, { timeout: durationFromMs(1) }),
+    );
     expect(second).toMatchObject({ outcome: ExecutionOutcome.NOT_STARTED, error: { reason: ErrorReason.NOT_STARTED } });
     device.executions.cancel("call-1");
     await first;

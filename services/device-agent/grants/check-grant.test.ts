@@ -1,5 +1,5 @@
 import { create, toBinary } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type ExecuteCommand, ExecuteCommandSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
@@ -48,7 +48,7 @@ describe("a grant", () => {
 
   test("whose statement was changed after signing is forged", async () => {
     const start = await grants.start(call);
-    const changed = grants.fields(call, { timeoutMs: 3_600_000 });
+    const changed = grants.fields(call, { timeout: durationFromMs(3_600_000) });
     if (start.grant) start.grant.statement = toBinary(GrantSchema, changed);
     expect(reasonOf(start)).toBe(ErrorReason.GRANT_INVALID);
   });

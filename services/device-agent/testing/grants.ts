@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { create, type JsonObject, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Signed } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { type ExecuteCommand, ExecuteCommandSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { type Grant, GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
@@ -60,7 +60,7 @@ export function createTestGrants(
         notBefore: timestampFromMs(now() - 1000),
         expireTime: timestampFromMs(now() + 59_000),
         grantId: randomBytes(16).toString("hex"),
-        timeoutMs: 30_000,
+        timeout: durationFromMs(30_000),
         ...changes,
       }),
     sign: (grant) => signer.sign(toBinary(GrantSchema, grant)),

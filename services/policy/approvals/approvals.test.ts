@@ -1,6 +1,7 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import { DecisionKind } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
@@ -33,19 +34,19 @@ describe("a held call", () => {
     expect(status?.state).toBe(ApprovalState.PENDING);
     expect(spec).toMatchObject({ tool: "shell.eval", deviceName: "laptop", principalId: "agent-1", ruleIds: ["all"] });
     expect(spec?.arguments).toEqual({ command: "ls" });
-    expect(spec?.card).toContain('command: "ls"');
-    expect(spec?.card).toContain('"look around"');
-    expect(spec?.cardDigest).toMatch(/^[0-9a-f]{64}$/);
+    expect(spec?.summary).toContain('command: "ls"');
+    expect(spec?.summary).toContain('"look around"');
+    expect(spec?.summaryDigest).toMatch(/^[0-9a-f]{64}$/);
   });
 
   it("is approved once, with a grant that names approval and approver", async () => {
     const policy = await start();
     const { id, spec } = await hold(policy);
     const waiting = awaitDecision(policy, id);
-    const cardDigest = spec?.cardDigest ?? "";
+    const summaryDigest = spec?.summaryDigest ?? "";
     const { approval } = await policy.approvals.approve({
       approvalId: id,
-      cardDigest,
+      summaryDigest,
       comment: "fine",
       channel: "cli",
     });
@@ -67,9 +68,17 @@ describe("a held call", () => {
       argsDigest: spec?.argsDigest,
     });
     expect(await events(policy, spec?.callId ?? "")).toMatchObject([
-      { actor: "agent-1", case: "decided", value: { decision: "hold", approvalId: id } },
-      { actor: "op-1", case: "approvalDecided", value: { state: "approved", channel: "cli", cardDigest } },
-      { actor: "agent-1", case: "decided", value: { decision: "permit", approvalId: id, grantId: grant.grantId } },
+      { actor: "agent-1", case: "decided", value: { decision: DecisionKind.HOLD, approvalId: id } },
+      {
+        actor: "op-1",
+        case: "approvalDecided",
+        value: { state: ApprovalState.APPROVED, channel: "cli", summaryDigest },
+      },
+      {
+        actor: "agent-1",
+        case: "decided",
+        value: { decision: DecisionKind.PERMIT, approvalId: id, grantId: grant.grantId },
+      },
     ]);
   });
 
@@ -92,7 +101,7 @@ describe("a held call", () => {
   it("gives a permit to whoever asks after it was approved, also after a restart", async () => {
     const before = await start();
     const { id, spec } = await hold(before);
-    await before.approvals.approve({ approvalId: id, cardDigest: spec?.cardDigest ?? "" });
+    await before.approvals.approve({ approvalId: id, summaryDigest: spec?.summaryDigest ?? "" });
     await before.stop();
     const after = await start({ stateDir: before.stateDir });
     expect((await awaitDecision(after, id)).outcome.case).toBe("permit");
@@ -102,7 +111,7 @@ describe("a held call", () => {
     let nowMs = Date.parse("2026-11-01T12:00:00Z");
     const policy = await start({ now: () => nowMs });
     const { id, spec } = await hold(policy);
-    await policy.approvals.approve({ approvalId: id, cardDigest: spec?.cardDigest ?? "" });
+    await policy.approvals.approve({ approvalId: id, summaryDigest: spec?.summaryDigest ?? "" });
     const [first, same] = await Promise.all([awaitDecision(policy, id), awaitDecision(policy, id)]);
     expect(same).toEqual(first);
     nowMs += 59_999;
@@ -120,7 +129,7 @@ describe("a decision", () => {
     const { id, spec } = await hold(policy);
     await policy.approvals.deny({ approvalId: id });
     const again = await policy.approvals
-      .approve({ approvalId: id, cardDigest: spec?.cardDigest ?? "" })
+      .approve({ approvalId: id, summaryDigest: spec?.summaryDigest ?? "" })
       .catch((e: unknown) => e);
     expect(faultDetail(again)).toMatchObject({
       reason: ErrorReason.APPROVAL_DECIDED,
@@ -131,11 +140,11 @@ describe("a decision", () => {
   it("is one, where two come at once", async () => {
     const policy = await start();
     const { id, spec } = await hold(policy);
-    const cardDigest = spec?.cardDigest ?? "";
+    const summaryDigest = spec?.summaryDigest ?? "";
     const results = await Promise.allSettled([
-      policy.approvals.approve({ approvalId: id, cardDigest }),
+      policy.approvals.approve({ approvalId: id, summaryDigest }),
       policy.approvals.deny({ approvalId: id }),
-      policy.approvals.approve({ approvalId: id, cardDigest }),
+      policy.approvals.approve({ approvalId: id, summaryDigest }),
     ]);
     expect(results.filter((result) => result.status === "fulfilled")).toHaveLength(1);
     const settled = (await events(policy, spec?.callId ?? "")).filter((event) => event.case === "approvalDecided");
@@ -146,25 +155,28 @@ describe("a decision", () => {
     const policy = await start();
     const { id } = await hold(policy);
     const error = await policy.approvals
-      .approve({ approvalId: id, cardDigest: "0".repeat(64) })
+      .approve({ approvalId: id, summaryDigest: "0".repeat(64) })
       .catch((e: unknown) => e);
-    expect(faultDetail(error)).toMatchObject({ reason: ErrorReason.INVALID_INPUT, metadata: { field: "card_digest" } });
+    expect(faultDetail(error)).toMatchObject({
+      reason: ErrorReason.INVALID_INPUT,
+      metadata: { field: "summary_digest" },
+    });
   });
 
   it("is not the requester's where four eyes are asked for", async () => {
     const policy = await start({ policyFile: await holdingPolicy("10m", "60s", true) });
     const { id, spec } = await hold(policy, { principalId: "op-1", roles: [Role.OPERATOR] });
-    const cardDigest = spec?.cardDigest ?? "";
-    const own = await policy.approvals.approve({ approvalId: id, cardDigest }).catch((e: unknown) => e);
+    const summaryDigest = spec?.summaryDigest ?? "";
+    const own = await policy.approvals.approve({ approvalId: id, summaryDigest }).catch((e: unknown) => e);
     expect(faultDetail(own)).toMatchObject({ reason: ErrorReason.FOUR_EYES, metadata: { approval_id: id } });
-    const { approval } = await policy.approvalsAs("op-2", Role.OPERATOR).approve({ approvalId: id, cardDigest });
+    const { approval } = await policy.approvalsAs("op-2", Role.OPERATOR).approve({ approvalId: id, summaryDigest });
     expect(approval?.status?.decidedBy).toBe("op-2");
   });
 
   it("may be the requester's own where they are not", async () => {
     const policy = await start();
     const { id, spec } = await hold(policy, { principalId: "op-1", roles: [Role.OPERATOR] });
-    const { approval } = await policy.approvals.approve({ approvalId: id, cardDigest: spec?.cardDigest ?? "" });
+    const { approval } = await policy.approvals.approve({ approvalId: id, summaryDigest: spec?.summaryDigest ?? "" });
     expect(approval?.status?.decidedBy).toBe("op-1");
   });
 
@@ -172,7 +184,9 @@ describe("a decision", () => {
     const policy = await start();
     const { id, spec } = await hold(policy);
     const agent = policy.approvalsAs("agent-1", Role.AGENT);
-    const error = await agent.approve({ approvalId: id, cardDigest: spec?.cardDigest ?? "" }).catch((e: unknown) => e);
+    const error = await agent
+      .approve({ approvalId: id, summaryDigest: spec?.summaryDigest ?? "" })
+      .catch((e: unknown) => e);
     expect(reasonOf(error)).toBe(ErrorReason.ROLE_REQUIRED);
   });
 
@@ -240,6 +254,6 @@ describe("events", () => {
     await both.promise;
     await policy.stop();
     await bus.close();
-    expect(types).toEqual(["reeve.approval.v1.ApprovalRequested", "reeve.approval.v1.ApprovalSettled"]);
+    expect(types).toEqual(["reeve.approval.v1.ApprovalRequested", "reeve.approval.v1.ApprovalResolved"]);
   });
 });

@@ -1,8 +1,9 @@
 import { fromBinary } from "@bufbuild/protobuf";
-import type { CallOutcome } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { type CallOutcome, DecisionKind } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { decodeRecord } from "../../../lib/audit-verify/log-source.ts";
 import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
+import { endState } from "../audit/outcomes.ts";
 import type { DecisionStore } from "../decisions/decision-store.ts";
 import type { PolicyDatabase } from "../storage/tables.ts";
 import type { ChangeFeed } from "./change-feed.ts";
@@ -31,7 +32,7 @@ export function createApprovalCanceler({ db, decisions, resolver, requests, chan
     if (outcome.grantId !== "") return nothing;
     const approvalId = await pendingApproval(trx, outcome.callId);
     if (approvalId === undefined) return nothing;
-    const approval = await resolver.cancel(trx, approvalId, `the call ended: ${outcome.state}`);
+    const approval = await resolver.cancel(trx, approvalId, `the call ended: ${endState(outcome.state)}`);
     return approval ? changes.wake : nothing;
   };
 }
@@ -50,7 +51,8 @@ function pendingApprovals(db: PolicyDatabase, decisions: Pick<DecisionStore, "fi
     for (const { idx } of await later.all(on, { callId })) {
       const leaf = (await leafAt.first(on, { idx }))?.leaf;
       const event = leaf && decodeRecord(leaf)?.event;
-      if (event?.case === "decided") return event.value.decision === "hold" ? event.value.approvalId : undefined;
+      if (event?.case === "decided")
+        return event.value.decision === DecisionKind.HOLD ? event.value.approvalId : undefined;
     }
     const first = await decisions.find(on, callId);
     const decided = first && fromBinary(DecisionSchema, first.decision).outcome;

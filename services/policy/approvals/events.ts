@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import {
   ApprovalRequestedSchema,
-  ApprovalSettledSchema,
+  ApprovalResolvedSchema,
 } from "../../../gen/ts/reeve/approval/v1/approval_events_pb.ts";
 import type { ApprovalSpec, ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import type { EventEnvelope } from "../../../gen/ts/reeve/event/v1/envelope_pb.ts";
@@ -18,8 +18,8 @@ export function approvalRequested(approvalId: string, call: HeldCall, nowMs: num
   return envelopeOf(ApprovalRequestedSchema, message, head);
 }
 
-/** A held call was decided, or expired: reeve.approval.v1.approval_settled.<approval>. Published once for each approval. */
-export function approvalSettled(settled: {
+/** A held call was decided, or expired: reeve.approval.v1.approval_resolved.<approval>. Published once for each approval. */
+export function approvalResolved(settled: {
   approvalId: string;
   callId: string;
   state: ApprovalState;
@@ -28,9 +28,9 @@ export function approvalSettled(settled: {
   nowMs: number;
 }): EventEnvelope {
   const { approvalId, callId, state, decidedBy, nowMs } = settled;
-  const message = create(ApprovalSettledSchema, { approvalId, callId, state, decidedBy });
+  const message = create(ApprovalResolvedSchema, { approvalId, callId, state, decidedBy });
   const actor = decidedBy === "" ? "policy" : decidedBy;
-  return envelopeOf(ApprovalSettledSchema, message, {
+  return envelopeOf(ApprovalResolvedSchema, message, {
     id: `${approvalId}-settled`,
     time: new Date(nowMs),
     actor,

@@ -39,64 +39,64 @@ const TRICKS = {
 };
 
 async function fullOf({ id }: Approval) {
-  const { whole } = await policy.approvals.getApproval({ approvalId: id, view: ApprovalView.FULL });
-  if (whole === undefined) throw new Error("no whole");
-  return whole;
+  const { fullText } = await policy.approvals.getApproval({ approvalId: id, view: ApprovalView.FULL });
+  if (fullText === undefined) throw new Error("no whole");
+  return fullText;
 }
 
-function yesTo({ id, spec }: Approval, wholeDigest: string) {
-  return policy.approvals.approve({ approvalId: id, cardDigest: spec?.cardDigest ?? "", wholeDigest });
+function yesTo({ id, spec }: Approval, fullTextDigest: string) {
+  return policy.approvals.approve({ approvalId: id, summaryDigest: spec?.summaryDigest ?? "", fullTextDigest });
 }
 
 describe("a card that leaves something out", () => {
   it.each(Object.entries(TRICKS))("cannot be approved unread: %s", async (_, call) => {
     const approval = await hold(policy, call);
-    expect(approval.spec?.isCut).toBe(true);
+    expect(approval.spec?.isAbridged).toBe(true);
     const unread = await yesTo(approval, "").catch((e: unknown) => e);
     expect(faultDetail(unread)).toMatchObject({
       reason: ErrorReason.INVALID_INPUT,
-      violations: [{ field: "wholeDigest", message: "is required, since the summary is abridged" }],
+      violations: [{ field: "fullTextDigest", message: "is required, since the summary is abridged" }],
     });
-    for (const wrong of ["0".repeat(64), approval.spec?.cardDigest ?? ""]) {
-      await expect(yesTo(approval, wrong)).rejects.toThrow("wholeDigest: is not the digest of the full text");
+    for (const wrong of ["0".repeat(64), approval.spec?.summaryDigest ?? ""]) {
+      await expect(yesTo(approval, wrong)).rejects.toThrow("fullTextDigest: is not the digest of the full text");
     }
-    const whole = await fullOf(approval);
-    expect(whole.text).toContain(COMMAND);
-    expect(whole.digest).toBe(sha256Hex(whole.text));
-    expect(JSON.stringify(whole.arguments)).toContain(COMMAND);
-    const { approval: approved } = await yesTo(approval, whole.digest);
+    const fullText = await fullOf(approval);
+    expect(fullText.text).toContain(COMMAND);
+    expect(fullText.digest).toBe(sha256Hex(fullText.text));
+    expect(JSON.stringify(fullText.arguments)).toContain(COMMAND);
+    const { approval: approved } = await yesTo(approval, fullText.digest);
     expect(approved?.status).toMatchObject({ decidedByName: expect.stringMatching(/./) });
   });
 
   it("shows the end of a value, where padding would push the command", async () => {
     const approval = await hold(policy, bash(`${FILLER}${COMMAND}`));
-    expect(approval.spec?.card).toContain(`${COMMAND}"`);
-    expect(approval.spec?.isCut).toBe(true);
+    expect(approval.spec?.summary).toContain(`${COMMAND}"`);
+    expect(approval.spec?.isAbridged).toBe(true);
   });
 
-  it("says nothing of the whole in lists, in the ordinary view and once it was decided", async () => {
+  it("says nothing of the fullText in lists, in the ordinary view and once it was decided", async () => {
     const approval = await hold(policy, bash(`${FILLER}${COMMAND}\n${FILLER}`));
     const { digest } = await fullOf(approval);
     const basic = await policy.approvals.getApproval({ approvalId: approval.id });
     const list = await policy.approvals.listApprovals({ pageSize: 1 });
     for (const shown of [basic.approval, list.approvals[0]]) {
       expect(shown?.id).toBe(approval.id);
-      expect(shown?.spec?.card).not.toContain(digest);
+      expect(shown?.spec?.summary).not.toContain(digest);
       expect(JSON.stringify(shown?.spec?.arguments)).not.toContain(digest);
     }
-    expect(basic.whole).toBeUndefined();
+    expect(basic.fullText).toBeUndefined();
     await policy.approvals.deny({ approvalId: approval.id });
     const decided = await policy.approvals.getApproval({ approvalId: approval.id, view: ApprovalView.FULL });
-    expect(decided.whole).toBeUndefined();
+    expect(decided.fullText).toBeUndefined();
   });
 });
 
 describe("a card that shows everything", () => {
-  it("needs no more than its digest, and its whole is itself", async () => {
+  it("needs no more than its digest, and its fullText is itself", async () => {
     const approval = await hold(policy, bash(COMMAND));
-    expect(approval.spec?.isCut).toBe(false);
-    const whole = await fullOf(approval);
-    expect(whole).toMatchObject({ text: approval.spec?.card, digest: approval.spec?.cardDigest });
+    expect(approval.spec?.isAbridged).toBe(false);
+    const fullText = await fullOf(approval);
+    expect(fullText).toMatchObject({ text: approval.spec?.summary, digest: approval.spec?.summaryDigest });
     await yesTo(approval, "");
   });
 });
@@ -140,8 +140,8 @@ describe("what cannot be shown does not wait for a person", () => {
       tool: "exec",
       args: { argv: ["tee", "a"], stdin: "my secret", env: { TZ: "UTC" } },
     });
-    expect(spec?.card).toContain("Hidden:    secrets that the tool gets and no approver is shown: env.TZ, stdin\n");
-    expect(spec?.card).not.toContain("my secret");
+    expect(spec?.summary).toContain("Hidden:    secrets that the tool gets and no approver is shown: env.TZ, stdin\n");
+    expect(spec?.summary).not.toContain("my secret");
     expect(JSON.stringify(spec?.arguments)).not.toContain("my secret");
   });
 });

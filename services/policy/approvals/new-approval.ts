@@ -56,9 +56,9 @@ function approvalSpec({ call, evaluation }: HeldCall) {
     purpose: request.purpose,
     ruleIds: evaluation.ruleIds,
     message: evaluation.message,
-    card: summary.text,
-    cardDigest: sha256Hex(summary.text),
-    isCut: summary.isAbridged,
+    summary: summary.text,
+    summaryDigest: sha256Hex(summary.text),
+    isAbridged: summary.isAbridged,
     devices: facts.devices.map((one) => ({ ...one })),
   });
   return { spec, fullDigest: summary.isAbridged ? sha256Hex(renderFull(facts)) : "" };

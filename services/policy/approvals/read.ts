@@ -1,9 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { type Approval, ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import {
+  type ApprovalFullText,
+  ApprovalFullTextSchema,
   ApprovalView,
-  type ApprovalWhole,
-  ApprovalWholeSchema,
 } from "../../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
@@ -42,17 +42,20 @@ export async function getApproval(
   options: ReadOptions,
   id: string,
   view: ApprovalView,
-): Promise<{ approval: Approval; whole?: ApprovalWhole }> {
+): Promise<{ approval: Approval; fullText?: ApprovalFullText }> {
   const row = await options.store.find(options.db, id);
   if (row === undefined)
     throw fault(ErrorReason.NOT_FOUND, { resource: `approvals/${id}` }, { message: "no such approval" });
   const approval = approvalOf(row);
-  const whole = view === ApprovalView.FULL ? await fullTextOf(options, row) : undefined;
-  return { approval, ...(whole && { whole }) };
+  const fullText = view === ApprovalView.FULL ? await fullTextOf(options, row) : undefined;
+  return { approval, ...(fullText && { fullText }) };
 }
 
 /** All that would run, rendered from the request, which is kept for as long as the approval is pending. */
-async function fullTextOf({ db, requests, lookup }: ReadOptions, row: ApprovalRow): Promise<ApprovalWhole | undefined> {
+async function fullTextOf(
+  { db, requests, lookup }: ReadOptions,
+  row: ApprovalRow,
+): Promise<ApprovalFullText | undefined> {
   if (row.state !== ApprovalState.PENDING) return undefined;
   const request = await requests.find(db, row.id);
   if (request === undefined) return undefined;
@@ -61,8 +64,8 @@ async function fullTextOf({ db, requests, lookup }: ReadOptions, row: ApprovalRo
   const text = renderFull(facts);
   const digest = sha256Hex(text);
   // After an upgrade the tool's schema may be another one, and with it what is shown: then it is not what was asked.
-  if (digest !== (row.full_digest || spec.cardDigest)) return undefined;
-  return create(ApprovalWholeSchema, { text, digest, arguments: facts.args ?? { note: NOT_SHOWN } });
+  if (digest !== (row.full_digest || spec.summaryDigest)) return undefined;
+  return create(ApprovalFullTextSchema, { text, digest, arguments: facts.args ?? { note: NOT_SHOWN } });
 }
 
 /**

@@ -2,6 +2,8 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { toBinary } from "@bufbuild/protobuf";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import { DecisionKind } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { KeyRole } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
@@ -73,8 +75,8 @@ describe("a call that was approved long ago", () => {
       toBinary(DecisionSchema, decision),
     );
     expect((await events(policy, approval.spec?.callId ?? "")).slice(1)).toMatchObject([
-      { case: "approvalDecided", value: { state: "approved" } },
-      { case: "decided", value: { decision: "denial", reason: ErrorReason.APPROVAL_EXPIRED, grantId: "" } },
+      { case: "approvalDecided", value: { state: ApprovalState.APPROVED } },
+      { case: "decided", value: { decision: DecisionKind.DENIAL, reason: ErrorReason.APPROVAL_EXPIRED, grantId: "" } },
     ]);
     expect(await findings(policy)).toEqual([]);
   });
@@ -112,7 +114,12 @@ describe("a call that was approved under other rules", () => {
     await change([ALLOW]);
     expect(await awaitDecision(policy, approval.id)).toEqual(decision);
     expect((await events(policy, approval.spec?.callId ?? "")).at(-1)).toMatchObject({
-      value: { decision: "denial", policyVersion: version, ruleIds: ["all", "none"], approvalId: approval.id },
+      value: {
+        decision: DecisionKind.DENIAL,
+        policyVersion: version,
+        ruleIds: ["all", "none"],
+        approvalId: approval.id,
+      },
     });
     expect(await findings(policy)).toEqual([]);
   });
@@ -128,7 +135,13 @@ describe("a call that was approved under other rules", () => {
     const decision = await awaitDecision(policy, approval.id);
     expect(decision).toMatchObject({ outcome: { case: "permit" }, ruleIds, policyVersion });
     expect((await events(policy, approval.spec?.callId ?? "")).at(-1)).toMatchObject({
-      value: { decision: "permit", ruleIds, policyVersion, approvalId: approval.id, grantId: grantIdOf(decision) },
+      value: {
+        decision: DecisionKind.PERMIT,
+        ruleIds,
+        policyVersion,
+        approvalId: approval.id,
+        grantId: grantIdOf(decision),
+      },
     });
     expect(await findings(policy)).toEqual([]);
   });
@@ -202,7 +215,7 @@ it("a permit whose key has retired is made anew, with the key that devices trust
   const approval = await hold(policy);
   await approve(policy, approval);
   const first = await awaitDecision(policy, approval.id);
-  const { key } = await policy.keys.rotateKey({ role: KeyRole.GRANT, overlapSeconds: 2 });
+  const { key } = await policy.keys.rotateKey({ role: KeyRole.GRANT, overlap: { seconds: 2n } });
   nowMs += 2000;
   await eventually(() => expect(policy.service.grantKeys.map(({ keyId }) => keyId)).toEqual([key?.id]));
   const second = await awaitDecision(policy, approval.id);

@@ -1,7 +1,12 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
-import { type AuditRecord, AuditRecordSchema, type Decided } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import {
+  type AuditRecord,
+  AuditRecordSchema,
+  type Decided,
+  DecisionKind,
+} from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Decision, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
@@ -56,14 +61,14 @@ export function createApprovalRelease(options: ReleaseOptions): ApprovalRelease 
     return signersOf(decision).every(isTrusted) ? decision : undefined;
   };
   const permit = async (trx: QueryRunner, row: ApprovalRow, head: DecisionHead, minted: MintedGrant | undefined) => {
-    const record = recordOf(row, { ...head, decision: "permit", grantId: minted?.grantId ?? "" }, now());
+    const record = recordOf(row, { ...head, decision: DecisionKind.PERMIT, grantId: minted?.grantId ?? "" }, now());
     const outcome = { kind: "permit" as const, minted };
     const { decision } = await writeDecision(log, trx, { record, listed: "here", head, outcome });
     await store.keepDecision(trx, row.id, toBinary(DecisionSchema, decision), minted?.expireMs ?? NEVER_MS);
     return decision;
   };
   const deny = async (trx: QueryRunner, row: ApprovalRow, head: DecisionHead, denied: Denied) => {
-    const record = recordOf(row, { ...head, decision: "denial", reason: denied.reason }, now());
+    const record = recordOf(row, { ...head, decision: DecisionKind.DENIAL, reason: denied.reason }, now());
     const outcome = { kind: "denial" as const, ...denied };
     const { decision } = await writeDecision(log, trx, { record, listed: "here", head, outcome });
     await store.keepDecision(trx, row.id, toBinary(DecisionSchema, decision), NEVER_MS);

@@ -11,7 +11,7 @@ import type { RecordedWrites } from "../storage/recorded-writes.ts";
 import { approvalOf, specOf, stateName } from "./approval-message.ts";
 import type { ApprovalRow, ApprovalStore } from "./approval-store.ts";
 import type { ChangeFeed } from "./change-feed.ts";
-import { approvalSettled } from "./events.ts";
+import { approvalResolved } from "./events.ts";
 import type { HeldRequests } from "./held-requests.ts";
 
 /** One person's decision. */
@@ -82,7 +82,7 @@ export function createApprovalResolver(options: ResolverOptions): ApprovalResolv
     if (!(await store.resolve(trx, resolved))) throw decided(row);
     if (ending.state !== ApprovalState.APPROVED) await requests.delete(trx, row.id);
     const event = { approvalId: row.id, callId: spec.callId, state: ending.state as ApprovalState, nowMs };
-    await outbox.enqueue(trx, [approvalSettled({ ...event, decidedBy: ending.decided_by })]);
+    await outbox.enqueue(trx, [approvalResolved({ ...event, decidedBy: ending.decided_by })]);
     return { ...row, ...resolved, change_idx: decide_idx };
   };
   const resolve = async (id: string, ending: Ending, check: (row: ApprovalRow) => void): Promise<Approval> => {
@@ -129,16 +129,21 @@ function endingOf(state: ApprovalState, { decidedBy, decidedByName = "", comment
 }
 
 function checkSummary(row: ApprovalRow, digest: string): void {
-  if (specOf(row).cardDigest === digest) return;
-  throw wrongDigest("card_digest", "cardDigest", "is not the digest of its summary", "look at the approval again");
+  if (specOf(row).summaryDigest === digest) return;
+  throw wrongDigest(
+    "summary_digest",
+    "summaryDigest",
+    "is not the digest of its summary",
+    "look at the approval again",
+  );
 }
 
 /** What a summary leaves out may be approved only by who has fetched it. */
 function checkFullText(row: ApprovalRow, digest: string): void {
-  if (digest === row.full_digest || (row.full_digest === "" && digest === specOf(row).cardDigest)) return;
+  if (digest === row.full_digest || (row.full_digest === "" && digest === specOf(row).summaryDigest)) return;
   const what = digest === "" ? "is required, since the summary is abridged" : "is not the digest of the full text";
   const remedy = "read the full text first (GetApproval with APPROVAL_VIEW_FULL, or `reeve approval show ID --full`)";
-  throw wrongDigest("whole_digest", "wholeDigest", what, remedy);
+  throw wrongDigest("full_text_digest", "fullTextDigest", what, remedy);
 }
 
 function wrongDigest(rule: string, field: string, what: string, remedy: string): Error {
@@ -161,7 +166,7 @@ function decided(row: ApprovalRow): Error {
 }
 
 function resolvedRecord(approvalId: string, spec: ApprovalSpec, ending: Ending, nowMs: number): AuditRecord {
-  const { cardDigest, argsDigest } = spec;
+  const { summaryDigest, argsDigest } = spec;
   return create(AuditRecordSchema, {
     version: 1,
     time: timestampFromMs(nowMs),
@@ -170,7 +175,7 @@ function resolvedRecord(approvalId: string, spec: ApprovalSpec, ending: Ending, 
     resource: `approvals/${approvalId}`,
     event: {
       case: "approvalDecided",
-      value: { approvalId, state: stateName(ending.state), channel: ending.channel, cardDigest, argsDigest },
+      value: { approvalId, state: ending.state as ApprovalState, channel: ending.channel, summaryDigest, argsDigest },
     },
   });
 }

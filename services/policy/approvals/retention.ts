@@ -79,5 +79,5 @@ export function startApprovalRetention(options: ApprovalRetentionOptions): Repea
 
 function withoutBodies(bytes: Uint8Array): Uint8Array {
   const { arguments: _arguments, ...rest } = fromBinary(ApprovalSpecSchema, bytes);
-  return toBinary(ApprovalSpecSchema, create(ApprovalSpecSchema, { ...rest, card: "", purpose: "" }));
+  return toBinary(ApprovalSpecSchema, create(ApprovalSpecSchema, { ...rest, summary: "", purpose: "" }));
 }

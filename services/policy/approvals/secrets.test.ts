@@ -54,15 +54,17 @@ describe.each(ways)("the secrets of an announced tool, in %s,", (_, asWay) => {
   it("are not shown where the schema came along", async () => {
     const { spec } = await held(await start(), asWay(testRequest({ ...asked, inputSchema: schema })));
     expect(spec.arguments).toEqual({ user: "ann", password: "[redacted]" });
-    expect(spec.card).toContain('  password: "[redacted]"\n  user: "ann"\n');
-    expect(spec.card).not.toContain(SECRET);
+    expect(spec.summary).toContain('  password: "[redacted]"\n  user: "ann"\n');
+    expect(spec.summary).not.toContain(SECRET);
   });
 
   it("are not shown where it did not, and neither is any other argument", async () => {
     const { spec } = await held(await start(), asWay(testRequest(asked)));
     expect(spec.arguments).toEqual({ note: NOT_SHOWN });
-    expect(spec.card).toContain(`Arguments:\n  ${NOT_SHOWN}\nDigest:    SHA-256 of all arguments ${spec.argsDigest}`);
-    expect(spec.card).not.toContain("ann");
+    expect(spec.summary).toContain(
+      `Arguments:\n  ${NOT_SHOWN}\nDigest:    SHA-256 of all arguments ${spec.argsDigest}`,
+    );
+    expect(spec.summary).not.toContain("ann");
   });
 });
 
@@ -81,7 +83,7 @@ it("a built-in tool in a version that is not known here shows no arguments", asy
   const request = testRequest({ tool: "shell.eval", args: { command: "ls" } });
   const tool = request.tool && { ...request.tool, schemaDigest: sha256Hex("newer") };
   const { spec } = await held(await start(), { ...request, ...(tool && { tool }) });
-  expect(spec.card).toContain(NOT_SHOWN);
+  expect(spec.summary).toContain(NOT_SHOWN);
 });
 
 it.each([

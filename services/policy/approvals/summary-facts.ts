@@ -11,7 +11,7 @@ export function summaryFactsOf(
   call: ValidatedRequest,
   { message, ruleIds }: Pick<Evaluation, "message" | "ruleIds">,
 ): SummaryFacts {
-  const { request, principal, device, tool, args, argsDigest, inputSchema } = call;
+  const { request, principal, device, tool, args, argsDigest, timeoutMs, inputSchema } = call;
   return {
     deviceName: device.name,
     deviceId: device.id,
@@ -27,6 +27,6 @@ export function summaryFactsOf(
     ruleIds,
     args: inputSchema && redactSecretFields(args, inputSchema),
     argsDigest,
-    timeoutMs: request.timeoutMs,
+    timeoutMs,
   };
 }

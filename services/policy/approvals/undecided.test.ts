@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { ApprovalSettledSchema } from "../../../gen/ts/reeve/approval/v1/approval_events_pb.ts";
+import { ApprovalResolvedSchema } from "../../../gen/ts/reeve/approval/v1/approval_events_pb.ts";
 import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import { DecisionKind } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { EventEnvelope } from "../../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import { createInProcessBus } from "../../../lib/events/in-process-bus.ts";
@@ -35,7 +37,7 @@ describe("an approval that nobody decides", () => {
     expect(outcome).toMatchObject({ case: "denial", value: { reason: ErrorReason.APPROVAL_EXPIRED, approvalId: id } });
     expect((await events(policy, spec?.callId ?? ""))[1]).toMatchObject({
       actor: "policy",
-      value: { state: "expired" },
+      value: { state: ApprovalState.EXPIRED },
     });
   });
 
@@ -45,7 +47,7 @@ describe("an approval that nobody decides", () => {
     const { id, spec } = await hold(policy);
     nowMs += 600_000;
     const error = await policy.approvals
-      .approve({ approvalId: id, cardDigest: spec?.cardDigest ?? "" })
+      .approve({ approvalId: id, summaryDigest: spec?.summaryDigest ?? "" })
       .catch((e: unknown) => e);
     expect(reasonOf(error)).toBe(ErrorReason.APPROVAL_EXPIRED);
   });
@@ -67,7 +69,7 @@ describe("an approval whose call ends without it", () => {
     const bus = createInProcessBus();
     const told = Promise.withResolvers<ApprovalState>();
     const handler = async (envelope: EventEnvelope) => {
-      const settled = payloadOf(ApprovalSettledSchema, envelope);
+      const settled = payloadOf(ApprovalResolvedSchema, envelope);
       if (settled) told.resolve(settled.state);
     };
     await bus.subscribe({ subject: "reeve.approval.v1.>", handler });
@@ -75,8 +77,8 @@ describe("an approval whose call ends without it", () => {
     const { id, spec } = await hold(policy);
     const link = openTestLink(policy.policy);
     const waiting = link.ask({ case: "awaitApproval", value: { approvalId: id } });
-    const value = { callId: spec?.callId ?? "", state: "CANCELED" };
-    expect((await link.ask({ case: "outcome", value })).case).toBe("recorded");
+    const value = { callId: spec?.callId ?? "", state: CallState.CANCELED };
+    expect((await link.ask({ case: "recordOutcome", value })).case).toBe("recorded");
     expect((await waiting).value).toMatchObject({
       outcome: { case: "denial", value: { reason: ErrorReason.CALL_ENDED, approvalId: id } },
     });
@@ -85,12 +87,12 @@ describe("an approval whose call ends without it", () => {
     const { approval } = await policy.approvals.getApproval({ approvalId: id });
     const comment = "the call ended: CANCELED";
     expect(approval?.status).toMatchObject({ state: ApprovalState.CANCELED, decidedBy: "", comment });
-    const late = policy.approvals.approve({ approvalId: id, cardDigest: spec?.cardDigest ?? "" });
+    const late = policy.approvals.approve({ approvalId: id, summaryDigest: spec?.summaryDigest ?? "" });
     expect(reasonOf(await late.catch((e: unknown) => e))).toBe(ErrorReason.APPROVAL_DECIDED);
     expect(await events(policy, spec?.callId ?? "")).toMatchObject([
-      { case: "decided", value: { decision: "hold" } },
+      { case: "decided", value: { decision: DecisionKind.HOLD } },
       { actor: "registry", case: "outcome" },
-      { actor: "policy", case: "approvalDecided", value: { approvalId: id, state: "canceled" } },
+      { actor: "policy", case: "approvalDecided", value: { approvalId: id, state: ApprovalState.CANCELED } },
     ]);
     expect(await told.promise).toBe(ApprovalState.CANCELED);
     await policy.stop();
@@ -100,9 +102,9 @@ describe("an approval whose call ends without it", () => {
   it("stays as it was decided where somebody was quicker", async () => {
     const policy = await start();
     const { id, spec } = await hold(policy);
-    await policy.approvals.approve({ approvalId: id, cardDigest: spec?.cardDigest ?? "" });
+    await policy.approvals.approve({ approvalId: id, summaryDigest: spec?.summaryDigest ?? "" });
     const link = openTestLink(policy.policy);
-    await link.ask({ case: "outcome", value: { callId: spec?.callId ?? "", state: "CANCELED" } });
+    await link.ask({ case: "recordOutcome", value: { callId: spec?.callId ?? "", state: CallState.CANCELED } });
     await link.end();
     const { approval } = await policy.approvals.getApproval({ approvalId: id });
     expect(approval?.status?.state).toBe(ApprovalState.APPROVED);

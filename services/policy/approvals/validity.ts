@@ -1,5 +1,5 @@
 import { fromBinary } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { durationMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
@@ -33,7 +33,7 @@ export function coveredBy(
   nowMs: number,
 ): Release | undefined {
   if (row?.state !== ApprovalState.APPROVED) return undefined;
-  const { request, principal, tool, argsDigest } = call;
+  const { principal, tool, argsDigest, timeoutMs } = call;
   const spec = specOf(row);
   const template = fromBinary(GrantSchema, row.template);
   const isSameWork =
@@ -41,7 +41,7 @@ export function coveredBy(
     spec.tool === tool.name &&
     spec.argsDigest === argsDigest &&
     template.schemaDigest === tool.schemaDigest &&
-    template.timeoutMs === request.timeoutMs;
+    (template.timeout ? durationMs(template.timeout) : 0) === timeoutMs;
   if (!isSameWork || !isOfCall(spec, call) || invalidityOf(row, policy, nowMs) !== undefined) return undefined;
   return releaseBy(row);
 }

@@ -3,6 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
   AuditRecordSchema,
   type DeviceIdentity,
+  DeviceIdentityChange,
   DeviceIdentitySchema,
 } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
@@ -40,7 +41,7 @@ export function createDeviceChangeRecorder(options: {
     async record(change, actor) {
       const { changeId } = change;
       if (changeId === "") throw invalid("required", "is required");
-      if (change.change === "") throw missingChange();
+      if (change.change === DeviceIdentityChange.UNSPECIFIED) throw missingChange();
       const digest = sha256Hex(toBinary(DeviceIdentitySchema, change));
       return writes.write(async (trx) => {
         const known = await select.first(trx, { changeId });

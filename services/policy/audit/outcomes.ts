@@ -1,6 +1,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { AuditRecordSchema, type CallOutcome, CallOutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { CallState, CallStateSchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
@@ -34,6 +35,11 @@ export function createOutcomeStore(db: PolicyDatabase): OutcomeStore {
   };
 }
 
+/** The name of an end, such as "SUCCEEDED", in rows and errors. */
+export function endState(state: CallState): string {
+  return CallStateSchema.value[state]?.localName ?? String(state);
+}
+
 /** The fault CALL_ENDED: nothing follows a call's end. */
 export function callEnded({ call_id, state }: Pick<OutcomeRow, "call_id" | "state">): Error {
   return fault(ErrorReason.CALL_ENDED, { call_id, state }, { message: `the call has ended already: ${state}` });
@@ -63,13 +69,13 @@ export function createOutcomeRecorder({ writes, store, log, onEnded, now }: Outc
   return {
     async record(outcome, actor) {
       if (outcome.callId === "") throw missing("callId");
-      if (outcome.state === "") throw missing("state");
+      if (outcome.state === CallState.UNSPECIFIED) throw missing("state");
       const digest = sha256Hex(toBinary(CallOutcomeSchema, outcome));
       const { idx, notify } = await writes.write(async (trx) => {
         const known = await store.find(trx, outcome.callId);
         if (known) return { idx: indexOfSame(known, digest), notify: undefined };
         const idx = await log.append(trx, outcomeRecord(outcome, actor, now()), "elsewhere");
-        await store.insert(trx, { call_id: outcome.callId, digest, state: outcome.state, idx });
+        await store.insert(trx, { call_id: outcome.callId, digest, state: endState(outcome.state), idx });
         return { idx, notify: await onEnded(trx, outcome) };
       });
       notify?.();

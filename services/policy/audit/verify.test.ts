@@ -1,6 +1,7 @@
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { openLogFile, rpcLogSource } from "../../../lib/audit-verify/log-source.ts";
 import { type LogReport, verifyLog } from "../../../lib/audit-verify/verify.ts";
@@ -33,8 +34,8 @@ beforeAll(async () => {
       const argsDigest = decided && "argsDigest" in decided ? decided.argsDigest : "";
       if (i === 4) continue;
       await link.ask({
-        case: "outcome",
-        value: { callId: request.callId, state: "SUCCEEDED", grantId, argsDigest, tool: "device.ping" },
+        case: "recordOutcome",
+        value: { callId: request.callId, state: CallState.SUCCEEDED, grantId, argsDigest, tool: "device.ping" },
       });
     }
     await policy.audit.getInclusionProof({ index: BigInt(round * 9) });
@@ -43,7 +44,10 @@ beforeAll(async () => {
   await link.ask({ case: "authorize", value: held });
   const { approvals } = await policy.approvals.listApprovals({});
   const [approval] = approvals;
-  await policy.approvals.approve({ approvalId: approval?.id ?? "", cardDigest: approval?.spec?.cardDigest ?? "" });
+  await policy.approvals.approve({
+    approvalId: approval?.id ?? "",
+    summaryDigest: approval?.spec?.summaryDigest ?? "",
+  });
   await link.ask({ case: "awaitApproval", value: { approvalId: approval?.id ?? "" } });
   await link.end();
   await policy.stop();

@@ -55,8 +55,8 @@ export function decisionKey({ callId, delivery }: Pick<DecisionRequest, "callId"
  * longest run, purpose, ingress, delivery and approval. Other facts, such as the time, roles or the device's manifest, may
  * have changed since: the decision stays as it was.
  */
-export function requestDigest({ request, principal, device, tool, argsDigest }: ValidatedRequest): string {
-  const { timeoutMs, purpose, ingress, delivery, approvalId } = request;
+export function requestDigest({ request, principal, device, tool, argsDigest, timeoutMs }: ValidatedRequest): string {
+  const { purpose, ingress, delivery, approvalId } = request;
   const devices = request.devices.map(({ id }) => id);
   const asked = [principal.id, device.id, tool.name, argsDigest, timeoutMs, purpose, ingress];
   return sha256Hex(JSON.stringify([...asked, delivery, approvalId, devices]));

@@ -1,15 +1,13 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type AuditRecord, AuditRecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { type AuditRecord, AuditRecordSchema, DecisionKind } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import type { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { IngressSchema } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import { type Decision, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { functionId } from "../../../lib/ids/function-id.ts";
 import type { QueryRunner } from "../../../lib/store/prepared.ts";
 import type { AuditLog, Listed } from "../audit/log.ts";
 import { deviceToolResource, fanOutToolResource } from "../audit/records.ts";
 import { isFanOut, type ValidatedRequest } from "../facts/decision-request.ts";
-import { valueName } from "../facts/facts.ts";
 import type { MintedGrant } from "../grants/mint.ts";
 
 /** What policy answers. */
@@ -27,7 +25,7 @@ export interface Denied {
   /** The approval that was denied or expired. Default none. */
   approvalId?: string;
   /** Facts about the reason, as in reeve.common.v1.ErrorDetail. Default none. */
-  metadata?: Readonly<globalThis.Record<string, string>>;
+  metadata?: Readonly<Record<string, string>>;
 }
 
 /** What every decision names besides its outcome. */
@@ -80,8 +78,8 @@ function outcomeOf(outcome: Outcome): OutcomeInit {
   }
 }
 
-function permitOf({ signed, grantId, expireMs }: MintedGrant) {
-  return { grant: signed, grantId, expireTime: timestampFromMs(expireMs) };
+function permitOf({ signed, grantId, expireMs, obligations }: MintedGrant) {
+  return { grant: signed, grantId, expireTime: timestampFromMs(expireMs), ...(obligations && { obligations }) };
 }
 
 /** What a record of a decision says besides the request. */
@@ -93,6 +91,12 @@ export interface RecordedDecision extends DecisionHead {
   approvalId?: string;
   nowMs: number;
 }
+
+const KINDS: Readonly<Record<Outcome["kind"], DecisionKind>> = {
+  permit: DecisionKind.PERMIT,
+  hold: DecisionKind.HOLD,
+  denial: DecisionKind.DENIAL,
+};
 
 /** The record of a decision about a call, or about a fan-out: its resource says so, and its device is the first. */
 export function decidedRecord(call: ValidatedRequest, decided: RecordedDecision): AuditRecord {
@@ -108,7 +112,7 @@ export function decidedRecord(call: ValidatedRequest, decided: RecordedDecision)
     event: {
       case: "decided",
       value: {
-        decision: decided.kind,
+        decision: KINDS[decided.kind],
         reason: decided.reason,
         ruleIds: decided.ruleIds,
         policyVersion: decided.policyVersion,
@@ -117,7 +121,7 @@ export function decidedRecord(call: ValidatedRequest, decided: RecordedDecision)
         argsDigest,
         grantId: decided.grantId ?? "",
         approvalId: decided.approvalId ?? "",
-        ingress: valueName(IngressSchema, request.ingress),
+        ingress: request.ingress,
         manifestDigest: device.manifestDigest,
         functionId: functionId(tool.capability),
       },

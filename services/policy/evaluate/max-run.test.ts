@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, afterEach, expect, test } from "vitest";
 import { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
@@ -32,27 +33,41 @@ async function start(text?: string): Promise<TestPolicy> {
 }
 
 function request(program: string, timeoutMs: number, roles: Role[] = [Role.AGENT]): DecisionRequest {
-  return { ...testRequest({ tool: "exec", args: { argv: [program] }, roles }), timeoutMs };
+  return { ...testRequest({ tool: "exec", args: { argv: [program] }, roles }), timeout: durationFromMs(timeoutMs) };
 }
 
 async function grantFor({ policy }: TestPolicy, asked: DecisionRequest) {
   const { decision } = await policy.authorize({ request: asked });
   if (decision?.outcome.case !== "permit") throw new Error(`not permitted: ${decision?.outcome.case}`);
-  return fromBinary(GrantSchema, decision.outcome.value.grant?.statement ?? new Uint8Array());
+  const grant = fromBinary(GrantSchema, decision.outcome.value.grant?.statement ?? new Uint8Array());
+  return { ...grant, obligations: grant.obligations };
 }
 
 test("a grant of what a rule allows by itself ends at the rule's max_run, whatever the caller asks for", async () => {
   const policy = await start(RULES);
-  expect(await grantFor(policy, request("df", 3_600_000))).toMatchObject({ timeoutMs: 10_000, maxRunMs: 10_000 });
-  expect(await grantFor(policy, request("df", 0))).toMatchObject({ timeoutMs: 10_000, maxRunMs: 10_000 });
-  expect(await grantFor(policy, request("df", 5000))).toMatchObject({ timeoutMs: 5000, maxRunMs: 0 });
+  expect(await grantFor(policy, request("df", 3_600_000))).toMatchObject({
+    timeout: durationFromMs(10_000),
+    obligations: { maxRun: durationFromMs(10_000) },
+  });
+  expect(await grantFor(policy, request("df", 0))).toMatchObject({
+    timeout: durationFromMs(10_000),
+    obligations: { maxRun: durationFromMs(10_000) },
+  });
+  expect(await grantFor(policy, request("df", 5000))).toMatchObject({
+    timeout: durationFromMs(5000),
+    obligations: undefined,
+  });
 });
 
 test("of several rules that allow a call the strictest obligation counts", async () => {
   const policy = await start(RULES);
-  expect(await grantFor(policy, request("free", 3_600_000))).toMatchObject({ timeoutMs: 10_000 });
+  expect(await grantFor(policy, request("free", 3_600_000))).toMatchObject({ timeout: durationFromMs(10_000) });
   const operators = await grantFor(policy, request("free", 3_600_000, [Role.OPERATOR]));
-  expect(operators).toMatchObject({ timeoutMs: 10_000, maxRunMs: 10_000, isOperator: true });
+  expect(operators).toMatchObject({
+    timeout: durationFromMs(10_000),
+    obligations: { maxRun: durationFromMs(10_000) },
+    isOperator: true,
+  });
 });
 
 test("what a person approved runs as long as they were shown", async () => {
@@ -62,9 +77,13 @@ test("what a person approved runs as long as they were shown", async () => {
   if (decision?.outcome.case !== "hold") throw new Error("not held");
   const { approvalId } = decision.outcome.value;
   const { approval } = await policy.approvals.getApproval({ approvalId });
-  await policy.approvals.approve({ approvalId, cardDigest: approval?.spec?.cardDigest ?? "" });
+  await policy.approvals.approve({ approvalId, summaryDigest: approval?.spec?.summaryDigest ?? "" });
   const grant = await grantFor(policy, { ...asked, delivery: 1, approvalId });
-  expect(grant).toMatchObject({ timeoutMs: 3_600_000, maxRunMs: 0, approverIds: [OPERATOR.id] });
+  expect(grant).toMatchObject({
+    timeout: durationFromMs(3_600_000),
+    obligations: undefined,
+    approverIds: [OPERATOR.id],
+  });
 });
 
 test("only an operator who is no model asks as one for places on a device", async () => {
@@ -78,7 +97,11 @@ test("only an operator who is no model asks as one for places on a device", asyn
 test("an agent that only looks around keeps no place for longer than a minute by the policy that is shipped", async () => {
   const policy = await start();
   const free = testRequest({ tool: "exec", args: { argv: ["free", "-s", "60"] } });
-  expect(await grantFor(policy, { ...free, timeoutMs: 3_600_000 })).toMatchObject({ maxRunMs: 60_000 });
+  expect(await grantFor(policy, { ...free, timeout: durationFromMs(3_600_000) })).toMatchObject({
+    obligations: { maxRun: durationFromMs(60_000) },
+  });
   const operators = { ...testRequest({ tool: "exec", args: { argv: ["free", "-s", "60"] }, roles: [Role.OPERATOR] }) };
-  expect(await grantFor(policy, { ...operators, timeoutMs: 3_600_000 })).toMatchObject({ timeoutMs: 3_600_000 });
+  expect(await grantFor(policy, { ...operators, timeout: durationFromMs(3_600_000) })).toMatchObject({
+    timeout: durationFromMs(3_600_000),
+  });
 });

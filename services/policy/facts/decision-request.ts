@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { durationMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type {
   DecisionRequest,
@@ -21,6 +21,8 @@ export interface ValidatedRequest {
   tool: ToolFacts;
   /** When it was asked, in milliseconds since 1970. */
   timeMs: number;
+  /** The longest it may run, in milliseconds; 0 for the tool's own limit. */
+  timeoutMs: number;
   args: JsonObject;
   /** SHA-256 of the canonical arguments, in hex. */
   argsDigest: string;
@@ -50,6 +52,7 @@ export function validateRequest(request: DecisionRequest, lookup: ToolLookup): V
   checkDevices(request);
   return {
     ...{ request, principal, device, tool, timeMs: timestampMs(time) },
+    timeoutMs: request.timeout ? durationMs(request.timeout) : 0,
     args: argumentsOf(request),
     argsDigest: sha256Hex(request.arguments),
     inputSchema: inputSchemaOf(tool, lookup),

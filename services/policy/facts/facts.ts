@@ -2,12 +2,14 @@ import {
   type DescEnum,
   type DescField,
   type DescMessage,
+  getOption,
   type JsonObject,
   type JsonValue,
   ScalarType,
 } from "@bufbuild/protobuf";
 import { type Duration, DurationSchema, type Timestamp, TimestampSchema, timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Environment, evaluate } from "@marcbachmann/cel-js";
+import { display_only } from "../../../gen/ts/reeve/options/v1/fact_pb.ts";
 import {
   type DecisionRequest,
   DecisionRequestSchema,
@@ -23,15 +25,9 @@ export type Facts = Readonly<Record<string, unknown>>;
 /** The canonical arguments: JSON in a field of bytes, and the only fact without a type until it is there. */
 export const ARGUMENTS = { field: "arguments", fact: "args" } as const;
 
-/** What the caller says of itself, or what is no identity: shown to people, and kept from rules. */
-const DISPLAY_ONLY: ReadonlySet<string> = new Set([
-  "reeve.policy.v1.DecisionRequest.purpose",
-  "reeve.policy.v1.PrincipalFacts.name",
-]);
-
-/** The fields of a message that are facts. */
+/** The fields of a message that are facts: all but those that its definition keeps from rules. */
 export function factFields(message: DescMessage): DescField[] {
-  return message.fields.filter((field) => !DISPLAY_ONLY.has(`${message.typeName}.${field.name}`));
+  return message.fields.filter((field) => !getOption(field, display_only));
 }
 
 /** The name under which rules see a field. */

@@ -1,8 +1,12 @@
 import { create, toBinary } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, durationMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import type { Signed } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
+import {
+  type Obligations as GrantObligations,
+  ObligationsSchema,
+} from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { type Grant, GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import type { BatchSigner } from "../../../lib/sign/batch.ts";
 import type { ValidatedRequest } from "../facts/decision-request.ts";
@@ -14,6 +18,7 @@ export interface MintedGrant {
   grantId: string;
   /** Not valid from then on, in milliseconds since 1970. */
   expireMs: number;
+  obligations?: GrantObligations | undefined;
 }
 
 /** The human decision that released a grant. */
@@ -49,16 +54,17 @@ export function grantTemplate({ request, principal, device, tool, argsDigest }: 
     argsDigest,
     manifestDigest: device.manifestDigest,
     principalId: principal.id,
-    timeoutMs: request.timeoutMs,
+    ...(request.timeout && { timeout: request.timeout }),
     isOperator: principal.roles.includes(Role.OPERATOR) && request.ingress !== Ingress.LLM,
   });
 }
 
 /** The template of a call that no person approved, with what the rules that allow it ask of it. */
 export function withObligations(template: Grant, { maxRunMs }: Obligations): Grant {
-  const { timeoutMs } = template;
+  const timeoutMs = template.timeout ? durationMs(template.timeout) : 0;
   if (maxRunMs === undefined || (timeoutMs !== 0 && timeoutMs <= maxRunMs)) return template;
-  return { ...template, timeoutMs: maxRunMs, maxRunMs };
+  const maxRun = durationFromMs(maxRunMs);
+  return { ...template, timeout: maxRun, obligations: create(ObligationsSchema, { maxRun }) };
 }
 
 /** A minter on a batch signer: grants of one moment share a signature. */
@@ -76,7 +82,7 @@ export function createGrantMinter({ signer, issuer, now, newGrantId }: GrantMint
         ...release,
       };
       const signed = await signer.sign(toBinary(GrantSchema, grant));
-      return { signed, grantId: grant.grantId, expireMs };
+      return { signed, grantId: grant.grantId, expireMs, obligations: grant.obligations };
     },
   };
 }

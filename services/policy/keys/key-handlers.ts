@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { durationMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import {
   type Key,
@@ -16,8 +16,8 @@ import type { KeyRow } from "./key-store.ts";
 import type { KeyRotator } from "./rotate.ts";
 import type { SignedRole } from "./statement-types.ts";
 
-/** How long keys overlap where the request does not say, in seconds. */
-const DEFAULT_OVERLAP_SECONDS = 86_400;
+/** How long keys overlap where the request does not say, in milliseconds. */
+const DEFAULT_OVERLAP_MS = 86_400_000;
 
 /** The RPCs of KeyService. */
 export function keyHandlers(ring: KeyRing, rotator: KeyRotator) {
@@ -27,10 +27,11 @@ export function keyHandlers(ring: KeyRing, rotator: KeyRotator) {
       const rows = ring.current().rows.filter((row) => role === KeyRole.UNSPECIFIED || row.role === role);
       return { keys: rows.map(keyMessage) };
     },
-    async rotateKey({ role, overlapSeconds }, context) {
-      const overlapMs = (overlapSeconds === 0 ? DEFAULT_OVERLAP_SECONDS : overlapSeconds) * 1000;
+    async rotateKey({ role, overlap }, context) {
+      const overlapMs = overlap ? durationMs(overlap) : DEFAULT_OVERLAP_MS;
       return { key: keyMessage(await rotator.rotate(role as SignedRole, overlapMs, principalOf(context).id)) };
     },
+    getGrantKey: () => ({ publicKey: ring.current().grantKey.raw, checkpointKey: ring.current().vkeys }),
     async getKeyring({ role }) {
       await ring.refresh();
       return { keyrings: [...ring.current().keyrings[role as SignedRole]] };

@@ -1,5 +1,7 @@
 import { expect, it } from "vitest";
+import { KeyChangeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { KeyRole, KeyState } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
+import { valueName } from "../facts/facts.ts";
 import { dueStep, type KeyStep, MAX_VALID, rotation, validKeys } from "./key-steps.ts";
 import type { KeyRow } from "./key-store.ts";
 
@@ -24,7 +26,9 @@ const first = [key("g1", GRANT), key("c1", CHECKPOINT)];
 function live(rows: readonly KeyRow[], step: KeyStep | string | undefined, nowMs: number): [KeyRow[], string[]] {
   if (typeof step === "string") throw new Error(step);
   if (step === undefined) return [[...rows], []];
-  const recorded = step.recorded.map(({ key: { key_id }, change }) => `${key_id} ${change}`);
+  const recorded = step.recorded.map(
+    ({ key: { key_id }, change }) => `${key_id} ${valueName(KeyChangeSchema, change)}`,
+  );
   const after = [...rows.filter((row) => row.role !== step.role), ...step.after];
   const [later, more] = live(after, dueStep(after, nowMs), nowMs);
   return [later, [...recorded, ...more]];

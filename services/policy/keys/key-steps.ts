@@ -1,3 +1,4 @@
+import { KeyChange } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { KeyRole, KeyState } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import type { KeyRow } from "./key-store.ts";
 
@@ -9,7 +10,7 @@ export interface KeyStep {
   /** The keys that are not as they were. */
   changed: readonly KeyRow[];
   /** The changes that the audit log records. */
-  recorded: readonly { key: KeyRow; change: "made" | "active" | "retired" }[];
+  recorded: readonly { key: KeyRow; change: KeyChange }[];
 }
 
 const { NEXT, ACTIVE, RETIRING, RETIRED } = KeyState;
@@ -39,8 +40,8 @@ export function rotation(rows: readonly KeyRow[], made: KeyRow, nowMs: number, o
     .filter((row) => row.state === ACTIVE && row.end_ms === null)
     .map((row) => ({ ...row, end_ms: nowMs + overlapMs }));
   const recorded: KeyStep["recorded"] = [
-    { key: added, change: "made" as const },
-    ...(isGrant ? [] : [{ key: added, change: "active" as const }]),
+    { key: added, change: KeyChange.MADE },
+    ...(isGrant ? [] : [{ key: added, change: KeyChange.ACTIVE }]),
   ];
   return { role, changed: [...ending, added], after: [...replace(rows, role, ending), added], recorded };
 }
@@ -57,7 +58,7 @@ export function dueStep(rows: readonly KeyRow[], nowMs: number): KeyStep | undef
     role,
     changed: [retired],
     after: replace(rows, role, [retired]),
-    recorded: [{ key: retired, change: "retired" }],
+    recorded: [{ key: retired, change: KeyChange.RETIRED }],
   };
 }
 
@@ -76,7 +77,7 @@ function activation(rows: readonly KeyRow[], due: KeyRow): KeyStep {
     .filter((row) => row.role === role && row.state === ACTIVE)
     .map((row) => ({ ...row, state: RETIRING }));
   const changed = [active, ...retiring];
-  return { role, changed, after: replace(rows, role, changed), recorded: [{ key: active, change: "active" }] };
+  return { role, changed, after: replace(rows, role, changed), recorded: [{ key: active, change: KeyChange.ACTIVE }] };
 }
 
 // The last key that signs is never retired, whatever its times say.

@@ -1,8 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { DeviceIdentityChange, type KeyChanged, KeyChangeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Key, KeyRole, KeyState } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
+import { type Key, KeyRole, KeyRoleSchema, KeyState } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { openLogFile } from "../../../lib/audit-verify/log-source.ts";
 import { verifyLog } from "../../../lib/audit-verify/verify.ts";
@@ -13,6 +14,7 @@ import { createKeyring, type generateSigningKey } from "../../../lib/sign/keys.t
 import { GRANT_TYPE } from "../../../lib/sign/payload-types.ts";
 import { eventually } from "../../../testkit/eventually.ts";
 import { type PostgresServer, startPostgresServer } from "../../../testkit/postgres-server.ts";
+import { valueName } from "../facts/facts.ts";
 import { openPolicyState } from "../storage/state-dir.ts";
 import { runSql } from "../testing/run-sql.ts";
 import { openTestLink } from "../testing/test-link.ts";
@@ -69,10 +71,12 @@ async function signerOf(policy: TestPolicy): Promise<string | undefined> {
 async function keyRecords(policy: TestPolicy): Promise<string[]> {
   const { entries } = await policy.audit.listRecords({ pageSize: 1000 });
   return entries.flatMap(({ record }) =>
-    record?.event.case === "keyChanged"
-      ? [`${record.actor}: ${record.event.value.role} ${record.event.value.keyId} ${record.event.value.change}`]
-      : [],
+    record?.event.case === "keyChanged" ? [keyChangeText(record.actor, record.event.value)] : [],
   );
+}
+
+function keyChangeText(actor: string, { role, keyId, change }: KeyChanged): string {
+  return `${actor}: ${valueName(KeyRoleSchema, role)} ${keyId} ${valueName(KeyChangeSchema, change)}`;
 }
 
 async function verify(policy: TestPolicy, verifierKey: string) {
@@ -91,7 +95,7 @@ describe.each(["SQLite", "two replicas on PostgreSQL"])("on %s", (where) => {
   it("a grant key takes over in the middle of the overlap, and the old one stays trusted to its end", async () => {
     const [a, b] = await startPair();
     const old = await signerOf(a);
-    const { key } = await a.keys.rotateKey({ role: KeyRole.GRANT, overlapSeconds: 7200 });
+    const { key } = await a.keys.rotateKey({ role: KeyRole.GRANT, overlap: { seconds: 7200n } });
     expect(key?.state).toBe(KeyState.NEXT);
     await eventually(async () => expect(await states(b, KeyRole.GRANT)).toEqual(["NEXT", "ACTIVE"]));
     await eventually(() => expect(b.service.grantKeys.map(({ keyId }) => keyId)).toEqual([old, key?.id]));
@@ -120,7 +124,7 @@ describe.each(["SQLite", "two replicas on PostgreSQL"])("on %s", (where) => {
     const [a, b] = await startPair();
     const { origin, checkpointKey: oldKey } = a.service;
     await signerOf(a);
-    await b.keys.rotateKey({ role: KeyRole.CHECKPOINT, overlapSeconds: 3600 });
+    await b.keys.rotateKey({ role: KeyRole.CHECKPOINT, overlap: { seconds: 3600n } });
     const [newKey] = (await a.keys.listKeys({ role: KeyRole.CHECKPOINT })).keys.map((key: Key) => key.publicKey);
     await eventually(() => expect(a.service.checkpointKey).toBe(`${newKey}\n${oldKey}`));
     await signerOf(a);
@@ -150,7 +154,7 @@ describe.each(["SQLite", "two replicas on PostgreSQL"])("on %s", (where) => {
     const [a, b] = await startPair();
     const pinned = b.service.grantKey;
     for (let i = 0; i < 2; i++) {
-      await a.keys.rotateKey({ role: KeyRole.GRANT, overlapSeconds: 7200 });
+      await a.keys.rotateKey({ role: KeyRole.GRANT, overlap: { seconds: 7200n } });
       nowMs += 2 * HOUR;
       await eventually(async () => {
         expect(await states(b, KeyRole.GRANT)).toEqual(["ACTIVE", "RETIRED", "RETIRED"].slice(0, i + 2));
@@ -188,15 +192,21 @@ describe.each(["SQLite", "two replicas on PostgreSQL"])("on %s", (where) => {
 
   it("a change of a device's identity is on record once, however often it is told", async () => {
     const [a, b] = await startPair();
-    const value = { change: "enrolled", changeId: "chg-1", deviceId: "dev-1", name: "laptop", actor: "op-1" };
+    const value = {
+      change: DeviceIdentityChange.ENROLLED,
+      changeId: "chg-1",
+      deviceId: "dev-1",
+      name: "laptop",
+      actor: "op-1",
+    };
     const links = [a, b].map(({ policy }) => openTestLink(policy));
-    const answers = await Promise.all(links.map((link) => link.ask({ case: "deviceIdentity", value })));
+    const answers = await Promise.all(links.map((link) => link.ask({ case: "recordDeviceIdentity", value })));
     expect(answers[0]?.case).toBe("recorded");
     expect(answers[1]).toEqual(answers[0]);
     const [link] = links;
-    const other = await link?.ask({ case: "deviceIdentity", value: { ...value, deviceId: "dev-2" } });
+    const other = await link?.ask({ case: "recordDeviceIdentity", value: { ...value, deviceId: "dev-2" } });
     expect(other?.value).toMatchObject({ error: { reason: ErrorReason.INVALID_INPUT, metadata: { rule: "unique" } } });
-    const nameless = await link?.ask({ case: "deviceIdentity", value: { ...value, changeId: "" } });
+    const nameless = await link?.ask({ case: "recordDeviceIdentity", value: { ...value, changeId: "" } });
     expect(nameless?.value).toMatchObject({ error: { metadata: { field: "changeId", rule: "required" } } });
     for (const one of links) await one.end();
     const { entries } = await a.audit.listRecords({});
@@ -259,7 +269,7 @@ describe("keys", () => {
     const [row] = await runSql(policy, `select * from keys where role = ${KeyRole.CHECKPOINT}`);
     const { sealing } = await openPolicyState({ stateDir });
     const stolen = openPrivateKey(sealing, row as KeyRow);
-    await policy.keys.rotateKey({ role: KeyRole.CHECKPOINT, overlapSeconds: 60 });
+    await policy.keys.rotateKey({ role: KeyRole.CHECKPOINT, overlap: { seconds: 60n } });
     await signerOf(policy);
     nowMs += HOUR;
     await eventually(async () => expect(await states(policy, KeyRole.CHECKPOINT)).toEqual(["ACTIVE", "RETIRED"]));

@@ -2,13 +2,14 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type AuditRecord, AuditRecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { KeyRole, KeyState } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
+import { type KeyRole, KeyRoleSchema, KeyState } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { SealingKey } from "../../../lib/identity/seal.ts";
 import { signKeyring } from "../../../lib/sign/keyring.ts";
 import { generateSigningKey, verifyKeyFromRaw } from "../../../lib/sign/keys.ts";
 import type { QueryRunner } from "../../../lib/store/prepared.ts";
 import type { AuditLog } from "../audit/log.ts";
+import { valueName } from "../facts/facts.ts";
 import type { RecordedWrites } from "../storage/recorded-writes.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { dueStep, type KeyStep, rotation, validKeys } from "./key-steps.ts";
@@ -121,20 +122,15 @@ function refused(why: string): Error {
   return fault(ErrorReason.INVALID_INPUT, { field: "role", rule: "rotating" }, { message });
 }
 
-/** The word for a role, as the log and the command line use it. */
-function roleWord(role: number): string {
-  return role === KeyRole.GRANT ? "grant" : "checkpoint";
-}
-
 /** The record of a change of a key. The actor is who asked for it, or "policy" where time brought it. */
 function keyChangedRecord({ key, change }: KeyStep["recorded"][number], actor: string, nowMs: number): AuditRecord {
-  const role = roleWord(key.role);
+  const role = key.role as KeyRole;
   const publicKey = Buffer.from(key.public).toString("base64");
   return create(AuditRecordSchema, {
     version: 1,
     time: timestampFromMs(nowMs),
     actor,
-    resource: `keys/${role}/${key.key_id}`,
+    resource: `keys/${valueName(KeyRoleSchema, role)}/${key.key_id}`,
     event: { case: "keyChanged", value: { role, keyId: key.key_id, change, publicKey } },
   });
 }

@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Approval } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { Decision } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { openTestLink } from "./test-link.ts";
 import { type TestPolicy, testFolder } from "./test-policy.ts";
@@ -36,7 +37,7 @@ export async function hold(
 
 /** Approves, as the operator. */
 export async function approve(policy: TestPolicy, { id, spec }: Approval): Promise<void> {
-  await policy.approvals.approve({ approvalId: id, cardDigest: spec?.cardDigest ?? "" });
+  await policy.approvals.approve({ approvalId: id, summaryDigest: spec?.summaryDigest ?? "" });
 }
 
 /** What policy says to whoever waits for an approval. */
@@ -55,8 +56,12 @@ export async function events(policy: TestPolicy, callId: string) {
 }
 
 /** Says how a call ended, as the registry does. */
-export async function endCall(policy: TestPolicy, callId: string, state = "CANCELED"): Promise<void> {
+export async function endCall(
+  policy: TestPolicy,
+  callId: string,
+  state: CallState = CallState.CANCELED,
+): Promise<void> {
   const link = openTestLink(policy.policy);
-  await link.ask({ case: "outcome", value: { callId, state } });
+  await link.ask({ case: "recordOutcome", value: { callId, state } });
   await link.end();
 }

@@ -1,5 +1,5 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import { Mode, SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
@@ -55,7 +55,7 @@ export function testRequest(test: TestRequest): DecisionRequest {
     arguments: test.argumentBytes ?? new TextEncoder().encode(canonicalJson(test.args ?? {})),
     ingress: Ingress.RPC,
     time: timestampFromMs(test.timeMs ?? Date.parse("2026-11-01T12:00:00Z")),
-    timeoutMs: 60_000,
+    timeout: durationFromMs(60_000),
     purpose: test.purpose ?? "",
   });
 }

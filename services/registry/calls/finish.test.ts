@@ -42,12 +42,12 @@ async function outcomeOf(grantId: string, end: CallEnd) {
 }
 
 test("records the grant that the device used where a crash took the registry's own note of it", async () => {
-  expect(await outcomeOf("", { ...ENDED, grantId: "used" })).toMatchObject([{ grantId: "used", state: "SUCCEEDED" }]);
+  expect(await outcomeOf("", { ...ENDED, grantId: "used" })).toMatchObject([{ grantId: "used", state: CallState.SUCCEEDED }]);
 });
 
 test("records the grant that was given where the device used none", async () => {
   const lost = { ...ENDED, state: CallState.UNKNOWN, output: undefined };
-  expect(await outcomeOf("given", lost)).toMatchObject([{ grantId: "given", state: "UNKNOWN" }]);
+  expect(await outcomeOf("given", lost)).toMatchObject([{ grantId: "given", state: CallState.UNKNOWN }]);
 });
 
 test("leaves denials to policy, which wrote them down when it decided", async () => {

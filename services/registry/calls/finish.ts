@@ -15,7 +15,6 @@ import { callEndedEvent } from "../events.ts";
 import type { CallEnd } from "./end.ts";
 import { explainEnd } from "./explain-end.ts";
 import type { LiveCall } from "./live-call.ts";
-import { stateName } from "./state.ts";
 import type { CallStore } from "./store.ts";
 
 /** Ends calls: cleans what came back, keeps it, and tells whoever waits. */
@@ -134,7 +133,7 @@ function outcomeOf(call: Call, end: CallEnd, deliveredDigest: string, now: numbe
     CallOutcomeSchema,
     create(CallOutcomeSchema, {
       callId: call.id,
-      state: stateName(end.state),
+      state: end.state,
       reason: end.error?.reason ?? ErrorReason.UNSPECIFIED,
       grantId: call.grantId,
       deviceId: call.deviceId,

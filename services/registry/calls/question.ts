@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, type Timestamp } from "@bufbuild/protobuf/wkt";
 import type { Call } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { type DecisionRequest, DecisionRequestSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
@@ -57,7 +57,7 @@ export function questionOf(facts: QuestionFacts): DecisionRequest {
     arguments: facts.args,
     ingress: call.ingress,
     ...(time && { time }),
-    timeoutMs: facts.timeoutMs,
+    ...(facts.timeoutMs > 0 && { timeout: durationFromMs(facts.timeoutMs) }),
     purpose: call.purpose,
     delivery,
     approvalId: call.approvalId,

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { DeviceIdentityChange } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { eventually } from "../../../testkit/eventually.ts";
 import { type PostgresServer, startPostgresServer } from "../../../testkit/postgres-server.ts";
 import { peerWith, testDevice } from "./testing/test-device.ts";
@@ -106,7 +107,7 @@ describe.each([
     plane.clock.now += DAY_MS;
     expect(trusted()).not.toContain(chainTop(before.chain).trim());
     expect(trusted()).toContain(chainTop(after.chain).trim());
-    expect(plane.records.at(-3)).toMatchObject({ change: "authority_rotated", actor: "ann" });
+    expect(plane.records.at(-3)).toMatchObject({ change: DeviceIdentityChange.AUTHORITY_ROTATED, actor: "ann" });
   });
 
   test("another replica hears of a rotation by itself", async () => {

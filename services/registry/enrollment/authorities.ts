@@ -1,5 +1,6 @@
 import { createPublicKey } from "node:crypto";
 import type { Selectable } from "kysely";
+import { DeviceIdentityChange } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { type Authority, authorityFromPem, authorityId, createAuthority } from "../../../lib/identity/authority.ts";
 import { fingerprintOf } from "../../../lib/identity/fingerprint.ts";
 import { tlsKeyToPem } from "../../../lib/identity/request.ts";
@@ -135,7 +136,7 @@ function trustedOf(rows: readonly AuthorityRow[], now: number): string[] {
 
 function recordOf({ id, certificate }: AuthorityRow, actor: string, why: string) {
   const fingerprint = fingerprintOf(createPublicKey(certificate));
-  return { change: "authority_rotated", changeId: `authority/${id}`, fingerprint, actor, why };
+  return { change: DeviceIdentityChange.AUTHORITY_ROTATED, changeId: `authority/${id}`, fingerprint, actor, why };
 }
 
 function contextOf(id: string): string {

@@ -1,7 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import type { Transaction } from "kysely";
-import { type DeviceIdentity, DeviceIdentitySchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import {
+  type DeviceIdentity,
+  type DeviceIdentityChange,
+  DeviceIdentitySchema,
+} from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
@@ -16,7 +20,7 @@ export type Effect =
   | { kind: "authority"; id: string };
 
 /** What is recorded of a change. */
-export type ChangeRecord = MessageInitShape<typeof DeviceIdentitySchema> & { change: string };
+export type ChangeRecord = MessageInitShape<typeof DeviceIdentitySchema> & { change: DeviceIdentityChange };
 
 /** Brings an effect about, in a transaction; what is returned runs after the commit. */
 export type Apply = (trx: Transaction<RegistryTables>, effect: Effect) => Promise<(() => Promise<void>) | undefined>;

@@ -1,3 +1,4 @@
+import { DeviceIdentityChange } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
   type ConfirmEnrollmentRequest,
@@ -26,7 +27,7 @@ export async function confirmEnrollment(
     return parts.changes.plan(
       trx,
       {
-        change: "enrolled",
+        change: DeviceIdentityChange.ENROLLED,
         changeId: `${row.id}/enrolled`,
         enrollmentId: row.id,
         deviceId: row.device_id,

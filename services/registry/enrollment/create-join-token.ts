@@ -1,4 +1,5 @@
 import { durationMs } from "@bufbuild/protobuf/wkt";
+import { DeviceIdentityChange } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
   type CreateJoinTokenRequest,
@@ -54,7 +55,7 @@ export async function createJoinToken(
     await trx.insertInto("enrollments").values(row).execute();
     return parts.changes.plan(
       trx,
-      { change: "invited", changeId: `${id}/invited`, enrollmentId: id, name: request.name, actor },
+      { change: DeviceIdentityChange.INVITED, changeId: `${id}/invited`, enrollmentId: id, name: request.name, actor },
       { kind: "state", enrollmentId: id, from: [State.UNSPECIFIED], to: State.INVITED },
     );
   });

@@ -1,4 +1,5 @@
 import type { Transaction } from "kysely";
+import { DeviceIdentityChange } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { EnrollmentState as State } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import type { RegistryTables } from "../tables.ts";
 import type { Apply, Changes, Effect } from "./changes.ts";
@@ -58,7 +59,7 @@ async function replaceOthers(
   for (const other of others) {
     const why = `replaced by ${id}`;
     await trx.updateTable("enrollments").set({ state: State.REMOVED, why }).where("id", "=", other.id).execute();
-    await changes().note(trx, recordOf(other, "removed", { actor: deviceId, why }));
+    await changes().note(trx, recordOf(other, DeviceIdentityChange.REMOVED, { actor: deviceId, why }));
     if (other.device_id !== deviceId) await fleet.forget(trx, other.device_id);
   }
 }

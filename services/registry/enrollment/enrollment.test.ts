@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { DeviceIdentityChange } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { EnrollmentState as State } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
 import { createGroupCommit } from "../../../lib/store/group-commit.ts";
@@ -36,7 +37,7 @@ describe("renewal", () => {
     expect(renewed.trustedAuthorities).toBe(SERVICE_CA);
     await attach(device, renewed.certificateChain);
     await attach(device, chain);
-    expect(plane.records.at(-1)).toMatchObject({ change: "renewed", deviceId: device.id });
+    expect(plane.records.at(-1)).toMatchObject({ change: DeviceIdentityChange.RENEWED, deviceId: device.id });
     const { enrollments } = await plane.operator.listEnrollments({});
     expect(Number(enrollments[0]?.certificateExpireTime?.seconds) * 1000).toBe(Date.parse(certificate.validTo));
   });
@@ -60,7 +61,9 @@ describe("renewal", () => {
     expect(await refusal(attach(device, chain))).toBe("IDENTITY_REFUSED cloned");
     expect(await refusal(plane.enrollment.mayAttach(device.id))).toBe("IDENTITY_REFUSED cloned");
     expect(await refusal(renew(device, 6n))).toBe("IDENTITY_REFUSED cloned");
-    await eventually(() => expect(plane.records.at(-1)).toMatchObject({ change: "locked", deviceId: device.id }));
+    await eventually(() =>
+      expect(plane.records.at(-1)).toMatchObject({ change: DeviceIdentityChange.LOCKED, deviceId: device.id }),
+    );
     await plane.operator.unlockDevice({ device: "web1" });
     await renew(device, 6n);
   });
@@ -127,7 +130,7 @@ describe("an operator", () => {
     expect(changes()).not.toContain("locked");
     plane.policy(true);
     await eventually(() =>
-      expect(plane.records.at(-1)).toMatchObject({ change: "locked", why: "stolen", actor: "ann" }),
+      expect(plane.records.at(-1)).toMatchObject({ change: DeviceIdentityChange.LOCKED, why: "stolen", actor: "ann" }),
     );
     const before = plane.records.length;
     await plane.operator.lockDevice({ device: device.id });

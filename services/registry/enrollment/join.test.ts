@@ -1,5 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { DeviceIdentityChange } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { EnrollmentState as State } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { signJoin } from "../../../lib/identity/join-proof.ts";
 import { parseJoinToken } from "../../../lib/identity/join-token.ts";
@@ -59,7 +60,10 @@ describe("joining", () => {
     const { device, chain } = await enroll();
     expect(chain).not.toBe("");
     await plane.enrollment.mayAttach(device.id);
-    expect(plane.records.at(-1)).toMatchObject({ change: "enrolled", why: "the token confirms by itself" });
+    expect(plane.records.at(-1)).toMatchObject({
+      change: DeviceIdentityChange.ENROLLED,
+      why: "the token confirms by itself",
+    });
   });
 
   test("again with the same key gives the same certificate, and not after a renewal", async () => {
@@ -74,7 +78,9 @@ describe("joining", () => {
     await plane.anybody.join(await testDevice().joining(token));
     const other = testDevice();
     expect(await refusal(plane.anybody.join(await other.joining(token)))).toBe("JOIN_REFUSED used");
-    await eventually(() => expect(plane.records.at(-1)).toMatchObject({ change: "refused", deviceId: other.id }));
+    await eventually(() =>
+      expect(plane.records.at(-1)).toMatchObject({ change: DeviceIdentityChange.REFUSED, deviceId: other.id }),
+    );
   });
 
   test("of two keys at once, one gets the token", async () => {
@@ -152,7 +158,9 @@ describe("joining", () => {
     const { token } = await invite();
     const bad = { manifest: { payload: Buffer.from("none") } };
     for (let n = 0; n < 12; n++) await refusal(plane.anybody.join(await testDevice().joining(token, bad)));
-    await eventually(() => expect(changes().filter((change) => change === "refused")).toHaveLength(10));
+    await eventually(() =>
+      expect(changes().filter((change) => change === DeviceIdentityChange.REFUSED)).toHaveLength(10),
+    );
   });
 
   test("is confirmed only while the token is good", async () => {
@@ -197,7 +205,7 @@ describe("a name", () => {
     expect(await refusal(plane.enrollment.mayAttach(before.device.id))).toBe("IDENTITY_REFUSED revoked");
     await attach(after.device, after.chain);
     await eventually(() =>
-      expect(plane.records.at(-1)).toMatchObject({ change: "removed", deviceId: before.device.id }),
+      expect(plane.records.at(-1)).toMatchObject({ change: DeviceIdentityChange.REMOVED, deviceId: before.device.id }),
     );
   });
 

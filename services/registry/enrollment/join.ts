@@ -1,6 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { type Duration, durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Transaction } from "kysely";
+import { DeviceIdentityChange } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import {
   type Enrollment,
   type JoinRequest,
@@ -106,7 +107,7 @@ async function decide(
   const { deviceId: device_id, fingerprint } = applicant;
   await trx.updateTable("enrollments").set({ device_id, fingerprint }).where("id", "=", id).execute();
   const isConfirmed = row.auto_confirm === 1;
-  const change = isConfirmed ? "enrolled" : "pending";
+  const change = isConfirmed ? DeviceIdentityChange.ENROLLED : DeviceIdentityChange.PENDING;
   const changeId = await parts.changes.plan(
     trx,
     {
@@ -175,7 +176,7 @@ async function refuse(parts: EnrollmentParts, row: EnrollmentRow, error: Error, 
       .where("id", "=", row.id)
       .execute();
     await parts.changes.note(trx, {
-      change: "refused",
+      change: DeviceIdentityChange.REFUSED,
       enrollmentId: row.id,
       deviceId: applicant?.deviceId ?? "",
       name: row.name,

@@ -1,3 +1,4 @@
+import { DeviceIdentityChange } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import {
   type Enrollment,
   EnrollmentState as State,
@@ -18,12 +19,12 @@ interface Order {
 
 /** Locks a device: at once, recorded as soon as policy is there. Locking again changes nothing. */
 export async function lockDevice(parts: EnrollmentParts, order: Order): Promise<Enrollment> {
-  return toEnrollment(await shutOut(parts, order, "locked"), parts.now());
+  return toEnrollment(await shutOut(parts, order, DeviceIdentityChange.LOCKED), parts.now());
 }
 
 /** Removes a device, or an invitation: at once, recorded as soon as policy is there. Removing again changes nothing. */
 export async function removeDevice(parts: EnrollmentParts, order: Order): Promise<Enrollment> {
-  return toEnrollment(await shutOut(parts, order, "removed"), parts.now());
+  return toEnrollment(await shutOut(parts, order, DeviceIdentityChange.REMOVED), parts.now());
 }
 
 /** Unlocks a device once that is on record. */
@@ -33,7 +34,7 @@ export async function unlockDevice(parts: EnrollmentParts, { device, actor }: Om
     if (found.state !== State.LOCKED && found.state !== State.ENROLLED) throw noEnrollment(device);
     if (found.state === State.ENROLLED) return { row: found, changeId: undefined };
     const effect: Effect = { kind: "state", enrollmentId: found.id, from: [State.LOCKED], to: State.ENROLLED };
-    const record = recordOf(found, "unlocked", { actor, why: "" });
+    const record = recordOf(found, DeviceIdentityChange.UNLOCKED, { actor, why: "" });
     return { row: found, changeId: await parts.changes.plan(trx, record, effect) };
   });
   if (changeId !== undefined) await parts.changes.settled(changeId);
@@ -47,7 +48,7 @@ export async function lockCloned(parts: EnrollmentParts, deviceId: string, why: 
     if (row?.state !== State.ENROLLED) return false;
     const set = { state: State.LOCKED, cloned: 1, why: `cloned: ${why}`, lock_ms: parts.now(), locked_by: deviceId };
     await trx.updateTable("enrollments").set(set).where("id", "=", row.id).execute();
-    await parts.changes.note(trx, recordOf(row, "locked", { actor: deviceId, why: set.why }));
+    await parts.changes.note(trx, recordOf(row, DeviceIdentityChange.LOCKED, { actor: deviceId, why: set.why }));
     await parts.fleet.recheck(trx, deviceId);
     return true;
   });
@@ -61,17 +62,18 @@ export async function lockCloned(parts: EnrollmentParts, deviceId: string, why: 
 const LOCKABLE: readonly number[] = [State.ENROLLED];
 const REMOVABLE: readonly number[] = [State.ENROLLED, State.LOCKED, State.PENDING, State.INVITED];
 
-async function shutOut(parts: EnrollmentParts, order: Order, change: "locked" | "removed"): Promise<EnrollmentRow> {
-  const [from, to] = change === "locked" ? [LOCKABLE, State.LOCKED] : [REMOVABLE, State.REMOVED];
+async function shutOut(parts: EnrollmentParts, order: Order, change: DeviceIdentityChange): Promise<EnrollmentRow> {
+  const [from, to] = change === DeviceIdentityChange.LOCKED ? [LOCKABLE, State.LOCKED] : [REMOVABLE, State.REMOVED];
   const row = await parts.writes.write(async (trx) => {
     const found = await resolveEnrollment(trx, order.device);
     if (found.state === to) return found;
     if (!from.includes(found.state)) throw noEnrollment(order.device);
     const lock = { lock_ms: parts.now(), locked_by: order.actor };
-    const set = { state: to, why: order.why, ...(change === "locked" && lock) };
+    const set = { state: to, why: order.why, ...(change === DeviceIdentityChange.LOCKED && lock) };
     await trx.updateTable("enrollments").set(set).where("id", "=", found.id).execute();
     await parts.changes.note(trx, recordOf(found, change, order));
-    if (found.device_id !== "") await parts.fleet[change === "locked" ? "recheck" : "forget"](trx, found.device_id);
+    if (found.device_id !== "")
+      await parts.fleet[change === DeviceIdentityChange.LOCKED ? "recheck" : "forget"](trx, found.device_id);
     return { ...found, ...set };
   });
   parts.changes.nudge();
@@ -80,7 +82,11 @@ async function shutOut(parts: EnrollmentParts, order: Order, change: "locked" | 
 }
 
 /** What is recorded of a change to an enrollment. */
-export function recordOf(row: EnrollmentRow, change: string, { actor, why }: Pick<Order, "actor" | "why">) {
+export function recordOf(
+  row: EnrollmentRow,
+  change: DeviceIdentityChange,
+  { actor, why }: Pick<Order, "actor" | "why">,
+) {
   const { id: enrollmentId, device_id: deviceId, name, fingerprint } = row;
   return { change, enrollmentId, deviceId, name, fingerprint, actor, why };
 }

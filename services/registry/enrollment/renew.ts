@@ -1,3 +1,4 @@
+import { DeviceIdentityChange } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { RenewCertificateRequest } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { EnrollmentState as State } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
@@ -40,7 +41,7 @@ export async function renewCertificate(
   });
   if (count <= before) return refuseLow(parts, deviceId, count === before);
   await parts.changes.record({
-    change: "renewed",
+    change: DeviceIdentityChange.RENEWED,
     changeId: `${row.id}/renewed/${count}`,
     enrollmentId: row.id,
     deviceId,

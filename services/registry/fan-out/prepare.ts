@@ -1,3 +1,4 @@
+import { durationMs } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
@@ -53,11 +54,15 @@ async function receiveOn(device: PlannedDevice, wish: CallWish, receive: Receive
   }
 }
 
+function timeoutMsOf({ timeout }: DecisionRequest): number {
+  return timeout ? durationMs(timeout) : 0;
+}
+
 function sameWork(one: DecisionRequest, other: DecisionRequest): boolean {
   return (
     one.tool?.schemaDigest === other.tool?.schemaDigest &&
     one.tool?.capability === other.tool?.capability &&
-    one.timeoutMs === other.timeoutMs &&
+    timeoutMsOf(one) === timeoutMsOf(other) &&
     Buffer.from(one.arguments).equals(other.arguments)
   );
 }

@@ -4,10 +4,10 @@ import { afterEach, expect, test, vi } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { DecisionRequestSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import {
-  type Answer,
-  AnswerSchema,
-  LinkResponseSchema,
-  type Question,
+  ExchangeResponseSchema,
+  type PolicyRequestFrame,
+  type PolicyResponseFrame,
+  PolicyResponseFrameSchema,
 } from "../../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import { createPolicyLink, type PolicyOpener } from "./policy-link.ts";
 
@@ -29,28 +29,31 @@ test("closing leaves no clock running for questions that got no answer", async (
 });
 
 /** The answer to what is asked first on each stream. */
-const hello = create(AnswerSchema, { answer: { case: "keyrings", value: {} } });
+const hello = create(PolicyResponseFrameSchema, { response: { case: "keyrings", value: {} } });
 
 /** A policy that answers one question after another. */
-function answering(answer: (question: Question, turn: number) => Answer["answer"]): PolicyOpener {
+function answering(
+  answer: (request: PolicyRequestFrame, turn: number) => PolicyResponseFrame["response"],
+): PolicyOpener {
   let turn = 0;
   return async function* (requests) {
-    for await (const { questions } of requests) {
-      const answers = questions.map((one) =>
-        one.id === 0n ? hello : create(AnswerSchema, { id: one.id, answer: answer(one, turn++) }),
+    for await (const { frames: asked } of requests) {
+      const frames = asked.map((one) =>
+        one.id === 0n ? hello : create(PolicyResponseFrameSchema, { id: one.id, response: answer(one, turn++) }),
       );
-      yield create(LinkResponseSchema, { answers });
+      yield create(ExchangeResponseSchema, { frames });
     }
   };
 }
 
 test("who waits for a human waits on when policy's database was away for a moment", async () => {
   const failure = (reason: ErrorReason) =>
-    create(AnswerSchema, { answer: { case: "failure", value: { error: { reason }, message: "away" } } }).answer;
+    create(PolicyResponseFrameSchema, { response: { case: "error", value: { error: { reason }, message: "away" } } })
+      .response;
   const link = createPolicyLink(
     answering((_, turn) => {
       if (turn === 0) return failure(ErrorReason.NOT_READY);
-      return create(AnswerSchema, { answer: { case: "decision", value: { auditIndex: 7n } } }).answer;
+      return create(PolicyResponseFrameSchema, { response: { case: "decision", value: { auditIndex: 7n } } }).response;
     }),
   );
   const { auditIndex } = await link.awaitApproval("apr-1", new AbortController().signal);
@@ -61,7 +64,10 @@ test("who waits for a human waits on when policy's database was away for a momen
 test("who waits for an approval that is not there is told so", async () => {
   const error = { reason: ErrorReason.NOT_FOUND };
   const link = createPolicyLink(
-    answering(() => create(AnswerSchema, { answer: { case: "failure", value: { error, message: "none" } } }).answer),
+    answering(
+      () =>
+        create(PolicyResponseFrameSchema, { response: { case: "error", value: { error, message: "none" } } }).response,
+    ),
   );
   await expect(link.awaitApproval("apr-1", new AbortController().signal)).rejects.toThrow("none");
   await link.close();
@@ -91,15 +97,17 @@ test.each([
 test("a question that was on its way when the link broke is asked again, and one in between is too", async () => {
   let streams = 0;
   const askedBetween = Promise.withResolvers<void>();
-  const decide = answering(() => create(AnswerSchema, { answer: { case: "decision", value: {} } }).answer);
+  const decide = answering(
+    () => create(PolicyResponseFrameSchema, { response: { case: "decision", value: {} } }).response,
+  );
   const opener: PolicyOpener = async function* (requests, signal) {
     if (++streams > 1) {
       await askedBetween.promise;
       return yield* decide(requests, signal);
     }
-    for await (const { questions } of requests) {
-      if (questions.some(({ id }) => id === 0n)) yield create(LinkResponseSchema, { answers: [hello] });
-      if (questions.some(({ id }) => id !== 0n)) throw new Error("policy was killed");
+    for await (const { frames } of requests) {
+      if (frames.some(({ id }) => id === 0n)) yield create(ExchangeResponseSchema, { frames: [hello] });
+      if (frames.some(({ id }) => id !== 0n)) throw new Error("policy was killed");
     }
   };
   const link = createPolicyLink(opener, { timeoutMs: LONG_MS });

@@ -1,5 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
@@ -61,7 +61,10 @@ const call = (changes: MessageInitShape<typeof CallSchema> = {}) =>
     queueExpireTime: timestampFromMs(61_000),
     ...changes,
   });
-const asked = create(DecisionRequestSchema, { principal: { id: "aaaaaaaaaaaa", roles: [Role.AGENT] }, timeoutMs: 7 });
+const asked = create(DecisionRequestSchema, {
+  principal: { id: "aaaaaaaaaaaa", roles: [Role.AGENT] },
+  timeout: durationFromMs(7),
+});
 const args = Buffer.from("{}");
 const { signal } = new AbortController();
 

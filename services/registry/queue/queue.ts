@@ -1,4 +1,4 @@
-import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { durationMs, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
@@ -68,7 +68,8 @@ export function createQueue({ store, presence, directory, standings, now }: Queu
   };
 
   return {
-    note: async (call, { principal, timeoutMs }) => {
+    note: async (call, { principal, timeout }) => {
+      const timeoutMs = timeout ? durationMs(timeout) : 0;
       if (isToBeKept(call)) await store.note(call.id, { roles: principal?.roles ?? [], timeoutMs });
     },
     mustKeep: (call) => isToBeKept(call) && directory.byId(call.deviceId)?.online !== true,

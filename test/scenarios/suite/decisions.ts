@@ -40,7 +40,7 @@ export function describeDecisions(scene: () => Scene): void {
     const [file, callId] = [newFile(), newCallId()];
     const answer = agent.registry.callTool({ tool: "exec", params: { argv: ["touch", file] }, callId });
     const { spec } = await pendingApproval(operator, callId);
-    expect(spec?.card).toContain(file);
+    expect(spec?.summary).toContain(file);
     expect(existsSync(file)).toBe(false);
     const approval = await approveCall(operator, callId);
     const call = callIn(await answer);
@@ -110,7 +110,7 @@ export function describeDecisions(scene: () => Scene): void {
       await agent.registry.callTool({ tool: "exec", params: { argv: ["touch", newFile()] }, noWait: true }),
     );
     const { id: approvalId } = await pendingApproval(operator, id);
-    const unseen = operator.approvals.approve({ approvalId, cardDigest: "0".repeat(64) });
+    const unseen = operator.approvals.approve({ approvalId, summaryDigest: "0".repeat(64) });
     expect(await unseen.catch(reasonOf)).toBe(ErrorReason.INVALID_INPUT);
     await operator.approvals.deny({ approvalId });
     const late = operator.approvals.deny({ approvalId });
@@ -123,7 +123,7 @@ export function describeDecisions(scene: () => Scene): void {
       await agent.registry.callTool({ tool: "exec", params: { argv: ["touch", newFile()] }, noWait: true }),
     );
     const { id: approvalId, spec } = await pendingApproval(operator, id);
-    const own = agent.approvals.approve({ approvalId, cardDigest: spec?.cardDigest ?? "" });
+    const own = agent.approvals.approve({ approvalId, summaryDigest: spec?.summaryDigest ?? "" });
     expect(await own.catch(reasonOf)).toBe(ErrorReason.ROLE_REQUIRED);
   });
 

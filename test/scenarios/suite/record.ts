@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 import {
   ApprovalRequestedSchema,
-  ApprovalSettledSchema,
+  ApprovalResolvedSchema,
 } from "../../../gen/ts/reeve/approval/v1/approval_events_pb.ts";
 import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import { DecisionKind } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { CallEndedSchema } from "../../../gen/ts/reeve/call/v1/call_events_pb.ts";
 import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
@@ -30,8 +31,8 @@ export function describeRecord(scene: () => Scene, bus: boolean): void {
     const receiptDigest = sha256Hex(call.receipt?.statement ?? "");
     expect(entries.map(({ index }) => index)).toEqual([call.decision?.auditIndex, call.outcomeAuditIndex]);
     expect(entries.map(({ record }) => record?.event)).toMatchObject([
-      { case: "decided", value: { decision: "permit", grantId, argsDigest, deviceId, tool: "device.ping" } },
-      { case: "outcome", value: { callId, state: "SUCCEEDED", grantId, argsDigest, deviceId, receiptDigest } },
+      { case: "decided", value: { decision: DecisionKind.PERMIT, grantId, argsDigest, deviceId, tool: "device.ping" } },
+      { case: "outcome", value: { callId, state: CallState.SUCCEEDED, grantId, argsDigest, deviceId, receiptDigest } },
     ]);
     expect(entries[0]?.record?.actor).toBe(principalId);
     for (const { index } of entries) await expectProved(operator, index);
@@ -45,10 +46,10 @@ export function describeRecord(scene: () => Scene, bus: boolean): void {
     const { id } = await recorded(operator, callIn(await answer));
     const { entries } = await operator.audit.listRecords({ callId: id });
     expect(entries.map(({ record }) => record?.event)).toMatchObject([
-      { case: "decided", value: { decision: "hold", approvalId, grantId: "" } },
-      { case: "approvalDecided", value: { approvalId, state: "approved", channel: "test" } },
-      { case: "decided", value: { decision: "permit", approvalId } },
-      { case: "outcome", value: { callId: id, state: "SUCCEEDED" } },
+      { case: "decided", value: { decision: DecisionKind.HOLD, approvalId, grantId: "" } },
+      { case: "approvalDecided", value: { approvalId, state: ApprovalState.APPROVED, channel: "test" } },
+      { case: "decided", value: { decision: DecisionKind.PERMIT, approvalId } },
+      { case: "outcome", value: { callId: id, state: CallState.SUCCEEDED } },
     ]);
     expect(entries[1]?.record?.actor).toBe(status?.decidedBy);
   });
@@ -58,7 +59,7 @@ export function describeRecord(scene: () => Scene, bus: boolean): void {
     const { id: callId } = callIn(await agent.registry.callTool({ tool: "fs.read", params: { path: "/etc/shadow" } }));
     const { entries } = await operator.audit.listRecords({ callId });
     expect(entries.map(({ record }) => record?.event)).toMatchObject([
-      { case: "decided", value: { decision: "denial", reason: ErrorReason.POLICY_DENIED, grantId: "" } },
+      { case: "decided", value: { decision: DecisionKind.DENIAL, reason: ErrorReason.POLICY_DENIED, grantId: "" } },
     ]);
   });
 
@@ -88,10 +89,10 @@ export function describeRecord(scene: () => Scene, bus: boolean): void {
     await subscription?.close();
     expect(types.toSorted()).toEqual([
       ApprovalRequestedSchema.typeName,
-      ApprovalSettledSchema.typeName,
+      ApprovalResolvedSchema.typeName,
       CallEndedSchema.typeName,
     ]);
-    const [settled] = inbox.envelopes.flatMap((envelope) => payloadOf(ApprovalSettledSchema, envelope) ?? []);
+    const [settled] = inbox.envelopes.flatMap((envelope) => payloadOf(ApprovalResolvedSchema, envelope) ?? []);
     expect(settled).toMatchObject({ approvalId: approval.id, callId: call.id, state: ApprovalState.APPROVED });
     const [ended] = inbox.envelopes.flatMap((envelope) => payloadOf(CallEndedSchema, envelope) ?? []);
     const { deviceId, principalId } = call;

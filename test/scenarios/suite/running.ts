@@ -55,7 +55,7 @@ export function describeRunning(scene: () => Scene): void {
       return approval as Approval;
     });
     expect(status?.comment).toBe("the call ended: CANCELED");
-    const late = operator.approvals.approve({ approvalId, cardDigest: spec?.cardDigest ?? "" });
+    const late = operator.approvals.approve({ approvalId, summaryDigest: spec?.summaryDigest ?? "" });
     expect(reasonOf(await late.catch((e: unknown) => e))).toBe(ErrorReason.APPROVAL_DECIDED);
     // Calls of one device start in order: had it been sent, it would have been started by now.
     await operator.registry.callTool({ tool: "exec", params: { argv: ["uname"] } });

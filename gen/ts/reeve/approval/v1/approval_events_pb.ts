@@ -2,7 +2,7 @@
 // @generated from file reeve/approval/v1/approval_events.proto (package reeve.approval.v1, syntax proto3)
 /* eslint-disable */
 
-// What policy tells the world, after it has happened.
+// Events about approvals, published after commit.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/approval/v1/approval_events.proto.
  */
 export const file_reeve_approval_v1_approval_events: GenFile = /*@__PURE__*/
-  fileDesc("CidyZWV2ZS9hcHByb3ZhbC92MS9hcHByb3ZhbF9ldmVudHMucHJvdG8SEXJlZXZlLmFwcHJvdmFsLnYxInAKEUFwcHJvdmFsUmVxdWVzdGVkEhMKC2FwcHJvdmFsX2lkGAEgASgJEg8KB2NhbGxfaWQYAiABKAkSEQoJZGV2aWNlX2lkGAMgASgJEgwKBHRvb2wYBCABKAkSFAoMcHJpbmNpcGFsX2lkGAUgASgJInwKD0FwcHJvdmFsU2V0dGxlZBITCgthcHByb3ZhbF9pZBgBIAEoCRIPCgdjYWxsX2lkGAIgASgJEi8KBXN0YXRlGAMgASgOMiAucmVldmUuYXBwcm92YWwudjEuQXBwcm92YWxTdGF0ZRISCgpkZWNpZGVkX2J5GAQgASgJYgZwcm90bzM", [file_reeve_approval_v1_approval]);
+  fileDesc("CidyZWV2ZS9hcHByb3ZhbC92MS9hcHByb3ZhbF9ldmVudHMucHJvdG8SEXJlZXZlLmFwcHJvdmFsLnYxInAKEUFwcHJvdmFsUmVxdWVzdGVkEhMKC2FwcHJvdmFsX2lkGAEgASgJEg8KB2NhbGxfaWQYAiABKAkSEQoJZGV2aWNlX2lkGAMgASgJEgwKBHRvb2wYBCABKAkSFAoMcHJpbmNpcGFsX2lkGAUgASgJIn0KEEFwcHJvdmFsUmVzb2x2ZWQSEwoLYXBwcm92YWxfaWQYASABKAkSDwoHY2FsbF9pZBgCIAEoCRIvCgVzdGF0ZRgDIAEoDjIgLnJlZXZlLmFwcHJvdmFsLnYxLkFwcHJvdmFsU3RhdGUSEgoKZGVjaWRlZF9ieRgEIAEoCWIGcHJvdG8z", [file_reeve_approval_v1_approval]);
 
 /**
  * A call was held and waits for a human.
@@ -68,9 +68,9 @@ export const ApprovalRequestedSchema: GenMessage<ApprovalRequested> = /*@__PURE_
 /**
  * A held call was decided, or expired.
  *
- * @generated from message reeve.approval.v1.ApprovalSettled
+ * @generated from message reeve.approval.v1.ApprovalResolved
  */
-export type ApprovalSettled = Message<"reeve.approval.v1.ApprovalSettled"> & {
+export type ApprovalResolved = Message<"reeve.approval.v1.ApprovalResolved"> & {
   /**
    * The approval. System managed.
    *
@@ -101,9 +101,9 @@ export type ApprovalSettled = Message<"reeve.approval.v1.ApprovalSettled"> & {
 };
 
 /**
- * Describes the message reeve.approval.v1.ApprovalSettled.
- * Use `create(ApprovalSettledSchema)` to create a new message.
+ * Describes the message reeve.approval.v1.ApprovalResolved.
+ * Use `create(ApprovalResolvedSchema)` to create a new message.
  */
-export const ApprovalSettledSchema: GenMessage<ApprovalSettled> = /*@__PURE__*/
+export const ApprovalResolvedSchema: GenMessage<ApprovalResolved> = /*@__PURE__*/
   messageDesc(file_reeve_approval_v1_approval_events, 1);
 

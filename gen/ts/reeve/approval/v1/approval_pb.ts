@@ -14,7 +14,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/approval/v1/approval.proto.
  */
 export const file_reeve_approval_v1_approval: GenFile = /*@__PURE__*/
-  fileDesc("CiByZWV2ZS9hcHByb3ZhbC92MS9hcHByb3ZhbC5wcm90bxIRcmVldmUuYXBwcm92YWwudjEi2gEKCEFwcHJvdmFsEgoKAmlkGAEgASgJEi0KBHNwZWMYAiABKAsyHy5yZWV2ZS5hcHByb3ZhbC52MS5BcHByb3ZhbFNwZWMSMQoGc3RhdHVzGAMgASgLMiEucmVldmUuYXBwcm92YWwudjEuQXBwcm92YWxTdGF0dXMSLwoLY3JlYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLfAgoMQXBwcm92YWxTcGVjEg8KB2NhbGxfaWQYASABKAkSEQoJZGV2aWNlX2lkGAIgASgJEhMKC2RldmljZV9uYW1lGAMgASgJEgwKBHRvb2wYBCABKAkSKgoJYXJndW1lbnRzGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBITCgthcmdzX2RpZ2VzdBgGIAEoCRIUCgxwcmluY2lwYWxfaWQYByABKAkSDwoHcHVycG9zZRgIIAEoCRIQCghydWxlX2lkcxgJIAMoCRIPCgdtZXNzYWdlGAogASgJEgwKBGNhcmQYCyABKAkSEwoLY2FyZF9kaWdlc3QYDCABKAkSMgoHZGV2aWNlcxgNIAMoCzIhLnJlZXZlLmFwcHJvdmFsLnYxLkFwcHJvdmFsRGV2aWNlEhYKDnByaW5jaXBhbF9uYW1lGA4gASgJEg4KBmlzX2N1dBgPIAEoCCIqCg5BcHByb3ZhbERldmljZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJIsEBCg5BcHByb3ZhbFN0YXR1cxIvCgVzdGF0ZRgBIAEoDjIgLnJlZXZlLmFwcHJvdmFsLnYxLkFwcHJvdmFsU3RhdGUSEgoKZGVjaWRlZF9ieRgCIAEoCRIPCgdjaGFubmVsGAMgASgJEg8KB2NvbW1lbnQYBCABKAkSLwoLZGVjaWRlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKD2RlY2lkZWRfYnlfbmFtZRgGIAEoCSq8AQoNQXBwcm92YWxTdGF0ZRIeChpBUFBST1ZBTF9TVEFURV9VTlNQRUNJRklFRBAAEhoKFkFQUFJPVkFMX1NUQVRFX1BFTkRJTkcQARIbChdBUFBST1ZBTF9TVEFURV9BUFBST1ZFRBACEhkKFUFQUFJPVkFMX1NUQVRFX0RFTklFRBADEhoKFkFQUFJPVkFMX1NUQVRFX0VYUElSRUQQBBIbChdBUFBST1ZBTF9TVEFURV9DQU5DRUxFRBAFYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("CiByZWV2ZS9hcHByb3ZhbC92MS9hcHByb3ZhbC5wcm90bxIRcmVldmUuYXBwcm92YWwudjEi2gEKCEFwcHJvdmFsEgoKAmlkGAEgASgJEi0KBHNwZWMYAiABKAsyHy5yZWV2ZS5hcHByb3ZhbC52MS5BcHByb3ZhbFNwZWMSMQoGc3RhdHVzGAMgASgLMiEucmVldmUuYXBwcm92YWwudjEuQXBwcm92YWxTdGF0dXMSLwoLY3JlYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLqAgoMQXBwcm92YWxTcGVjEg8KB2NhbGxfaWQYASABKAkSEQoJZGV2aWNlX2lkGAIgASgJEhMKC2RldmljZV9uYW1lGAMgASgJEgwKBHRvb2wYBCABKAkSKgoJYXJndW1lbnRzGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBITCgthcmdzX2RpZ2VzdBgGIAEoCRIUCgxwcmluY2lwYWxfaWQYByABKAkSDwoHcHVycG9zZRgIIAEoCRIQCghydWxlX2lkcxgJIAMoCRIPCgdtZXNzYWdlGAogASgJEg8KB3N1bW1hcnkYCyABKAkSFgoOc3VtbWFyeV9kaWdlc3QYDCABKAkSMgoHZGV2aWNlcxgNIAMoCzIhLnJlZXZlLmFwcHJvdmFsLnYxLkFwcHJvdmFsRGV2aWNlEhYKDnByaW5jaXBhbF9uYW1lGA4gASgJEhMKC2lzX2FicmlkZ2VkGA8gASgIIioKDkFwcHJvdmFsRGV2aWNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkiwQEKDkFwcHJvdmFsU3RhdHVzEi8KBXN0YXRlGAEgASgOMiAucmVldmUuYXBwcm92YWwudjEuQXBwcm92YWxTdGF0ZRISCgpkZWNpZGVkX2J5GAIgASgJEg8KB2NoYW5uZWwYAyABKAkSDwoHY29tbWVudBgEIAEoCRIvCgtkZWNpZGVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoPZGVjaWRlZF9ieV9uYW1lGAYgASgJKrwBCg1BcHByb3ZhbFN0YXRlEh4KGkFQUFJPVkFMX1NUQVRFX1VOU1BFQ0lGSUVEEAASGgoWQVBQUk9WQUxfU1RBVEVfUEVORElORxABEhsKF0FQUFJPVkFMX1NUQVRFX0FQUFJPVkVEEAISGQoVQVBQUk9WQUxfU1RBVEVfREVOSUVEEAMSGgoWQVBQUk9WQUxfU1RBVEVfRVhQSVJFRBAEEhsKF0FQUFJPVkFMX1NUQVRFX0NBTkNFTEVEEAViBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * One held call and what became of it. The first decision wins and is final.
@@ -37,7 +37,7 @@ export type Approval = Message<"reeve.approval.v1.Approval"> & {
   spec?: ApprovalSpec | undefined;
 
   /**
-   * Where it stands. System managed.
+   * What became of it. System managed.
    *
    * @generated from field: reeve.approval.v1.ApprovalStatus status = 3;
    */
@@ -51,7 +51,7 @@ export type Approval = Message<"reeve.approval.v1.Approval"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * When it expires if nobody decides. System managed.
+   * When it expires without a decision. System managed.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 5;
    */
@@ -142,40 +142,40 @@ export type ApprovalSpec = Message<"reeve.approval.v1.ApprovalSpec"> & {
   message: string;
 
   /**
-   * The text that is shown to a human: what exactly would run, with anything invisible made visible. System managed.
+   * The approval summary: the text that an approver is shown, with anything invisible made visible. System managed.
    *
-   * @generated from field: string card = 11;
+   * @generated from field: string summary = 11;
    */
-  card: string;
+  summary: string;
 
   /**
-   * SHA-256 of the card, in hex. A decision names it, so that what was seen is what was approved. System managed.
+   * SHA-256 of the summary, in hex. A decision names it, so that what was seen is what was approved. System managed.
    *
-   * @generated from field: string card_digest = 12;
+   * @generated from field: string summary_digest = 12;
    */
-  cardDigest: string;
+  summaryDigest: string;
 
   /**
-   * The devices of a fan-out, by name, when the approval is for the whole of it; device_id is then the first. System managed.
+   * The devices of a fan-out, by name, when the approval is for all of it; device_id is then the first. System managed.
    *
    * @generated from field: repeated reeve.approval.v1.ApprovalDevice devices = 13;
    */
   devices: ApprovalDevice[];
 
   /**
-   * The name of whoever asks. For people; not unique. System managed.
+   * The name of the principal. For people; not unique. System managed.
    *
    * @generated from field: string principal_name = 14;
    */
   principalName: string;
 
   /**
-   * True where a value was too long for the card, which then shows its beginning and its end. Such an approval can be given
-   * only by a decider who has fetched the whole: see GetApproval and ApproveRequest.whole_digest. System managed.
+   * True where a value was too long for the summary, which then shows its beginning and its end. Such an approval can be
+   * given only by an approver who has fetched the full text: see GetApproval and ApproveRequest.full_text_digest. System managed.
    *
-   * @generated from field: bool is_cut = 15;
+   * @generated from field: bool is_abridged = 15;
    */
-  isCut: boolean;
+  isAbridged: boolean;
 };
 
 /**
@@ -214,7 +214,7 @@ export const ApprovalDeviceSchema: GenMessage<ApprovalDevice> = /*@__PURE__*/
   messageDesc(file_reeve_approval_v1_approval, 2);
 
 /**
- * Where an approval stands.
+ * What became of an approval.
  *
  * @generated from message reeve.approval.v1.ApprovalStatus
  */
@@ -270,7 +270,7 @@ export const ApprovalStatusSchema: GenMessage<ApprovalStatus> = /*@__PURE__*/
   messageDesc(file_reeve_approval_v1_approval, 3);
 
 /**
- * Where an approval stands.
+ * The state of an approval.
  *
  * @generated from enum reeve.approval.v1.ApprovalState
  */
@@ -283,35 +283,35 @@ export const ApprovalState = {
   UNSPECIFIED: 0,
 
   /**
-   * Nobody has decided.
+   * Not decided yet.
    *
    * @generated from enum value: APPROVAL_STATE_PENDING = 1;
    */
   PENDING: 1,
 
   /**
-   * A human said yes.
+   * A person approved it.
    *
    * @generated from enum value: APPROVAL_STATE_APPROVED = 2;
    */
   APPROVED: 2,
 
   /**
-   * A human said no.
+   * A person denied it.
    *
    * @generated from enum value: APPROVAL_STATE_DENIED = 3;
    */
   DENIED: 3,
 
   /**
-   * Nobody decided in time.
+   * It was not decided in time.
    *
    * @generated from enum value: APPROVAL_STATE_EXPIRED = 4;
    */
   EXPIRED: 4,
 
   /**
-   * The call ended before anybody decided, as where its caller canceled it. The comment says how it ended.
+   * The call ended before a decision, as where its caller canceled it. The comment says how it ended.
    *
    * @generated from enum value: APPROVAL_STATE_CANCELED = 5;
    */
@@ -319,7 +319,7 @@ export const ApprovalState = {
 } as const;
 
 /**
- * Where an approval stands.
+ * The state of an approval.
  *
  * @generated from enum reeve.approval.v1.ApprovalState
  */

@@ -17,7 +17,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/approval/v1/approval_service.proto.
  */
 export const file_reeve_approval_v1_approval_service: GenFile = /*@__PURE__*/
-  fileDesc("CihyZWV2ZS9hcHByb3ZhbC92MS9hcHByb3ZhbF9zZXJ2aWNlLnByb3RvEhFyZWV2ZS5hcHByb3ZhbC52MSJtChJHZXRBcHByb3ZhbFJlcXVlc3QSHgoLYXBwcm92YWxfaWQYASABKAlCCbpIBnIEEAEYQBI3CgR2aWV3GAIgASgOMh8ucmVldmUuYXBwcm92YWwudjEuQXBwcm92YWxWaWV3Qgi6SAWCAQIQASJ1ChNHZXRBcHByb3ZhbFJlc3BvbnNlEi0KCGFwcHJvdmFsGAEgASgLMhsucmVldmUuYXBwcm92YWwudjEuQXBwcm92YWwSLwoFd2hvbGUYAiABKAsyIC5yZWV2ZS5hcHByb3ZhbC52MS5BcHByb3ZhbFdob2xlIlkKDUFwcHJvdmFsV2hvbGUSDAoEdGV4dBgBIAEoCRIOCgZkaWdlc3QYAiABKAkSKgoJYXJndW1lbnRzGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCKMAQoUTGlzdEFwcHJvdmFsc1JlcXVlc3QSOQoFc3RhdGUYASABKA4yIC5yZWV2ZS5hcHByb3ZhbC52MS5BcHByb3ZhbFN0YXRlQgi6SAWCAQIQARIbCglwYWdlX3NpemUYAiABKA1CCLpIBSoDGPoBEhwKCnBhZ2VfdG9rZW4YAyABKAlCCLpIBXIDGIACImAKFUxpc3RBcHByb3ZhbHNSZXNwb25zZRIuCglhcHByb3ZhbHMYASADKAsyGy5yZWV2ZS5hcHByb3ZhbC52MS5BcHByb3ZhbBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkitAEKDkFwcHJvdmVSZXF1ZXN0Eh4KC2FwcHJvdmFsX2lkGAEgASgJQgm6SAZyBBABGEASHQoLY2FyZF9kaWdlc3QYAiABKAlCCLpIBXIDmAFAEhkKB2NvbW1lbnQYAyABKAlCCLpIBXIDGOgHEhgKB2NoYW5uZWwYBCABKAlCB7pIBHICGCASLgoMd2hvbGVfZGlnZXN0GAUgASgJQhi6SBVyEzIRXihbMC05YS1mXXs2NH0pPyQiQAoPQXBwcm92ZVJlc3BvbnNlEi0KCGFwcHJvdmFsGAEgASgLMhsucmVldmUuYXBwcm92YWwudjEuQXBwcm92YWwiYgoLRGVueVJlcXVlc3QSHgoLYXBwcm92YWxfaWQYASABKAlCCbpIBnIEEAEYQBIZCgdjb21tZW50GAIgASgJQgi6SAVyAxjoBxIYCgdjaGFubmVsGAMgASgJQge6SARyAhggIj0KDERlbnlSZXNwb25zZRItCghhcHByb3ZhbBgBIAEoCzIbLnJlZXZlLmFwcHJvdmFsLnYxLkFwcHJvdmFsIhcKFVdhdGNoQXBwcm92YWxzUmVxdWVzdCJHChZXYXRjaEFwcHJvdmFsc1Jlc3BvbnNlEi0KCGFwcHJvdmFsGAEgASgLMhsucmVldmUuYXBwcm92YWwudjEuQXBwcm92YWwqXgoMQXBwcm92YWxWaWV3Eh0KGUFQUFJPVkFMX1ZJRVdfVU5TUEVDSUZJRUQQABIXChNBUFBST1ZBTF9WSUVXX0JBU0lDEAESFgoSQVBQUk9WQUxfVklFV19GVUxMEAIykAQKD0FwcHJvdmFsU2VydmljZRJpCgtHZXRBcHByb3ZhbBIlLnJlZXZlLmFwcHJvdmFsLnYxLkdldEFwcHJvdmFsUmVxdWVzdBomLnJlZXZlLmFwcHJvdmFsLnYxLkdldEFwcHJvdmFsUmVzcG9uc2UiC5ACAfq7GAQKAgEDEm8KDUxpc3RBcHByb3ZhbHMSJy5yZWV2ZS5hcHByb3ZhbC52MS5MaXN0QXBwcm92YWxzUmVxdWVzdBooLnJlZXZlLmFwcHJvdmFsLnYxLkxpc3RBcHByb3ZhbHNSZXNwb25zZSILkAIB+rsYBAoCAQMSWQoHQXBwcm92ZRIhLnJlZXZlLmFwcHJvdmFsLnYxLkFwcHJvdmVSZXF1ZXN0GiIucmVldmUuYXBwcm92YWwudjEuQXBwcm92ZVJlc3BvbnNlIgf6uxgDCgEBElAKBERlbnkSHi5yZWV2ZS5hcHByb3ZhbC52MS5EZW55UmVxdWVzdBofLnJlZXZlLmFwcHJvdmFsLnYxLkRlbnlSZXNwb25zZSIH+rsYAwoBARJ0Cg5XYXRjaEFwcHJvdmFscxIoLnJlZXZlLmFwcHJvdmFsLnYxLldhdGNoQXBwcm92YWxzUmVxdWVzdBopLnJlZXZlLmFwcHJvdmFsLnYxLldhdGNoQXBwcm92YWxzUmVzcG9uc2UiC5ACAfq7GAQKAgEDMAFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_struct, file_reeve_approval_v1_approval, file_reeve_options_v1_access]);
+  fileDesc("CihyZWV2ZS9hcHByb3ZhbC92MS9hcHByb3ZhbF9zZXJ2aWNlLnByb3RvEhFyZWV2ZS5hcHByb3ZhbC52MSJtChJHZXRBcHByb3ZhbFJlcXVlc3QSHgoLYXBwcm92YWxfaWQYASABKAlCCbpIBnIEEAEYQBI3CgR2aWV3GAIgASgOMh8ucmVldmUuYXBwcm92YWwudjEuQXBwcm92YWxWaWV3Qgi6SAWCAQIQASJ8ChNHZXRBcHByb3ZhbFJlc3BvbnNlEi0KCGFwcHJvdmFsGAEgASgLMhsucmVldmUuYXBwcm92YWwudjEuQXBwcm92YWwSNgoJZnVsbF90ZXh0GAIgASgLMiMucmVldmUuYXBwcm92YWwudjEuQXBwcm92YWxGdWxsVGV4dCJcChBBcHByb3ZhbEZ1bGxUZXh0EgwKBHRleHQYASABKAkSDgoGZGlnZXN0GAIgASgJEioKCWFyZ3VtZW50cxgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QijAEKFExpc3RBcHByb3ZhbHNSZXF1ZXN0EjkKBXN0YXRlGAEgASgOMiAucmVldmUuYXBwcm92YWwudjEuQXBwcm92YWxTdGF0ZUIIukgFggECEAESGwoJcGFnZV9zaXplGAIgASgNQgi6SAUqAxj6ARIcCgpwYWdlX3Rva2VuGAMgASgJQgi6SAVyAxiAAiJgChVMaXN0QXBwcm92YWxzUmVzcG9uc2USLgoJYXBwcm92YWxzGAEgAygLMhsucmVldmUuYXBwcm92YWwudjEuQXBwcm92YWwSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIrsBCg5BcHByb3ZlUmVxdWVzdBIeCgthcHByb3ZhbF9pZBgBIAEoCUIJukgGcgQQARhAEiAKDnN1bW1hcnlfZGlnZXN0GAIgASgJQgi6SAVyA5gBQBIZCgdjb21tZW50GAMgASgJQgi6SAVyAxjoBxIYCgdjaGFubmVsGAQgASgJQge6SARyAhggEjIKEGZ1bGxfdGV4dF9kaWdlc3QYBSABKAlCGLpIFXITMhFeKFswLTlhLWZdezY0fSk/JCJACg9BcHByb3ZlUmVzcG9uc2USLQoIYXBwcm92YWwYASABKAsyGy5yZWV2ZS5hcHByb3ZhbC52MS5BcHByb3ZhbCJiCgtEZW55UmVxdWVzdBIeCgthcHByb3ZhbF9pZBgBIAEoCUIJukgGcgQQARhAEhkKB2NvbW1lbnQYAiABKAlCCLpIBXIDGOgHEhgKB2NoYW5uZWwYAyABKAlCB7pIBHICGCAiPQoMRGVueVJlc3BvbnNlEi0KCGFwcHJvdmFsGAEgASgLMhsucmVldmUuYXBwcm92YWwudjEuQXBwcm92YWwiFwoVV2F0Y2hBcHByb3ZhbHNSZXF1ZXN0IkcKFldhdGNoQXBwcm92YWxzUmVzcG9uc2USLQoIYXBwcm92YWwYASABKAsyGy5yZWV2ZS5hcHByb3ZhbC52MS5BcHByb3ZhbCpeCgxBcHByb3ZhbFZpZXcSHQoZQVBQUk9WQUxfVklFV19VTlNQRUNJRklFRBAAEhcKE0FQUFJPVkFMX1ZJRVdfQkFTSUMQARIWChJBUFBST1ZBTF9WSUVXX0ZVTEwQAjKWBAoPQXBwcm92YWxTZXJ2aWNlEmkKC0dldEFwcHJvdmFsEiUucmVldmUuYXBwcm92YWwudjEuR2V0QXBwcm92YWxSZXF1ZXN0GiYucmVldmUuYXBwcm92YWwudjEuR2V0QXBwcm92YWxSZXNwb25zZSILkAIB+rsYBAoCAQMSbwoNTGlzdEFwcHJvdmFscxInLnJlZXZlLmFwcHJvdmFsLnYxLkxpc3RBcHByb3ZhbHNSZXF1ZXN0GigucmVldmUuYXBwcm92YWwudjEuTGlzdEFwcHJvdmFsc1Jlc3BvbnNlIguQAgH6uxgECgIBAxJcCgdBcHByb3ZlEiEucmVldmUuYXBwcm92YWwudjEuQXBwcm92ZVJlcXVlc3QaIi5yZWV2ZS5hcHByb3ZhbC52MS5BcHByb3ZlUmVzcG9uc2UiCpACAPq7GAMKAQESUwoERGVueRIeLnJlZXZlLmFwcHJvdmFsLnYxLkRlbnlSZXF1ZXN0Gh8ucmVldmUuYXBwcm92YWwudjEuRGVueVJlc3BvbnNlIgqQAgD6uxgDCgEBEnQKDldhdGNoQXBwcm92YWxzEigucmVldmUuYXBwcm92YWwudjEuV2F0Y2hBcHByb3ZhbHNSZXF1ZXN0GikucmVldmUuYXBwcm92YWwudjEuV2F0Y2hBcHByb3ZhbHNSZXNwb25zZSILkAIB+rsYBAoCAQMwAWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct, file_reeve_approval_v1_approval, file_reeve_options_v1_access]);
 
 /**
  * Asks for one approval.
@@ -63,9 +63,9 @@ export type GetApprovalResponse = Message<"reeve.approval.v1.GetApprovalResponse
   /**
    * Everything that would run. Only in APPROVAL_VIEW_FULL, and only while the approval is pending. System managed.
    *
-   * @generated from field: reeve.approval.v1.ApprovalWhole whole = 2;
+   * @generated from field: reeve.approval.v1.ApprovalFullText full_text = 2;
    */
-  whole?: ApprovalWhole | undefined;
+  fullText?: ApprovalFullText | undefined;
 };
 
 /**
@@ -76,27 +76,27 @@ export const GetApprovalResponseSchema: GenMessage<GetApprovalResponse> = /*@__P
   messageDesc(file_reeve_approval_v1_approval_service, 1);
 
 /**
- * What a human is asked about, with nothing left out but secrets.
+ * What an approver is asked about, with nothing left out but secrets.
  *
- * @generated from message reeve.approval.v1.ApprovalWhole
+ * @generated from message reeve.approval.v1.ApprovalFullText
  */
-export type ApprovalWhole = Message<"reeve.approval.v1.ApprovalWhole"> & {
+export type ApprovalFullText = Message<"reeve.approval.v1.ApprovalFullText"> & {
   /**
-   * The card with every value whole, and anything invisible made visible. System managed.
+   * The summary with every value in full, and anything invisible made visible. System managed.
    *
    * @generated from field: string text = 1;
    */
   text: string;
 
   /**
-   * SHA-256 of the text in UTF-8, in hex: what ApproveRequest.whole_digest has to be where the card is cut. System managed.
+   * SHA-256 of the text in UTF-8, in hex: what ApproveRequest.full_text_digest has to be where the summary is abridged. System managed.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * The whole arguments, secrets redacted. System managed.
+   * All arguments, secrets redacted. System managed.
    *
    * @generated from field: google.protobuf.Struct arguments = 3;
    */
@@ -104,10 +104,10 @@ export type ApprovalWhole = Message<"reeve.approval.v1.ApprovalWhole"> & {
 };
 
 /**
- * Describes the message reeve.approval.v1.ApprovalWhole.
- * Use `create(ApprovalWholeSchema)` to create a new message.
+ * Describes the message reeve.approval.v1.ApprovalFullText.
+ * Use `create(ApprovalFullTextSchema)` to create a new message.
  */
-export const ApprovalWholeSchema: GenMessage<ApprovalWhole> = /*@__PURE__*/
+export const ApprovalFullTextSchema: GenMessage<ApprovalFullText> = /*@__PURE__*/
   messageDesc(file_reeve_approval_v1_approval_service, 2);
 
 /**
@@ -174,7 +174,7 @@ export const ListApprovalsResponseSchema: GenMessage<ListApprovalsResponse> = /*
   messageDesc(file_reeve_approval_v1_approval_service, 4);
 
 /**
- * Says yes.
+ * Approves a held call.
  *
  * @generated from message reeve.approval.v1.ApproveRequest
  */
@@ -187,14 +187,14 @@ export type ApproveRequest = Message<"reeve.approval.v1.ApproveRequest"> & {
   approvalId: string;
 
   /**
-   * The card_digest of what the decider was shown. A wrong one is refused. Required.
+   * The summary_digest of what the approver was shown. A wrong one is refused. Required.
    *
-   * @generated from field: string card_digest = 2;
+   * @generated from field: string summary_digest = 2;
    */
-  cardDigest: string;
+  summaryDigest: string;
 
   /**
-   * What the decider wants to say. At most 1000 characters. Default empty.
+   * What the approver wants to say. At most 1000 characters. Default empty.
    *
    * @generated from field: string comment = 3;
    */
@@ -208,12 +208,12 @@ export type ApproveRequest = Message<"reeve.approval.v1.ApproveRequest"> & {
   channel: string;
 
   /**
-   * The digest of the whole, as GetApproval returns it in APPROVAL_VIEW_FULL. Required where the approval's is_cut is true;
+   * The digest of the full text, as GetApproval returns it in APPROVAL_VIEW_FULL. Required where is_abridged is true;
    * otherwise it may be left out. A wrong one is refused.
    *
-   * @generated from field: string whole_digest = 5;
+   * @generated from field: string full_text_digest = 5;
    */
-  wholeDigest: string;
+  fullTextDigest: string;
 };
 
 /**
@@ -245,7 +245,7 @@ export const ApproveResponseSchema: GenMessage<ApproveResponse> = /*@__PURE__*/
   messageDesc(file_reeve_approval_v1_approval_service, 6);
 
 /**
- * Says no.
+ * Denies a held call.
  *
  * @generated from message reeve.approval.v1.DenyRequest
  */
@@ -258,7 +258,7 @@ export type DenyRequest = Message<"reeve.approval.v1.DenyRequest"> & {
   approvalId: string;
 
   /**
-   * What the decider wants to say; shown to the caller. At most 1000 characters. Default empty.
+   * What the approver wants to say; shown to the caller. At most 1000 characters. Default empty.
    *
    * @generated from field: string comment = 2;
    */
@@ -350,7 +350,7 @@ export const ApprovalView = {
   UNSPECIFIED: 0,
 
   /**
-   * With the card, whose long values may be cut.
+   * With the summary, whose long values may be abridged.
    *
    * @generated from enum value: APPROVAL_VIEW_BASIC = 1;
    */
@@ -404,7 +404,7 @@ export const ApprovalService: GenService<{
     output: typeof ListApprovalsResponseSchema;
   },
   /**
-   * Say yes to one held call. The first decision wins; a second one gets ERROR_REASON_APPROVAL_DECIDED. What the card had
+   * Approve one held call. The first decision wins; a second one gets ERROR_REASON_APPROVAL_DECIDED. What the summary had
    * no room for has to be fetched before. The decision and its audit record are one transaction.
    *
    * @generated from rpc reeve.approval.v1.ApprovalService.Approve
@@ -415,7 +415,7 @@ export const ApprovalService: GenService<{
     output: typeof ApproveResponseSchema;
   },
   /**
-   * Say no to one held call. The first decision wins, as with Approve.
+   * Deny one held call. The first decision wins, as with Approve.
    *
    * @generated from rpc reeve.approval.v1.ApprovalService.Deny
    */

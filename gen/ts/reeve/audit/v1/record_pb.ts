@@ -4,20 +4,28 @@
 
 // The audit log's records.
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { ApprovalState } from "../../approval/v1/approval_pb.ts";
+import { file_reeve_approval_v1_approval } from "../../approval/v1/approval_pb.ts";
+import type { CallState } from "../../call/v1/call_pb.ts";
+import { file_reeve_call_v1_call } from "../../call/v1/call_pb.ts";
 import type { ErrorReason } from "../../common/v1/error_pb.ts";
 import { file_reeve_common_v1_error } from "../../common/v1/error_pb.ts";
-import type { Message } from "@bufbuild/protobuf";
+import type { Ingress } from "../../common/v1/ingress_pb.ts";
+import { file_reeve_common_v1_ingress } from "../../common/v1/ingress_pb.ts";
+import type { KeyRole } from "../../key/v1/key_service_pb.ts";
+import { file_reeve_key_v1_key_service } from "../../key/v1/key_service_pb.ts";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file reeve/audit/v1/record.proto.
  */
 export const file_reeve_audit_v1_record: GenFile = /*@__PURE__*/
-  fileDesc("ChtyZWV2ZS9hdWRpdC92MS9yZWNvcmQucHJvdG8SDnJlZXZlLmF1ZGl0LnYxIsEDCgtBdWRpdFJlY29yZBIPCgd2ZXJzaW9uGAEgASgNEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWFjdG9yGAMgASgJEg8KB2NhbGxfaWQYBCABKAkSEAoIcmVzb3VyY2UYBSABKAkSKgoHZGVjaWRlZBgGIAEoCzIXLnJlZXZlLmF1ZGl0LnYxLkRlY2lkZWRIABI7ChBhcHByb3ZhbF9kZWNpZGVkGAcgASgLMh8ucmVldmUuYXVkaXQudjEuQXBwcm92YWxEZWNpZGVkSAASLgoHb3V0Y29tZRgIIAEoCzIbLnJlZXZlLmF1ZGl0LnYxLkNhbGxPdXRjb21lSAASNQoNcG9saWN5X2xvYWRlZBgJIAEoCzIcLnJlZXZlLmF1ZGl0LnYxLlBvbGljeUxvYWRlZEgAEjkKD2RldmljZV9pZGVudGl0eRgKIAEoCzIeLnJlZXZlLmF1ZGl0LnYxLkRldmljZUlkZW50aXR5SAASMQoLa2V5X2NoYW5nZWQYCyABKAsyGi5yZWV2ZS5hdWRpdC52MS5LZXlDaGFuZ2VkSABCBwoFZXZlbnQijwIKB0RlY2lkZWQSEAoIZGVjaXNpb24YASABKAkSLAoGcmVhc29uGAIgASgOMhwucmVldmUuY29tbW9uLnYxLkVycm9yUmVhc29uEhAKCHJ1bGVfaWRzGAMgAygJEhYKDnBvbGljeV92ZXJzaW9uGAQgASgJEgwKBHRvb2wYBSABKAkSEQoJZGV2aWNlX2lkGAYgASgJEhMKC2FyZ3NfZGlnZXN0GAcgASgJEhAKCGdyYW50X2lkGAggASgJEhMKC2FwcHJvdmFsX2lkGAkgASgJEg8KB2luZ3Jlc3MYCiABKAkSFwoPbWFuaWZlc3RfZGlnZXN0GAsgASgJEhMKC2Z1bmN0aW9uX2lkGAwgASgJInAKD0FwcHJvdmFsRGVjaWRlZBITCgthcHByb3ZhbF9pZBgBIAEoCRINCgVzdGF0ZRgCIAEoCRIPCgdjaGFubmVsGAMgASgJEhMKC2NhcmRfZGlnZXN0GAQgASgJEhMKC2FyZ3NfZGlnZXN0GAUgASgJItACCgtDYWxsT3V0Y29tZRIaCgdjYWxsX2lkGAEgASgJQgm6SAZyBBABGEASDQoFc3RhdGUYAiABKAkSLAoGcmVhc29uGAMgASgOMhwucmVldmUuY29tbW9uLnYxLkVycm9yUmVhc29uEhAKCGdyYW50X2lkGAQgASgJEhEKCWRldmljZV9pZBgFIAEoCRIMCgR0b29sGAYgASgJEhMKC2FyZ3NfZGlnZXN0GAcgASgJEhUKDW91dHB1dF9kaWdlc3QYCCABKAkSGAoQZGVsaXZlcmVkX2RpZ2VzdBgJIAEoCRIUCgxvdXRwdXRfYnl0ZXMYCiABKA0SFgoOcmVjZWlwdF9kaWdlc3QYCyABKAkSEwoLZHVyYXRpb25fbXMYDCABKA0SLAoIZW5kX3RpbWUYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIqcBCg5EZXZpY2VJZGVudGl0eRIZCgZjaGFuZ2UYASABKAlCCbpIBnIEEAEYIBIVCg1lbnJvbGxtZW50X2lkGAIgASgJEhEKCWRldmljZV9pZBgDIAEoCRIMCgRuYW1lGAQgASgJEhMKC2ZpbmdlcnByaW50GAUgASgJEgsKA3doeRgGIAEoCRINCgVhY3RvchgHIAEoCRIRCgljaGFuZ2VfaWQYCCABKAkiTgoKS2V5Q2hhbmdlZBIMCgRyb2xlGAEgASgJEg4KBmtleV9pZBgCIAEoCRIOCgZjaGFuZ2UYAyABKAkSEgoKcHVibGljX2tleRgEIAEoCSJJCgxQb2xpY3lMb2FkZWQSFgoOcG9saWN5X3ZlcnNpb24YASABKAkSEAoIYWNjZXB0ZWQYAiABKAgSDwoHcHJvYmxlbRgDIAEoCWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_reeve_common_v1_error]);
+  fileDesc("ChtyZWV2ZS9hdWRpdC92MS9yZWNvcmQucHJvdG8SDnJlZXZlLmF1ZGl0LnYxIsEDCgtBdWRpdFJlY29yZBIPCgd2ZXJzaW9uGAEgASgNEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWFjdG9yGAMgASgJEg8KB2NhbGxfaWQYBCABKAkSEAoIcmVzb3VyY2UYBSABKAkSKgoHZGVjaWRlZBgGIAEoCzIXLnJlZXZlLmF1ZGl0LnYxLkRlY2lkZWRIABI7ChBhcHByb3ZhbF9kZWNpZGVkGAcgASgLMh8ucmVldmUuYXVkaXQudjEuQXBwcm92YWxEZWNpZGVkSAASLgoHb3V0Y29tZRgIIAEoCzIbLnJlZXZlLmF1ZGl0LnYxLkNhbGxPdXRjb21lSAASNQoNcG9saWN5X2xvYWRlZBgJIAEoCzIcLnJlZXZlLmF1ZGl0LnYxLlBvbGljeUxvYWRlZEgAEjkKD2RldmljZV9pZGVudGl0eRgKIAEoCzIeLnJlZXZlLmF1ZGl0LnYxLkRldmljZUlkZW50aXR5SAASMQoLa2V5X2NoYW5nZWQYCyABKAsyGi5yZWV2ZS5hdWRpdC52MS5LZXlDaGFuZ2VkSABCBwoFZXZlbnQixwIKB0RlY2lkZWQSLgoIZGVjaXNpb24YASABKA4yHC5yZWV2ZS5hdWRpdC52MS5EZWNpc2lvbktpbmQSLAoGcmVhc29uGAIgASgOMhwucmVldmUuY29tbW9uLnYxLkVycm9yUmVhc29uEhAKCHJ1bGVfaWRzGAMgAygJEhYKDnBvbGljeV92ZXJzaW9uGAQgASgJEgwKBHRvb2wYBSABKAkSEQoJZGV2aWNlX2lkGAYgASgJEhMKC2FyZ3NfZGlnZXN0GAcgASgJEhAKCGdyYW50X2lkGAggASgJEhMKC2FwcHJvdmFsX2lkGAkgASgJEikKB2luZ3Jlc3MYCiABKA4yGC5yZWV2ZS5jb21tb24udjEuSW5ncmVzcxIXCg9tYW5pZmVzdF9kaWdlc3QYCyABKAkSEwoLZnVuY3Rpb25faWQYDCABKAkilQEKD0FwcHJvdmFsRGVjaWRlZBITCgthcHByb3ZhbF9pZBgBIAEoCRIvCgVzdGF0ZRgCIAEoDjIgLnJlZXZlLmFwcHJvdmFsLnYxLkFwcHJvdmFsU3RhdGUSDwoHY2hhbm5lbBgDIAEoCRIWCg5zdW1tYXJ5X2RpZ2VzdBgEIAEoCRITCgthcmdzX2RpZ2VzdBgFIAEoCSL2AgoLQ2FsbE91dGNvbWUSGgoHY2FsbF9pZBgBIAEoCUIJukgGcgQQARhAEjMKBXN0YXRlGAIgASgOMhgucmVldmUuY2FsbC52MS5DYWxsU3RhdGVCCrpIB4IBBBABIAASLAoGcmVhc29uGAMgASgOMhwucmVldmUuY29tbW9uLnYxLkVycm9yUmVhc29uEhAKCGdyYW50X2lkGAQgASgJEhEKCWRldmljZV9pZBgFIAEoCRIMCgR0b29sGAYgASgJEhMKC2FyZ3NfZGlnZXN0GAcgASgJEhUKDW91dHB1dF9kaWdlc3QYCCABKAkSGAoQZGVsaXZlcmVkX2RpZ2VzdBgJIAEoCRIUCgxvdXRwdXRfYnl0ZXMYCiABKA0SFgoOcmVjZWlwdF9kaWdlc3QYCyABKAkSEwoLZHVyYXRpb25fbXMYDCABKA0SLAoIZW5kX3RpbWUYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIs4BCg5EZXZpY2VJZGVudGl0eRJACgZjaGFuZ2UYASABKA4yJC5yZWV2ZS5hdWRpdC52MS5EZXZpY2VJZGVudGl0eUNoYW5nZUIKukgHggEEEAEgABIVCg1lbnJvbGxtZW50X2lkGAIgASgJEhEKCWRldmljZV9pZBgDIAEoCRIMCgRuYW1lGAQgASgJEhMKC2ZpbmdlcnByaW50GAUgASgJEgsKA3doeRgGIAEoCRINCgVhY3RvchgHIAEoCRIRCgljaGFuZ2VfaWQYCCABKAkigAEKCktleUNoYW5nZWQSIwoEcm9sZRgBIAEoDjIVLnJlZXZlLmtleS52MS5LZXlSb2xlEg4KBmtleV9pZBgCIAEoCRIpCgZjaGFuZ2UYAyABKA4yGS5yZWV2ZS5hdWRpdC52MS5LZXlDaGFuZ2USEgoKcHVibGljX2tleRgEIAEoCSJJCgxQb2xpY3lMb2FkZWQSFgoOcG9saWN5X3ZlcnNpb24YASABKAkSEAoIYWNjZXB0ZWQYAiABKAgSDwoHcHJvYmxlbRgDIAEoCSp5CgxEZWNpc2lvbktpbmQSHQoZREVDSVNJT05fS0lORF9VTlNQRUNJRklFRBAAEhgKFERFQ0lTSU9OX0tJTkRfUEVSTUlUEAESFgoSREVDSVNJT05fS0lORF9IT0xEEAISGAoUREVDSVNJT05fS0lORF9ERU5JQUwQAyqNAwoURGV2aWNlSWRlbnRpdHlDaGFuZ2USJgoiREVWSUNFX0lERU5USVRZX0NIQU5HRV9VTlNQRUNJRklFRBAAEiIKHkRFVklDRV9JREVOVElUWV9DSEFOR0VfSU5WSVRFRBABEiIKHkRFVklDRV9JREVOVElUWV9DSEFOR0VfUEVORElORxACEiMKH0RFVklDRV9JREVOVElUWV9DSEFOR0VfRU5ST0xMRUQQAxIiCh5ERVZJQ0VfSURFTlRJVFlfQ0hBTkdFX1JFTkVXRUQQBBIhCh1ERVZJQ0VfSURFTlRJVFlfQ0hBTkdFX0xPQ0tFRBAFEiMKH0RFVklDRV9JREVOVElUWV9DSEFOR0VfVU5MT0NLRUQQBhIiCh5ERVZJQ0VfSURFTlRJVFlfQ0hBTkdFX1JFTU9WRUQQBxIiCh5ERVZJQ0VfSURFTlRJVFlfQ0hBTkdFX1JFRlVTRUQQCBIsCihERVZJQ0VfSURFTlRJVFlfQ0hBTkdFX0FVVEhPUklUWV9ST1RBVEVEEAkqawoJS2V5Q2hhbmdlEhoKFktFWV9DSEFOR0VfVU5TUEVDSUZJRUQQABITCg9LRVlfQ0hBTkdFX01BREUQARIVChFLRVlfQ0hBTkdFX0FDVElWRRACEhYKEktFWV9DSEFOR0VfUkVUSVJFRBADYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_reeve_approval_v1_approval, file_reeve_call_v1_call, file_reeve_common_v1_error, file_reeve_common_v1_ingress, file_reeve_key_v1_key_service]);
 
 /**
  * One record of the audit log. A record's exact bytes are a leaf of the log's Merkle tree and never change. Arguments
@@ -76,7 +84,7 @@ export type AuditRecord = Message<"reeve.audit.v1.AuditRecord"> & {
     case: "decided";
   } | {
     /**
-     * A human decided about a held call, or nobody did in time.
+     * A person decided about a held call, or it expired.
      *
      * @generated from field: reeve.audit.v1.ApprovalDecided approval_decided = 7;
      */
@@ -131,11 +139,11 @@ export const AuditRecordSchema: GenMessage<AuditRecord> = /*@__PURE__*/
  */
 export type Decided = Message<"reeve.audit.v1.Decided"> & {
   /**
-   * "permit", "hold" or "denial". System managed.
+   * The decision. System managed.
    *
-   * @generated from field: string decision = 1;
+   * @generated from field: reeve.audit.v1.DecisionKind decision = 1;
    */
-  decision: string;
+  decision: DecisionKind;
 
   /**
    * Why, for a denial. System managed.
@@ -194,11 +202,11 @@ export type Decided = Message<"reeve.audit.v1.Decided"> & {
   approvalId: string;
 
   /**
-   * Through which door the call came, such as "cli". System managed.
+   * The face through which the call came in. System managed.
    *
-   * @generated from field: string ingress = 10;
+   * @generated from field: reeve.common.v1.Ingress ingress = 10;
    */
-  ingress: string;
+  ingress: Ingress;
 
   /**
    * The device's manifest, by digest. System managed.
@@ -236,11 +244,11 @@ export type ApprovalDecided = Message<"reeve.audit.v1.ApprovalDecided"> & {
   approvalId: string;
 
   /**
-   * "approved", "denied" or "expired". System managed.
+   * How it ended. System managed.
    *
-   * @generated from field: string state = 2;
+   * @generated from field: reeve.approval.v1.ApprovalState state = 2;
    */
-  state: string;
+  state: ApprovalState;
 
   /**
    * From where, such as "cli". System managed.
@@ -250,11 +258,11 @@ export type ApprovalDecided = Message<"reeve.audit.v1.ApprovalDecided"> & {
   channel: string;
 
   /**
-   * SHA-256 of the card that the decider was shown, in hex. System managed.
+   * SHA-256 of the summary that the approver was shown, in hex. System managed.
    *
-   * @generated from field: string card_digest = 4;
+   * @generated from field: string summary_digest = 4;
    */
-  cardDigest: string;
+  summaryDigest: string;
 
   /**
    * SHA-256 of the canonical arguments, in hex. System managed.
@@ -285,11 +293,11 @@ export type CallOutcome = Message<"reeve.audit.v1.CallOutcome"> & {
   callId: string;
 
   /**
-   * The call's final state, such as "SUCCEEDED". Set by the registry.
+   * The call's final state. Set by the registry. Required.
    *
-   * @generated from field: string state = 2;
+   * @generated from field: reeve.call.v1.CallState state = 2;
    */
-  state: string;
+  state: CallState;
 
   /**
    * Why, where it did not succeed. Set by the registry.
@@ -383,12 +391,11 @@ export const CallOutcomeSchema: GenMessage<CallOutcome> = /*@__PURE__*/
  */
 export type DeviceIdentity = Message<"reeve.audit.v1.DeviceIdentity"> & {
   /**
-   * What happened: "invited", "pending", "enrolled", "renewed", "locked", "unlocked", "removed", "refused" or
-   * "authority_rotated". Set by the registry.
+   * What happened. Set by the registry. Required.
    *
-   * @generated from field: string change = 1;
+   * @generated from field: reeve.audit.v1.DeviceIdentityChange change = 1;
    */
-  change: string;
+  change: DeviceIdentityChange;
 
   /**
    * The enrollment. Set by the registry.
@@ -454,11 +461,11 @@ export const DeviceIdentitySchema: GenMessage<DeviceIdentity> = /*@__PURE__*/
  */
 export type KeyChanged = Message<"reeve.audit.v1.KeyChanged"> & {
   /**
-   * "grant" or "checkpoint". System managed.
+   * What it signs. System managed.
    *
-   * @generated from field: string role = 1;
+   * @generated from field: reeve.key.v1.KeyRole role = 1;
    */
-  role: string;
+  role: KeyRole;
 
   /**
    * The key's id. System managed.
@@ -468,11 +475,11 @@ export type KeyChanged = Message<"reeve.audit.v1.KeyChanged"> & {
   keyId: string;
 
   /**
-   * "made", "active" or "retired". System managed.
+   * What became of it. System managed.
    *
-   * @generated from field: string change = 3;
+   * @generated from field: reeve.audit.v1.KeyChange change = 3;
    */
-  change: string;
+  change: KeyChange;
 
   /**
    * The public key, base64. System managed.
@@ -503,7 +510,7 @@ export type PolicyLoaded = Message<"reeve.audit.v1.PolicyLoaded"> & {
   policyVersion: string;
 
   /**
-   * True when it is in force now. System managed.
+   * True when it is active now. System managed.
    *
    * @generated from field: bool accepted = 2;
    */
@@ -523,4 +530,190 @@ export type PolicyLoaded = Message<"reeve.audit.v1.PolicyLoaded"> & {
  */
 export const PolicyLoadedSchema: GenMessage<PolicyLoaded> = /*@__PURE__*/
   messageDesc(file_reeve_audit_v1_record, 6);
+
+/**
+ * What policy decided.
+ *
+ * @generated from enum reeve.audit.v1.DecisionKind
+ */
+export const DecisionKind = {
+  /**
+   * Not stated.
+   *
+   * @generated from enum value: DECISION_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * It may run.
+   *
+   * @generated from enum value: DECISION_KIND_PERMIT = 1;
+   */
+  PERMIT: 1,
+
+  /**
+   * A person must decide.
+   *
+   * @generated from enum value: DECISION_KIND_HOLD = 2;
+   */
+  HOLD: 2,
+
+  /**
+   * It may not run.
+   *
+   * @generated from enum value: DECISION_KIND_DENIAL = 3;
+   */
+  DENIAL: 3,
+} as const;
+
+/**
+ * What policy decided.
+ *
+ * @generated from enum reeve.audit.v1.DecisionKind
+ */
+export type DecisionKind = (typeof DecisionKind)[keyof typeof DecisionKind] | UnknownEnum;
+
+/**
+ * Describes the enum reeve.audit.v1.DecisionKind.
+ */
+export const DecisionKindSchema: GenEnum<DecisionKind> = /*@__PURE__*/
+  enumDesc(file_reeve_audit_v1_record, 0);
+
+/**
+ * What became of a device's identity.
+ *
+ * @generated from enum reeve.audit.v1.DeviceIdentityChange
+ */
+export const DeviceIdentityChange = {
+  /**
+   * Not stated.
+   *
+   * @generated from enum value: DEVICE_IDENTITY_CHANGE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * A join token was made.
+   *
+   * @generated from enum value: DEVICE_IDENTITY_CHANGE_INVITED = 1;
+   */
+  INVITED: 1,
+
+  /**
+   * A machine asked to join and waits for a person.
+   *
+   * @generated from enum value: DEVICE_IDENTITY_CHANGE_PENDING = 2;
+   */
+  PENDING: 2,
+
+  /**
+   * A machine became a device.
+   *
+   * @generated from enum value: DEVICE_IDENTITY_CHANGE_ENROLLED = 3;
+   */
+  ENROLLED: 3,
+
+  /**
+   * Its certificate was renewed.
+   *
+   * @generated from enum value: DEVICE_IDENTITY_CHANGE_RENEWED = 4;
+   */
+  RENEWED: 4,
+
+  /**
+   * It may not connect any more.
+   *
+   * @generated from enum value: DEVICE_IDENTITY_CHANGE_LOCKED = 5;
+   */
+  LOCKED: 5,
+
+  /**
+   * It may connect again.
+   *
+   * @generated from enum value: DEVICE_IDENTITY_CHANGE_UNLOCKED = 6;
+   */
+  UNLOCKED: 6,
+
+  /**
+   * It is no device any more.
+   *
+   * @generated from enum value: DEVICE_IDENTITY_CHANGE_REMOVED = 7;
+   */
+  REMOVED: 7,
+
+  /**
+   * A machine was refused.
+   *
+   * @generated from enum value: DEVICE_IDENTITY_CHANGE_REFUSED = 8;
+   */
+  REFUSED: 8,
+
+  /**
+   * The authority that signs certificates was rotated.
+   *
+   * @generated from enum value: DEVICE_IDENTITY_CHANGE_AUTHORITY_ROTATED = 9;
+   */
+  AUTHORITY_ROTATED: 9,
+} as const;
+
+/**
+ * What became of a device's identity.
+ *
+ * @generated from enum reeve.audit.v1.DeviceIdentityChange
+ */
+export type DeviceIdentityChange = (typeof DeviceIdentityChange)[keyof typeof DeviceIdentityChange] | UnknownEnum;
+
+/**
+ * Describes the enum reeve.audit.v1.DeviceIdentityChange.
+ */
+export const DeviceIdentityChangeSchema: GenEnum<DeviceIdentityChange> = /*@__PURE__*/
+  enumDesc(file_reeve_audit_v1_record, 1);
+
+/**
+ * What became of a key.
+ *
+ * @generated from enum reeve.audit.v1.KeyChange
+ */
+export const KeyChange = {
+  /**
+   * Not stated.
+   *
+   * @generated from enum value: KEY_CHANGE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * It was made.
+   *
+   * @generated from enum value: KEY_CHANGE_MADE = 1;
+   */
+  MADE: 1,
+
+  /**
+   * It signs from now on.
+   *
+   * @generated from enum value: KEY_CHANGE_ACTIVE = 2;
+   */
+  ACTIVE: 2,
+
+  /**
+   * It is trusted for nothing new.
+   *
+   * @generated from enum value: KEY_CHANGE_RETIRED = 3;
+   */
+  RETIRED: 3,
+} as const;
+
+/**
+ * What became of a key.
+ *
+ * @generated from enum reeve.audit.v1.KeyChange
+ */
+export type KeyChange = (typeof KeyChange)[keyof typeof KeyChange] | UnknownEnum;
+
+/**
+ * Describes the enum reeve.audit.v1.KeyChange.
+ */
+export const KeyChangeSchema: GenEnum<KeyChange> = /*@__PURE__*/
+  enumDesc(file_reeve_audit_v1_record, 2);
 

@@ -7,8 +7,8 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { SignedEnvelope } from "../../common/v1/signed_pb.ts";
 import { file_reeve_common_v1_signed } from "../../common/v1/signed_pb.ts";
 import { file_reeve_options_v1_access } from "../../options/v1/access_pb.ts";
@@ -18,7 +18,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/key/v1/key_service.proto.
  */
 export const file_reeve_key_v1_key_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch5yZWV2ZS9rZXkvdjEva2V5X3NlcnZpY2UucHJvdG8SDHJlZXZlLmtleS52MSKFAgoDS2V5EgoKAmlkGAEgASgJEiMKBHJvbGUYAiABKA4yFS5yZWV2ZS5rZXkudjEuS2V5Um9sZRIlCgVzdGF0ZRgDIAEoDjIWLnJlZXZlLmtleS52MS5LZXlTdGF0ZRISCgpwdWJsaWNfa2V5GAQgASgJEi8KC2NyZWF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglzaWduX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjIKDnRydXN0X2VuZF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJACg9MaXN0S2V5c1JlcXVlc3QSLQoEcm9sZRgBIAEoDjIVLnJlZXZlLmtleS52MS5LZXlSb2xlQgi6SAWCAQIQASIzChBMaXN0S2V5c1Jlc3BvbnNlEh8KBGtleXMYASADKAsyES5yZWV2ZS5rZXkudjEuS2V5ImgKEFJvdGF0ZUtleVJlcXVlc3QSLwoEcm9sZRgBIAEoDjIVLnJlZXZlLmtleS52MS5LZXlSb2xlQgq6SAeCAQQQASAAEiMKD292ZXJsYXBfc2Vjb25kcxgCIAEoDUIKukgHKgUYgJqeASIzChFSb3RhdGVLZXlSZXNwb25zZRIeCgNrZXkYASABKAsyES5yZWV2ZS5rZXkudjEuS2V5IkQKEUdldEtleXJpbmdSZXF1ZXN0Ei8KBHJvbGUYASABKA4yFS5yZWV2ZS5rZXkudjEuS2V5Um9sZUIKukgHggEEEAEgACJHChJHZXRLZXlyaW5nUmVzcG9uc2USMQoIa2V5cmluZ3MYASADKAsyHy5yZWV2ZS5jb21tb24udjEuU2lnbmVkRW52ZWxvcGUqUAoHS2V5Um9sZRIYChRLRVlfUk9MRV9VTlNQRUNJRklFRBAAEhIKDktFWV9ST0xFX0dSQU5UEAESFwoTS0VZX1JPTEVfQ0hFQ0tQT0lOVBACKn4KCEtleVN0YXRlEhkKFUtFWV9TVEFURV9VTlNQRUNJRklFRBAAEhIKDktFWV9TVEFURV9ORVhUEAESFAoQS0VZX1NUQVRFX0FDVElWRRACEhYKEktFWV9TVEFURV9SRVRJUklORxADEhUKEUtFWV9TVEFURV9SRVRJUkVEEAQymgIKCktleVNlcnZpY2USVgoITGlzdEtleXMSHS5yZWV2ZS5rZXkudjEuTGlzdEtleXNSZXF1ZXN0Gh4ucmVldmUua2V5LnYxLkxpc3RLZXlzUmVzcG9uc2UiC5ACAfq7GAQKAgEDElUKCVJvdGF0ZUtleRIeLnJlZXZlLmtleS52MS5Sb3RhdGVLZXlSZXF1ZXN0Gh8ucmVldmUua2V5LnYxLlJvdGF0ZUtleVJlc3BvbnNlIgf6uxgDCgEBEl0KCkdldEtleXJpbmcSHy5yZWV2ZS5rZXkudjEuR2V0S2V5cmluZ1JlcXVlc3QaIC5yZWV2ZS5rZXkudjEuR2V0S2V5cmluZ1Jlc3BvbnNlIgyQAgH6uxgFCgMBAwRiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_reeve_common_v1_signed, file_reeve_options_v1_access]);
+  fileDesc("Ch5yZWV2ZS9rZXkvdjEva2V5X3NlcnZpY2UucHJvdG8SDHJlZXZlLmtleS52MSKFAgoDS2V5EgoKAmlkGAEgASgJEiMKBHJvbGUYAiABKA4yFS5yZWV2ZS5rZXkudjEuS2V5Um9sZRIlCgVzdGF0ZRgDIAEoDjIWLnJlZXZlLmtleS52MS5LZXlTdGF0ZRISCgpwdWJsaWNfa2V5GAQgASgJEi8KC2NyZWF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglzaWduX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjIKDnRydXN0X2VuZF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJACg9MaXN0S2V5c1JlcXVlc3QSLQoEcm9sZRgBIAEoDjIVLnJlZXZlLmtleS52MS5LZXlSb2xlQgi6SAWCAQIQASIzChBMaXN0S2V5c1Jlc3BvbnNlEh8KBGtleXMYASADKAsyES5yZWV2ZS5rZXkudjEuS2V5IoABChBSb3RhdGVLZXlSZXF1ZXN0Ei8KBHJvbGUYASABKA4yFS5yZWV2ZS5rZXkudjEuS2V5Um9sZUIKukgHggEEEAEgABI7CgdvdmVybGFwGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiAmp4BKgAiMwoRUm90YXRlS2V5UmVzcG9uc2USHgoDa2V5GAEgASgLMhEucmVldmUua2V5LnYxLktleSJEChFHZXRLZXlyaW5nUmVxdWVzdBIvCgRyb2xlGAEgASgOMhUucmVldmUua2V5LnYxLktleVJvbGVCCrpIB4IBBBABIAAiRwoSR2V0S2V5cmluZ1Jlc3BvbnNlEjEKCGtleXJpbmdzGAEgAygLMh8ucmVldmUuY29tbW9uLnYxLlNpZ25lZEVudmVsb3BlIhQKEkdldEdyYW50S2V5UmVxdWVzdCJBChNHZXRHcmFudEtleVJlc3BvbnNlEhIKCnB1YmxpY19rZXkYASABKAwSFgoOY2hlY2twb2ludF9rZXkYAiABKAkqUAoHS2V5Um9sZRIYChRLRVlfUk9MRV9VTlNQRUNJRklFRBAAEhIKDktFWV9ST0xFX0dSQU5UEAESFwoTS0VZX1JPTEVfQ0hFQ0tQT0lOVBACKn4KCEtleVN0YXRlEhkKFUtFWV9TVEFURV9VTlNQRUNJRklFRBAAEhIKDktFWV9TVEFURV9ORVhUEAESFAoQS0VZX1NUQVRFX0FDVElWRRACEhYKEktFWV9TVEFURV9SRVRJUklORxADEhUKEUtFWV9TVEFURV9SRVRJUkVEEAQy/wIKCktleVNlcnZpY2USVgoITGlzdEtleXMSHS5yZWV2ZS5rZXkudjEuTGlzdEtleXNSZXF1ZXN0Gh4ucmVldmUua2V5LnYxLkxpc3RLZXlzUmVzcG9uc2UiC5ACAfq7GAQKAgEDElgKCVJvdGF0ZUtleRIeLnJlZXZlLmtleS52MS5Sb3RhdGVLZXlSZXF1ZXN0Gh8ucmVldmUua2V5LnYxLlJvdGF0ZUtleVJlc3BvbnNlIgqQAgD6uxgDCgEBEmAKC0dldEdyYW50S2V5EiAucmVldmUua2V5LnYxLkdldEdyYW50S2V5UmVxdWVzdBohLnJlZXZlLmtleS52MS5HZXRHcmFudEtleVJlc3BvbnNlIgyQAgH6uxgFCgMBAwQSXQoKR2V0S2V5cmluZxIfLnJlZXZlLmtleS52MS5HZXRLZXlyaW5nUmVxdWVzdBogLnJlZXZlLmtleS52MS5HZXRLZXlyaW5nUmVzcG9uc2UiDJACAfq7GAUKAwEDBGIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp, file_reeve_common_v1_signed, file_reeve_options_v1_access]);
 
 /**
  * One key.
@@ -41,7 +41,7 @@ export type Key = Message<"reeve.key.v1.Key"> & {
   role: KeyRole;
 
   /**
-   * Where it stands. System managed.
+   * Its state. System managed.
    *
    * @generated from field: reeve.key.v1.KeyState state = 3;
    */
@@ -139,11 +139,11 @@ export type RotateKeyRequest = Message<"reeve.key.v1.RotateKeyRequest"> & {
   role: KeyRole;
 
   /**
-   * How long old and new key overlap, in seconds. 0 is the default of 86400; at most 2592000.
+   * How long old and new key overlap. Default 24 hours, at most 30 days.
    *
-   * @generated from field: uint32 overlap_seconds = 2;
+   * @generated from field: google.protobuf.Duration overlap = 2;
    */
-  overlapSeconds: number;
+  overlap?: Duration | undefined;
 };
 
 /**
@@ -218,6 +218,50 @@ export const GetKeyringResponseSchema: GenMessage<GetKeyringResponse> = /*@__PUR
   messageDesc(file_reeve_key_v1_key_service, 6);
 
 /**
+ * Asks for the grant key.
+ *
+ * @generated from message reeve.key.v1.GetGrantKeyRequest
+ */
+export type GetGrantKeyRequest = Message<"reeve.key.v1.GetGrantKeyRequest"> & {
+};
+
+/**
+ * Describes the message reeve.key.v1.GetGrantKeyRequest.
+ * Use `create(GetGrantKeyRequestSchema)` to create a new message.
+ */
+export const GetGrantKeyRequestSchema: GenMessage<GetGrantKeyRequest> = /*@__PURE__*/
+  messageDesc(file_reeve_key_v1_key_service, 7);
+
+/**
+ * The grant key.
+ *
+ * @generated from message reeve.key.v1.GetGrantKeyResponse
+ */
+export type GetGrantKeyResponse = Message<"reeve.key.v1.GetGrantKeyResponse"> & {
+  /**
+   * The public key: 32 bytes, Ed25519. System managed.
+   *
+   * @generated from field: bytes public_key = 1;
+   */
+  publicKey: Uint8Array;
+
+  /**
+   * The verifier keys of the audit log's checkpoints, in the form of C2SP signed notes: every key that the log has had, one
+   * a line, the newest first. System managed.
+   *
+   * @generated from field: string checkpoint_key = 2;
+   */
+  checkpointKey: string;
+};
+
+/**
+ * Describes the message reeve.key.v1.GetGrantKeyResponse.
+ * Use `create(GetGrantKeyResponseSchema)` to create a new message.
+ */
+export const GetGrantKeyResponseSchema: GenMessage<GetGrantKeyResponse> = /*@__PURE__*/
+  messageDesc(file_reeve_key_v1_key_service, 8);
+
+/**
  * What a key signs.
  *
  * @generated from enum reeve.key.v1.KeyRole
@@ -259,7 +303,7 @@ export const KeyRoleSchema: GenEnum<KeyRole> = /*@__PURE__*/
   enumDesc(file_reeve_key_v1_key_service, 0);
 
 /**
- * Where a key stands.
+ * The state of a key.
  *
  * @generated from enum reeve.key.v1.KeyState
  */
@@ -272,7 +316,7 @@ export const KeyState = {
   UNSPECIFIED: 0,
 
   /**
-   * Told to who verifies; does not sign yet.
+   * Announced to who verifies; does not sign yet.
    *
    * @generated from enum value: KEY_STATE_NEXT = 1;
    */
@@ -301,7 +345,7 @@ export const KeyState = {
 } as const;
 
 /**
- * Where a key stands.
+ * The state of a key.
  *
  * @generated from enum reeve.key.v1.KeyState
  */
@@ -339,6 +383,16 @@ export const KeyService: GenService<{
     methodKind: "unary";
     input: typeof RotateKeyRequestSchema;
     output: typeof RotateKeyResponseSchema;
+  },
+  /**
+   * Return the public keys that devices and verifiers of the audit log pin.
+   *
+   * @generated from rpc reeve.key.v1.KeyService.GetGrantKey
+   */
+  getGrantKey: {
+    methodKind: "unary";
+    input: typeof GetGrantKeyRequestSchema;
+    output: typeof GetGrantKeyResponseSchema;
   },
   /**
    * Return the newest keyring of a role, signed by a key of the one before, and those that lead to it.

@@ -4,11 +4,11 @@
 
 // What policy is asked, and what it answers.
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { ErrorReason } from "../../common/v1/error_pb.ts";
 import { file_reeve_common_v1_error } from "../../common/v1/error_pb.ts";
 import type { Ingress } from "../../common/v1/ingress_pb.ts";
@@ -19,13 +19,14 @@ import type { Mode, SandboxLevel } from "../../device/v1/device_pb.ts";
 import { file_reeve_device_v1_device } from "../../device/v1/device_pb.ts";
 import type { Role } from "../../options/v1/access_pb.ts";
 import { file_reeve_options_v1_access } from "../../options/v1/access_pb.ts";
-import type { Message } from "@bufbuild/protobuf";
+import { file_reeve_options_v1_fact } from "../../options/v1/fact_pb.ts";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file reeve/policy/v1/decision.proto.
  */
 export const file_reeve_policy_v1_decision: GenFile = /*@__PURE__*/
-  fileDesc("Ch5yZWV2ZS9wb2xpY3kvdjEvZGVjaXNpb24ucHJvdG8SD3JlZXZlLnBvbGljeS52MSLyAwoPRGVjaXNpb25SZXF1ZXN0EhoKB2NhbGxfaWQYASABKAlCCbpIBnIEEAEYQBI6CglwcmluY2lwYWwYAiABKAsyHy5yZWV2ZS5wb2xpY3kudjEuUHJpbmNpcGFsRmFjdHNCBrpIA8gBARI0CgZkZXZpY2UYAyABKAsyHC5yZWV2ZS5wb2xpY3kudjEuRGV2aWNlRmFjdHNCBrpIA8gBARIwCgR0b29sGAQgASgLMhoucmVldmUucG9saWN5LnYxLlRvb2xGYWN0c0IGukgDyAEBEh0KCWFyZ3VtZW50cxgFIAEoDEIKukgHegUYgIDAARIpCgdpbmdyZXNzGAYgASgOMhgucmVldmUuY29tbW9uLnYxLkluZ3Jlc3MSMAoEdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBrpIA8gBARIeCgp0aW1lb3V0X21zGAggASgNQgq6SAcqBRiA3dsBEhkKB3B1cnBvc2UYCSABKAlCCLpIBXIDGOgHEhAKCGRlbGl2ZXJ5GAogASgNEhwKC2FwcHJvdmFsX2lkGAsgASgJQge6SARyAhhAEjgKB2RldmljZXMYDCADKAsyHC5yZWV2ZS5wb2xpY3kudjEuRGV2aWNlRmFjdHNCCbpIBpIBAxDoByJkCg5QcmluY2lwYWxGYWN0cxITCgJpZBgBIAEoCUIHukgEcgIQARIlCgVyb2xlcxgCIAMoDjIWLnJlZXZlLm9wdGlvbnMudjEuUm9sZRIWCgRuYW1lGAMgASgJQgi6SAVyAxiAASKfAgoLRGV2aWNlRmFjdHMSEwoCaWQYASABKAlCB7pIBHICEAESDAoEbmFtZRgCIAEoCRI4CgZsYWJlbHMYAyADKAsyKC5yZWV2ZS5wb2xpY3kudjEuRGV2aWNlRmFjdHMuTGFiZWxzRW50cnkSIwoEbW9kZRgEIAEoDjIVLnJlZXZlLmRldmljZS52MS5Nb2RlEiAKD21hbmlmZXN0X2RpZ2VzdBgFIAEoCUIHukgEcgIQARIuCgdzYW5kYm94GAYgASgOMh0ucmVldmUuZGV2aWNlLnYxLlNhbmRib3hMZXZlbBINCgVyb290cxgHIAMoCRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIusBCglUb29sRmFjdHMSFQoEbmFtZRgBIAEoCUIHukgEcgIQARIbCgpjYXBhYmlsaXR5GAIgASgJQge6SARyAhABEhEKCXJlYWRfb25seRgDIAEoCBITCgtkZXN0cnVjdGl2ZRgEIAEoCBISCgppZGVtcG90ZW50GAUgASgIEhIKCm9wZW5fd29ybGQYBiABKAgSGQoRcmVxdWlyZXNfYXBwcm92YWwYByABKAgSHgoNc2NoZW1hX2RpZ2VzdBgIIAEoCUIHukgEcgIQARIfCgxpbnB1dF9zY2hlbWEYCSABKAxCCbpIBnoEGICABCLRAQoIRGVjaXNpb24SKQoGcGVybWl0GAEgASgLMhcucmVldmUucG9saWN5LnYxLlBlcm1pdEgAEiUKBGhvbGQYAiABKAsyFS5yZWV2ZS5wb2xpY3kudjEuSG9sZEgAEikKBmRlbmlhbBgDIAEoCzIXLnJlZXZlLnBvbGljeS52MS5EZW5pYWxIABIQCghydWxlX2lkcxgEIAMoCRIWCg5wb2xpY3lfdmVyc2lvbhgFIAEoCRITCgthdWRpdF9pbmRleBgGIAEoBEIJCgdvdXRjb21lInMKBlBlcm1pdBImCgVncmFudBgBIAEoCzIXLnJlZXZlLmNvbW1vbi52MS5TaWduZWQSEAoIZ3JhbnRfaWQYAiABKAkSLwoLZXhwaXJlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIl0KBEhvbGQSEwoLYXBwcm92YWxfaWQYASABKAkSLwoLZXhwaXJlX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB21lc3NhZ2UYAyABKAkiywEKBkRlbmlhbBIsCgZyZWFzb24YASABKA4yHC5yZWV2ZS5jb21tb24udjEuRXJyb3JSZWFzb24SFAoMdXNlcl9tZXNzYWdlGAIgASgJEhMKC2FwcHJvdmFsX2lkGAMgASgJEjcKCG1ldGFkYXRhGAQgAygLMiUucmVldmUucG9saWN5LnYxLkRlbmlhbC5NZXRhZGF0YUVudHJ5Gi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_reeve_common_v1_error, file_reeve_common_v1_ingress, file_reeve_common_v1_signed, file_reeve_device_v1_device, file_reeve_options_v1_access]);
+  fileDesc("Ch5yZWV2ZS9wb2xpY3kvdjEvZGVjaXNpb24ucHJvdG8SD3JlZXZlLnBvbGljeS52MSKRBAoPRGVjaXNpb25SZXF1ZXN0EhoKB2NhbGxfaWQYASABKAlCCbpIBnIEEAEYQBI6CglwcmluY2lwYWwYAiABKAsyHy5yZWV2ZS5wb2xpY3kudjEuUHJpbmNpcGFsRmFjdHNCBrpIA8gBARI0CgZkZXZpY2UYAyABKAsyHC5yZWV2ZS5wb2xpY3kudjEuRGV2aWNlRmFjdHNCBrpIA8gBARIwCgR0b29sGAQgASgLMhoucmVldmUucG9saWN5LnYxLlRvb2xGYWN0c0IGukgDyAEBEh0KCWFyZ3VtZW50cxgFIAEoDEIKukgHegUYgIDAARIpCgdpbmdyZXNzGAYgASgOMhgucmVldmUuY29tbW9uLnYxLkluZ3Jlc3MSMAoEdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBrpIA8gBARI5Cgd0aW1lb3V0GAggASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg26SAqqAQciAwiQHDIAEh0KB3B1cnBvc2UYCSABKAlCDLpIBXIDGOgHgLwYARIQCghkZWxpdmVyeRgKIAEoDRIcCgthcHByb3ZhbF9pZBgLIAEoCUIHukgEcgIYQBI4CgdkZXZpY2VzGAwgAygLMhwucmVldmUucG9saWN5LnYxLkRldmljZUZhY3RzQgm6SAaSAQMQ6AciaAoOUHJpbmNpcGFsRmFjdHMSEwoCaWQYASABKAlCB7pIBHICEAESJQoFcm9sZXMYAiADKA4yFi5yZWV2ZS5vcHRpb25zLnYxLlJvbGUSGgoEbmFtZRgDIAEoCUIMukgFcgMYgAGAvBgBIp8CCgtEZXZpY2VGYWN0cxITCgJpZBgBIAEoCUIHukgEcgIQARIMCgRuYW1lGAIgASgJEjgKBmxhYmVscxgDIAMoCzIoLnJlZXZlLnBvbGljeS52MS5EZXZpY2VGYWN0cy5MYWJlbHNFbnRyeRIjCgRtb2RlGAQgASgOMhUucmVldmUuZGV2aWNlLnYxLk1vZGUSIAoPbWFuaWZlc3RfZGlnZXN0GAUgASgJQge6SARyAhABEi4KB3NhbmRib3gYBiABKA4yHS5yZWV2ZS5kZXZpY2UudjEuU2FuZGJveExldmVsEg0KBXJvb3RzGAcgAygJGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi6wEKCVRvb2xGYWN0cxIVCgRuYW1lGAEgASgJQge6SARyAhABEhsKCmNhcGFiaWxpdHkYAiABKAlCB7pIBHICEAESEQoJcmVhZF9vbmx5GAMgASgIEhMKC2Rlc3RydWN0aXZlGAQgASgIEhIKCmlkZW1wb3RlbnQYBSABKAgSEgoKb3Blbl93b3JsZBgGIAEoCBIZChFyZXF1aXJlc19hcHByb3ZhbBgHIAEoCBIeCg1zY2hlbWFfZGlnZXN0GAggASgJQge6SARyAhABEh8KDGlucHV0X3NjaGVtYRgJIAEoDEIJukgGegQYgIAEIjkKC09ibGlnYXRpb25zEioKB21heF9ydW4YASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24i0QEKCERlY2lzaW9uEikKBnBlcm1pdBgBIAEoCzIXLnJlZXZlLnBvbGljeS52MS5QZXJtaXRIABIlCgRob2xkGAIgASgLMhUucmVldmUucG9saWN5LnYxLkhvbGRIABIpCgZkZW5pYWwYAyABKAsyFy5yZWV2ZS5wb2xpY3kudjEuRGVuaWFsSAASEAoIcnVsZV9pZHMYBCADKAkSFgoOcG9saWN5X3ZlcnNpb24YBSABKAkSEwoLYXVkaXRfaW5kZXgYBiABKARCCQoHb3V0Y29tZSKmAQoGUGVybWl0EiYKBWdyYW50GAEgASgLMhcucmVldmUuY29tbW9uLnYxLlNpZ25lZBIQCghncmFudF9pZBgCIAEoCRIvCgtleHBpcmVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMQoLb2JsaWdhdGlvbnMYBCABKAsyHC5yZWV2ZS5wb2xpY3kudjEuT2JsaWdhdGlvbnMiXQoESG9sZBITCgthcHByb3ZhbF9pZBgBIAEoCRIvCgtleHBpcmVfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHbWVzc2FnZRgDIAEoCSLLAQoGRGVuaWFsEiwKBnJlYXNvbhgBIAEoDjIcLnJlZXZlLmNvbW1vbi52MS5FcnJvclJlYXNvbhIUCgx1c2VyX21lc3NhZ2UYAiABKAkSEwoLYXBwcm92YWxfaWQYAyABKAkSNwoIbWV0YWRhdGEYBCADKAsyJS5yZWV2ZS5wb2xpY3kudjEuRGVuaWFsLk1ldGFkYXRhRW50cnkaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBKmYKBkVmZmVjdBIWChJFRkZFQ1RfVU5TUEVDSUZJRUQQABIQCgxFRkZFQ1RfQkxPQ0sQARIPCgtFRkZFQ1RfREVOWRACEg8KC0VGRkVDVF9IT0xEEAMSEAoMRUZGRUNUX0FMTE9XEARiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp, file_reeve_common_v1_error, file_reeve_common_v1_ingress, file_reeve_common_v1_signed, file_reeve_device_v1_device, file_reeve_options_v1_access, file_reeve_options_v1_fact]);
 
 /**
  * Everything that a decision rests on. Policy asks nobody for more, so that a decision can be tested and replayed as data.
@@ -83,11 +84,11 @@ export type DecisionRequest = Message<"reeve.policy.v1.DecisionRequest"> & {
   time?: Timestamp | undefined;
 
   /**
-   * The longest it may run, in milliseconds. Set by the registry. At most 3600000.
+   * The longest it may run. Set by the registry. At most 1 hour. Default the tool's own limit.
    *
-   * @generated from field: uint32 timeout_ms = 8;
+   * @generated from field: google.protobuf.Duration timeout = 8;
    */
-  timeoutMs: number;
+  timeout?: Duration | undefined;
 
   /**
    * Why the caller says it wants this. Untrusted; shown to the approver. At most 1000 characters.
@@ -97,8 +98,8 @@ export type DecisionRequest = Message<"reeve.policy.v1.DecisionRequest"> & {
   purpose: string;
 
   /**
-   * How often this call has been asked about before: it was kept for a device that was away, and the rules of today
-   * decide. Set by the registry. Default 0.
+   * How often this call has been asked about before: it was queued for a device that was offline, and the active policy
+   * decides anew. Set by the registry. Default 0.
    *
    * @generated from field: uint32 delivery = 10;
    */
@@ -106,7 +107,7 @@ export type DecisionRequest = Message<"reeve.policy.v1.DecisionRequest"> & {
 
   /**
    * An approval that is said to cover this call: of the call itself, when it is asked about again, or of the fan-out that
-   * it belongs to. It turns a hold into a permit where a human approved this very tool, arguments, principal and device,
+   * it belongs to. It turns a hold into a permit where a person approved this very tool, arguments, principal and device,
    * and the rules still hold the call rather than deny it. Set by the registry. Default none.
    *
    * @generated from field: string approval_id = 11;
@@ -114,7 +115,7 @@ export type DecisionRequest = Message<"reeve.policy.v1.DecisionRequest"> & {
   approvalId: string;
 
   /**
-   * The devices of a fan-out, when the question is about the whole of it: `device` is the first. A permit then carries no
+   * The devices of a fan-out, when the request is about all of it: `device` is the first. A permit then carries no
    * grant; each call asks for its own. At most 1000. Set by the registry. Default none.
    *
    * @generated from field: repeated reeve.policy.v1.DeviceFacts devices = 12;
@@ -150,7 +151,7 @@ export type PrincipalFacts = Message<"reeve.policy.v1.PrincipalFacts"> & {
   roles: Role[];
 
   /**
-   * Its name, for people: no rule looks at it. At most 128 characters. Set by the registry. Default empty.
+   * Its name, for people. At most 128 characters. Set by the registry. Default empty.
    *
    * @generated from field: string name = 3;
    */
@@ -306,6 +307,28 @@ export const ToolFactsSchema: GenMessage<ToolFacts> = /*@__PURE__*/
   messageDesc(file_reeve_policy_v1_decision, 3);
 
 /**
+ * What a permitted call has to keep to. Where several rules state one, the strictest counts. Who cannot meet one refuses
+ * the call.
+ *
+ * @generated from message reeve.policy.v1.Obligations
+ */
+export type Obligations = Message<"reeve.policy.v1.Obligations"> & {
+  /**
+   * The longest it may run without a person's approval. Absent: no such limit. System managed.
+   *
+   * @generated from field: google.protobuf.Duration max_run = 1;
+   */
+  maxRun?: Duration | undefined;
+};
+
+/**
+ * Describes the message reeve.policy.v1.Obligations.
+ * Use `create(ObligationsSchema)` to create a new message.
+ */
+export const ObligationsSchema: GenMessage<Obligations> = /*@__PURE__*/
+  messageDesc(file_reeve_policy_v1_decision, 4);
+
+/**
  * What policy decided about one call.
  *
  * @generated from message reeve.policy.v1.Decision
@@ -326,7 +349,7 @@ export type Decision = Message<"reeve.policy.v1.Decision"> & {
     case: "permit";
   } | {
     /**
-     * A human must decide.
+     * A person must decide.
      *
      * @generated from field: reeve.policy.v1.Hold hold = 2;
      */
@@ -369,7 +392,7 @@ export type Decision = Message<"reeve.policy.v1.Decision"> & {
  * Use `create(DecisionSchema)` to create a new message.
  */
 export const DecisionSchema: GenMessage<Decision> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_decision, 4);
+  messageDesc(file_reeve_policy_v1_decision, 5);
 
 /**
  * It may run.
@@ -397,6 +420,13 @@ export type Permit = Message<"reeve.policy.v1.Permit"> & {
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
   expireTime?: Timestamp | undefined;
+
+  /**
+   * What the call has to keep to, as the grant carries it. System managed.
+   *
+   * @generated from field: reeve.policy.v1.Obligations obligations = 4;
+   */
+  obligations?: Obligations | undefined;
 };
 
 /**
@@ -404,10 +434,10 @@ export type Permit = Message<"reeve.policy.v1.Permit"> & {
  * Use `create(PermitSchema)` to create a new message.
  */
 export const PermitSchema: GenMessage<Permit> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_decision, 5);
+  messageDesc(file_reeve_policy_v1_decision, 6);
 
 /**
- * A human must decide.
+ * A person must decide.
  *
  * @generated from message reeve.policy.v1.Hold
  */
@@ -439,7 +469,7 @@ export type Hold = Message<"reeve.policy.v1.Hold"> & {
  * Use `create(HoldSchema)` to create a new message.
  */
 export const HoldSchema: GenMessage<Hold> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_decision, 6);
+  messageDesc(file_reeve_policy_v1_decision, 7);
 
 /**
  * It may not run.
@@ -462,7 +492,7 @@ export type Denial = Message<"reeve.policy.v1.Denial"> & {
   userMessage: string;
 
   /**
-   * The approval that was refused or expired. Empty where a rule denied. System managed.
+   * The approval that was denied or expired. Empty where a rule denied. System managed.
    *
    * @generated from field: string approval_id = 3;
    */
@@ -481,5 +511,60 @@ export type Denial = Message<"reeve.policy.v1.Denial"> & {
  * Use `create(DenialSchema)` to create a new message.
  */
 export const DenialSchema: GenMessage<Denial> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_decision, 7);
+  messageDesc(file_reeve_policy_v1_decision, 8);
+
+/**
+ * What a rule does with the calls it matches, the strictest first.
+ *
+ * @generated from enum reeve.policy.v1.Effect
+ */
+export const Effect = {
+  /**
+   * Not stated.
+   *
+   * @generated from enum value: EFFECT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * Never: no approval can lift it.
+   *
+   * @generated from enum value: EFFECT_BLOCK = 1;
+   */
+  BLOCK: 1,
+
+  /**
+   * It may not run.
+   *
+   * @generated from enum value: EFFECT_DENY = 2;
+   */
+  DENY: 2,
+
+  /**
+   * A person must decide.
+   *
+   * @generated from enum value: EFFECT_HOLD = 3;
+   */
+  HOLD: 3,
+
+  /**
+   * It may run.
+   *
+   * @generated from enum value: EFFECT_ALLOW = 4;
+   */
+  ALLOW: 4,
+} as const;
+
+/**
+ * What a rule does with the calls it matches, the strictest first.
+ *
+ * @generated from enum reeve.policy.v1.Effect
+ */
+export type Effect = (typeof Effect)[keyof typeof Effect] | UnknownEnum;
+
+/**
+ * Describes the enum reeve.policy.v1.Effect.
+ */
+export const EffectSchema: GenEnum<Effect> = /*@__PURE__*/
+  enumDesc(file_reeve_policy_v1_decision, 0);
 

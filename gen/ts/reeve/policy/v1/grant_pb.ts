@@ -6,15 +6,17 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Obligations } from "./decision_pb.ts";
+import { file_reeve_policy_v1_decision } from "./decision_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file reeve/policy/v1/grant.proto.
  */
 export const file_reeve_policy_v1_grant: GenFile = /*@__PURE__*/
-  fileDesc("ChtyZWV2ZS9wb2xpY3kvdjEvZ3JhbnQucHJvdG8SD3JlZXZlLnBvbGljeS52MSKQAwoFR3JhbnQSDwoHdmVyc2lvbhgBIAEoDRIOCgZpc3N1ZXIYAiABKAkSEQoJZGV2aWNlX2lkGAMgASgJEg8KB2NhbGxfaWQYBCABKAkSDAoEdG9vbBgFIAEoCRIVCg1zY2hlbWFfZGlnZXN0GAYgASgJEhMKC2FyZ3NfZGlnZXN0GAcgASgJEhcKD21hbmlmZXN0X2RpZ2VzdBgIIAEoCRIUCgxwcmluY2lwYWxfaWQYCSABKAkSEwoLYXBwcm92YWxfaWQYCiABKAkSFAoMYXBwcm92ZXJfaWRzGAsgAygJEi4KCm5vdF9iZWZvcmUYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghncmFudF9pZBgOIAEoCRISCgp0aW1lb3V0X21zGA8gASgNEhIKCm1heF9ydW5fbXMYECABKA0SEwoLaXNfb3BlcmF0b3IYESABKAhiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("ChtyZWV2ZS9wb2xpY3kvdjEvZ3JhbnQucHJvdG8SD3JlZXZlLnBvbGljeS52MSLHAwoFR3JhbnQSDwoHdmVyc2lvbhgBIAEoDRIOCgZpc3N1ZXIYAiABKAkSEQoJZGV2aWNlX2lkGAMgASgJEg8KB2NhbGxfaWQYBCABKAkSDAoEdG9vbBgFIAEoCRIVCg1zY2hlbWFfZGlnZXN0GAYgASgJEhMKC2FyZ3NfZGlnZXN0GAcgASgJEhcKD21hbmlmZXN0X2RpZ2VzdBgIIAEoCRIUCgxwcmluY2lwYWxfaWQYCSABKAkSEwoLYXBwcm92YWxfaWQYCiABKAkSFAoMYXBwcm92ZXJfaWRzGAsgAygJEi4KCm5vdF9iZWZvcmUYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghncmFudF9pZBgOIAEoCRIqCgd0aW1lb3V0GA8gASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjEKC29ibGlnYXRpb25zGBAgASgLMhwucmVldmUucG9saWN5LnYxLk9ibGlnYXRpb25zEhMKC2lzX29wZXJhdG9yGBEgASgIYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_reeve_policy_v1_decision]);
 
 /**
  * A signed, single-use, expiring permission for one call: one device, one tool, one set of arguments. Carried as
@@ -122,19 +124,19 @@ export type Grant = Message<"reeve.policy.v1.Grant"> & {
   grantId: string;
 
   /**
-   * The longest the call may run, in milliseconds. System managed.
+   * The longest the call may run. Absent: the tool's own limit. System managed.
    *
-   * @generated from field: uint32 timeout_ms = 15;
+   * @generated from field: google.protobuf.Duration timeout = 15;
    */
-  timeoutMs: number;
+  timeout?: Duration | undefined;
 
   /**
-   * The longest that policy's rules let it run without a person's approval, in milliseconds; timeout_ms is no longer than
-   * that. 0: they set no such limit, or a person approved it. System managed.
+   * What the call has to keep to: the timeout is no longer than its max_run. Absent: nothing, or a person approved the call.
+   * System managed.
    *
-   * @generated from field: uint32 max_run_ms = 16;
+   * @generated from field: reeve.policy.v1.Obligations obligations = 16;
    */
-  maxRunMs: number;
+  obligations?: Obligations | undefined;
 
   /**
    * An operator called, and not a model with an operator's rights: a device keeps places for such calls. System managed.

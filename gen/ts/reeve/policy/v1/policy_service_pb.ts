@@ -15,8 +15,10 @@ import type { ErrorDetail } from "../../common/v1/error_pb.ts";
 import { file_reeve_common_v1_error } from "../../common/v1/error_pb.ts";
 import type { SignedEnvelope } from "../../common/v1/signed_pb.ts";
 import { file_reeve_common_v1_signed } from "../../common/v1/signed_pb.ts";
+import type { TraceContext } from "../../common/v1/trace_pb.ts";
+import { file_reeve_common_v1_trace } from "../../common/v1/trace_pb.ts";
 import { file_reeve_options_v1_access } from "../../options/v1/access_pb.ts";
-import type { Decision, DecisionRequest } from "./decision_pb.ts";
+import type { Decision, DecisionRequest, Effect, Obligations } from "./decision_pb.ts";
 import { file_reeve_policy_v1_decision } from "./decision_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -24,7 +26,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/policy/v1/policy_service.proto.
  */
 export const file_reeve_policy_v1_policy_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRyZWV2ZS9wb2xpY3kvdjEvcG9saWN5X3NlcnZpY2UucHJvdG8SD3JlZXZlLnBvbGljeS52MSJNChBBdXRob3JpemVSZXF1ZXN0EjkKB3JlcXVlc3QYASABKAsyIC5yZWV2ZS5wb2xpY3kudjEuRGVjaXNpb25SZXF1ZXN0Qga6SAPIAQEiQAoRQXV0aG9yaXplUmVzcG9uc2USKwoIZGVjaXNpb24YASABKAsyGS5yZWV2ZS5wb2xpY3kudjEuRGVjaXNpb24iSwoORXhwbGFpblJlcXVlc3QSOQoHcmVxdWVzdBgBIAEoCzIgLnJlZXZlLnBvbGljeS52MS5EZWNpc2lvblJlcXVlc3RCBrpIA8gBASJ1Cg9FeHBsYWluUmVzcG9uc2USDgoGZWZmZWN0GAEgASgJEikKBXJ1bGVzGAIgAygLMhoucmVldmUucG9saWN5LnYxLlJ1bGVUcmFjZRIPCgdtZXNzYWdlGAMgASgJEhYKDnBvbGljeV92ZXJzaW9uGAQgASgJIkwKCVJ1bGVUcmFjZRIPCgdydWxlX2lkGAEgASgJEg4KBmVmZmVjdBgCIAEoCRIPCgdtYXRjaGVkGAMgASgIEg0KBWVycm9yGAQgASgJIhIKEEdldFBvbGljeVJlcXVlc3QicgoRR2V0UG9saWN5UmVzcG9uc2USDAoEdGV4dBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEi0KCWxvYWRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHcmVmdXNlZBgEIAEoCSIUChJHZXRHcmFudEtleVJlcXVlc3QiQQoTR2V0R3JhbnRLZXlSZXNwb25zZRISCgpwdWJsaWNfa2V5GAEgASgMEhYKDmNoZWNrcG9pbnRfa2V5GAIgASgJIkYKC0xpbmtSZXF1ZXN0EjcKCXF1ZXN0aW9ucxgBIAMoCzIZLnJlZXZlLnBvbGljeS52MS5RdWVzdGlvbkIJukgGkgEDEIAIIjgKDExpbmtSZXNwb25zZRIoCgdhbnN3ZXJzGAEgAygLMhcucmVldmUucG9saWN5LnYxLkFuc3dlciLhAgoIUXVlc3Rpb24SCgoCaWQYASABKAQSNQoJYXV0aG9yaXplGAIgASgLMiAucmVldmUucG9saWN5LnYxLkRlY2lzaW9uUmVxdWVzdEgAEjgKDmF3YWl0X2FwcHJvdmFsGAMgASgLMh4ucmVldmUucG9saWN5LnYxLkF3YWl0QXBwcm92YWxIABIuCgdvdXRjb21lGAQgASgLMhsucmVldmUuYXVkaXQudjEuQ2FsbE91dGNvbWVIABIpCgZmb3JnZXQYBSABKAsyFy5yZWV2ZS5wb2xpY3kudjEuRm9yZ2V0SAASOQoPZGV2aWNlX2lkZW50aXR5GAYgASgLMh4ucmVldmUuYXVkaXQudjEuRGV2aWNlSWRlbnRpdHlIABI2Cg1hd2FpdF9rZXlyaW5nGAcgASgLMh0ucmVldmUucG9saWN5LnYxLkF3YWl0S2V5cmluZ0gAQgoKCHF1ZXN0aW9uIiQKDUF3YWl0QXBwcm92YWwSEwoLYXBwcm92YWxfaWQYASABKAkiHQoGRm9yZ2V0EhMKC3F1ZXN0aW9uX2lkGAEgASgEItgBCgZBbnN3ZXISCgoCaWQYASABKAQSLQoIZGVjaXNpb24YAiABKAsyGS5yZWV2ZS5wb2xpY3kudjEuRGVjaXNpb25IABItCghyZWNvcmRlZBgDIAEoCzIZLnJlZXZlLnBvbGljeS52MS5SZWNvcmRlZEgAEisKB2ZhaWx1cmUYBCABKAsyGC5yZWV2ZS5wb2xpY3kudjEuRmFpbHVyZUgAEi0KCGtleXJpbmdzGAUgASgLMhkucmVldmUucG9saWN5LnYxLktleXJpbmdzSABCCAoGYW5zd2VyIiUKDEF3YWl0S2V5cmluZxIVCg1rbm93bl92ZXJzaW9uGAEgASgEIj0KCEtleXJpbmdzEjEKCGtleXJpbmdzGAEgAygLMh8ucmVldmUuY29tbW9uLnYxLlNpZ25lZEVudmVsb3BlIh8KCFJlY29yZGVkEhMKC2F1ZGl0X2luZGV4GAEgASgEIkcKB0ZhaWx1cmUSKwoFZXJyb3IYASABKAsyHC5yZWV2ZS5jb21tb24udjEuRXJyb3JEZXRhaWwSDwoHbWVzc2FnZRgCIAEoCTLkAwoNUG9saWN5U2VydmljZRJbCglBdXRob3JpemUSIS5yZWV2ZS5wb2xpY3kudjEuQXV0aG9yaXplUmVxdWVzdBoiLnJlZXZlLnBvbGljeS52MS5BdXRob3JpemVSZXNwb25zZSIH+rsYAwoBBBJaCgdFeHBsYWluEh8ucmVldmUucG9saWN5LnYxLkV4cGxhaW5SZXF1ZXN0GiAucmVldmUucG9saWN5LnYxLkV4cGxhaW5SZXNwb25zZSIMkAIB+rsYBQoDAQMEEmAKCUdldFBvbGljeRIhLnJlZXZlLnBvbGljeS52MS5HZXRQb2xpY3lSZXF1ZXN0GiIucmVldmUucG9saWN5LnYxLkdldFBvbGljeVJlc3BvbnNlIgyQAgH6uxgFCgMBAwQSZgoLR2V0R3JhbnRLZXkSIy5yZWV2ZS5wb2xpY3kudjEuR2V0R3JhbnRLZXlSZXF1ZXN0GiQucmVldmUucG9saWN5LnYxLkdldEdyYW50S2V5UmVzcG9uc2UiDJACAfq7GAUKAwEDBBJQCgRMaW5rEhwucmVldmUucG9saWN5LnYxLkxpbmtSZXF1ZXN0Gh0ucmVldmUucG9saWN5LnYxLkxpbmtSZXNwb25zZSIH+rsYAwoBBCgBMAFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_reeve_audit_v1_record, file_reeve_common_v1_error, file_reeve_common_v1_signed, file_reeve_options_v1_access, file_reeve_policy_v1_decision]);
+  fileDesc("CiRyZWV2ZS9wb2xpY3kvdjEvcG9saWN5X3NlcnZpY2UucHJvdG8SD3JlZXZlLnBvbGljeS52MSJNChBBdXRob3JpemVSZXF1ZXN0EjkKB3JlcXVlc3QYASABKAsyIC5yZWV2ZS5wb2xpY3kudjEuRGVjaXNpb25SZXF1ZXN0Qga6SAPIAQEiQAoRQXV0aG9yaXplUmVzcG9uc2USKwoIZGVjaXNpb24YASABKAsyGS5yZWV2ZS5wb2xpY3kudjEuRGVjaXNpb24iSwoORXhwbGFpblJlcXVlc3QSOQoHcmVxdWVzdBgBIAEoCzIgLnJlZXZlLnBvbGljeS52MS5EZWNpc2lvblJlcXVlc3RCBrpIA8gBASLBAQoPRXhwbGFpblJlc3BvbnNlEicKBmVmZmVjdBgBIAEoDjIXLnJlZXZlLnBvbGljeS52MS5FZmZlY3QSKQoFcnVsZXMYAiADKAsyGi5yZWV2ZS5wb2xpY3kudjEuUnVsZVRyYWNlEg8KB21lc3NhZ2UYAyABKAkSFgoOcG9saWN5X3ZlcnNpb24YBCABKAkSMQoLb2JsaWdhdGlvbnMYBSABKAsyHC5yZWV2ZS5wb2xpY3kudjEuT2JsaWdhdGlvbnMiZQoJUnVsZVRyYWNlEg8KB3J1bGVfaWQYASABKAkSJwoGZWZmZWN0GAIgASgOMhcucmVldmUucG9saWN5LnYxLkVmZmVjdBIPCgdtYXRjaGVkGAMgASgIEg0KBWVycm9yGAQgASgJIhIKEEdldFBvbGljeVJlcXVlc3QicgoRR2V0UG9saWN5UmVzcG9uc2USDAoEdGV4dBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEi0KCWxvYWRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHcmVmdXNlZBgEIAEoCSJRCg9FeGNoYW5nZVJlcXVlc3QSPgoGZnJhbWVzGAEgAygLMiMucmVldmUucG9saWN5LnYxLlBvbGljeVJlcXVlc3RGcmFtZUIJukgGkgEDEIAIIkgKEEV4Y2hhbmdlUmVzcG9uc2USNAoGZnJhbWVzGAEgAygLMiQucmVldmUucG9saWN5LnYxLlBvbGljeVJlc3BvbnNlRnJhbWUitQMKElBvbGljeVJlcXVlc3RGcmFtZRIKCgJpZBgBIAEoBBIsCgV0cmFjZRgCIAEoCzIdLnJlZXZlLmNvbW1vbi52MS5UcmFjZUNvbnRleHQSNQoJYXV0aG9yaXplGAMgASgLMiAucmVldmUucG9saWN5LnYxLkRlY2lzaW9uUmVxdWVzdEgAEj0KDmF3YWl0X2FwcHJvdmFsGAQgASgLMiMucmVldmUucG9saWN5LnYxLkF3YWl0QXBwcm92YWxGcmFtZUgAEjUKDnJlY29yZF9vdXRjb21lGAUgASgLMhsucmVldmUuYXVkaXQudjEuQ2FsbE91dGNvbWVIABJAChZyZWNvcmRfZGV2aWNlX2lkZW50aXR5GAYgASgLMh4ucmVldmUuYXVkaXQudjEuRGV2aWNlSWRlbnRpdHlIABI7Cg1hd2FpdF9rZXlyaW5nGAcgASgLMiIucmVldmUucG9saWN5LnYxLkF3YWl0S2V5cmluZ0ZyYW1lSAASLgoGY2FuY2VsGAggASgLMhwucmVldmUucG9saWN5LnYxLkNhbmNlbEZyYW1lSABCCQoHcmVxdWVzdCIpChJBd2FpdEFwcHJvdmFsRnJhbWUSEwoLYXBwcm92YWxfaWQYASABKAkiKgoRQXdhaXRLZXlyaW5nRnJhbWUSFQoNa25vd25fdmVyc2lvbhgBIAEoBCIhCgtDYW5jZWxGcmFtZRISCgpyZXF1ZXN0X2lkGAEgASgEIqACChNQb2xpY3lSZXNwb25zZUZyYW1lEgoKAmlkGAEgASgEEiwKBXRyYWNlGAIgASgLMh0ucmVldmUuY29tbW9uLnYxLlRyYWNlQ29udGV4dBItCghkZWNpc2lvbhgDIAEoCzIZLnJlZXZlLnBvbGljeS52MS5EZWNpc2lvbkgAEjIKCHJlY29yZGVkGAQgASgLMh4ucmVldmUucG9saWN5LnYxLlJlY29yZGVkRnJhbWVIABIyCghrZXlyaW5ncxgFIAEoCzIeLnJlZXZlLnBvbGljeS52MS5LZXlyaW5nc0ZyYW1lSAASLAoFZXJyb3IYBiABKAsyGy5yZWV2ZS5wb2xpY3kudjEuRXJyb3JGcmFtZUgAQgoKCHJlc3BvbnNlIiQKDVJlY29yZGVkRnJhbWUSEwoLYXVkaXRfaW5kZXgYASABKAQiQgoNS2V5cmluZ3NGcmFtZRIxCghrZXlyaW5ncxgBIAMoCzIfLnJlZXZlLmNvbW1vbi52MS5TaWduZWRFbnZlbG9wZSJKCgpFcnJvckZyYW1lEisKBWVycm9yGAEgASgLMhwucmVldmUuY29tbW9uLnYxLkVycm9yRGV0YWlsEg8KB21lc3NhZ2UYAiABKAkyjgMKDVBvbGljeVNlcnZpY2USXgoJQXV0aG9yaXplEiEucmVldmUucG9saWN5LnYxLkF1dGhvcml6ZVJlcXVlc3QaIi5yZWV2ZS5wb2xpY3kudjEuQXV0aG9yaXplUmVzcG9uc2UiCpACAvq7GAMKAQQSWgoHRXhwbGFpbhIfLnJlZXZlLnBvbGljeS52MS5FeHBsYWluUmVxdWVzdBogLnJlZXZlLnBvbGljeS52MS5FeHBsYWluUmVzcG9uc2UiDJACAfq7GAUKAwEDBBJgCglHZXRQb2xpY3kSIS5yZWV2ZS5wb2xpY3kudjEuR2V0UG9saWN5UmVxdWVzdBoiLnJlZXZlLnBvbGljeS52MS5HZXRQb2xpY3lSZXNwb25zZSIMkAIB+rsYBQoDAQMEEl8KCEV4Y2hhbmdlEiAucmVldmUucG9saWN5LnYxLkV4Y2hhbmdlUmVxdWVzdBohLnJlZXZlLnBvbGljeS52MS5FeGNoYW5nZVJlc3BvbnNlIgqQAgL6uxgDCgEEKAEwAWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_reeve_audit_v1_record, file_reeve_common_v1_error, file_reeve_common_v1_signed, file_reeve_common_v1_trace, file_reeve_options_v1_access, file_reeve_policy_v1_decision]);
 
 /**
  * Asks for a decision.
@@ -96,11 +98,11 @@ export const ExplainRequestSchema: GenMessage<ExplainRequest> = /*@__PURE__*/
  */
 export type ExplainResponse = Message<"reeve.policy.v1.ExplainResponse"> & {
   /**
-   * The effect: "block", "deny", "hold" or "allow". System managed.
+   * The effect. System managed.
    *
-   * @generated from field: string effect = 1;
+   * @generated from field: reeve.policy.v1.Effect effect = 1;
    */
-  effect: string;
+  effect: Effect;
 
   /**
    * Every rule that was looked at, in order. System managed.
@@ -122,6 +124,13 @@ export type ExplainResponse = Message<"reeve.policy.v1.ExplainResponse"> & {
    * @generated from field: string policy_version = 4;
    */
   policyVersion: string;
+
+  /**
+   * What the call would have to keep to, where it is allowed. System managed.
+   *
+   * @generated from field: reeve.policy.v1.Obligations obligations = 5;
+   */
+  obligations?: Obligations | undefined;
 };
 
 /**
@@ -147,9 +156,9 @@ export type RuleTrace = Message<"reeve.policy.v1.RuleTrace"> & {
   /**
    * Its effect where it matches. System managed.
    *
-   * @generated from field: string effect = 2;
+   * @generated from field: reeve.policy.v1.Effect effect = 2;
    */
-  effect: string;
+  effect: Effect;
 
   /**
    * Whether it matched. System managed.
@@ -216,7 +225,7 @@ export type GetPolicyResponse = Message<"reeve.policy.v1.GetPolicyResponse"> & {
   loadTime?: Timestamp | undefined;
 
   /**
-   * Why a newer file was refused, where one was; the policy above stays in force. System managed.
+   * Why a newer file was refused, where one was; the policy above stays active. System managed.
    *
    * @generated from field: string refused = 4;
    */
@@ -231,114 +240,77 @@ export const GetPolicyResponseSchema: GenMessage<GetPolicyResponse> = /*@__PURE_
   messageDesc(file_reeve_policy_v1_policy_service, 6);
 
 /**
- * Asks for the grant key.
+ * Requests to policy.
  *
- * @generated from message reeve.policy.v1.GetGrantKeyRequest
+ * @generated from message reeve.policy.v1.ExchangeRequest
  */
-export type GetGrantKeyRequest = Message<"reeve.policy.v1.GetGrantKeyRequest"> & {
+export type ExchangeRequest = Message<"reeve.policy.v1.ExchangeRequest"> & {
+  /**
+   * The requests. At most 1024.
+   *
+   * @generated from field: repeated reeve.policy.v1.PolicyRequestFrame frames = 1;
+   */
+  frames: PolicyRequestFrame[];
 };
 
 /**
- * Describes the message reeve.policy.v1.GetGrantKeyRequest.
- * Use `create(GetGrantKeyRequestSchema)` to create a new message.
+ * Describes the message reeve.policy.v1.ExchangeRequest.
+ * Use `create(ExchangeRequestSchema)` to create a new message.
  */
-export const GetGrantKeyRequestSchema: GenMessage<GetGrantKeyRequest> = /*@__PURE__*/
+export const ExchangeRequestSchema: GenMessage<ExchangeRequest> = /*@__PURE__*/
   messageDesc(file_reeve_policy_v1_policy_service, 7);
 
 /**
- * The grant key.
+ * Responses from policy.
  *
- * @generated from message reeve.policy.v1.GetGrantKeyResponse
+ * @generated from message reeve.policy.v1.ExchangeResponse
  */
-export type GetGrantKeyResponse = Message<"reeve.policy.v1.GetGrantKeyResponse"> & {
+export type ExchangeResponse = Message<"reeve.policy.v1.ExchangeResponse"> & {
   /**
-   * The public key: 32 bytes, Ed25519. System managed.
+   * The responses. At most 1024.
    *
-   * @generated from field: bytes public_key = 1;
+   * @generated from field: repeated reeve.policy.v1.PolicyResponseFrame frames = 1;
    */
-  publicKey: Uint8Array;
-
-  /**
-   * The verifier keys of the audit log's checkpoints, in the form of C2SP signed notes: every key that the log has had, one
-   * a line, the newest first. System managed.
-   *
-   * @generated from field: string checkpoint_key = 2;
-   */
-  checkpointKey: string;
+  frames: PolicyResponseFrame[];
 };
 
 /**
- * Describes the message reeve.policy.v1.GetGrantKeyResponse.
- * Use `create(GetGrantKeyResponseSchema)` to create a new message.
+ * Describes the message reeve.policy.v1.ExchangeResponse.
+ * Use `create(ExchangeResponseSchema)` to create a new message.
  */
-export const GetGrantKeyResponseSchema: GenMessage<GetGrantKeyResponse> = /*@__PURE__*/
+export const ExchangeResponseSchema: GenMessage<ExchangeResponse> = /*@__PURE__*/
   messageDesc(file_reeve_policy_v1_policy_service, 8);
 
 /**
- * Questions to policy.
+ * One request.
  *
- * @generated from message reeve.policy.v1.LinkRequest
+ * @generated from message reeve.policy.v1.PolicyRequestFrame
  */
-export type LinkRequest = Message<"reeve.policy.v1.LinkRequest"> & {
+export type PolicyRequestFrame = Message<"reeve.policy.v1.PolicyRequestFrame"> & {
   /**
-   * The questions. At most 1024.
-   *
-   * @generated from field: repeated reeve.policy.v1.Question questions = 1;
-   */
-  questions: Question[];
-};
-
-/**
- * Describes the message reeve.policy.v1.LinkRequest.
- * Use `create(LinkRequestSchema)` to create a new message.
- */
-export const LinkRequestSchema: GenMessage<LinkRequest> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_policy_service, 9);
-
-/**
- * Answers from policy.
- *
- * @generated from message reeve.policy.v1.LinkResponse
- */
-export type LinkResponse = Message<"reeve.policy.v1.LinkResponse"> & {
-  /**
-   * The answers. At most 1024.
-   *
-   * @generated from field: repeated reeve.policy.v1.Answer answers = 1;
-   */
-  answers: Answer[];
-};
-
-/**
- * Describes the message reeve.policy.v1.LinkResponse.
- * Use `create(LinkResponseSchema)` to create a new message.
- */
-export const LinkResponseSchema: GenMessage<LinkResponse> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_policy_service, 10);
-
-/**
- * One question.
- *
- * @generated from message reeve.policy.v1.Question
- */
-export type Question = Message<"reeve.policy.v1.Question"> & {
-  /**
-   * The question's number, unique on this stream. Set by the asker. Required.
+   * The request's number, unique on this stream. Set by the registry. Required.
    *
    * @generated from field: uint64 id = 1;
    */
   id: bigint;
 
   /**
-   * What is asked. Required.
+   * The trace that the request belongs to. Set by the registry.
    *
-   * @generated from oneof reeve.policy.v1.Question.question
+   * @generated from field: reeve.common.v1.TraceContext trace = 2;
    */
-  question: {
+  trace?: TraceContext | undefined;
+
+  /**
+   * What is requested. Required.
+   *
+   * @generated from oneof reeve.policy.v1.PolicyRequestFrame.request
+   */
+  request: {
     /**
      * Decide about a call.
      *
-     * @generated from field: reeve.policy.v1.DecisionRequest authorize = 2;
+     * @generated from field: reeve.policy.v1.DecisionRequest authorize = 3;
      */
     value: DecisionRequest;
     case: "authorize";
@@ -346,58 +318,58 @@ export type Question = Message<"reeve.policy.v1.Question"> & {
     /**
      * Wait until a held call is decided, and return the decision.
      *
-     * @generated from field: reeve.policy.v1.AwaitApproval await_approval = 3;
+     * @generated from field: reeve.policy.v1.AwaitApprovalFrame await_approval = 4;
      */
-    value: AwaitApproval;
+    value: AwaitApprovalFrame;
     case: "awaitApproval";
   } | {
     /**
      * Write down how a call ended.
      *
-     * @generated from field: reeve.audit.v1.CallOutcome outcome = 4;
+     * @generated from field: reeve.audit.v1.CallOutcome record_outcome = 5;
      */
     value: CallOutcome;
-    case: "outcome";
+    case: "recordOutcome";
   } | {
     /**
-     * Stop waiting: the asker is gone. No answer is sent.
+     * Write down a change of a device's identity.
      *
-     * @generated from field: reeve.policy.v1.Forget forget = 5;
-     */
-    value: Forget;
-    case: "forget";
-  } | {
-    /**
-     * Write down what became of a device's identity.
-     *
-     * @generated from field: reeve.audit.v1.DeviceIdentity device_identity = 6;
+     * @generated from field: reeve.audit.v1.DeviceIdentity record_device_identity = 6;
      */
     value: DeviceIdentity;
-    case: "deviceIdentity";
+    case: "recordDeviceIdentity";
   } | {
     /**
-     * Return the newest keyring for grants, and wait for the next one where the asker has it already.
+     * Return the newest keyring for grants, and wait for the next one where the registry has it already.
      *
-     * @generated from field: reeve.policy.v1.AwaitKeyring await_keyring = 7;
+     * @generated from field: reeve.policy.v1.AwaitKeyringFrame await_keyring = 7;
      */
-    value: AwaitKeyring;
+    value: AwaitKeyringFrame;
     case: "awaitKeyring";
+  } | {
+    /**
+     * Cancel a request that waits. No response is sent to either.
+     *
+     * @generated from field: reeve.policy.v1.CancelFrame cancel = 8;
+     */
+    value: CancelFrame;
+    case: "cancel";
   } | { case: undefined; value?: undefined };
 };
 
 /**
- * Describes the message reeve.policy.v1.Question.
- * Use `create(QuestionSchema)` to create a new message.
+ * Describes the message reeve.policy.v1.PolicyRequestFrame.
+ * Use `create(PolicyRequestFrameSchema)` to create a new message.
  */
-export const QuestionSchema: GenMessage<Question> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_policy_service, 11);
+export const PolicyRequestFrameSchema: GenMessage<PolicyRequestFrame> = /*@__PURE__*/
+  messageDesc(file_reeve_policy_v1_policy_service, 9);
 
 /**
  * Waits for an approval.
  *
- * @generated from message reeve.policy.v1.AwaitApproval
+ * @generated from message reeve.policy.v1.AwaitApprovalFrame
  */
-export type AwaitApproval = Message<"reeve.policy.v1.AwaitApproval"> & {
+export type AwaitApprovalFrame = Message<"reeve.policy.v1.AwaitApprovalFrame"> & {
   /**
    * The approval. Required.
    *
@@ -407,101 +379,20 @@ export type AwaitApproval = Message<"reeve.policy.v1.AwaitApproval"> & {
 };
 
 /**
- * Describes the message reeve.policy.v1.AwaitApproval.
- * Use `create(AwaitApprovalSchema)` to create a new message.
+ * Describes the message reeve.policy.v1.AwaitApprovalFrame.
+ * Use `create(AwaitApprovalFrameSchema)` to create a new message.
  */
-export const AwaitApprovalSchema: GenMessage<AwaitApproval> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_policy_service, 12);
+export const AwaitApprovalFrameSchema: GenMessage<AwaitApprovalFrame> = /*@__PURE__*/
+  messageDesc(file_reeve_policy_v1_policy_service, 10);
 
 /**
- * Gives up a question.
+ * Waits for a keyring of grants.
  *
- * @generated from message reeve.policy.v1.Forget
+ * @generated from message reeve.policy.v1.AwaitKeyringFrame
  */
-export type Forget = Message<"reeve.policy.v1.Forget"> & {
+export type AwaitKeyringFrame = Message<"reeve.policy.v1.AwaitKeyringFrame"> & {
   /**
-   * The question's number. Required.
-   *
-   * @generated from field: uint64 question_id = 1;
-   */
-  questionId: bigint;
-};
-
-/**
- * Describes the message reeve.policy.v1.Forget.
- * Use `create(ForgetSchema)` to create a new message.
- */
-export const ForgetSchema: GenMessage<Forget> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_policy_service, 13);
-
-/**
- * One answer.
- *
- * @generated from message reeve.policy.v1.Answer
- */
-export type Answer = Message<"reeve.policy.v1.Answer"> & {
-  /**
-   * The question's number. System managed.
-   *
-   * @generated from field: uint64 id = 1;
-   */
-  id: bigint;
-
-  /**
-   * The answer. System managed.
-   *
-   * @generated from oneof reeve.policy.v1.Answer.answer
-   */
-  answer: {
-    /**
-     * The decision about a call. To await_approval never a hold.
-     *
-     * @generated from field: reeve.policy.v1.Decision decision = 2;
-     */
-    value: Decision;
-    case: "decision";
-  } | {
-    /**
-     * The outcome is in the log.
-     *
-     * @generated from field: reeve.policy.v1.Recorded recorded = 3;
-     */
-    value: Recorded;
-    case: "recorded";
-  } | {
-    /**
-     * The question failed.
-     *
-     * @generated from field: reeve.policy.v1.Failure failure = 4;
-     */
-    value: Failure;
-    case: "failure";
-  } | {
-    /**
-     * The newest keyring for grants.
-     *
-     * @generated from field: reeve.policy.v1.Keyrings keyrings = 5;
-     */
-    value: Keyrings;
-    case: "keyrings";
-  } | { case: undefined; value?: undefined };
-};
-
-/**
- * Describes the message reeve.policy.v1.Answer.
- * Use `create(AnswerSchema)` to create a new message.
- */
-export const AnswerSchema: GenMessage<Answer> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_policy_service, 14);
-
-/**
- * Asks for the keyrings of grants.
- *
- * @generated from message reeve.policy.v1.AwaitKeyring
- */
-export type AwaitKeyring = Message<"reeve.policy.v1.AwaitKeyring"> & {
-  /**
-   * The version that the asker has; the answer comes when there is a newer one. 0: at once. Set by the registry.
+   * The version that the registry has; the response comes when there is a newer one. 0: at once. Set by the registry.
    *
    * @generated from field: uint64 known_version = 1;
    */
@@ -509,18 +400,127 @@ export type AwaitKeyring = Message<"reeve.policy.v1.AwaitKeyring"> & {
 };
 
 /**
- * Describes the message reeve.policy.v1.AwaitKeyring.
- * Use `create(AwaitKeyringSchema)` to create a new message.
+ * Describes the message reeve.policy.v1.AwaitKeyringFrame.
+ * Use `create(AwaitKeyringFrameSchema)` to create a new message.
  */
-export const AwaitKeyringSchema: GenMessage<AwaitKeyring> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_policy_service, 15);
+export const AwaitKeyringFrameSchema: GenMessage<AwaitKeyringFrame> = /*@__PURE__*/
+  messageDesc(file_reeve_policy_v1_policy_service, 11);
+
+/**
+ * Cancels a request.
+ *
+ * @generated from message reeve.policy.v1.CancelFrame
+ */
+export type CancelFrame = Message<"reeve.policy.v1.CancelFrame"> & {
+  /**
+   * The request's number. Required.
+   *
+   * @generated from field: uint64 request_id = 1;
+   */
+  requestId: bigint;
+};
+
+/**
+ * Describes the message reeve.policy.v1.CancelFrame.
+ * Use `create(CancelFrameSchema)` to create a new message.
+ */
+export const CancelFrameSchema: GenMessage<CancelFrame> = /*@__PURE__*/
+  messageDesc(file_reeve_policy_v1_policy_service, 12);
+
+/**
+ * One response.
+ *
+ * @generated from message reeve.policy.v1.PolicyResponseFrame
+ */
+export type PolicyResponseFrame = Message<"reeve.policy.v1.PolicyResponseFrame"> & {
+  /**
+   * The request's number. System managed.
+   *
+   * @generated from field: uint64 id = 1;
+   */
+  id: bigint;
+
+  /**
+   * The trace that the request belongs to. System managed.
+   *
+   * @generated from field: reeve.common.v1.TraceContext trace = 2;
+   */
+  trace?: TraceContext | undefined;
+
+  /**
+   * The response.
+   *
+   * @generated from oneof reeve.policy.v1.PolicyResponseFrame.response
+   */
+  response: {
+    /**
+     * The decision about a call. To await_approval never a hold.
+     *
+     * @generated from field: reeve.policy.v1.Decision decision = 3;
+     */
+    value: Decision;
+    case: "decision";
+  } | {
+    /**
+     * It is in the log.
+     *
+     * @generated from field: reeve.policy.v1.RecordedFrame recorded = 4;
+     */
+    value: RecordedFrame;
+    case: "recorded";
+  } | {
+    /**
+     * The newest keyring for grants.
+     *
+     * @generated from field: reeve.policy.v1.KeyringsFrame keyrings = 5;
+     */
+    value: KeyringsFrame;
+    case: "keyrings";
+  } | {
+    /**
+     * The request failed.
+     *
+     * @generated from field: reeve.policy.v1.ErrorFrame error = 6;
+     */
+    value: ErrorFrame;
+    case: "error";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message reeve.policy.v1.PolicyResponseFrame.
+ * Use `create(PolicyResponseFrameSchema)` to create a new message.
+ */
+export const PolicyResponseFrameSchema: GenMessage<PolicyResponseFrame> = /*@__PURE__*/
+  messageDesc(file_reeve_policy_v1_policy_service, 13);
+
+/**
+ * Something was recorded.
+ *
+ * @generated from message reeve.policy.v1.RecordedFrame
+ */
+export type RecordedFrame = Message<"reeve.policy.v1.RecordedFrame"> & {
+  /**
+   * The index of the record in the audit log. System managed.
+   *
+   * @generated from field: uint64 audit_index = 1;
+   */
+  auditIndex: bigint;
+};
+
+/**
+ * Describes the message reeve.policy.v1.RecordedFrame.
+ * Use `create(RecordedFrameSchema)` to create a new message.
+ */
+export const RecordedFrameSchema: GenMessage<RecordedFrame> = /*@__PURE__*/
+  messageDesc(file_reeve_policy_v1_policy_service, 14);
 
 /**
  * The keyrings of grants.
  *
- * @generated from message reeve.policy.v1.Keyrings
+ * @generated from message reeve.policy.v1.KeyringsFrame
  */
-export type Keyrings = Message<"reeve.policy.v1.Keyrings"> & {
+export type KeyringsFrame = Message<"reeve.policy.v1.KeyringsFrame"> & {
   /**
    * Signed reeve.common.v1.Keyring messages, the oldest first, each signed by a key of the one before it; the first by
    * its own. System managed.
@@ -531,39 +531,18 @@ export type Keyrings = Message<"reeve.policy.v1.Keyrings"> & {
 };
 
 /**
- * Describes the message reeve.policy.v1.Keyrings.
- * Use `create(KeyringsSchema)` to create a new message.
+ * Describes the message reeve.policy.v1.KeyringsFrame.
+ * Use `create(KeyringsFrameSchema)` to create a new message.
  */
-export const KeyringsSchema: GenMessage<Keyrings> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_policy_service, 16);
+export const KeyringsFrameSchema: GenMessage<KeyringsFrame> = /*@__PURE__*/
+  messageDesc(file_reeve_policy_v1_policy_service, 15);
 
 /**
- * Something was recorded.
+ * A request failed.
  *
- * @generated from message reeve.policy.v1.Recorded
+ * @generated from message reeve.policy.v1.ErrorFrame
  */
-export type Recorded = Message<"reeve.policy.v1.Recorded"> & {
-  /**
-   * The record's index in the audit log. System managed.
-   *
-   * @generated from field: uint64 audit_index = 1;
-   */
-  auditIndex: bigint;
-};
-
-/**
- * Describes the message reeve.policy.v1.Recorded.
- * Use `create(RecordedSchema)` to create a new message.
- */
-export const RecordedSchema: GenMessage<Recorded> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_policy_service, 17);
-
-/**
- * A question failed.
- *
- * @generated from message reeve.policy.v1.Failure
- */
-export type Failure = Message<"reeve.policy.v1.Failure"> & {
+export type ErrorFrame = Message<"reeve.policy.v1.ErrorFrame"> & {
   /**
    * Why. System managed.
    *
@@ -572,7 +551,7 @@ export type Failure = Message<"reeve.policy.v1.Failure"> & {
   error?: ErrorDetail | undefined;
 
   /**
-   * In words. System managed.
+   * Why, safe to show. System managed.
    *
    * @generated from field: string message = 2;
    */
@@ -580,11 +559,11 @@ export type Failure = Message<"reeve.policy.v1.Failure"> & {
 };
 
 /**
- * Describes the message reeve.policy.v1.Failure.
- * Use `create(FailureSchema)` to create a new message.
+ * Describes the message reeve.policy.v1.ErrorFrame.
+ * Use `create(ErrorFrameSchema)` to create a new message.
  */
-export const FailureSchema: GenMessage<Failure> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_policy_service, 18);
+export const ErrorFrameSchema: GenMessage<ErrorFrame> = /*@__PURE__*/
+  messageDesc(file_reeve_policy_v1_policy_service, 16);
 
 /**
  * Decides about calls. It computes decisions and does not enforce them.
@@ -614,7 +593,7 @@ export const PolicyService: GenService<{
     output: typeof ExplainResponseSchema;
   },
   /**
-   * Return the policy in force.
+   * Return the active policy.
    *
    * @generated from rpc reeve.policy.v1.PolicyService.GetPolicy
    */
@@ -624,25 +603,15 @@ export const PolicyService: GenService<{
     output: typeof GetPolicyResponseSchema;
   },
   /**
-   * Return the public key that grants are signed with, for devices to pin.
+   * Carry many requests at once on one stream: a stream because a message costs a tenth of an RPC. Each response names its
+   * request; responses come in any order.
    *
-   * @generated from rpc reeve.policy.v1.PolicyService.GetGrantKey
+   * @generated from rpc reeve.policy.v1.PolicyService.Exchange
    */
-  getGrantKey: {
-    methodKind: "unary";
-    input: typeof GetGrantKeyRequestSchema;
-    output: typeof GetGrantKeyResponseSchema;
-  },
-  /**
-   * Carry many questions at once on one stream: a stream because a message costs a tenth of an RPC. Each answer names
-   * its question; answers come in any order.
-   *
-   * @generated from rpc reeve.policy.v1.PolicyService.Link
-   */
-  link: {
+  exchange: {
     methodKind: "bidi_streaming";
-    input: typeof LinkRequestSchema;
-    output: typeof LinkResponseSchema;
+    input: typeof ExchangeRequestSchema;
+    output: typeof ExchangeResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_reeve_policy_v1_policy_service, 0);

@@ -4,7 +4,7 @@ import {
   ApprovalState,
   ApprovalStateSchema,
 } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
-import type { ApprovalWhole } from "../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
+import type { ApprovalFullText } from "../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { enumName } from "../print/enum-name.ts";
 import { visible, visibleLine } from "../print/escape.ts";
 import { namedId } from "../print/named-id.ts";
@@ -12,12 +12,12 @@ import type { Style } from "../print/style.ts";
 import { timeText } from "../print/time.ts";
 
 /** What a human decides on: the card exactly as policy made it, under a line that says where the approval stands. */
-export function renderCard(approval: Approval, style: Style): string {
+export function renderSummary(approval: Approval, style: Style): string {
   const { id, spec, status } = approval;
   const state = enumName(ApprovalStateSchema, status?.state);
   const expires = status?.state === ApprovalState.PENDING ? `, until ${timeText(approval.expireTime)}` : "";
   const bar = style.yellow("│");
-  const card = visible(spec?.card ?? "").trimEnd();
+  const card = visible(spec?.summary ?? "").trimEnd();
   return [
     `${style.bold(`Approval ${visibleLine(id)}`)} (${state}${expires})`,
     ...card.split("\n").map((line) => `${bar} ${line}`),
@@ -30,20 +30,20 @@ export function whereText({ deviceName, devices }: Pick<ApprovalSpec, "deviceNam
   return devices.length > 1 ? `${deviceName} and ${devices.length - 1} more` : deviceName;
 }
 
-/** All that is known besides the card, a line each, and where the card is cut the whole text of what would run. */
-export function renderDetails(approval: Approval, style: Style, whole?: ApprovalWhole): string {
+/** All that is known besides the card, a line each, and where the card is cut the fullText text of what would run. */
+export function renderDetails(approval: Approval, style: Style, fullText?: ApprovalFullText): string {
   const details = renderFacts(approval, style);
-  return whole === undefined ? details : `${details}\n\n${renderWhole(whole, style)}`;
+  return fullText === undefined ? details : `${details}\n\n${renderFullText(fullText, style)}`;
 }
 
 /** Everything that would run, under the same bar as the card. */
-export function renderWhole({ text, digest }: ApprovalWhole, style: Style): string {
+export function renderFullText({ text, digest }: ApprovalFullText, style: Style): string {
   const bar = style.yellow("│");
   const lines = visible(text).trimEnd().split("\n");
   return [
     style.bold("All that would run, with nothing left out:"),
     ...lines.map((line) => `${bar} ${line}`),
-    `${style.dim("digest of the whole:")} ${visibleLine(digest)}`,
+    `${style.dim("digest of the fullText:")} ${visibleLine(digest)}`,
   ].join("\n");
 }
 
@@ -60,7 +60,7 @@ function renderFacts({ spec, createTime, expireTime }: Approval, style: Style): 
     why: spec.message,
     arguments: JSON.stringify(spec.arguments ?? {}),
     "arguments digest": spec.argsDigest,
-    "card digest": spec.cardDigest,
+    "card digest": spec.summaryDigest,
     asked: timeText(createTime),
     expires: timeText(expireTime),
   };
