@@ -123,7 +123,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const registry = await start("registry", options.registries, {
     REEVE_POLICY_URL: policy.replicas.map(({ url }) => url).join(","),
     REEVE_SERVICE_TOKEN: tokens.service,
-    REEVE_DEVICES: fleet.dialed,
+    REEVE_DIAL_DEVICES: fleet.dialed,
     ...(fleet.first !== undefined && { REEVE_LOCAL_DEVICE: fleet.first, REEVE_DEFAULT_DEVICE: fleet.first }),
     ...options.registryEnv,
   });

@@ -82,10 +82,10 @@ export const registryEnvironment = {
     doc: "Token with the role service, for policy, the devices and other replicas. Not needed where they are reached by https.",
   },
   devices: {
-    name: "REEVE_DEVICES",
+    name: "REEVE_DIAL_DEVICES",
     type: "string",
     default: "",
-    doc: "The devices to dial: name=url, comma-separated; REEVE_DEVICE_<NAME>_URL overrides one. All others attach.",
+    doc: "The devices to dial: name=url, comma-separated; REEVE_DIAL_<NAME>_URL overrides one. All others attach.",
   },
   localDevice: {
     name: "REEVE_LOCAL_DEVICE",

@@ -14,7 +14,7 @@ export function isIdLike(text: string): boolean {
 
 /**
  * The devices of a setting such as "laptop=http://10.0.0.5:7402,nas=http://10.0.0.6:7402", by name. A
- * variable such as REEVE_DEVICE_LAPTOP_URL, where it is set and not empty, has the last word on where a device is. Throws
+ * variable such as REEVE_DIAL_LAPTOP_URL, where it is set and not empty, has the last word on where a device is. Throws
  * a TypeError that says which entry is wrong.
  */
 export function parseDevices(
@@ -26,17 +26,17 @@ export function parseDevices(
     if (entry === "") continue;
     const [, name, url] = ENTRY.exec(entry) ?? [];
     if (name === undefined || url === undefined || !URL.canParse(url)) {
-      throw new TypeError(`REEVE_DEVICES: "${entry}" is not name=url, such as laptop=http://127.0.0.1:7402`);
+      throw new TypeError(`REEVE_DIAL_DEVICES: "${entry}" is not name=url, such as laptop=http://127.0.0.1:7402`);
     }
-    if (isIdLike(name)) throw new TypeError(`REEVE_DEVICES: "${name}" has the form of an id; choose another name`);
-    if (devices.has(name)) throw new TypeError(`REEVE_DEVICES: "${name}" is there twice`);
+    if (isIdLike(name)) throw new TypeError(`REEVE_DIAL_DEVICES: "${name}" has the form of an id; choose another name`);
+    if (devices.has(name)) throw new TypeError(`REEVE_DIAL_DEVICES: "${name}" is there twice`);
     devices.set(name, (overrideOf(name, env) ?? url).replace(/\/$/, ""));
   }
   return devices;
 }
 
 function overrideOf(name: string, env: Readonly<Record<string, string | undefined>>): string | undefined {
-  const variable = `REEVE_DEVICE_${name.toUpperCase().replaceAll("-", "_")}_URL`;
+  const variable = `REEVE_DIAL_${name.toUpperCase().replaceAll("-", "_")}_URL`;
   const url = env[variable];
   if (url === undefined || url === "") return undefined;
   if (/^https?:\/\//.test(url) && URL.canParse(url)) return url;

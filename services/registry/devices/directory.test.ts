@@ -118,5 +118,5 @@ test("forgets a device with its name, and a name's old device when another one h
 
 test.each(["", "laptop"])("where no device is known, '%s' is refused with what to do", async (wanted) => {
   const found = createDirectory(undefined).find(wanted);
-  await expect(found).rejects.toThrow(/no device is known yet.*join-token.*REEVE_DEVICES/);
+  await expect(found).rejects.toThrow(/no device is known yet.*join-token.*REEVE_DIAL_DEVICES/);
 });

@@ -90,7 +90,7 @@ function namesIn(devices: ReadonlyMap<string, KnownDevice>): string {
 
 function noneKnown(wanted: string): Error {
   const message =
-    "no device is known yet: let one join with `reeve device join-token NAME`, or name one to dial in REEVE_DEVICES, " +
+    "no device is known yet: let one join with `reeve device join-token NAME`, or name one to dial in REEVE_DIAL_DEVICES, " +
     "and try again when `reeve device list` shows it";
   return fault(ErrorReason.UNKNOWN_DEVICE, { device: wanted, available: "" }, { message });
 }
