@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eventually } from "../testkit/eventually.ts";
 import { startTestStack, type TestStack } from "../testkit/stack.ts";
 import { runCli } from "./run-cli.ts";
 import { createFakeContext, runInFake } from "./testing/fake-context.ts";
@@ -108,5 +109,81 @@ describe("reeve call", () => {
     const stored = await reeve(...argv);
     expect(stored.stdout.length).toBeLessThan(whole.length);
     expect(stored.stderr).toContain("there was more: part of it was left out");
+  });
+});
+
+describe("a list on a terminal", () => {
+  it("fits its width, and keeps ids whole", async () => {
+    const env = { ...stack.operator, COLUMNS: "100" };
+    for (const argv of [
+      ["audit", "list"],
+      ["tool", "list"],
+      ["device", "list"],
+      ["key", "list"],
+    ]) {
+      const { stdout } = await runInFake(argv, { env });
+      for (const line of stdout.split("\n")) expect(line.length, line).toBeLessThanOrEqual(100);
+    }
+    const [call] = JSON.parse((await reeve("call", "list", "--limit", "1", "--json")).stdout).calls;
+    const [, line = ""] = (await runInFake(["call", "list", "--limit", "1"], { env })).stdout.split("\n");
+    expect(line.endsWith(`  ${call.id}`)).toBe(true);
+    expect(line.length - call.id.length).toBeLessThanOrEqual(72);
+  });
+
+  it("shows how long ago something was", async () => {
+    expect((await reeve("call", "list", "--limit", "1")).stdout).toMatch(/ \d+[sm] ago /);
+    expect((await reeve("audit", "list", "--limit", "1")).stdout).toMatch(
+      /\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ {2}\d+[sm] ago/,
+    );
+  });
+});
+
+describe("--follow", () => {
+  it.each([
+    ["call", /exec echo followed call/],
+    ["audit", /ended: succeeded .* exec echo followed audit/],
+  ])("of %s list shows each new one once, until Ctrl-C", async (noun, line) => {
+    const context = createFakeContext({ env: stack.operator });
+    const ended = runCli([noun, "list", "--follow", "--limit", "1"], context);
+    await eventually(() => expect(context.stdoutText().split("\n").length).toBeGreaterThan(2));
+    expect(context.stdoutText()).not.toContain(`followed ${noun}`);
+    await reeve("call", "this", "exec", "--", "echo", "followed", noun);
+    await eventually(() => expect(context.stdoutText()).toMatch(line));
+    context.interrupt();
+    expect(await ended).toBe(0);
+    const lines = context.stdoutText().trim().split("\n");
+    expect(new Set(lines).size).toBe(lines.length);
+    expect(lines.filter((text) => /\bSTATE\b|\bINDEX\b/.test(text))).toHaveLength(1);
+  });
+
+  it("prints a line of JSON each", async () => {
+    const context = createFakeContext({ env: stack.operator });
+    const ended = runCli(["call", "list", "-f", "--limit", "2", "--json"], context);
+    await eventually(() => expect(context.stdoutText().trim().split("\n")).toHaveLength(2));
+    context.interrupt();
+    await ended;
+    for (const text of context.stdoutText().trim().split("\n")) expect(JSON.parse(text).id).toMatch(/^\S+$/);
+  });
+});
+
+describe("show", () => {
+  it("of a tool has its schemas", async () => {
+    const { stdout } = await reeve("tool", "show", "fs.read");
+    expect(stdout).toMatch(/^tool: fs\.read\ntraits: reads\n/);
+    expect(stdout).toContain("maxBytes");
+    expect(await reeve("tool", "show", "fs.none")).toMatchObject({ code: 2, stdout: "" });
+  });
+
+  it("of a device has what it offers and what it lacks", async () => {
+    const { stdout } = await reeve("device", "show", "this");
+    expect(stdout).toMatch(/^name: this\nid: dev-[0-9a-f]{16}\nstate: online\n/);
+    expect(stdout).toMatch(/tools: .*exec, /);
+  });
+
+  it("of a record has the call that it is about", async () => {
+    const [{ index, record }] = JSON.parse((await reeve("audit", "list", "--limit", "1", "--json")).stdout).records;
+    const { stdout } = await reeve("audit", "show", index);
+    expect(stdout).toContain(`index: ${index}\n`);
+    expect(stdout).toContain(`call: ${record.callId}\n`);
   });
 });

@@ -17,9 +17,8 @@ import { receiptOf } from "./show-receipt.ts";
 
 /** Calls as a table. */
 export function callsTable(calls: readonly Call[], context: CommandContext, parts: TableParts = {}): string {
-  const columns = ["CALL", "STATE", "WHAT", "DEVICE", "BY", "ASKED", "TOOK", "WHY"];
+  const columns = ["STATE", "WHAT", "DEVICE", "BY", "ASKED", "TOOK", "WHY", "CALL"];
   const rows = calls.map((call) => [
-    call.id,
     enumName(CallStateSchema, call.state),
     callLine(call.tool, call.arguments),
     nameOr(call.deviceName, call.deviceId),
@@ -27,6 +26,7 @@ export function callsTable(calls: readonly Call[], context: CommandContext, part
     ageText(call.createTime, context.now()),
     tookText(call),
     call.error === undefined ? "" : reasonName(call.error.reason),
+    call.id,
   ]);
   return listTable(columns, rows, context, { keep: ["CALL"], colors: { STATE: STATE_COLORS }, parts });
 }

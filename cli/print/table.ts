@@ -68,11 +68,7 @@ export function table(
     Math.max(before[index] ?? 0, ...[name, ...safe.map((row) => row[index] ?? "")].map(widthOf)),
   );
   parts.widths = needed;
-  const widths = fitted(
-    needed,
-    columns.map((name, index) => (keep.includes(name) ? (needed[index] ?? 0) : Math.min(widthOf(name), MIN_CUT))),
-    width,
-  );
+  const widths = fitted(needed, columns, keep, width);
   const line = (cells: readonly string[]) =>
     cells
       .map((cell, index) => pad(cell, widths[index] ?? 0))
@@ -82,15 +78,24 @@ export function table(
   return `${[...(before.length > 0 ? [] : [head]), ...safe.map((row) => line(row.map((cell, index) => paint(cut(cell, widths[index] ?? 0), index, row))))].join("\n")}\n`;
 }
 
-/** A column is never cut below this, where its cells are longer. */
+/** A column is never cut below this. */
 const MIN_CUT = 8;
 
-/** Widths that fit a line: the widest column that can be cut gives way first, down to its least width. */
-function fitted(needed: readonly number[], least: readonly number[], width: number): number[] {
+/** What a column that is never cut counts for; one that is longer makes the line wrap, and leaves the others readable. */
+const MAX_KEPT = 28;
+
+/** Widths that fit a line: the widest column that can be cut gives way first. */
+function fitted(
+  needed: readonly number[],
+  columns: readonly string[],
+  keep: readonly string[],
+  width: number,
+): number[] {
   const widths = [...needed];
-  const gaps = 2 * (widths.length - 1);
-  for (let over = widths.reduce((sum, one) => sum + one, gaps) - width; over > 0; over--) {
-    const room = widths.map((one, index) => (one > (least[index] ?? 0) ? one : 0));
+  const isKept = columns.map((name) => keep.includes(name));
+  const counted = needed.reduce((sum, one, index) => sum + (isKept[index] ? Math.min(one, MAX_KEPT) : one), 0);
+  for (let over = counted + 2 * (needed.length - 1) - width; over > 0; over--) {
+    const room = widths.map((one, index) => (isKept[index] || one <= MIN_CUT ? 0 : one));
     const widest = room.indexOf(Math.max(...room));
     if (room[widest] === 0) break;
     widths[widest] = (widths[widest] ?? 0) - 1;
