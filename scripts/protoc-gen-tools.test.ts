@@ -22,13 +22,15 @@ const TEMPLATE = JSON.stringify({
 async function generate(folder: string, comment: string): ReturnType<typeof runTool> {
   const source = `syntax = "proto3";
 package sample.v1;
+import "reeve/options/v1/capability.proto";
 import "reeve/options/v1/tool.proto";
 message Request {}
 message Response {}
 service Sample {
+  option (reeve.options.v1.capability) = { name: "sample" title: "S" description: "Answer." risk: RISK_LOW };
   ${comment}
   rpc Ping(Request) returns (Response) {
-    option (reeve.options.v1.tool) = { name: "sample.ping" capability: "sample" scope: SCOPE_ANY };
+    option (reeve.options.v1.tool) = { name: "sample.ping" capabilities: ["sample"] scope: SCOPE_ANY };
   }
 }
 `;
@@ -46,7 +48,11 @@ describe("protoc-gen-tools", () => {
         expect.objectContaining({ name: "fs.read" }),
         expect.objectContaining({ name: "sample.ping", method: "sample.v1.Sample/Ping" }),
       ]);
-      expect(written).toEqual({ tools });
+      const capabilities = expect.arrayContaining([
+        expect.objectContaining({ name: "fs.read", tools: ["fs.read"] }),
+        expect.objectContaining({ name: "sample", risk: "low", tools: ["sample.ping"] }),
+      ]);
+      expect(written).toEqual({ capabilities, tools });
     });
   });
 

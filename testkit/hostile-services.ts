@@ -14,7 +14,7 @@ function serviceOf(rpcs: number): string {
   const list = Array.from(
     { length: rpcs },
     (_, at) =>
-      `rpc R${at}(In) returns (In) { option (reeve.options.v1.tool) = { name: "r${at}" capability: "r${at}" scope: SCOPE_USER }; }`,
+      `rpc R${at}(In) returns (In) { option (reeve.options.v1.tool) = { name: "r${at}" capabilities: ["r${at}"] scope: SCOPE_USER }; }`,
   );
   return `service Hostile {\n${list.join("\n")}\n}\n`;
 }

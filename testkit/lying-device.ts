@@ -8,7 +8,7 @@ import {
   ExecutionFinishedSchema,
 } from "../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { Mode } from "../gen/ts/reeve/device/v1/device_pb.ts";
-import { type AnnouncedService, ManifestSchema } from "../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { type AnnouncedTools, ManifestSchema } from "../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { ExecutionOutcome, type Receipt, ReceiptSchema } from "../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { createBatchSigner } from "../lib/sign/batch.ts";
 import { signEnvelope } from "../lib/sign/dsse.ts";
@@ -31,7 +31,7 @@ export interface Lie {
 /** A device agent that holds a real key and a real manifest, and lies about what it did. Never runs anything. */
 export function lyingDevice(
   name: string,
-  announced: readonly AnnouncedService[] = [],
+  announced: readonly AnnouncedTools[] = [],
   capabilities: readonly string[] = ["device.ping"],
 ): {
   routes(router: ConnectRouter): void;

@@ -26,7 +26,12 @@ export async function askPolicy(plane: ControlPlane, { callId, tool, params, rol
   const facts = (await registry.listTools({ device: "this" })).tools.find(({ name }) => name === tool);
   if (device === undefined || facts === undefined) throw new Error(`the device has no tool ${tool}`);
   const { id, name, labels, mode, manifestDigest, sandbox } = device;
-  const { capability, schemaDigest, requiresApproval, annotations } = facts;
+  const {
+    capabilities: [capability = ""],
+    schemaDigest,
+    requiresApproval,
+    annotations,
+  } = facts;
   const { readOnly = false, destructive = false, idempotent = false, openWorld = false } = annotations ?? {};
   const request = create(DecisionRequestSchema, {
     callId,

@@ -25,16 +25,16 @@ import "reeve/options/v1/tool.proto";
 service Printer {
   // Print a text on paper.
   rpc Print(PrintRequest) returns (PrintResponse) {
-    option (reeve.options.v1.tool) = { name: "print" capability: "print" scope: SCOPE_USER destructive: true };
+    option (reeve.options.v1.tool) = { name: "print" capabilities: ["print"] scope: SCOPE_USER destructive: true };
   }
   // Say how much paper there is.
   rpc GetPaper(GetPaperRequest) returns (GetPaperResponse) {
     option idempotency_level = NO_SIDE_EFFECTS;
-    option (reeve.options.v1.tool) = { name: "paper.get" capability: "paper.get" scope: SCOPE_USER };
+    option (reeve.options.v1.tool) = { name: "paper.get" capabilities: ["paper.get"] scope: SCOPE_USER };
   }
   // Send every page as it comes out.
   rpc WatchPages(GetPaperRequest) returns (stream GetPaperResponse) {
-    option (reeve.options.v1.tool) = { name: "pages.watch" capability: "pages" scope: SCOPE_USER };
+    option (reeve.options.v1.tool) = { name: "pages.watch" capabilities: ["pages"] scope: SCOPE_USER };
   }
   // Not annotated, so that nobody calls it through Reeve.
   rpc Reset(GetPaperRequest) returns (GetPaperResponse);

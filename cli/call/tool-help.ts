@@ -1,3 +1,4 @@
+import { durationMs } from "@bufbuild/protobuf/wkt";
 import type { Option } from "commander";
 import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { deriveFlags } from "../flags/derive.ts";
@@ -44,14 +45,14 @@ function usage(flags: readonly Flag[]): string {
   return required.join("") + more;
 }
 
-function traits({ capability, annotations, requiresApproval, defaultTimeoutMs }: Tool): string {
+function traits({ capabilities, annotations, requiresApproval, defaultTimeout }: Tool): string {
   const words = [
-    `Needs the capability ${visibleLine(capability)}.`,
+    `Needs the ${capabilities.length === 1 ? "capability" : "capabilities"} ${visibleLine(capabilities.join(", "))}.`,
     annotations?.readOnly === true ? "Changes nothing." : "",
     annotations?.destructive === true ? "May destroy what cannot be brought back." : "",
     annotations?.openWorld === true ? "May reach machines beyond the device." : "",
     requiresApproval ? "Every call waits for a human's approval." : "",
-    defaultTimeoutMs > 0 ? `Runs for at most ${durationText(defaultTimeoutMs)} unless told otherwise.` : "",
+    defaultTimeout === undefined ? "" : `Runs for at most ${durationText(durationMs(defaultTimeout))} by default.`,
   ];
   return words.filter((word) => word !== "").join(" ");
 }

@@ -47,7 +47,7 @@ async function show(name: string, flags: ToolFlags, context: CommandContext): Pr
   const facts = {
     tool: tool.name,
     traits: traits(tool),
-    capability: tool.capability,
+    capability: tool.capabilities.join(", "),
     description: tool.description,
     input: tool.inputSchema ?? {},
     output: tool.outputSchema ?? {},

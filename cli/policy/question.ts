@@ -1,5 +1,5 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, durationMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Ingress } from "../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import type { Device } from "../../gen/ts/reeve/device/v1/device_pb.ts";
@@ -35,6 +35,7 @@ export function questionAbout({
   now,
 }: QuestionFacts): DecisionRequest {
   const args = argumentsOf(tool, params);
+  const defaultTimeoutMs = tool.defaultTimeout === undefined ? 0 : durationMs(tool.defaultTimeout);
   return create(DecisionRequestSchema, {
     callId: `explain-${now}`,
     principal: { id: principalId, roles: [role] },
@@ -48,7 +49,7 @@ export function questionAbout({
     },
     tool: {
       name: tool.name,
-      capability: tool.capability,
+      capability: tool.capabilities[0] ?? "",
       readOnly: tool.annotations?.readOnly ?? false,
       destructive: tool.annotations?.destructive ?? false,
       idempotent: tool.annotations?.idempotent ?? false,
@@ -59,7 +60,7 @@ export function questionAbout({
     arguments: args.bytes,
     ingress: Ingress.CLI,
     time: timestampFromMs(now),
-    timeout: durationFromMs(args.timeoutMs === 0 ? tool.defaultTimeoutMs : args.timeoutMs),
+    timeout: durationFromMs(args.timeoutMs === 0 ? defaultTimeoutMs : args.timeoutMs),
     purpose,
   });
 }
@@ -74,6 +75,6 @@ export function presentDevice(device: Device | undefined, name: string): Device 
 function argumentsOf(tool: Tool, params: JsonObject): { bytes: Uint8Array; timeoutMs: number } {
   const builtIn = builtInTools().get(tool.name);
   if (builtIn !== undefined && builtIn.spec.schemaDigest === tool.schemaDigest)
-    return canonicalArguments(builtIn.codec, params);
+    return canonicalArguments(builtIn, params);
   return { bytes: new TextEncoder().encode(canonicalJson(params)), timeoutMs: 0 };
 }

@@ -1,5 +1,11 @@
+import type { JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import { BLOCK_RULES, blockReason } from "./blocklist.ts";
+import { toolByName } from "../toolschema/catalog-file.ts";
+import { BLOCK_RULES, blockReason as blockReasonBySchema } from "./blocklist.ts";
+
+function blockReason(tool: string, args: JsonObject) {
+  return blockReasonBySchema(toolByName(tool)?.inputSchema ?? expect.fail(), args);
+}
 
 describe.each(BLOCK_RULES)("$name", (rule) => {
   it.each(rule.match)("refuses %j", (command) => {
@@ -34,6 +40,12 @@ describe("exec", () => {
     [[]],
   ])("lets %j pass", (argv) => {
     expect(blockReason("exec", { argv })).toBeUndefined();
+  });
+
+  it("is looked at in a container too", () => {
+    expect(blockReason("docker.exec", { container: "web", argv: ["rm", "-rf", "/"] })).toBeDefined();
+    expect(blockReason("docker.exec", { container: "web", argv: ["rm", "-rf", "etc"], cwd: "/" })).toBeDefined();
+    expect(blockReason("docker.exec", { container: "web", argv: ["rm", "-rf", "/tmp/x"] })).toBeUndefined();
   });
 
   it("looks at what a shell reads from its input", () => {

@@ -20,7 +20,7 @@ export function rootObjectSchema(schema: JsonObject): RootObjectSchema {
     anyOf: _any,
     ...rest
   } = resolveRoot(schema);
-  return { ...rest, type: "object" };
+  return { ...withoutMarks(rest), type: "object" };
 }
 
 const DEFINITION = /^#\/\$defs\/([^/~%]+)$/u;
@@ -32,6 +32,19 @@ function resolveRoot(schema: JsonObject): JsonObject {
   const definitions = objectOf(schema.$defs);
   const definition = Object.hasOwn(definitions, name) ? objectOf(definitions[name]) : {};
   return { ...definition, ...schema };
+}
+
+/** Without the keywords that are no JSON Schema: they are for the gate, and a provider may refuse them. */
+function withoutMarks(schema: JsonObject): JsonObject {
+  const entries = Object.entries(schema)
+    .filter(([keyword]) => !keyword.startsWith("x-reeve-"))
+    .map(([keyword, value]): [string, JsonValue] => [keyword, withoutMarksIn(value)]);
+  return Object.fromEntries(entries);
+}
+
+function withoutMarksIn(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(withoutMarksIn);
+  return typeof value === "object" && value !== null ? withoutMarks(value) : value;
 }
 
 function objectOf(value: JsonValue | undefined): JsonObject {

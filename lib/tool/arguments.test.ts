@@ -1,14 +1,12 @@
-import type { DescMessage, JsonObject } from "@bufbuild/protobuf";
+import type { JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { DockerExecRequestSchema } from "../../gen/ts/reeve/tools/v1/docker_pb.ts";
-import { WriteRequestSchema } from "../../gen/ts/reeve/tools/v1/file_system_pb.ts";
-import { ExecRequestSchema } from "../../gen/ts/reeve/tools/v1/shell_pb.ts";
 import { faultDetail } from "../fault/fault.ts";
-import { canonicalArguments as canonicalWith } from "./arguments.ts";
-import { descriptorCodec } from "./descriptor-codec.ts";
+import { builtInTools } from "../toolschema/built-in-tools.ts";
+import { canonicalArguments as canonical } from "./arguments.ts";
 
-const canonicalArguments = (desc: DescMessage, params: JsonObject) => canonicalWith(descriptorCodec(desc), params);
+const tools = builtInTools();
+const canonicalArguments = (tool: string, params: JsonObject) => canonical(tools.get(tool) ?? expect.fail(), params);
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString();
 
 function violation(run: () => unknown) {
@@ -23,8 +21,8 @@ function violation(run: () => unknown) {
 
 describe("canonicalArguments", () => {
   test("gives one form and one digest to what means the same", () => {
-    const one = canonicalArguments(ExecRequestSchema, { argv: ["ls"], timeout_ms: 5, env: { b: "2", a: "1" } });
-    const two = canonicalArguments(ExecRequestSchema, { env: { a: "1", b: "2" }, timeoutMs: 5, argv: ["ls"], cwd: "" });
+    const one = canonicalArguments("exec", { argv: ["ls"], timeout_ms: 5, env: { b: "2", a: "1" } });
+    const two = canonicalArguments("exec", { env: { a: "1", b: "2" }, timeoutMs: 5, argv: ["ls"], cwd: "" });
     expect(text(one.bytes)).toBe('{"argv":["ls"],"env":{"a":"1","b":"2"},"timeoutMs":5}');
     expect(two.digest).toBe(one.digest);
     expect(one.timeoutMs).toBe(5);
@@ -32,9 +30,9 @@ describe("canonicalArguments", () => {
 
   test("names a blank program for a container", () => {
     const params = { container: "web", argv: [" "] };
-    expect(violation(() => canonicalArguments(DockerExecRequestSchema, params))?.field).toBe("params.argv[0]");
+    expect(violation(() => canonicalArguments("docker.exec", params))?.field).toBe("params.argv[0]");
     const relative = { container: "web", argv: ["./run"] };
-    expect(violation(() => canonicalArguments(DockerExecRequestSchema, relative))).toBeUndefined();
+    expect(violation(() => canonicalArguments("docker.exec", relative))).toBeUndefined();
   });
 
   test.each<[string, JsonObject, string]>([
@@ -52,7 +50,7 @@ describe("canonicalArguments", () => {
     ["a variable that chooses programs", { argv: ["ls"], env: { path: "/tmp" } }, 'params.env["path"]'],
     ["a number that is no integer", { argv: ["ls"], timeoutMs: 1.5 }, "params.timeoutMs"],
   ])("names %s", (_, params, field) => {
-    expect(violation(() => canonicalArguments(ExecRequestSchema, params))).toMatchObject({
+    expect(violation(() => canonicalArguments("exec", params))).toMatchObject({
       reason: ErrorReason.INVALID_INPUT,
       field,
     });
@@ -60,13 +58,13 @@ describe("canonicalArguments", () => {
 
   test("names the whole where a rule is about several fields", () => {
     const both = { path: "/tmp/a", text: "a", data: "YQ==" };
-    expect(violation(() => canonicalArguments(WriteRequestSchema, both))?.field).toBe("params");
+    expect(violation(() => canonicalArguments("fs.write", both))?.field).toBe("params");
   });
 
   test("refuses what is deeper than the limit without following it down", () => {
     let deep: JsonObject = {};
     for (let level = 0; level < 10_000; level++) deep = { a: deep };
-    expect(violation(() => canonicalArguments(ExecRequestSchema, deep))).toMatchObject({
+    expect(violation(() => canonicalArguments("exec", deep))).toMatchObject({
       reason: ErrorReason.INPUT_TOO_LARGE,
       limit: "depth",
     });
@@ -74,6 +72,6 @@ describe("canonicalArguments", () => {
 
   test("refuses more keys than the limit", () => {
     const env = Object.fromEntries(Array.from({ length: 1001 }, (_, key) => [`k${key}`, "v"]));
-    expect(violation(() => canonicalArguments(ExecRequestSchema, { argv: ["ls"], env }))?.limit).toBe("keys");
+    expect(violation(() => canonicalArguments("exec", { argv: ["ls"], env }))?.limit).toBe("keys");
   });
 });

@@ -4,14 +4,15 @@ import { fault } from "../fault/fault.ts";
 import { invalidInput } from "../fault/invalid-input.ts";
 import { canonicalJson, sha256Hex } from "../sign/canonical.ts";
 import { MAX_ARGUMENT_BYTES } from "./canonical-arguments.ts";
-import type { Codec } from "./codec.ts";
+import type { Tool } from "./codec.ts";
+import { commandProblems } from "./command-problems.ts";
 import { requestedTimeoutMs } from "./deadline.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { mayHoldSecrets, redactSecretFields } from "./redact.ts";
 
 /** Arguments that hold to a tool's input schema, as they are decided on, signed and run. */
 export interface CanonicalArguments {
-  /** RFC 8785 JSON of the input's ProtoJSON, in UTF-8. */
+  /** RFC 8785 JSON of the input's one form, in UTF-8. */
   bytes: Uint8Array;
   /** SHA-256 of the bytes, in hex. */
   digest: string;
@@ -30,14 +31,16 @@ const encoder = new TextEncoder();
  * dropped: what is on record and what runs are the same bytes. INVALID_INPUT names every field that is wrong;
  * INPUT_TOO_LARGE names the limit.
  */
-export function canonicalArguments(codec: Codec, params: JsonObject): CanonicalArguments {
+export function canonicalArguments({ spec, codec }: Tool, params: JsonObject): CanonicalArguments {
   checkSize(params);
   const parsed = codec.parse(params);
   if (!parsed.ok) throw invalidInput(parsed.problems, "params");
   const json = codec.toJson(parsed.input);
+  const problems = commandProblems(spec.inputSchema, json);
+  if (problems.length > 0) throw invalidInput(problems, "params");
   const bytes = encoder.encode(canonicalJson(json));
   if (bytes.length > MAX_ARGUMENT_BYTES) throw tooLarge("bytes", "params");
-  return { bytes, digest: sha256Hex(bytes), timeoutMs: requestedTimeoutMs(json) };
+  return { bytes, digest: sha256Hex(bytes), timeoutMs: requestedTimeoutMs(spec.inputSchema, json) };
 }
 
 /** The canonical arguments without what the tool's schema marks as secret; undefined where there is no secret in them. */

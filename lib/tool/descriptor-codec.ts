@@ -1,7 +1,6 @@
 import { create, type DescMessage, type JsonObject, type MessageShape, toJson } from "@bufbuild/protobuf";
 import { createValidator, type Validator } from "@bufbuild/protovalidate";
 import { parseMessage } from "../json/message.ts";
-import { runProblems } from "../programs/run-input.ts";
 import type { Codec } from "./codec.ts";
 
 /** Compiles the rules of each message once, for all codecs. */
@@ -13,12 +12,7 @@ export function descriptorCodec<Desc extends DescMessage>(
   validator: Validator = shared,
 ): Codec<MessageShape<Desc>> {
   return {
-    parse(args) {
-      const parsed = parseMessage(validator, desc, args);
-      if (!parsed.ok) return parsed;
-      const problems = runProblems(parsed.input).map((problem) => ({ ...problem, rule: "program" }));
-      return problems.length === 0 ? parsed : { ok: false, problems };
-    },
+    parse: (args) => parseMessage(validator, desc, args),
     toJson: (input) => toJson(desc, input) as JsonObject,
   };
 }

@@ -37,3 +37,21 @@ function containers(values: readonly JsonValue[]): object[] {
 function listOf(value: JsonObject[string] | undefined): JsonObject[string][] {
   return Array.isArray(value) ? value : [];
 }
+
+/** The value as a schema; undefined for what is no object. */
+export function schemaAt(value: JsonValue | undefined): JsonSchema | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? value : undefined;
+}
+
+/** A property's schema. */
+export function memberOf(schemas: JsonSchema | undefined, key: string): JsonSchema | undefined {
+  return schemas && Object.hasOwn(schemas, key) ? schemaAt(schemas[key]) : undefined;
+}
+
+/** The schema with what its `$ref` stands for; undefined where that is not in the root's `$defs`. */
+export function resolved(schema: JsonSchema, root: JsonSchema): JsonSchema | undefined {
+  const reference = typeof schema.$ref === "string" ? schema.$ref : undefined;
+  if (reference === undefined) return schema;
+  const definition = reference === "#" ? root : memberOf(schemaAt(root.$defs), reference.replace("#/$defs/", ""));
+  return definition && { ...definition, ...schema };
+}

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import type { JsonSchema } from "./json-schema.ts";
+import { type JsonSchema, memberOf, resolved, schemaAt } from "./json-schema.ts";
 
 /** What stands in the place of a secret. */
 export const REDACTED = "[redacted]";
@@ -55,21 +55,6 @@ function isMap({ properties, additionalProperties }: JsonSchema): boolean {
 function redactedMap(value: JsonValue): JsonValue {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return REDACTED;
   return Object.fromEntries(Object.keys(value).map((key) => [key, REDACTED]));
-}
-
-function resolved(schema: JsonSchema, root: JsonSchema): JsonSchema | undefined {
-  const reference = typeof schema.$ref === "string" ? schema.$ref : undefined;
-  if (reference === undefined) return schema;
-  const definition = reference === "#" ? root : memberOf(schemaAt(root.$defs), reference.replace("#/$defs/", ""));
-  return definition && { ...definition, ...schema };
-}
-
-function memberOf(schemas: JsonSchema | undefined, key: string): JsonSchema | undefined {
-  return schemas && Object.hasOwn(schemas, key) ? schemaAt(schemas[key]) : undefined;
-}
-
-function schemaAt(value: JsonValue | undefined): JsonSchema | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? value : undefined;
 }
 
 /** The keys of secret fields as they stand in canonical JSON; "unknown" where a secret has no name of its own. */

@@ -3,17 +3,17 @@ import type { JsonSchema } from "./json-schema.ts";
 /** The set of a device's tools that a tool belongs to, as reeve.options.v1.Scope. */
 export type ToolScope = "user" | "sudo" | "any";
 
-/** A tool as its RPC defines it, before any device offers it. The names are those of reeve.tool.v1.Tool. */
+/** A tool's contract, before any device offers it. The names are those of reeve.tool.v1.Tool. */
 export interface ToolSpec {
   /** The name that callers use, such as "fs.read". */
   name: string;
   /** What it does, for a model that sees nothing else. */
   description: string;
-  /** The capability it needs on the device, such as "docker.container.list". */
-  capability: string;
+  /** The capabilities it needs on the device, all of them, such as ["docker.container.list"]. At least one. */
+  capabilities: string[];
   /** The set of tools it belongs to. */
   scope: ToolScope;
-  /** The RPC that defines it, such as "reeve.tools.v1.FileSystem/Read". */
+  /** The RPC that defines it, such as "reeve.tools.v1.FileSystem/Read". Empty where a JSON Schema does. */
   method: string;
   /** Hints about its behavior, with the meanings of MCP tool annotations. */
   annotations: { readOnly: boolean; destructive: boolean; idempotent: boolean; openWorld: boolean };
@@ -27,4 +27,9 @@ export interface ToolSpec {
   outputSchema: JsonSchema;
   /** SHA-256 in hex of the input schema's canonical bytes. */
   schemaDigest: string;
+}
+
+/** The capability that names a tool in records and rules: the first of those that it needs. */
+export function mainCapability({ capabilities }: Pick<ToolSpec, "capabilities">): string {
+  return capabilities[0] ?? "";
 }

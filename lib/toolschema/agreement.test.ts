@@ -3,11 +3,13 @@ import { createValidator } from "@bufbuild/protovalidate";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { describe, expect, it } from "vitest";
+import { KEYWORDS } from "../tool/keywords.ts";
 import { AGREEMENT, DIFFERENCES } from "./agreement.testdata.ts";
 import { BUILT_IN_SERVICES, toolMethods } from "./built-in.ts";
 import { toolByName } from "./catalog-file.ts";
 
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true });
+ajv.addVocabulary(Object.values(KEYWORDS));
 formats.default(ajv);
 const validator = createValidator();
 const methods = toolMethods(BUILT_IN_SERVICES);

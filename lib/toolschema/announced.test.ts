@@ -9,7 +9,7 @@ import {
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 import { beforeAll, describe, expect, it } from "vitest";
-import { AnnouncedServiceSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { AnnouncedToolsSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { compileSource, descriptorSetOf, PRINTER_PROTO, withoutComments } from "../../testkit/printer.ts";
 import { type Announced, describeAnnounced } from "./announced.ts";
 import { readAnnouncements } from "./announcements.ts";
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 
 function announced(descriptorSet: Uint8Array, name = "printer", service = SERVICE) {
-  return create(AnnouncedServiceSchema, { name, service, descriptorSet });
+  return create(AnnouncedToolsSchema, { name, definition: { case: "service", value: { service, descriptorSet } } });
 }
 
 /** The announcement of a printer whose source is changed first. */
@@ -47,7 +47,7 @@ describe("describeAnnounced", () => {
     const { tools, unavailable } = describeAnnounced(announced(printer));
     expect(tools.map(({ spec }) => spec.name)).toEqual(["printer:print", "printer:paper.get"]);
     expect(tools[0]?.spec).toMatchObject({
-      capability: "printer:print",
+      capabilities: ["printer:print"],
       description: "Print a text on paper.",
       method: `${SERVICE}/Print`,
       annotations: { readOnly: false, destructive: true },
@@ -121,15 +121,15 @@ describe("describeAnnounced", () => {
 
   it.each([
     ["a name with a colon", (text: string) => text.replace('name: "print"', 'name: "fs:read"'), "printer:Print"],
-    ["no capability", (text: string) => text.replace('capability: "print"', 'capability: ""'), "printer:print"],
+    ["no capability", (text: string) => text.replace('capabilities: ["print"]', 'capabilities: [""]'), "printer:print"],
     [
       "a capability that is no name",
-      (text: string) => text.replace('capability: "print"', 'capability: "a b"'),
+      (text: string) => text.replace('capabilities: ["print"]', 'capabilities: ["a b"]'),
       "printer:print",
     ],
     [
       "no scope",
-      (text: string) => text.replace('capability: "print" scope: SCOPE_USER', 'capability: "print"'),
+      (text: string) => text.replace('capabilities: ["print"] scope: SCOPE_USER', 'capabilities: ["print"]'),
       "printer:print",
     ],
     [

@@ -1,31 +1,19 @@
 import { type DescMethod, type DescMethodUnary, type DescService, getOption, hasOption } from "@bufbuild/protobuf";
 import { createValidator, type Validator } from "@bufbuild/protovalidate";
-import type { AnnouncedService } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
-import { secret, tool as toolOption } from "../../gen/ts/reeve/options/v1/tool_pb.ts";
-import { cleanJson, cleanOutput } from "../sanitize/sanitize.ts";
-import type { Tool } from "../tool/codec.ts";
+import type { AnnouncedService, AnnouncedTools } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { command, deadline, secret, tool as toolOption } from "../../gen/ts/reeve/options/v1/tool_pb.ts";
 import { descriptorCodec } from "../tool/descriptor-codec.ts";
-import { jsonDepth } from "../tool/json-schema.ts";
-import type { ToolSpec } from "../tool/spec.ts";
+import { describeSchemas } from "./announced-schemas.ts";
+import { type AnnouncedTool, announcedSpec, cleanText } from "./announced-tool.ts";
 import { readDescriptorSet } from "./descriptor-set.ts";
-import { schemaDigest } from "./digest.ts";
+import type { FieldOptionSet } from "./fields.ts";
 import { createMeter, LIMITS, LimitExceeded, type Meter } from "./limits.ts";
 import { announcedName, isServiceName, isToolName } from "./names.ts";
 import { describeTool, methodName } from "./tool.ts";
 import { assertToolSize } from "./tool-size.ts";
 import { anyField, assertPatterns, foreignRule } from "./unknown-rules.ts";
 
-/** A tool of an announced service. */
-export interface AnnouncedTool extends Tool {
-  /** As the service describes itself, cleaned. Its name and its capability begin with the service's name and ":". */
-  spec: ToolSpec;
-  /** The RPC. */
-  method: DescMethodUnary;
-  /** What it was read from. */
-  definition: AnnouncedService;
-}
-
-/** What an announced service offers. */
+/** What an announcement offers. */
 export interface Announced {
   tools: AnnouncedTool[];
   /** Annotated RPCs that are no tools, by the name that they would have. */
@@ -34,24 +22,34 @@ export interface Announced {
   built: number;
 }
 
-/** The longest that any call may take, in milliseconds. */
-const MAX_TIMEOUT_MS = 3_600_000;
 /** The longest name of an RPC with its service, in characters. */
 const MAX_NAME = 256;
-/** The longest description, in characters. */
-const MAX_DESCRIPTION = 4096;
 
 /**
- * The tools of a service that a device announces. What it says of itself is not trusted: it is held to limits, cannot take
+ * The tools of one source that a device announces. What it says of itself is not trusted: it is held to limits, cannot take
  * the name or the capability of a built-in tool, and its texts are cleaned. Device and registry both use this, so that
  * they agree on a schema's digest. Each step is measured before it is taken, so that what it costs is bounded by LIMITS and
  * not by what was announced. Throws LimitExceeded where the service is too large, and an Error that says what is wrong where
  * there is nothing to offer.
  */
-export function describeAnnounced(definition: AnnouncedService): Announced {
-  const { name, service: typeName, descriptorSet } = definition;
-  if (!isServiceName(name))
-    throw new Error("the service's name is not of lower case letters, digits and -, at most 32");
+export function describeAnnounced(announcement: AnnouncedTools): Announced {
+  const { name, definition } = announcement;
+  if (!isServiceName(name)) throw new Error("its name is not of lower case letters, digits and -, at most 32");
+  switch (definition.case) {
+    case "service":
+      return describeService(announcement, definition.value);
+    case "schemas":
+      return describeSchemas(announcement, definition.value);
+    default:
+      throw new Error("it defines no tools that this version knows");
+  }
+}
+
+function describeService(
+  definition: AnnouncedTools,
+  { service: typeName, descriptorSet }: AnnouncedService,
+): Announced {
+  const { name } = definition;
   const service = readDescriptorSet(descriptorSet).getService(typeName);
   if (service === undefined) throw new Error("the descriptor set does not define the service");
   const methods = toolMethodsOf(service);
@@ -63,11 +61,14 @@ export function describeAnnounced(definition: AnnouncedService): Announced {
     const known = announcedName(name, nameOf(method));
     const described = taken.has(known) ? "the name is used twice" : describeMeasured(definition, method, context);
     taken.add(known);
-    if (typeof described === "string") announced.unavailable.push({ tool: known, why: clean(described) });
+    if (typeof described === "string") announced.unavailable.push({ tool: known, why: cleanText(described) });
     else announced.tools.push(described);
   }
   return { ...announced, built: context.built.sum };
 }
+
+/** The options that an announced service marks its fields with. */
+const fields: FieldOptionSet = { secret, command, deadline };
 
 /** What all tools of a service are described with. */
 interface DescribeContext {
@@ -89,7 +90,7 @@ function nameOf(method: DescMethod): string {
 
 /** The tool, or what is wrong with it. Throws LimitExceeded where it takes the whole service over a limit. */
 function describeMeasured(
-  definition: AnnouncedService,
+  definition: AnnouncedTools,
   method: DescMethod,
   context: DescribeContext,
 ): AnnouncedTool | string {
@@ -102,7 +103,7 @@ function describeMeasured(
 }
 
 function describeMethod(
-  definition: AnnouncedService,
+  definition: AnnouncedTools,
   method: DescMethod,
   context: DescribeContext,
 ): AnnouncedTool | string {
@@ -120,37 +121,14 @@ function describeMethod(
     size.add(text.length);
   };
   const { validator } = context;
-  const described = describeTool(method, { tool: toolOption, secret, validator, comments: "optional", emit });
+  const described = describeTool(method, { tool: toolOption, fields, validator, comments: "optional", emit });
   if (described.kind === "none") return "the RPC is not annotated";
   if (described.kind === "problem") return described.problems.join("; ");
-  if (!isToolName(described.tool.capability)) return "the capability is no name";
+  if (!described.tool.capabilities.every(isToolName)) return "a capability has no proper name";
   const spec = announcedSpec(definition.name, described.tool);
-  const schemas = [spec.inputSchema, spec.outputSchema];
-  if (JSON.stringify(schemas).length > LIMITS.schema_size) throw new LimitExceeded("schema_size");
-  if (schemas.some((schema) => jsonDepth(schema) > LIMITS.schema_depth)) throw new LimitExceeded("schema_depth");
   return { spec, codec: descriptorCodec(method.input, validator), method, definition };
-}
-
-function announcedSpec(service: string, tool: ToolSpec): ToolSpec {
-  const inputSchema = cleanJson(tool.inputSchema).value;
-  return {
-    ...tool,
-    name: announcedName(service, tool.name),
-    // A rule about a built-in capability must not fit a tool that merely claims to have it.
-    capability: announcedName(service, tool.capability),
-    description: clean(tool.description) || `Call ${tool.method}.`,
-    defaultTimeoutMs: Math.min(tool.defaultTimeoutMs, MAX_TIMEOUT_MS),
-    anyProgram: [],
-    inputSchema,
-    outputSchema: cleanJson(tool.outputSchema).value,
-    schemaDigest: schemaDigest(inputSchema),
-  };
 }
 
 function isUnary(method: DescMethod): method is DescMethodUnary {
   return method.methodKind === "unary";
-}
-
-function clean(text: string): string {
-  return cleanOutput(text).text.slice(0, MAX_DESCRIPTION);
 }

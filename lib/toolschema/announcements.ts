@@ -1,12 +1,13 @@
-import type { AnnouncedService } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import type { AnnouncedTools } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { cleanOutput } from "../sanitize/sanitize.ts";
-import { type Announced, type AnnouncedTool, describeAnnounced } from "./announced.ts";
+import { type Announced, describeAnnounced } from "./announced.ts";
+import type { AnnouncedTool } from "./announced-tool.ts";
 import { createMeters, LIMITS, LimitExceeded, type LimitName } from "./limits.ts";
 
 /** All that a device announces. */
 export interface Announcements {
   /** The services that were taken. */
-  services: AnnouncedService[];
+  services: AnnouncedTools[];
   tools: AnnouncedTool[];
   /** Annotated RPCs that are no tools, by the name that they would have. */
   unavailable: { tool: string; why: string }[];
@@ -25,7 +26,7 @@ export interface RefusedService {
 }
 
 /** Describes one service; throws an Error that says what is wrong with it. */
-export type DescribeAnnounced = (service: AnnouncedService) => Announced;
+export type DescribeAnnounced = (service: AnnouncedTools) => Announced;
 
 /**
  * Reads what a device announces. One bad service leaves the others alone. Used by the device for its own and by the
@@ -34,7 +35,7 @@ export type DescribeAnnounced = (service: AnnouncedService) => Announced;
  * @param describe a memory of `describeAnnounced`, where services come again. Default: itself.
  */
 export function readAnnouncements(
-  announced: readonly AnnouncedService[],
+  announced: readonly AnnouncedTools[],
   describe: DescribeAnnounced = describeAnnounced,
 ): Announcements {
   const result: Announcements = { services: [], tools: [], unavailable: [], refused: [] };
@@ -48,7 +49,7 @@ export function readAnnouncements(
     }
     try {
       meter("announced_services").add(1);
-      meter("announced_bytes").add(service.descriptorSet.length);
+      meter("announced_bytes").add(definitionBytes(service));
       const { tools, unavailable, built } = describe(service);
       meter("announced_schema_size").add(built);
       const repeated = tools.filter(({ spec }) => names.has(spec.name));
@@ -64,6 +65,13 @@ export function readAnnouncements(
     }
   }
   return result;
+}
+
+/** What measures an announcement, in bytes, before anything of it is read. */
+function definitionBytes({ definition }: AnnouncedTools): number {
+  if (definition.case === "service") return definition.value.descriptorSet.length;
+  const tools = definition.value?.tools ?? [];
+  return tools.reduce((sum, one) => sum + one.description.length + one.inputSchema.length + one.outputSchema.length, 0);
 }
 
 /** The longest name and reason of a refused service, in characters. */

@@ -5,6 +5,7 @@ import formats from "ajv-formats";
 import { describe, expect, it } from "vitest";
 import { compileProtos } from "../../scripts/compile-proto.ts";
 import type { JsonSchema } from "../tool/json-schema.ts";
+import { KEYWORDS } from "../tool/keywords.ts";
 import { BUILT_IN_SERVICES, toolMethods } from "./built-in.ts";
 import { type CatalogResult, describeTools } from "./catalog.ts";
 import { loadCatalog, toolByName } from "./catalog-file.ts";
@@ -20,6 +21,7 @@ const schemas = tools.flatMap(({ name, inputSchema, outputSchema }) => [
 async function describeSample(rpcs: string): Promise<CatalogResult> {
   const source = `syntax = "proto3";
 package sample.v1;
+import "reeve/options/v1/capability.proto";
 import "reeve/options/v1/tool.proto";
 // A request.
 message Request {
@@ -31,6 +33,7 @@ message Response {}
 // Has a field without a comment.
 message Bare { string name = 1; }
 service Sample {
+  option (reeve.options.v1.capability) = { name: "c" title: "C" description: "Do C." risk: RISK_LOW };
 ${rpcs}
 }
 `;
@@ -43,13 +46,13 @@ ${rpcs}
 }
 
 function option(name: string, scope = "SCOPE_USER", more = ""): string {
-  return `option (reeve.options.v1.tool) = { name: "${name}" capability: "c" scope: ${scope} ${more} };`;
+  return `option (reeve.options.v1.tool) = { name: "${name}" capabilities: ["c"] scope: ${scope} ${more} };`;
 }
 
 describe("the generated catalog", () => {
   it("is what the protos define now", async () => {
     const registry = await compileProtos();
-    expect(describeTools(registry.files, registry.files)).toEqual({ catalog: { tools }, problems: [] });
+    expect(describeTools(registry.files, registry.files)).toEqual({ catalog: loadCatalog(), problems: [] });
   });
 
   it("has a tool for every RPC of the built-in services, under the same name", () => {
@@ -63,7 +66,7 @@ describe("the generated catalog", () => {
 
   it("finds a tool by name", () => {
     expect(toolByName("fs.read")).toMatchObject({
-      capability: "fs.read",
+      capabilities: ["fs.read"],
       scope: "user",
       method: "reeve.tools.v1.FileSystem/Read",
       annotations: { readOnly: true, destructive: false, idempotent: true, openWorld: false },
@@ -76,6 +79,7 @@ describe("the generated catalog", () => {
 
   it.each(schemas)("$name compiles in Ajv's strict mode", ({ schema }) => {
     const ajv = new Ajv2020({ strict: true, allowUnionTypes: true });
+    ajv.addVocabulary(Object.values(KEYWORDS));
     formats.default(ajv);
     expect(() => ajv.compile(schema)).not.toThrow();
   });
@@ -112,7 +116,7 @@ describe("a tool's definition", () => {
       // Say hello to name. Sets no max_size.
       rpc Hello(Request) returns (Response) {
         option idempotency_level = IDEMPOTENT;
-        ${option("hello.say", "SCOPE_SUDO", 'destructive: true open_world: true default_timeout_ms: 5 any_program: "sh"')}
+        ${option("hello.say", "SCOPE_SUDO", 'destructive: true open_world: true default_timeout: {nanos: 5000000} any_program: "sh"')}
       }
       rpc Plain(Bare) returns (Bare);`);
     expect(problems).toEqual([]);

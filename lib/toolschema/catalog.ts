@@ -1,10 +1,13 @@
 import { createRegistry, type DescFile, type DescService } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
+import type { CapabilitySpec } from "../tool/capability.ts";
 import type { ToolSpec } from "../tool/spec.ts";
+import { describeCapabilities } from "./capabilities.ts";
 import { describeTool, type ToolOptionSet } from "./tool.ts";
 
-/** All tools that a set of .proto files defines, sorted by name. */
+/** All tools and capabilities that a set of .proto files defines, sorted by name. */
 export interface Catalog {
+  capabilities: CapabilitySpec[];
   tools: ToolSpec[];
 }
 
@@ -23,18 +26,28 @@ export interface CatalogResult {
 export function describeTools(files: Iterable<DescFile>, allFiles: Iterable<DescFile>): CatalogResult {
   const registry = createRegistry(...allFiles);
   const tool = registry.getExtension("reeve.options.v1.tool");
-  if (!tool) return { catalog: { tools: [] }, problems: [] };
+  if (!tool) return { catalog: { capabilities: [], tools: [] }, problems: [] };
   const options: ToolOptionSet = {
     tool,
-    secret: registry.getExtension("reeve.options.v1.secret"),
+    fields: {
+      secret: registry.getExtension("reeve.options.v1.secret"),
+      command: registry.getExtension("reeve.options.v1.command"),
+      deadline: registry.getExtension("reeve.options.v1.deadline"),
+    },
     validator: createValidator({ registry }),
     comments: "required",
   };
-  const found = [...files].flatMap((file) => file.services).flatMap((service) => toolsOf(service, options));
+  const services = [...files].flatMap((file) => file.services);
+  const found = services.flatMap((service) => toolsOf(service, options));
   const tools = found.flatMap((result) => (result.kind === "tool" ? [result.tool] : []));
   const problems = found.flatMap((result) => (result.kind === "problem" ? result.problems : []));
   tools.sort((a, b) => (a.name < b.name ? -1 : 1));
-  return { catalog: { tools }, problems: [...problems, ...repeatedNames(tools)] };
+  const declared = describeCapabilities(services, tools, registry);
+  return {
+    catalog: { capabilities: declared.capabilities, tools },
+    // A tool that has a problem itself is not among those that need a capability.
+    problems: [...problems, ...repeatedNames(tools), ...(problems.length > 0 ? [] : declared.problems)],
+  };
 }
 
 function toolsOf(service: DescService, options: ToolOptionSet): ReturnType<typeof describeTool>[] {

@@ -9,6 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import type { FieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { JsonSchema } from "../tool/json-schema.ts";
+import { KEYWORDS } from "../tool/keywords.ts";
 import { leadingComment } from "./comments.ts";
 import { type JsonNames, withJsonNames } from "./names.ts";
 import { allowedNumbers, notEmpty, rulesOf, withRules } from "./rules.ts";
@@ -20,12 +21,22 @@ export interface FieldContext {
   input: boolean;
   /** The names that descriptions use. */
   names: JsonNames;
-  /** The option that marks secret fields, where the descriptors have it. */
-  secret: DescExtension | undefined;
+  /** The options that mark fields. */
+  options: FieldOptionSet;
   /** The schema of a message that a field holds: in place, or a reference. */
   held(message: DescMessage): JsonSchema;
   /** Is notified of each text that becomes part of a schema, before it is built further. May throw. */
   emit(text: string): void;
+}
+
+/** The options that mark fields, where the descriptors have them. */
+export interface FieldOptionSet {
+  /** reeve.options.v1.secret. */
+  secret: DescExtension | undefined;
+  /** reeve.options.v1.command. */
+  command: DescExtension | undefined;
+  /** reeve.options.v1.deadline. */
+  deadline: DescExtension | undefined;
 }
 
 /** The type of one value: of a singular field, of a list's items or of a map's values. */
@@ -44,7 +55,7 @@ export function fieldSchema(field: DescField, context: FieldContext): JsonSchema
   const description = describe(field, rules, context);
   return {
     ...(description ? { ...schema, description } : schema),
-    ...(isSecret(field, context.secret) ? { writeOnly: true } : {}),
+    ...marks(field, context.options),
   };
 }
 
@@ -114,6 +125,22 @@ function hasPresence(field: DescField): boolean {
   return field.fieldKind === "message" || field.oneof !== undefined || field.proto.proto3Optional;
 }
 
-function isSecret(field: DescField, secret: DescExtension | undefined): boolean {
-  return secret !== undefined && hasOption(field, secret) && getOption(field, secret) === true;
+function marks(field: DescField, { secret, command, deadline }: FieldOptionSet): JsonSchema {
+  const part = partOf(field, command);
+  return {
+    ...(isSet(field, secret) ? { writeOnly: true } : {}),
+    ...(part === undefined ? {} : { [KEYWORDS.command]: part }),
+    ...(isSet(field, deadline) ? { [KEYWORDS.deadline]: true } : {}),
+  };
+}
+
+function isSet(field: DescField, option: DescExtension | undefined): boolean {
+  return option !== undefined && hasOption(field, option) && getOption(field, option) === true;
+}
+
+/** The name of the enum's value in lower case: COMMAND_PART_ARGV is "argv". */
+function partOf(field: DescField, command: DescExtension | undefined): string | undefined {
+  if (command === undefined || !hasOption(field, command)) return undefined;
+  const value = command.enum?.value[getOption(field, command) as number];
+  return value === undefined || value.number === 0 ? undefined : value.name.replace("COMMAND_PART_", "").toLowerCase();
 }

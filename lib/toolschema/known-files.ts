@@ -14,6 +14,7 @@ import {
   file_google_protobuf_wrappers,
 } from "@bufbuild/protobuf/wkt";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { file_reeve_options_v1_capability } from "../../gen/ts/reeve/options/v1/capability_pb.ts";
 import { file_reeve_options_v1_tool } from "../../gen/ts/reeve/options/v1/tool_pb.ts";
 
 const FILES: readonly DescFile[] = [
@@ -30,6 +31,7 @@ const FILES: readonly DescFile[] = [
   file_google_protobuf_api,
   file_buf_validate_validate,
   file_reeve_options_v1_tool,
+  file_reeve_options_v1_capability,
 ];
 
 /**

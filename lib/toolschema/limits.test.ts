@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import { AnnouncedServiceSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { AnnouncedToolsSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import {
   denseMessages,
   HOSTILE_SERVICE,
@@ -18,7 +18,10 @@ import { measuredFiles } from "./measure.ts";
 
 function announce(descriptorSet: Uint8Array): Announced {
   return describeAnnounced(
-    create(AnnouncedServiceSchema, { name: "hostile", service: HOSTILE_SERVICE, descriptorSet }),
+    create(AnnouncedToolsSchema, {
+      name: "hostile",
+      definition: { case: "service", value: { service: HOSTILE_SERVICE, descriptorSet } },
+    }),
   );
 }
 
@@ -115,7 +118,10 @@ describe("descriptors are measured before they are decoded", () => {
 });
 
 it("a manifest that announces nothing but what is refused is not read to its end", () => {
-  const bad = create(AnnouncedServiceSchema, { name: "x\u001b[31m", service: "a", descriptorSet: Uint8Array.of(1) });
+  const bad = create(AnnouncedToolsSchema, {
+    name: "x\u001b[31m",
+    definition: { case: "service", value: { service: "a", descriptorSet: Uint8Array.of(1) } },
+  });
   let described = 0;
   const { refused } = readAnnouncements(
     Array.from({ length: 5000 }, () => bad),

@@ -37,11 +37,13 @@ export const LIMITS = {
   pattern_size: 1000,
   /** Of one tool's schemas, in characters of JSON. */
   schema_size: 64 * 1024,
+  /** Schemas in one tool's JSON Schema, each `$ref` counted as what it stands for, and values of enums. */
+  schema_nodes: 5000,
   /** How deep a schema may be nested: a google.protobuf.Struct of it must still be read by clients with a limit of 100. */
   schema_depth: 24,
-  /** Services that one device announces. */
+  /** Services, and other sources of tools, that one device announces. */
   announced_services: 32,
-  /** Of the descriptors of all services of a device, in bytes: a manifest has to fit into one message. */
+  /** Of what defines the tools of a device, in bytes: a manifest has to fit into one message. */
   announced_bytes: 2 * 1024 * 1024,
   /** Of the schemas of all services of a device, in characters of JSON: so must a list of tools. */
   announced_schema_size: 1024 * 1024,

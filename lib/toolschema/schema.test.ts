@@ -83,7 +83,8 @@ function schemaOf(name: string, direction: "input" | "output" = "input"): JsonSc
   const message = messageOf(name);
   const names = jsonNames(reachableMessages(message).keys());
   const secret = registry.getExtension("reeve.options.v1.secret");
-  return messageSchema(message, { direction, names, secret, validator: createValidator({ registry }) });
+  const options = { secret, command: undefined, deadline: undefined };
+  return messageSchema(message, { direction, names, options, validator: createValidator({ registry }) });
 }
 
 function propertyOf(schema: JsonSchema, name: string): JsonSchema {

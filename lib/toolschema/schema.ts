@@ -1,14 +1,16 @@
-import { type DescExtension, type DescMessage, getOption, hasOption } from "@bufbuild/protobuf";
+import { type DescMessage, getOption, hasOption } from "@bufbuild/protobuf";
 import type { Validator } from "@bufbuild/protovalidate";
 import { message as messageRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { DIALECT, type JsonSchema, withComment } from "../tool/json-schema.ts";
 import { leadingComment } from "./comments.ts";
-import { type FieldContext, fieldSchema } from "./fields.ts";
+import { type FieldContext, type FieldOptionSet, fieldSchema } from "./fields.ts";
 import { type JsonNames, withJsonNames } from "./names.ts";
 import { oneofSentences } from "./oneofs.ts";
 import { reachableMessages } from "./reach.ts";
 import { requiredFields } from "./required.ts";
 import { wellKnownSchema } from "./well-known.ts";
+
+const NO_OPTIONS: FieldOptionSet = { secret: undefined, command: undefined, deadline: undefined };
 
 /** What a schema depends on besides the message. */
 export interface SchemaOptions {
@@ -18,8 +20,8 @@ export interface SchemaOptions {
   names: JsonNames;
   /** Tells which fields are required. */
   validator: Validator;
-  /** The option that marks secret fields, where the descriptors have it. */
-  secret?: DescExtension | undefined;
+  /** The options that mark fields. Default none. */
+  options?: FieldOptionSet;
   /** Is notified of each text that becomes part of the schema, as it is built. What it throws ends the build. */
   emit?: ((text: string) => void) | undefined;
 }
@@ -37,7 +39,7 @@ export function messageSchema(root: DescMessage, options: SchemaOptions): JsonSc
   const context: FieldContext = {
     input: options.direction === "input",
     names: options.names,
-    secret: options.secret,
+    options: options.options ?? NO_OPTIONS,
     emit: options.emit ?? (() => undefined),
     held: (message) => {
       const wellKnown = wellKnownSchema(message.typeName);

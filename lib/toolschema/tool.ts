@@ -1,17 +1,18 @@
 import { type DescExtension, type DescMethod, getOption, hasOption } from "@bufbuild/protobuf";
-import { MethodOptions_IdempotencyLevel as IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import { durationMs, MethodOptions_IdempotencyLevel as IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import type { Validator } from "@bufbuild/protovalidate";
 import type { ToolOptions } from "../../gen/ts/reeve/options/v1/tool_pb.ts";
 import type { ToolScope, ToolSpec } from "../tool/spec.ts";
 import { leadingComment } from "./comments.ts";
 import { schemaDigest } from "./digest.ts";
+import type { FieldOptionSet } from "./fields.ts";
 import { LimitExceeded } from "./limits.ts";
 import { isToolName, jsonNames, withJsonNames } from "./names.ts";
 import { reachableMessages } from "./reach.ts";
 import { messageSchema } from "./schema.ts";
 
 /** The longest a call may take where the RPC states nothing, in milliseconds: what options.proto promises. */
-const DEFAULT_TIMEOUT_MS = 60_000;
+export const DEFAULT_TIMEOUT_MS = 60_000;
 
 const SCOPES: Readonly<Record<string, ToolScope>> = {
   SCOPE_USER: "user",
@@ -23,8 +24,8 @@ const SCOPES: Readonly<Record<string, ToolScope>> = {
 export interface ToolOptionSet {
   /** The option reeve.options.v1.tool. */
   tool: DescExtension;
-  /** The option reeve.options.v1.secret, where the files have it. */
-  secret: DescExtension | undefined;
+  /** The options that mark fields. */
+  fields: FieldOptionSet;
   /** Knows the files' rules. */
   validator: Validator;
   /** Whether an RPC or a field without a comment is a problem. Descriptors from server reflection have none. */
@@ -59,12 +60,12 @@ function rejected(method: DescMethod, problems: readonly string[]): ToolResult {
 
 function wholeTool(method: DescMethod, stated: ToolOptions, scope: ToolScope, options: ToolOptionSet): ToolSpec {
   const names = jsonNames([...reachableMessages(method.output).keys(), ...reachableMessages(method.input).keys()]);
-  const shared = { names, validator: options.validator, secret: options.secret, emit: options.emit };
+  const shared = { names, validator: options.validator, options: options.fields, emit: options.emit };
   const inputSchema = messageSchema(method.input, { ...shared, direction: "input" });
   return {
     name: stated.name,
     description: withJsonNames(leadingComment(method) ?? "", names),
-    capability: stated.capability,
+    capabilities: [...stated.capabilities],
     scope,
     method: methodName(method),
     annotations: {
@@ -73,7 +74,7 @@ function wholeTool(method: DescMethod, stated: ToolOptions, scope: ToolScope, op
       idempotent: isReadOnly(method) || method.idempotency === IdempotencyLevel.IDEMPOTENT,
       openWorld: stated.openWorld,
     },
-    defaultTimeoutMs: stated.defaultTimeoutMs || DEFAULT_TIMEOUT_MS,
+    defaultTimeoutMs: stated.defaultTimeout === undefined ? DEFAULT_TIMEOUT_MS : durationMs(stated.defaultTimeout),
     anyProgram: stated.anyProgram,
     inputSchema,
     outputSchema: messageSchema(method.output, { ...shared, direction: "output" }),
@@ -84,7 +85,7 @@ function wholeTool(method: DescMethod, stated: ToolOptions, scope: ToolScope, op
 function optionProblems(method: DescMethod, stated: ToolOptions): string[] {
   const problems: string[] = [];
   if (!isToolName(stated.name)) problems.push(`"${stated.name}" is no tool name`);
-  if (!stated.capability) problems.push("the capability is not stated");
+  if (stated.capabilities.length === 0) problems.push("no capability is stated");
   if (method.methodKind !== "unary") problems.push("a tool takes one request and gives one response, not a stream");
   if (stated.destructive && isReadOnly(method)) problems.push("a tool without side effects cannot be destructive");
   return problems;

@@ -60,7 +60,8 @@ function patternsOf(rules: FieldRules | undefined): string[] {
   }
 }
 
-function assertPattern(pattern: string): void {
+/** Throws LimitExceeded for a pattern that would cost too much to match. */
+export function assertPattern(pattern: string): void {
   if (pattern.length > LIMITS.pattern_size) throw new LimitExceeded("pattern_size");
   const counts = [...pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)].map(([, least, most]) => Number(most || least));
   if (counts.reduce((sum, count) => sum + count, 0) > LIMITS.pattern_size) throw new LimitExceeded("pattern_size");

@@ -1,5 +1,6 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import { CallService } from "../../gen/ts/reeve/call/v1/call_service_pb.ts";
+import { CapabilityService } from "../../gen/ts/reeve/capability/v1/capability_service_pb.ts";
 import { Ingress } from "../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import { DeviceService } from "../../gen/ts/reeve/device/v1/device_service_pb.ts";
 import { PrincipalService } from "../../gen/ts/reeve/principal/v1/principal_service_pb.ts";
@@ -14,10 +15,11 @@ import { listCalls } from "./calls/list-calls.ts";
 import { watchCall } from "./calls/watch-call.ts";
 import type { Directory } from "./devices/directory.ts";
 import { type Locks, listDevices, withLocks } from "./devices/list-devices.ts";
-import { listTools } from "./tools/list-tools.ts";
+import { getCapability, listCapabilities } from "./tools/capabilities.ts";
+import { getTool, listTools } from "./tools/list-tools.ts";
 
 /** The services for callers: each resource's RPCs. */
-export const CALLER_SERVICES = [CallService, DeviceService, PrincipalService, ToolService];
+export const CALLER_SERVICES = [CallService, CapabilityService, DeviceService, PrincipalService, ToolService];
 
 /** Serves the RPCs for callers. */
 export function callerRoutes(router: ConnectRouter, calls: Calls, directory: Directory, locks: Locks): void {
@@ -28,7 +30,14 @@ export function callerRoutes(router: ConnectRouter, calls: Calls, directory: Dir
     },
     listDevices: (request) => listDevices(directory, locks, request),
   });
-  router.service(ToolService, { listTools: (request) => listTools(directory, request) });
+  router.service(ToolService, {
+    getTool: (request) => getTool(directory, request),
+    listTools: (request) => listTools(directory, request),
+  });
+  router.service(CapabilityService, {
+    getCapability: (request) => getCapability(directory, request),
+    listCapabilities: (request) => listCapabilities(directory, request),
+  });
   router.service(CallService, {
     callTool: async (request, context) => ({
       call: await callTool(calls, request, principalOf(context), context.signal, faceOf(context, Ingress.RPC)),

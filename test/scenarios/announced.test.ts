@@ -83,7 +83,7 @@ describe("a service that a device announces", () => {
     const tool = tools.find(({ name }) => name === "printer:print");
     expect(tool).toMatchObject({
       description: "Print a text on paper.",
-      capability: "printer:print",
+      capabilities: ["printer:print"],
       method: "acme.printer.v1.Printer/Print",
       annotations: { readOnly: false, destructive: true },
       inputSchema: { properties: { copies: { maximum: 5 } }, required: ["text"] },
@@ -98,7 +98,9 @@ describe("a service that a device announces", () => {
   test("stands in the device's signed manifest", async () => {
     const { manifest } = await deviceClient(plane, plane.tokens.auditor).getManifest({});
     const { announced } = fromBinary(ManifestSchema, manifest?.payload ?? new Uint8Array());
-    expect(announced.map(({ name, service }) => [name, service])).toEqual([["printer", "acme.printer.v1.Printer"]]);
+    expect(
+      announced.map(({ name, definition }) => [name, definition.case === "service" && definition.value.service]),
+    ).toEqual([["printer", "acme.printer.v1.Printer"]]);
   });
 
   test("is called where policy permits it, and its answer is the output", async () => {

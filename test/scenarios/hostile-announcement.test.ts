@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RegistryClient, registryClient } from "../../client/registry.ts";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type AnnouncedService, AnnouncedServiceSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { type AnnouncedTools, AnnouncedToolsSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../../lib/auth/principal.ts";
 import { createInProcessBus } from "../../lib/events/in-process-bus.ts";
@@ -30,7 +30,7 @@ const SERVICE: Principal = { id: "registry", kind: "service", roles: [Role.SERVI
 
 let folder: string;
 let policy: PolicyService;
-let announced: AnnouncedService[];
+let announced: AnnouncedTools[];
 let logged: string;
 const bus = createInProcessBus();
 const logger = createLogger({
@@ -51,14 +51,19 @@ beforeAll(async () => {
   announced = await Promise.all(
     Object.entries(sources).map(async ([name, source]) => {
       const descriptorSet = await hostileDescriptors(source);
-      return create(AnnouncedServiceSchema, { name, service: HOSTILE_SERVICE, descriptorSet });
+      return create(AnnouncedToolsSchema, {
+        name,
+        definition: { case: "service", value: { service: HOSTILE_SERVICE, descriptorSet } },
+      });
     }),
   );
   announced.push(
-    create(AnnouncedServiceSchema, {
+    create(AnnouncedToolsSchema, {
       name: "huge",
-      service: HOSTILE_SERVICE,
-      descriptorSet: new Uint8Array(1024 * 1024 + 1),
+      definition: {
+        case: "service",
+        value: { service: HOSTILE_SERVICE, descriptorSet: new Uint8Array(1024 * 1024 + 1) },
+      },
     }),
   );
 });

@@ -4,7 +4,7 @@ import type { Command } from "../command.ts";
 export interface BlockRule {
   /** Its name, such as "blocklist/delete-system". */
   name: string;
-  /** What the caller is told. */
+  /** For the caller. */
   message: string;
   /** Shell texts that it refuses. Run by the tests. */
   match: readonly string[];

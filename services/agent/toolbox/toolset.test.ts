@@ -18,7 +18,7 @@ const tool = (name: string, more: { schemaDigest?: string; requiresApproval?: bo
   create(ToolSchema, {
     name,
     description: `Does ${name}.`,
-    capability: name === "exec" ? "shell.exec" : name,
+    capabilities: [name === "exec" ? "shell.exec" : name],
     inputSchema: { type: "object", properties: { path: { type: "string" } } },
     schemaDigest: "d1",
     ...more,

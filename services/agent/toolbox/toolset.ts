@@ -87,9 +87,13 @@ function mergeOffers(offers: readonly Offer[], choose: boolean, warnings: string
   const ownSchema = tool.inputSchema ?? { type: "object" };
   return {
     name: tool.name,
-    capability: tool.capability,
+    capability: tool.capabilities.join(", "),
     requiresApproval,
-    description: describeTool({ description: tool.description, capability: tool.capability, requiresApproval }),
+    description: describeTool({
+      description: tool.description,
+      capability: tool.capabilities.join(", "),
+      requiresApproval,
+    }),
     ownSchema,
     inputSchema: choose ? withDeviceParameter(ownSchema, devices) : ownSchema,
     devices,

@@ -42,9 +42,9 @@ export function prepareCall(good: GoodGrant, offered: OfferedTools): PreparedCal
   if (tool === undefined) return notOffered(grant.tool, offered);
   const prepared = tool.prepare(value);
   if (!prepared.ok) return invalid(prepared.problems);
-  const block = blockReason(grant.tool, value);
+  const block = blockReason(tool.spec.inputSchema, value);
   if (block !== undefined) return refusal(ErrorReason.POLICY_BLOCKED, block.message, { rules: block.rule });
-  const timeoutMs = requestedTimeoutMs(value) || tool.spec.defaultTimeoutMs;
+  const timeoutMs = requestedTimeoutMs(tool.spec.inputSchema, value) || tool.spec.defaultTimeoutMs;
   return {
     kind: "prepared",
     run: prepared.run,
@@ -58,7 +58,8 @@ function notOffered(tool: string, { unavailable, known }: OfferedTools): Refusal
     const { program, why } = missing;
     return refusal(ErrorReason.NOT_AVAILABLE, `${tool} is not available on this device: ${why}`, { tool, program });
   }
-  const capability = known.get(tool)?.capability ?? "";
+  const spec = known.get(tool);
+  const capability = spec === undefined ? "" : spec.capabilities.join(", ");
   return refusal(ErrorReason.MANIFEST_REFUSED, `the device's manifest does not offer ${tool}`, { capability });
 }
 

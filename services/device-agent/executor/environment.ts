@@ -22,9 +22,10 @@ export function baseEnvironment(agent: Readonly<Record<string, string | undefine
 
 /** Refuses a caller's variable that would change which code runs. Fault: INVALID_INPUT{field,rule}. */
 export function checkEnvironment(env: Readonly<Record<string, string>>): void {
-  const [first] = reservedVariables(env);
+  const [first] = reservedVariables(Object.keys(env));
   if (first === undefined) return;
-  const { field, message } = first;
+  const { name, message } = first;
+  const field = `env["${name}"]`;
   throw fault(
     ErrorReason.INVALID_INPUT,
     { field, rule: "env.reserved" },

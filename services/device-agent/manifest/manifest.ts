@@ -2,7 +2,7 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { SignedEnvelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import type { Mode, SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
-import { type AnnouncedService, type Manifest, ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { type AnnouncedTools, type Manifest, ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { deviceIdOf } from "../../../lib/identity/device-id.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { signEnvelope, verifyEnvelope } from "../../../lib/sign/dsse.ts";
@@ -30,7 +30,7 @@ export interface ManifestFacts {
   agentVersion: string;
   unavailable: readonly { tool: string; why: string }[];
   /** In one order. */
-  announced: readonly AnnouncedService[];
+  announced: readonly AnnouncedTools[];
   /** When it is made, in milliseconds since 1970. */
   issueMs: number;
 }

@@ -3,7 +3,7 @@ import { Mode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { type OfferableTool, offerTools } from "./offer.ts";
 
 function tool(name: string, scope: OfferableTool["scope"], capability = name): { spec: OfferableTool } {
-  return { spec: { name, capability, scope } };
+  return { spec: { name, capabilities: [capability], scope } };
 }
 
 const list = tool("fs.list", "user", "fs.read");

@@ -1,9 +1,9 @@
 import type { Mode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
+import { isInMode } from "../../../lib/tool/mode.ts";
 import type { ToolSpec } from "../../../lib/tool/spec.ts";
-import { isInMode } from "./modes.ts";
 
 /** What an offer needs to know of a tool. */
-export type OfferableTool = Pick<ToolSpec, "name" | "capability" | "scope">;
+export type OfferableTool = Pick<ToolSpec, "name" | "capabilities" | "scope">;
 
 /** What a device lets be done. */
 export interface Offer<T> {
@@ -23,7 +23,7 @@ export interface OfferChoice {
 }
 
 /**
- * The tools that a device offers: those the machine can run, in the mode, with a granted capability. `known` are all
+ * The tools that a device offers: those the machine can run, in the mode, with all their capabilities granted. `known` are all
  * tools of this program, so that a capability of a tool that is merely missing here is not taken for a misspelt one.
  */
 export function offerTools<T extends { spec: OfferableTool }>(
@@ -36,12 +36,12 @@ export function offerTools<T extends { spec: OfferableTool }>(
   for (const tool of available) {
     const { spec } = tool;
     if (!isInMode(choice.mode, spec.scope)) continue;
-    if (allowed === undefined || allowed.has(spec.capability)) tools.set(spec.name, tool);
+    if (allowed === undefined || spec.capabilities.every((one) => allowed.has(one))) tools.set(spec.name, tool);
   }
-  const exist = new Set([...known].map((tool) => tool.capability));
+  const exist = new Set([...known].flatMap((tool) => tool.capabilities));
   return {
     tools,
-    capabilities: [...new Set([...tools.values()].map(({ spec }) => spec.capability))].sort(),
+    capabilities: [...new Set([...tools.values()].flatMap(({ spec }) => spec.capabilities))].sort(),
     unknown: [...(allowed ?? [])].filter((capability) => !exist.has(capability)).sort(),
   };
 }

@@ -1,4 +1,4 @@
-import type { AnnouncedService } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import type { AnnouncedTools } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import type { ToolSpec } from "../../../lib/tool/spec.ts";
 import { readAnnouncements } from "../../../lib/toolschema/announcements.ts";
 import type { DeviceTool } from "../tools/tool.ts";
@@ -12,7 +12,7 @@ export interface CollectedTools {
   known: readonly ToolSpec[];
   unavailable: readonly UnavailableTool[];
   /** The definitions that are within the limits, for the manifest. */
-  announced: readonly AnnouncedService[];
+  announced: readonly AnnouncedTools[];
 }
 
 /**

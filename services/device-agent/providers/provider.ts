@@ -1,6 +1,6 @@
-import type { AnnouncedService } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import type { AnnouncedTools } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import type { ToolSpec } from "../../../lib/tool/spec.ts";
-import type { AnnouncedTool } from "../../../lib/toolschema/announced.ts";
+import type { AnnouncedTool } from "../../../lib/toolschema/announced-tool.ts";
 import type { DeviceTool } from "../tools/tool.ts";
 
 /** A tool that this machine cannot run. */
@@ -14,7 +14,7 @@ export interface UnavailableTool {
 
 /** Tools that the control plane does not know: what defines them for the manifest, and what runs them. */
 export interface Announcement {
-  definition: AnnouncedService;
+  definition: AnnouncedTools;
   /** The implementation of a tool that the definition describes. */
   implement(tool: AnnouncedTool): DeviceTool;
 }

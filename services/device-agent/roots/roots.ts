@@ -21,6 +21,8 @@ export interface Roots extends Disposable {
   openFolder(path: string, need: Need): HeldFolder;
   /** Holds a folder in a held folder. */
   openChild(folder: HeldFolder, name: string, need: Need): HeldFolder;
+  /** Refuses a name in a held folder that is secret, or the agent's own. Looks at nothing. */
+  checkChild(folder: HeldFolder, name: string, need: Need): void;
   /** Opens a regular file for reading. One with several names (hard links) is refused: the others may lie outside. */
   openFile(path: string, need: Need): HeldFile;
   /** Holds anything, to look at it; a symbolic link as itself. Secrets may be looked at, their content not. */
@@ -50,6 +52,11 @@ export function createRoots(options: RootsOptions): Roots {
   const walk = options.walk ?? (process.platform === "linux" ? "descriptors" : "paths");
   const walker = walk === "descriptors" ? descriptorWalker : pathWalker;
   const { roots, check, locate } = createLocator(walker, options);
+
+  const checkChild = (folder: HeldFolder, name: string, need: Need): void => {
+    const path = `${folder.path}/${name}`;
+    check(segmentsOf(path, need.field), path, need, true);
+  };
 
   const descend = (place: Place, names: readonly string[], make = false): HeldFolder => {
     let folder = borrowed(place.root.folder);
@@ -89,10 +96,10 @@ export function createRoots(options: RootsOptions): Roots {
       return guarded(path, need, () => descend(place, place.rest));
     },
     openChild(folder, name, need) {
-      const path = `${folder.path}/${name}`;
-      check(segmentsOf(path, need.field), path, need, true);
-      return guarded(path, need, () => walker.enter(folder, name));
+      checkChild(folder, name, need);
+      return guarded(`${folder.path}/${name}`, need, () => walker.enter(folder, name));
     },
+    checkChild,
     openFile(path, need) {
       const place = locate(path, need);
       return guarded(path, need, () => {

@@ -1,4 +1,5 @@
 import type { FileSystem } from "../../../gen/ts/reeve/tools/v1/file_system_pb.ts";
+import { deletePath } from "./fs/delete.ts";
 import { listFolder } from "./fs/list.ts";
 import { readSlice } from "./fs/read.ts";
 import { describe } from "./fs/stat.ts";
@@ -11,4 +12,5 @@ export const fileSystemTools: ToolFamily<typeof FileSystem> = {
   write: writeFile,
   list: listFolder,
   stat: describe,
+  delete: deletePath,
 };

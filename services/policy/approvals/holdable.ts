@@ -1,6 +1,8 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { takesCommands } from "../../../lib/blocklist/interpreters.ts";
+import { namesOf, textOf, wordsOf } from "../../../lib/tool/command-problems.ts";
+import { type CommandFields, commandsIn } from "../../../lib/tool/commands.ts";
 import type { ValidatedRequest } from "../facts/decision-request.ts";
 
 /** The most bytes of canonical arguments that may wait for a human: a person has to be able to read them. */
@@ -19,9 +21,11 @@ export interface NotHoldable {
  * Why a call that the rules hold cannot be shown to a human, and is therefore denied; undefined where it can. What is too
  * long to read, and commands in a field that is a secret and never shown, would be approved unseen. Pure.
  */
-export function notHoldable({ request, tool, args }: ValidatedRequest): NotHoldable | undefined {
+export function notHoldable({ request, inputSchema = {}, args }: ValidatedRequest): NotHoldable | undefined {
   if (request.arguments.length > MAX_HELD_BYTES) return tooLong(args);
-  return tool.name === "exec" ? hiddenCommands(args) : undefined;
+  return commandsIn(inputSchema, args)
+    .map(hiddenCommands)
+    .find((found) => found !== undefined);
 }
 
 function tooLong(args: JsonObject): NotHoldable {
@@ -47,12 +51,12 @@ function longestField(args: JsonObject): string {
   return longest.field;
 }
 
-function hiddenCommands({ argv, stdin, env }: JsonObject): NotHoldable | undefined {
-  const words = Array.isArray(argv) ? argv.map(String) : [];
-  const names = typeof env === "object" && env !== null ? Object.keys(env) : [];
-  const hidden = takesCommands(words, { hasInput: typeof stdin === "string" && stdin !== "", variables: names });
+function hiddenCommands({ argv, foreign_argv: foreign, stdin, environment }: CommandFields): NotHoldable | undefined {
+  const words = wordsOf((argv ?? foreign)?.value);
+  const hidden = takesCommands(words, { hasInput: textOf(stdin) !== "", variables: namesOf(environment?.value) });
   if (hidden === undefined) return undefined;
-  const field = hidden.kind === "input" ? "params.stdin" : `params.env.${hidden.name}`;
+  const field =
+    hidden.kind === "input" ? `params.${stdin?.path ?? ""}` : `params.${environment?.path ?? ""}.${hidden.name}`;
   const remedy =
     hidden.kind === "input"
       ? "write the commands into argv, or into a file"

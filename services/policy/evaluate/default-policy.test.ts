@@ -22,7 +22,12 @@ function effectFor(role: string, tool: string, args: JsonObject): string {
   const result = completeExample({ tool, args, principal: { roles: [role] } }, toolByName);
   if (!result.ok || !result.request.tool) throw new Error("no example");
   const { request } = result;
-  return evaluate(policy, result.request.tool, factsOf(request, args), blockReason(tool, args)).effect;
+  return evaluate(
+    policy,
+    result.request.tool,
+    factsOf(request, args),
+    blockReason(toolByName(tool)?.inputSchema ?? {}, args),
+  ).effect;
 }
 
 const exec = (...argv: string[]): [string, JsonObject] => ["exec", { argv }];
@@ -65,6 +70,7 @@ describe("the shipped policy", () => {
     [["git.clone", { url: "https://example.com/a", path: "/srv/a" }], "allow", "hold"],
     [["pkg.install", { packages: ["htop"] }], "hold", "hold"],
     [["pkg.search", { query: "htop" }], "allow", "allow"],
+    [["fs.delete", { path: "/srv/a" }], "hold", "hold"],
     [["proc.kill", { pid: 12 }], "hold", "hold"],
     [["docker.exec", { container: "web", argv: ["ls"] }], "hold", "hold"],
   ] as [[string, JsonObject], string, string][])(

@@ -1,6 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { DecisionRequest, ToolFacts } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import type { JsonSchema } from "../../../lib/tool/json-schema.ts";
 import { isFanOut, type ToolLookup, type ValidatedRequest, validateRequest } from "../facts/decision-request.ts";
 import { type Facts, factsOf, factsOn } from "../facts/facts.ts";
 import { COST_LIMIT } from "../rules/cost-limit.ts";
@@ -53,8 +54,8 @@ export type Evaluator = (request: DecisionRequest) => Evaluated;
 /** Dependencies of an evaluator. */
 export interface EvaluatorOptions {
   policy: () => Policy;
-  /** What the blocklist says of a tool's input. */
-  blockReason: (tool: string, input: JsonObject) => BlockReason | undefined;
+  /** What the blocklist says of a tool's arguments. */
+  blockReason: (schema: JsonSchema, args: JsonObject) => BlockReason | undefined;
   lookup: ToolLookup;
 }
 
@@ -64,7 +65,8 @@ export function createEvaluator({ policy, blockReason, lookup }: EvaluatorOption
     const call = validateRequest(request, lookup);
     const { tool, args } = call;
     const active = policy();
-    const blocked = blockReason(tool.name, args);
+    // Without the schema of the request, a built-in tool's own is the closest there is: its commands are not let pass.
+    const blocked = blockReason(call.inputSchema ?? lookup(tool.name)?.inputSchema ?? {}, args);
     const facts = factsOf(request, args);
     const evaluation = isFanOut(request)
       ? combineDevices(

@@ -66,7 +66,7 @@ function toolOf(stated: JsonValue | undefined, lookup: ToolLookup): JsonObject &
   return { capability: name, ...(known && builtInFacts(known)), ...tool, name };
 }
 
-function builtInFacts({ capability, annotations }: ToolSpec): JsonObject {
+function builtInFacts({ capabilities: [capability = ""], annotations }: ToolSpec): JsonObject {
   const { readOnly, destructive, idempotent, openWorld } = annotations;
   return { capability, read_only: readOnly, destructive, idempotent, open_world: openWorld };
 }

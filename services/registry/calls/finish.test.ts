@@ -42,7 +42,9 @@ async function outcomeOf(grantId: string, end: CallEnd) {
 }
 
 test("records the grant that the device used where a crash took the registry's own note of it", async () => {
-  expect(await outcomeOf("", { ...ENDED, grantId: "used" })).toMatchObject([{ grantId: "used", state: CallState.SUCCEEDED }]);
+  expect(await outcomeOf("", { ...ENDED, grantId: "used" })).toMatchObject([
+    { grantId: "used", state: CallState.SUCCEEDED },
+  ]);
 });
 
 test("records the grant that was given where the device used none", async () => {

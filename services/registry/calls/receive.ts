@@ -6,6 +6,7 @@ import type { DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_p
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { shortName } from "../../../lib/ids/short-name.ts";
 import { canonicalArguments, withoutSecrets } from "../../../lib/tool/arguments.ts";
+import { mainCapability } from "../../../lib/tool/spec.ts";
 import { type Directory, resolveTool } from "../devices/directory.ts";
 import type { OfferedTool } from "../tools/offered.ts";
 import { questionOf } from "./question.ts";
@@ -57,7 +58,7 @@ export interface ReceiveFacts {
 export function receiveCall(wish: CallWish, facts: ReceiveFacts): ReceivedCall {
   const device = facts.directory.resolve(wish.device);
   const tool = resolveTool(device, wish.tool);
-  const args = canonicalArguments(tool.codec, wish.params);
+  const args = canonicalArguments(tool, wish.params);
   const nowMs = facts.now();
   const queueMs = (wish.queueSeconds ?? 0) * 1000;
   const call = create(CallSchema, {
@@ -65,7 +66,7 @@ export function receiveCall(wish: CallWish, facts: ReceiveFacts): ReceivedCall {
     deviceId: device.id,
     deviceName: shortName(device.name),
     tool: tool.spec.name,
-    capability: tool.spec.capability,
+    capability: mainCapability(tool.spec),
     principalId: wish.principal.id,
     principalName: shortName(wish.principal.name),
     ingress: wish.ingress,

@@ -2,7 +2,7 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { beforeAll, expect, test } from "vitest";
 import { Mode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
-import { type AnnouncedService, AnnouncedServiceSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { type AnnouncedTools, AnnouncedToolsSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { builtInTools } from "../../../lib/toolschema/built-in-tools.ts";
 import { compileSource, descriptorSetOf, PRINTER_PROTO } from "../../../testkit/printer.ts";
 import { rememberDescriptions } from "./announced.ts";
@@ -10,23 +10,25 @@ import { offeredTools } from "./offered.ts";
 
 let printer: Uint8Array;
 beforeAll(async () => {
-  printer = descriptorSetOf(await compileSource(PRINTER_PROTO.replace('capability: "print"', 'capability: "fs.read"')));
+  printer = descriptorSetOf(
+    await compileSource(PRINTER_PROTO.replace('capabilities: ["print"]', 'capabilities: ["fs.read"]')),
+  );
 });
 
 /** What callers can use on a device that announces these, and that grants these capabilities. */
-function offer(announced: AnnouncedService[], capabilities: string[], mode: Mode = Mode.USER) {
+function offer(announced: AnnouncedTools[], capabilities: string[], mode: Mode = Mode.USER) {
   return offeredTools({ announced, capabilities, mode, unavailable: [] }, builtInTools(), []);
 }
 
-function announce(name: string, service = "acme.printer.v1.Printer", descriptorSet = printer): AnnouncedService {
-  return create(AnnouncedServiceSchema, { name, service, descriptorSet });
+function announce(name: string, service = "acme.printer.v1.Printer", descriptorSet = printer): AnnouncedTools {
+  return create(AnnouncedToolsSchema, { name, definition: { case: "service", value: { service, descriptorSet } } });
 }
 
 test("an announced tool is offered as far as the manifest grants its own capability", () => {
   const capabilities = ["fs.read", "printer:fs.read"];
   const { tools } = offer([announce("printer")], capabilities);
   expect([...tools.keys()].toSorted()).toEqual(["fs.read", "printer:print"]);
-  expect(tools.get("printer:print")?.spec.capability).toBe("printer:fs.read");
+  expect(tools.get("printer:print")?.spec.capabilities).toEqual(["printer:fs.read"]);
   expect([...offer([announce("printer")], ["fs.read"]).tools.keys()]).toEqual(["fs.read"]);
 });
 

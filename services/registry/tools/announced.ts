@@ -1,4 +1,5 @@
-import type { AnnouncedService } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { toBinary } from "@bufbuild/protobuf";
+import { type AnnouncedTools, AnnouncedToolsSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import type { Tool } from "../../../lib/tool/codec.ts";
 import { type Announced, describeAnnounced } from "../../../lib/toolschema/announced.ts";
@@ -9,7 +10,7 @@ import {
 } from "../../../lib/toolschema/announcements.ts";
 
 /** The tools that a device announces, by name, and what is not taken of what it says. */
-export interface AnnouncedTools extends Pick<Announcements, "refused" | "unavailable"> {
+export interface DeviceAnnouncements extends Pick<Announcements, "refused" | "unavailable"> {
   tools: ReadonlyMap<string, Tool>;
 }
 
@@ -23,7 +24,7 @@ const KEPT = { taken: 256, refused: 1024 } as const;
 const describeOnce = rememberDescriptions(describeAnnounced);
 
 /** Reads what a device announces. It is the device's word, and not trusted: see `describeAnnounced`. */
-export function announcedTools(services: readonly AnnouncedService[]): AnnouncedTools {
+export function announcedTools(services: readonly AnnouncedTools[]): DeviceAnnouncements {
   const { tools, refused, unavailable } = readAnnouncements(services, describeOnce);
   return { tools: new Map(tools.map((tool) => [tool.spec.name, tool])), refused, unavailable };
 }
@@ -35,7 +36,7 @@ export function announcedTools(services: readonly AnnouncedService[]): Announced
 export function rememberDescriptions(describe: DescribeAnnounced): DescribeAnnounced {
   const known = { taken: new Map<string, Described>(), refused: new Map<string, Described>() };
   return (service) => {
-    const key = JSON.stringify([service.name, service.service, sha256Hex(service.descriptorSet)]);
+    const key = sha256Hex(toBinary(AnnouncedToolsSchema, service));
     const described = known.taken.get(key) ?? known.refused.get(key) ?? outcomeOf(describe, service);
     const kept = known[described.kind];
     // Set again: the one that was not used for longest is the first to go.
@@ -48,7 +49,7 @@ export function rememberDescriptions(describe: DescribeAnnounced): DescribeAnnou
   };
 }
 
-function outcomeOf(describe: DescribeAnnounced, service: AnnouncedService): Described {
+function outcomeOf(describe: DescribeAnnounced, service: AnnouncedTools): Described {
   try {
     return { kind: "taken", announced: describe(service) };
   } catch (error: unknown) {

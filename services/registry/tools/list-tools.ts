@@ -1,11 +1,15 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { type Tool, ToolSchema } from "../../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import {
+  type GetToolRequest,
+  type GetToolResponse,
+  GetToolResponseSchema,
   type ListToolsRequest,
   type ListToolsResponse,
   ListToolsResponseSchema,
 } from "../../../gen/ts/reeve/tool/v1/tool_service_pb.ts";
-import type { Directory } from "../devices/directory.ts";
+import { type Directory, resolveTool } from "../devices/directory.ts";
 import { pageOf } from "../pages.ts";
 import type { OfferedTool } from "./offered.ts";
 
@@ -17,19 +21,28 @@ export async function listTools(directory: Directory, request: ListToolsRequest)
   return create(ListToolsResponseSchema, { tools: page.map((tool) => toTool(tool, device.id)), nextPageToken });
 }
 
+/** One tool of a device. Faults: UNKNOWN_TOOL, and NOT_AVAILABLE with the reason. */
+export async function getTool(
+  directory: Directory,
+  { device: wanted, tool }: GetToolRequest,
+): Promise<GetToolResponse> {
+  const device = await directory.find(wanted);
+  return create(GetToolResponseSchema, { tool: toTool(resolveTool(device, tool), device.id) });
+}
+
 /** A tool as callers see it. */
 export function toTool({ spec, requiresApproval }: OfferedTool, deviceId: string): Tool {
   return create(ToolSchema, {
     name: spec.name,
     description: spec.description,
-    capability: spec.capability,
+    capabilities: spec.capabilities,
     inputSchema: spec.inputSchema as JsonObject,
     outputSchema: spec.outputSchema as JsonObject,
     annotations: spec.annotations,
     requiresApproval,
     deviceId,
     method: spec.method,
-    defaultTimeoutMs: spec.defaultTimeoutMs,
+    defaultTimeout: durationFromMs(spec.defaultTimeoutMs),
     schemaDigest: spec.schemaDigest,
   });
 }

@@ -4,7 +4,7 @@ import { builtInTools } from "../../../lib/toolschema/built-in-tools.ts";
 import { offeredTools } from "./offered.ts";
 
 const catalog = builtInTools();
-const capabilities = [...catalog.values()].map((tool) => tool.spec.capability);
+const capabilities = [...catalog.values()].flatMap((tool) => tool.spec.capabilities);
 const offer = (mode: Mode, allowed: string[] = []) =>
   offeredTools({ capabilities, mode, unavailable: [], announced: [] }, catalog, allowed);
 

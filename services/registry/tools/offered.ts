@@ -40,7 +40,7 @@ export function offeredTools(
   const defined = new Map([...announced.tools, ...catalog]);
   const tools = new Map<string, OfferedTool>();
   for (const [name, tool] of defined) {
-    if (!granted.has(tool.spec.capability) || unavailable.has(name)) continue;
+    if (!tool.spec.capabilities.every((one) => granted.has(one)) || unavailable.has(name)) continue;
     if (wanted.size > 0 && !wanted.has(name)) continue;
     const requiresApproval = manifest.mode === Mode.SUDO || tool.spec.scope === "sudo";
     tools.set(name, { ...tool, requiresApproval });

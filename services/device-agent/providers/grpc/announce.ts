@@ -1,6 +1,6 @@
 import { create, createFileRegistry, toBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { type AnnouncedService, AnnouncedServiceSchema } from "../../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { type AnnouncedTools, AnnouncedToolsSchema } from "../../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { toolMethodsOf } from "../../../../lib/toolschema/announced.ts";
 import { sortFiles } from "../../../../lib/toolschema/descriptor-set.ts";
 import { KNOWN_FILES } from "../../../../lib/toolschema/known-files.ts";
@@ -12,7 +12,7 @@ import { KNOWN_FILES } from "../../../../lib/toolschema/known-files.ts";
  *
  * @param name the name that the owner gave the server.
  */
-export function announceServices(name: string, files: Iterable<FileDescriptorProto>): AnnouncedService[] {
+export function announceServices(name: string, files: Iterable<FileDescriptorProto>): AnnouncedTools[] {
   const own = sortFiles([...files].sort((a, b) => (a.name < b.name ? -1 : 1)));
   const all = [...KNOWN_FILES, ...own];
   const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: all }));
@@ -22,7 +22,10 @@ export function announceServices(name: string, files: Iterable<FileDescriptorPro
   return services.map(({ typeName, file }) => {
     const set = create(FileDescriptorSetSchema, { file: withImports(file.proto, all) });
     const descriptorSet = toBinary(FileDescriptorSetSchema, set);
-    return create(AnnouncedServiceSchema, { name, service: typeName, descriptorSet });
+    return create(AnnouncedToolsSchema, {
+      name,
+      definition: { case: "service", value: { service: typeName, descriptorSet } },
+    });
   });
 }
 

@@ -53,7 +53,9 @@ describe("a listed service", () => {
   test("is announced with its own files, the same each time", async () => {
     using again = await openGrpcTools([{ name: "printer", url: printer.url, descriptorFile: undefined }]);
     const { announced, tools } = collected(opened);
-    expect(announced.map(({ service }) => service)).toEqual(["acme.printer.v1.Printer"]);
+    expect(announced.map(({ definition }) => (definition.case === "service" ? definition.value.service : ""))).toEqual([
+      "acme.printer.v1.Printer",
+    ]);
     expect(collected(again).announced).toEqual(announced);
     expect(tools.map(({ spec }) => spec.name)).toEqual(["printer:print", "printer:paper.get"]);
   });

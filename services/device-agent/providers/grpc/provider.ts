@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises";
 import { equals, fromBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { type AnnouncedService, AnnouncedServiceSchema } from "../../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { type AnnouncedTools, AnnouncedToolsSchema } from "../../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { createServiceTransport, type ServiceTransport } from "../../../../lib/rpc-client/transport.ts";
 import { cleanOutput } from "../../../../lib/sanitize/sanitize.ts";
 import { isKnownFile } from "../../../../lib/toolschema/known-files.ts";
@@ -22,7 +22,7 @@ const MAX_FILE_BYTES = 16 * 1024 * 1024;
 
 /** What a service announces; the problem is why it announces nothing. */
 interface ServiceState {
-  definitions: readonly AnnouncedService[];
+  definitions: readonly AnnouncedTools[];
   problem: string | undefined;
 }
 
@@ -84,7 +84,10 @@ function providedBy(
       state.definitions.map(
         (definition): Announcement => ({
           definition,
-          implement: ({ spec, method }) => rpcTool(spec, method, transport),
+          implement: ({ spec, method }) => {
+            if (method === undefined) throw new Error(`${spec.name} is no RPC`);
+            return rpcTool(spec, method, transport);
+          },
         }),
       ),
     ),
@@ -132,7 +135,7 @@ function isSame(a: ServiceState, b: ServiceState): boolean {
     a.definitions.length === b.definitions.length &&
     a.definitions.every((one, at) => {
       const other = b.definitions[at];
-      return other !== undefined && equals(AnnouncedServiceSchema, one, other);
+      return other !== undefined && equals(AnnouncedToolsSchema, one, other);
     })
   );
 }

@@ -6,17 +6,19 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Mode, SandboxLevel, UnavailableTool } from "./device_pb.ts";
 import { file_reeve_device_v1_device } from "./device_pb.ts";
+import type { Scope } from "../../options/v1/tool_pb.ts";
+import { file_reeve_options_v1_tool } from "../../options/v1/tool_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file reeve/device/v1/manifest.proto.
  */
 export const file_reeve_device_v1_manifest: GenFile = /*@__PURE__*/
-  fileDesc("Ch5yZWV2ZS9kZXZpY2UvdjEvbWFuaWZlc3QucHJvdG8SD3JlZXZlLmRldmljZS52MSLSAwoITWFuaWZlc3QSDwoHdmVyc2lvbhgBIAEoDRIRCglkZXZpY2VfaWQYAiABKAkSDAoEbmFtZRgDIAEoCRImCgZsYWJlbHMYBCADKAsyFi5yZWV2ZS5kZXZpY2UudjEuTGFiZWwSIwoEbW9kZRgFIAEoDjIVLnJlZXZlLmRldmljZS52MS5Nb2RlEhQKDGNhcGFiaWxpdGllcxgGIAMoCRISCgpyZWFkX3Jvb3RzGAcgAygJEhMKC3dyaXRlX3Jvb3RzGAggAygJEhIKCnB1YmxpY19rZXkYCSABKAwSLgoHc2FuZGJveBgKIAEoDjIdLnJlZXZlLmRldmljZS52MS5TYW5kYm94TGV2ZWwSEAoIcGxhdGZvcm0YCyABKAkSFQoNYWdlbnRfdmVyc2lvbhgMIAEoCRI1Cgt1bmF2YWlsYWJsZRgNIAMoCzIgLnJlZXZlLmRldmljZS52MS5VbmF2YWlsYWJsZVRvb2wSLgoKaXNzdWVfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNAoJYW5ub3VuY2VkGA8gAygLMiEucmVldmUuZGV2aWNlLnYxLkFubm91bmNlZFNlcnZpY2UiSQoQQW5ub3VuY2VkU2VydmljZRIMCgRuYW1lGAEgASgJEg8KB3NlcnZpY2UYAiABKAkSFgoOZGVzY3JpcHRvcl9zZXQYAyABKAwiIwoFTGFiZWwSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJYgZwcm90bzM", [file_google_protobuf_timestamp, file_reeve_device_v1_device]);
+  fileDesc("Ch5yZWV2ZS9kZXZpY2UvdjEvbWFuaWZlc3QucHJvdG8SD3JlZXZlLmRldmljZS52MSLQAwoITWFuaWZlc3QSDwoHdmVyc2lvbhgBIAEoDRIRCglkZXZpY2VfaWQYAiABKAkSDAoEbmFtZRgDIAEoCRImCgZsYWJlbHMYBCADKAsyFi5yZWV2ZS5kZXZpY2UudjEuTGFiZWwSIwoEbW9kZRgFIAEoDjIVLnJlZXZlLmRldmljZS52MS5Nb2RlEhQKDGNhcGFiaWxpdGllcxgGIAMoCRISCgpyZWFkX3Jvb3RzGAcgAygJEhMKC3dyaXRlX3Jvb3RzGAggAygJEhIKCnB1YmxpY19rZXkYCSABKAwSLgoHc2FuZGJveBgKIAEoDjIdLnJlZXZlLmRldmljZS52MS5TYW5kYm94TGV2ZWwSEAoIcGxhdGZvcm0YCyABKAkSFQoNYWdlbnRfdmVyc2lvbhgMIAEoCRI1Cgt1bmF2YWlsYWJsZRgNIAMoCzIgLnJlZXZlLmRldmljZS52MS5VbmF2YWlsYWJsZVRvb2wSLgoKaXNzdWVfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMgoJYW5ub3VuY2VkGA8gAygLMh8ucmVldmUuZGV2aWNlLnYxLkFubm91bmNlZFRvb2xzIpgBCg5Bbm5vdW5jZWRUb29scxIMCgRuYW1lGAEgASgJEjQKB3NlcnZpY2UYAiABKAsyIS5yZWV2ZS5kZXZpY2UudjEuQW5ub3VuY2VkU2VydmljZUgAEjQKB3NjaGVtYXMYAyABKAsyIS5yZWV2ZS5kZXZpY2UudjEuQW5ub3VuY2VkU2NoZW1hc0gAQgwKCmRlZmluaXRpb24iOwoQQW5ub3VuY2VkU2VydmljZRIPCgdzZXJ2aWNlGAEgASgJEhYKDmRlc2NyaXB0b3Jfc2V0GAIgASgMIkEKEEFubm91bmNlZFNjaGVtYXMSLQoFdG9vbHMYASADKAsyHi5yZWV2ZS5kZXZpY2UudjEuQW5ub3VuY2VkVG9vbCKhAgoNQW5ub3VuY2VkVG9vbBIMCgRuYW1lGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEhQKDGNhcGFiaWxpdGllcxgDIAMoCRImCgVzY29wZRgEIAEoDjIXLnJlZXZlLm9wdGlvbnMudjEuU2NvcGUSEQoJcmVhZF9vbmx5GAUgASgIEhMKC2Rlc3RydWN0aXZlGAYgASgIEhIKCmlkZW1wb3RlbnQYByABKAgSEgoKb3Blbl93b3JsZBgIIAEoCBIyCg9kZWZhdWx0X3RpbWVvdXQYCSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFAoMaW5wdXRfc2NoZW1hGAogASgJEhUKDW91dHB1dF9zY2hlbWEYCyABKAkiIwoFTGFiZWwSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_reeve_device_v1_device, file_reeve_options_v1_tool]);
 
 /**
  * A device's own statement of what it lets be done. Signed by the device's key; the device refuses anything else,
@@ -124,11 +126,11 @@ export type Manifest = Message<"reeve.device.v1.Manifest"> & {
   issueTime?: Timestamp | undefined;
 
   /**
-   * Services of this machine whose annotated RPCs it offers as tools. Set by its owner.
+   * Tools that it offers and that are not built in. Set by its owner.
    *
-   * @generated from field: repeated reeve.device.v1.AnnouncedService announced = 15;
+   * @generated from field: repeated reeve.device.v1.AnnouncedTools announced = 15;
    */
-  announced: AnnouncedService[];
+  announced: AnnouncedTools[];
 };
 
 /**
@@ -139,29 +141,66 @@ export const ManifestSchema: GenMessage<Manifest> = /*@__PURE__*/
   messageDesc(file_reeve_device_v1_manifest, 0);
 
 /**
- * A gRPC service of the machine, or of one it can reach, whose RPCs become tools named "<name>:<tool>".
+ * Tools that a device offers and that are not built in. They are named "<name>:<tool>", and so are their capabilities.
  *
- * @generated from message reeve.device.v1.AnnouncedService
+ * @generated from message reeve.device.v1.AnnouncedTools
  */
-export type AnnouncedService = Message<"reeve.device.v1.AnnouncedService"> & {
+export type AnnouncedTools = Message<"reeve.device.v1.AnnouncedTools"> & {
   /**
-   * The name its tools begin with: lower case letters, digits and "-", at most 32. Set by the device's owner.
+   * The name they begin with: lower case letters, digits and "-", at most 32. Set by the device's owner.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
+   * What defines them.
+   *
+   * @generated from oneof reeve.device.v1.AnnouncedTools.definition
+   */
+  definition: {
+    /**
+     * The annotated RPCs of a gRPC service. System managed.
+     *
+     * @generated from field: reeve.device.v1.AnnouncedService service = 2;
+     */
+    value: AnnouncedService;
+    case: "service";
+  } | {
+    /**
+     * Tools with JSON Schemas. System managed.
+     *
+     * @generated from field: reeve.device.v1.AnnouncedSchemas schemas = 3;
+     */
+    value: AnnouncedSchemas;
+    case: "schemas";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message reeve.device.v1.AnnouncedTools.
+ * Use `create(AnnouncedToolsSchema)` to create a new message.
+ */
+export const AnnouncedToolsSchema: GenMessage<AnnouncedTools> = /*@__PURE__*/
+  messageDesc(file_reeve_device_v1_manifest, 1);
+
+/**
+ * A gRPC service of the machine, or of one it can reach, whose annotated RPCs are tools.
+ *
+ * @generated from message reeve.device.v1.AnnouncedService
+ */
+export type AnnouncedService = Message<"reeve.device.v1.AnnouncedService"> & {
+  /**
    * The service's full name, such as "acme.printer.v1.Printer". System managed.
    *
-   * @generated from field: string service = 2;
+   * @generated from field: string service = 1;
    */
   service: string;
 
   /**
    * The google.protobuf.FileDescriptorSet that defines it, with all its imports. System managed.
    *
-   * @generated from field: bytes descriptor_set = 3;
+   * @generated from field: bytes descriptor_set = 2;
    */
   descriptorSet: Uint8Array;
 };
@@ -171,7 +210,119 @@ export type AnnouncedService = Message<"reeve.device.v1.AnnouncedService"> & {
  * Use `create(AnnouncedServiceSchema)` to create a new message.
  */
 export const AnnouncedServiceSchema: GenMessage<AnnouncedService> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_manifest, 1);
+  messageDesc(file_reeve_device_v1_manifest, 2);
+
+/**
+ * Tools that JSON Schemas define.
+ *
+ * @generated from message reeve.device.v1.AnnouncedSchemas
+ */
+export type AnnouncedSchemas = Message<"reeve.device.v1.AnnouncedSchemas"> & {
+  /**
+   * The tools. System managed.
+   *
+   * @generated from field: repeated reeve.device.v1.AnnouncedTool tools = 1;
+   */
+  tools: AnnouncedTool[];
+};
+
+/**
+ * Describes the message reeve.device.v1.AnnouncedSchemas.
+ * Use `create(AnnouncedSchemasSchema)` to create a new message.
+ */
+export const AnnouncedSchemasSchema: GenMessage<AnnouncedSchemas> = /*@__PURE__*/
+  messageDesc(file_reeve_device_v1_manifest, 3);
+
+/**
+ * A tool that JSON Schemas define. The fields mean what those of reeve.options.v1.ToolOptions mean.
+ *
+ * @generated from message reeve.device.v1.AnnouncedTool
+ */
+export type AnnouncedTool = Message<"reeve.device.v1.AnnouncedTool"> & {
+  /**
+   * Its name without that of its source. System managed.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * What it does. System managed.
+   *
+   * @generated from field: string description = 2;
+   */
+  description: string;
+
+  /**
+   * The capabilities it needs, without the name of their source. Default: one with the tool's name. System managed.
+   *
+   * @generated from field: repeated string capabilities = 3;
+   */
+  capabilities: string[];
+
+  /**
+   * The set of tools it belongs to. System managed.
+   *
+   * @generated from field: reeve.options.v1.Scope scope = 4;
+   */
+  scope: Scope;
+
+  /**
+   * Whether a call changes nothing. System managed.
+   *
+   * @generated from field: bool read_only = 5;
+   */
+  readOnly: boolean;
+
+  /**
+   * Whether a call may destroy what cannot be brought back. System managed.
+   *
+   * @generated from field: bool destructive = 6;
+   */
+  destructive: boolean;
+
+  /**
+   * Whether calling it again changes nothing more. System managed.
+   *
+   * @generated from field: bool idempotent = 7;
+   */
+  idempotent: boolean;
+
+  /**
+   * Whether a call talks to other machines. System managed.
+   *
+   * @generated from field: bool open_world = 8;
+   */
+  openWorld: boolean;
+
+  /**
+   * The longest a call may take when the caller names no deadline. System managed.
+   *
+   * @generated from field: google.protobuf.Duration default_timeout = 9;
+   */
+  defaultTimeout?: Duration | undefined;
+
+  /**
+   * JSON Schema 2020-12 of the input, as JSON. System managed.
+   *
+   * @generated from field: string input_schema = 10;
+   */
+  inputSchema: string;
+
+  /**
+   * JSON Schema 2020-12 of the output, as JSON. Empty: an object of any form. System managed.
+   *
+   * @generated from field: string output_schema = 11;
+   */
+  outputSchema: string;
+};
+
+/**
+ * Describes the message reeve.device.v1.AnnouncedTool.
+ * Use `create(AnnouncedToolSchema)` to create a new message.
+ */
+export const AnnouncedToolSchema: GenMessage<AnnouncedTool> = /*@__PURE__*/
+  messageDesc(file_reeve_device_v1_manifest, 4);
 
 /**
  * A label. A list of these, sorted by key, stands for a map wherever bytes are signed.
@@ -199,5 +350,5 @@ export type Label = Message<"reeve.device.v1.Label"> & {
  * Use `create(LabelSchema)` to create a new message.
  */
 export const LabelSchema: GenMessage<Label> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_manifest, 2);
+  messageDesc(file_reeve_device_v1_manifest, 5);
 

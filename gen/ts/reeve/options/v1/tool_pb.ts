@@ -8,15 +8,15 @@
 
 import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { FieldOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
+import type { Duration, FieldOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_descriptor, file_google_protobuf_duration } from "@bufbuild/protobuf/wkt";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file reeve/options/v1/tool.proto.
  */
 export const file_reeve_options_v1_tool: GenFile = /*@__PURE__*/
-  fileDesc("ChtyZWV2ZS9vcHRpb25zL3YxL3Rvb2wucHJvdG8SEHJlZXZlLm9wdGlvbnMudjEisQEKC1Rvb2xPcHRpb25zEgwKBG5hbWUYASABKAkSEgoKY2FwYWJpbGl0eRgCIAEoCRImCgVzY29wZRgDIAEoDjIXLnJlZXZlLm9wdGlvbnMudjEuU2NvcGUSEwoLZGVzdHJ1Y3RpdmUYBCABKAgSEgoKb3Blbl93b3JsZBgFIAEoCBIaChJkZWZhdWx0X3RpbWVvdXRfbXMYBiABKA0SEwoLYW55X3Byb2dyYW0YByADKAkqTQoFU2NvcGUSFQoRU0NPUEVfVU5TUEVDSUZJRUQQABIOCgpTQ09QRV9VU0VSEAESDgoKU0NPUEVfU1VETxACEg0KCVNDT1BFX0FOWRADOlMKBHRvb2wSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi1hwMgASgLMh0ucmVldmUub3B0aW9ucy52MS5Ub29sT3B0aW9uc1IEdG9vbDo3CgZzZWNyZXQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGLaHAyABKAhSBnNlY3JldGIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("ChtyZWV2ZS9vcHRpb25zL3YxL3Rvb2wucHJvdG8SEHJlZXZlLm9wdGlvbnMudjEiywEKC1Rvb2xPcHRpb25zEgwKBG5hbWUYASABKAkSFAoMY2FwYWJpbGl0aWVzGAIgAygJEiYKBXNjb3BlGAMgASgOMhcucmVldmUub3B0aW9ucy52MS5TY29wZRITCgtkZXN0cnVjdGl2ZRgEIAEoCBISCgpvcGVuX3dvcmxkGAUgASgIEjIKD2RlZmF1bHRfdGltZW91dBgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhITCgthbnlfcHJvZ3JhbRgHIAMoCSpNCgVTY29wZRIVChFTQ09QRV9VTlNQRUNJRklFRBAAEg4KClNDT1BFX1VTRVIQARIOCgpTQ09QRV9TVURPEAISDQoJU0NPUEVfQU5ZEAMqyAEKC0NvbW1hbmRQYXJ0EhwKGENPTU1BTkRfUEFSVF9VTlNQRUNJRklFRBAAEhUKEUNPTU1BTkRfUEFSVF9BUkdWEAESHQoZQ09NTUFORF9QQVJUX0ZPUkVJR05fQVJHVhACEhYKEkNPTU1BTkRfUEFSVF9TSEVMTBADEhYKEkNPTU1BTkRfUEFSVF9TVERJThAEEhwKGENPTU1BTkRfUEFSVF9FTlZJUk9OTUVOVBAFEhcKE0NPTU1BTkRfUEFSVF9GT0xERVIQBjpTCgR0b29sEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYtYcDIAEoCzIdLnJlZXZlLm9wdGlvbnMudjEuVG9vbE9wdGlvbnNSBHRvb2w6NwoGc2VjcmV0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxi2hwMgASgIUgZzZWNyZXQ6WAoHY29tbWFuZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYt4cDIAEoDjIdLnJlZXZlLm9wdGlvbnMudjEuQ29tbWFuZFBhcnRSB2NvbW1hbmQ6OwoIZGVhZGxpbmUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGLiHAyABKAhSCGRlYWRsaW5lYgZwcm90bzM", [file_google_protobuf_descriptor, file_google_protobuf_duration]);
 
 /**
  * The tool that an RPC defines.
@@ -32,11 +32,12 @@ export type ToolOptions = Message<"reeve.options.v1.ToolOptions"> & {
   name: string;
 
   /**
-   * The capability the tool needs on the device, such as "fs.read" or "docker.container.list". Required.
+   * The capabilities the tool needs on the device, all of them, such as ["docker.container.list"]. A service declares them with
+   * the option reeve.options.v1.capability. The first names the tool in records and rules. At least one.
    *
-   * @generated from field: string capability = 2;
+   * @generated from field: repeated string capabilities = 2;
    */
-  capability: string;
+  capabilities: string[];
 
   /**
    * The set of tools it belongs to. Required.
@@ -60,11 +61,11 @@ export type ToolOptions = Message<"reeve.options.v1.ToolOptions"> & {
   openWorld: boolean;
 
   /**
-   * The longest a call may take when the caller names no deadline, in milliseconds. Default 60000.
+   * The longest a call may take when the caller names no deadline. Whole milliseconds. Default 60s.
    *
-   * @generated from field: uint32 default_timeout_ms = 6;
+   * @generated from field: google.protobuf.Duration default_timeout = 6;
    */
-  defaultTimeoutMs: number;
+  defaultTimeout?: Duration | undefined;
 
   /**
    * Programs that must be on the device's PATH for the tool to be offered. Any one of them is enough. Default none.
@@ -130,6 +131,75 @@ export const ScopeSchema: GenEnum<Scope> = /*@__PURE__*/
   enumDesc(file_reeve_options_v1_tool, 0);
 
 /**
+ * Which part of a command a field holds.
+ *
+ * @generated from enum reeve.options.v1.CommandPart
+ */
+export const CommandPart = {
+  /**
+   * The field is no part of a command.
+   *
+   * @generated from enum value: COMMAND_PART_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * A program and its arguments, run on the device: a repeated string.
+   *
+   * @generated from enum value: COMMAND_PART_ARGV = 1;
+   */
+  ARGV: 1,
+
+  /**
+   * A program and its arguments, run in a container or on another machine, where names mean something else: a repeated string.
+   *
+   * @generated from enum value: COMMAND_PART_FOREIGN_ARGV = 2;
+   */
+  FOREIGN_ARGV: 2,
+
+  /**
+   * Text that a shell reads.
+   *
+   * @generated from enum value: COMMAND_PART_SHELL = 3;
+   */
+  SHELL: 3,
+
+  /**
+   * Text for the standard input of the program.
+   *
+   * @generated from enum value: COMMAND_PART_STDIN = 4;
+   */
+  STDIN: 4,
+
+  /**
+   * Environment variables for the program: a map of strings.
+   *
+   * @generated from enum value: COMMAND_PART_ENVIRONMENT = 5;
+   */
+  ENVIRONMENT: 5,
+
+  /**
+   * The folder that the command runs in.
+   *
+   * @generated from enum value: COMMAND_PART_FOLDER = 6;
+   */
+  FOLDER: 6,
+} as const;
+
+/**
+ * Which part of a command a field holds.
+ *
+ * @generated from enum reeve.options.v1.CommandPart
+ */
+export type CommandPart = (typeof CommandPart)[keyof typeof CommandPart] | UnknownEnum;
+
+/**
+ * Describes the enum reeve.options.v1.CommandPart.
+ */
+export const CommandPartSchema: GenEnum<CommandPart> = /*@__PURE__*/
+  enumDesc(file_reeve_options_v1_tool, 1);
+
+/**
  * Makes the RPC a governed tool.
  *
  * @generated from extension: reeve.options.v1.ToolOptions tool = 50101;
@@ -146,4 +216,21 @@ export const tool: GenExtension<MethodOptions, ToolOptions> = /*@__PURE__*/
  */
 export const secret: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
   extDesc(file_reeve_options_v1_tool, 1);
+
+/**
+ * The field is a part of a command. The blocklist and the rules about programs apply to every tool that has such fields; the
+ * fields of one message make up one command.
+ *
+ * @generated from extension: reeve.options.v1.CommandPart command = 50103;
+ */
+export const command: GenExtension<FieldOptions, CommandPart> = /*@__PURE__*/
+  extDesc(file_reeve_options_v1_tool, 2);
+
+/**
+ * The field is the call's deadline: the longest it may take, in milliseconds; 0 where the caller does not say.
+ *
+ * @generated from extension: bool deadline = 50104;
+ */
+export const deadline: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
+  extDesc(file_reeve_options_v1_tool, 3);
 

@@ -6,14 +6,15 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
+import type { Duration } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file reeve/tool/v1/tool.proto.
  */
 export const file_reeve_tool_v1_tool: GenFile = /*@__PURE__*/
-  fileDesc("ChhyZWV2ZS90b29sL3YxL3Rvb2wucHJvdG8SDXJlZXZlLnRvb2wudjEiwgIKBFRvb2wSDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRISCgpjYXBhYmlsaXR5GAMgASgJEi0KDGlucHV0X3NjaGVtYRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSLgoNb3V0cHV0X3NjaGVtYRgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSMwoLYW5ub3RhdGlvbnMYBiABKAsyHi5yZWV2ZS50b29sLnYxLlRvb2xBbm5vdGF0aW9ucxIZChFyZXF1aXJlc19hcHByb3ZhbBgHIAEoCBIRCglkZXZpY2VfaWQYCCABKAkSDgoGbWV0aG9kGAkgASgJEhoKEmRlZmF1bHRfdGltZW91dF9tcxgKIAEoDRIVCg1zY2hlbWFfZGlnZXN0GAsgASgJImEKD1Rvb2xBbm5vdGF0aW9ucxIRCglyZWFkX29ubHkYASABKAgSEwoLZGVzdHJ1Y3RpdmUYAiABKAgSEgoKaWRlbXBvdGVudBgDIAEoCBISCgpvcGVuX3dvcmxkGAQgASgIYgZwcm90bzM", [file_google_protobuf_struct]);
+  fileDesc("ChhyZWV2ZS90b29sL3YxL3Rvb2wucHJvdG8SDXJlZXZlLnRvb2wudjEi3AIKBFRvb2wSDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIUCgxjYXBhYmlsaXRpZXMYAyADKAkSLQoMaW5wdXRfc2NoZW1hGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIuCg1vdXRwdXRfc2NoZW1hGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIzCgthbm5vdGF0aW9ucxgGIAEoCzIeLnJlZXZlLnRvb2wudjEuVG9vbEFubm90YXRpb25zEhkKEXJlcXVpcmVzX2FwcHJvdmFsGAcgASgIEhEKCWRldmljZV9pZBgIIAEoCRIOCgZtZXRob2QYCSABKAkSMgoPZGVmYXVsdF90aW1lb3V0GAogASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhUKDXNjaGVtYV9kaWdlc3QYCyABKAkiYQoPVG9vbEFubm90YXRpb25zEhEKCXJlYWRfb25seRgBIAEoCBITCgtkZXN0cnVjdGl2ZRgCIAEoCBISCgppZGVtcG90ZW50GAMgASgIEhIKCm9wZW5fd29ybGQYBCABKAhiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_struct]);
 
 /**
  * A tool as a caller sees it on one device.
@@ -36,11 +37,11 @@ export type Tool = Message<"reeve.tool.v1.Tool"> & {
   description: string;
 
   /**
-   * The capability it needs, such as "fs.read". System managed.
+   * The capabilities it needs, all of them, such as ["fs.read"]. System managed.
    *
-   * @generated from field: string capability = 3;
+   * @generated from field: repeated string capabilities = 3;
    */
-  capability: string;
+  capabilities: string[];
 
   /**
    * JSON Schema 2020-12 of the input. System managed.
@@ -78,18 +79,18 @@ export type Tool = Message<"reeve.tool.v1.Tool"> & {
   deviceId: string;
 
   /**
-   * The RPC that defines it, such as "reeve.tools.v1.FileSystem/Read". System managed.
+   * The RPC that defines it, such as "reeve.tools.v1.FileSystem/Read". Empty for a tool that a JSON Schema defines. System managed.
    *
    * @generated from field: string method = 9;
    */
   method: string;
 
   /**
-   * The longest a call may take when the caller names no deadline, in milliseconds. System managed.
+   * The longest a call may take when the caller names no deadline. System managed.
    *
-   * @generated from field: uint32 default_timeout_ms = 10;
+   * @generated from field: google.protobuf.Duration default_timeout = 10;
    */
-  defaultTimeoutMs: number;
+  defaultTimeout?: Duration | undefined;
 
   /**
    * SHA-256 of the input schema's canonical bytes, in hex. Bound into every grant. System managed.

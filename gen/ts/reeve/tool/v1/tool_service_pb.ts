@@ -16,7 +16,57 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/tool/v1/tool_service.proto.
  */
 export const file_reeve_tool_v1_tool_service: GenFile = /*@__PURE__*/
-  fileDesc("CiByZWV2ZS90b29sL3YxL3Rvb2xfc2VydmljZS5wcm90bxINcmVldmUudG9vbC52MSJnChBMaXN0VG9vbHNSZXF1ZXN0EhgKBmRldmljZRgBIAEoCUIIukgFcgMYgAESGwoJcGFnZV9zaXplGAIgASgNQgi6SAUqAxjoBxIcCgpwYWdlX3Rva2VuGAMgASgJQgi6SAVyAxiAAiJQChFMaXN0VG9vbHNSZXNwb25zZRIiCgV0b29scxgBIAMoCzITLnJlZXZlLnRvb2wudjEuVG9vbBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkyawoLVG9vbFNlcnZpY2USXAoJTGlzdFRvb2xzEh8ucmVldmUudG9vbC52MS5MaXN0VG9vbHNSZXF1ZXN0GiAucmVldmUudG9vbC52MS5MaXN0VG9vbHNSZXNwb25zZSIMkAIB+rsYBQoDAQIDYgZwcm90bzM", [file_buf_validate_validate, file_reeve_options_v1_access, file_reeve_tool_v1_tool]);
+  fileDesc("CiByZWV2ZS90b29sL3YxL3Rvb2xfc2VydmljZS5wcm90bxINcmVldmUudG9vbC52MSJECg5HZXRUb29sUmVxdWVzdBIYCgZkZXZpY2UYASABKAlCCLpIBXIDGIABEhgKBHRvb2wYAiABKAlCCrpIB3IFEAEYgAEiNAoPR2V0VG9vbFJlc3BvbnNlEiEKBHRvb2wYASABKAsyEy5yZWV2ZS50b29sLnYxLlRvb2wiZwoQTGlzdFRvb2xzUmVxdWVzdBIYCgZkZXZpY2UYASABKAlCCLpIBXIDGIABEhsKCXBhZ2Vfc2l6ZRgCIAEoDUIIukgFKgMY6AcSHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMYgAIiUAoRTGlzdFRvb2xzUmVzcG9uc2USIgoFdG9vbHMYASADKAsyEy5yZWV2ZS50b29sLnYxLlRvb2wSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJMsMBCgtUb29sU2VydmljZRJWCgdHZXRUb29sEh0ucmVldmUudG9vbC52MS5HZXRUb29sUmVxdWVzdBoeLnJlZXZlLnRvb2wudjEuR2V0VG9vbFJlc3BvbnNlIgyQAgH6uxgFCgMBAgMSXAoJTGlzdFRvb2xzEh8ucmVldmUudG9vbC52MS5MaXN0VG9vbHNSZXF1ZXN0GiAucmVldmUudG9vbC52MS5MaXN0VG9vbHNSZXNwb25zZSIMkAIB+rsYBQoDAQIDYgZwcm90bzM", [file_buf_validate_validate, file_reeve_options_v1_access, file_reeve_tool_v1_tool]);
+
+/**
+ * Names a tool.
+ *
+ * @generated from message reeve.tool.v1.GetToolRequest
+ */
+export type GetToolRequest = Message<"reeve.tool.v1.GetToolRequest"> & {
+  /**
+   * The device, by id or name. May be left out where there is only one, or
+   * where the registry has a default.
+   *
+   * @generated from field: string device = 1;
+   */
+  device: string;
+
+  /**
+   * The tool's name, such as "fs.read". Required.
+   *
+   * @generated from field: string tool = 2;
+   */
+  tool: string;
+};
+
+/**
+ * Describes the message reeve.tool.v1.GetToolRequest.
+ * Use `create(GetToolRequestSchema)` to create a new message.
+ */
+export const GetToolRequestSchema: GenMessage<GetToolRequest> = /*@__PURE__*/
+  messageDesc(file_reeve_tool_v1_tool_service, 0);
+
+/**
+ * The tool.
+ *
+ * @generated from message reeve.tool.v1.GetToolResponse
+ */
+export type GetToolResponse = Message<"reeve.tool.v1.GetToolResponse"> & {
+  /**
+   * The tool. System managed.
+   *
+   * @generated from field: reeve.tool.v1.Tool tool = 1;
+   */
+  tool?: Tool | undefined;
+};
+
+/**
+ * Describes the message reeve.tool.v1.GetToolResponse.
+ * Use `create(GetToolResponseSchema)` to create a new message.
+ */
+export const GetToolResponseSchema: GenMessage<GetToolResponse> = /*@__PURE__*/
+  messageDesc(file_reeve_tool_v1_tool_service, 1);
 
 /**
  * Asks for tools.
@@ -52,7 +102,7 @@ export type ListToolsRequest = Message<"reeve.tool.v1.ListToolsRequest"> & {
  * Use `create(ListToolsRequestSchema)` to create a new message.
  */
 export const ListToolsRequestSchema: GenMessage<ListToolsRequest> = /*@__PURE__*/
-  messageDesc(file_reeve_tool_v1_tool_service, 0);
+  messageDesc(file_reeve_tool_v1_tool_service, 2);
 
 /**
  * Some tools.
@@ -80,14 +130,25 @@ export type ListToolsResponse = Message<"reeve.tool.v1.ListToolsResponse"> & {
  * Use `create(ListToolsResponseSchema)` to create a new message.
  */
 export const ListToolsResponseSchema: GenMessage<ListToolsResponse> = /*@__PURE__*/
-  messageDesc(file_reeve_tool_v1_tool_service, 1);
+  messageDesc(file_reeve_tool_v1_tool_service, 3);
 
 /**
- * Lists the tools of devices.
+ * Returns the tools of devices.
  *
  * @generated from service reeve.tool.v1.ToolService
  */
 export const ToolService: GenService<{
+  /**
+   * Return one tool of a device. Fails with UNKNOWN_TOOL, or with NOT_AVAILABLE and the reason for a tool that the device knows and
+   * cannot offer.
+   *
+   * @generated from rpc reeve.tool.v1.ToolService.GetTool
+   */
+  getTool: {
+    methodKind: "unary";
+    input: typeof GetToolRequestSchema;
+    output: typeof GetToolResponseSchema;
+  },
   /**
    * List the tools that can be called on a device, by name.
    *

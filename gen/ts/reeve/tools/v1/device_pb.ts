@@ -7,6 +7,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { file_reeve_options_v1_capability } from "../../options/v1/capability_pb.ts";
 import { file_reeve_options_v1_tool } from "../../options/v1/tool_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -14,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/tools/v1/device.proto.
  */
 export const file_reeve_tools_v1_device: GenFile = /*@__PURE__*/
-  fileDesc("ChtyZWV2ZS90b29scy92MS9kZXZpY2UucHJvdG8SDnJlZXZlLnRvb2xzLnYxIiUKC1BpbmdSZXF1ZXN0EhYKBHRleHQYASABKAlCCLpIBXIDKIAgIhwKDFBpbmdSZXNwb25zZRIMCgR0ZXh0GAEgASgJMnUKC0RldmljZVRvb2xzEmYKBFBpbmcSGy5yZWV2ZS50b29scy52MS5QaW5nUmVxdWVzdBocLnJlZXZlLnRvb2xzLnYxLlBpbmdSZXNwb25zZSIjkAIBqrsYHAoLZGV2aWNlLnBpbmcSC2RldmljZS5waW5nGANiBnByb3RvMw", [file_buf_validate_validate, file_reeve_options_v1_tool]);
+  fileDesc("ChtyZWV2ZS90b29scy92MS9kZXZpY2UucHJvdG8SDnJlZXZlLnRvb2xzLnYxIiUKC1BpbmdSZXF1ZXN0EhYKBHRleHQYASABKAlCCLpIBXIDKIAgIhwKDFBpbmdSZXNwb25zZRIMCgR0ZXh0GAEgASgJMs8BCgtEZXZpY2VUb29scxJmCgRQaW5nEhsucmVldmUudG9vbHMudjEuUGluZ1JlcXVlc3QaHC5yZWV2ZS50b29scy52MS5QaW5nUmVzcG9uc2UiI5ACAaq7GBwKC2RldmljZS5waW5nEgtkZXZpY2UucGluZxgDGljKvBhUCgtkZXZpY2UucGluZxINQW5zd2VyIGEgcGluZxo0U2VuZCBhIHRleHQgYmFjaywgdG8gc2hvdyB0aGF0IHRoZSBjb25uZWN0aW9uIHdvcmtzLiABYgZwcm90bzM", [file_buf_validate_validate, file_reeve_options_v1_capability, file_reeve_options_v1_tool]);
 
 /**
  * What to send.

@@ -9,6 +9,7 @@ import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import { file_reeve_options_v1_capability } from "../../options/v1/capability_pb.ts";
 import { file_reeve_options_v1_tool } from "../../options/v1/tool_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
@@ -16,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/tools/v1/file_system.proto.
  */
 export const file_reeve_tools_v1_file_system: GenFile = /*@__PURE__*/
-  fileDesc("CiByZWV2ZS90b29scy92MS9maWxlX3N5c3RlbS5wcm90bxIOcmVldmUudG9vbHMudjEicgoLUmVhZFJlcXVlc3QSJQoEcGF0aBgBIAEoCUIXukgUchIQASiAIDILXi9bXlx4MDBdKiQSHgoGb2Zmc2V0GAIgASgEQg66SAsyCRj/////////DxIcCgltYXhfYnl0ZXMYAyABKA1CCbpIBioEGICAECJLCgxSZWFkUmVzcG9uc2USDAoEdGV4dBgBIAEoCRIMCgRkYXRhGAIgASgMEgwKBHNpemUYAyABKAQSEQoJdHJ1bmNhdGVkGAQgASgIIrgCCgxXcml0ZVJlcXVlc3QSJQoEcGF0aBgBIAEoCUIXukgUchIQASiAIDILXi9bXlx4MDBdKiQSFwoEdGV4dBgCIAEoCUIJukgGcgQogIBAEhcKBGRhdGEYAyABKAxCCbpIBnoEGICAQBIxCgRtb2RlGAQgASgOMhkucmVldmUudG9vbHMudjEuV3JpdGVNb2RlQgi6SAWCAQIQARIWCg5jcmVhdGVfZm9sZGVycxgFIAEoCBIdCgtwZXJtaXNzaW9ucxgGIAEoDUIIukgFKgMY/wM6ZbpIYhpgChJ3cml0ZS50ZXh0X29yX2RhdGESIXVzZSBlaXRoZXIgdGV4dCBvciBkYXRhLCBub3QgYm90aBondGhpcy50ZXh0ID09ICcnIHx8IHNpemUodGhpcy5kYXRhKSA9PSAwIkcKDVdyaXRlUmVzcG9uc2USFQoNYnl0ZXNfd3JpdHRlbhgBIAEoBBIPCgdjcmVhdGVkGAIgASgIEg4KBnNoYTI1NhgDIAEoCSKAAQoLTGlzdFJlcXVlc3QSJQoEcGF0aBgBIAEoCUIXukgUchIQASiAIDILXi9bXlx4MDBdKiQSFgoFZGVwdGgYAiABKA1CB7pIBCoCGBASHQoLbWF4X2VudHJpZXMYAyABKA1CCLpIBSoDGJBOEhMKC3NraXBfaGlkZGVuGAQgASgIIk0KDExpc3RSZXNwb25zZRIqCgdlbnRyaWVzGAEgAygLMhkucmVldmUudG9vbHMudjEuRmlsZUVudHJ5EhEKCXRydW5jYXRlZBgCIAEoCCKAAQoJRmlsZUVudHJ5EgwKBHBhdGgYASABKAkSJgoEdHlwZRgCIAEoDjIYLnJlZXZlLnRvb2xzLnYxLkZpbGVUeXBlEgwKBHNpemUYAyABKAQSLwoLbW9kaWZ5X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjQKC1N0YXRSZXF1ZXN0EiUKBHBhdGgYASABKAlCF7pIFHISEAEogCAyC14vW15ceDAwXSokIv4BCgxTdGF0UmVzcG9uc2USJgoEdHlwZRgBIAEoDjIYLnJlZXZlLnRvb2xzLnYxLkZpbGVUeXBlEgwKBHNpemUYAiABKAQSEwoLcGVybWlzc2lvbnMYAyABKAkSCwoDdWlkGAQgASgNEgsKA2dpZBgFIAEoDRIvCgttb2RpZnlfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLY2hhbmdlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC2xpbmtfdGFyZ2V0GAggASgJEhIKCmRpc2tfYnl0ZXMYCSABKAQqfgoIRmlsZVR5cGUSGQoVRklMRV9UWVBFX1VOU1BFQ0lGSUVEEAASEgoORklMRV9UWVBFX0ZJTEUQARIXChNGSUxFX1RZUEVfRElSRUNUT1JZEAISFQoRRklMRV9UWVBFX1NZTUxJTksQAxITCg9GSUxFX1RZUEVfT1RIRVIQBCptCglXcml0ZU1vZGUSGgoWV1JJVEVfTU9ERV9VTlNQRUNJRklFRBAAEhYKEldSSVRFX01PREVfUkVQTEFDRRABEhUKEVdSSVRFX01PREVfQ1JFQVRFEAISFQoRV1JJVEVfTU9ERV9BUFBFTkQQAzKQAwoKRmlsZVN5c3RlbRJeCgRSZWFkEhsucmVldmUudG9vbHMudjEuUmVhZFJlcXVlc3QaHC5yZWV2ZS50b29scy52MS5SZWFkUmVzcG9uc2UiG5ACAaq7GBQKB2ZzLnJlYWQSB2ZzLnJlYWQYARJiCgVXcml0ZRIcLnJlZXZlLnRvb2xzLnYxLldyaXRlUmVxdWVzdBodLnJlZXZlLnRvb2xzLnYxLldyaXRlUmVzcG9uc2UiHKq7GBgKCGZzLndyaXRlEghmcy53cml0ZRgBIAESXgoETGlzdBIbLnJlZXZlLnRvb2xzLnYxLkxpc3RSZXF1ZXN0GhwucmVldmUudG9vbHMudjEuTGlzdFJlc3BvbnNlIhuQAgGquxgUCgdmcy5saXN0Egdmcy5saXN0GAESXgoEU3RhdBIbLnJlZXZlLnRvb2xzLnYxLlN0YXRSZXF1ZXN0GhwucmVldmUudG9vbHMudjEuU3RhdFJlc3BvbnNlIhuQAgGquxgUCgdmcy5zdGF0Egdmcy5zdGF0GAFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_reeve_options_v1_tool]);
+  fileDesc("CiByZWV2ZS90b29scy92MS9maWxlX3N5c3RlbS5wcm90bxIOcmVldmUudG9vbHMudjEicgoLUmVhZFJlcXVlc3QSJQoEcGF0aBgBIAEoCUIXukgUchIQASiAIDILXi9bXlx4MDBdKiQSHgoGb2Zmc2V0GAIgASgEQg66SAsyCRj/////////DxIcCgltYXhfYnl0ZXMYAyABKA1CCbpIBioEGICAECJLCgxSZWFkUmVzcG9uc2USDAoEdGV4dBgBIAEoCRIMCgRkYXRhGAIgASgMEgwKBHNpemUYAyABKAQSEQoJdHJ1bmNhdGVkGAQgASgIIrgCCgxXcml0ZVJlcXVlc3QSJQoEcGF0aBgBIAEoCUIXukgUchIQASiAIDILXi9bXlx4MDBdKiQSFwoEdGV4dBgCIAEoCUIJukgGcgQogIBAEhcKBGRhdGEYAyABKAxCCbpIBnoEGICAQBIxCgRtb2RlGAQgASgOMhkucmVldmUudG9vbHMudjEuV3JpdGVNb2RlQgi6SAWCAQIQARIWCg5jcmVhdGVfZm9sZGVycxgFIAEoCBIdCgtwZXJtaXNzaW9ucxgGIAEoDUIIukgFKgMY/wM6ZbpIYhpgChJ3cml0ZS50ZXh0X29yX2RhdGESIXVzZSBlaXRoZXIgdGV4dCBvciBkYXRhLCBub3QgYm90aBondGhpcy50ZXh0ID09ICcnIHx8IHNpemUodGhpcy5kYXRhKSA9PSAwIkcKDVdyaXRlUmVzcG9uc2USFQoNYnl0ZXNfd3JpdHRlbhgBIAEoBBIPCgdjcmVhdGVkGAIgASgIEg4KBnNoYTI1NhgDIAEoCSKAAQoLTGlzdFJlcXVlc3QSJQoEcGF0aBgBIAEoCUIXukgUchIQASiAIDILXi9bXlx4MDBdKiQSFgoFZGVwdGgYAiABKA1CB7pIBCoCGBASHQoLbWF4X2VudHJpZXMYAyABKA1CCLpIBSoDGJBOEhMKC3NraXBfaGlkZGVuGAQgASgIIk0KDExpc3RSZXNwb25zZRIqCgdlbnRyaWVzGAEgAygLMhkucmVldmUudG9vbHMudjEuRmlsZUVudHJ5EhEKCXRydW5jYXRlZBgCIAEoCCKAAQoJRmlsZUVudHJ5EgwKBHBhdGgYASABKAkSJgoEdHlwZRgCIAEoDjIYLnJlZXZlLnRvb2xzLnYxLkZpbGVUeXBlEgwKBHNpemUYAyABKAQSLwoLbW9kaWZ5X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjQKC1N0YXRSZXF1ZXN0EiUKBHBhdGgYASABKAlCF7pIFHISEAEogCAyC14vW15ceDAwXSokIv4BCgxTdGF0UmVzcG9uc2USJgoEdHlwZRgBIAEoDjIYLnJlZXZlLnRvb2xzLnYxLkZpbGVUeXBlEgwKBHNpemUYAiABKAQSEwoLcGVybWlzc2lvbnMYAyABKAkSCwoDdWlkGAQgASgNEgsKA2dpZBgFIAEoDRIvCgttb2RpZnlfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLY2hhbmdlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC2xpbmtfdGFyZ2V0GAggASgJEhIKCmRpc2tfYnl0ZXMYCSABKAQiSQoNRGVsZXRlUmVxdWVzdBIlCgRwYXRoGAEgASgJQhe6SBRyEhABKIAgMgteL1teXHgwMF0qJBIRCglyZWN1cnNpdmUYAiABKAgiSQoORGVsZXRlUmVzcG9uc2USJgoEdHlwZRgBIAEoDjIYLnJlZXZlLnRvb2xzLnYxLkZpbGVUeXBlEg8KB2RlbGV0ZWQYAiABKAQqfgoIRmlsZVR5cGUSGQoVRklMRV9UWVBFX1VOU1BFQ0lGSUVEEAASEgoORklMRV9UWVBFX0ZJTEUQARIXChNGSUxFX1RZUEVfRElSRUNUT1JZEAISFQoRRklMRV9UWVBFX1NZTUxJTksQAxITCg9GSUxFX1RZUEVfT1RIRVIQBCptCglXcml0ZU1vZGUSGgoWV1JJVEVfTU9ERV9VTlNQRUNJRklFRBAAEhYKEldSSVRFX01PREVfUkVQTEFDRRABEhUKEVdSSVRFX01PREVfQ1JFQVRFEAISFQoRV1JJVEVfTU9ERV9BUFBFTkQQAzLJBwoKRmlsZVN5c3RlbRJeCgRSZWFkEhsucmVldmUudG9vbHMudjEuUmVhZFJlcXVlc3QaHC5yZWV2ZS50b29scy52MS5SZWFkUmVzcG9uc2UiG5ACAaq7GBQKB2ZzLnJlYWQSB2ZzLnJlYWQYARJlCgVXcml0ZRIcLnJlZXZlLnRvb2xzLnYxLldyaXRlUmVxdWVzdBodLnJlZXZlLnRvb2xzLnYxLldyaXRlUmVzcG9uc2UiH5ACAKq7GBgKCGZzLndyaXRlEghmcy53cml0ZRgBIAESXgoETGlzdBIbLnJlZXZlLnRvb2xzLnYxLkxpc3RSZXF1ZXN0GhwucmVldmUudG9vbHMudjEuTGlzdFJlc3BvbnNlIhuQAgGquxgUCgdmcy5saXN0Egdmcy5saXN0GAESXgoEU3RhdBIbLnJlZXZlLnRvb2xzLnYxLlN0YXRSZXF1ZXN0GhwucmVldmUudG9vbHMudjEuU3RhdFJlc3BvbnNlIhuQAgGquxgUCgdmcy5zdGF0Egdmcy5zdGF0GAESagoGRGVsZXRlEh0ucmVldmUudG9vbHMudjEuRGVsZXRlUmVxdWVzdBoeLnJlZXZlLnRvb2xzLnYxLkRlbGV0ZVJlc3BvbnNlIiGQAgKquxgaCglmcy5kZWxldGUSCWZzLmRlbGV0ZRgBIAEaxwPKvBhKCgdmcy5yZWFkEgpSZWFkIGZpbGVzGjFSZWFkIHRoZSBjb250ZW50IG9mIGZpbGVzIGluIHRoZSBncmFudGVkIGZvbGRlcnMuIAHKvBhWCghmcy53cml0ZRILV3JpdGUgZmlsZXMaO0NyZWF0ZSwgcmVwbGFjZSBhbmQgYXBwZW5kIHRvIGZpbGVzIGluIHRoZSBncmFudGVkIGZvbGRlcnMuIAPKvBhbCgdmcy5saXN0EgxMaXN0IGZvbGRlcnMaQFNlZSB0aGUgbmFtZXMsIHR5cGVzIGFuZCBzaXplcyBvZiB3aGF0IHRoZSBncmFudGVkIGZvbGRlcnMgaG9sZC4gAcq8GGsKB2ZzLnN0YXQSDUxvb2sgYXQgZmlsZXMaT1NlZSB0aGUgdHlwZSwgc2l6ZSwgb3duZXIgYW5kIHRpbWVzIG9mIGEgZmlsZSBvciBmb2xkZXIgaW4gdGhlIGdyYW50ZWQgZm9sZGVycy4gAcq8GE0KCWZzLmRlbGV0ZRIMRGVsZXRlIGZpbGVzGjBEZWxldGUgZmlsZXMgYW5kIGZvbGRlcnMgaW4gdGhlIGdyYW50ZWQgZm9sZGVycy4gA2IGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_reeve_options_v1_capability, file_reeve_options_v1_tool]);
 
 /**
  * The file to read.
@@ -398,6 +399,62 @@ export const StatResponseSchema: GenMessage<StatResponse> = /*@__PURE__*/
   messageDesc(file_reeve_tools_v1_file_system, 8);
 
 /**
+ * What to delete.
+ *
+ * @generated from message reeve.tools.v1.DeleteRequest
+ */
+export type DeleteRequest = Message<"reeve.tools.v1.DeleteRequest"> & {
+  /**
+   * The absolute path. A symbolic link is deleted itself, not what it points to. At most 4096 bytes. Required.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * Delete a folder with everything in it. Default false.
+   *
+   * @generated from field: bool recursive = 2;
+   */
+  recursive: boolean;
+};
+
+/**
+ * Describes the message reeve.tools.v1.DeleteRequest.
+ * Use `create(DeleteRequestSchema)` to create a new message.
+ */
+export const DeleteRequestSchema: GenMessage<DeleteRequest> = /*@__PURE__*/
+  messageDesc(file_reeve_tools_v1_file_system, 9);
+
+/**
+ * What was deleted.
+ *
+ * @generated from message reeve.tools.v1.DeleteResponse
+ */
+export type DeleteResponse = Message<"reeve.tools.v1.DeleteResponse"> & {
+  /**
+   * What the path named.
+   *
+   * @generated from field: reeve.tools.v1.FileType type = 1;
+   */
+  type: FileType;
+
+  /**
+   * How many files, links and folders were deleted, the path itself included.
+   *
+   * @generated from field: uint64 deleted = 2;
+   */
+  deleted: bigint;
+};
+
+/**
+ * Describes the message reeve.tools.v1.DeleteResponse.
+ * Use `create(DeleteResponseSchema)` to create a new message.
+ */
+export const DeleteResponseSchema: GenMessage<DeleteResponse> = /*@__PURE__*/
+  messageDesc(file_reeve_tools_v1_file_system, 10);
+
+/**
  * What kind of thing a path names.
  *
  * @generated from enum reeve.tools.v1.FileType
@@ -547,6 +604,17 @@ export const FileSystem: GenService<{
     methodKind: "unary";
     input: typeof StatRequestSchema;
     output: typeof StatResponseSchema;
+  },
+  /**
+   * Delete a file, a symbolic link or a folder, for good: there is no trash. A folder that is not empty is deleted only where
+   * recursive is set. A granted folder itself is never deleted, and neither is a folder that holds what may not be touched.
+   *
+   * @generated from rpc reeve.tools.v1.FileSystem.Delete
+   */
+  delete: {
+    methodKind: "unary";
+    input: typeof DeleteRequestSchema;
+    output: typeof DeleteResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_reeve_tools_v1_file_system, 0);

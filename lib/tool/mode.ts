@@ -1,5 +1,5 @@
-import { Mode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
-import type { ToolScope } from "../../../lib/tool/spec.ts";
+import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import type { ToolScope } from "./spec.ts";
 
 /**
  * True where a device in that mode offers tools of that scope: user offers "user" and "any", sudo offers "sudo" and "any",
