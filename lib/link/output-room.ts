@@ -5,52 +5,96 @@ import {
   OutputStream,
 } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 
-/** The most bytes of live output that wait for one reader. */
+/** The most bytes of one call's live output that wait for one reader. A device that keeps to its window stays far below. */
 export const MAX_WAITING_BYTES = 4 * 1024 * 1024;
+
+/** The same for all calls of one reader. */
+const MAX_READER_BYTES = 32 * 1024 * 1024;
 
 /** What may wait of the live output of calls for one reader, who may read slowly. */
 export interface OutputRoom {
-  /** Sends a chunk, or leaves it out where there is no room for it. */
-  print(output: ExecutionOutput): void;
+  /**
+   * Sends a chunk, or leaves it out where there is no room for it. The promise resolves when the reader has taken the chunk,
+   * or reads no more; undefined where it was left out.
+   */
+  print(output: ExecutionOutput): Promise<void> | undefined;
   /** Says how much of a call was left out since its last chunk, if anything: to be asked for before its end is sent. */
   noteLeftOut(callId: string): void;
   /** The reader has taken a chunk that was sent. */
   taken(output: ExecutionOutput): void;
+  /** The reader reads no more. */
+  end(): void;
+}
+
+interface Waiting {
+  bytes: number;
+  leftOutBytes: number;
+  /** What resolves when each chunk is taken, in order. */
+  chunks: PromiseWithResolvers<void>[];
 }
 
 /**
- * Keeps MAX_WAITING_BYTES of live output, or a single chunk that is larger. What is more is left out, and a chunk on
+ * Keeps MAX_WAITING_BYTES of each call's output, or a single chunk that is larger. What is more is left out, and a chunk on
  * standard error says how much: a call's result holds head and tail anyway.
  *
  * @param send gets what the reader is to read, in order.
  */
 export function createOutputRoom(send: (output: ExecutionOutput) => void): OutputRoom {
-  const leftOut = new Map<string, number>();
+  const calls = new Map<string, Waiting>();
   let waitingBytes = 0;
-  const put = (output: ExecutionOutput): void => {
+  let hasEnded = false;
+
+  const waitingOf = (callId: string): Waiting => {
+    const known = calls.get(callId);
+    if (known !== undefined) return known;
+    const made = { bytes: 0, leftOutBytes: 0, chunks: [] };
+    calls.set(callId, made);
+    return made;
+  };
+  const put = (waiting: Waiting, output: ExecutionOutput): Promise<void> => {
+    const chunk = Promise.withResolvers<void>();
+    waiting.chunks.push(chunk);
+    waiting.bytes += output.data.length;
     waitingBytes += output.data.length;
     send(output);
+    return chunk.promise;
   };
-  const noteLeftOut = (callId: string): void => {
-    const bytes = leftOut.get(callId);
-    if (bytes === undefined) return;
-    leftOut.delete(callId);
-    const data = Buffer.from(`\n[... ${bytes} bytes left out ...]\n`);
-    put(create(ExecutionOutputSchema, { callId, stream: OutputStream.STDERR, data }));
+  const note = (callId: string, waiting: Waiting): void => {
+    if (waiting.leftOutBytes === 0) return;
+    const data = Buffer.from(`\n[... ${waiting.leftOutBytes} bytes left out ...]\n`);
+    waiting.leftOutBytes = 0;
+    void put(waiting, create(ExecutionOutputSchema, { callId, stream: OutputStream.STDERR, data }));
   };
+
   return {
     print(output) {
+      if (hasEnded) return undefined;
       const { callId, data } = output;
-      if (waitingBytes > 0 && waitingBytes + data.length > MAX_WAITING_BYTES) {
-        leftOut.set(callId, (leftOut.get(callId) ?? 0) + data.length);
-        return;
+      const waiting = waitingOf(callId);
+      const isFull = waiting.bytes + data.length > MAX_WAITING_BYTES || waitingBytes + data.length > MAX_READER_BYTES;
+      if (waiting.bytes > 0 && isFull) {
+        waiting.leftOutBytes += data.length;
+        return undefined;
       }
-      noteLeftOut(callId);
-      put(output);
+      note(callId, waiting);
+      return put(waiting, output);
     },
-    noteLeftOut,
-    taken(output) {
-      waitingBytes -= output.data.length;
+    noteLeftOut(callId) {
+      const waiting = calls.get(callId);
+      if (waiting !== undefined) note(callId, waiting);
+    },
+    taken({ callId, data }) {
+      const waiting = calls.get(callId);
+      if (waiting === undefined) return;
+      waiting.bytes -= data.length;
+      waitingBytes -= data.length;
+      waiting.chunks.shift()?.resolve();
+      if (waiting.chunks.length === 0 && waiting.leftOutBytes === 0) calls.delete(callId);
+    },
+    end() {
+      hasEnded = true;
+      for (const { chunks } of calls.values()) for (const chunk of chunks) chunk.resolve();
+      calls.clear();
     },
   };
 }

@@ -92,7 +92,10 @@ test("goes elsewhere where it is told to, and what runs is still told on the old
   const next = 1 - old;
   const ready = Promise.withResolvers<void>();
   const waiting = { argv: ["sh", "-c", "echo ready; until [ -e go ]; do sleep 0.02; done"] };
-  const ended = links[old]?.start(await device.grants.start({ tool: "exec", args: waiting }), () => ready.resolve());
+  const ended = links[old]?.start(
+    await device.grants.start({ tool: "exec", args: waiting }),
+    () => void ready.resolve(),
+  );
   await ready.promise;
   points[old]?.point.drain();
   await eventually(() => expect(seen[next]?.hellos).toHaveLength(1));
@@ -121,7 +124,7 @@ test("dials again when its certificate was replaced, and what runs is told on th
   await eventually(() => expect(seen.hellos).toHaveLength(1));
   const ready = Promise.withResolvers<void>();
   const waiting = { argv: ["sh", "-c", "echo ready; until [ -e go ]; do sleep 0.02; done"] };
-  const ended = link.start(await device.grants.start({ tool: "exec", args: waiting }), () => ready.resolve());
+  const ended = link.start(await device.grants.start({ tool: "exec", args: waiting }), () => void ready.resolve());
   await ready.promise;
   renewed.emit("change");
   await eventually(() => expect(seen.hellos).toHaveLength(2));

@@ -103,7 +103,7 @@ describe("a granted call", () => {
 
   test("sends what its tool prints, all of it before its end", async () => {
     const talking = testTool(PING, async (_: PingRequest, context: ToolContext) => {
-      for (const text of ["one", "two", "three"]) context.emit("stdout", Buffer.from(text));
+      for (const text of ["one", "two", "three"]) void context.emit("stdout", Buffer.from(text));
       return pong("");
     });
     await using device = await openTestDevice({ tools: [talking] });

@@ -36,9 +36,9 @@ test("numbers chunks in the order they were printed, across both streams", async
   const slow = createTestWatcher();
   slow.open();
   const live = createLiveOutput("call-1", new Set([slow.watcher]));
-  live.push("stdout", Buffer.from("a"));
-  live.push("stderr", Buffer.from("b"));
-  live.push("stdout", Buffer.from("c"));
+  void live.push("stdout", Buffer.from("a"));
+  void live.push("stderr", Buffer.from("b"));
+  void live.push("stdout", Buffer.from("c"));
   live.end();
   expect(slow.got.map(({ sequence }) => sequence)).toEqual([0, 1, 2]);
   expect(slow.got.map(({ stream }) => stream)).toEqual([OutputStream.STDOUT, OutputStream.STDERR, OutputStream.STDOUT]);
@@ -48,7 +48,7 @@ test("numbers chunks in the order they were printed, across both streams", async
 test("splits what is larger than a chunk may be", () => {
   const slow = createTestWatcher();
   const live = createLiveOutput("call-1", new Set([slow.watcher]));
-  live.push("stdout", Buffer.alloc(MAX_CHUNK_BYTES * 2 + 1, "x"));
+  void live.push("stdout", Buffer.alloc(MAX_CHUNK_BYTES * 2 + 1, "x"));
   live.end();
   expect(slow.got.map(({ data }) => data.length)).toEqual([MAX_CHUNK_BYTES, MAX_CHUNK_BYTES, 1]);
 });
@@ -56,7 +56,7 @@ test("splits what is larger than a chunk may be", () => {
 test("waits while the link has no room, and sends all before the end", async () => {
   const slow = createTestWatcher();
   const live = createLiveOutput("call-1", new Set([slow.watcher]));
-  live.push("stdout", Buffer.from("first"));
+  void live.push("stdout", Buffer.from("first"));
   await Promise.resolve();
   expect(slow.got).toEqual([]);
   live.end();
@@ -66,12 +66,12 @@ test("waits while the link has no room, and sends all before the end", async () 
 test("leaves out what does not fit, says how much, and leaves no gap in the numbers", async () => {
   const slow = createTestWatcher();
   const live = createLiveOutput("call-1", new Set([slow.watcher]));
-  live.push("stdout", Buffer.alloc(MAX_WAITING_BYTES, "x"));
-  live.push("stdout", Buffer.from("lost"));
-  live.push("stderr", Buffer.from("lost"));
+  void live.push("stdout", Buffer.alloc(MAX_WAITING_BYTES, "x"));
+  void live.push("stdout", Buffer.from("lost"));
+  void live.push("stderr", Buffer.from("lost"));
   slow.open();
   await new Promise(setImmediate);
-  live.push("stdout", Buffer.from("seen"));
+  void live.push("stdout", Buffer.from("seen"));
   live.end();
   expect(slow.text().slice(MAX_WAITING_BYTES)).toBe("\n[... 8 bytes left out ...]\nseen");
   expect(slow.got.map(({ sequence }) => sequence)).toEqual(slow.got.map((_, index) => index));
@@ -99,12 +99,12 @@ test("holds nothing up for one who stops following, and says how much the next o
   slow.open();
   const watchers = new Set([slow.watcher]);
   const live = createLiveOutput("call-1", watchers);
-  live.push("stdout", Buffer.from("seen"));
+  void live.push("stdout", Buffer.from("seen"));
   slow.leave();
   expect(live.push("stdout", Buffer.from("missed"))).toBeUndefined();
   next.open();
   watchers.add(next.watcher);
-  live.push("stdout", Buffer.from("seen"));
+  void live.push("stdout", Buffer.from("seen"));
   live.end();
   expect([slow.text(), next.text()]).toEqual(["seen", "\n[... 6 bytes left out ...]\nseen"]);
 });
@@ -120,6 +120,6 @@ test("a pause ends when the follower that it is for leaves", async () => {
 
 test("goes on without anybody who watches", () => {
   const live = createLiveOutput("call-1", new Set());
-  live.push("stdout", Buffer.from("nobody"));
+  void live.push("stdout", Buffer.from("nobody"));
   live.end();
 });

@@ -213,7 +213,10 @@ describe.runIf(process.platform === "linux")("ending a tree", () => {
     const controller = new AbortController();
     const outcome = await run(["sh", "-c", hidingTree(tag)], {
       signal: controller.signal,
-      onOutput: () => void controller.abort(),
+      onOutput() {
+        controller.abort();
+        return undefined;
+      },
     });
     expect(outcome).toMatchObject({ kind: "canceled", survivors: 0 });
     expect(living(tag)).toBe(0);

@@ -88,7 +88,11 @@ describe("exec", () => {
 
   it("fails when the call is canceled", async () => {
     const controller = new AbortController();
-    const context = { ...test.context, signal: controller.signal, emit: () => void controller.abort() };
+    const emit = () => {
+      controller.abort();
+      return undefined;
+    };
+    const context = { ...test.context, signal: controller.signal, emit };
     const input = create(ExecRequestSchema, { argv: ["sh", "-c", "echo started; sleep 100"] });
     expect((await faultOf(shellTools.exec(input, context))).reason).toBe(ErrorReason.CANCELED);
   });

@@ -1,12 +1,12 @@
 import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { brokenOff } from "./broken-off.ts";
-import type { Watcher } from "./live-call.ts";
+import type { Watcher, WatchOptions } from "./live-call.ts";
 
 /** A call that can be waited for, whether it is live or has ended. */
 export interface AwaitedCall {
   readonly call: Call;
   readonly ended: Promise<Call>;
-  watch?(watcher: Watcher): () => void;
+  watch?(watcher: Watcher, options?: WatchOptions): () => void;
 }
 
 /** How long a call is waited for. */
@@ -30,7 +30,11 @@ export async function callAtRest(awaited: AwaitedCall, { waitMs, signal }: RestO
     if (state === CallState.QUEUED) rest();
     if (state === CallState.HELD) timer = setTimeout(rest, waitMs);
   };
-  const unwatch = awaited.watch?.(({ event }) => event.case === "call" && look(event.value.state));
+  const onEvent: Watcher = ({ event }) => {
+    if (event.case === "call") look(event.value.state);
+    return undefined;
+  };
+  const unwatch = awaited.watch?.(onEvent, { output: false });
   signal.addEventListener("abort", rest, { once: true });
   try {
     look(awaited.call.state);

@@ -86,7 +86,8 @@ test("keeps nothing of a caller that has left while its call waits", async () =>
       watchers++;
       const unwatch = live.watch(watcher);
       return () => {
-        watchers -= Number(unwatch());
+        unwatch();
+        watchers--;
       };
     },
   };

@@ -11,7 +11,6 @@ import {
 } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorDetailSchema, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
-import type { BatchQueue } from "../../../lib/async/batch-queue.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault, faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
 import { outageFault } from "../../../lib/store/outage.ts";
@@ -20,7 +19,7 @@ import { brokenOff } from "./broken-off.ts";
 import { wishOf } from "./call-tool.ts";
 import type { Calls, EndedCall } from "./calls.ts";
 import { cancelCall } from "./cancel-call.ts";
-import { createEventQueue } from "./event-queue.ts";
+import { createEventQueue, type EventQueue } from "./event-queue.ts";
 import type { Face } from "./ingress.ts";
 import { callEvent, type OpenCall } from "./live-call.ts";
 import { isEnd } from "./state.ts";
@@ -56,7 +55,7 @@ interface CallStream {
   principal: Principal;
   /** By which the stream came in. */
   face: Face;
-  events: BatchQueue<CallEvent>;
+  events: EventQueue;
   /** What ends the watch over each of its open calls. */
   watches: Set<() => void>;
   /** Aborted when the caller has left. */
@@ -97,13 +96,14 @@ async function cancel({ calls, principal }: CallStream, callId: string): Promise
 async function follow(stream: CallStream, request: CallToolRequest): Promise<void> {
   const { events, watches, signal } = stream;
   const begun = await begin(stream, request).catch((error: unknown) => refusal(request.callId, error));
-  if ("event" in begun) return events.push(begun);
+  if ("event" in begun) return void events.push(begun);
   if (signal.aborted) return;
   const push = (event: CallEvent) => events.push(named(event, request.callId));
-  const unwatch = "watch" in begun ? begun.watch((event) => interesting(event) && push(event)) : () => undefined;
+  const unwatch =
+    "watch" in begun ? begun.watch((event) => (interesting(event) ? push(event) : undefined)) : () => undefined;
   watches.add(unwatch);
   try {
-    if (isWorthTelling(begun.call.state)) push(callEvent(begun.call));
+    if (isWorthTelling(begun.call.state)) void push(callEvent(begun.call));
     const { state } = await begun.ended;
     if (!isEnd(state)) throw new Error("its end is not known here");
   } catch (cause: unknown) {

@@ -45,14 +45,14 @@ it("numbers each call's chunks from 0, and leaves out empty ones", async () => {
     printed("a", "z", 9),
     ended("a"),
   ]) {
-    queue.push(event);
+    void queue.push(event);
   }
   expect(told((await readAll(queue)).flat())).toEqual(["0 x", "0 y", "1 z", "call"]);
 });
 
 it("makes batches that fit into a message", async () => {
   const queue = createEventQueue();
-  for (let n = 0; n < 100; n++) queue.push(ended(`call-${n}`, "x".repeat(100_000)));
+  for (let n = 0; n < 100; n++) void queue.push(ended(`call-${n}`, "x".repeat(100_000)));
   const batches = await readAll(queue);
   expect(batches.flat()).toHaveLength(100);
   for (const batch of batches) expect(batch.length).toBeLessThanOrEqual(11);
@@ -60,9 +60,9 @@ it("makes batches that fit into a message", async () => {
 
 it("leaves out what a caller that does not read has no room for, says so, and never leaves out an end", async () => {
   const queue = createEventQueue();
-  for (let n = 0; n <= MAX_WAITING_BYTES / CHUNK; n++) queue.push(printed("a", "x".repeat(CHUNK)));
-  queue.push(printed("a", "more"));
-  queue.push(ended("a"));
+  for (let n = 0; n <= MAX_WAITING_BYTES / CHUNK; n++) void queue.push(printed("a", "x".repeat(CHUNK)));
+  void queue.push(printed("a", "more"));
+  void queue.push(ended("a"));
   const events = (await readAll(queue)).flat();
   const [last, end] = events.slice(-2);
   expect(told([last, end].filter((event) => event !== undefined))).toEqual([
@@ -73,11 +73,11 @@ it("leaves out what a caller that does not read has no room for, says so, and ne
 
 it("goes on with live output when the caller has read, after saying what is missing", async () => {
   const queue = createEventQueue();
-  for (let n = 0; n <= MAX_WAITING_BYTES / CHUNK; n++) queue.push(printed("a", "x".repeat(CHUNK)));
+  for (let n = 0; n <= MAX_WAITING_BYTES / CHUNK; n++) void queue.push(printed("a", "x".repeat(CHUNK)));
   const batches = queue.batches();
   let read = 0;
   while (read < MAX_WAITING_BYTES / CHUNK) read += (await batches.next()).value?.length ?? 0;
-  queue.push(printed("a", "on"));
+  void queue.push(printed("a", "on"));
   queue.end();
   const rest = await Array.fromAsync(batches);
   expect(told(rest.flat())).toEqual([`64 \n[... ${CHUNK} bytes left out ...]\n`, "65 on"]);

@@ -5,6 +5,12 @@ import { errorBytes } from "../../../lib/fault/error-bytes.ts";
 import { createOutputRoom } from "../../../lib/link/output-room.ts";
 import { isEnd } from "./state.ts";
 
+/** Events of calls on their way to one reader. */
+export interface EventQueue extends Omit<BatchQueue<CallEvent>, "push"> {
+  /** Adds an event. Of output the promise resolves when the reader has taken it, or reads no more. */
+  push(event: CallEvent): Promise<void> | undefined;
+}
+
 /**
  * What happens to calls, on its way to one caller, in batches that fit into a message. States and ends always get there;
  * of live output, what has no room by the time the caller reads is left out: see createOutputRoom. Chunks are numbered
@@ -12,7 +18,7 @@ import { isEnd } from "./state.ts";
  *
  * @param options.maxBytes about the most bytes in a batch, but for a single event that is larger. Default 1 MiB.
  */
-export function createEventQueue(options: { maxBytes?: number } = {}): BatchQueue<CallEvent> {
+export function createEventQueue(options: { maxBytes?: number } = {}): EventQueue {
   const queue = createBatchQueue<CallEvent>({ sizeOf, ...options });
   /** By call: the next chunk's number. */
   const sequences = new Map<string, number>();
@@ -26,19 +32,27 @@ export function createEventQueue(options: { maxBytes?: number } = {}): BatchQueu
   return {
     push(event) {
       if (event.event.case === "output") {
-        if (event.event.value.data.length > 0) room.print(event.event.value);
-        return;
+        return event.event.value.data.length > 0 ? room.print(event.event.value) : undefined;
       }
       room.noteLeftOut(event.callId);
       queue.push(event);
       if (event.event.case === "call" && isEnd(event.event.value.state)) sequences.delete(event.callId);
+      return undefined;
     },
     room: queue.room,
-    end: queue.end,
+    end(error) {
+      queue.end(error);
+      room.end();
+    },
     async *batches() {
-      for await (const batch of queue.batches()) {
-        for (const { event } of batch) if (event.case === "output") room.taken(event.value);
-        yield batch;
+      try {
+        for await (const batch of queue.batches()) {
+          yield batch;
+          // Only now: the reader asks for the next batch.
+          for (const { event } of batch) if (event.case === "output") room.taken(event.value);
+        }
+      } finally {
+        room.end();
       }
     },
   };

@@ -84,7 +84,7 @@ test("tells the end that another replica found where that one leads the call by 
     undefined,
   );
   const seen: (CallState | undefined)[] = [];
-  live.watch(({ event }) => event.case === "call" && seen.push(event.value.state));
+  live.watch(({ event }) => void (event.case === "call" && seen.push(event.value.state)));
   await finisher.finish(live, ENDED);
   expect(await live.ended).toMatchObject({ state: CallState.CANCELED });
   expect(live.call.output).toBeUndefined();

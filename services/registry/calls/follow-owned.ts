@@ -7,7 +7,7 @@ import { callEvent, type LiveCall } from "./live-call.ts";
 /** What happens to a call that this replica owns, for another replica: its present state, then each change until its end. */
 export async function* followOwned(live: LiveCall, signal: AbortSignal): AsyncGenerator<CallEvent[], void, void> {
   const events = createEventQueue();
-  events.push(callEvent(live.call));
+  void events.push(callEvent(live.call));
   const unwatch = live.watch((event) => events.push(event));
   const stop = () => events.end();
   void live.ended.then(stop, stop);

@@ -56,7 +56,7 @@ async function leaderOf({ asked }: ReturnType<typeof scene>) {
 
 function statesOf(open: OpenCall): CallState[] {
   const states: CallState[] = [];
-  open.watch(({ event }) => event.case === "call" && states.push(event.value.state));
+  open.watch(({ event }) => void (event.case === "call" && states.push(event.value.state)));
   return states;
 }
 
@@ -73,7 +73,7 @@ test("all who wait for a call share one who asks, and see what is told", async (
   const [first, second] = [one.find(), one.find()];
   const seen = [statesOf(first), statesOf(second)];
   const leader = await leaderOf(one);
-  leader.tell(callEvent(create(CallSchema, { ...one.stored, state: CallState.HELD, approvalId: "apr-1" })));
+  void leader.tell(callEvent(create(CallSchema, { ...one.stored, state: CallState.HELD, approvalId: "apr-1" })));
   expect(seen).toEqual([[CallState.HELD], [CallState.HELD]]);
   expect(second.call.approvalId).toBe("apr-1");
   expect(one.asked).toHaveLength(1);
@@ -83,7 +83,7 @@ test("what was told a moment ago is not taken back by a database that does not h
   const one = scene();
   const open = one.find();
   const seen = statesOf(open);
-  (await leaderOf(one)).tell(callEvent(create(CallSchema, { ...one.stored, state: CallState.DISPATCHED })));
+  void (await leaderOf(one)).tell(callEvent(create(CallSchema, { ...one.stored, state: CallState.DISPATCHED })));
   expect(one.find().call.state).toBe(CallState.DISPATCHED);
   expect(open.call.state).toBe(CallState.DISPATCHED);
   expect(seen).toEqual([CallState.DISPATCHED]);
@@ -93,10 +93,10 @@ test("those who watch see the end with its output, which no event between replic
   const one = scene();
   const open = one.find();
   const ends: Call[] = [];
-  open.watch(({ event }) => event.case === "call" && ends.push(event.value));
+  open.watch(({ event }) => void (event.case === "call" && ends.push(event.value)));
   const leader = await leaderOf(one);
   Object.assign(one.stored, { state: CallState.SUCCEEDED, output: { text: "done" } });
-  leader.tell(callEvent(create(CallSchema, { id: "c", state: CallState.SUCCEEDED })));
+  void leader.tell(callEvent(create(CallSchema, { id: "c", state: CallState.SUCCEEDED })));
   leader.leave();
   expect(await open.ended).toMatchObject({ state: CallState.SUCCEEDED, output: { text: "done" } });
   expect(ends).toMatchObject([{ state: CallState.SUCCEEDED, output: { text: "done" } }]);

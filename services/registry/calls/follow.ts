@@ -80,7 +80,7 @@ export function createCallFollower(options: FollowOptions): CallFollower {
       get canceled() {
         return join().canceled;
       },
-      watch: (watcher) => join().watch(watcher),
+      watch: (watcher, options) => join().watch(watcher, options),
       get ended() {
         return join().ended;
       },
@@ -107,28 +107,27 @@ function createFollowed(call: Call, options: FollowOptions, closing: AbortSignal
   /** Stretches in a row that came to nothing. */
   let failures = 0;
 
-  const show = (event: CallEvent): void => {
-    for (const watcher of watchers) watcher(event);
+  const show = (event: CallEvent): Promise<void> | undefined => {
+    const reading = [...watchers].map((watcher) => watcher(event)).filter((one) => one !== undefined);
+    return reading.length === 0 ? undefined : Promise.all(reading).then(() => undefined);
   };
   const enter = (changed: Call): void => {
     // The first word of whoever leads it says how the call stands, which may be no news.
     const isNews = changed.state !== call.state;
     Object.assign(call, changed);
-    if (isNews) show(callEvent(call));
+    if (isNews) void show(callEvent(call));
   };
   const bringUpToDate = (stored: Call): void => {
     if (performance.now() - toldMs > FRESH_MS) enter(stored);
   };
-  const tell = (event: CallEvent): void => {
-    if (event.event.case !== "call") {
-      show(event);
-      return;
-    }
+  const tell: Watcher = (event) => {
+    if (event.event.case !== "call") return show(event);
     // It is in the database by now, with its output, which is too large for an event.
     isEndTold = isEnd(event.event.value.state);
-    if (isEndTold) return;
+    if (isEndTold) return undefined;
     toldMs = performance.now();
     enter(event.event.value);
+    return undefined;
   };
   /** One stretch with whoever leads the call now. The stored end, where there is one. */
   const stretch = async (): Promise<Call | undefined> => {

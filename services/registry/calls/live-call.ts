@@ -2,12 +2,19 @@ import { create } from "@bufbuild/protobuf";
 import type { Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import type { ExecutionOutput } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { Followers } from "../devices/output-flow.ts";
 import type { OfferedTool } from "../tools/offered.ts";
 import type { QuotaTicket } from "./quotas.ts";
 import { isEnd } from "./state.ts";
 
-/** Gets what happens to a call. Must not throw. */
-export type Watcher = (event: CallEvent) => void;
+/** Gets what happens to a call. Must not throw. Of output the promise resolves when it was read; undefined: nothing waits. */
+export type Watcher = (event: CallEvent) => Promise<void> | undefined;
+
+/** What a watcher wants to know. */
+export interface WatchOptions {
+  /** Whether it follows the output too: a program that prints faster than it reads is slowed down. Default true. */
+  output?: boolean;
+}
 
 /** A call that has not ended, whichever replica leads its life: the call as it stands, and what can be waited for. */
 export interface OpenCall {
@@ -15,7 +22,7 @@ export interface OpenCall {
   /** Aborted when somebody cancels the call. */
   readonly canceled: AbortController;
   /** Adds a watcher; the result removes it. The present state is not sent. */
-  watch(watcher: Watcher): () => void;
+  watch(watcher: Watcher, options?: WatchOptions): () => void;
   /** Resolves when the call has ended and its end is on disk. */
   readonly ended: Promise<Call>;
 }
@@ -28,8 +35,10 @@ export interface LiveCall extends OpenCall {
   readonly args: Uint8Array;
   /** Puts the call into a new state and tells the watchers. */
   enter(state: CallState): void;
-  /** Passes on what the tool printed. */
-  print(output: ExecutionOutput): void;
+  /** Passes on what the tool printed. The promise resolves when all who follow it have read it. */
+  print(output: ExecutionOutput): Promise<void> | undefined;
+  /** Those who read what the tool prints. */
+  readonly followers: Followers;
   /** Says that the call's life broke off, as when the disk is full: `ended` rejects. */
   breakOff(cause: unknown): void;
   /** Resolves when policy has decided, whatever it decided, or when the call's life broke off. */
@@ -50,12 +59,13 @@ export function createLiveCall(
   ticket?: QuotaTicket,
 ): LiveCall {
   const watchers = new Set<Watcher>();
+  const following = createFollowing();
   const ended = Promise.withResolvers<Call>();
   const decided = Promise.withResolvers<void>();
   // Nobody may be waiting when it breaks off.
   ended.promise.catch(() => undefined);
   const tell = (event: CallEvent) => {
-    for (const watcher of watchers) watcher(event);
+    for (const watcher of watchers) void watcher(event);
   };
   return {
     call,
@@ -70,24 +80,69 @@ export function createLiveCall(
       decided.resolve();
       ended.resolve(call);
       watchers.clear();
+      following.clear();
     },
     print(output) {
-      if (watchers.size === 0) return;
-      tell(create(CallEventSchema, { callId: call.id, event: { case: "output", value: output } }));
+      const readers = following.all();
+      if (readers.length === 0 || output.data.length === 0) return undefined;
+      const event = create(CallEventSchema, { callId: call.id, event: { case: "output", value: output } });
+      const reading = readers.map((reader) => reader(event)).filter((one) => one !== undefined);
+      return reading.length === 0 ? undefined : Promise.all(reading).then(() => undefined);
     },
-    watch(watcher) {
+    watch(watcher, { output = true } = {}) {
       watchers.add(watcher);
-      return () => watchers.delete(watcher);
+      const unfollow = output ? following.add(watcher) : undefined;
+      return () => {
+        watchers.delete(watcher);
+        unfollow?.();
+      };
     },
+    followers: following,
     breakOff(cause) {
       ticket?.left();
       watchers.clear();
+      following.clear();
       decided.resolve();
       ended.reject(cause);
     },
     ended: ended.promise,
     decided: decided.promise,
     markDecided: () => decided.resolve(),
+  };
+}
+
+/** The watchers that follow a call's output. */
+interface Following extends Followers {
+  all(): Watcher[];
+  add(watcher: Watcher): () => void;
+  clear(): void;
+}
+
+function createFollowing(): Following {
+  const all = new Set<Watcher>();
+  const listeners = new Set<() => void>();
+  const notify = (): void => {
+    for (const listener of listeners) listener();
+  };
+  return {
+    all: () => [...all],
+    add(watcher) {
+      all.add(watcher);
+      if (all.size === 1) notify();
+      return () => {
+        if (all.delete(watcher) && all.size === 0) notify();
+      };
+    },
+    clear() {
+      if (all.size === 0) return;
+      all.clear();
+      notify();
+    },
+    isFollowed: () => all.size > 0,
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
   };
 }
 

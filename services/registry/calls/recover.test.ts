@@ -67,7 +67,7 @@ async function recovered(
   const live = createLiveCall(call, new Uint8Array(), undefined);
   if (isCanceled) live.canceled.abort();
   const states: CallState[] = [];
-  live.watch(({ event }) => event.case === "call" && states.push(event.value.state));
+  live.watch(({ event }) => void (event.case === "call" && states.push(event.value.state)));
   const ends: CallEnd[] = [];
   let mustKeep = facts.isAway ?? false;
   await recoverCall(live, {

@@ -120,8 +120,8 @@ async function dispatch(live: LiveCall, permit: Permit, ports: RunPorts): Promis
     ...(permit.grant === undefined ? {} : { grant: permit.grant }),
   });
   const cleaner = ports.finisher.outputCleaner();
-  const end = await link.start(start, (output) => live.print(cleaner.clean(output)));
-  for (const output of cleaner.rest()) live.print(output);
+  const end = await link.start(start, (output) => live.print(cleaner.clean(output)), live.followers);
+  for (const output of cleaner.rest()) void live.print(output);
   live.canceled.signal.removeEventListener("abort", onCancel);
   if (end.kind === "offline" && isToBeKept(live.call)) {
     live.call.grantId = earlier;

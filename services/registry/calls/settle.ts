@@ -19,14 +19,16 @@ export async function settleCall(live: LiveCall, { link: linkTo, finisher }: Set
   if (link === undefined) return { kind: "lost" };
   const { id: callId, tool, argsDigest } = live.call;
   const cleaner = finisher.outputCleaner();
-  const settled = link.settle(create(ReconcileCommandSchema, { callId, tool, argsDigest }), (output) =>
-    live.print(cleaner.clean(output)),
+  const settled = link.settle(
+    create(ReconcileCommandSchema, { callId, tool, argsDigest }),
+    (output) => live.print(cleaner.clean(output)),
+    live.followers,
   );
   const onCancel = () => link.cancel(callId);
   live.canceled.signal.addEventListener("abort", onCancel, { once: true });
   if (live.canceled.signal.aborted) onCancel();
   const end = await settled;
-  for (const output of cleaner.rest()) live.print(output);
+  for (const output of cleaner.rest()) void live.print(output);
   live.canceled.signal.removeEventListener("abort", onCancel);
   return end;
 }

@@ -15,7 +15,7 @@ export async function* watchCall(
   const found = await calls.find(callId, principal);
   const events = createEventQueue();
   const shown = await calls.store.shownArguments(found.call.id);
-  events.push(callEvent(shown === undefined ? found.call : { ...found.call, arguments: shown }));
+  void events.push(callEvent(shown === undefined ? found.call : { ...found.call, arguments: shown }));
   if ("watch" in found) {
     const unwatch = found.watch((event) => events.push(event));
     const stop = () => {

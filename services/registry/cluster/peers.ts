@@ -25,7 +25,7 @@ export interface Peers {
   followCall(
     owner: string,
     callId: string,
-    notify: (event: CallEvent) => void,
+    notify: (event: CallEvent) => Promise<void> | undefined,
     canceled: AbortSignal,
   ): Promise<void> | undefined;
   /** Has the others read what has changed in the database. Lost where they are not reached: they poll, too. */
@@ -136,8 +136,9 @@ export function createPeers({ membership, transportTo }: PeersOptions): Peers {
         canceled.addEventListener("abort", cancel, { once: true });
         if (canceled.aborted) cancel();
         try {
+          // At the pace of whoever reads here: the other replica has a program wait for it.
           for await (const { events } of stream(owner, address, (client) => client.followCall({ callId })))
-            for (const event of events) notify(event);
+            for (const event of events) await notify(event);
         } catch {
           // Whoever follows the call reads the database next, and asks again.
         } finally {

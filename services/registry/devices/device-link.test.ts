@@ -74,9 +74,9 @@ test("answers everybody who asks for the same call", async () => {
   const device = puppet();
   const link = await linkTo(device);
   const printed: string[] = [];
-  const first = link.start(start("c"), () => printed.push("first"));
-  const second = link.start(start("c"), () => printed.push("second"));
-  const third = link.settle(create(ReconcileCommandSchema, { callId: "c" }), () => printed.push("third"));
+  const first = link.start(start("c"), () => void printed.push("first"));
+  const second = link.start(start("c"), () => void printed.push("second"));
+  const third = link.settle(create(ReconcileCommandSchema, { callId: "c" }), () => void printed.push("third"));
   await eventually(() => expect(kinds(device)).toEqual(["execute", "execute", "reconcile"]));
   device.say({ case: "output", value: output("c") });
   device.say({ case: "finished", value: finished("c") });

@@ -16,10 +16,14 @@ import {
 import { keepLinked } from "../../../lib/link/keep-linked.ts";
 import type { LinkOpener } from "../../../lib/link/opener.ts";
 import { helloOf, requireNoHello } from "./one-hello.ts";
+import { createOutputFlow, type Followers, followOf, type OutputFlow } from "./output-flow.ts";
 import { createShares } from "./shares.ts";
 
 /** The way to a device's end of a link. */
 export type DeviceOpener = LinkOpener<ControlFrame, DeviceFrame>;
+
+/** Gets what a tool printed. The promise resolves when its readers have taken it; undefined: nothing waits. */
+export type TakeOutput = (output: ExecutionOutput) => Promise<void> | undefined;
 
 /** How a call that was sent to a device came back. */
 export type DeviceEnd =
@@ -33,10 +37,10 @@ export type DeviceEnd =
 
 /** The registry's stream to one device. Commands are sent again after a break; the device's ledger makes that safe. */
 export interface DeviceLink {
-  /** Runs a granted call. */
-  start(start: ExecuteCommand, onOutput: (output: ExecutionOutput) => void): Promise<DeviceEnd>;
+  /** Runs a granted call. Where followers are given, it prints at their pace, or without a pause where there are none. */
+  start(start: ExecuteCommand, onOutput: TakeOutput, followers?: Followers): Promise<DeviceEnd>;
   /** Asks how a call ended, and that it never be started after this. Waits for the device for as long as it takes. */
-  settle(settle: ReconcileCommand, onOutput?: (output: ExecutionOutput) => void): Promise<DeviceEnd>;
+  settle(settle: ReconcileCommand, onOutput?: TakeOutput, followers?: Followers): Promise<DeviceEnd>;
   /** Kills a running call; its end comes through `start` or `settle`. One that was not sent yet never will be. */
   cancel(callId: string): void;
   /**
@@ -84,9 +88,17 @@ const LAST_WORDS_MS = 1000;
 /** How often it is looked whether it has. */
 const LOOK_MS = 20;
 
+interface Asked {
+  onOutput: TakeOutput;
+  followers: Followers | undefined;
+  /** Reconciling waits for ever: only the device knows. */
+  patient: boolean;
+}
+
 interface Waiting {
   command: DeviceCommand;
-  onOutput: (output: ExecutionOutput) => void;
+  onOutput: TakeOutput;
+  flow: OutputFlow;
   resolve(end: DeviceEnd): void;
   sent: boolean;
   timer: NodeJS.Timeout | undefined;
@@ -145,6 +157,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     clearTimeout(one.timer);
     one.timer = undefined;
     one.sent = true;
+    askForOutput(one.command, one.flow.begin());
     link.send(one.command);
     if (one.canceled) link.send(cancelOf(callId));
   };
@@ -153,6 +166,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     const others = waiting.get(callId)?.filter((other) => other !== one) ?? [];
     if (others.length > 0) waiting.set(callId, others);
     else waiting.delete(callId);
+    one.flow.end();
     one.resolve(end);
   };
   const giveUp = (callId: string, one: Waiting) =>
@@ -167,6 +181,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     waiting.delete(finished.callId);
     for (const one of all) {
       clearTimeout(one.timer);
+      one.flow.end();
       one.resolve({ kind: "finished", finished });
     }
   };
@@ -190,7 +205,8 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   const handle = (event: DeviceEvent["event"]) => {
     switch (event.case) {
       case "output":
-        for (const one of waiting.get(event.value.callId) ?? []) one.onOutput(event.value);
+        for (const one of waiting.get(event.value.callId) ?? [])
+          one.flow.received(event.value.data.length, one.onOutput(event.value));
         shares.output(event.value);
         break;
       case "finished":
@@ -220,17 +236,32 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     closed = true;
     trusted = false;
     shares.end();
-    for (const all of waiting.values()) for (const one of all) clearTimeout(one.timer);
+    for (const all of waiting.values()) {
+      for (const one of all) {
+        clearTimeout(one.timer);
+        one.flow.end();
+      }
+    }
     waiting.clear();
     await link.close();
   };
-  const ask = (callId: string, command: DeviceCommand, onOutput: (output: ExecutionOutput) => void, patient: boolean) =>
+  const ask = (callId: string, command: DeviceCommand, { onOutput, followers, patient }: Asked) =>
     new Promise<DeviceEnd>((resolve) => {
       if (shuttingOut !== undefined) {
         resolve({ kind: patient ? "lost" : "offline" });
         return;
       }
-      const one: Waiting = { command, onOutput, resolve, sent: false, timer: undefined, patient, canceled: false };
+      const flow = createOutputFlow(followers, (until) => trusted && link.send(followOf(callId, until)));
+      const one: Waiting = {
+        command,
+        onOutput,
+        flow,
+        resolve,
+        sent: false,
+        timer: undefined,
+        patient,
+        canceled: false,
+      };
       const others = waiting.get(callId);
       if (others === undefined) waiting.set(callId, [one]);
       else others.push(one);
@@ -239,15 +270,18 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     });
 
   return {
-    start: (start, onOutput) =>
-      ask(start.callId, create(DeviceCommandSchema, { command: { case: "execute", value: start } }), onOutput, false),
-    settle: (settle, onOutput = () => undefined) =>
-      ask(
-        settle.callId,
-        create(DeviceCommandSchema, { command: { case: "reconcile", value: settle } }),
+    start: (value, onOutput, followers) =>
+      ask(value.callId, create(DeviceCommandSchema, { command: { case: "execute", value } }), {
         onOutput,
-        true,
-      ),
+        followers,
+        patient: false,
+      }),
+    settle: (value, onOutput = () => undefined, followers) =>
+      ask(value.callId, create(DeviceCommandSchema, { command: { case: "reconcile", value } }), {
+        onOutput,
+        followers,
+        patient: true,
+      }),
     cancel: (callId) => {
       const all = waiting.get(callId);
       if (all === undefined) return;
@@ -279,6 +313,12 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
 
 async function* requests(batches: AsyncIterable<DeviceCommand[]>) {
   for await (const commands of batches) yield create(ControlFrameSchema, { commands });
+}
+
+/** Says in a command how much of its call's output may be sent. */
+function askForOutput({ command }: DeviceCommand, untilBytes: bigint | undefined): void {
+  if (untilBytes === undefined || (command.case !== "execute" && command.case !== "reconcile")) return;
+  command.value.outputUntilBytes = untilBytes;
 }
 
 function cancelOf(callId: string): DeviceCommand {

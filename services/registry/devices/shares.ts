@@ -15,6 +15,7 @@ import { fault } from "../../../lib/fault/fault.ts";
 import { eventShape } from "../../../lib/link/device-frames.ts";
 import { createOutputRoom } from "../../../lib/link/output-room.ts";
 import type { DeviceOpener } from "./device-link.ts";
+import { followOf } from "./output-flow.ts";
 
 /** Those who use one device's link besides this replica's own calls: sessions of other replicas. */
 export interface Shares {
@@ -47,8 +48,8 @@ export function createShares(send: (command: DeviceCommand) => void): Shares {
   const obey = (share: Share, command: DeviceCommand): void => {
     const { case: kind, value } = command.command;
     // Nothing else: which keys a device trusts is told by whoever holds its stream.
-    if (kind !== "execute" && kind !== "reconcile" && kind !== "cancel") return;
-    if (kind !== "cancel") share.calls.add(value.callId);
+    if (kind !== "execute" && kind !== "reconcile" && kind !== "cancel" && kind !== "follow") return;
+    if (kind === "execute" || kind === "reconcile") share.calls.add(value.callId);
     if (hello !== undefined) send(command);
   };
   const read = async (share: Share, requests: AsyncIterable<ControlFrame>): Promise<void> => {
@@ -72,6 +73,8 @@ export function createShares(send: (command: DeviceCommand) => void): Shares {
         for await (const events of batches) yield create(DeviceFrameSchema, { events });
       } finally {
         shares.delete(share);
+        // Nobody reads there any more, and no program may wait for it.
+        if (hello !== undefined) for (const callId of share.calls) send(followOf(callId, 0n));
         signal.removeEventListener("abort", leave);
       }
     },
@@ -110,13 +113,13 @@ function createShare() {
       if (event.event.case === "finished") room.noteLeftOut(event.event.value.callId);
       queue.push(event);
     },
-    print: room.print,
+    print: (output) => void room.print(output),
     end: (error) => queue.end(error),
   };
   async function* batches(): AsyncGenerator<DeviceEvent[], void, void> {
     for await (const batch of queue.batches()) {
-      for (const { event } of batch) if (event.case === "output") room.taken(event.value);
       yield batch;
+      for (const { event } of batch) if (event.case === "output") room.taken(event.value);
     }
   }
   return { share, batches: batches() };

@@ -4,11 +4,10 @@ import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/
 import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorDetailSchema, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type FanOutResponse, FanOutResponseSchema } from "../../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
-import type { BatchQueue } from "../../../lib/async/batch-queue.ts";
 import { faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
 import { fanOutCallId } from "../../../lib/ids/fan-out-call-id.ts";
 import { type AwaitedCall, callAtRest } from "../calls/at-rest.ts";
-import { createEventQueue } from "../calls/event-queue.ts";
+import { createEventQueue, type EventQueue } from "../calls/event-queue.ts";
 import { callEvent } from "../calls/live-call.ts";
 import type { PlannedDevice } from "./plan.ts";
 
@@ -51,7 +50,7 @@ export async function* runWave(
   return results;
 }
 
-async function callOn(device: PlannedDevice, options: WaveOptions, events: BatchQueue<CallEvent>): Promise<Call> {
+async function callOn(device: PlannedDevice, options: WaveOptions, events: EventQueue): Promise<Call> {
   const callId = fanOutCallId(options.fanOutId, device.id);
   let begun: AwaitedCall;
   try {
@@ -59,11 +58,11 @@ async function callOn(device: PlannedDevice, options: WaveOptions, events: Batch
   } catch (error: unknown) {
     const refused = refusedCall(callId, device.id, error);
     const value = { ...(refused.error && { error: refused.error }), message: refused.errorMessage };
-    events.push(create(CallEventSchema, { callId, event: { case: "refusal", value } }));
+    void events.push(create(CallEventSchema, { callId, event: { case: "refusal", value } }));
     return refused;
   }
   const unwatch = begun.watch?.((event) => events.push(event));
-  events.push(callEvent(begun.call));
+  void events.push(callEvent(begun.call));
   try {
     // A life that breaks off is taken up by another process: how the call stands is all that is known.
     const call = await callAtRest(begun, options).catch(() => begun.call);

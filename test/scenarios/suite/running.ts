@@ -118,7 +118,7 @@ export function describeRunning(scene: () => Scene): void {
     expectNumbered(stream.seen);
   });
 
-  test("a program that floods its output ends all the same, and what was left out is said", async () => {
+  test("a program that floods its output is followed to its end, and nothing is left out", async () => {
     const { operator, newCallId } = scene();
     const callId = newCallId();
     const stream = openCallStream(operator.registry);
@@ -126,14 +126,12 @@ export function describeRunning(scene: () => Scene): void {
     stream.call({ tool: "exec", params: { argv: ["bash", "-c", script] }, callId });
     const call = await stream.ended(callId);
     await stream.end();
+    // What is kept of it is head and tail.
     expect(call).toMatchObject({ state: CallState.SUCCEEDED, output: { truncated: true } });
     expect(call.output?.stdout).toMatch(/bytes left out.*\ndone\n$/s);
-    const printed = stream.seen.map((event) => printedIn(event) ?? "");
-    const missing = printed.flatMap((text) =>
-      [...text.matchAll(/\[\.\.\. (\d+) bytes left out/g)].map(([, n]) => Number(n)),
-    );
-    const bytes = printed.join("").replaceAll(/\n\[\.\.\. \d+ bytes left out \.\.\.\]\n/g, "").length;
-    expect(bytes + missing.reduce((sum, n) => sum + n, 0)).toBe(20_000 * 1001 + 5);
+    const printed = stream.seen.map((event) => printedIn(event) ?? "").join("");
+    expect(printed.length).toBe(20_000 * 1001 + 5);
+    expect(printed).toMatch(/^[xdone\n]*$/);
     expectNumbered(stream.seen);
   });
 
