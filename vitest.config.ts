@@ -1,14 +1,28 @@
-import { defineConfig } from "vitest/config";
+import { configDefaults, defineConfig } from "vitest/config";
+import { fastTests } from "./testkit/fast-tests.ts";
+
+const UNIT = "{lib,services,cli,client,scripts,testkit,bench}/**/*.test.ts";
+const fast = fastTests(import.meta.dirname, UNIT);
 
 export default defineConfig({
   test: {
     maxWorkers: 2,
+    exclude: [...configDefaults.exclude, "**/dist/**"],
     projects: [
       {
+        // No process and no server: `npm run test:fast`.
+        extends: true,
+        test: { name: "fast", include: fast, isolate: false, testTimeout: 30_000 },
+      },
+      {
+        // Files share their modules: nothing in them keeps a state that another test sees, and loading them takes longer
+        // than most tests.
         extends: true,
         test: {
           name: "unit",
-          include: ["{lib,services,cli,client,scripts,testkit,bench}/**/*.test.ts"],
+          include: [UNIT],
+          exclude: fast,
+          isolate: false,
           testTimeout: 90_000,
           hookTimeout: 30_000,
         },
@@ -19,7 +33,7 @@ export default defineConfig({
         test: {
           name: "scenarios",
           include: ["test/**/*.test.ts"],
-          exclude: ["**/node_modules/**", "test/chaos/**"],
+          exclude: ["test/chaos/**"],
           testTimeout: 120_000,
           hookTimeout: 120_000,
         },
@@ -30,6 +44,5 @@ export default defineConfig({
         test: { name: "chaos", include: ["test/chaos/**/*.test.ts"], testTimeout: 120_000, hookTimeout: 120_000 },
       },
     ],
-    exclude: ["**/node_modules/**", "**/dist/**"],
   },
 });
