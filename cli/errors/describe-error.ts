@@ -3,6 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { type ErrorDetail, ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ConfigError } from "../../lib/config/config.ts";
 import { faultDetail, reasonName } from "../../lib/fault/fault.ts";
+import { IncompatibleDatabase } from "../../lib/store/database.ts";
 import { FolderInUse } from "../../lib/store/folder-in-use.ts";
 import { ExitCode, exitCodeOfReason } from "../exit-codes.ts";
 import { visible, visibleLine } from "../print/escape.ts";
@@ -27,6 +28,9 @@ export function describeError(error: unknown): ErrorReport {
   if (error instanceof ConfigError) return { ...BARE, reason: "usage", message: error.message, hints: [CONFIG_HINT] };
   if (error instanceof FolderInUse) {
     return { ...BARE, reason: "usage", message: error.message, hints: [folderHint(error.setting)] };
+  }
+  if (error instanceof IncompatibleDatabase) {
+    return { ...BARE, reason: "usage", message: error.message, hints: [error.remedy, DATA_HINT] };
   }
   const detail = faultDetail(error);
   if (detail !== undefined) return describeDetail(detail, ConnectError.from(error).rawMessage);
@@ -84,6 +88,8 @@ const BARE: ErrorReport = {
 };
 
 const folderHint = (setting: string) => `nothing was changed; stop it, or use another folder with ${setting}`;
+const DATA_HINT =
+  "`reeve up` keeps all of its data in REEVE_DATA_DIR: move that folder away whole, or name another one";
 const CONFIG_HINT = "`reeve doctor --config` lists every setting";
 const DEBUG_HINT = "set REEVE_DEBUG=1 to see where it comes from";
 

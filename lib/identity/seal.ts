@@ -99,7 +99,7 @@ export function unseal(key: SealingKey, sealed: Uint8Array, context: string): Ui
 }
 
 /** Whether bytes begin as everything sealed does. A protobuf message and a JSON text never do. */
-export function isSealed(bytes: Uint8Array): boolean {
+function isSealed(bytes: Uint8Array): boolean {
   return bytes[0] === WITH_KEY_ID || bytes[0] === WITHOUT_KEY_ID;
 }
 

@@ -13,25 +13,45 @@ export interface Migration {
   up: (db: Kysely<unknown>) => Promise<void>;
 }
 
-/** What a migration needs to know. */
+/** What migrating needs. */
 export interface MigrateOptions {
   migrations: readonly Migration[];
   /** The schema to make where it is missing. PostgreSQL only. */
   schema?: string | undefined;
   /** What the database is called in messages. */
   label: string;
+  /** What to do where the database is of an earlier generation, as a sentence. */
+  remedy: string;
+}
+
+/**
+ * Rises when databases of before cannot be brought up to date any more. It stands before the name of each migration that a
+ * database has had, so that every database names its generation.
+ */
+const GENERATION = 1;
+
+/** The database was written by an earlier version, whose data this one cannot read. Nothing in it was changed. */
+export class IncompatibleDatabase extends Error {
+  override readonly name = "IncompatibleDatabase";
+  readonly remedy: string;
+
+  constructor(label: string, remedy: string) {
+    super(`the database ${label} was written by an earlier, incompatible version of Reeve`);
+    this.remedy = remedy;
+  }
 }
 
 const MIGRATION_TABLE = "kysely_migration";
 
 /**
  * Brings a schema up to date, all pending migrations in one transaction. Several processes may do so at once: one does
- * the work, the others wait. Rejects, and changes nothing, when the database holds a migration that is not in the list.
+ * the work, the others wait. Rejects, and changes nothing, when the database holds a migration that is
+ * not in the list; with IncompatibleDatabase where it is of an earlier generation.
  */
 export async function migrate<T>(db: Kysely<T>, options: MigrateOptions): Promise<void> {
   await beginTransaction(db).execute(async (trx) => {
     if (dialectOf(trx) === "postgres") await lockSchema(trx, options.schema);
-    await refuseNewer(trx, options);
+    await refuseOthers(trx, options);
     await runPending(trx, options);
   });
 }
@@ -44,14 +64,26 @@ async function lockSchema<T>(trx: Kysely<T>, schema: string | undefined): Promis
   if (rows.length === 0) await sql`create schema ${sql.id(schema)}`.execute(trx);
 }
 
-async function refuseNewer<T>(trx: Kysely<T>, { migrations, schema, label }: MigrateOptions): Promise<void> {
-  const known = new Set(migrations.map((migration) => migration.name));
+async function refuseOthers<T>(trx: Kysely<T>, { migrations, schema, label, remedy }: MigrateOptions): Promise<void> {
+  const known = new Set(migrations.map(({ name }) => numbered(name)));
   const unknown = (await appliedMigrations(trx, schema)).filter((name) => !known.has(name));
+  if (unknown.some((name) => generationOf(name) < GENERATION)) throw new IncompatibleDatabase(label, remedy);
   if (unknown.length === 0) return;
+  const names = unknown.map((name) => name.replace(`v${GENERATION}/`, ""));
   throw new Error(
-    `the database ${label} is newer than this program: it holds the migrations ${unknown.join(", ")}. ` +
+    `the database ${label} is newer than this program: it holds the migrations ${names.join(", ")}. ` +
       "Run the newer program, or restore a backup from before the upgrade.",
   );
+}
+
+/** A migration's name as the database keeps it. */
+function numbered(name: string): string {
+  return `v${GENERATION}/${name}`;
+}
+
+/** 0 for names of before there were generations. */
+function generationOf(name: string): number {
+  return Number(/^v(\d+)\//.exec(name)?.[1] ?? 0);
 }
 
 async function appliedMigrations<T>(trx: Kysely<T>, schema: string | undefined): Promise<string[]> {
@@ -66,8 +98,8 @@ async function appliedMigrations<T>(trx: Kysely<T>, schema: string | undefined):
 async function runPending<T>(trx: Kysely<T>, { migrations, schema }: MigrateOptions): Promise<void> {
   const byName: Record<string, KyselyMigration> = {};
   for (const { name, up } of migrations) {
-    if (byName[name]) throw new Error(`two migrations are named ${name}`);
-    byName[name] = { up };
+    if (byName[numbered(name)]) throw new Error(`two migrations are named ${name}`);
+    byName[numbered(name)] = { up };
   }
   // Unordered, because the migrations of several modules share one database and each module adds its own later.
   const migrator = new Migrator({

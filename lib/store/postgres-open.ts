@@ -32,7 +32,7 @@ export async function openPostgres<T>(options: PostgresOptions): Promise<Kysely<
     const pool = createPostgresPool({ address, size: 1, patient: true });
     const db = new Kysely<T>({ dialect: postgresDialect(pool) });
     try {
-      await migrate(db, { migrations, schema, label });
+      await migrate(db, { migrations, schema, label, remedy: REMEDY });
     } finally {
       await db.destroy();
     }
@@ -54,3 +54,5 @@ async function retryUnreachable(work: () => Promise<void>, withinMs: number): Pr
     }
   }
 }
+
+const REMEDY = "Use another database or schema, or drop this one; nothing in it was changed.";

@@ -7,7 +7,6 @@ export const KNOWN: ReadonlySet<FolderPair> = new Set([
   "cli/session.ts → cli/operator",
   "services/device-agent/identity → services/device-agent/attach",
   "services/registry/calls → services/registry/queue",
-  "services/registry/tables.ts → services/registry/calls",
   "services/registry/tables.ts → services/registry/enrollment",
   "services/registry/tables.ts → services/registry/fan-out",
   "services/registry/tables.ts → services/registry/queue",

@@ -152,7 +152,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   opened.defer(() => relay.close());
   const store = createCallStore({ db, writes, outbox: createOutbox(db), bodies, owner: self, now });
   const leadership = createLeadership(db, leadWrites, self, bodies);
-  await openBodies({ db, bodies, retentionMs: config.callRetentionMs, self, logger, now }, opened);
+  openBodies({ db, retentionMs: config.callRetentionMs, self, logger, now }, opened);
   const catalog = builtInTools();
   const metrics = createRegistryMetrics(options.metrics, catalog);
   measureOutbox(options.metrics, relay.pending);

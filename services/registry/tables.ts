@@ -2,8 +2,7 @@ import { type Generated, sql } from "kysely";
 import { type OutboxTables, outboxMigration } from "../../lib/events/outbox.ts";
 import type { Migration } from "../../lib/store/database.ts";
 import { type LeaseTables, leaseMigration } from "../../lib/store/lease.ts";
-import { sealedMigration } from "./calls/sealed-migration.ts";
-import { deviceLockMigration, type EnrollmentTables, enrollmentMigration } from "./enrollment/tables.ts";
+import { type EnrollmentTables, enrollmentMigration } from "./enrollment/tables.ts";
 import { type FanOutTables, fanOutMigration } from "./fan-out/table.ts";
 import { type QueueTables, queueMigration } from "./queue/table.ts";
 
@@ -29,14 +28,10 @@ export interface RegistryTables extends OutboxTables, LeaseTables, EnrollmentTab
     outcome: Uint8Array | null;
     /** What was asked, sealed: see `Bodies`. Empty once the call has ended, where `shown` is there, or was deleted. */
     args: Uint8Array;
-    /** The output as JSON, in rows that are not sealed. */
-    output: Generated<string | null>;
     /** The replica that leads its life and brings its outcome into the audit log. Empty: any may take it over. */
     owner: Generated<string>;
     /** 1 when somebody wants it canceled and could not tell whoever leads it. */
     cancel_wanted: Generated<number>;
-    /** 0 in rows of versions that did not seal: the bodies are in clear then, in `call`, `args` and `output`. */
-    sealed: Generated<number>;
     /** What was asked without its secrets, sealed. Null where it has none. */
     shown: Generated<Uint8Array | null>;
     /** What came of it, sealed. */
@@ -96,13 +91,22 @@ const calls: Migration = {
       .addColumn("outcome_index", "bigint")
       .addColumn("call", "bytea", (column) => column.notNull())
       .addColumn("outcome", "bytea")
+      .addColumn("owner", "text", (column) => column.notNull().defaultTo(""))
+      .addColumn("cancel_wanted", "bigint", (column) => column.notNull().defaultTo(0))
+      .addColumn("kept_from_ms", "bigint")
+      .addColumn("bodies_delete_ms", "bigint")
       // The large ones last: SQLite reads a row up to the last column that is asked for.
       .addColumn("args", "bytea", (column) => column.notNull())
-      .addColumn("output", "text")
+      .addColumn("shown", "bytea")
+      .addColumn("result", "bytea")
       .execute();
     // Partial: only the few open rows are indexed, so that the many ended ones cost nothing.
     await sql`create index calls_open on calls (row) where ended = 0`.execute(db);
     await sql`create index calls_outcome_pending on calls (row) where outcome_pending = 1`.execute(db);
+    // Partial: rows leave it when their bodies are deleted.
+    await sql`create index calls_bodies on calls (kept_from_ms) where bodies_delete_ms is null and kept_from_ms is not null`.execute(
+      db,
+    );
   },
 };
 
@@ -116,29 +120,14 @@ const devices: Migration = {
       .addColumn("public_key", "bytea", (column) => column.notNull())
       .addColumn("manifest", "bytea", (column) => column.notNull())
       .addColumn("last_seen_ms", "bigint", (column) => column.notNull())
+      .addColumn("replica_id", "text", (column) => column.notNull().defaultTo(""))
+      .addColumn("link_mode", "bigint", (column) => column.notNull().defaultTo(0))
+      .addColumn("epoch", "bigint", (column) => column.notNull().defaultTo(0))
+      .addColumn("attach_count", "bigint", (column) => column.notNull().defaultTo(0))
+      .addColumn("checks", "bigint", (column) => column.notNull().defaultTo(0))
+      .addColumn("removed", "bigint", (column) => column.notNull().defaultTo(0))
+      .addColumn("change", "bigint", (column) => column.notNull().defaultTo(0))
       .execute();
-  },
-};
-
-const replicas: Migration = {
-  name: "0003_replicas",
-  up: async (db) => {
-    const number = (table: string, name: string) =>
-      db.schema
-        .alterTable(table)
-        .addColumn(name, "bigint", (column) => column.notNull().defaultTo(0))
-        .execute();
-    const text = (table: string, name: string) =>
-      db.schema
-        .alterTable(table)
-        .addColumn(name, "text", (column) => column.notNull().defaultTo(""))
-        .execute();
-    await text("calls", "owner");
-    await number("calls", "cancel_wanted");
-    await text("devices", "replica_id");
-    for (const name of ["link_mode", "epoch", "attach_count", "checks", "removed", "change"]) {
-      await number("devices", name);
-    }
     await db.schema.createIndex("devices_change").on("devices").column("change").execute();
     await db.schema
       .createTable("counters")
@@ -165,12 +154,9 @@ const replicas: Migration = {
 export const registryMigrations: readonly Migration[] = [
   calls,
   devices,
-  replicas,
   outboxMigration,
   leaseMigration,
   enrollmentMigration,
   fanOutMigration,
   queueMigration,
-  sealedMigration,
-  deviceLockMigration,
 ];

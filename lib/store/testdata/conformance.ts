@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { describe, expect, test } from "vitest";
-import { type Database, dialectOf, type Migration } from "../database.ts";
+import { type Database, dialectOf, IncompatibleDatabase, type Migration } from "../database.ts";
 import { prepared } from "../prepared.ts";
 import { type NoteTables, noteMigration } from "./notes.ts";
 import { SHARED_STORE_KINDS, type StoreKind, useStore } from "./stores.ts";
@@ -123,6 +123,19 @@ function sharedConformance(kind: StoreKind): void {
         /is newer than this program: it holds the migrations 0002_tags/,
       );
       await expect(store.open([noteMigration, tagMigration])).resolves.toBeDefined();
+    });
+
+    test("refuses a database of an earlier generation with what to do, and leaves it alone", async () => {
+      const first = await store.open([noteMigration]);
+      const names = () => sql<{ name: string }>`select name from kysely_migration`.execute(first);
+      await sql`update kysely_migration set name = '0001_notes'`.execute(first);
+      const refused = await store.open([noteMigration]).catch((e: unknown) => e);
+      expect(refused).toBeInstanceOf(IncompatibleDatabase);
+      expect(refused).toMatchObject({
+        message: expect.stringContaining("was written by an earlier, incompatible version of Reeve"),
+        remedy: expect.stringMatching(/^(Move the folder .+ away, or choose another one|Use another database)/),
+      });
+      expect((await names()).rows).toEqual([{ name: "0001_notes" }]);
     });
 
     test("shows what is committed, and nothing before", async () => {

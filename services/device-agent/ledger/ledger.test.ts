@@ -5,10 +5,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { SealError } from "../../../lib/identity/seal.ts";
 import { sealerWith } from "../../../lib/identity/sealer.ts";
-import { openDatabase } from "../../../lib/store/database.ts";
 import { type ExecutionEnd, type Ledger, type NewExecution, openLedger } from "./ledger.ts";
 import { keepRetention } from "./retention.ts";
-import { type LedgerTables, ledgerMigrations } from "./schema.ts";
 
 const SEALER = sealerWith(createSecretKey(Buffer.alloc(32, 1)));
 
@@ -140,29 +138,6 @@ test("holds no output in clear, in its file or its log", async () => {
   );
   expect(await folderHolds("printed by")).toEqual([]);
   expect(Buffer.from((await ledger.find("call-2"))?.finished ?? "").toString()).toBe("printed by another");
-});
-
-test("seals what an earlier version wrote in clear", async () => {
-  await ledger.close();
-  const db = await openDatabase<LedgerTables>({ path: join(folder, "ledger.db"), migrations: ledgerMigrations });
-  const old = {
-    grant_id: null,
-    tool: "exec",
-    args_digest: "d",
-    state: "finished",
-    outcome: 1,
-    reason: 0,
-    start_ms: 1,
-  } as const;
-  for (let at = 0; at < 450; at++) {
-    const row = { ...old, call_id: `old-${at}`, end_ms: at % 7, finished: Buffer.from(`\nprinted long ago ${at}`) };
-    await db.insertInto("executions").values(row).execute();
-  }
-  await db.destroy();
-  expect(await folderHolds("printed long ago")).not.toEqual([]);
-  ledger = await openLedger(join(folder, "ledger.db"), SEALER);
-  expect(await folderHolds("printed long ago")).toEqual([]);
-  expect(Buffer.from((await ledger.find("old-449"))?.finished ?? "").toString()).toBe("\nprinted long ago 449");
 });
 
 test("does not open with another key", async () => {

@@ -4,7 +4,7 @@ import { createGroupCommit } from "../../../lib/store/group-commit.ts";
 import type { QueryRunner } from "../../../lib/store/prepared.ts";
 import { type EndColumns, ledgerQueries, PRUNE_ROWS } from "./queries.ts";
 import { type ExecutionState, type ExecutionTable, type LedgerTables, ledgerMigrations } from "./schema.ts";
-import { contextOf, sealOldEnds } from "./seal-old.ts";
+import { checkSealingKey, contextOf } from "./sealed-ends.ts";
 import { shareWrites } from "./shared-write.ts";
 
 /** What the ledger holds of one call. */
@@ -73,8 +73,8 @@ export interface Ledger {
 }
 
 /**
- * Opens the ledger in a SQLite file, which is made where it is missing. Ends, which have the tools' output, lie in it sealed;
- * those that a version before this wrote in clear are sealed first. Rejects with SealError where they were sealed with
+ * Opens the ledger in a SQLite file, which is made where it is missing. Ends, which have the tools' output, lie in it sealed.
+ * Rejects with SealError where they were sealed with
  * another key.
  */
 export async function openLedger(path: string, sealer: Sealer): Promise<Ledger> {
@@ -83,7 +83,7 @@ export async function openLedger(path: string, sealer: Sealer): Promise<Ledger> 
   const writeRow = shareWrites(writes.write);
   const writeEnd = shareWrites(writes.writeThenSync);
   const query = ledgerQueries(db);
-  await sealOldEnds(db, writes, sealer).catch(async (error: unknown) => {
+  await checkSealingKey(db, sealer).catch(async (error: unknown) => {
     await writes.close();
     await db.destroy();
     throw error;

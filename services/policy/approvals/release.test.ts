@@ -157,7 +157,7 @@ describe("a call that was approved under other rules", () => {
     });
   });
 
-  it("is denied where an earlier version did not keep what was asked", async () => {
+  it("is denied where what was asked is not kept any more", async () => {
     const { policy, change } = await start();
     const approval = await hold(policy);
     await approve(policy, approval);

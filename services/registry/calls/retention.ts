@@ -41,7 +41,7 @@ export function keepCallRetention({ writes, retentionMs, now, mayRun, onError }:
         .where("bodies_delete_ms", "is", null)
         .orderBy("kept_from_ms")
         .limit(BATCH);
-      const nothing = { args: NOTHING, shown: null, result: null, output: null, bodies_delete_ms: nowMs };
+      const nothing = { args: NOTHING, shown: null, result: null, bodies_delete_ms: nowMs };
       const [done] = await trx.updateTable("calls").set(nothing).where("row", "in", due).execute();
       return Number(done?.numUpdatedRows ?? 0n);
     });

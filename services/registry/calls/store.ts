@@ -121,7 +121,6 @@ export function createCallStore(options: CallStoreOptions): CallStore {
           args: p.args,
           shown: p.shown,
           call: p.call,
-          sealed: 1,
           owner,
         })
         .onConflict((conflict) => conflict.column("id").doNothing()),

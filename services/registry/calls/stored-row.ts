@@ -15,8 +15,6 @@ export const STORED_COLUMNS = [
   "args",
   "shown",
   "result",
-  "output",
-  "sealed",
   "outcome_index",
   "bodies_delete_ms",
   "owner",
@@ -32,7 +30,6 @@ const LISTED = { texts: [1000, 100], total: 4096 };
 /** A call as it is stored, with its purpose, output and error; without its arguments. Throws SealError. */
 export function callIn(row: StoredRow, bodies: Bodies): Call {
   const call = skeletonIn(row);
-  if (row.sealed === 0) return row.output === null ? call : { ...call, output: JSON.parse(row.output) as JsonObject };
   if (row.bodies_delete_ms !== null) return call;
   call.purpose = askedIn(row, bodies).purpose;
   if (row.result !== null) Object.assign(call, bodies.openResult(row.id, row.result));
@@ -44,9 +41,11 @@ export function listedCallIn(row: StoredRow, bodies: Bodies): Call {
   const call = skeletonIn(row);
   try {
     const shown = shownIn(row, bodies);
-    if (shown !== undefined) call.arguments = keptArguments(shown.arguments, LISTED);
-    if (row.sealed === 1 && shown !== undefined) call.purpose = shown.purpose;
-    if (row.sealed === 1 && row.result !== null && call.state !== CallState.SUCCEEDED) {
+    if (shown !== undefined) {
+      call.arguments = keptArguments(shown.arguments, LISTED);
+      call.purpose = shown.purpose;
+    }
+    if (row.result !== null && call.state !== CallState.SUCCEEDED) {
       const { output: _output, ...failure } = bodies.openResult(row.id, row.result);
       Object.assign(call, failure);
     }
@@ -56,10 +55,9 @@ export function listedCallIn(row: StoredRow, bodies: Bodies): Call {
   return call;
 }
 
-/** The arguments as they may be shown. Undefined where they were deleted, and in rows that are not sealed yet. */
+/** The arguments as they may be shown. Undefined where they were deleted. */
 export function shownIn(row: StoredRow, bodies: Bodies): { arguments: JsonObject; purpose: string } | undefined {
-  // Which of its arguments are secrets is found out when it is sealed, at the start.
-  if (row.bodies_delete_ms !== null || row.sealed === 0) return undefined;
+  if (row.bodies_delete_ms !== null) return undefined;
   const { args, purpose } =
     row.shown === null ? bodies.openAsked(row.id, row.args) : bodies.openShown(row.id, row.shown);
   return { arguments: JSON.parse(Buffer.from(args.buffer, args.byteOffset, args.byteLength).toString()), purpose };
@@ -67,7 +65,7 @@ export function shownIn(row: StoredRow, bodies: Bodies): { arguments: JsonObject
 
 /** The arguments as they are to be run; empty once the call has ended and its secrets were deleted. Throws SealError. */
 export function argumentsIn(row: StoredRow, bodies: Bodies): Uint8Array {
-  if (row.sealed === 0 || row.args.length === 0) return row.args;
+  if (row.args.length === 0) return row.args;
   return bodies.openAsked(row.id, row.args).args;
 }
 

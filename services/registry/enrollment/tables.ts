@@ -96,6 +96,8 @@ export const enrollmentMigration: Migration = {
       .addColumn("why", "text", (column) => column.notNull().defaultTo(""))
       .addColumn("cloned", "integer", (column) => column.notNull().defaultTo(0))
       .addColumn("refusals", "integer", (column) => column.notNull().defaultTo(0))
+      .addColumn("lock_ms", "bigint")
+      .addColumn("locked_by", "text", (column) => column.notNull().defaultTo(""))
       .execute();
     await db.schema.createIndex("enrollments_name").on("enrollments").column("name").execute();
     await db.schema.createIndex("enrollments_expire").on("enrollments").column("certificate_expire_ms").execute();
@@ -125,17 +127,5 @@ export const enrollmentMigration: Migration = {
       .execute();
     // One authority signs, however many replicas start at once.
     await sql`create unique index device_authorities_signs on device_authorities (signs) where signs = 1`.execute(db);
-  },
-};
-
-/** Keeps who locked a device, and when. */
-export const deviceLockMigration: Migration = {
-  name: "0201_device_locks",
-  up: async (db) => {
-    await db.schema.alterTable("enrollments").addColumn("lock_ms", "bigint").execute();
-    await db.schema
-      .alterTable("enrollments")
-      .addColumn("locked_by", "text", (column) => column.notNull().defaultTo(""))
-      .execute();
   },
 };
