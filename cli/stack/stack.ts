@@ -13,6 +13,7 @@ import { createMetrics } from "../../lib/server/metrics.ts";
 import { createServer, type Server } from "../../lib/server/server.ts";
 import { type FolderLock, lockFolder } from "../../lib/store/folder-lock.ts";
 import { shareScratchBuffer } from "../../lib/wire/scratch-writer.ts";
+import type { ToolProvider } from "../../services/device-agent/providers/provider.ts";
 import { createDeviceAgent } from "../../services/device-agent/service.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
 import { createRegistry, type Registry } from "../../services/registry/service.ts";
@@ -32,6 +33,8 @@ export interface StackOptions {
   writeRoots: readonly string[];
   toolsAllowed?: readonly string[];
   policyFile?: string;
+  /** Providers of tools for the device, besides the built-in ones. The device disposes of them. Default none. */
+  providers?: readonly ToolProvider[];
   /** How long arguments and outputs of ended calls are kept, in milliseconds. Default 30 days. */
   callRetentionMs?: number;
   natsUrl?: string;
@@ -164,6 +167,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
       },
       grantKeys: policy.grantKeys,
       env: options.env,
+      ...(options.providers && { providers: options.providers }),
       logger: logger.child({ part: "device-agent" }),
       metrics: metrics["device-agent"].registry,
     });
