@@ -102,7 +102,7 @@ export async function startReplicaScene(tls?: TlsSource): Promise<ReplicaScene> 
       bus,
       peerTransport: (url) => peerTransport(url, tls),
       // Whether devices are enrolled is somebody else's test.
-      ...(tls && { enrollment: { tls }, welcome: {} }),
+      ...(tls && { enrollment: { tls }, admission: {} }),
       sealer: sealerWith(createSecretKey(Buffer.alloc(32, 7))),
       logger: createLogger({
         service: "registry",

@@ -33,14 +33,14 @@ import { joinCluster, newReplicaId } from "./cluster/membership.ts";
 import { peerRoutes } from "./cluster/peer-routes.ts";
 import { createPeers, type PeersOptions } from "./cluster/peers.ts";
 import type { RegistryConfig } from "./config.ts";
-import { attachRoutes, createAttachPoint } from "./devices/attach-point.ts";
+import type { AdmissionPolicy } from "./devices/admission.ts";
 import { forgetDevice, freeName, recheckDevice } from "./devices/device-changes.ts";
 import type { DeviceOpener } from "./devices/device-link.ts";
 import { createDeviceStore } from "./devices/device-store.ts";
 import { createDirectory } from "./devices/directory.ts";
 import { createFleet, type Fleet } from "./devices/fleet.ts";
 import { followKeyring } from "./devices/keyring-follower.ts";
-import type { Welcome } from "./devices/welcome.ts";
+import { attachRoutes } from "./devices/sessions.ts";
 import type { Enrollment } from "./enrollment/enrollment.ts";
 import { type ExtensionSettings, openEnrollment } from "./enrollment/extension.ts";
 import type { FanOutPorts } from "./fan-out/fan-out.ts";
@@ -66,8 +66,8 @@ export interface RegistryOptions {
   bus: EventBus;
   /** Connects to another replica, as this registry. Default: each replica serves only the devices whose sessions it holds. */
   peerTransport?: PeersOptions["transportTo"] | undefined;
-  /** Whether devices are welcome. Default: those that have enrolled, and those that are dialed. */
-  welcome?: Welcome;
+  /** Which devices may connect. Default: those that have enrolled, and those that are dialed. */
+  admission?: AdmissionPolicy;
   /** How devices enroll. Default: they cannot, because there is no TLS. */
   enrollment?: Partial<ExtensionSettings>;
   /** Seals what calls say in the database. Default: with a key in the state folder; needed on PostgreSQL. */
@@ -106,7 +106,7 @@ export interface Registry {
   tls?: TlsSource;
   /** This replica's id. */
   replicaId: string;
-  /** The devices, for whoever decides which of them are welcome. */
+  /** The devices, for whoever decides which of them may connect. */
   fleet: Pick<Fleet, "recheck" | "forget" | "pinned">;
   close(): Promise<void>;
 }
@@ -166,16 +166,11 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   opened.defer(() => keys.close());
 
   const directory = createDirectory(config.localDevice, () => fleet.catchUp(), config.defaultDevice);
-  const streams = createAttachPoint({
-    admit: (device) => fleet.admit(device),
-    ...(config.heartbeatMs !== undefined && { heartbeatMs: config.heartbeatMs }),
-  });
-  opened.defer(() => streams.close());
   // Devices that are linked already wait for it.
   const enrolled = Promise.withResolvers<Enrollment>();
   const fleet: Fleet = await createFleet({
     openers: options.devices,
-    streams,
+    ...(config.heartbeatMs !== undefined && { heartbeatMs: config.heartbeatMs }),
     peers,
     directory,
     store: createDeviceStore(db, deviceWrites, self, now, (device, err) =>
@@ -183,7 +178,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     ),
     membership,
     keys,
-    welcome: options.welcome ?? {
+    admission: options.admission ?? {
       mayAttach: async (...device) => (await enrolled.promise).mayAttach(...device),
       refusals: async (...devices) => (await enrolled.promise).refusals(...devices),
       onCloned: async (deviceId) => (await enrolled.promise).onCloned(deviceId),
@@ -255,7 +250,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   });
   opened.defer(() => adopter.close());
   metrics.measure({
-    linkedHere: () => fleet.linkedHere,
+    linkedHere: () => fleet.connectedHere,
     openCalls: () => calls.open,
     adopted: () => adopter.adopted,
     policyAway: () => policy.away,
@@ -294,13 +289,13 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     routes(router) {
       callerRoutes(router, calls, directory, enrollment.locks);
       router.service(FanOutService, fanOutRoutes(fanOuts));
-      attachRoutes(streams)(router);
+      attachRoutes(fleet.sessions)(router);
       enrollment.routes(router);
       if (peers !== undefined) servePeers(router);
       serveTypedTools(router, calls);
     },
     deviceRoutes(router) {
-      attachRoutes(streams)(router);
+      attachRoutes(fleet.sessions)(router);
       enrollment.machineRoutes(router);
     },
     services: [...CALLER_SERVICES, FanOutService, AttachService, ...enrollment.services, ...TYPED_SERVICES],
@@ -325,7 +320,6 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       queue.close();
       // Devices go to another replica at once, and what they run is told there or here.
       fleet.drain();
-      streams.drain();
       await owned.disposeAsync();
     },
   };

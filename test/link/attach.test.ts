@@ -9,7 +9,7 @@ import { ExecutionOutcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { fault, faultDetail } from "../../lib/fault/fault.ts";
 import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { openTestAgent } from "../../services/device-agent/testing/test-agent.ts";
-import type { AttachedHello } from "../../services/registry/devices/attach-point.ts";
+import type { DeviceSession } from "../../services/registry/devices/session.ts";
 import { eventually } from "../../testkit/eventually.ts";
 import { startTcpProxy } from "../../testkit/tcp-proxy.ts";
 import { attach, folder, linkTo, openPoint, type Seen } from "./ways.ts";
@@ -19,8 +19,8 @@ const nobody = (): Seen => ({ hellos: [], downs: 0, deviceEnds: [] });
 test("says how often it has dialed, over resets and restarts", async () => {
   await using parts = new AsyncDisposableStack();
   const device = parts.use(await openTestAgent());
-  const hellos: AttachedHello[] = [];
-  const { server } = await openPoint(parts, device.agent.deviceId, { admit: (hello) => void hellos.push(hello) });
+  const hellos: DeviceSession[] = [];
+  const { server } = await openPoint(parts, device.agent.deviceId, { admit: (session) => void hellos.push(session) });
   const proxy = parts.use(await startTcpProxy({ port: server.port }));
   const first = await attach(parts, device, { ports: [proxy.port] });
   await eventually(() => expect(hellos).toHaveLength(1));
@@ -30,7 +30,7 @@ test("says how often it has dialed, over resets and restarts", async () => {
   await device.restart();
   await attach(parts, device, { ports: [proxy.port] });
   await eventually(() => expect(hellos).toHaveLength(3));
-  const counts = hellos.map(({ attachCount }) => attachCount);
+  const counts = hellos.map(({ hello }) => hello.attachCount);
   expect(counts).toEqual([...new Set(counts)].toSorted((a, b) => a - b));
   expect(hellos.every(({ deviceId }) => deviceId === device.agent.deviceId)).toBe(true);
 });
@@ -41,7 +41,7 @@ test("a copied folder shows a number that was shown before, and is refused by na
   const { deviceId } = device.agent;
   const counts: number[] = [];
   const { server } = await openPoint(parts, deviceId, {
-    admit({ attachCount }) {
+    admit({ hello: { attachCount } }) {
       const cloned = counts.includes(attachCount);
       counts.push(attachCount);
       if (cloned) throw fault(ErrorReason.IDENTITY_REFUSED, { why: "cloned", identity: deviceId });
@@ -62,11 +62,10 @@ test("a newer stream of a device ends the older one, and the link goes on", asyn
   await using parts = new AsyncDisposableStack();
   const device = parts.use(await openTestAgent());
   const { deviceId } = device.agent;
-  const { point, server } = await openPoint(parts, deviceId);
+  const onGone = vi.fn();
+  const { sessions, opener, server } = await openPoint(parts, deviceId, { onGone });
   const seen = nobody();
-  const link = linkTo(parts, point.opener(deviceId), seen);
-  const detached = vi.fn();
-  point.onDetach(detached);
+  const link = linkTo(parts, opener, seen);
   const proxy = parts.use(await startTcpProxy({ port: server.port }));
   await attach(parts, device, { ports: [proxy.port], seen });
   await eventually(() => expect(seen.hellos).toHaveLength(1));
@@ -74,7 +73,7 @@ test("a newer stream of a device ends the older one, and the link goes on", asyn
   await attach(parts, device, { ports: [server.port], stateDir: await folder(parts) });
   await eventually(() => expect(seen.hellos).toHaveLength(2));
   await eventually(() => expect(seen.deviceEnds.length).toBeGreaterThan(0));
-  expect([point.size, detached.mock.calls]).toEqual([1, []]);
+  expect([sessions.size, onGone.mock.calls]).toEqual([1, []]);
   const start = await device.grants.start({ tool: "device.ping", args: { text: "still here" } });
   expect(await link.start(start, () => undefined)).toMatchObject({ kind: "finished" });
 });
@@ -85,10 +84,10 @@ test("goes elsewhere where it is told to, and what runs is still told on the old
   const { deviceId } = device.agent;
   const points = [await openPoint(parts, deviceId), await openPoint(parts, deviceId)];
   const seen = points.map(nobody);
-  const links = points.map(({ point }, index) => linkTo(parts, point.opener(deviceId), seen[index] ?? nobody()));
+  const links = points.map(({ opener }, index) => linkTo(parts, opener, seen[index] ?? nobody()));
   await attach(parts, device, { ports: points.map(({ server }) => server.port) });
-  await eventually(() => expect(points.filter(({ point }) => point.has(deviceId))).toHaveLength(1));
-  const old = points.findIndex(({ point }) => point.has(deviceId));
+  await eventually(() => expect(points.filter(({ sessions }) => sessions.get(deviceId))).toHaveLength(1));
+  const old = points.findIndex(({ sessions }) => sessions.get(deviceId));
   const next = 1 - old;
   const ready = Promise.withResolvers<void>();
   const waiting = { argv: ["sh", "-c", "echo ready; until [ -e go ]; do sleep 0.02; done"] };
@@ -97,24 +96,24 @@ test("goes elsewhere where it is told to, and what runs is still told on the old
     () => void ready.resolve(),
   );
   await ready.promise;
-  points[old]?.point.drain();
+  points[old]?.sessions.drain();
   await eventually(() => expect(seen[next]?.hellos).toHaveLength(1));
-  expect(points[old]?.point.has(deviceId)).toBe(true);
+  expect(points[old]?.sessions.get(deviceId)).toBeDefined();
   await device.execute("fs.write", { path: `${device.work}/go` });
   expect(await ended).toMatchObject({ kind: "finished", finished: { outcome: ExecutionOutcome.SUCCEEDED } });
-  await points[old]?.point.close();
+  await points[old]?.sessions.close();
   const ping = await device.grants.start({ tool: "device.ping" });
   expect(await links[next]?.start(ping, () => undefined)).toMatchObject({ kind: "finished" });
-  expect(points[next]?.point.has(deviceId)).toBe(true);
+  expect(points[next]?.sessions.get(deviceId)).toBeDefined();
 });
 
 test("dials again when its certificate was replaced, and what runs is told on the new stream", async () => {
   await using parts = new AsyncDisposableStack();
   const device = parts.use(await openTestAgent());
   const { deviceId } = device.agent;
-  const { point, server } = await openPoint(parts, deviceId);
+  const { opener, server } = await openPoint(parts, deviceId);
   const seen = nobody();
-  const link = linkTo(parts, point.opener(deviceId), seen);
+  const link = linkTo(parts, opener, seen);
   const renewed = new EventEmitter();
   const onRenewed = (listener: () => void) => {
     renewed.on("change", listener);
@@ -138,31 +137,32 @@ test("tells when a device has come and gone, and ends a stream with a fault when
   await using parts = new AsyncDisposableStack();
   const device = parts.use(await openTestAgent());
   const { deviceId } = device.agent;
-  const { point, server } = await openPoint(parts, deviceId);
   const said: string[] = [];
-  point.onAttach((hello) => said.push(`attached ${hello.attachCount}`));
-  point.onDetach((id) => said.push(`gone ${id}`));
+  const { sessions, server } = await openPoint(parts, deviceId, {
+    onAdmitted: ({ hello }) => said.push(`attached ${hello.attachCount}`),
+    onGone: (session) => said.push(`gone ${session.deviceId}`),
+  });
   const seen = nobody();
   const attachment = await attach(parts, device, { ports: [server.port], seen });
   await eventually(() => expect(said).toEqual(["attached 1"]));
-  point.end(deviceId, fault(ErrorReason.DEVICE_LOCKED, { device: deviceId, why: "operator" }));
+  sessions.get(deviceId)?.end(fault(ErrorReason.DEVICE_LOCKED, { device: deviceId, why: "operator" }));
   await eventually(() => expect(said.slice(0, 3)).toEqual(["attached 1", `gone ${deviceId}`, "attached 2"]));
   expect(faultDetail(seen.deviceEnds[0])?.reason).toBe(ErrorReason.DEVICE_LOCKED);
   await attachment.close();
   await eventually(() => expect(said.at(-1)).toBe(`gone ${deviceId}`));
-  expect(point.size).toBe(0);
+  expect(sessions.size).toBe(0);
 });
 
 test("refuses a stream whose manifest is another device's, and it takes nobody's place", async () => {
   await using parts = new AsyncDisposableStack();
   const device = parts.use(await openTestAgent());
-  const { point, server } = await openPoint(parts, "dev-0000000000000000");
+  const { sessions, server } = await openPoint(parts, "dev-0000000000000000");
   const seen = nobody();
   await attach(parts, device, { ports: [server.port], seen });
   await eventually(() => expect(seen.deviceEnds.length).toBeGreaterThan(1));
   const detail = faultDetail(seen.deviceEnds[0]);
   expect([detail?.reason, detail?.metadata.why]).toEqual([ErrorReason.IDENTITY_REFUSED, "role"]);
-  expect(point.size).toBe(0);
+  expect(sessions.size).toBe(0);
 });
 
 test("ends a stream that does not say whose it is", async () => {

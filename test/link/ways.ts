@@ -14,12 +14,9 @@ import { createServer, type Server, type ServerOptions } from "../../lib/server/
 import { type Attachment, type AttachOptions, attachAgent } from "../../services/device-agent/attach/attach.ts";
 import { openAttachCount } from "../../services/device-agent/attach/attach-count.ts";
 import type { TestAgent } from "../../services/device-agent/testing/test-agent.ts";
-import {
-  type AttachPointOptions,
-  attachRoutes,
-  createAttachPoint,
-} from "../../services/registry/devices/attach-point.ts";
 import { createDeviceLink, type DeviceLink, type DeviceOpener } from "../../services/registry/devices/device-link.ts";
+import { createRoute } from "../../services/registry/devices/route.ts";
+import { attachRoutes, createSessions, type SessionsOptions } from "../../services/registry/devices/sessions.ts";
 import { deviceOver } from "../../services/registry/openers.ts";
 import { startTcpProxy, type TcpProxy } from "../../testkit/tcp-proxy.ts";
 
@@ -95,24 +92,35 @@ export const LINK_WAYS: readonly LinkWay[] = [
     async open(device) {
       const parts = new AsyncDisposableStack();
       const seen: Seen = { hellos: [], downs: 0, deviceEnds: [] };
-      const { point, server } = await openPoint(parts, device.agent.deviceId);
+      const { opener, server } = await openPoint(parts, device.agent.deviceId);
       const proxy = parts.use(await startTcpProxy({ port: server.port }));
-      const link = linkTo(parts, point.opener(device.agent.deviceId), seen);
+      const link = linkTo(parts, opener, seen);
       const attachment = await attach(parts, device, { ports: [proxy.port], seen });
       return { link, proxy, seen, closeDevice: attachment.close, [Symbol.asyncDispose]: () => parts.disposeAsync() };
     },
   },
 ];
 
-/** A place to attach that takes whoever comes for that device. */
-export async function openPoint(parts: AsyncDisposableStack, deviceId: string, options: AttachPointOptions = {}) {
-  const point = createAttachPoint({ heartbeatMs: HEARTBEAT_MS, ...options });
+/** A place to attach that admits whoever comes for that device. */
+export async function openPoint(parts: AsyncDisposableStack, deviceId: string, options: SessionsOptions = {}) {
+  const route = createRoute(() => {
+    const session = sessions.get(deviceId);
+    return session && { key: session, opener: session.open };
+  });
+  const sessions = createSessions({
+    heartbeatMs: HEARTBEAT_MS,
+    ...options,
+    onAdmitted(session) {
+      options.onAdmitted?.(session);
+      route.update();
+    },
+  });
   const server = await serve(parts, {
-    routes: attachRoutes(point),
+    routes: attachRoutes(sessions),
     authenticate: () => ({ id: deviceId, kind: "device", roles: [Role.DEVICE], name: deviceId }),
   });
-  parts.defer(() => point.close());
-  return { point, server };
+  parts.defer(() => sessions.close());
+  return { sessions, opener: route.opener, server };
 }
 
 /** How an agent dials. */

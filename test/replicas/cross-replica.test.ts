@@ -162,7 +162,7 @@ test("a call goes on when its device moves to another replica", async () => {
 
 test("a device whose state was copied is refused, and its replica is told", async () => {
   const cloned: string[] = [];
-  const c = await scene.replica({ welcome: { onCloned: async (id) => void cloned.push(id) } });
+  const c = await scene.replica({ admission: { onCloned: async (id) => void cloned.push(id) } });
   const first = await scene.device("twin", [c.url]);
   await online(c, "twin", c);
   await first.close();
@@ -176,14 +176,14 @@ test("a device whose state was copied is refused, and its replica is told", asyn
   await Promise.all([again.close(), second.close()]);
 });
 
-test("a device that is not welcome any more loses its stream, whichever replica is told", async () => {
+test("a device that may not connect any more loses its session, whichever replica is told", async () => {
   const locked = new Set<string>();
-  const welcome = {
+  const admission = {
     mayAttach: async (id: string) => {
       if (locked.has(id)) throw fault(ErrorReason.DEVICE_LOCKED, { device: id, why: "test" });
     },
   };
-  const c = await scene.replica({ welcome });
+  const c = await scene.replica({ admission });
   const device = await scene.device("guest", [c.url]);
   await online(a, "guest", c);
   locked.add(device.id);

@@ -54,12 +54,18 @@ async function linkTo(
   options: { lostMs?: number; onDown?: () => void } = {},
 ): Promise<DeviceLink> {
   const linked = Promise.withResolvers<void>();
-  const greeting = () => {
+  const initialCommands = () => {
     linked.resolve();
     return [];
   };
   const onHello = () => true;
-  const link = createDeviceLink({ opener: device.opener, onHello, greeting, onDown: () => undefined, ...options });
+  const link = createDeviceLink({
+    opener: device.opener,
+    onHello,
+    initialCommands,
+    onDown: () => undefined,
+    ...options,
+  });
   links.push(link);
   await linked.promise;
   return link;

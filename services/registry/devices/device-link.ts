@@ -15,7 +15,7 @@ import {
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { keepLinked } from "../../../lib/link/keep-linked.ts";
 import type { LinkOpener } from "../../../lib/link/opener.ts";
-import { helloOf, requireNoHello } from "./one-hello.ts";
+import { helloOf, requireNoHello } from "./hello.ts";
 import { createOutputFlow, type Followers, followOf, type OutputFlow } from "./output-flow.ts";
 import { createShares } from "./shares.ts";
 
@@ -49,8 +49,12 @@ export interface DeviceLink {
    * device is trusted anew.
    */
   shutOut(): Promise<void>;
-  /** Sends a command that has no answer. Lost where the device is not linked. */
-  tell(command: DeviceCommand): void;
+  /** Sends a command that has no answer. Lost where the device is not reached. */
+  send(command: DeviceCommand): void;
+  /** Whether the device is reached now. */
+  readonly isUp: boolean;
+  /** The session is gone: no more calls are sent on its stream, which may still report what came before its end. */
+  pause(): void;
   /** The same device for another replica: begins with its Hello, and ends when this link goes down. */
   readonly share: DeviceOpener;
   /** Whether anybody waits for something. */
@@ -69,9 +73,9 @@ export interface DeviceLinkOptions {
    * nothing it says is heard. Rejects where that cannot be told now: the stream ends, and is opened again.
    */
   onHello(hello: DeviceHello): boolean | Promise<boolean>;
-  /** What a trusted device is told before anything else. Default nothing. */
-  greeting?(hello: DeviceHello): readonly DeviceCommand[];
-  onDown(): void;
+  /** What a trusted device is sent before anything else. Default nothing. */
+  initialCommands?(hello: DeviceHello): readonly DeviceCommand[];
+  onDown?(): void;
   /** More about why the device is not linked, where there is more. */
   whyOffline?(): string | undefined;
   /** The longest wait before the stream is opened again, in milliseconds: 0 for an opener that waits by itself. Default 1000. */
@@ -113,21 +117,22 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   /** By call: all who wait for it, since two may ask for the same one. */
   const waiting = new Map<string, Waiting[]>();
   let trusted = false;
+  let isPaused = false;
   let closed = false;
   /** Set while the device is shut out; resolves when it has had its time. */
   let shuttingOut: Promise<void> | undefined;
 
   const link = keepLinked<DeviceCommand, DeviceEvent>({
     async *open(outgoing, signal) {
-      let isGreeted = false;
+      let hasHello = false;
       for await (const { events } of options.opener(requests(outgoing), signal)) {
         if (events.length === 0) continue;
-        if (isGreeted) {
+        if (hasHello) {
           requireNoHello(events);
           if (trusted) yield events;
           continue;
         }
-        isGreeted = true;
+        hasHello = true;
         const hello = helloOf(events);
         if (!(await isTrusted(hello, signal))) continue;
         begin(hello);
@@ -139,7 +144,8 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     onDown() {
       if (!trusted) return;
       trusted = false;
-      options.onDown();
+      isPaused = false;
+      options.onDown?.();
       shares.end();
       for (const [callId, all] of waiting) for (const one of all) giveUpLater(callId, one);
     },
@@ -153,7 +159,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   });
 
   const send = (callId: string, one: Waiting) => {
-    if (!trusted) return;
+    if (!trusted || isPaused) return;
     clearTimeout(one.timer);
     one.timer = undefined;
     one.sent = true;
@@ -197,8 +203,9 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   };
   const begin = (hello: DeviceHello) => {
     trusted = true;
+    isPaused = false;
     shuttingOut = undefined;
-    for (const command of options.greeting?.(hello) ?? []) link.send(command);
+    for (const command of options.initialCommands?.(hello) ?? []) link.send(command);
     shares.begin(hello);
     for (const [callId, all] of waiting) for (const one of all) send(callId, one);
   };
@@ -265,7 +272,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
       const others = waiting.get(callId);
       if (others === undefined) waiting.set(callId, [one]);
       else others.push(one);
-      if (trusted) send(callId, one);
+      if (trusted && !isPaused) send(callId, one);
       else giveUpLater(callId, one);
     });
 
@@ -293,8 +300,14 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
       if (trusted) link.send(cancelOf(callId));
     },
     shutOut: () => (shuttingOut ??= endAll()),
-    tell: (command) => {
+    send: (command) => {
       if (trusted) link.send(command);
+    },
+    get isUp() {
+      return trusted && !isPaused;
+    },
+    pause() {
+      isPaused = trusted;
     },
     share: shares.open,
     get busy() {

@@ -36,7 +36,7 @@ test.each(["later", "in its first frame"])(
     const scene = await fleetWith();
     const device = shownDevice();
     const changed = device.hello(1n, { role: "prod" });
-    const stream = device.attach(scene.streams, device.hello(1n), ...(when === "later" ? [] : [changed]));
+    const stream = device.attach(scene.sessions, device.hello(1n), ...(when === "later" ? [] : [changed]));
     if (when === "later") {
       await eventually(() => expect(isOnline(scene, device)).toBe(true));
       stream.say(changed);
@@ -50,10 +50,10 @@ test.each(["later", "in its first frame"])(
 test("a count of dials that no number holds is refused, and freezes nobody else", async () => {
   const scene = await fleetWith();
   const [evil, good] = [shownDevice("evil"), shownDevice("good")];
-  const refused = await evil.attach(scene.streams, evil.hello(2n ** 53n + 2n)).over;
+  const refused = await evil.attach(scene.sessions, evil.hello(2n ** 53n + 2n)).over;
   expect(reasonOf(refused)).toBe(ErrorReason.INVALID_INPUT);
   await scene.fleet.catchUp();
-  good.attach(scene.streams, good.hello(1n));
+  good.attach(scene.sessions, good.hello(1n));
   await eventually(() => expect(isOnline(scene, good)).toBe(true));
 });
 
@@ -62,7 +62,7 @@ describe("a device that is shut out", () => {
     let isOut = false;
     let actNow = false;
     const scene: TestFleet = await fleetWith({
-      welcome: {
+      admission: {
         async mayAttach(id) {
           if (isOut) throw how === "locked" ? locked(id) : identityRefused("revoked", id);
           if (!actNow) return;
@@ -72,20 +72,20 @@ describe("a device that is shut out", () => {
       },
     });
     const device = shownDevice();
-    const before = device.attach(scene.streams, device.hello(1n));
+    const before = device.attach(scene.sessions, device.hello(1n));
     await eventually(() => expect(isOnline(scene, device)).toBe(true));
     before.leave();
     await before.over;
     actNow = true;
-    const stream = device.attach(scene.streams, device.hello(2n));
+    const stream = device.attach(scene.sessions, device.hello(2n));
     const expected = how === "locked" ? ErrorReason.DEVICE_LOCKED : ErrorReason.IDENTITY_REFUSED;
     expect(reasonOf(await stream.over)).toBe(expected);
-    expect(scene.streams.has(device.id)).toBe(false);
+    expect(scene.sessions.get(device.id) !== undefined).toBe(false);
   });
 
   test("does not get back the name that its removal has freed", async () => {
     const scene = await fleetWith({
-      welcome: {
+      admission: {
         // The look before the transaction comes too early.
         mayAttach: async () => undefined,
         refusals: async (devices, trx) =>
@@ -95,22 +95,22 @@ describe("a device that is shut out", () => {
       },
     });
     const device = shownDevice();
-    expect(reasonOf(await device.attach(scene.streams, device.hello(1n)).over)).toBe(ErrorReason.IDENTITY_REFUSED);
+    expect(reasonOf(await device.attach(scene.sessions, device.hello(1n)).over)).toBe(ErrorReason.IDENTITY_REFUSED);
     expect(await scene.fleet.pinned("nas")).toBeUndefined();
   });
 
   test("loses its stream although nobody was told", async () => {
     const out = new Set<string>();
     const scene = await fleetWith({
-      welcome: {
+      admission: {
         mayAttach: async () => undefined,
         refusals: async (devices) =>
           new Map(devices.flatMap(({ deviceId }) => (out.has(deviceId) ? [[deviceId, locked(deviceId)]] : []))),
       },
     });
     const [lost, kept] = [shownDevice("lost"), shownDevice("kept")];
-    const stream = lost.attach(scene.streams, lost.hello(1n));
-    kept.attach(scene.streams, kept.hello(1n));
+    const stream = lost.attach(scene.sessions, lost.hello(1n));
+    kept.attach(scene.sessions, kept.hello(1n));
     await eventually(() => expect([isOnline(scene, lost), isOnline(scene, kept)]).toEqual([true, true]));
     out.add(lost.id);
     expect(reasonOf(await stream.over)).toBe(ErrorReason.DEVICE_LOCKED);
@@ -122,9 +122,9 @@ describe("a device that is shut out", () => {
     const mayAttach = async (id: string) => {
       if (out.has(id)) throw locked(id);
     };
-    const scene = await fleetWith({ welcome: { mayAttach } });
+    const scene = await fleetWith({ admission: { mayAttach } });
     const device = shownDevice();
-    const stream = device.attach(scene.streams, device.hello(1n));
+    const stream = device.attach(scene.sessions, device.hello(1n));
     await eventually(() => expect(isOnline(scene, device)).toBe(true));
     out.add(device.id);
     await scene.db.transaction().execute((trx) => recheckDevice(trx, device.id));
@@ -134,7 +134,7 @@ describe("a device that is shut out", () => {
   test("tells whoever waits for it: what was sent is lost, and what was not never was", async () => {
     const scene = await fleetWith();
     const device = shownDevice();
-    const stream = device.attach(scene.streams, device.hello(1n));
+    const stream = device.attach(scene.sessions, device.hello(1n));
     await eventually(() => expect(isOnline(scene, device)).toBe(true));
     const link = scene.fleet.link(device.id);
     const sent = link?.start(create(ExecuteCommandSchema, { callId: "sent" }), () => undefined);
@@ -150,13 +150,13 @@ describe("a device that is shut out", () => {
   test("leaves its calls to nobody who takes its name", async () => {
     const scene = await fleetWith();
     const [before, after] = [shownDevice(), shownDevice()];
-    const stream = before.attach(scene.streams, before.hello(1n));
+    const stream = before.attach(scene.sessions, before.hello(1n));
     await eventually(() => expect(isOnline(scene, before)).toBe(true));
     const ended = scene.fleet.link(before.id)?.start(create(ExecuteCommandSchema, { callId: "c" }), () => undefined);
     await eventually(() => expect(stream.commands).toHaveLength(1));
     // Both changes before this replica looks again.
     await scene.db.updateTable("devices").set({ removed: 1 }).execute();
-    const next = after.attach(scene.streams, after.hello(1n));
+    const next = after.attach(scene.sessions, after.hello(1n));
     expect(await ended).toEqual({ kind: "lost" });
     await eventually(() => expect(isOnline(scene, after)).toBe(true));
     expect(next.commands).toEqual([]);
@@ -166,9 +166,9 @@ describe("a device that is shut out", () => {
 
 describe("a dial with a number that was used before", () => {
   async function attachedOnce(onCloned: (id: string) => Promise<void>) {
-    const scene = await fleetWith({ welcome: { onCloned } });
+    const scene = await fleetWith({ admission: { onCloned } });
     const device = shownDevice();
-    const stream = device.attach(scene.streams, device.hello(6n));
+    const stream = device.attach(scene.sessions, device.hello(6n));
     await eventually(() => expect(isOnline(scene, device)).toBe(true));
     return { scene, device, stream };
   }
@@ -178,12 +178,12 @@ describe("a dial with a number that was used before", () => {
     const slow = Promise.withResolvers<void>();
     let asked = 0;
     const mayAttach = async () => (asked++ === 0 ? slow.promise : undefined);
-    const scene = await fleetWith({ welcome: { onCloned, mayAttach } });
+    const scene = await fleetWith({ admission: { onCloned, mayAttach } });
     const device = shownDevice();
-    const givenUp = device.attach(scene.streams, device.hello(5n));
+    const givenUp = device.attach(scene.sessions, device.hello(5n));
     await eventually(() => expect(asked).toBe(1));
     givenUp.leave();
-    const stream = device.attach(scene.streams, device.hello(6n));
+    const stream = device.attach(scene.sessions, device.hello(6n));
     await eventually(() => expect(isOnline(scene, device)).toBe(true));
     slow.resolve();
     await givenUp.over;
@@ -197,11 +197,11 @@ describe("a dial with a number that was used before", () => {
     let asked = 0;
     // The first stream is asked about when it comes and once it is linked.
     const mayAttach = async () => (++asked === 3 ? slow.promise : undefined);
-    const scene = await fleetWith({ welcome: { mayAttach } });
+    const scene = await fleetWith({ admission: { mayAttach } });
     const device = shownDevice();
-    const stream = device.attach(scene.streams, device.hello(6n));
+    const stream = device.attach(scene.sessions, device.hello(6n));
     await eventually(() => expect(asked).toBe(2));
-    const givenUp = device.attach(scene.streams, device.hello(7n));
+    const givenUp = device.attach(scene.sessions, device.hello(7n));
     await eventually(() => expect(asked).toBe(3));
     givenUp.leave();
     await givenUp.over;
@@ -220,13 +220,13 @@ describe("a dial with a number that was used before", () => {
     const mayAttach = async () => (asked++ === 0 ? slow.promise : undefined);
     const db = await openDatabase<RegistryTables>({ path: ":memory:", migrations: registryMigrations });
     const [one, other] = [
-      await fleetWith({ db, welcome: { onCloned, mayAttach } }),
-      await fleetWith({ db, welcome: { onCloned } }),
+      await fleetWith({ db, admission: { onCloned, mayAttach } }),
+      await fleetWith({ db, admission: { onCloned } }),
     ];
     const device = shownDevice();
-    const early = device.attach(one.streams, device.hello(5n));
+    const early = device.attach(one.sessions, device.hello(5n));
     await eventually(() => expect(asked).toBe(1));
-    device.attach(other.streams, device.hello(6n));
+    device.attach(other.sessions, device.hello(6n));
     await eventually(() => expect(isOnline(other, device)).toBe(true));
     slow.resolve();
     expect(reasonOf(await early.over)).toBe(ErrorReason.NOT_READY);
@@ -236,7 +236,7 @@ describe("a dial with a number that was used before", () => {
   test("and that hangs up soon is no clone either", async () => {
     const onCloned = vi.fn(async () => undefined);
     const { scene, device, stream } = await attachedOnce(onCloned);
-    const late = device.attach(scene.streams, device.hello(5n));
+    const late = device.attach(scene.sessions, device.hello(5n));
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(late.isOver()).toBe(false);
     late.leave();
@@ -248,7 +248,7 @@ describe("a dial with a number that was used before", () => {
   test.each([6n, 5n])("and that goes on living is a clone: %d after 6", async (count) => {
     const onCloned = vi.fn(async () => undefined);
     const { scene, device } = await attachedOnce(onCloned);
-    const clone = device.attach(scene.streams, device.hello(count));
+    const clone = device.attach(scene.sessions, device.hello(count));
     expect(reasonOf(await clone.over)).toBe(ErrorReason.IDENTITY_REFUSED);
     expect(onCloned).toHaveBeenCalledExactlyOnceWith(device.id);
   });
@@ -257,13 +257,13 @@ describe("a dial with a number that was used before", () => {
     const onCloned = vi.fn(async () => undefined);
     const { scene, device } = await attachedOnce(onCloned);
     for (const count of [2n, 3n]) {
-      const clone = device.attach(scene.streams, device.hello(count));
+      const clone = device.attach(scene.sessions, device.hello(count));
       await new Promise((resolve) => setTimeout(resolve, 50));
       clone.leave();
       await clone.over;
     }
     expect(onCloned).not.toHaveBeenCalled();
-    const third = device.attach(scene.streams, device.hello(4n));
+    const third = device.attach(scene.sessions, device.hello(4n));
     expect(reasonOf(await third.over)).toBe(ErrorReason.IDENTITY_REFUSED);
     expect(onCloned).toHaveBeenCalledOnce();
   });
@@ -271,7 +271,7 @@ describe("a dial with a number that was used before", () => {
   test("locks nobody where the registry has sent its devices away", async () => {
     const onCloned = vi.fn(async () => undefined);
     const { scene, device } = await attachedOnce(onCloned);
-    const late = device.attach(scene.streams, device.hello(5n));
+    const late = device.attach(scene.sessions, device.hello(5n));
     scene.fleet.drain();
     expect(reasonOf(await late.over)).toBe(ErrorReason.NOT_READY);
     expect(onCloned).not.toHaveBeenCalled();
@@ -286,7 +286,7 @@ describe("a device that is dialed", () => {
     const mayAttach = async (id: string) => {
       if (out.has(id)) throw locked(id);
     };
-    const scene = await fleetWith({ welcome: { mayAttach }, openers: new Map([["direct", dialed.opener]]) });
+    const scene = await fleetWith({ admission: { mayAttach }, openers: new Map([["direct", dialed.opener]]) });
     await scene.fleet.settled(5000);
     const back = Promise.withResolvers<void>();
     dialed.hangUp(back.promise);
@@ -309,11 +309,14 @@ describe("a device that is dialed", () => {
     const mayAttach = async (id: string) => {
       if (out.has(id)) throw locked(id);
     };
-    const scene = await fleetWith({ welcome: { mayAttach, refusals }, openers: new Map([["direct", dialed.opener]]) });
+    const scene = await fleetWith({
+      admission: { mayAttach, refusals },
+      openers: new Map([["direct", dialed.opener]]),
+    });
     await scene.fleet.settled(5000);
-    expect([dialed.dials, scene.fleet.linkedHere]).toEqual([1, 0]);
+    expect([dialed.dials, scene.fleet.connectedHere]).toEqual([1, 0]);
     out.clear();
-    await eventually(() => expect(scene.fleet.linkedHere).toBe(1));
+    await eventually(() => expect(scene.fleet.connectedHere).toBe(1));
     expect(dialed.dials).toBe(2);
   });
 
@@ -324,8 +327,8 @@ describe("a device that is dialed", () => {
     const mayAttach = async () => {
       if (failures++ === 0) throw new Error("the database is away");
     };
-    const scene = await fleetWith({ welcome: { mayAttach }, openers: new Map([["direct", dialed.opener]]) });
-    await eventually(() => expect(scene.fleet.linkedHere).toBe(1));
+    const scene = await fleetWith({ admission: { mayAttach }, openers: new Map([["direct", dialed.opener]]) });
+    await eventually(() => expect(scene.fleet.connectedHere).toBe(1));
   });
 
   test("keeps its stream while nobody can say whether it is still welcome", async () => {
@@ -337,7 +340,7 @@ describe("a device that is dialed", () => {
       asked++;
       if (isAway) throw new Error("the database is away");
     };
-    const scene = await fleetWith({ welcome: { mayAttach }, openers: new Map([["direct", dialed.opener]]) });
+    const scene = await fleetWith({ admission: { mayAttach }, openers: new Map([["direct", dialed.opener]]) });
     await eventually(() => expect(isOnline(scene, device)).toBe(true));
     isAway = true;
     const before = asked;

@@ -1,201 +1,231 @@
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { DeviceCommand, DeviceHello } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { LinkMode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { identityRefused } from "../../../lib/auth/peer.ts";
 import { fault } from "../../../lib/fault/fault.ts";
-import { createAdmit } from "./admit.ts";
-import type { ArrivingDevice } from "./attach-stream.ts";
-import type { DeviceLink } from "./device-link.ts";
-import type { DeviceClaim, DeviceRow } from "./device-store.ts";
-import type { FleetOptions } from "./fleet-options.ts";
-import { createFollower } from "./follow-devices.ts";
-import { createGreeter, DIALED, dialAgain } from "./greet.ts";
+import type { Membership } from "../cluster/membership.ts";
+import type { Peers } from "../cluster/peers.ts";
+import { type AdmissionPolicy, createAdmission } from "./admission.ts";
+import type { DeviceLink, DeviceOpener } from "./device-link.ts";
+import type { DeviceRow, DeviceStore } from "./device-store.ts";
+import type { Directory } from "./directory.ts";
+import type { TrustedKeys } from "./keyring-follower.ts";
 import { createLinks } from "./links.ts";
+import { checkManifest } from "./pin.ts";
+import { type ReadOptions, readDevice } from "./read-device.ts";
 import type { Way } from "./route.ts";
 import { createDeviceRows } from "./rows.ts";
-import { createStandings, type HeldHere } from "./standings.ts";
-import { sweepRows } from "./sweep-rows.ts";
-import type { ShownDevice } from "./welcome.ts";
+import { attachAgain, type DeviceSession } from "./session.ts";
+import { createSessions, type Sessions, type SessionsOptions } from "./sessions.ts";
 
-/** The devices, and the way to each: the stream it holds to this replica, one that dials it, or the replica that has it. */
+export interface FleetOptions extends ReadOptions, Pick<SessionsOptions, "heartbeatMs"> {
+  /** The devices that the registry dials, by name. */
+  openers: ReadonlyMap<string, DeviceOpener>;
+  /** The other replicas. Undefined: devices at another replica are not reached. */
+  peers: Pick<Peers, "forwardDevice" | "problemOf"> | undefined;
+  directory: Directory;
+  store: DeviceStore;
+  membership: Membership;
+  keys?: TrustedKeys;
+  admission: AdmissionPolicy;
+  /** Has the other replicas read that the directory has changed. */
+  wake(): void;
+  /** How often to look for what other replicas have changed, in milliseconds; 0 where there are none. */
+  pollMs: number;
+  now(): number;
+}
+
+/** The devices, and the way to each: its session with this process, or the replica that holds it. */
 export interface Fleet {
-  /** The link to a device, by the device's id, wherever its stream is. Undefined for one that is not known. */
+  /** The sessions with this process, for the RPC that devices call. */
+  readonly sessions: Pick<Sessions, "attach" | "get">;
+  /** The link to a device, by the device's id, wherever its session is. Undefined for one that is not known. */
   link(deviceId: string): DeviceLink | undefined;
-  /** Takes over the stream of a device that attaches, or rejects with the fault that the device gets. */
-  admit(device: ArrivingDevice): Promise<void>;
-  /** Ends the stream that a device holds to this replica, at once. */
-  detach(deviceId: string, error: Error): void;
-  /** Says that a device may be welcome or not from now on: every replica that is linked to it asks again. */
+  /** A device's admission may have changed: every replica with a session asks again. */
   recheck(deviceId: string): Promise<void>;
-  /** Says that a device was removed: its name is free, and its streams end everywhere. */
+  /** A device was removed: its name is free, and its sessions end everywhere. */
   forget(deviceId: string): Promise<void>;
-  /** Brings in a change that was just committed, here and everywhere. */
+  /** Reads a change that was just committed, here and at the other replicas. */
   announce(): Promise<void>;
   /** The device that has a name; undefined where it is free. */
   pinned(name: string): Promise<{ deviceId: string; publicKey: Uint8Array } | undefined>;
-  /** The device's stream for another replica; undefined where this one does not hold it. */
+  /** The device's session for another replica; undefined where this process has none. */
   shared(deviceId: string): DeviceLink["share"] | undefined;
-  /** Brings in what other replicas have changed. */
+  /** Reads what other replicas have changed. */
   catchUp(): Promise<void>;
-  /** Lets devices that have attached elsewhere tell the rest of what runs on the streams they held here. */
+  /** Sends the devices to other replicas. What runs is still reported on the sessions that they have here. */
   drain(): void;
-  /** How many devices are linked to this replica. */
-  readonly linkedHere: number;
-  /** Resolves when every device that is dialed has been linked once, or after `ms`. */
+  /** How many devices have a session with this process. */
+  readonly connectedHere: number;
+  /** Resolves when every device that is dialed has been admitted or refused once, or after `ms`. */
   settled(ms: number): Promise<void>;
   close(): Promise<void>;
 }
 
+/** How often to look for rows that name this process without a session, in milliseconds. */
+const SWEEP_MS = 5000;
+
 /**
- * Holds the links. A name is pinned to the key that it shows first: a device that comes later with another key is
- * refused.
+ * Owns the sessions, admissions, rows and links. A name is pinned to the key that it shows first: a device that comes later
+ * with another key is refused.
  */
 export async function createFleet(options: FleetOptions): Promise<Fleet> {
-  const { directory, store, membership, streams, welcome, logger } = options;
+  const { directory, store, membership, logger, openers, keys, peers } = options;
   const { self } = membership;
-  /** By name: the newest epoch in which this replica took the device's stream, and that of the stream it has. */
-  const taken = new Map<string, number>();
-  const linked = new Map<string, number>();
-  const firsts = new Map<string, PromiseWithResolvers<void>>();
+  const firsts = new Map([...openers.keys()].map((name) => [name, Promise.withResolvers<void>()]));
+  const dialFailures = new Map<string, string>();
   let draining = false;
   let closed = false;
 
+  const sessions = createSessions({
+    heartbeatMs: options.heartbeatMs,
+    async admit(session) {
+      await admission.admit(session);
+      options.wake();
+    },
+    onAdmitted,
+    onGone,
+  });
   const rows = createDeviceRows({
     ...options,
-    isHere: (name) => links.here(name) !== undefined,
+    isHere: (deviceId) => sessions.get(deviceId) !== undefined,
     onChanged(row, old) {
-      const isNewer = row.replica_id !== self && row.epoch > (taken.get(row.name) ?? 0);
-      if (isNewer && !draining) detach(row.id, movedOn(row.id));
-      if (old !== undefined && row.checks !== old.checks) void standings.askAgain(row.name, row.id);
+      const session = sessions.get(row.id);
+      const isHeldElsewhere = row.replica_id !== self && session !== undefined && row.epoch > session.epoch;
+      if (isHeldElsewhere && session.transport === "attached" && !draining) session.end(movedOn(row.id));
+      if (old !== undefined && row.checks !== old.checks) void admission.recheck(row.name, row.id);
       tend(row);
     },
     onRemoved(row) {
       // It may go on under another name.
       if (rows.byId(row.id) === undefined) {
-        detach(row.id, identityRefused("revoked", row.id, { message: "the device was removed" }));
+        sessions.get(row.id)?.end(identityRefused("revoked", row.id, { message: "the device was removed" }));
       }
       links.drop(row.name);
-      if (options.openers.has(row.name)) links.link(row.name);
     },
   });
-  const choose = (name: string): Way | undefined => {
-    const row = rows.byName(name);
-    if (row !== undefined && streams.has(row.id)) return { key: "attached", opener: streams.opener(row.id) };
-    const dialed = options.openers.get(name);
-    if (dialed !== undefined && !standings.isBarred(name)) return { key: "dialed", opener: dialed };
-    if (row === undefined || options.peers === undefined || !rows.isElsewhere(row)) return undefined;
-    return { key: `${row.replica_id} ${row.epoch}`, opener: options.peers.forwardDevice(row.replica_id, row.id) };
-  };
   const links = createLinks({
-    choose,
-    async onHello(name, hello, how) {
-      const isTrusted = await greet(name, hello, how);
-      // A start waits for devices that come, not for those that are not welcome.
-      if (isTrusted ? how !== undefined : standings.isBarred(name)) firsts.get(name)?.resolve();
-      return isTrusted;
-    },
-    onGone(name) {
-      const row = rows.byName(name);
-      const epoch = linked.get(name);
-      linked.delete(name);
-      logger.warn({ device: name }, "device unlinked");
-      const known = directory.linked(name);
-      if (known !== undefined) known.online = row !== undefined && rows.isElsewhere(row);
-      if (!closed && row !== undefined && epoch !== undefined) inBackground(store.release(row.id, epoch));
-    },
-    whyOffline(name) {
-      const row = rows.byName(name);
-      if (row === undefined || !rows.isElsewhere(row)) return undefined;
-      const problem = options.peers === undefined ? "there is no way to it" : options.peers.problemOf(row.replica_id);
-      if (problem === undefined) return undefined;
-      return `the replica that holds its session is not reached (${problem}); see REEVE_REGISTRY_ADVERTISE_URL`;
-    },
-    isKept: (name) => options.openers.has(name),
-    keys: options.keys,
+    choose: wayTo,
+    isTrusted: isPinned,
+    initialCommands: (name) => newKeys(sessionOf(name)),
+    whyOffline,
+    isHere: (name) => sessionOf(name) !== undefined,
   });
-  const follower = createFollower({ store, pollMs: options.pollMs, apply: rows.apply, logger });
-  const shownOf = (deviceId: string, isDialed: boolean): ShownDevice | undefined => {
-    const known = directory.byId(deviceId);
-    return known && { name: known.name, labels: known.labels, isDialed };
-  };
-  const attachedAs = (deviceId: string): HeldHere | undefined => {
-    if (!streams.has(deviceId)) return undefined;
-    const shown = shownOf(deviceId, false);
-    return { name: shown?.name ?? "", deviceId, shown };
-  };
-  const standings = createStandings({
-    welcome,
-    attached: () => streams.held().flatMap(({ deviceId }) => attachedAs(deviceId) ?? []),
-    attachedAs,
-    isHere: (name) => links.here(name) !== undefined,
-    isDialed: (name) => options.openers.has(name),
-    endCalls: (name) => links.shutOut(name),
-    end: detach,
-    reroute: (name) => links.reroute(name),
+  const admission = createAdmission({
+    policy: options.admission,
+    store,
+    rows,
+    sessions,
+    isDraining: () => draining,
+    endCalls: links.shutOut,
     logger,
   });
-  const admit = createAdmit({
-    store,
-    welcome,
-    guard: standings.guard,
-    rowOf: rows.byId,
-    isLinked: (row) => streams.has(row.id) || rows.isElsewhere(row),
-    isDraining: () => draining,
-  });
 
-  const greet = createGreeter({
-    ...options,
-    rows,
-    standings,
-    detach,
-    claim: (device) => inBackground(claim(device)),
-    onLinked: (name, epoch) => linked.set(name, epoch),
-    isClosed: () => closed,
-  });
-  /** Writes down that this replica is linked to a device that it dials. */
-  const claim = async (device: DeviceClaim): Promise<void> => {
-    const result = await store.take(device, standings.guard({ deviceId: device.id, shown: shownOf(device.id, true) }));
-    if (result.kind === "refused") return standings.askAgain(device.name, device.id);
-    if (result.kind !== "taken") throw new Error(`the device ${device.name} shows another key than at another replica`);
-    linked.set(device.name, result.row.epoch);
-    rows.apply(result.row);
-    await standings.askAgain(device.name, device.id);
-  };
-  /** Who holds a device may have changed: it may be reached another way, or be this replica's to show. */
-  function tend(row: DeviceRow): void {
-    const isOrphan = row.replica_id !== self && !rows.isElsewhere(row);
-    if (isOrphan && !closed && links.here(row.name)?.how === "dialed") inBackground(claim(claimIn(row)));
-    links.reroute(row.name);
+  function sessionOf(name: string): DeviceSession | undefined {
+    const row = rows.byName(name);
+    return row && sessions.get(row.id);
   }
-  function detach(deviceId: string, error: Error): void {
-    if (streams.has(deviceId)) streams.end(deviceId, error);
+  function wayTo(name: string): Way | undefined {
+    const row = rows.byName(name);
+    if (row === undefined) return undefined;
+    const session = sessions.get(row.id);
+    if (session !== undefined) return { key: session, opener: session.open };
+    if (peers === undefined || !rows.isElsewhere(row)) return undefined;
+    return { key: `${row.replica_id} ${row.epoch}`, opener: peers.forwardDevice(row.replica_id, row.id) };
+  }
+  /** A session's hello was verified with its admission; the one of a device at another replica is verified here. */
+  function isPinned(name: string, { manifest }: DeviceHello): boolean {
+    const check = checkManifest(manifest, name, rows.byName(name)?.public_key);
+    if (!check.ok) logger.error({ device: name, problem: check.problem }, "device not trusted");
+    return check.ok;
+  }
+  function whyOffline(name: string): string | undefined {
+    const row = rows.byName(name);
+    if (row === undefined || !rows.isElsewhere(row)) return undefined;
+    const problem = peers === undefined ? "there is no way to it" : peers.problemOf(row.replica_id);
+    if (problem === undefined) return undefined;
+    return `the replica that holds its session is not reached (${problem}); see REEVE_REGISTRY_ADVERTISE_URL`;
+  }
+  function newKeys(session: DeviceSession | undefined): readonly DeviceCommand[] {
+    if (keys === undefined || session === undefined || keys.version <= session.keyringVersion) return [];
+    const commands = keys.trustFor(session.keyringVersion);
+    session.keyringVersion = keys.version;
+    return commands;
+  }
+  function onAdmitted(session: DeviceSession): void {
+    const { name, deviceId, hello, transport } = session;
+    const row = rows.byName(name);
+    if (transport === "attached" && (row?.id !== deviceId || row.replica_id !== self || row.epoch !== session.epoch)) {
+      session.end(attachAgain("the device has changed during its admission"));
+      return;
+    }
+    // Calls can begin at once.
+    const linkMode = transport === "attached" ? LinkMode.ATTACH : LinkMode.DIRECT;
+    const link = { online: true, lastSeenMs: options.now(), linkMode, replicaId: self };
+    const known = directory.byId(deviceId);
+    const same = known?.name === name && known.manifestDigest === hello.digest;
+    const device = same ? Object.assign(known, link) : readDevice(hello, link, options);
+    directory.put(device);
+    logger.info({ device: name, device_id: deviceId, tools: device.tools.size, transport }, "device session opened");
+    firsts.get(name)?.resolve();
+    dialFailures.delete(name);
+    links.link(name);
+    links.reroute(name);
+    // A change during the admission found no session to end.
+    void admission.recheck(name, deviceId);
+  }
+  function onGone(session: DeviceSession): void {
+    const { name, deviceId, epoch } = session;
+    logger.info({ device: name, device_id: deviceId, reason: String(session.gone.reason) }, "device session closed");
+    links.pause(name);
+    const row = rows.byId(deviceId);
+    if (row !== undefined) rows.refresh(row);
+    if (!closed && epoch > 0) inBackground(store.release(deviceId, epoch));
+  }
+  function onDialFailed(name: string, error: unknown): void {
+    const problem = error instanceof Error ? error.message : String(error);
+    if (dialFailures.get(name) !== problem) logger.warn({ device: name, err: error }, "device not dialed");
+    dialFailures.set(name, problem);
+    // A start waits for devices that come, not for those that are refused.
+    if (admission.isRefused(name)) firsts.get(name)?.resolve();
+  }
+  /** Another replica may hold the device now, or none: then it is this one's to claim where it dials it. */
+  function tend(row: DeviceRow): void {
+    const session = sessions.get(row.id);
+    const isOrphan = row.replica_id !== self && !rows.isElsewhere(row);
+    if (isOrphan && !closed && session?.transport === "dialed") {
+      inBackground(admission.claim(session).finally(() => void admission.recheck(row.name, row.id)));
+    }
+    links.reroute(row.name);
   }
   function inBackground(work: Promise<void>): void {
     work.then(announce).catch((error: unknown) => {
-      if (!closed) logger.error({ err: error }, "the directory of devices could not be written");
+      if (!closed) logger.error({ err: error }, "device directory not written");
     });
   }
-  /** Others look, and so does this replica, which may have written more than it knows. */
-  const announce = async (): Promise<void> => {
+  /** The others look, and so does this replica, which may have written more than it knows. */
+  async function announce(): Promise<void> {
     options.wake();
-    await follower.look();
-  };
-
-  await follower.look();
-  for (const name of options.openers.keys()) {
-    firsts.set(name, Promise.withResolvers());
-    links.link(name);
+    await rows.catchUp();
   }
-  streams.onAttach(({ deviceId }) => {
-    const row = rows.byId(deviceId);
-    if (row?.replica_id !== self) return detach(deviceId, dialAgain("the device has changed while it was let in"));
-    links.link(row.name);
-    links.reroute(row.name);
-    // Whoever shut it out while it was on its way in found no stream to end.
-    void standings.askAgain(row.name, deviceId);
-  });
-  const stopSweeping = sweepRows({
-    rows: rows.all,
-    isWrong: (row) => row.replica_id === self && !streams.has(row.id) && links.here(row.name) === undefined,
-    release: (row) => inBackground(store.release(row.id, row.epoch)),
+  /** Releases rows that stay wrong from one look to the next: their release was not written. */
+  let doubtful = new Set<DeviceRow>();
+  function sweep(): void {
+    const before = doubtful;
+    doubtful = new Set([...rows.all()].filter((row) => row.replica_id === self && sessions.get(row.id) === undefined));
+    for (const row of doubtful) if (before.has(row)) inBackground(store.release(row.id, row.epoch));
+  }
+
+  await rows.catchUp();
+  for (const [name, opener] of openers) {
+    const mayDial = () => !draining && !admission.isRefused(name) && sessionOf(name) === undefined;
+    sessions.dial(name, { opener, mayDial, onFailed: (error) => onDialFailed(name, error) });
+  }
+  const sweeping = setInterval(sweep, SWEEP_MS);
+  const stopKeys = keys?.onChange(() => {
+    for (const session of sessions.all()) {
+      if (links.isUp(session.name)) for (const command of newKeys(session)) links.link(session.name).send(command);
+    }
   });
   const stopWatching = membership.onChange(() => {
     for (const row of rows.all()) {
@@ -205,17 +235,11 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
   });
 
   return {
+    sessions,
     link(deviceId) {
       const name = directory.byId(deviceId)?.name;
       return name === undefined ? undefined : links.link(name);
     },
-    async admit(device) {
-      const row = await admit(device);
-      taken.set(row.name, row.epoch);
-      rows.apply(row);
-      options.wake();
-    },
-    detach,
     async recheck(deviceId) {
       await store.recheck(deviceId);
       await announce();
@@ -226,20 +250,21 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
     },
     announce,
     async pinned(name) {
-      await follower.look();
+      await rows.catchUp();
       const row = rows.byName(name);
       return row && { deviceId: row.id, publicKey: row.public_key };
     },
     shared(deviceId) {
-      const row = rows.byId(deviceId);
-      return row && links.here(row.name)?.link.share;
+      const session = sessions.get(deviceId);
+      return session && links.link(session.name).share;
     },
-    catchUp: () => (options.pollMs === 0 ? Promise.resolve() : follower.look()),
+    catchUp: () => (options.pollMs === 0 ? Promise.resolve() : rows.catchUp()),
     drain() {
       draining = true;
+      sessions.drain();
     },
-    get linkedHere() {
-      return links.hereCount;
+    get connectedHere() {
+      return sessions.size;
     },
     async settled(ms) {
       const timeout = Promise.withResolvers<void>();
@@ -249,19 +274,17 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
     },
     async close() {
       closed = true;
-      stopSweeping();
-      standings.close();
+      clearInterval(sweeping);
+      stopKeys?.();
+      admission.close();
       stopWatching();
       await links.close();
-      await follower.close();
+      await sessions.close();
+      await rows.close();
       await store.releaseAll();
       options.wake();
     },
   };
-}
-
-function claimIn({ name, id, public_key: publicKey, manifest }: DeviceRow): DeviceClaim {
-  return { name, id, publicKey, manifest, ...DIALED };
 }
 
 function movedOn(deviceId: string): Error {

@@ -3,7 +3,14 @@ import { create } from "@bufbuild/protobuf";
 import type { SignedEnvelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { type DeviceCommand, DeviceCommandSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { unverifiedVersion } from "../../../lib/sign/keyring.ts";
-import type { TrustedKeys } from "./fleet-options.ts";
+
+/** Which keys devices are to trust for grants. */
+export interface TrustedKeys {
+  /** What brings a device of a version up to date, in order; nothing where it is. */
+  trustFor(version: bigint): DeviceCommand[];
+  readonly version: bigint;
+  onChange(listener: () => void): () => void;
+}
 
 /** The newest keyrings for grants, for devices to follow. The registry passes them on; only devices have to trust them. */
 export interface KeyringFollower extends TrustedKeys {

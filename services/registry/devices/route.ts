@@ -4,8 +4,8 @@ import type { DeviceOpener } from "./device-link.ts";
 
 /** One way to a device. */
 export interface Way {
-  /** Tells ways apart: a stream on another way is on the wrong one. */
-  key: string;
+  /** Tells ways apart by identity: a stream on another way is on the wrong one. */
+  key: unknown;
   opener: DeviceOpener;
 }
 

@@ -1,55 +1,65 @@
+import { setImmediate } from "node:timers/promises";
 import { fromBinary } from "@bufbuild/protobuf";
 import { SignedEnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import type { LinkMode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
+import { createSharedRun } from "../../../lib/async/shared-run.ts";
 import type { Membership } from "../cluster/membership.ts";
-import type { DeviceRow } from "./device-store.ts";
+import type { DeviceRow, DeviceStore } from "./device-store.ts";
 import type { Directory } from "./directory.ts";
 import type { KnownDevice, LinkFacts } from "./linked-device.ts";
 import { checkManifest } from "./pin.ts";
 import { type ReadOptions, readDevice } from "./read-device.ts";
 
-/** What this replica knows of the directory in the database, which it brings into its own. */
+/** The devices in the database as this replica knows them. What changes there is brought into the directory. */
 export interface DeviceRows {
   byName(name: string): DeviceRow | undefined;
   byId(deviceId: string): DeviceRow | undefined;
-  /** Takes over a row, unless a newer one is known. */
+  /** Applies a row, unless a newer one is known. */
   apply(row: DeviceRow): void;
-  /** Whether another replica, which is there, holds the device's stream. */
+  /** Whether another replica, which is alive, holds the device. */
   isElsewhere(row: DeviceRow): boolean;
-  /** Finds out anew whether a device is linked. */
+  /** Finds out anew whether a device is online. */
   refresh(row: DeviceRow): void;
   all(): Iterable<DeviceRow>;
+  /** Reads what has changed. Callers at the same time share one run that begins after they asked. */
+  catchUp(): Promise<void>;
+  close(): Promise<void>;
 }
 
-/** What the rows rest on. */
 export interface RowsOptions extends ReadOptions {
   directory: Directory;
   membership: Membership;
-  /** Whether a device is linked to this very process. */
-  isHere(name: string): boolean;
+  store: Pick<DeviceStore, "since">;
+  /** How often to look by itself, in milliseconds; 0 never. */
+  pollMs: number;
+  /** Whether this process has a session with a device. */
+  isHere(deviceId: string): boolean;
   /** A row is new or has changed, and is in the directory. */
   onChanged(row: DeviceRow, old: DeviceRow | undefined): void;
-  /** A device was removed, or another one has its name: it is in the directory no more under this name. */
+  /** A device was removed, or another one has its name: the directory does not have it under this name any more. */
   onRemoved(row: DeviceRow): void;
 }
 
-/** Nothing is known yet. */
+/** Follows from the beginning; the first `catchUp` brings everything in. */
 export function createDeviceRows(options: RowsOptions): DeviceRows {
-  const { directory, membership, logger } = options;
+  const { directory, membership, logger, store, pollMs } = options;
   const rows = new Map<string, DeviceRow>();
+  // Below the number of what was written before changes had numbers.
+  let last = -1;
+
   const isElsewhere = (row: DeviceRow): boolean =>
     row.replica_id !== membership.self && membership.isAlive(row.replica_id);
   const linkOf = (row: DeviceRow): LinkFacts => ({
-    online: options.isHere(row.name) || isElsewhere(row),
+    online: options.isHere(row.id) || isElsewhere(row),
     lastSeenMs: row.last_seen_ms,
     linkMode: row.link_mode as LinkMode,
     replicaId: row.replica_id,
   });
-  /** The manifest is checked again: the database is not believed. */
+  /** The manifest is verified again: the database is not trusted. */
   const read = (row: DeviceRow): KnownDevice | undefined => {
     const check = checkManifest(fromBinary(SignedEnvelopeSchema, row.manifest), row.name, row.public_key);
     if (check.ok) return readDevice(check, linkOf(row), options);
-    logger.error({ device: row.name, problem: check.problem }, "a device in the database is not trusted");
+    logger.error({ device: row.name, problem: check.problem }, "device row not trusted");
     return undefined;
   };
   const put = (row: DeviceRow, old: DeviceRow | undefined): void => {
@@ -63,26 +73,48 @@ export function createDeviceRows(options: RowsOptions): DeviceRows {
     if (directory.byId(row.id)?.name === row.name) directory.remove(row.name);
     options.onRemoved(row);
   };
+  const apply = (row: DeviceRow): void => {
+    const old = rows.get(row.name);
+    if (old !== undefined && old.change >= row.change) return;
+    const isOther = row.removed === 1 || (old !== undefined && old.id !== row.id);
+    if (old !== undefined && isOther) forget(old);
+    if (row.removed === 1) return;
+    const before = isOther ? undefined : old;
+    rows.set(row.name, row);
+    put(row, before);
+    options.onChanged(row, before);
+  };
+  const catchingUp = createSharedRun(async () => {
+    for (const row of await store.since(last)) {
+      last = Math.max(last, row.change);
+      try {
+        apply(row);
+      } catch (err: unknown) {
+        // One device's row must not keep the others out.
+        logger.error({ err, device: row.name }, "device row not readable");
+      }
+      // A manifest takes a while to read, and there may be a thousand: calls and heartbeats go on in between.
+      await setImmediate();
+    }
+  });
+  const poll = () =>
+    catchingUp.run().catch((error: unknown) => logger.warn({ err: error }, "device directory not readable"));
+  const timer = pollMs === 0 ? undefined : setInterval(() => void poll(), pollMs);
 
   return {
     byName: (name) => rows.get(name),
     byId: (deviceId) => rows.get(directory.byId(deviceId)?.name ?? ""),
     isElsewhere,
     all: () => rows.values(),
-    apply(row) {
-      const old = rows.get(row.name);
-      if (old !== undefined && old.change >= row.change) return;
-      const isOther = row.removed === 1 || (old !== undefined && old.id !== row.id);
-      if (old !== undefined && isOther) forget(old);
-      if (row.removed === 1) return;
-      const before = isOther ? undefined : old;
-      rows.set(row.name, row);
-      put(row, before);
-      options.onChanged(row, before);
-    },
+    apply,
     refresh(row) {
       const known = directory.byId(row.id);
       if (known !== undefined) known.online = linkOf(row).online;
+    },
+    catchUp: catchingUp.run,
+    async close() {
+      clearInterval(timer);
+      await catchingUp.quiet();
     },
   };
 }

@@ -6,7 +6,7 @@ import { type DeviceLock, DeviceLockSchema } from "../../../gen/ts/reeve/device/
 import { EnrollmentState as State } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { identityRefused, type KnownPeer } from "../../../lib/auth/peer.ts";
 import type { Database } from "../../../lib/store/database.ts";
-import type { HeldDevice, ShownDevice } from "../devices/welcome.ts";
+import type { AdmittedDevice, ShownDevice } from "../devices/admission.ts";
 import type { RegistryTables } from "../tables.ts";
 import { deviceLocked, type KeptLock } from "./refusals.ts";
 import { LIVE, labelsText } from "./rows.ts";
@@ -19,7 +19,7 @@ export interface Admission {
    */
   mayAttach(deviceId: string, shown?: ShownDevice): Promise<void>;
   /** The same for many devices at once: the fault of each that may not, by its id. Within a transaction, as that sees it. */
-  refusals(devices: readonly HeldDevice[], trx?: Transaction<RegistryTables>): Promise<ReadonlyMap<string, Error>>;
+  refusals(devices: readonly AdmittedDevice[], trx?: Transaction<RegistryTables>): Promise<ReadonlyMap<string, Error>>;
   /** For the very certificate that was shown: one from before a new enrollment is refused as revoked. */
   checkPeer(peer: KnownPeer): Promise<void>;
   /** DEVICE_LOCKED, for the callers of a device that is locked; undefined for one that is not. */
@@ -28,14 +28,14 @@ export interface Admission {
   locks(): Promise<ReadonlyMap<string, DeviceLock>>;
 }
 
-interface Standing extends KeptLock {
+interface EnrolledState extends KeptLock {
   state: number;
   device_id: string;
   cloned: number;
   certificate_expire_ms: number | null;
 }
 
-interface EnrolledAs extends Standing {
+interface EnrolledAs extends EnrolledState {
   name: string;
   labels: string;
 }
@@ -58,7 +58,7 @@ export function createAdmission(db: Database<RegistryTables>, canEnroll: boolean
     "enrollments.locked_by",
     "enrollments.certificate_expire_ms",
   ] as const;
-  const standingsOf = (deviceIds: readonly string[], tables: Pick<Database<RegistryTables>, "selectFrom">) =>
+  const statesOf = (deviceIds: readonly string[], tables: Pick<Database<RegistryTables>, "selectFrom">) =>
     tables
       .selectFrom("enrollments")
       .select([...columns, "enrollments.name", "enrollments.labels"])
@@ -66,7 +66,7 @@ export function createAdmission(db: Database<RegistryTables>, canEnroll: boolean
       .where("state", "in", [...LIVE, State.REMOVED])
       .orderBy("row", "desc")
       .execute();
-  const requireWelcome = ({ deviceId, shown }: HeldDevice, rows: readonly EnrolledAs[]): void => {
+  const requireAdmitted = ({ deviceId, shown }: AdmittedDevice, rows: readonly EnrolledAs[]): void => {
     if (rows.length === 0 && (shown?.isDialed || !canEnroll)) return;
     const current = rows.find(({ state }) => state !== State.REMOVED);
     requireGood(current, deviceId);
@@ -74,14 +74,14 @@ export function createAdmission(db: Database<RegistryTables>, canEnroll: boolean
     if (now() >= (current?.certificate_expire_ms ?? Infinity)) throw identityRefused("expired", deviceId);
     if (shown !== undefined && current !== undefined) requireSame(current, shown, deviceId);
   };
-  const refusals = async (devices: readonly HeldDevice[], trx?: Transaction<RegistryTables>) => {
+  const refusals = async (devices: readonly AdmittedDevice[], trx?: Transaction<RegistryTables>) => {
     const refused = new Map<string, Error>();
     for (let start = 0; start < devices.length; start += MAX_AT_ONCE) {
       const some = devices.slice(start, start + MAX_AT_ONCE);
       const ids = some.map(({ deviceId }) => deviceId);
-      const rows = Map.groupBy(await standingsOf(ids, trx ?? db), ({ device_id }) => device_id);
+      const rows = Map.groupBy(await statesOf(ids, trx ?? db), ({ device_id }) => device_id);
       for (const device of some) {
-        const error = thrownBy(() => requireWelcome(device, rows.get(device.deviceId) ?? []));
+        const error = thrownBy(() => requireAdmitted(device, rows.get(device.deviceId) ?? []));
         if (error !== undefined) refused.set(device.deviceId, error);
       }
     }
@@ -90,21 +90,21 @@ export function createAdmission(db: Database<RegistryTables>, canEnroll: boolean
 
   return {
     async mayAttach(deviceId, shown) {
-      requireWelcome({ deviceId, shown }, await standingsOf([deviceId], db));
+      requireAdmitted({ deviceId, shown }, await statesOf([deviceId], db));
     },
     refusals,
     async checkPeer({ identity, fingerprint }) {
       if (identity.kind !== "device") return;
-      const standing = await db
+      const found = await db
         .selectFrom("device_certificates")
         .innerJoin("enrollments", "enrollments.id", "device_certificates.enrollment_id")
         .select(columns)
         .where("device_certificates.fingerprint", "=", fingerprint)
         .executeTakeFirst();
-      requireGood(standing?.device_id === identity.id ? standing : undefined, identity.id);
+      requireGood(found?.device_id === identity.id ? found : undefined, identity.id);
     },
     async lockOf(deviceId) {
-      const row = (await standingsOf([deviceId], db)).find(({ state }) => state === State.LOCKED);
+      const row = (await statesOf([deviceId], db)).find(({ state }) => state === State.LOCKED);
       return row && deviceLocked(row.name, row);
     },
     async locks() {
@@ -122,11 +122,11 @@ function toLock({ why, lock_ms: sinceMs, locked_by: lockedBy }: KeptLock): Devic
   return create(DeviceLockSchema, { why, lockedBy, ...(sinceMs !== null && { lockTime: timestampFromMs(sinceMs) }) });
 }
 
-function requireGood(standing: Standing | undefined, deviceId: string): void {
-  if (standing?.state === State.ENROLLED) return;
-  if (standing?.state !== State.LOCKED) throw identityRefused("revoked", deviceId);
-  if (standing.cloned === 1) throw identityRefused("cloned", deviceId);
-  throw deviceLocked(deviceId, standing);
+function requireGood(found: EnrolledState | undefined, deviceId: string): void {
+  if (found?.state === State.ENROLLED) return;
+  if (found?.state !== State.LOCKED) throw identityRefused("revoked", deviceId);
+  if (found.cloned === 1) throw identityRefused("cloned", deviceId);
+  throw deviceLocked(deviceId, found);
 }
 
 function requireSame(row: { name: string; labels: string }, { name, labels }: ShownDevice, deviceId: string): void {

@@ -2,13 +2,13 @@ import { X509Certificate } from "node:crypto";
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { DeviceIdentityChange } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { LinkMode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { EnrollmentState as State } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
 import { createGroupCommit } from "../../../lib/store/group-commit.ts";
 import { eventually } from "../../../testkit/eventually.ts";
 import { forgetDevice, freeName, recheckDevice } from "../devices/device-changes.ts";
 import { createDeviceStore } from "../devices/device-store.ts";
-import { DIALED } from "../devices/greet.ts";
 import { refusal, sceneOf } from "./testing/scene.ts";
 import { type TestDevice, testDevice } from "./testing/test-device.ts";
 import { SERVICE_CA, type TestEnrollment, testEnrollment } from "./testing/test-enrollment.ts";
@@ -233,7 +233,14 @@ test("what shuts a device out is written down for its streams in the same transa
   plane = await testEnrollment({ fleet });
   const { device } = await enroll();
   const store = createDeviceStore(plane.db, createGroupCommit(plane.db), "rep-a", Date.now);
-  await store.take({ name: "web1", id: device.id, publicKey: device.key.raw, manifest: new Uint8Array(), ...DIALED });
+  await store.take({
+    name: "web1",
+    id: device.id,
+    publicKey: device.key.raw,
+    manifest: new Uint8Array(),
+    linkMode: LinkMode.DIRECT,
+    attachCount: 0,
+  });
   const row = async () => (await store.since(-1)).find(({ id }) => id === device.id);
   await plane.operator.lockDevice({ device: "web1" });
   expect(await row()).toMatchObject({ checks: 1, removed: 0 });

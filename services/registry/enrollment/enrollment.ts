@@ -8,7 +8,7 @@ import type { Logger } from "../../../lib/log/log.ts";
 import { createAddressRate } from "../../../lib/server/address-rate.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import { createGroupCommit } from "../../../lib/store/group-commit.ts";
-import { createSuspicions } from "../devices/suspicions.ts";
+import { createSlidingCounter } from "../devices/sliding-counter.ts";
 import type { RegistryTables } from "../tables.ts";
 import { type Admission, createAdmission } from "./admission.ts";
 import { openAuthorities } from "./authorities.ts";
@@ -85,7 +85,7 @@ export async function createEnrollment(options: EnrollmentOptions): Promise<Enro
   opened.defer(() => changes.close());
   const pki = tls === undefined ? undefined : await openPki(tls, { ...options, writes, changes, now });
   opened.defer(() => pki?.authorities.close());
-  const lowRenewals = createSuspicions({ limit: MAX_LOW_RENEWALS, withinMs: DAY_MS });
+  const lowRenewals = createSlidingCounter({ limit: MAX_LOW_RENEWALS, withinMs: DAY_MS });
   const wrongTokens = createAddressRate(WRONG_TOKENS);
   const limits = { certificateTtlMs, lowRenewals, wrongTokens };
   const parts: EnrollmentParts = { ...options, fleet, writes, changes, pki, ...limits, now };

@@ -4,7 +4,7 @@ import type { Logger } from "../../../lib/log/log.ts";
 import type { AddressRate } from "../../../lib/server/address-rate.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
-import type { Suspicions } from "../devices/suspicions.ts";
+import type { SlidingCounter } from "../devices/sliding-counter.ts";
 import type { RegistryTables } from "../tables.ts";
 import type { Authorities } from "./authorities.ts";
 import type { Changes } from "./changes.ts";
@@ -57,7 +57,7 @@ export interface EnrollmentParts {
   /** Join tokens that are unknown, or shown with another secret, by the remote address. */
   wrongTokens: AddressRate;
   /** Renewals with a number below one that was used before, which may have come late. */
-  lowRenewals: Suspicions;
+  lowRenewals: SlidingCounter;
   logger: Logger;
   now(): number;
 }

@@ -19,12 +19,12 @@ import { builtInTools } from "../../../../lib/toolschema/built-in-tools.ts";
 import { joinCluster, newReplicaId } from "../../cluster/membership.ts";
 import { testManifest } from "../../enrollment/testing/test-device.ts";
 import { type RegistryTables, registryMigrations } from "../../tables.ts";
-import { type AttachPoint, createAttachPoint } from "../attach-point.ts";
+import type { AdmissionPolicy } from "../admission.ts";
 import type { DeviceOpener } from "../device-link.ts";
 import { createDeviceStore } from "../device-store.ts";
 import { createDirectory, type Directory } from "../directory.ts";
 import { createFleet, type Fleet } from "../fleet.ts";
-import type { Welcome } from "../welcome.ts";
+import type { Sessions } from "../sessions.ts";
 
 /** How often streams show that they live in these tests, in milliseconds. */
 export const HEARTBEAT_MS = 100;
@@ -35,14 +35,14 @@ const logger = createLogger({ service: "test", level: "silent" });
 export interface TestFleet {
   fleet: Fleet;
   directory: Directory;
-  streams: AttachPoint;
+  sessions: Fleet["sessions"];
   db: Database<RegistryTables>;
   close(): Promise<void>;
 }
 
 /** What a test may choose. */
 export interface TestFleetOptions {
-  welcome?: Welcome;
+  admission?: AdmissionPolicy;
   /** Devices that are dialed, by name. */
   openers?: ReadonlyMap<string, DeviceOpener>;
   /** A database of several fleets. Default: one of its own in memory. */
@@ -51,21 +51,20 @@ export interface TestFleetOptions {
 
 /** Opens a fleet on a database in memory, or on one that others use too. */
 export async function openTestFleet(options: TestFleetOptions = {}): Promise<TestFleet> {
-  const { welcome = {}, openers = new Map() } = options;
+  const { admission = {}, openers = new Map() } = options;
   const db = options.db ?? (await openDatabase<RegistryTables>({ path: ":memory:", migrations: registryMigrations }));
   const writes = createGroupCommit(db);
   const self = newReplicaId();
   const membership = await joinCluster({ db, self, logger, ttlMs: 5000, renewMs: 1500, now: Date.now });
   const directory = createDirectory(undefined);
-  const streams = createAttachPoint({ admit: (device) => fleet.admit(device), heartbeatMs: HEARTBEAT_MS });
   const fleet: Fleet = await createFleet({
     openers,
-    streams,
+    heartbeatMs: HEARTBEAT_MS,
     peers: undefined,
     directory,
     store: createDeviceStore(db, writes, self, Date.now),
     membership,
-    welcome,
+    admission,
     wake: () => undefined,
     pollMs: 20,
     catalog: builtInTools(),
@@ -76,11 +75,10 @@ export async function openTestFleet(options: TestFleetOptions = {}): Promise<Tes
   return {
     fleet,
     directory,
-    streams,
+    sessions: fleet.sessions,
     db,
     async close() {
       await fleet.close();
-      await streams.close();
       await writes.close();
       await membership.close();
       if (options.db === undefined) await db.destroy();
@@ -114,11 +112,11 @@ export function shownDevice(name = "nas") {
     name,
     key,
     hello,
-    attach: (streams: AttachPoint, ...events: DeviceEvent[]) => attach(streams, id, events),
+    attach: (sessions: Pick<Sessions, "attach">, ...events: DeviceEvent[]) => attach(sessions, id, events),
   };
 }
 
-function attach(streams: AttachPoint, id: string, first: DeviceEvent[]): TestStream {
+function attach(sessions: Pick<Sessions, "attach">, id: string, first: DeviceEvent[]): TestStream {
   const outgoing = createBatchQueue<DeviceEvent[]>();
   const leaving = new AbortController();
   const commands: DeviceCommand["command"][] = [];
@@ -128,7 +126,7 @@ function attach(streams: AttachPoint, id: string, first: DeviceEvent[]): TestStr
   const beat = setInterval(() => outgoing.push([]), HEARTBEAT_MS / 2);
   const run = async (): Promise<unknown> => {
     try {
-      for await (const { frame } of streams.attach(id, framed(outgoing.batches()), leaving.signal)) {
+      for await (const { frame } of sessions.attach(id, framed(outgoing.batches()), leaving.signal)) {
         commands.push(...(frame?.commands ?? []).map(({ command }) => command));
       }
       return undefined;

@@ -1,0 +1,272 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import {
+  type AttachRequest,
+  type AttachResponse,
+  AttachResponseSchema,
+  AttachService,
+} from "../../../gen/ts/reeve/device/v1/attach_service_pb.ts";
+import {
+  type ControlFrame,
+  type DeviceFrame,
+  DeviceFrameSchema,
+} from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { fault } from "../../../lib/fault/fault.ts";
+import { fullJitter } from "../../../lib/link/backoff.ts";
+import { toDevice } from "../../../lib/link/device-frames.ts";
+import { framedEnd } from "../../../lib/link/framed.ts";
+import { mapStream } from "../../../lib/link/map-stream.ts";
+import { principalOf } from "../../../lib/server/context.ts";
+import { type AttachRateOptions, createAttachRate } from "./attach-rate.ts";
+import type { DeviceOpener } from "./device-link.ts";
+import { type ExpectedDevice, readHello } from "./hello.ts";
+import { isAlive } from "./liveness.ts";
+import { attachAgain, createDeviceSession, type DeviceSession, type SessionStream } from "./session.ts";
+
+export interface SessionsOptions {
+  /** How often a stream that attaches sends a heartbeat, in milliseconds. Default 1000. */
+  heartbeatMs?: number | undefined;
+  /** How long a new stream may take until its hello, in milliseconds. Default 10000. */
+  helloWaitMs?: number | undefined;
+  /** How often a device may attach. */
+  rate?: AttachRateOptions;
+  /** Decides about each session before it takes the place of an older one. Throws or rejects with the device's fault. */
+  admit?(session: DeviceSession): void | Promise<void>;
+  /** A session was admitted, and is the device's newest. */
+  onAdmitted?(session: DeviceSession): void;
+  /** A session is gone that no newer one of its device has replaced. Its admission may have been its last step. */
+  onGone?(session: DeviceSession): void;
+}
+
+/** The sessions between this process and devices: one for each device. */
+export interface Sessions {
+  /**
+   * The body of AttachService/Attach, for a device whose id is known. Throws NOT_READY where this replica is draining, and
+   * RATE_LIMITED where the device attaches too often. It ends an earlier stream of the device that was not admitted yet.
+   */
+  attach(deviceId: string, requests: AsyncIterable<AttachRequest>, signal: AbortSignal): AsyncIterable<AttachResponse>;
+  /** Holds a session to a device that is dialed, and dials again whenever that ends. */
+  dial(name: string, dialer: Dialer): void;
+  /** The device's session, once it is admitted. */
+  get(deviceId: string): DeviceSession | undefined;
+  all(): DeviceSession[];
+  readonly size: number;
+  /** Dials now where that was waited for: a device may be admitted from now on. */
+  wakeDialers(): void;
+  /** Has every device that attached go elsewhere, and admits no new one. What runs is still reported. */
+  drain(): void;
+  /** Drains, and ends all sessions. Safe to repeat. */
+  close(): Promise<void>;
+}
+
+/** How one device is dialed. */
+export interface Dialer {
+  opener: DeviceOpener;
+  /** Whether to dial now. Otherwise the dialer waits until it is woken. */
+  mayDial(): boolean;
+  /** The dial failed, or the device was not admitted. */
+  onFailed(error: unknown): void;
+}
+
+/** The longest wait between two dials, in milliseconds. */
+const LONGEST_PAUSE_MS = 1000;
+
+/** A session that lasted so long was no failure, in milliseconds. */
+const LASTING_MS = 2000;
+
+/** No sessions yet. */
+export function createSessions(options: SessionsOptions = {}): Sessions {
+  const { heartbeatMs = 1000, helloWaitMs = 10_000 } = options;
+  const rate = createAttachRate(options.rate);
+  const current = new Map<string, DeviceSession>();
+  /** How to end the stream of a device that attaches and is not admitted yet. */
+  const connecting = new Map<string, (error: unknown) => void>();
+  const streams = new Set<(error: unknown) => void>();
+  const draining = new AbortController();
+  const closing = new AbortController();
+  const waiting = new Set<() => void>();
+
+  const register = (session: DeviceSession): void => {
+    session.move("admit");
+    const older = current.get(session.deviceId);
+    current.set(session.deviceId, session);
+    session.gone.addEventListener("abort", () => {
+      if (current.get(session.deviceId) !== session) return;
+      current.delete(session.deviceId);
+      options.onGone?.(session);
+      wakeDialers();
+    });
+    older?.end(fault(ErrorReason.NOT_READY, {}, { message: "the device has attached again" }));
+    options.onAdmitted?.(session);
+  };
+  /** From the handshake to the admission. */
+  const connect = async (
+    transport: DeviceSession["transport"],
+    expected: ExpectedDevice,
+    stream: Omit<SessionStream, "first">,
+  ): Promise<DeviceSession> => {
+    const { hello, keyringVersion, first } = await readHello(expected, stream.frames, helloWaitMs);
+    stream.gone.throwIfAborted();
+    const session = createDeviceSession(transport, hello, keyringVersion, { ...stream, first });
+    await options.admit?.(session);
+    if (session.state === "gone") {
+      options.onGone?.(session);
+      throw stream.gone.reason;
+    }
+    register(session);
+    return session;
+  };
+  /** This process's end of a stream that a device has opened. */
+  async function* serve(
+    deviceId: string,
+    stream: Omit<SessionStream, "first" | "send">,
+  ): AsyncGenerator<ControlFrame, void, void> {
+    const commands = Promise.withResolvers<AsyncIterable<ControlFrame>>();
+    connecting.get(deviceId)?.(fault(ErrorReason.NOT_READY, {}, { message: "the device has dialed again" }));
+    connecting.set(deviceId, stream.end);
+    try {
+      await connect("attached", { deviceId }, { ...stream, send: commands.resolve });
+    } finally {
+      if (connecting.get(deviceId) === stream.end) connecting.delete(deviceId);
+    }
+    if (stream.gone.aborted) return;
+    stream.gone.addEventListener("abort", () => commands.resolve(nothing()), { once: true });
+    yield* await commands.promise;
+  }
+  /** One dial: resolves when its session is gone. */
+  const dialOnce = async (name: string, opener: DeviceOpener): Promise<void> => {
+    const cut = new AbortController();
+    const gone = new AbortController();
+    const commands = Promise.withResolvers<AsyncIterable<ControlFrame>>();
+    const end = (error: unknown): void => {
+      cut.abort(error);
+      gone.abort(error);
+      commands.resolve(nothing());
+    };
+    streams.add(end);
+    try {
+      const frames = endingWith(opener(deferred(commands.promise), cut.signal)[Symbol.asyncIterator](), end);
+      // Asked only about attach counts that come twice, and a dialed device has none.
+      const isAlive = () => Promise.resolve(true);
+      await connect("dialed", { name }, { frames, gone: gone.signal, isAlive, send: commands.resolve, end });
+      if (!gone.signal.aborted)
+        await new Promise((resolve) => gone.signal.addEventListener("abort", resolve, { once: true }));
+    } finally {
+      end(new Error("the dial is over"));
+      streams.delete(end);
+    }
+  };
+  const keepDialing = async (name: string, { opener, mayDial, onFailed }: Dialer): Promise<void> => {
+    for (let failures = 0; !closing.signal.aborted; ) {
+      while (!mayDial() && !closing.signal.aborted) await woken();
+      const began = performance.now();
+      try {
+        await dialOnce(name, opener);
+      } catch (error: unknown) {
+        if (!closing.signal.aborted) onFailed(error);
+      }
+      failures = performance.now() - began > LASTING_MS ? 0 : failures + 1;
+      await woken(fullJitter(failures, LONGEST_PAUSE_MS));
+    }
+  };
+  /** Resolves when the dialers are woken, or after so many milliseconds. A day: only waking matters. */
+  const woken = async (ms = 86_400_000): Promise<void> => {
+    const waited = new AbortController();
+    const wake = (): void => waited.abort();
+    waiting.add(wake);
+    await sleep(ms, undefined, { signal: AbortSignal.any([waited.signal, closing.signal]) }).catch(() => undefined);
+    waiting.delete(wake);
+  };
+  function wakeDialers(): void {
+    for (const wake of [...waiting]) wake();
+  }
+
+  return {
+    attach(deviceId, requests, signal) {
+      draining.signal.throwIfAborted();
+      rate.take(deviceId);
+      const cut = new AbortController();
+      const end = (error: unknown): void => cut.abort(error);
+      const leave = (): void => end(signal.reason);
+      let frameCount = 0;
+      const answer = framedEnd<ControlFrame, DeviceFrame>(
+        (incoming, gone) => {
+          streams.add(end);
+          gone.addEventListener("abort", () => {
+            streams.delete(end);
+            signal.removeEventListener("abort", leave);
+          });
+          return serve(deviceId, {
+            frames: incoming[Symbol.asyncIterator](),
+            gone,
+            isAlive: () => isAlive({ frames: () => frameCount, gone, heartbeatMs }),
+            end,
+          });
+        },
+        toDevice,
+        // A device speaks first, so there is no telling what a silent one is.
+        { heartbeatMs, plainAfterMs: Infinity, draining: draining.signal },
+      );
+      signal.addEventListener("abort", leave, { once: true });
+      if (signal.aborted) leave();
+      const frames = mapStream(requests, ({ frame }) => {
+        frameCount++;
+        return frame ?? create(DeviceFrameSchema);
+      });
+      return mapStream(answer(frames, cut.signal), (frame) => create(AttachResponseSchema, { frame }));
+    },
+    dial: (name, dialer) => void keepDialing(name, dialer),
+    get: (deviceId) => current.get(deviceId),
+    all: () => [...current.values()],
+    get size() {
+      return current.size;
+    },
+    wakeDialers,
+    drain: () => draining.abort(shuttingDown()),
+    async close() {
+      closing.abort();
+      draining.abort(shuttingDown());
+      // A turn, in which the streams report it.
+      await new Promise((resolve) => setImmediate(resolve));
+      for (const end of [...streams]) end(draining.signal.reason);
+    },
+  };
+}
+
+/** Registers AttachService: a device is who its certificate says. */
+export function attachRoutes(sessions: Pick<Sessions, "attach">): (router: ConnectRouter) => void {
+  return (router) =>
+    router.service(AttachService, {
+      attach: (requests, context) => sessions.attach(principalOf(context).id, requests, context.signal),
+    });
+}
+
+function shuttingDown(): Error {
+  return attachAgain("this registry is shutting down");
+}
+
+async function* deferred<T>(promise: Promise<AsyncIterable<T>>): AsyncGenerator<T, void, void> {
+  yield* await promise;
+}
+
+async function* nothing(): AsyncGenerator<never, void, void> {
+  // No commands.
+}
+
+/** The same frames, with a call when they end. */
+function endingWith<T>(frames: AsyncIterator<T>, end: (error: unknown) => void): AsyncIterator<T> {
+  return {
+    async next() {
+      try {
+        const next = await frames.next();
+        if (next.done === true) end(attachAgain("the device has left"));
+        return next;
+      } catch (error: unknown) {
+        end(error);
+        throw error;
+      }
+    },
+  };
+}
