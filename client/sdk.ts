@@ -26,6 +26,7 @@ export {
   newCallId,
 } from "./call-tool.ts";
 export { type ApprovalNeeded, approvalOf, errorOf, isRetryable, type ReeveError, reasonOf } from "./errors.ts";
+export { type FollowFanOutOptions, followFanOut } from "./fan-out.ts";
 export { type CallMetadata, callHeaders, withDevice } from "./metadata.ts";
 export { items, type Page, pages } from "./pages.ts";
 export { type ReceiptResult, verifyReceipt } from "./receipt.ts";

@@ -1,4 +1,3 @@
-import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { FanOutPlan } from "../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import type { CommandContext } from "../command-context.ts";
@@ -59,20 +58,12 @@ export function personView({ session, tool, context, fanOutId }: PersonViewOptio
       }
       if (plan !== undefined) context.setExitCode(exitCodeOfFanOut(plan, summary));
     },
-    left() {
-      const lines = board?.lines() ?? [];
-      const going = lines.flatMap(({ call, status }) => (call && status !== "ok" && status !== "failed" ? [call] : []));
-      for (const call of going) display?.say(goesOn(call));
-      if (going.length === 0) display?.say("nothing of it runs any more");
-      context.setExitCode(ExitCode.CANCELED);
+    held() {
+      display?.say(`${visibleLine(fanOutId)} is held, and goes on when it is approved`);
+      context.setExitCode(ExitCode.HELD);
     },
     settled: questions.settled,
   };
-}
-
-function goesOn({ id }: Call): string {
-  const name = visibleLine(id);
-  return `${name} goes on: \`reeve call watch ${name}\` shows how, \`reeve call cancel ${name}\` ends it`;
 }
 
 function count(number: number, what: string): string {

@@ -1,5 +1,6 @@
-import { randomBytes } from "node:crypto";
 import type { JsonObject } from "@bufbuild/protobuf";
+import { newCallId } from "../../client/call-tool.ts";
+import { followFanOut } from "../../client/fan-out.ts";
 import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { findTool } from "../call/find-tool.ts";
 import { readInput } from "../call/input.ts";
@@ -9,7 +10,6 @@ import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { readAll } from "../print/pages.ts";
 import type { Session } from "../session.ts";
-import { followFanOut } from "./follow.ts";
 import { personView } from "./person-view.ts";
 import { jsonView } from "./view.ts";
 
@@ -27,35 +27,37 @@ export interface RunFanOutOptions {
 
 /**
  * Calls a tool on many devices and shows how it goes: a line for each device, or with `--json` one document a line for each
- * event, the summary last. Ctrl-C leaves: no further wave is started, and it is said what goes on.
+ * event, the summary last. Ctrl-C cancels it, as it cancels a call.
  */
 export async function runFanOut(options: RunFanOutOptions): Promise<void> {
   const { session, tool: name, rest, flags, waitMs, context } = options;
   if (flags.wait === false || flags.callId !== undefined) {
     throw new UsageError("--no-wait and --call-id are for a call to one device; a fan-out has --fanout-id");
   }
-  const { fanoutId: fanOutId = `cli-${randomBytes(12).toString("hex")}`, device: devices = [] } = flags;
+  const { fanoutId: fanOutId = newCallId("cli"), device: devices = [] } = flags;
   const tool = await toolForMany(session, devices, name);
   const params = await readInput({ input: flags.input, rest }, tool, context);
-  const interrupts = watchInterrupts(context, "no further wave is started; Ctrl-C again leaves at once");
+  const interrupts = watchInterrupts(context, "canceling it; Ctrl-C again leaves at once, and it goes on");
   const view = flags.json ? jsonView(context) : personView({ session, tool, context, fanOutId });
   try {
     const summary = await followFanOut({
       client: session.fanOut,
-      request: { ...requestOf(flags, params), devices, tool: name, fanOutId, waitMs: Math.max(1, waitMs) },
+      fanOutId,
+      spec: { ...specOf(flags, params), devices, tool: name },
+      approvalWaitMs: waitMs,
       signal: interrupts.signal,
       onEvent: view.take,
     });
     await view.settled();
-    if (summary === undefined) return view.left();
-    view.end(summary);
+    if (summary === undefined) view.held();
+    else view.end(summary);
   } finally {
     interrupts.close();
     await view.settled();
   }
 }
 
-function requestOf(flags: RunFlags, params: JsonObject) {
+function specOf(flags: RunFlags, params: JsonObject) {
   const { on: selector = "", wave = 0, canary = 0, maxDevices = 0, stopAfter = 0, queue = 0, purpose = "" } = flags;
   const waves = { waveSize: wave, canary, maxDevices, stopAfterFailures: stopAfter };
   return { selector, ...waves, params, purpose, client: "cli", queueSeconds: queue };

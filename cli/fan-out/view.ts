@@ -1,9 +1,9 @@
 import { create, toJson } from "@bufbuild/protobuf";
 import {
   type FanOutPlan,
-  type FanOutResponse,
-  FanOutResponseSchema,
   type FanOutSummary,
+  type WatchFanOutResponse,
+  WatchFanOutResponseSchema,
 } from "../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import type { CommandContext } from "../command-context.ts";
 import { ExitCode } from "../exit-codes.ts";
@@ -12,10 +12,10 @@ import { exitCodeOfFanOut } from "./exit-code.ts";
 
 /** Shows what happens to a fan-out, and sets the exit code. */
 export interface View {
-  take(event: FanOutResponse["event"]): void;
+  take(event: WatchFanOutResponse["event"]): void;
   end(summary: FanOutSummary): void;
-  /** The caller has left before the end. */
-  left(): void;
+  /** No human has decided about it in time. It goes on when one does. */
+  held(): void;
   /** Resolves when no question is open on the terminal. */
   settled(): Promise<void>;
 }
@@ -23,9 +23,9 @@ export interface View {
 /** For a program: one JSON document a line for each event, the summary last. */
 export function jsonView(context: CommandContext): View {
   let plan: FanOutPlan | undefined;
-  const print = (event: FanOutResponse["event"]) => {
-    const response = create(FanOutResponseSchema, event.case === undefined ? {} : { event });
-    context.stdout.write(jsonLine(toJson(FanOutResponseSchema, response)));
+  const print = (event: WatchFanOutResponse["event"]) => {
+    const response = create(WatchFanOutResponseSchema, event.case === undefined ? {} : { event });
+    context.stdout.write(jsonLine(toJson(WatchFanOutResponseSchema, response)));
   };
   return {
     take(event) {
@@ -36,7 +36,7 @@ export function jsonView(context: CommandContext): View {
       print({ case: "summary", value: summary });
       if (plan !== undefined) context.setExitCode(exitCodeOfFanOut(plan, summary));
     },
-    left: () => context.setExitCode(ExitCode.CANCELED),
+    held: () => context.setExitCode(ExitCode.HELD),
     settled: () => Promise.resolve(),
   };
 }

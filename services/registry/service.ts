@@ -43,7 +43,7 @@ import { followKeyring } from "./devices/keyring-follower.ts";
 import { attachRoutes } from "./devices/sessions.ts";
 import type { Enrollment } from "./enrollment/enrollment.ts";
 import { type ExtensionSettings, openEnrollment } from "./enrollment/extension.ts";
-import type { FanOutPorts } from "./fan-out/fan-out.ts";
+import { createFanOuts } from "./fan-out/fan-outs.ts";
 import { fanOutRoutes } from "./fan-out/routes.ts";
 import { createFanOutStore } from "./fan-out/store.ts";
 import { httpFaces } from "./http/faces.ts";
@@ -275,20 +275,25 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     closing: closing.signal,
     isSecure: options.enrollment?.tls !== undefined,
   });
-  const fanOuts: FanOutPorts = {
+  const fanOutStore = createFanOutStore(db, writes, sealer, self);
+  const fanOuts = createFanOuts({
     calls,
     directory,
     receive: (wish) => receiveCall(wish, { directory, now, newCallId: () => "" }),
     policy,
-    store: createFanOutStore(db, writes),
+    store: fanOutStore,
+    standings: options.standings ?? everybodyStands,
+    membership,
     newFanOutId: () => timeOrderedId("fan", now()),
-    closing: closing.signal,
-  };
+    logger,
+    now,
+  });
+  await fanOuts.look();
 
   return {
     routes(router) {
       callerRoutes(router, calls, directory, enrollment.locks);
-      router.service(FanOutService, fanOutRoutes(fanOuts));
+      router.service(FanOutService, fanOutRoutes(fanOuts, { store: fanOutStore, calls }));
       attachRoutes(fleet.sessions)(router);
       enrollment.routes(router);
       if (peers !== undefined) servePeers(router);
@@ -317,6 +322,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     async close() {
       closed = true;
       closing.abort();
+      await fanOuts.close();
       queue.close();
       // Devices go to another replica at once, and what they run is told there or here.
       fleet.drain();

@@ -6,6 +6,7 @@ import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { fanOutCallId } from "../../lib/ids/fan-out-call-id.ts";
 import { approveCall } from "../../testkit/approvals.ts";
 import { eventually } from "../../testkit/eventually.ts";
+import { startAndWatch } from "../../testkit/fan-outs.ts";
 import {
   type AttachedDevice,
   online,
@@ -70,13 +71,9 @@ test("a fan-out that waits for its approval goes on through another replica when
   await online(c, "nas", b);
   const fanOutId = "moved";
   const request = { devices: ["nas"], tool: "exec", params: { argv: ["touch", join(nas.work, fanOutId)] }, fanOutId };
-  const begun = Promise.withResolvers<void>();
-  const first = (async () => {
-    for await (const { event } of c.agent.fanOut.fanOut(request)) if (event.case === "held") begun.resolve();
-  })();
-  await begun.promise;
-  await Promise.all([expect(first).rejects.toThrow(/try again with the id moved-/), c.close()]);
-  const again = Array.fromAsync(a.agent.fanOut.fanOut(request));
+  for await (const { event } of startAndWatch(c.agent.fanOut, request)) if (event.case === "held") break;
+  await c.close();
+  const again = Array.fromAsync(startAndWatch(a.agent.fanOut, request));
   const { spec } = await approveCall(b.operator, fanOutId);
   expect((await again).at(-1)?.event).toMatchObject({ case: "summary", value: { succeeded: true } });
   expect(await stateOf(b, fanOutCallId(spec?.callId ?? "", nas.id))).toBe(CallState.SUCCEEDED);

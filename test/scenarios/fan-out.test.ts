@@ -1,16 +1,16 @@
 import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fromJson, type JsonValue, type MessageInitShape } from "@bufbuild/protobuf";
+import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { DecisionKind } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
-  type FanOutRequestSchema,
-  type FanOutResponse,
-  FanOutResponseSchema,
+  FanOutState,
   type FanOutSummary,
+  type WatchFanOutResponse,
+  WatchFanOutResponseSchema,
 } from "../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { faultDetail } from "../../lib/fault/fault.ts";
 import { fanOutCallId } from "../../lib/ids/fan-out-call-id.ts";
@@ -19,6 +19,7 @@ import { runReeve, shellOf } from "../../testkit/cli.ts";
 import { type Caller, callerOf } from "../../testkit/clients.ts";
 import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
 import { eventually } from "../../testkit/eventually.ts";
+import { type FanOutRequest, startAndWatch } from "../../testkit/fan-outs.ts";
 
 let plane: ControlPlane;
 let operator: Caller;
@@ -50,7 +51,7 @@ beforeEach(() => {
   mark = join(plane.work, fanOutId);
 });
 
-type Request = MessageInitShape<typeof FanOutRequestSchema>;
+type Request = FanOutRequest;
 
 const uptime = (changes: Request = {}): Request => ({
   selector: "role=web",
@@ -62,18 +63,21 @@ const uptime = (changes: Request = {}): Request => ({
 /** Works on one device only, whichever is first: all share the folder. */
 const onlyOnce = (changes: Request = {}): Request => uptime({ params: { argv: ["mkdir", mark] }, ...changes });
 
-async function run(caller: Caller, request: Request): Promise<{ events: FanOutResponse[]; summary: FanOutSummary }> {
-  return ending(await Array.fromAsync(caller.fanOut.fanOut(request)));
+async function run(
+  caller: Caller,
+  request: Request,
+): Promise<{ events: WatchFanOutResponse[]; summary: FanOutSummary }> {
+  return ending(await Array.fromAsync(startAndWatch(caller.fanOut, request)));
 }
 
-function ending(events: FanOutResponse[]) {
+function ending(events: WatchFanOutResponse[]) {
   const last = events.at(-1)?.event;
   if (last?.case !== "summary") throw new Error(`the last event is ${last?.case}`);
   return { events, summary: last.value };
 }
 
 /** The devices in the order in which their calls began, with the waves between them. */
-const order = (events: readonly FanOutResponse[]) =>
+const order = (events: readonly WatchFanOutResponse[]) =>
   events.flatMap(({ event }) => {
     if (event.case === "wave") return [`wave ${event.value.number}`];
     const call =
@@ -175,29 +179,84 @@ describe("a fan-out", () => {
     expect(existsSync(mark)).toBe(false);
   });
 
-  test("starts no further wave when its caller leaves, and goes on where it stood with the same id", async () => {
+  test("goes on with its next wave when its caller has left", async () => {
     const request = uptime({
       waveSize: 2,
       params: { argv: ["sh", "-c", `echo . >> ${mark}; until [ -e ${mark}.go ]; do sleep 0.02; done`] },
     });
     const left = new AbortController();
-    const reading = (async () => {
-      for await (const { event } of operator.fanOut.fanOut(request, { signal: left.signal })) {
-        const call =
-          event.case === "call" && event.value.event?.event.case === "call" ? event.value.event.event.value : undefined;
-        if (call?.state === CallState.DISPATCHED && existsSync(mark)) left.abort();
-      }
-    })();
+    const reading = Array.fromAsync(startAndWatch(operator.fanOut, request, left.signal));
     await eventually(() => expect(existsSync(mark)).toBe(true));
     left.abort();
-    await reading.catch(() => undefined);
+    await expect(reading).rejects.toThrow();
     const third = { callId: fanOutCallId(fanOutId, ids["web-3"] ?? "") };
     await expect(operator.registry.getCall(third)).rejects.toThrow(/no call/);
-    const again = run(operator, request);
     await writeFile(`${mark}.go`, "");
-    const { summary } = await again;
-    expect(summary).toMatchObject({ succeeded: true, succeededCount: 3 });
+    await eventually(async () =>
+      expect((await operator.fanOut.getFanOut({ fanOutId })).fanOut).toMatchObject({
+        spec: { tool: "exec", purpose: "" },
+        status: { state: FanOutState.SUCCEEDED, startedWaves: 2, summary: { succeededCount: 3 } },
+      }),
+    );
+    expect((await run(operator, request)).summary).toMatchObject({ succeeded: true, succeededCount: 3 });
     expect(await readFile(mark, "utf8")).toBe(".\n.\n.\n");
+  });
+
+  test("goes on after its registry was restarted, and is not run twice", async () => {
+    const argv = ["sh", "-c", `echo . >> ${mark}; until [ -e ${mark}.go ]; do sleep 0.02; done`];
+    await operator.fanOut.startFanOut({
+      spec: { selector: "role=web", tool: "exec", params: { argv }, waveSize: 1, stopAfterFailures: 9 },
+      fanOutId,
+    });
+    await eventually(() => expect(existsSync(mark)).toBe(true));
+    await plane.processes.registry.kill();
+    await plane.processes.registry.start();
+    await writeFile(`${mark}.go`, "");
+    await eventually(async () =>
+      expect((await operator.fanOut.getFanOut({ fanOutId })).fanOut?.status).toMatchObject({
+        state: FanOutState.SUCCEEDED,
+        startedWaves: 3,
+      }),
+    );
+    expect(await readFile(mark, "utf8")).toBe(".\n.\n.\n");
+  });
+
+  test("is canceled as a whole: what runs ends, and nothing else starts", async () => {
+    const request = uptime({ waveSize: 2, params: { argv: ["sh", "-c", `touch ${mark}; sleep 60`] } });
+    const running = run(operator, request);
+    await eventually(() => expect(existsSync(mark)).toBe(true));
+    const { fanOut } = await operator.fanOut.cancelFanOut({ fanOutId });
+    expect(fanOut?.status?.state).toBe(FanOutState.CANCELED);
+    const { summary } = await running;
+    expect(summary).toMatchObject({ notStarted: ["web-3"], stopped: { reason: ErrorReason.CANCELED } });
+    expect(Object.values(summary.failed).map(({ state }) => state)).toEqual(Array(2).fill(CallState.CANCELED));
+  });
+
+  test("that is held is canceled before anything was called", async () => {
+    const { fanOut } = await agent.fanOut.startFanOut({
+      spec: { selector: "role=web", tool: "exec", params: { argv: ["touch", mark] } },
+      fanOutId,
+    });
+    const id = fanOut?.id ?? "";
+    await pendingApproval(operator, fanOutId);
+    expect((await agent.fanOut.cancelFanOut({ fanOutId: id })).fanOut?.status).toMatchObject({
+      state: FanOutState.CANCELED,
+      startedWaves: 0,
+    });
+  });
+
+  test("is listed, the newest first, and seen by its own agent only", async () => {
+    const mine = await agent.fanOut.startFanOut({ spec: { devices: ["this"], tool: "device.ping" }, fanOutId });
+    const [newest] = (await operator.fanOut.listFanOuts({ pageSize: 1 })).fanOuts;
+    expect(newest?.id).toBe(mine.fanOut?.id);
+    const first = await agent.fanOut.listFanOuts({ pageSize: 1 });
+    expect(first.fanOuts.map(({ id }) => id)).toEqual([mine.fanOut?.id]);
+    const next = await agent.fanOut.listFanOuts({ pageSize: 250, pageToken: first.nextPageToken });
+    expect(next.fanOuts.every(({ principalId }) => principalId === newest?.principalId)).toBe(true);
+    const another = (await operator.fanOut.listFanOuts({})).fanOuts.find(
+      ({ principalId }) => principalId !== newest?.principalId,
+    );
+    await expect(agent.fanOut.getFanOut({ fanOutId: another?.id ?? "none" })).rejects.toThrow(/no fan-out/);
   });
 
   test("cancels what a caller cancels, call by call", async () => {
@@ -234,7 +293,7 @@ describe("reeve call --on", () => {
     const events = stdout
       .trimEnd()
       .split("\n")
-      .map((line) => fromJson(FanOutResponseSchema, JSON.parse(line) as JsonValue));
+      .map((line) => fromJson(WatchFanOutResponseSchema, JSON.parse(line) as JsonValue));
     expect(events[0]?.event.case).toBe("plan");
     expect(ending(events).summary).toMatchObject({ succeeded: false, notStarted: ["web-2", "web-3"] });
   });

@@ -9,6 +9,7 @@ import { DeviceTools } from "../../gen/ts/reeve/tools/v1/device_pb.ts";
 import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { callerOf } from "../../testkit/clients.ts";
 import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
+import { startAndWatch } from "../../testkit/fan-outs.ts";
 
 const DEFAULT_POLICY_FILE = join(import.meta.dirname, "../../services/policy/rules/default-policy.yaml");
 
@@ -70,7 +71,7 @@ const FACES: Record<string, (who: Who) => Promise<boolean>> = {
   async FanOut(who) {
     const request = { devices: ["this"], tool: "device.ping", ...CLAIM };
     let succeeded = false;
-    for await (const { event } of as(who).fanOut.fanOut(request)) {
+    for await (const { event } of startAndWatch(as(who).fanOut, request)) {
       if (event.case === "summary") succeeded = event.value.succeeded;
     }
     return succeeded;

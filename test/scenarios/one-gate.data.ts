@@ -9,7 +9,7 @@ export type Entry =
 export type WayName =
   | "CallService/CallTool"
   | "CallService/CallTools"
-  | "FanOutService/FanOut"
+  | "FanOutService/StartFanOut"
   | "ApprovalService/Approve"
   | "a tool's own RPC"
   | "POST /invoke"
@@ -69,7 +69,11 @@ export const RPCS: Readonly<Record<string, Entry>> = {
   "reeve.enrollment.v1.EnrollmentService/RemoveDevice": stops,
   "reeve.enrollment.v1.EnrollmentService/ListAuthorities": reads,
   "reeve.enrollment.v1.EnrollmentService/RotateAuthority": administers,
-  "reeve.fanout.v1.FanOutService/FanOut": { runsBy: "FanOutService/FanOut" },
+  "reeve.fanout.v1.FanOutService/StartFanOut": { runsBy: "FanOutService/StartFanOut" },
+  "reeve.fanout.v1.FanOutService/GetFanOut": reads,
+  "reeve.fanout.v1.FanOutService/ListFanOuts": reads,
+  "reeve.fanout.v1.FanOutService/WatchFanOut": reads,
+  "reeve.fanout.v1.FanOutService/CancelFanOut": stops,
   "reeve.device.v1.DeviceService/GetDevice": reads,
   "reeve.device.v1.DeviceService/ListDevices": reads,
   "reeve.capability.v1.CapabilityService/GetCapability": reads,

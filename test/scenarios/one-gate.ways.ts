@@ -8,7 +8,10 @@ import {
   type ExecutionFinished,
   LinkRequestSchema,
 } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { type FanOutResponse, FanOutResponseSchema } from "../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
+import {
+  type WatchFanOutResponse,
+  WatchFanOutResponseSchema,
+} from "../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { providerName } from "../../lib/model-tools/names.ts";
 import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { BUILT_IN_SERVICES, toolMethods } from "../../lib/toolschema/built-in.ts";
@@ -20,6 +23,7 @@ import { openCallStream } from "../../testkit/call-stream.ts";
 import { runReeve, shellOf } from "../../testkit/cli.ts";
 import { callerOf } from "../../testkit/clients.ts";
 import type { ControlPlane } from "../../testkit/control-plane.ts";
+import { startAndWatch } from "../../testkit/fan-outs.ts";
 import type { WayName } from "./one-gate.data.ts";
 
 /** What a caller wants. */
@@ -64,12 +68,12 @@ export const GATE_WAYS: readonly GateWay[] = [
     },
   },
   {
-    name: "FanOutService/FanOut",
+    name: "FanOutService/StartFanOut",
     async call(plane, { as, callId: fanOutId, ...wish }) {
-      const events: FanOutResponse[] = [];
+      const events: WatchFanOutResponse[] = [];
       const request = { ...wish, fanOutId, devices: ["this"] };
-      for await (const event of callerOf(plane, plane.tokens[as]).fanOut.fanOut(request)) events.push(event);
-      const text = events.map((event) => toJsonString(FanOutResponseSchema, event)).join("\n");
+      for await (const event of startAndWatch(callerOf(plane, plane.tokens[as]).fanOut, request)) events.push(event);
+      const text = events.map((event) => toJsonString(WatchFanOutResponseSchema, event)).join("\n");
       return { callId: calledIn(events), text };
     },
   },
@@ -101,7 +105,7 @@ export const GATE_WAYS: readonly GateWay[] = [
       const args = ["call", ...options, tool, "--input", JSON.stringify(params)];
       const { stdout, stderr } = await runReeve(args, shellOf(plane, plane.tokens[as], plane.folder));
       const lines = stdout.split("\n").filter((line) => line !== "");
-      const events = lines.map((line) => fromJson(FanOutResponseSchema, JSON.parse(line)));
+      const events = lines.map((line) => fromJson(WatchFanOutResponseSchema, JSON.parse(line)));
       return { callId: calledIn(events), text: stdout + stderr };
     },
   },
@@ -118,7 +122,7 @@ export const GATE_WAYS: readonly GateWay[] = [
 ];
 
 /** The call that a fan-out to one device has made; the fan-out itself where it was stopped as a whole. */
-function calledIn(events: readonly FanOutResponse[]): string {
+function calledIn(events: readonly WatchFanOutResponse[]): string {
   const ids = events.flatMap(({ event }) => {
     if (event.case === "call") return event.value.event?.callId ?? [];
     return event.case === "plan" ? event.value.fanOutId : [];

@@ -91,3 +91,8 @@ function programCode({ output }: Call): number {
   if (output === undefined || !("exitCode" in output)) return 0;
   return typeof output.exitCode === "number" ? output.exitCode : -1;
 }
+
+/** The waves of a plan, as callers see them. */
+export function wavesOf(waves: Waves): { number: number; devices: string[] }[] {
+  return waves.map((wave, index) => ({ number: index + 1, devices: wave.map(({ name }) => name) }));
+}

@@ -2,83 +2,62 @@ import { create } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
-import { ErrorDetailSchema, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type FanOutResponse, FanOutResponseSchema } from "../../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
+import { ErrorDetailSchema } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
 import { fanOutCallId } from "../../../lib/ids/fan-out-call-id.ts";
 import { type AwaitedCall, callAtRest } from "../calls/at-rest.ts";
-import { createEventQueue, type EventQueue } from "../calls/event-queue.ts";
 import { callEvent } from "../calls/live-call.ts";
 import type { PlannedDevice } from "./plan.ts";
 
-/** What running a wave rests on. */
+/** How to go through the calls of a wave. */
 export interface WaveOptions {
   fanOutId: string;
-  /** Begins the call on a device, or finds the one that began before. Throws where it never becomes a call. */
-  begin(device: PlannedDevice): Promise<AwaitedCall>;
-  /** How long a call that is held on its own waits for its human, in milliseconds. */
-  waitMs: number;
+  /** The call on a device. Throws where it never becomes a call. */
+  callOn(device: PlannedDevice): Promise<AwaitedCall>;
+  /** Receives what happens to the calls. Of output the promise resolves when it was read. */
+  onEvent?(device: string, event: CallEvent): Promise<void> | undefined;
   /** Ends the wait for the calls, which go on. */
   signal: AbortSignal;
 }
 
+/** The longest that a timer runs: a held call is waited for until it is decided, or has expired. */
+const FOREVER_MS = 2 ** 31 - 1;
+
 /**
- * Calls the devices of one wave at once, and yields what happens as it comes. Ends when every call has ended, is kept for
- * its device or is held for too long; the result is how each stands, by device name. Nothing more is started while nobody
- * reads: what waits for the reader is bounded as in every stream of calls.
+ * The calls of one wave, all at once. Resolves when every call has ended or is queued for its device, with each call as it
+ * is then, by device name.
  */
-export async function* runWave(
-  devices: readonly PlannedDevice[],
-  options: WaveOptions,
-): AsyncGenerator<FanOutResponse, Map<string, Call>> {
-  const names = new Map(devices.map(({ id, name }) => [fanOutCallId(options.fanOutId, id), name]));
-  const results = new Map<string, Call>();
-  const events = createEventQueue();
-  const end = () => events.end();
-  options.signal.addEventListener("abort", end, { once: true });
-  const calling = devices.map(async (device) => {
-    results.set(device.name, await callOn(device, options, events));
-  });
-  void Promise.all(calling).then(end, (error: unknown) => events.end(ConnectError.from(error)));
-  try {
-    for await (const batch of events.batches()) {
-      for (const event of batch) yield responseOf(names.get(event.callId) ?? "", event);
-    }
-  } finally {
-    options.signal.removeEventListener("abort", end);
-  }
-  return results;
+export async function runWave(devices: readonly PlannedDevice[], options: WaveOptions): Promise<Map<string, Call>> {
+  const results = await Promise.all(
+    devices.map(async (device) => [device.name, await resultOn(device, options)] as const),
+  );
+  return new Map(results);
 }
 
-async function callOn(device: PlannedDevice, options: WaveOptions, events: EventQueue): Promise<Call> {
-  const callId = fanOutCallId(options.fanOutId, device.id);
-  let begun: AwaitedCall;
+async function resultOn(device: PlannedDevice, { fanOutId, callOn, onEvent, signal }: WaveOptions): Promise<Call> {
+  let call: AwaitedCall;
   try {
-    begun = await options.begin(device);
+    call = await callOn(device);
   } catch (error: unknown) {
-    const refused = refusedCall(callId, device.id, error);
+    signal.throwIfAborted();
+    const refused = refusedCall(fanOutCallId(fanOutId, device.id), device.id, error);
     const value = { ...(refused.error && { error: refused.error }), message: refused.errorMessage };
-    void events.push(create(CallEventSchema, { callId, event: { case: "refusal", value } }));
+    void onEvent?.(device.name, create(CallEventSchema, { callId: refused.id, event: { case: "refusal", value } }));
     return refused;
   }
-  const unwatch = begun.watch?.((event) => events.push(event));
-  void events.push(callEvent(begun.call));
+  const unwatch = onEvent === undefined ? undefined : call.watch?.((event) => onEvent(device.name, event));
+  void onEvent?.(device.name, callEvent(call.call));
   try {
-    // A life that breaks off is taken up by another process: how the call stands is all that is known.
-    const call = await callAtRest(begun, options).catch(() => begun.call);
-    return { ...call };
+    // A call whose replica is gone is resumed by another one: how it is now is all that is known here.
+    return { ...(await callAtRest(call, { waitMs: FOREVER_MS, signal }).catch(() => call.call)) };
   } finally {
     unwatch?.();
   }
 }
 
-/** What stands in the place of a call that never became one: nothing was written and nothing ran. */
+/** Stands in for a call that never became one: nothing was written and nothing ran. */
 function refusedCall(id: string, deviceId: string, error: unknown): Call {
-  const detail = faultDetail(error) ?? create(ErrorDetailSchema, { reason: reasonOf(error) ?? ErrorReason.INTERNAL });
+  const detail = faultDetail(error) ?? create(ErrorDetailSchema, { reason: reasonOf(error) });
   const errorMessage = faultDetail(error) === undefined ? "internal error" : ConnectError.from(error).rawMessage;
   return create(CallSchema, { id, deviceId, state: CallState.FAILED, error: detail, errorMessage });
-}
-
-function responseOf(device: string, event: CallEvent): FanOutResponse {
-  return create(FanOutResponseSchema, { event: { case: "call", value: { device, event } } });
 }

@@ -4,10 +4,11 @@
 
 // One tool on many devices.
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Call } from "../../call/v1/call_pb.ts";
 import { file_reeve_call_v1_call } from "../../call/v1/call_pb.ts";
 import type { CallEvent } from "../../call/v1/call_service_pb.ts";
@@ -15,20 +16,69 @@ import { file_reeve_call_v1_call_service } from "../../call/v1/call_service_pb.t
 import type { ErrorDetail } from "../../common/v1/error_pb.ts";
 import { file_reeve_common_v1_error } from "../../common/v1/error_pb.ts";
 import { file_reeve_options_v1_access } from "../../options/v1/access_pb.ts";
-import type { JsonObject, Message } from "@bufbuild/protobuf";
+import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file reeve/fanout/v1/fan_out_service.proto.
  */
 export const file_reeve_fanout_v1_fan_out_service: GenFile = /*@__PURE__*/
-  fileDesc("CiVyZWV2ZS9mYW5vdXQvdjEvZmFuX291dF9zZXJ2aWNlLnByb3RvEg9yZWV2ZS5mYW5vdXQudjEiwgMKDUZhbk91dFJlcXVlc3QSGgoIc2VsZWN0b3IYASABKAlCCLpIBXIDGOgHEiMKB2RldmljZXMYAiADKAlCErpID5IBDBDoByIHcgUQARiAARIYCgR0b29sGAMgASgJQgq6SAdyBRABGIABEicKBnBhcmFtcxgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSMAoKZmFuX291dF9pZBgFIAEoCUIcukgZchcyFV5bQS1aYS16MC05Xy1dezAsNDB9JBIbCgl3YXZlX3NpemUYBiABKA1CCLpIBSoDGOgHEhgKBmNhbmFyeRgHIAEoDUIIukgFKgMY6AcSHQoLbWF4X2RldmljZXMYCCABKA1CCLpIBSoDGOgHEiUKE3N0b3BfYWZ0ZXJfZmFpbHVyZXMYCSABKA1CCLpIBSoDGOgHEhkKB3B1cnBvc2UYCiABKAlCCLpIBXIDGOgHEhsKB3dhaXRfbXMYCyABKA1CCrpIByoFGIDd2wESIAoNcXVldWVfc2Vjb25kcxgNIAEoDUIJukgGKgQYgPUkEiQKBmNsaWVudBgOIAEoCUIUukgRcg8yDV5bIC1+XXswLDY0fSQigAIKDkZhbk91dFJlc3BvbnNlEisKBHBsYW4YASABKAsyGy5yZWV2ZS5mYW5vdXQudjEuRmFuT3V0UGxhbkgAEisKBGhlbGQYAiABKAsyGy5yZWV2ZS5mYW5vdXQudjEuRmFuT3V0SGVsZEgAEisKBHdhdmUYAyABKAsyGy5yZWV2ZS5mYW5vdXQudjEuRmFuT3V0V2F2ZUgAEisKBGNhbGwYBCABKAsyGy5yZWV2ZS5mYW5vdXQudjEuRmFuT3V0Q2FsbEgAEjEKB3N1bW1hcnkYBSABKAsyHi5yZWV2ZS5mYW5vdXQudjEuRmFuT3V0U3VtbWFyeUgAQgcKBWV2ZW50IkwKCkZhbk91dFBsYW4SEgoKZmFuX291dF9pZBgBIAEoCRIqCgV3YXZlcxgCIAMoCzIbLnJlZXZlLmZhbm91dC52MS5GYW5PdXRXYXZlIi0KCkZhbk91dFdhdmUSDgoGbnVtYmVyGAEgASgNEg8KB2RldmljZXMYAiADKAkiMgoKRmFuT3V0SGVsZBITCgthcHByb3ZhbF9pZBgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIkUKCkZhbk91dENhbGwSDgoGZGV2aWNlGAEgASgJEicKBWV2ZW50GAIgASgLMhgucmVldmUuY2FsbC52MS5DYWxsRXZlbnQixQIKDUZhbk91dFN1bW1hcnkSEgoKZmFuX291dF9pZBgBIAEoCRIRCglzdWNjZWVkZWQYAiABKAgSDwoHZGV2aWNlcxgDIAEoDRIXCg9zdWNjZWVkZWRfY291bnQYBCABKA0SOgoGZmFpbGVkGAUgAygLMioucmVldmUuZmFub3V0LnYxLkZhbk91dFN1bW1hcnkuRmFpbGVkRW50cnkSDgoGcXVldWVkGAYgAygJEhMKC25vdF9zdGFydGVkGAcgAygJEi0KB3N0b3BwZWQYCCABKAsyHC5yZWV2ZS5jb21tb24udjEuRXJyb3JEZXRhaWwSDwoHbWVzc2FnZRgJIAEoCRpCCgtGYWlsZWRFbnRyeRILCgNrZXkYASABKAkSIgoFdmFsdWUYAiABKAsyEy5yZWV2ZS5jYWxsLnYxLkNhbGw6AjgBMmYKDUZhbk91dFNlcnZpY2USVQoGRmFuT3V0Eh4ucmVldmUuZmFub3V0LnYxLkZhbk91dFJlcXVlc3QaHy5yZWV2ZS5mYW5vdXQudjEuRmFuT3V0UmVzcG9uc2UiCPq7GAQKAgECMAFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_struct, file_reeve_call_v1_call, file_reeve_call_v1_call_service, file_reeve_common_v1_error, file_reeve_options_v1_access]);
+  fileDesc("CiVyZWV2ZS9mYW5vdXQvdjEvZmFuX291dF9zZXJ2aWNlLnByb3RvEg9yZWV2ZS5mYW5vdXQudjEitQEKBkZhbk91dBIKCgJpZBgBIAEoCRIpCgRzcGVjGAIgASgLMhsucmVldmUuZmFub3V0LnYxLkZhbk91dFNwZWMSLQoGc3RhdHVzGAMgASgLMh0ucmVldmUuZmFub3V0LnYxLkZhbk91dFN0YXR1cxIUCgxwcmluY2lwYWxfaWQYBCABKAkSLwoLY3JlYXRlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIvACCgpGYW5PdXRTcGVjEhoKCHNlbGVjdG9yGAEgASgJQgi6SAVyAxjoBxIjCgdkZXZpY2VzGAIgAygJQhK6SA+SAQwQ6AciB3IFEAEYgAESGAoEdG9vbBgDIAEoCUIKukgHcgUQARiAARInCgZwYXJhbXMYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhsKCXdhdmVfc2l6ZRgFIAEoDUIIukgFKgMY6AcSGAoGY2FuYXJ5GAYgASgNQgi6SAUqAxjoBxIdCgttYXhfZGV2aWNlcxgHIAEoDUIIukgFKgMY6AcSJQoTc3RvcF9hZnRlcl9mYWlsdXJlcxgIIAEoDUIIukgFKgMY6AcSGQoHcHVycG9zZRgJIAEoCUIIukgFcgMY6AcSIAoNcXVldWVfc2Vjb25kcxgKIAEoDUIJukgGKgQYgPUkEiQKBmNsaWVudBgLIAEoCUIUukgRcg8yDV5bIC1+XXswLDY0fSQi8gEKDEZhbk91dFN0YXR1cxIrCgVzdGF0ZRgBIAEoDjIcLnJlZXZlLmZhbm91dC52MS5GYW5PdXRTdGF0ZRIqCgV3YXZlcxgCIAMoCzIbLnJlZXZlLmZhbm91dC52MS5GYW5PdXRXYXZlEhUKDXN0YXJ0ZWRfd2F2ZXMYAyABKA0SEwoLYXBwcm92YWxfaWQYBCABKAkSLwoHc3VtbWFyeRgFIAEoCzIeLnJlZXZlLmZhbm91dC52MS5GYW5PdXRTdW1tYXJ5EiwKCGVuZF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJ5ChJTdGFydEZhbk91dFJlcXVlc3QSMQoEc3BlYxgBIAEoCzIbLnJlZXZlLmZhbm91dC52MS5GYW5PdXRTcGVjQga6SAPIAQESMAoKZmFuX291dF9pZBgCIAEoCUIcukgZchcyFV5bQS1aYS16MC05Xy1dezAsNDB9JCI/ChNTdGFydEZhbk91dFJlc3BvbnNlEigKB2Zhbl9vdXQYASABKAsyFy5yZWV2ZS5mYW5vdXQudjEuRmFuT3V0IkQKEEdldEZhbk91dFJlcXVlc3QSMAoKZmFuX291dF9pZBgBIAEoCUIcukgZchcyFV5bQS1aYS16MC05Xy1dezEsNjR9JCI9ChFHZXRGYW5PdXRSZXNwb25zZRIoCgdmYW5fb3V0GAEgASgLMhcucmVldmUuZmFub3V0LnYxLkZhbk91dCJOChJMaXN0RmFuT3V0c1JlcXVlc3QSGwoJcGFnZV9zaXplGAEgASgNQgi6SAUqAxj6ARIbCgpwYWdlX3Rva2VuGAIgASgJQge6SARyAhhkIlkKE0xpc3RGYW5PdXRzUmVzcG9uc2USKQoIZmFuX291dHMYASADKAsyFy5yZWV2ZS5mYW5vdXQudjEuRmFuT3V0EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJGChJXYXRjaEZhbk91dFJlcXVlc3QSMAoKZmFuX291dF9pZBgBIAEoCUIcukgZchcyFV5bQS1aYS16MC05Xy1dezEsNjR9JCJHChNDYW5jZWxGYW5PdXRSZXF1ZXN0EjAKCmZhbl9vdXRfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQiQAoUQ2FuY2VsRmFuT3V0UmVzcG9uc2USKAoHZmFuX291dBgBIAEoCzIXLnJlZXZlLmZhbm91dC52MS5GYW5PdXQihQIKE1dhdGNoRmFuT3V0UmVzcG9uc2USKwoEcGxhbhgBIAEoCzIbLnJlZXZlLmZhbm91dC52MS5GYW5PdXRQbGFuSAASKwoEaGVsZBgCIAEoCzIbLnJlZXZlLmZhbm91dC52MS5GYW5PdXRIZWxkSAASKwoEd2F2ZRgDIAEoCzIbLnJlZXZlLmZhbm91dC52MS5GYW5PdXRXYXZlSAASKwoEY2FsbBgEIAEoCzIbLnJlZXZlLmZhbm91dC52MS5GYW5PdXRDYWxsSAASMQoHc3VtbWFyeRgFIAEoCzIeLnJlZXZlLmZhbm91dC52MS5GYW5PdXRTdW1tYXJ5SABCBwoFZXZlbnQiTAoKRmFuT3V0UGxhbhISCgpmYW5fb3V0X2lkGAEgASgJEioKBXdhdmVzGAIgAygLMhsucmVldmUuZmFub3V0LnYxLkZhbk91dFdhdmUiLQoKRmFuT3V0V2F2ZRIOCgZudW1iZXIYASABKA0SDwoHZGV2aWNlcxgCIAMoCSIyCgpGYW5PdXRIZWxkEhMKC2FwcHJvdmFsX2lkGAEgASgJEg8KB21lc3NhZ2UYAiABKAkiRQoKRmFuT3V0Q2FsbBIOCgZkZXZpY2UYASABKAkSJwoFZXZlbnQYAiABKAsyGC5yZWV2ZS5jYWxsLnYxLkNhbGxFdmVudCLFAgoNRmFuT3V0U3VtbWFyeRISCgpmYW5fb3V0X2lkGAEgASgJEhEKCXN1Y2NlZWRlZBgCIAEoCBIPCgdkZXZpY2VzGAMgASgNEhcKD3N1Y2NlZWRlZF9jb3VudBgEIAEoDRI6CgZmYWlsZWQYBSADKAsyKi5yZWV2ZS5mYW5vdXQudjEuRmFuT3V0U3VtbWFyeS5GYWlsZWRFbnRyeRIOCgZxdWV1ZWQYBiADKAkSEwoLbm90X3N0YXJ0ZWQYByADKAkSLQoHc3RvcHBlZBgIIAEoCzIcLnJlZXZlLmNvbW1vbi52MS5FcnJvckRldGFpbBIPCgdtZXNzYWdlGAkgASgJGkIKC0ZhaWxlZEVudHJ5EgsKA2tleRgBIAEoCRIiCgV2YWx1ZRgCIAEoCzITLnJlZXZlLmNhbGwudjEuQ2FsbDoCOAEq5wEKC0Zhbk91dFN0YXRlEh0KGUZBTl9PVVRfU1RBVEVfVU5TUEVDSUZJRUQQABIZChVGQU5fT1VUX1NUQVRFX1BFTkRJTkcQARIWChJGQU5fT1VUX1NUQVRFX0hFTEQQAhIZChVGQU5fT1VUX1NUQVRFX1JVTk5JTkcQAxIbChdGQU5fT1VUX1NUQVRFX1NVQ0NFRURFRBAEEhgKFEZBTl9PVVRfU1RBVEVfRkFJTEVEEAUSGAoURkFOX09VVF9TVEFURV9ERU5JRUQQBhIaChZGQU5fT1VUX1NUQVRFX0NBTkNFTEVEEAcylAQKDUZhbk91dFNlcnZpY2USZQoLU3RhcnRGYW5PdXQSIy5yZWV2ZS5mYW5vdXQudjEuU3RhcnRGYW5PdXRSZXF1ZXN0GiQucmVldmUuZmFub3V0LnYxLlN0YXJ0RmFuT3V0UmVzcG9uc2UiC5ACAvq7GAQKAgECEmAKCUdldEZhbk91dBIhLnJlZXZlLmZhbm91dC52MS5HZXRGYW5PdXRSZXF1ZXN0GiIucmVldmUuZmFub3V0LnYxLkdldEZhbk91dFJlc3BvbnNlIgyQAgH6uxgFCgMBAgMSZgoLTGlzdEZhbk91dHMSIy5yZWV2ZS5mYW5vdXQudjEuTGlzdEZhbk91dHNSZXF1ZXN0GiQucmVldmUuZmFub3V0LnYxLkxpc3RGYW5PdXRzUmVzcG9uc2UiDJACAfq7GAUKAwECAxJoCgtXYXRjaEZhbk91dBIjLnJlZXZlLmZhbm91dC52MS5XYXRjaEZhbk91dFJlcXVlc3QaJC5yZWV2ZS5mYW5vdXQudjEuV2F0Y2hGYW5PdXRSZXNwb25zZSIMkAIB+rsYBQoDAQIDMAESaAoMQ2FuY2VsRmFuT3V0EiQucmVldmUuZmFub3V0LnYxLkNhbmNlbEZhbk91dFJlcXVlc3QaJS5yZWV2ZS5mYW5vdXQudjEuQ2FuY2VsRmFuT3V0UmVzcG9uc2UiC5ACAvq7GAQKAgECYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_reeve_call_v1_call, file_reeve_call_v1_call_service, file_reeve_common_v1_error, file_reeve_options_v1_access]);
 
 /**
- * Calls a tool on many devices.
+ * One tool on many devices.
  *
- * @generated from message reeve.fanout.v1.FanOutRequest
+ * @generated from message reeve.fanout.v1.FanOut
  */
-export type FanOutRequest = Message<"reeve.fanout.v1.FanOutRequest"> & {
+export type FanOut = Message<"reeve.fanout.v1.FanOut"> & {
+  /**
+   * Its id. Set by the caller, or made. System managed afterwards.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * What was requested. Set by the caller.
+   *
+   * @generated from field: reeve.fanout.v1.FanOutSpec spec = 2;
+   */
+  spec?: FanOutSpec | undefined;
+
+  /**
+   * What became of it. System managed.
+   *
+   * @generated from field: reeve.fanout.v1.FanOutStatus status = 3;
+   */
+  status?: FanOutStatus | undefined;
+
+  /**
+   * The caller, by principal id. System managed.
+   *
+   * @generated from field: string principal_id = 4;
+   */
+  principalId: string;
+
+  /**
+   * When it was started. System managed.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 5;
+   */
+  createTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message reeve.fanout.v1.FanOut.
+ * Use `create(FanOutSchema)` to create a new message.
+ */
+export const FanOutSchema: GenMessage<FanOut> = /*@__PURE__*/
+  messageDesc(file_reeve_fanout_v1_fan_out_service, 0);
+
+/**
+ * What a fan-out calls, and how.
+ *
+ * @generated from message reeve.fanout.v1.FanOutSpec
+ */
+export type FanOutSpec = Message<"reeve.fanout.v1.FanOutSpec"> & {
   /**
    * Labels that a device must have, such as "role=web,zone!=eu": "=" and "!=", comma-separated; all must hold. A bare key
    * means that the label is there. Required, unless devices are named.
@@ -52,65 +102,51 @@ export type FanOutRequest = Message<"reeve.fanout.v1.FanOutRequest"> & {
   tool: string;
 
   /**
-   * The arguments, the same for all. Default none.
+   * The arguments, the same for all. Default none. Not kept after the end: each call has its own.
    *
    * @generated from field: google.protobuf.Struct params = 4;
    */
   params?: JsonObject | undefined;
 
   /**
-   * The fan-out's id, so that trying again is safe: letters, digits, "-" and "_", at most 40. Default: a new one.
-   *
-   * @generated from field: string fan_out_id = 5;
-   */
-  fanOutId: string;
-
-  /**
    * How many devices at a time. Default 0: all of them in one wave.
    *
-   * @generated from field: uint32 wave_size = 6;
+   * @generated from field: uint32 wave_size = 5;
    */
   waveSize: number;
 
   /**
    * How many devices in the first wave; the others wait for its success. Default 0: as large as the others.
    *
-   * @generated from field: uint32 canary = 7;
+   * @generated from field: uint32 canary = 6;
    */
   canary: number;
 
   /**
    * Start nothing when more devices than this would be called. Default 0: 100. At most 1000.
    *
-   * @generated from field: uint32 max_devices = 8;
+   * @generated from field: uint32 max_devices = 7;
    */
   maxDevices: number;
 
   /**
    * Start no further wave once so many calls have not succeeded. Default 0: 1.
    *
-   * @generated from field: uint32 stop_after_failures = 9;
+   * @generated from field: uint32 stop_after_failures = 8;
    */
   stopAfterFailures: number;
 
   /**
-   * Why this is wanted: shown to the human who decides. At most 1000 characters. Default empty.
+   * Why this is requested: shown to the human who decides. At most 1000 characters. Not kept after the end. Default empty.
    *
-   * @generated from field: string purpose = 10;
+   * @generated from field: string purpose = 9;
    */
   purpose: string;
 
   /**
-   * How long to wait for a human, in milliseconds. 0 is the default of 60000; at most 3600000.
+   * How long calls may wait for a device that is offline, in seconds. Default 0: an offline device fails its call.
    *
-   * @generated from field: uint32 wait_ms = 11;
-   */
-  waitMs: number;
-
-  /**
-   * Keep calls for so long when their device is away, in seconds. Default 0: a device that is away fails its call.
-   *
-   * @generated from field: uint32 queue_seconds = 13;
+   * @generated from field: uint32 queue_seconds = 10;
    */
   queueSeconds: number;
 
@@ -118,28 +154,294 @@ export type FanOutRequest = Message<"reeve.fanout.v1.FanOutRequest"> & {
    * What the caller says that it is, such as "cli": printable ASCII, at most 64. For display only: no rule sees it, and it
    * does not make two calls different. Default empty.
    *
-   * @generated from field: string client = 14;
+   * @generated from field: string client = 11;
    */
   client: string;
 };
 
 /**
- * Describes the message reeve.fanout.v1.FanOutRequest.
- * Use `create(FanOutRequestSchema)` to create a new message.
+ * Describes the message reeve.fanout.v1.FanOutSpec.
+ * Use `create(FanOutSpecSchema)` to create a new message.
  */
-export const FanOutRequestSchema: GenMessage<FanOutRequest> = /*@__PURE__*/
-  messageDesc(file_reeve_fanout_v1_fan_out_service, 0);
+export const FanOutSpecSchema: GenMessage<FanOutSpec> = /*@__PURE__*/
+  messageDesc(file_reeve_fanout_v1_fan_out_service, 1);
+
+/**
+ * What became of a fan-out.
+ *
+ * @generated from message reeve.fanout.v1.FanOutStatus
+ */
+export type FanOutStatus = Message<"reeve.fanout.v1.FanOutStatus"> & {
+  /**
+   * Where it is. System managed.
+   *
+   * @generated from field: reeve.fanout.v1.FanOutState state = 1;
+   */
+  state: FanOutState;
+
+  /**
+   * Which devices are called, in which waves. System managed.
+   *
+   * @generated from field: repeated reeve.fanout.v1.FanOutWave waves = 2;
+   */
+  waves: FanOutWave[];
+
+  /**
+   * How many waves were started. System managed.
+   *
+   * @generated from field: uint32 started_waves = 3;
+   */
+  startedWaves: number;
+
+  /**
+   * The approval, where it is or was held. System managed.
+   *
+   * @generated from field: string approval_id = 4;
+   */
+  approvalId: string;
+
+  /**
+   * How it ended. Absent until it has. System managed.
+   *
+   * @generated from field: reeve.fanout.v1.FanOutSummary summary = 5;
+   */
+  summary?: FanOutSummary | undefined;
+
+  /**
+   * When it ended. Absent until it has. System managed.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 6;
+   */
+  endTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message reeve.fanout.v1.FanOutStatus.
+ * Use `create(FanOutStatusSchema)` to create a new message.
+ */
+export const FanOutStatusSchema: GenMessage<FanOutStatus> = /*@__PURE__*/
+  messageDesc(file_reeve_fanout_v1_fan_out_service, 2);
+
+/**
+ * Starts a fan-out.
+ *
+ * @generated from message reeve.fanout.v1.StartFanOutRequest
+ */
+export type StartFanOutRequest = Message<"reeve.fanout.v1.StartFanOutRequest"> & {
+  /**
+   * What to call, and how. Required.
+   *
+   * @generated from field: reeve.fanout.v1.FanOutSpec spec = 1;
+   */
+  spec?: FanOutSpec | undefined;
+
+  /**
+   * The fan-out's id, so that trying again is safe: letters, digits, "-" and "_", at most 40. Default: a new one.
+   *
+   * @generated from field: string fan_out_id = 2;
+   */
+  fanOutId: string;
+};
+
+/**
+ * Describes the message reeve.fanout.v1.StartFanOutRequest.
+ * Use `create(StartFanOutRequestSchema)` to create a new message.
+ */
+export const StartFanOutRequestSchema: GenMessage<StartFanOutRequest> = /*@__PURE__*/
+  messageDesc(file_reeve_fanout_v1_fan_out_service, 3);
+
+/**
+ * The fan-out that was started.
+ *
+ * @generated from message reeve.fanout.v1.StartFanOutResponse
+ */
+export type StartFanOutResponse = Message<"reeve.fanout.v1.StartFanOutResponse"> & {
+  /**
+   * The fan-out. System managed.
+   *
+   * @generated from field: reeve.fanout.v1.FanOut fan_out = 1;
+   */
+  fanOut?: FanOut | undefined;
+};
+
+/**
+ * Describes the message reeve.fanout.v1.StartFanOutResponse.
+ * Use `create(StartFanOutResponseSchema)` to create a new message.
+ */
+export const StartFanOutResponseSchema: GenMessage<StartFanOutResponse> = /*@__PURE__*/
+  messageDesc(file_reeve_fanout_v1_fan_out_service, 4);
+
+/**
+ * Requests a fan-out.
+ *
+ * @generated from message reeve.fanout.v1.GetFanOutRequest
+ */
+export type GetFanOutRequest = Message<"reeve.fanout.v1.GetFanOutRequest"> & {
+  /**
+   * Its id. Required.
+   *
+   * @generated from field: string fan_out_id = 1;
+   */
+  fanOutId: string;
+};
+
+/**
+ * Describes the message reeve.fanout.v1.GetFanOutRequest.
+ * Use `create(GetFanOutRequestSchema)` to create a new message.
+ */
+export const GetFanOutRequestSchema: GenMessage<GetFanOutRequest> = /*@__PURE__*/
+  messageDesc(file_reeve_fanout_v1_fan_out_service, 5);
+
+/**
+ * One fan-out.
+ *
+ * @generated from message reeve.fanout.v1.GetFanOutResponse
+ */
+export type GetFanOutResponse = Message<"reeve.fanout.v1.GetFanOutResponse"> & {
+  /**
+   * The fan-out. System managed.
+   *
+   * @generated from field: reeve.fanout.v1.FanOut fan_out = 1;
+   */
+  fanOut?: FanOut | undefined;
+};
+
+/**
+ * Describes the message reeve.fanout.v1.GetFanOutResponse.
+ * Use `create(GetFanOutResponseSchema)` to create a new message.
+ */
+export const GetFanOutResponseSchema: GenMessage<GetFanOutResponse> = /*@__PURE__*/
+  messageDesc(file_reeve_fanout_v1_fan_out_service, 6);
+
+/**
+ * Requests fan-outs.
+ *
+ * @generated from message reeve.fanout.v1.ListFanOutsRequest
+ */
+export type ListFanOutsRequest = Message<"reeve.fanout.v1.ListFanOutsRequest"> & {
+  /**
+   * How many at most. Default 0: 50. At most 250.
+   *
+   * @generated from field: uint32 page_size = 1;
+   */
+  pageSize: number;
+
+  /**
+   * Where to go on: a next_page_token. Default empty: at the newest.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message reeve.fanout.v1.ListFanOutsRequest.
+ * Use `create(ListFanOutsRequestSchema)` to create a new message.
+ */
+export const ListFanOutsRequestSchema: GenMessage<ListFanOutsRequest> = /*@__PURE__*/
+  messageDesc(file_reeve_fanout_v1_fan_out_service, 7);
+
+/**
+ * Some fan-outs.
+ *
+ * @generated from message reeve.fanout.v1.ListFanOutsResponse
+ */
+export type ListFanOutsResponse = Message<"reeve.fanout.v1.ListFanOutsResponse"> & {
+  /**
+   * The fan-outs, newest first. System managed.
+   *
+   * @generated from field: repeated reeve.fanout.v1.FanOut fan_outs = 1;
+   */
+  fanOuts: FanOut[];
+
+  /**
+   * Where the next page starts; empty on the last one. System managed.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message reeve.fanout.v1.ListFanOutsResponse.
+ * Use `create(ListFanOutsResponseSchema)` to create a new message.
+ */
+export const ListFanOutsResponseSchema: GenMessage<ListFanOutsResponse> = /*@__PURE__*/
+  messageDesc(file_reeve_fanout_v1_fan_out_service, 8);
+
+/**
+ * Requests what happens to a fan-out.
+ *
+ * @generated from message reeve.fanout.v1.WatchFanOutRequest
+ */
+export type WatchFanOutRequest = Message<"reeve.fanout.v1.WatchFanOutRequest"> & {
+  /**
+   * Its id. Required.
+   *
+   * @generated from field: string fan_out_id = 1;
+   */
+  fanOutId: string;
+};
+
+/**
+ * Describes the message reeve.fanout.v1.WatchFanOutRequest.
+ * Use `create(WatchFanOutRequestSchema)` to create a new message.
+ */
+export const WatchFanOutRequestSchema: GenMessage<WatchFanOutRequest> = /*@__PURE__*/
+  messageDesc(file_reeve_fanout_v1_fan_out_service, 9);
+
+/**
+ * Cancels a fan-out.
+ *
+ * @generated from message reeve.fanout.v1.CancelFanOutRequest
+ */
+export type CancelFanOutRequest = Message<"reeve.fanout.v1.CancelFanOutRequest"> & {
+  /**
+   * Its id. Required.
+   *
+   * @generated from field: string fan_out_id = 1;
+   */
+  fanOutId: string;
+};
+
+/**
+ * Describes the message reeve.fanout.v1.CancelFanOutRequest.
+ * Use `create(CancelFanOutRequestSchema)` to create a new message.
+ */
+export const CancelFanOutRequestSchema: GenMessage<CancelFanOutRequest> = /*@__PURE__*/
+  messageDesc(file_reeve_fanout_v1_fan_out_service, 10);
+
+/**
+ * The fan-out that was canceled.
+ *
+ * @generated from message reeve.fanout.v1.CancelFanOutResponse
+ */
+export type CancelFanOutResponse = Message<"reeve.fanout.v1.CancelFanOutResponse"> & {
+  /**
+   * The fan-out. System managed.
+   *
+   * @generated from field: reeve.fanout.v1.FanOut fan_out = 1;
+   */
+  fanOut?: FanOut | undefined;
+};
+
+/**
+ * Describes the message reeve.fanout.v1.CancelFanOutResponse.
+ * Use `create(CancelFanOutResponseSchema)` to create a new message.
+ */
+export const CancelFanOutResponseSchema: GenMessage<CancelFanOutResponse> = /*@__PURE__*/
+  messageDesc(file_reeve_fanout_v1_fan_out_service, 11);
 
 /**
  * Something happened to a fan-out.
  *
- * @generated from message reeve.fanout.v1.FanOutResponse
+ * @generated from message reeve.fanout.v1.WatchFanOutResponse
  */
-export type FanOutResponse = Message<"reeve.fanout.v1.FanOutResponse"> & {
+export type WatchFanOutResponse = Message<"reeve.fanout.v1.WatchFanOutResponse"> & {
   /**
    * What. System managed.
    *
-   * @generated from oneof reeve.fanout.v1.FanOutResponse.event
+   * @generated from oneof reeve.fanout.v1.WatchFanOutResponse.event
    */
   event: {
     /**
@@ -185,11 +487,11 @@ export type FanOutResponse = Message<"reeve.fanout.v1.FanOutResponse"> & {
 };
 
 /**
- * Describes the message reeve.fanout.v1.FanOutResponse.
- * Use `create(FanOutResponseSchema)` to create a new message.
+ * Describes the message reeve.fanout.v1.WatchFanOutResponse.
+ * Use `create(WatchFanOutResponseSchema)` to create a new message.
  */
-export const FanOutResponseSchema: GenMessage<FanOutResponse> = /*@__PURE__*/
-  messageDesc(file_reeve_fanout_v1_fan_out_service, 1);
+export const WatchFanOutResponseSchema: GenMessage<WatchFanOutResponse> = /*@__PURE__*/
+  messageDesc(file_reeve_fanout_v1_fan_out_service, 12);
 
 /**
  * Which devices are called.
@@ -217,7 +519,7 @@ export type FanOutPlan = Message<"reeve.fanout.v1.FanOutPlan"> & {
  * Use `create(FanOutPlanSchema)` to create a new message.
  */
 export const FanOutPlanSchema: GenMessage<FanOutPlan> = /*@__PURE__*/
-  messageDesc(file_reeve_fanout_v1_fan_out_service, 2);
+  messageDesc(file_reeve_fanout_v1_fan_out_service, 13);
 
 /**
  * One wave.
@@ -245,7 +547,7 @@ export type FanOutWave = Message<"reeve.fanout.v1.FanOutWave"> & {
  * Use `create(FanOutWaveSchema)` to create a new message.
  */
 export const FanOutWaveSchema: GenMessage<FanOutWave> = /*@__PURE__*/
-  messageDesc(file_reeve_fanout_v1_fan_out_service, 3);
+  messageDesc(file_reeve_fanout_v1_fan_out_service, 14);
 
 /**
  * A human has to decide about the whole.
@@ -273,7 +575,7 @@ export type FanOutHeld = Message<"reeve.fanout.v1.FanOutHeld"> & {
  * Use `create(FanOutHeldSchema)` to create a new message.
  */
 export const FanOutHeldSchema: GenMessage<FanOutHeld> = /*@__PURE__*/
-  messageDesc(file_reeve_fanout_v1_fan_out_service, 4);
+  messageDesc(file_reeve_fanout_v1_fan_out_service, 15);
 
 /**
  * Something happened to one of its calls.
@@ -301,7 +603,7 @@ export type FanOutCall = Message<"reeve.fanout.v1.FanOutCall"> & {
  * Use `create(FanOutCallSchema)` to create a new message.
  */
 export const FanOutCallSchema: GenMessage<FanOutCall> = /*@__PURE__*/
-  messageDesc(file_reeve_fanout_v1_fan_out_service, 5);
+  messageDesc(file_reeve_fanout_v1_fan_out_service, 16);
 
 /**
  * How a fan-out ended. It succeeded only where every device of the plan did.
@@ -378,7 +680,83 @@ export type FanOutSummary = Message<"reeve.fanout.v1.FanOutSummary"> & {
  * Use `create(FanOutSummarySchema)` to create a new message.
  */
 export const FanOutSummarySchema: GenMessage<FanOutSummary> = /*@__PURE__*/
-  messageDesc(file_reeve_fanout_v1_fan_out_service, 6);
+  messageDesc(file_reeve_fanout_v1_fan_out_service, 17);
+
+/**
+ * Where a fan-out is.
+ *
+ * @generated from enum reeve.fanout.v1.FanOutState
+ */
+export const FanOutState = {
+  /**
+   * Not stated.
+   *
+   * @generated from enum value: FAN_OUT_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * Policy decides about it.
+   *
+   * @generated from enum value: FAN_OUT_STATE_PENDING = 1;
+   */
+  PENDING: 1,
+
+  /**
+   * A human has to decide about it.
+   *
+   * @generated from enum value: FAN_OUT_STATE_HELD = 2;
+   */
+  HELD: 2,
+
+  /**
+   * Its waves are called.
+   *
+   * @generated from enum value: FAN_OUT_STATE_RUNNING = 3;
+   */
+  RUNNING: 3,
+
+  /**
+   * Every call of the plan succeeded.
+   *
+   * @generated from enum value: FAN_OUT_STATE_SUCCEEDED = 4;
+   */
+  SUCCEEDED: 4,
+
+  /**
+   * It was stopped, or not every call succeeded.
+   *
+   * @generated from enum value: FAN_OUT_STATE_FAILED = 5;
+   */
+  FAILED: 5,
+
+  /**
+   * Policy or a human denied it, or no human decided in time. Nothing was called.
+   *
+   * @generated from enum value: FAN_OUT_STATE_DENIED = 6;
+   */
+  DENIED: 6,
+
+  /**
+   * It was canceled.
+   *
+   * @generated from enum value: FAN_OUT_STATE_CANCELED = 7;
+   */
+  CANCELED: 7,
+} as const;
+
+/**
+ * Where a fan-out is.
+ *
+ * @generated from enum reeve.fanout.v1.FanOutState
+ */
+export type FanOutState = (typeof FanOutState)[keyof typeof FanOutState] | UnknownEnum;
+
+/**
+ * Describes the enum reeve.fanout.v1.FanOutState.
+ */
+export const FanOutStateSchema: GenEnum<FanOutState> = /*@__PURE__*/
+  enumDesc(file_reeve_fanout_v1_fan_out_service, 0);
 
 /**
  * Calls one tool on many devices. Each is a call of its own, with a decision, a grant and a record of its own.
@@ -387,17 +765,59 @@ export const FanOutSummarySchema: GenMessage<FanOutSummary> = /*@__PURE__*/
  */
 export const FanOutService: GenService<{
   /**
-   * Call one tool on many devices, chosen by their labels: in waves, the first of them as small as wanted, and not further
-   * than so many failures. One approval for all, which names them. What happens is sent as it comes; the last event is the
-   * summary. When the caller leaves, no further wave is started, and calls that run go on. Trying again with the same id
-   * goes on where it stood.
+   * Start calling one tool on many devices, chosen by their labels: in waves, the first of them as small as requested, and
+   * not further than so many failures. One approval for all, which names them. Returns when the plan is written down; it
+   * goes on whether or not its caller stays, and after a restart. The same id with the same content returns the same
+   * fan-out and starts nothing again.
    *
-   * @generated from rpc reeve.fanout.v1.FanOutService.FanOut
+   * @generated from rpc reeve.fanout.v1.FanOutService.StartFanOut
    */
-  fanOut: {
+  startFanOut: {
+    methodKind: "unary";
+    input: typeof StartFanOutRequestSchema;
+    output: typeof StartFanOutResponseSchema;
+  },
+  /**
+   * Return one fan-out. An agent sees its own only, here and below.
+   *
+   * @generated from rpc reeve.fanout.v1.FanOutService.GetFanOut
+   */
+  getFanOut: {
+    methodKind: "unary";
+    input: typeof GetFanOutRequestSchema;
+    output: typeof GetFanOutResponseSchema;
+  },
+  /**
+   * List fan-outs, newest first.
+   *
+   * @generated from rpc reeve.fanout.v1.FanOutService.ListFanOuts
+   */
+  listFanOuts: {
+    methodKind: "unary";
+    input: typeof ListFanOutsRequestSchema;
+    output: typeof ListFanOutsResponseSchema;
+  },
+  /**
+   * Send what happens to one fan-out until it ends: its plan first, then the waves and calls so far and what comes, the
+   * summary last. A stream because output is sent as it comes. Leaving it changes nothing.
+   *
+   * @generated from rpc reeve.fanout.v1.FanOutService.WatchFanOut
+   */
+  watchFanOut: {
     methodKind: "server_streaming";
-    input: typeof FanOutRequestSchema;
-    output: typeof FanOutResponseSchema;
+    input: typeof WatchFanOutRequestSchema;
+    output: typeof WatchFanOutResponseSchema;
+  },
+  /**
+   * Cancel a fan-out: its own, or as an operator any. No further wave is started, and its calls that run are canceled.
+   * One that has ended stays as it is.
+   *
+   * @generated from rpc reeve.fanout.v1.FanOutService.CancelFanOut
+   */
+  cancelFanOut: {
+    methodKind: "unary";
+    input: typeof CancelFanOutRequestSchema;
+    output: typeof CancelFanOutResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_reeve_fanout_v1_fan_out_service, 0);
