@@ -128,7 +128,7 @@ describe("a call that is asked about again", () => {
     });
   });
 
-  it("is denied where the rules deny it now, whoever approved it", async () => {
+  it("is denied where the rules deny it now, although it was approved", async () => {
     const { policy, change } = await start("hold");
     const { request, approval } = await approvedCall(policy);
     await change("deny");

@@ -8,7 +8,7 @@ import { tlsKeys } from "../../lib/run/tls-keys.ts";
 import { DEFAULT_HELD_LIMITS, type HeldLimits } from "./approvals/held-quota.ts";
 import { DEFAULT_RETENTION_MS } from "./approvals/retention.ts";
 
-/** What policy is told by its owner. */
+/** Policy's settings. */
 export interface PolicyConfig {
   /** Policy's own folder: database and keys. Made with mode 0700 where it is missing. */
   stateDir: string;
@@ -16,7 +16,7 @@ export interface PolicyConfig {
   databaseUrl?: string;
   /** The file with the key that seals private keys in the database; replicas need the same. Default: one in the folder. */
   sealingKeyFile?: string;
-  /** How long the arguments and cards of decided approvals are kept, in milliseconds. Default 30 days. */
+  /** How long the arguments and summaries of decided approvals are kept, in milliseconds. Default 30 days. */
   callRetentionMs?: number;
   /** The policy file. Default: the one that is shipped. */
   policyFile?: string;
@@ -24,7 +24,7 @@ export interface PolicyConfig {
   quotas?: Partial<HeldLimits>;
   /** Who issues grants, as written into each. Default "reeve-policy". */
   issuer?: string;
-  /** The audit log's name. Default "reeve/" and the checkpoint key's id. Must stay the same for the life of a log. */
+  /** The audit log's name. Default "reeve/" and the checkpoint key's id. Must stay the same for as long as there is the log. */
   origin?: string;
   /** From an append to the checkpoint that covers it, in milliseconds. Default 200. */
   checkpointDelayMs?: number;
@@ -64,7 +64,7 @@ export const policyEnvironment = {
     type: "duration",
     min: 60_000,
     default: DEFAULT_RETENTION_MS,
-    doc: "How long arguments, purposes and cards of held calls are kept once they were decided. Digests, decisions and the audit log stay.",
+    doc: "How long arguments, purposes and summaries of held calls are kept once they were decided. Digests, decisions and the audit log stay.",
   },
   policyFile: {
     name: "REEVE_POLICY_FILE",

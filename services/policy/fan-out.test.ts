@@ -118,7 +118,7 @@ describe("a fan-out as a whole", () => {
     expect(outcome).toMatchObject({ case: "denial", value: { reason: ErrorReason.POLICY_BLOCKED } });
   });
 
-  it("is held once where it must be held on one device, and the card names them all", async () => {
+  it("is held once where it must be held on one device, and the summary names them all", async () => {
     const policy = await start();
     const { spec } = await held(policy, wholeOf(["web-1", "prod\u202e-1", "prod-2"]));
     expect(spec?.devices.map(({ name }) => name)).toEqual(["web-1", "prod\u202e-1", "prod-2"]);

@@ -5,7 +5,7 @@ import { usePostgres } from "./testing/test-policy.ts";
 // The tests of these files again, as they stand, with a PostgreSQL database for each state folder.
 let server: PostgresServer;
 
-/** How long starting and clearing away may take on a busy machine, in milliseconds. */
+/** How long starting and clearing up may take on a busy machine, in milliseconds. */
 const HOOK_MS = 180_000;
 
 usePostgres(() => server.newDatabase());

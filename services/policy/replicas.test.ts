@@ -157,7 +157,7 @@ describe("an approval", () => {
     expect(await eventsOf(b, spec?.callId ?? "")).toEqual(["decided", "approvalDecided", "decided"]);
   });
 
-  it("is decided once, where both are told at the same time", async () => {
+  it("is decided once, where both are asked at the same time", async () => {
     const [a, b] = await startTwo();
     const { id, spec } = await hold(a);
     const approval = { approvalId: id, summaryDigest: spec?.summaryDigest ?? "" };

@@ -96,7 +96,7 @@ describe("authorize", () => {
     expect(decision.outcome.value).toMatchObject({ userMessage: "This looks like a place where secrets are kept." });
   });
 
-  it("blocks what the blocklist holds, whoever asks", async () => {
+  it("blocks what the blocklist holds, for every principal", async () => {
     const policy = await start();
     const request = testRequest({ tool: "exec", args: { argv: ["rm", "-rf", "/"] }, roles: [Role.OPERATOR] });
     const decision = await authorize(policy, request);
@@ -186,7 +186,7 @@ describe("explain", () => {
 });
 
 describe("getPolicy", () => {
-  it("returns the text in force and its version", async () => {
+  it("returns the text active and its version", async () => {
     const policy = await start();
     const answer = await policy.policy.getPolicy({});
     expect(answer.text).toContain("version: 1");

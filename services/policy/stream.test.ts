@@ -88,7 +88,7 @@ it("records the end of a call once, and refuses another end", async () => {
   await link.end();
 });
 
-it("ends when the service closes, although somebody waits", async () => {
+it("ends when the service closes, although a request waits", async () => {
   const { policy: client, stop } = await start();
   const link = openTestLink(client);
   const held = await link.ask({

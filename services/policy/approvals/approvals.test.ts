@@ -98,7 +98,7 @@ describe("a held call", () => {
     });
   });
 
-  it("gives a permit to whoever asks after it was approved, also after a restart", async () => {
+  it("gives a permit to a caller that asks after it was approved, also after a restart", async () => {
     const before = await start();
     const { id, spec } = await hold(before);
     await before.approvals.approve({ approvalId: id, summaryDigest: spec?.summaryDigest ?? "" });
@@ -124,7 +124,7 @@ describe("a held call", () => {
 });
 
 describe("a decision", () => {
-  it("is final: the second one is refused and tells the state", async () => {
+  it("is final: the second one is refused and names the state", async () => {
     const policy = await start();
     const { id, spec } = await hold(policy);
     await policy.approvals.deny({ approvalId: id });
@@ -151,7 +151,7 @@ describe("a decision", () => {
     expect(settled).toHaveLength(1);
   });
 
-  it("is refused where the approver saw another card", async () => {
+  it("is refused where the approver saw another summary", async () => {
     const policy = await start();
     const { id } = await hold(policy);
     const error = await policy.approvals
@@ -190,7 +190,7 @@ describe("a decision", () => {
     expect(reasonOf(error)).toBe(ErrorReason.ROLE_REQUIRED);
   });
 
-  it("about an approval that is none is refused", async () => {
+  it("about an unknown approval is refused", async () => {
     const policy = await start();
     const error = await policy.approvals.deny({ approvalId: "apr-none" }).catch((e: unknown) => e);
     expect(reasonOf(error)).toBe(ErrorReason.NOT_FOUND);
@@ -237,7 +237,7 @@ describe("reading approvals", () => {
 });
 
 describe("events", () => {
-  it("tell of the request and of the decision, in order, once each", async () => {
+  it("report the request and the decision, in order, once each", async () => {
     const bus = createInProcessBus();
     const types: string[] = [];
     const both = Promise.withResolvers<void>();

@@ -61,6 +61,6 @@ function hiddenCommands({ argv, foreign_argv: foreign, stdin, environment }: Com
     hidden.kind === "input"
       ? "write the commands into argv, or into a file"
       : "leave the variable out, or write the command into argv";
-  const message = `${field}: ${hidden.program} runs what is in it, and nobody who approves can see it, since it is a secret; ${remedy}`;
+  const message = `${field}: ${hidden.program} runs what is in it, and no approver can see it, since it is a secret; ${remedy}`;
   return { reason: ErrorReason.INVALID_INPUT, metadata: { field, rule: "hidden_commands" }, message };
 }

@@ -69,8 +69,8 @@ async function fullTextOf(
 }
 
 /**
- * A page of approvals, newest first; shorter than asked for where the summaries are long. Throws INVALID_INPUT for a page
- * token that is none.
+ * A page of approvals, newest first; shorter than asked for where the summaries are long. Throws INVALID_INPUT for an invalid
+ * page token.
  */
 export async function listApprovals(
   db: PolicyDatabase,

@@ -23,7 +23,7 @@ const FACTS: SummaryFacts = {
 };
 
 describe("a summary", () => {
-  it("says device, tool, who asks, why it is held, and every argument", () => {
+  it("names device, tool, principal, why it is held, and every argument", () => {
     expect(renderSummary(FACTS)).toEqual({
       isAbridged: false,
       text: `Device:    laptop (dev-1)
@@ -44,7 +44,7 @@ Digest:    SHA-256 of all arguments ${"d".repeat(64)}
     expect(renderFull(FACTS)).toBe(renderSummary(FACTS).text);
   });
 
-  it("names who asks beside the id", () => {
+  it("names the principal beside its id", () => {
     expect(renderSummary({ ...FACTS, principalName: "night\nagent" }).text).toContain(
       "Asked by:  night\\u{a}agent (agent-1; agent) by llm\n",
     );
@@ -58,33 +58,36 @@ Digest:    SHA-256 of all arguments ${"d".repeat(64)}
     expect(text).toContain("Hidden:    secrets that the tool gets and no approver is shown: stdin, env.KEY\n");
   });
 
-  it("shows a line break in a value as such, and no value can look like a line of the card", () => {
-    const { text: card } = renderSummary({ ...FACTS, args: { command: "ls\nTool:      device.ping (device.ping)" } });
-    expect(card).toContain('  command: "ls\\u{a}\n      Tool:      device.ping');
-    expect(card.split("\n").filter((line) => line.startsWith("Tool:"))).toHaveLength(1);
+  it("shows a line break in a value as such, and no value can look like a line of the summary", () => {
+    const { text: summary } = renderSummary({
+      ...FACTS,
+      args: { command: "ls\nTool:      device.ping (device.ping)" },
+    });
+    expect(summary).toContain('  command: "ls\\u{a}\n      Tool:      device.ping');
+    expect(summary.split("\n").filter((line) => line.startsWith("Tool:"))).toHaveLength(1);
   });
 
   it("shows hostile names of devices, people, keys and purposes without their effect", () => {
-    const { text: card } = renderSummary({
+    const { text: summary } = renderSummary({
       ...FACTS,
       deviceName: "lap\u202etop",
       principalId: "me\nTool: x",
       purpose: "for\u200byou",
       args: { "a\u001b[2J": 1 },
     });
-    expect(card).toContain("lap\\u{202e}top");
-    expect(card).toContain("me\\u{a}Tool: x");
-    expect(card).toContain("for\\u{200b}you");
-    expect(card).toContain('["a\\u{1b}[2J"]: 1');
+    expect(summary).toContain("lap\\u{202e}top");
+    expect(summary).toContain("me\\u{a}Tool: x");
+    expect(summary).toContain("for\\u{200b}you");
+    expect(summary).toContain('["a\\u{1b}[2J"]: 1');
   });
 
   it("shows every device of a fan-out, however many and however they are called", () => {
     const devices = Array.from({ length: 1000 }, (_, at) => ({ name: `web\n${"x".repeat(60)}${at}`, id: `dev-${at}` }));
-    const { text: card } = renderSummary({ ...FACTS, devices, args: { text: "y".repeat(100_000) } });
-    expect(card).toContain("Devices:   a fan-out to 1000 devices");
-    const listed = card.split("\n").filter((line) => /^ {2}web\\u\{a\}x+\d+ \(dev-\d+\)$/.test(line));
+    const { text: summary } = renderSummary({ ...FACTS, devices, args: { text: "y".repeat(100_000) } });
+    expect(summary).toContain("Devices:   a fan-out to 1000 devices");
+    const listed = summary.split("\n").filter((line) => /^ {2}web\\u\{a\}x+\d+ \(dev-\d+\)$/.test(line));
     expect(listed).toHaveLength(1000);
-    expect(card).not.toContain("Device:  ");
+    expect(summary).not.toContain("Device:  ");
   });
 
   it("shows the longest shell text whole, and of longer values the beginning and the end", () => {

@@ -40,15 +40,15 @@ const SHOWN_ARGUMENTS = 50;
 /** A summary as it is shown. */
 export interface Summary {
   text: string;
-  /** Something was left out: the beginning and the end of each long value are there, and how much is between. */
+  /** Something was left out: the beginning and the end of each long value are shown, and how much is between. */
   isAbridged: boolean;
 }
 
 /**
- * The text that an approver is shown and whose digest they approve: the device or devices, the tool, who asks and why, and
+ * The text that an approver is shown and whose digest they approve: the device or devices, the tool, the principal and why, and
  * every argument. What cannot be seen is shown as \u{hex}; a line break inside a value is shown as \u{a} and continues on an
  * indented line, so that no value can look like a line of the summary. Of long values the beginning and the end are shown, with
- * the length of what is between and the digest of the whole. Pure.
+ * the length of what is between and the digest of all of it. Pure.
  */
 export function renderSummary(facts: SummaryFacts): Summary {
   const full = render(facts, Number.POSITIVE_INFINITY);

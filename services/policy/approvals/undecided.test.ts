@@ -29,7 +29,7 @@ afterEach(async () => {
 });
 afterAll(removeTestFolders);
 
-describe("an approval that nobody decides", () => {
+describe("an approval that is not decided", () => {
   it("expires, is recorded as that, and the call is denied", async () => {
     const policy = await start({ policyFile: await holdingPolicy("50ms") });
     const { id, spec } = await hold(policy);
@@ -67,10 +67,10 @@ describe("an approval that nobody decides", () => {
 describe("an approval whose call ends without it", () => {
   it("ends with the call, is recorded, wakes who waits, and cannot be approved", async () => {
     const bus = createInProcessBus();
-    const told = Promise.withResolvers<ApprovalState>();
+    const event = Promise.withResolvers<ApprovalState>();
     const handler = async (envelope: EventEnvelope) => {
       const settled = payloadOf(ApprovalResolvedSchema, envelope);
-      if (settled) told.resolve(settled.state);
+      if (settled) event.resolve(settled.state);
     };
     await bus.subscribe({ subject: "reeve.approval.v1.>", handler });
     const policy = await start({ bus });
@@ -94,12 +94,12 @@ describe("an approval whose call ends without it", () => {
       { actor: "registry", case: "outcome" },
       { actor: "policy", case: "approvalDecided", value: { approvalId: id, state: ApprovalState.CANCELED } },
     ]);
-    expect(await told.promise).toBe(ApprovalState.CANCELED);
+    expect(await event.promise).toBe(ApprovalState.CANCELED);
     await policy.stop();
     await bus.close();
   });
 
-  it("stays as it was decided where somebody was quicker", async () => {
+  it("stays as it was decided where the decision was quicker", async () => {
     const policy = await start();
     const { id, spec } = await hold(policy);
     await policy.approvals.approve({ approvalId: id, summaryDigest: spec?.summaryDigest ?? "" });

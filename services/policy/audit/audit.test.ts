@@ -57,7 +57,7 @@ describe("records", () => {
     expect(entries[0]?.record?.event).toMatchObject({ case: "policyLoaded", value: { accepted: true, problem: "" } });
   });
 
-  it("refuse a page token that is none", async () => {
+  it("refuse an invalid page token", async () => {
     const policy = await start();
     const error = await policy.audit.listRecords({ pageToken: "-1" }).catch((e: unknown) => e);
     expect(reasonOf(error)).toBe(ErrorReason.INVALID_INPUT);

@@ -202,7 +202,7 @@ describe("a changed log is found, and where", () => {
   });
 });
 
-it("throws for a verifier key that is none, and finds nothing good with another key", async () => {
+it("throws for an invalid verifier key, and finds nothing good with another key", async () => {
   const source = openLogFile(databaseFile);
   await expect(verifyLog(source, { verifierKey: "x" })).rejects.toThrow(TypeError);
   const other = formatVkey(noteKeyOf("reeve/other", generateSigningKey()));

@@ -13,7 +13,7 @@ import { readCanonicalArguments } from "../../../lib/tool/canonical-arguments.ts
 import type { JsonSchema } from "../../../lib/tool/json-schema.ts";
 import type { ToolSpec } from "../../../lib/tool/spec.ts";
 
-/** A request whose required parts are there, with its arguments parsed. */
+/** A request with its required parts, and with its arguments parsed. */
 export interface ValidatedRequest {
   request: DecisionRequest;
   principal: PrincipalFacts;
@@ -70,7 +70,7 @@ function checkDevices({ device, devices }: DecisionRequest): void {
   for (const [index, { id, manifestDigest }] of devices.entries()) {
     if (id === "") throw missing(`devices[${index}].id`);
     if (manifestDigest === "") throw missing(`devices[${index}].manifestDigest`);
-    if (seen.has(id)) throw invalid(`devices[${index}].id`, "unique", "is there twice");
+    if (seen.has(id)) throw invalid(`devices[${index}].id`, "unique", "is named twice");
     seen.add(id);
   }
   if (devices[0] !== undefined && devices[0].id !== device?.id)
@@ -90,7 +90,7 @@ function argumentsOf(request: DecisionRequest): JsonObject {
 
 /**
  * The schema of a tool's input: what the request brings, or that of the built-in tool of this very version. Undefined where
- * neither is known, so that no argument can be told from a secret. Throws INVALID_INPUT for a schema whose digest is another.
+ * neither is known, so that it is not known which arguments are secrets. Throws INVALID_INPUT for a schema whose digest is another.
  */
 export function inputSchemaOf(
   tool: Pick<ToolFacts, "name" | "schemaDigest" | "inputSchema">,

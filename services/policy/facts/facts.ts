@@ -22,7 +22,7 @@ import {
  */
 export type Facts = Readonly<Record<string, unknown>>;
 
-/** The canonical arguments: JSON in a field of bytes, and the only fact without a type until it is there. */
+/** The canonical arguments: JSON in a field of bytes, and the only fact whose type is not known before. */
 export const ARGUMENTS = { field: "arguments", fact: "args" } as const;
 
 /** The fields of a message that are facts: all but those that its definition keeps from rules. */
@@ -81,7 +81,7 @@ interface FactsClass {
   fields: Record<string, string>;
 }
 
-/** The expression language tells values of a type by their class, so each message has one. */
+/** The expression language knows the type of a value by its class, so each message has one. */
 const CLASSES = new Map<string, FactsClass>();
 
 const DEVICE = DecisionRequestSchema.field.device.message as DescMessage;

@@ -3,8 +3,8 @@ import { KeyRole } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import type { KeyRing, Keys } from "./key-ring.ts";
 
 /**
- * The keyrings for grants as soon as there is a newer version than the one that the asker knows. Rejects with the
- * signal's reason when whoever asked gives up.
+ * The keyrings for grants as soon as there is a newer version than the known one. Rejects with the
+ * signal's reason when the caller gives up.
  */
 export function awaitKeyring(ring: KeyRing, known: bigint, signal: AbortSignal): Promise<readonly SignedEnvelope[]> {
   return new Promise((resolve, reject) => {

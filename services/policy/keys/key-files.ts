@@ -5,7 +5,7 @@ import type { Keys } from "./key-ring.ts";
 
 /**
  * Writes the public keys into the state folder: grant.pub for devices (base64 of the raw keys that are trusted now, one
- * a line, the one that signs first) and checkpoint.vkey for whoever verifies the log (every key that it has had).
+ * a line, the one that signs first) and checkpoint.vkey for verifiers of the log (every key that it has had).
  */
 export async function writeKeyFiles(stateDir: string, { grantKeys, vkeys }: Keys): Promise<void> {
   const lines = grantKeys.map(({ raw }) => `${Buffer.from(raw).toString("base64")}\n`);

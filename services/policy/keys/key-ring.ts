@@ -39,9 +39,9 @@ export interface KeyRing {
   current(): Keys;
   /** As a transaction sees them; what is current stays as it is, because the transaction may still be rolled back. */
   seenBy(trx: QueryRunner): Promise<Keys>;
-  /** Looks again, and takes over what has changed. */
+  /** Loads what has changed. */
   refresh(): Promise<void>;
-  /** Hears of every change that was taken over, until it is stopped. The listener must not throw. */
+  /** Calls the listener with every change that was loaded, until it is stopped. The listener must not throw. */
   onChange(listener: (keys: Keys) => void): () => void;
 }
 

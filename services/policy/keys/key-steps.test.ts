@@ -38,7 +38,7 @@ function valid(rows: readonly KeyRow[], role: KeyRole): string[] {
   return validKeys(rows, role).map(({ key_id }) => key_id);
 }
 
-it("tells devices of a grant key first, lets it sign from half of the overlap on, and retires the old one at its end", () => {
+it("announces a grant key to devices first, lets it sign from half of the overlap on, and retires the old one at its end", () => {
   const [recorded, made] = live(first, rotation(first, key("g2", GRANT), 1000, 100), 1000);
   expect([made, valid(recorded, GRANT)]).toEqual([["g2 made"], ["g1", "g2"]]);
   expect(dueStep(recorded, 1049)).toBeUndefined();
@@ -62,7 +62,7 @@ it("lets both checkpoint keys sign during the overlap", () => {
   expect([retired, valid(over, CHECKPOINT)]).toEqual([["c1 retired"], ["c2"]]);
 });
 
-it("makes every change that was due while nobody ran, in order", () => {
+it("makes every change that was due while policy was stopped, in order", () => {
   const [recorded] = live(first, rotation(first, key("g2", GRANT), 1000, 100), 1000);
   const [over, changes] = live(recorded, dueStep(recorded, 9999), 9999);
   expect(changes).toEqual(["g2 active", "g1 retired"]);

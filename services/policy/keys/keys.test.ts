@@ -92,7 +92,7 @@ describe.each(["SQLite", "two replicas on PostgreSQL"])("on %s", (where) => {
     return [only, only];
   };
 
-  it("a grant key takes over in the middle of the overlap, and the old one stays trusted to its end", async () => {
+  it("a grant key begins to sign in the middle of the overlap, and the old one stays trusted to its end", async () => {
     const [a, b] = await startPair();
     const old = await signerOf(a);
     const { key } = await a.keys.rotateKey({ role: KeyRole.GRANT, overlap: { seconds: 7200n } });
@@ -150,7 +150,7 @@ describe.each(["SQLite", "two replicas on PostgreSQL"])("on %s", (where) => {
     expect(kept).toBe(`${newKey}\n${oldKey}\n`);
   });
 
-  it("whoever follows the keyrings from any version comes to trust the newest key, without trusting the service", async () => {
+  it("a device that follows the keyrings from any version comes to trust the newest key, without trusting the service", async () => {
     const [a, b] = await startPair();
     const pinned = b.service.grantKey;
     for (let i = 0; i < 2; i++) {
@@ -174,7 +174,7 @@ describe.each(["SQLite", "two replicas on PostgreSQL"])("on %s", (where) => {
     expect(trusted.find(pinned.keyId)).toBeUndefined();
   });
 
-  it("a link tells the keyrings at once, and again when there is a newer one", async () => {
+  it("a stream returns the keyrings at once, and again when there is a newer one", async () => {
     const [a, b] = await startPair();
     const link = openTestLink(b.policy);
     const first = await link.ask({ case: "awaitKeyring", value: { knownVersion: 0n } });
@@ -190,7 +190,7 @@ describe.each(["SQLite", "two replicas on PostgreSQL"])("on %s", (where) => {
     expect(await link.end()).not.toContain(forgotten);
   });
 
-  it("a change of a device's identity is on record once, however often it is told", async () => {
+  it("a change of a device's identity is on record once, however often it is reported", async () => {
     const [a, b] = await startPair();
     const value = {
       change: DeviceIdentityChange.ENROLLED,

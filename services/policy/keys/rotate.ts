@@ -24,7 +24,7 @@ export interface KeyRotator {
    * are one transaction. Throws INVALID_INPUT while the change before is under way.
    */
   rotate(role: SignedRole, overlapMs: number, actor: string): Promise<KeyRow>;
-  /** Takes over what other replicas changed, and makes the changes that are due. As it is done regularly by itself. */
+  /** Loads what other replicas changed, and makes the changes that are due. As it is done regularly by itself. */
   check(): Promise<void>;
   /** Stops looking. */
   close(): Promise<void>;

@@ -13,7 +13,7 @@ import type { ToolSpec } from "../../../lib/tool/spec.ts";
 import type { ToolLookup } from "../facts/decision-request.ts";
 import { ARGUMENTS, factFields, factName, valueNames } from "../facts/facts.ts";
 
-/** An example's request, or why it is none. */
+/** An example's request, or why it is invalid. */
 export type ExampleResult = { ok: true; request: DecisionRequest; args: JsonObject } | { ok: false; message: string };
 
 const DEFAULT_TIME = "2026-01-01T12:00:00Z";

@@ -24,7 +24,7 @@ const environment = createEnvironment();
 
 /**
  * Compiles a CEL expression over the facts of a request and checks its types: an unknown variable, field or function, types that do not fit, or a result that is no bool is refused. What is under
- * `args` has no type until it is there.
+ * `args` has a type only at evaluation.
  */
 export function compileExpression(text: string): ExpressionResult {
   try {

@@ -113,7 +113,7 @@ rules:
     ]);
   });
 
-  it("tells facts of a tool that is announced by a plugin in the example itself", () => {
+  it("states facts of a tool that is announced by a plugin in the example itself", () => {
     const example = '{ tool: { name: "weather:now", read_only: true }, args: { city: Bern } }';
     expect(problems(rule(`when: 'tool.read_only && args.city == "Bern"', match: [${example}]`))).toEqual([]);
   });

@@ -18,9 +18,9 @@ export function policyVersion(text: string): string {
 
 /**
  * Compiles a policy file and runs its examples. The whole file is refused for one bad rule or one failing example, and
- * all problems are told at once. Pure.
+ * all problems are reported at once. Pure.
  *
- * @param lookup finds built-in tools: examples are completed from them, and a rule for a tool that is none is refused.
+ * @param lookup finds built-in tools: examples are completed from them, and a rule for an unknown tool is refused.
  */
 export function loadPolicy(text: string, lookup: ToolLookup): LoadResult {
   const version = policyVersion(text);

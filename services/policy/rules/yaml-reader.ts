@@ -89,7 +89,7 @@ function isAbsent(node: YamlNode): boolean {
   return node === null || node === undefined || (isScalar(node) && node.value === null);
 }
 
-// A file of a few lines can stand for gigabytes through aliases, and what a reader sees is no longer what is in force.
+// A file of a few lines can stand for gigabytes through aliases, and what a reader sees is no longer what is active.
 function refuseReferences(document: Document.Parsed, report: Report): void {
   visit(document, {
     Node(_, node) {

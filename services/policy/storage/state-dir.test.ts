@@ -14,7 +14,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const mode = () => statSync(stateDir).mode & 0o777;
 
-test("makes its folder for nobody else, with those above it", async () => {
+test("makes its folder for no other user, with those above it", async () => {
   await openPolicyState({ stateDir });
   expect(mode()).toBe(0o700);
 });

@@ -40,7 +40,7 @@ export async function approve(policy: TestPolicy, { id, spec }: Approval): Promi
   await policy.approvals.approve({ approvalId: id, summaryDigest: spec?.summaryDigest ?? "" });
 }
 
-/** What policy says to whoever waits for an approval. */
+/** What policy responds to a wait for an approval. */
 export async function awaitDecision(policy: TestPolicy, approvalId: string): Promise<Decision> {
   const link = openTestLink(policy.policy);
   const answer = await link.ask({ case: "awaitApproval", value: { approvalId } });
