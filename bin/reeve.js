@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Starts Reeve on a Node that can run it. Plain JavaScript that runs on Node 18 and newer: the Node that npm finds may be
-// older than the one that Reeve needs, and then the Node that was installed beside Reeve takes over.
+// older than the one that Reeve needs, and then the Node that was installed beside Reeve runs it.
 import { spawn } from "node:child_process";
 import { existsSync, lstatSync, mkdirSync } from "node:fs";
 import * as nodeModule from "node:module";

@@ -9,8 +9,8 @@ export function readCaFile(path: string): string {
     new X509Certificate(text); // or the first connection would fail with a word about nothing
     return text;
   } catch (cause: unknown) {
-    const isThere = !(cause instanceof Error && "code" in cause && cause.code === "ENOENT");
-    const problem = isThere ? "holds no certificate that can be read" : "is not there";
+    const exists = !(cause instanceof Error && "code" in cause && cause.code === "ENOENT");
+    const problem = exists ? "holds no certificate that can be read" : "does not exist";
     throw new UsageError(`${path} ${problem}`, ["REEVE_CA_FILE and --ca-file name a file of authorities, PEM"], {
       cause,
     });

@@ -54,7 +54,7 @@ export function processContext(): CommandContext {
   };
 }
 
-/** Whoever reads our output may stop reading, as `head` does; that is no error. */
+/** The reader of our output may stop reading, as `head` does; that is no error. */
 function ignoreBrokenPipe(stream: NodeJS.WriteStream): void {
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;

@@ -24,11 +24,11 @@ export const exitCodeHelp = `Exit codes:
     1  doctor found something broken, or the model of chat did not finish
     2  wrong usage or invalid input
     3  denied or blocked by policy, denied by a person, or not allowed to the caller
-    4  still held when the wait was over, kept for a device that is away, or the approval expired
+    4  still held when the wait was over, queued for a device that is offline, or the approval expired
     5  the device or a service cannot be reached
     6  the tool ran longer than allowed
     7  canceled
-    8  unknown end: the device went away while the tool may have been running
+    8  unknown end: the device went offline while the tool may have been running
     9  the tool failed
    10  the audit log does not verify, or something stored was changed
    70  internal error

@@ -11,7 +11,7 @@ export interface FollowedList<T> {
   read(pageToken: string, room: number): Promise<Page<T>>;
   /** The newest ones that are shown at first. */
   part: Part<T>;
-  /** What tells an item from all others. */
+  /** What distinguishes an item from all others. */
   idOf(item: T): string;
   /** Prints items, oldest first. */
   print(items: readonly T[]): Promise<void> | void;

@@ -7,7 +7,7 @@ export interface ListFlags {
   json?: true;
 }
 
-/** The longest list that is asked for where nobody said. */
+/** The longest list by default. */
 const DEFAULT_LIMIT = 100;
 
 /** Adds --limit and --json to a command that lists. Pages are followed up to the limit. */

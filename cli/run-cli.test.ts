@@ -29,7 +29,7 @@ describe("reeve", () => {
     expect(stdout).toContain(`Usage: reeve ${name}`);
   });
 
-  it("tells its version", async () => {
+  it("shows its version", async () => {
     expect(await reeve("--version")).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
   });
 
@@ -47,7 +47,7 @@ describe("reeve", () => {
     expect(stderr).not.toContain("    at ");
   });
 
-  it("shows the stack to whoever asks for it", async () => {
+  it("shows the stack on request", async () => {
     const { stderr } = await runInFake(["tool", "list"], { env: { REEVE_DATA_DIR: folder, REEVE_DEBUG: "1" } });
     expect(stderr).toContain("    at ");
   });

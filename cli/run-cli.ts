@@ -63,7 +63,7 @@ async function addSummaries(program: Command): Promise<void> {
   for (const { name, summary } of commandList) program.command(name).description(summary);
   program
     .option("-V, --version", "show the version")
-    .addHelpText("after", `\n\`reeve COMMAND --help\` tells more.\n\n${exitCodeHelp}`);
+    .addHelpText("after", `\n\`reeve COMMAND --help\` says more.\n\n${exitCodeHelp}`);
 }
 
 /** `reeve help call` is `reeve call --help`. */
@@ -74,15 +74,15 @@ function helpFirst(argv: readonly string[]): readonly string[] {
 
 async function reportError(error: unknown, isJson: boolean, context: CommandContext): Promise<number> {
   if (error instanceof CommanderError && error.exitCode === 0) return 0;
-  // Help that nobody asked for has been written already.
+  // Help in place of an error has been written already.
   if (error instanceof CommanderError && error.code === "commander.help") return 2;
   const [{ describeError, errorJson, errorText }, { UsageError }, { jsonLine }] = await Promise.all([
     import("./errors/describe-error.ts"),
     import("./errors/usage-error.ts"),
     import("./print/json.ts"),
   ]);
-  const told = error instanceof CommanderError ? new UsageError(error.message.replace(/^error: /, "")) : error;
-  const report = describeError(told);
+  const shown = error instanceof CommanderError ? new UsageError(error.message.replace(/^error: /, "")) : error;
+  const report = describeError(shown);
   context.stderr.write(isJson ? jsonLine(errorJson(report)) : errorText(report));
   if (context.env.REEVE_DEBUG && error instanceof Error) context.stderr.write(`${error.stack ?? ""}\n`);
   return report.exitCode;

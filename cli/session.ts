@@ -26,7 +26,7 @@ export interface Session {
   readonly policy: Client<typeof PolicyService>;
   readonly audit: Client<typeof AuditService>;
   readonly keys: Client<typeof KeyService>;
-  /** False where nobody said where policy is: then its clients throw a UsageError. */
+  /** False where the address of policy is not known: then its clients throw a UsageError. */
   readonly hasPolicy: boolean;
   /** How to act as an operator on the same control plane. */
   readonly operator: OperatorAccess;
@@ -37,7 +37,7 @@ export interface Session {
 
 /**
  * Finds out where to go and makes the clients; nothing is dialed yet. Warnings go to standard error. The profile's token
- * is no operator's: then a person has to prove to be there before something is done as an operator.
+ * is no operator's: then a person has to prove presence before something is done as an operator.
  */
 export async function openSession(context: CommandContext, flags: TargetFlags): Promise<Session> {
   const target = await findTarget(context, flags);

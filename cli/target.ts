@@ -17,7 +17,7 @@ export interface TargetFlags {
 export interface Target {
   /** The registry's address. */
   registry: string;
-  /** Policy's address; undefined where nobody said it. */
+  /** Policy's address; undefined where it is not known. */
   policy: string | undefined;
   token: string;
   /** The sockets to dial in place of the addresses, where the control plane is this user's own. */
@@ -28,7 +28,7 @@ export interface Target {
   stateDir: string | undefined;
   /** Where the token is from: a flag or the environment, the login, or the profile, whose token is no operator's. */
   origin: "given" | "login" | "profile";
-  /** Worth telling the person who asked. */
+  /** Worth showing the person at the terminal. */
   warnings: readonly string[];
 }
 
@@ -39,7 +39,7 @@ export function needsLogin(flags: TargetFlags, env: CommandContext["env"]): bool
 
 /**
  * Where to go: a flag, else the environment, else the login, else the profile, each address by itself. The token of a
- * login or a profile is sent to its own addresses only, so that nobody gets it by having another address put into the
+ * login or a profile is sent to its own addresses only, so that it leaks to no other address that is put into the
  * environment.
  *
  * Throws a UsageError where something is missing, and where the token would cross a network in the clear.
@@ -83,7 +83,7 @@ function socketsOf({ registrySocket: registry, policySocket: policy }: Profile):
   return registry === undefined || policy === undefined ? undefined : { registry, policy };
 }
 
-/** A port of this machine shows nothing of who listens there: while Reeve is away, that can be anybody. */
+/** A port of this machine shows nothing of who listens there: while Reeve does not run, that can be any program. */
 function checkAuthenticated(addresses: readonly (string | undefined)[]): void {
   if (addresses.every((address) => address === undefined || URL.parse(address)?.protocol === "https:")) return;
   throw new UsageError("the profile names no sockets, and its token goes to no open port", [

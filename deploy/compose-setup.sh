@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes what the services of compose.yaml need and nobody else may have: certificates, keys, passwords, the first tokens;
+# Makes what only the services of compose.yaml may have: certificates, keys, passwords, the first tokens;
 # and gives the volumes to the user that the services run as. Runs at each `up`: what is there is kept, but certificates
 # that end within 30 days are made anew.
 #   /owner    what only the owner has: the authority's key and the operator's token
@@ -17,7 +17,7 @@ certs=$root/certs
 
 reeve() { node "$program" "$@"; }
 
-# Whether a certificate is there and good for 30 more days.
+# Whether a certificate exists and is valid for 30 more days.
 is_good() {
   [[ -f $1 ]] && node -e '
     const { X509Certificate } = require("node:crypto");

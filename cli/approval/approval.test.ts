@@ -26,7 +26,7 @@ async function idIn(context: FakeContext): Promise<string> {
 }
 
 describe("a held call at a terminal", () => {
-  it("shows the card and runs when the person says yes", async () => {
+  it("shows the summary and runs when the person says yes", async () => {
     const context = atTerminal();
     const ended = runCli(held("echo yes", "--purpose", "to see"), context);
     await context.typeAfter(ASK, "y\n");
@@ -49,12 +49,12 @@ describe("a held call at a terminal", () => {
     const context = atTerminal();
     const ended = runCli(held("echo more"), context);
     await context.typeAfter(ASK, "d\n");
-    await context.typeAfter("card digest:", "yes\n");
+    await context.typeAfter("summary digest:", "yes\n");
     expect(await ended).toBe(0);
     expect(context.stdoutText()).toBe("more\n");
   });
 
-  it("takes a yes to a card that is cut only after everything was shown", async () => {
+  it("takes a yes to an abridged summary only after everything was shown", async () => {
     const hidden = "echo hidden";
     const filler = "# nothing to see here\n".repeat(400);
     const argv = ["bash", "-c", `${filler}${hidden}\n${filler}`].map((word) => `--argv=${word}`);
@@ -64,18 +64,18 @@ describe("a held call at a terminal", () => {
     const decider = atTerminal();
     const deciding = runCli(["approval", "approve", id], decider);
     await decider.typeAfter(ASK, "y\n");
-    await decider.shown("stderr", "This card does not show everything that would run.");
+    await decider.shown("stderr", "This summary does not show everything that would run.");
     expect(decider.stderrText()).not.toContain(hidden);
     await decider.typeAfter("does not show everything that would run.", "d\n");
-    await decider.shown("stderr", "digest of the whole:");
+    await decider.shown("stderr", "digest of the full text:");
     expect(decider.stderrText()).toContain(hidden);
-    await decider.typeAfter("digest of the whole:", "y\n");
+    await decider.typeAfter("digest of the full text:", "y\n");
     expect(await deciding).toBe(0);
     expect(await ended).toBe(0);
     expect(context.stdoutText()).toBe("hidden\n");
   });
 
-  it("goes on when somebody else says yes, and takes the question back", async () => {
+  it("goes on when another person says yes, and takes the question back", async () => {
     const context = atTerminal();
     const ended = runCli(held("echo else"), context);
     await context.shown("stderr", ASK);
@@ -94,7 +94,7 @@ describe("a held call at a terminal", () => {
     expect(context.stdoutText()).toBe("");
   });
 
-  it("tells an agent that an operator must decide", async () => {
+  it("says to an agent that an operator must decide", async () => {
     const context = createFakeContext({ env: { ...stack.agent, NO_COLOR: "1" }, terminal: true });
     const ended = runCli(held("echo agent"), context);
     expect((await reeve("approval", "approve", await idIn(context), "--yes")).code).toBe(0);
@@ -114,7 +114,7 @@ describe("a held call without a terminal", () => {
     expect(context.stdoutText()).toBe("later\n");
   });
 
-  it("ends with 4 when nobody has decided in time, and with --no-wait at once", async () => {
+  it("ends with 4 when no decision came in time, and with --no-wait at once", async () => {
     for (const more of [["--wait", "1ms"], ["--no-wait"]]) {
       const result = await reeve(...held("echo 4", ...more));
       expect(result).toMatchObject({ code: 4, stdout: "" });
@@ -148,13 +148,13 @@ describe("reeve approval list", () => {
     expect(result).toMatchObject({ code: 2, stderr: expect.stringContaining("there is no terminal to ask on") });
   });
 
-  it("shows the card before it asks", async () => {
-    const id = await holdOne("echo card");
+  it("shows the summary before it asks", async () => {
+    const id = await holdOne("echo summary");
     const context = atTerminal();
     const ended = runCli(["approval", "approve", id, "--comment", "fine"], context);
     await context.typeAfter(ASK, "y\n");
     expect(await ended).toBe(0);
-    expect(context.stderrText()).toContain('command: "echo card"');
+    expect(context.stderrText()).toContain('command: "echo summary"');
     expect(JSON.parse((await reeve("approval", "show", id, "--json")).stdout).status).toMatchObject({
       state: "APPROVAL_STATE_APPROVED",
       channel: "cli",
@@ -185,7 +185,7 @@ describe("reeve approval list", () => {
     }
   });
 
-  it("names an approval that is not there", async () => {
+  it("names an approval that does not exist", async () => {
     for (const verb of ["show", "deny"]) {
       expect(await reeve("approval", verb, "apr-0")).toMatchObject({
         code: 2,

@@ -7,11 +7,11 @@ import { type Answer, askForApproval, type TakeBack } from "./ask.ts";
 export interface AskQueue {
   /** Asks when it is this one's turn. Does nothing for one that waits already. */
   ask(approvalId: string, takeBack?: TakeBack): Promise<Answer>;
-  /** Takes a question back, with why: somebody else has answered, or the call has gone on. */
+  /** Takes a question back, with why: another person has answered, or the call has gone on. */
   withdraw(approvalId: string, why?: string): void;
 }
 
-/** A queue for this terminal. What goes wrong with a question is told on standard error, and it stays undecided. */
+/** A queue for this terminal. What goes wrong with a question is reported on standard error, and it stays undecided. */
 export function createAskQueue(session: Session, context: CommandContext): AskQueue {
   const open = new Map<string, AbortController>();
   let last: Promise<unknown> = Promise.resolve();
@@ -21,7 +21,7 @@ export function createAskQueue(session: Session, context: CommandContext): AskQu
       return await askForApproval({ session, context, approvalId, signal: moot, takeBack });
     } catch (error: unknown) {
       context.stderr.write(`reeve: ${visibleLine(error instanceof Error ? error.message : String(error))}\n`);
-      // Whoever shows it again is asked again, as when the control plane is back.
+      // A later showing asks again, as when the control plane is back.
       open.delete(approvalId);
       return "undecided";
     }

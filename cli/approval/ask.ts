@@ -31,12 +31,13 @@ export interface AskOptions {
 /** Takes back a call that waits for a human. */
 export type TakeBack = () => Promise<unknown>;
 
-/** What came of asking. "undecided": nobody answered, or this caller may not decide. */
+/** What came of asking. "undecided": no answer, or this caller may not decide. */
 export type Answer = "approved" | "denied" | "undecided";
 
 /**
- * Shows a held call's card on the terminal and asks for a decision. An empty line is a no; the end of the input is no
- * decision; a card that is cut takes a yes only after all that would run was shown. Where somebody else was faster, that decision is the answer.
+ * Shows the summary of a held call on the terminal and asks for a decision. An empty line is a no; the end of the input is no
+ * decision; an abridged summary takes a yes only after all that would run was shown. Where another person was faster, that
+ * decision is the answer.
  *
  * Throws what reading the approval throws, such as ROLE_REQUIRED.
  */
@@ -60,12 +61,12 @@ export async function askForApproval(options: AskOptions): Promise<Answer> {
       say(renderDetails(approval, style, fullText));
     } else if (answer === "undecided") return answer;
     else if (answer === "approved" && approval.spec?.isAbridged && fullText === undefined) say(READ_FIRST);
-    else return settle({ session, approval, fullText, comment, say, takeBack }, answer);
+    else return decideAs({ session, approval, fullText, comment, say, takeBack }, answer);
   }
 }
 
-/** A yes to a card that leaves something out. */
-const READ_FIRST = "This card does not show everything that would run. Answer d to read all of it, and then decide.";
+/** The answer to a yes to an abridged summary. */
+const READ_FIRST = "This summary does not show everything that would run. Answer d to read all of it, and then decide.";
 
 function meaningOf(line: string | undefined): Answer | "details" {
   if (line === undefined) return "undecided";
@@ -80,7 +81,7 @@ interface Question extends Shown {
   takeBack: TakeBack | undefined;
 }
 
-async function settle(question: Question, answer: "approved" | "denied"): Promise<Answer> {
+async function decideAs(question: Question, answer: "approved" | "denied"): Promise<Answer> {
   const { session, approval, say, takeBack } = question;
   try {
     if (answer === "approved") await approve(session, question);
@@ -98,11 +99,11 @@ async function settle(question: Question, answer: "approved" | "denied"): Promis
 /** What a late answer is answered with. */
 function settledText({ status }: Approval): string {
   if (status?.state === ApprovalState.CANCELED) return `Too late: ${visibleLine(status.comment)}. Nothing runs.`;
-  if (status?.state === ApprovalState.EXPIRED) return "Too late: nobody decided in time. Nothing runs.";
+  if (status?.state === ApprovalState.EXPIRED) return "Too late: no decision in time. Nothing runs.";
   return `It was decided already: ${enumName(ApprovalStateSchema, status?.state)}.`;
 }
 
-/** Why a question was taken back, where whoever took it back has said so. */
+/** Why a question was taken back, where that was given. */
 function mootText(reason: unknown): string {
   return typeof reason === "string" && reason !== "" ? `: ${visibleLine(reason)}` : "";
 }

@@ -22,15 +22,16 @@ export async function readFullText(session: Session, approvalId: string): Promis
 /** What a decider says yes to. */
 export interface Shown {
   approval: Approval;
-  /** All that would run, where it was shown. A card that is cut can only be approved with it. */
+  /** All that would run, where it was shown. An abridged summary can only be approved with it. */
   fullText?: ApprovalFullText | undefined;
   /** For the record. Default none. */
   comment?: string | undefined;
 }
 
 /**
- * Says yes to what was shown, as an operator: the digests of the card and of the fullText go along, and policy refuses others. Throws
- * INVALID_INPUT where the card is cut and the fullText was not shown, APPROVAL_DECIDED, APPROVAL_EXPIRED and FOUR_EYES.
+ * Says yes to what was shown, as an operator: the digests of the summary and of the full text go along, and policy
+ * refuses others. Throws
+ * INVALID_INPUT where the summary is abridged and the full text was not shown, APPROVAL_DECIDED, APPROVAL_EXPIRED and FOUR_EYES.
  */
 export async function approve(session: Session, { approval: shown, fullText, comment = "" }: Shown): Promise<Approval> {
   const summaryDigest = shown.spec?.summaryDigest ?? "";

@@ -11,16 +11,16 @@ import { namedId } from "../print/named-id.ts";
 import type { Style } from "../print/style.ts";
 import { timeText } from "../print/time.ts";
 
-/** What a human decides on: the card exactly as policy made it, under a line that says where the approval stands. */
+/** What a human decides on: the summary exactly as policy made it, under a line that says where the approval stands. */
 export function renderSummary(approval: Approval, style: Style): string {
   const { id, spec, status } = approval;
   const state = enumName(ApprovalStateSchema, status?.state);
   const expires = status?.state === ApprovalState.PENDING ? `, until ${timeText(approval.expireTime)}` : "";
   const bar = style.yellow("│");
-  const card = visible(spec?.summary ?? "").trimEnd();
+  const summary = visible(spec?.summary ?? "").trimEnd();
   return [
     `${style.bold(`Approval ${visibleLine(id)}`)} (${state}${expires})`,
-    ...card.split("\n").map((line) => `${bar} ${line}`),
+    ...summary.split("\n").map((line) => `${bar} ${line}`),
     ...decidedLines(approval),
   ].join("\n");
 }
@@ -30,20 +30,20 @@ export function whereText({ deviceName, devices }: Pick<ApprovalSpec, "deviceNam
   return devices.length > 1 ? `${deviceName} and ${devices.length - 1} more` : deviceName;
 }
 
-/** All that is known besides the card, a line each, and where the card is cut the fullText text of what would run. */
+/** All that is known besides the summary, a line each, and where that is abridged the full text of what would run. */
 export function renderDetails(approval: Approval, style: Style, fullText?: ApprovalFullText): string {
   const details = renderFacts(approval, style);
   return fullText === undefined ? details : `${details}\n\n${renderFullText(fullText, style)}`;
 }
 
-/** Everything that would run, under the same bar as the card. */
+/** Everything that would run, under the same bar as the summary. */
 export function renderFullText({ text, digest }: ApprovalFullText, style: Style): string {
   const bar = style.yellow("│");
   const lines = visible(text).trimEnd().split("\n");
   return [
     style.bold("All that would run, with nothing left out:"),
     ...lines.map((line) => `${bar} ${line}`),
-    `${style.dim("digest of the fullText:")} ${visibleLine(digest)}`,
+    `${style.dim("digest of the full text:")} ${visibleLine(digest)}`,
   ].join("\n");
 }
 
@@ -60,7 +60,7 @@ function renderFacts({ spec, createTime, expireTime }: Approval, style: Style): 
     why: spec.message,
     arguments: JSON.stringify(spec.arguments ?? {}),
     "arguments digest": spec.argsDigest,
-    "card digest": spec.summaryDigest,
+    "summary digest": spec.summaryDigest,
     asked: timeText(createTime),
     expires: timeText(expireTime),
   };

@@ -57,7 +57,7 @@ function stateText({ status }: Approval): string {
   return `${enumName(ApprovalStateSchema, status?.state)}${decidedBy === "" ? "" : ` by ${namedId(decidedByName, decidedBy)}`}`;
 }
 
-/** Why nobody needs to decide about it any more. */
+/** Why no decision is needed any more. */
 function mootText(approval: Approval): string {
   const comment = approval.status?.comment ?? "";
   return approval.status?.state === ApprovalState.CANCELED && comment !== "" ? comment : stateText(approval);

@@ -28,7 +28,7 @@ describe("reeve audit", () => {
     );
   });
 
-  it("verifies the log of a running service, from its file and as the service tells it", async () => {
+  it("verifies the log of a running service, from its file and as the service returns it", async () => {
     const local = await reeve("audit", "verify");
     expect(local).toMatchObject({ code: 0, stdout: expect.stringContaining("The audit log verifies.") });
     expect(local.stdout).toContain("policy.db");

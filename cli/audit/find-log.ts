@@ -34,7 +34,7 @@ export interface FoundLog {
 
 /**
  * The log to verify: the database that was named, else the one of this machine's control plane, else what a
- * service tells. Throws a UsageError where there is none, or no key for it.
+ * service returns. Throws a UsageError where there is none, or no key for it.
  */
 export async function findLog(flags: LogFlags, context: CommandContext): Promise<FoundLog> {
   if (flags.databaseUrl) return logDatabase(flags, context);
@@ -60,7 +60,7 @@ export function databasePath(stateDir: string): string {
 }
 
 async function localLog(flags: LogFlags, { env }: CommandContext): Promise<string | undefined> {
-  // Somebody who names an address wants the log that is there.
+  // An address on the command line means the log at that address.
   if (flags.registry || flags.policy || env.REEVE_REGISTRY_URL || env.REEVE_POLICY_URL) return undefined;
   const stateDir = (await readProfile(dataDir(env)))?.stateDir || dataDir(env);
   const path = databasePath(stateDir);
@@ -98,7 +98,7 @@ async function logDatabase({ db, key }: LogFlags, { env }: CommandContext): Prom
   if (db !== undefined) throw new UsageError("--db and --database-url are two logs: name one of them");
   if (url === "") throw new UsageError(`--database-url reads the URL from ${URL_VARIABLE}, which is not set`);
   if (key === undefined) {
-    throw new UsageError("--database-url needs --key: a key that the database told of itself would prove nothing", [
+    throw new UsageError("--database-url needs --key: a key from the database itself would prove nothing", [
       "checkpoint.vkey lies in the state folder of each policy replica",
     ]);
   }
@@ -114,11 +114,11 @@ async function logDatabase({ db, key }: LogFlags, { env }: CommandContext): Prom
 async function remoteLog(flags: LogFlags, context: CommandContext): Promise<FoundLog> {
   const session = await openSession(context, flags);
   try {
-    const told =
+    const verifierKey =
       flags.key === undefined ? (await session.audit.getCheckpoint({})).verifierKey : await readKey(flags.key);
     const from =
-      flags.key === undefined ? "the service, key as the service tells it: pin it with --key" : "the service";
-    return { source: rpcLogSource(session.audit), key: told, from, close: () => session.close() };
+      flags.key === undefined ? "the service, key as the service returns it: pin it with --key" : "the service";
+    return { source: rpcLogSource(session.audit), key: verifierKey, from, close: () => session.close() };
   } catch (error: unknown) {
     session.close();
     throw error;

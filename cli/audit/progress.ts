@@ -1,10 +1,10 @@
 import type { LogSource } from "../../lib/audit-verify/log-source.ts";
 import type { CommandContext } from "../command-context.ts";
 
-/** How often progress is told, in records. */
+/** How often progress is shown, in records. */
 const EVERY = 5000;
 
-/** A log that tells a terminal how many records have been read; elsewhere the very same log. */
+/** A log that shows on a terminal how many records have been read; elsewhere the very same log. */
 export function withProgress(source: LogSource, { stderr }: Pick<CommandContext, "stderr">): LogSource {
   if (stderr.isTTY !== true) return source;
   return {

@@ -47,7 +47,7 @@ export async function readBundle(path: string, leafPath: string | undefined): Pr
 /** Checks a proof offline: the checkpoint's signature, and that its tree holds exactly this record at this index. */
 export function checkProof({ text, leaf }: ProofBundle, verifierKey: string): ProofCheck {
   const keys = parseVkeys(verifierKey);
-  if (keys === undefined) throw new UsageError("the verifier key is none");
+  if (keys === undefined) throw new UsageError("the verifier key cannot be read");
   const result = verifyTlogProof(text, leafHash(leaf), ...keys);
   if (!result.ok) return { ok: false, why: WHY[result.kind] };
   const { size, origin } = result.checkpoint;

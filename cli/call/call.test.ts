@@ -176,7 +176,7 @@ describe("a tool's help", () => {
     expect(stdout).toContain("Usage: reeve call this fs.stat --path TEXT");
   });
 
-  it("of the command itself tells the exit codes", async () => {
+  it("of the command itself lists the exit codes", async () => {
     const { code, stdout } = await reeve(["help", "call"]);
     expect(code).toBe(0);
     expect(stdout).toContain("3  denied or blocked by policy");

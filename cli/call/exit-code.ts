@@ -14,7 +14,7 @@ const BY_STATE: Readonly<Partial<Record<number, number>>> = {
 
 /**
  * The exit code of a call as it stands. One that succeeded ends with the exit code of the program that it ran, where
- * its output has one: 1 to 255 as they are. One that still runs, because nobody wanted to wait, is a 0.
+ * its output has one: 1 to 255 as they are. One that still runs, because the caller did not wait, is a 0.
  */
 export function exitCodeOfCall(call: Call): number {
   if (call.state === CallState.SUCCEEDED) return programCode(call);

@@ -13,7 +13,7 @@ export interface HeldCall {
   approvalId: string;
 }
 
-/** What helping a held call on rests on. */
+/** How a held call is helped on. */
 export interface HeldOptions {
   session: Session;
   context: CommandContext;
@@ -36,7 +36,7 @@ export async function helpHeldCall(held: HeldCall, options: HeldOptions): Promis
     if (answer === "undecided" && !signal.aborted) say(heldText(held));
   } catch (error: unknown) {
     if (signal.aborted) return;
-    if (reasonOf(error) === ErrorReason.FOUR_EYES) say("somebody else than you must decide about this call");
+    if (reasonOf(error) === ErrorReason.FOUR_EYES) say("another person than you must decide about this call");
     if (error instanceof UsageError) say(error.message);
     say(heldText(held));
   }

@@ -10,8 +10,8 @@ const LOOKS_MS = [10, 20, 40, 80, 150, 200, 300, 400, 400, 400];
 const RECORDED_BY_POLICY: ReadonlySet<CallState> = new Set([CallState.DENIED, CallState.EXPIRED]);
 
 /**
- * The call with the place of its end in the audit log: it gets there through an outbox, a moment after the caller is
- * told. After 2 seconds the call is returned without it.
+ * The call with the place of its end in the audit log: it is written through an outbox, a moment after the caller has
+ * the result. After 2 seconds the call is returned without it.
  */
 export async function recordedCall({ registry }: Pick<Session, "registry">, call: Call): Promise<Call> {
   if (RECORDED_BY_POLICY.has(call.state)) return call;

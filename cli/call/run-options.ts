@@ -110,7 +110,7 @@ export function isFanOut({ on, device }: RunFlags): boolean {
   return on !== undefined || device !== undefined;
 }
 
-/** The words of a call, told apart. */
+/** The parts of a call's words. */
 export interface ToolWords {
   /** Undefined where the call goes to many devices too. */
   device: string | undefined;
@@ -119,7 +119,7 @@ export interface ToolWords {
   rest: readonly string[];
 }
 
-/** Tells device, tool and the tool's own words apart. Throws a UsageError for an option before them that is not known. */
+/** Splits a call's words into device, tool and the tool's own. Throws a UsageError for an option before them that is not known. */
 export function splitWords(words: readonly string[], many: boolean): ToolWords {
   const places = many ? 1 : 2;
   const named = words.slice(0, places);

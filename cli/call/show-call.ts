@@ -21,10 +21,10 @@ export function showCall(call: Call, tool: Tool, live: LiveOutput, context: Comm
   else note(`${call.id} goes on: \`reeve call watch ${call.id}\` shows how`);
 }
 
-/** What becomes of a call whose device is away. */
+/** What becomes of a call whose device is offline. */
 export function queuedText(call: Pick<Call, "id" | "queueExpireTime">): string {
   const id = visibleLine(call.id);
-  return `${id} is kept until ${timeText(call.queueExpireTime)} for its device, which is away: \`reeve call watch ${id}\` waits for it, \`reeve call cancel ${id}\` ends it`;
+  return `${id} is queued until ${timeText(call.queueExpireTime)} for its device, which is offline: \`reeve call watch ${id}\` waits for it, \`reeve call cancel ${id}\` ends it`;
 }
 
 /** What to do about a call that a human must decide on. */

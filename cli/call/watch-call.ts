@@ -13,7 +13,7 @@ export type WatchedEvent =
   | { kind: "state"; text: string; json: JsonValue }
   | { kind: "output"; stream: OutputName; text: string; json: JsonValue };
 
-/** Tells what happens to a call until it ends. The result is the call as it was told last. */
+/** Reports what happens to a call until it ends. The result is the call as it was last. */
 export async function watchCall(
   { registry }: Pick<Session, "registry">,
   callId: string,

@@ -13,7 +13,7 @@ import { styleFor } from "../print/style.ts";
 import { createNarrator } from "./narrate.ts";
 import type { ChatSessions } from "./principal.ts";
 
-/** What a conversation rests on. */
+/** How a conversation is held. */
 export interface ConversationOptions {
   sessions: Pick<ChatSessions, "model" | "person">;
   context: CommandContext;
@@ -28,7 +28,7 @@ export interface ConversationOptions {
 
 /** A conversation between a person and a model that uses tools. */
 export interface Conversation {
-  /** Asks, tells what happens, and resolves with the end of the run. Ctrl-C cancels what runs; again, it leaves. */
+  /** Asks, narrates what happens, and resolves with the end of the run. Ctrl-C cancels what runs; again, it leaves. */
   ask(prompt: string): Promise<AgentResult>;
 }
 
@@ -69,7 +69,7 @@ export async function createConversation(options: ConversationOptions): Promise<
   };
 }
 
-/** The person decides as somebody else than the model: a model that approves its own calls would be no gate. */
+/** The person decides as another principal than the model: a model that approves its own calls would be no gate. */
 async function approver({ model, person }: Pick<ChatSessions, "model" | "person">, context: CommandContext) {
   const mayDecide = canAsk(context) && person?.hasPolicy && (await person.operator.isPossible());
   const queue = mayDecide ? createAskQueue(person, context) : undefined;

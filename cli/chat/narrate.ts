@@ -4,7 +4,7 @@ import type { Output } from "../command-context.ts";
 import { visible, visibleLine } from "../print/escape.ts";
 import type { Style } from "../print/style.ts";
 
-/** What telling rests on. */
+/** Where a narration goes. */
 export interface NarratorOptions {
   /** Where the model's text goes. */
   text: Output;
@@ -21,7 +21,7 @@ export interface NarratorOptions {
 /** The most characters of an input or an error that are shown. */
 const SHORT = 160;
 
-/** Tells a person what a model does, as it does it: its text, the tools it uses, and how that went. */
+/** Shows a person what a model does, as it does it: its text, the tools it uses, and how that went. */
 export function createNarrator(options: NarratorOptions): (event: AgentEvent) => void {
   const { text, activity, style } = options;
   // Text that has not ended its line yet; activity goes below it, not beside it.
@@ -30,7 +30,7 @@ export function createNarrator(options: NarratorOptions): (event: AgentEvent) =>
     if (open) text.write("\n");
     open = false;
   };
-  const tell = (line: string) => {
+  const show = (line: string) => {
     endLine();
     activity.write(`${line}\n`);
   };
@@ -41,14 +41,14 @@ export function createNarrator(options: NarratorOptions): (event: AgentEvent) =>
         open = !event.text.endsWith("\n");
         break;
       case "tool_started":
-        tell(`  ${style.cyan(event.tool)} ${style.dim(shorten(JSON.stringify(event.input)))}`);
+        show(`  ${style.cyan(event.tool)} ${style.dim(shorten(JSON.stringify(event.input)))}`);
         break;
       case "tool_report":
         report(event.report, options);
         break;
       case "tool_ended":
-        if (event.result.isError) tell(`  ${style.red(`${event.tool} failed:`)} ${shorten(event.result.content)}`);
-        else tell(`  ${style.green(`${event.tool} ${event.result.state ?? "done"}`)}`);
+        if (event.result.isError) show(`  ${style.red(`${event.tool} failed:`)} ${shorten(event.result.content)}`);
+        else show(`  ${style.green(`${event.tool} ${event.result.state ?? "done"}`)}`);
         break;
       case "turn_ended":
         endLine();

@@ -52,7 +52,7 @@ export function registerApproval(program: Command, context: CommandContext): voi
   one("show", "Show what exactly would run, and where the approval stands.")
     .option(
       "--full",
-      "show every value fullText, also where the card is cut; with --json as `fullText` beside `approval`",
+      "show every value in full, also where the summary is abridged; with --json as `fullText` beside `approval`",
     )
     .action(run(show));
   one("approve", "Say yes: the call runs. Shows all that would run, and asks before it is approved.")

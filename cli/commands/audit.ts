@@ -82,7 +82,7 @@ export function registerAudit(program: Command, context: CommandContext): void {
     )
     .option("--database-url", "policy's PostgreSQL database, whose URL is in REEVE_POLICY_DATABASE_URL; needs --key")
     .option("--key <key>", "the verifier key, or a file that holds it; default: checkpoint.vkey beside the database")
-    .option("--witness <file>", "a checkpoint that somebody else has kept; may be repeated", collect, [])
+    .option("--witness <file>", "a checkpoint that another party has kept; may be repeated", collect, [])
     .option("--remote", "ask the service even where the database is at hand")
     .action((flags: LogFlags & { witness: string[]; json?: true }) => verify(flags, context));
   withJson(withConnection(audit.command("prove").argument("[index]", "the record's index", parseIndex)))

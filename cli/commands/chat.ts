@@ -23,7 +23,7 @@ interface ChatFlags extends PrincipalFlags {
   json?: true;
 }
 
-/** How long a held call is waited for where nobody said, in milliseconds. */
+/** How long a held call is waited for by default, in milliseconds. */
 const WAIT_MS = { unattended: 60_000, asked: 3_600_000 };
 
 /** The longest prompt that is read from standard input, in bytes. */

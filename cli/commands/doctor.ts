@@ -29,16 +29,16 @@ export function registerDoctor(program: Command, context: CommandContext): void 
 async function doctor(flags: DoctorFlags, context: CommandContext): Promise<void> {
   const findings: Finding[] = [];
   const style = styleFor(context, context.stdout);
-  const tell = (more: readonly Finding[]) => {
+  const report = (more: readonly Finding[]) => {
     findings.push(...more);
     if (!flags.json) for (const finding of more) context.stdout.write(findingText(finding, style));
   };
-  tell(await checkLocally(context));
+  report(await checkLocally(context));
   const { checkNats } = await import("../doctor/nats-check.ts");
-  tell(await checkNats(context));
+  report(await checkNats(context));
   const target = await findTarget(context, flags).catch((error: unknown) => broken("control plane", messageOf(error)));
-  if ("check" in target) tell([target]);
-  else await checkTarget(target, context, tell);
+  if ("check" in target) report([target]);
+  else await checkTarget(target, context, report);
   if (findings.some(({ state }) => state === "broken")) context.setExitCode(ExitCode.BROKEN);
   if (flags.json)
     context.stdout.write(jsonDocument({ findings: findings.map((finding): JsonValue => ({ ...finding })) }));
@@ -47,7 +47,7 @@ async function doctor(flags: DoctorFlags, context: CommandContext): Promise<void
 async function checkTarget(
   target: Target,
   context: CommandContext,
-  tell: (more: readonly Finding[]) => void,
+  report: (more: readonly Finding[]) => void,
 ): Promise<void> {
   const [{ checkService }, { checkPlane }] = await Promise.all([
     import("../doctor/service-checks.ts"),
@@ -57,7 +57,7 @@ async function checkTarget(
     caFile: target.caFile,
     socketPath: target.sockets?.registry,
   });
-  tell(registry);
+  report(registry);
   const policy =
     target.policy === undefined
       ? []
@@ -65,11 +65,11 @@ async function checkTarget(
           caFile: target.caFile,
           socketPath: target.sockets?.policy,
         });
-  tell(policy);
+  report(policy);
   if ([...registry, ...policy].some(({ state }) => state === "broken")) return;
   const session = sessionAt(target);
   try {
-    tell(await checkPlane(session));
+    report(await checkPlane(session));
   } finally {
     session.close();
   }

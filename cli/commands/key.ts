@@ -40,7 +40,7 @@ export function registerKey(program: Command, context: CommandContext): void {
     .action((flags: ListFlags) => withSession(context, flags, (session) => list(session, flags, context)));
   withJson(withConnection(key.command("rotate").addArgument(new Argument("<role>", "which key").choices(ROLE_NAMES))))
     .description(
-      "Make a new key that takes the old one's place. Grants: devices hear of it first, and it signs from half of the\n" +
+      "Make a new key that takes the old one's place. Grants: devices get it first, and it signs from half of the\n" +
         "overlap on. Checkpoints: both sign during the overlap. Certificates: it signs at once, and the old authority\n" +
         "stays trusted until its last certificate has ended.",
     )

@@ -88,7 +88,7 @@ describe("reeve login", () => {
     await logIn(provider.clientId);
     expect((await runInFake(["logout"], { env: { REEVE_DATA_DIR: folder } })).stderr).toContain("logged out");
     await expect(readFile(join(folder, "login.json"))).rejects.toThrow();
-    expect((await runInFake(["logout"], { env: { REEVE_DATA_DIR: folder } })).stderr).toContain("nobody");
+    expect((await runInFake(["logout"], { env: { REEVE_DATA_DIR: folder } })).stderr).toContain("there was no login");
   });
 });
 

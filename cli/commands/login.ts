@@ -35,7 +35,7 @@ export function registerLogin(program: Command, context: CommandContext): void {
     .description("Forget the login of `reeve login`.")
     .action(async () => {
       const known = await removeLogin(dataDir(context.env));
-      context.stderr.write(`reeve: ${known ? "logged out" : "nobody was logged in"}\n`);
+      context.stderr.write(`reeve: ${known ? "logged out" : "there was no login"}\n`);
     });
 }
 

@@ -31,7 +31,7 @@ export function registerOperator(program: Command, context: CommandContext): voi
     .command("replace")
     .description(
       "Make a new operator's token under a new passphrase, where the old one is lost; the one that was sealed is revoked.\n" +
-        "Whoever can write this machine's data folder can do this: it is the owner's way back in.",
+        "Write access to this machine's data folder is all that this takes: it is the owner's way back in.",
     )
     .action(() => replace(context));
 }

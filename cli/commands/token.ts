@@ -100,7 +100,7 @@ function tokenFile({ env }: CommandContext): TokenFile {
   throw new UsageError(`there is no token file ${path}`, ["`reeve up` makes it, and so does `reeve token create`"]);
 }
 
-/** All but the hash: nobody needs it. */
+/** All but the hash. */
 function publicEntry({ id, name, roles, created, expires }: TokenEntry) {
   return { id, name, roles: [...roles], created, expires: expires ?? null };
 }

@@ -7,7 +7,7 @@ import { canAsk } from "../print/prompt.ts";
 import { styleFor } from "../print/style.ts";
 import type { Session } from "../session.ts";
 
-/** What deciding rests on. */
+/** How the demo decides. */
 export interface DeciderOptions {
   context: CommandContext;
   session: Session;

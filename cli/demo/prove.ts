@@ -9,7 +9,7 @@ import type { Style } from "../print/style.ts";
 import type { Session } from "../session.ts";
 import type { Stack } from "../stack/stack.ts";
 
-/** What proving rests on. */
+/** What is proved. */
 export interface ProveOptions {
   stack: Stack;
   dataDir: string;

@@ -22,7 +22,7 @@ import { type Stack, startStack } from "../stack/stack.ts";
 import { createDecider } from "./decide.ts";
 import { proveRecord } from "./prove.ts";
 
-/** What the demo is told. */
+/** How the demo runs. */
 export interface DemoOptions {
   context: CommandContext;
   /** Approve without asking. */

@@ -23,7 +23,7 @@ export function listEnrollments(
 
 /**
  * Confirms a device by its enrollment's id or its name, with the fingerprint that was compared: the given one, or the one
- * that is shown here and that a person compares with the device's. Throws a UsageError where nobody can be asked, nothing
+ * that is shown here and that a person compares with the device's. Throws a UsageError where there is no terminal to ask on, nothing
  * waits, or the person says no.
  */
 export async function confirmDevice(
@@ -55,7 +55,7 @@ async function findWaiting(session: Session, what: string): Promise<Enrollment> 
 
 async function compared({ name, deviceId, fingerprint }: Enrollment, context: CommandContext): Promise<string> {
   if (!canAsk(context)) {
-    throw new UsageError("nobody can be asked here: say which fingerprint the device shows", [
+    throw new UsageError("there is no terminal to ask on: say which fingerprint the device shows", [
       "--fingerprint AB:CD:…, as the device printed it",
     ]);
   }

@@ -63,7 +63,7 @@ test("a device from its token to its removal", async () => {
   expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining("compare again") });
   expect(await reeve("enrollment", "confirm", "web1")).toMatchObject({
     code: 2,
-    err: expect.stringContaining("nobody can be asked"),
+    err: expect.stringContaining("no terminal to ask on"),
   });
   expect(await reeve("enrollment", "confirm", "web1", "--fingerprint", fingerprint.toLowerCase())).toMatchObject({
     code: 0,
@@ -98,8 +98,8 @@ test.each([
   [["device", "join-token", "web 1"], "name"],
   [["device", "join-token", "web1", "--label", "web"], "--label"],
   [["device", "join-token", "web1", "--ttl", "2d"], "--ttl"],
-  [["enrollment", "confirm", "nobody", "--fingerprint", "AB"], "no device waits"],
-  [["device", "lock", "nobody"], "nobody"],
+  [["enrollment", "confirm", "unknown", "--fingerprint", "AB"], "no device waits"],
+  [["device", "lock", "unknown"], "unknown"],
 ])("refuses %j", async (words, message) => {
   expect(await reeve(...words)).toMatchObject({ code: 2, err: expect.stringContaining(message) });
 });

@@ -20,7 +20,7 @@ function rowOf(enrollment: Enrollment, now: number): string[] {
     enrollment.name,
     enumName(EnrollmentStateSchema, enrollment.state),
     enrollment.deviceId,
-    // Enough to find the one; `confirm` shows the whole.
+    // Enough to find the one; `confirm` shows all of it.
     enrollment.fingerprint === "" ? "" : `${enrollment.fingerprint.slice(0, 23)}…`,
     ageText(enrollment.createTime, now),
     ageText(enrollment.certificateExpireTime ?? enrollment.expireTime, now),

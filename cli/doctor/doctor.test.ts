@@ -57,7 +57,7 @@ describe("reeve doctor", () => {
   });
 
   it("names a token that is not known", async () => {
-    const { code, found } = await findings({ ...stack.operator, REEVE_TOKEN: "rv_nobody" });
+    const { code, found } = await findings({ ...stack.operator, REEVE_TOKEN: "rv_unknown" });
     expect(code).toBe(1);
     expect(stateOf(found, "token")).toBe("broken");
   });

@@ -19,7 +19,7 @@ export const EXPOSED_TEXT =
   "\nNo sandbox yet: a program that runs as you, also one that you approved, can read the keys and tokens in the state folder,\n" +
   "act with them and change what lies there. Tools that take a path refuse that folder. `reeve doctor` lists the files.\n";
 
-/** Tells which secrets of a data folder every program of its owner can read: no file mode keeps them from those. */
+/** Finds which secrets of a data folder every program of its owner can read: no file mode keeps them from those. */
 export async function checkExposed(folder: string): Promise<Finding[]> {
   const looked = await Promise.all(
     SECRETS.map(async (secret) => ((await isFile(join(folder, secret.file))) ? [secret] : [])),

@@ -30,7 +30,7 @@ export function checkNode(version: string): Finding {
 async function checkDataFolder({ env }: CommandContext): Promise<Finding> {
   const folder = dataDir(env);
   const found = await stat(folder).catch(() => undefined);
-  if (found === undefined) return note("data folder", `${folder} is not there`, "`reeve up` makes it");
+  if (found === undefined) return note("data folder", `${folder} does not exist`, "`reeve up` makes it");
   if (!found.isDirectory()) return broken("data folder", `${folder} is no folder`, "set REEVE_DATA_DIR to one");
   if ((found.mode & 0o077) !== 0) {
     return broken(

@@ -11,7 +11,7 @@ import { timeText } from "../print/time.ts";
 import type { Session } from "../session.ts";
 import { broken, type Finding, note, ok } from "./finding.ts";
 
-/** What the control plane tells a caller with a token. */
+/** What the control plane answers a caller with a token. */
 export async function checkPlane(session: Session): Promise<Finding[]> {
   const devices = await checkDevices(session);
   if (!session.hasPolicy) return [...devices, note("policy", "its address is not known", "set REEVE_POLICY_URL")];
@@ -69,7 +69,7 @@ async function checkPolicy({ policy }: Session): Promise<Finding> {
   return broken(
     "policy file",
     `a newer file was refused, version ${version} stays: ${refused}`,
-    "`reeve policy check FILE` tells where",
+    "`reeve policy check FILE` shows where",
   );
 }
 

@@ -57,7 +57,7 @@ async function checkHealth(
       broken(
         name,
         `${address} answers, but says that it does not serve`,
-        "its /healthz names what is away, if anything is; it may also be starting",
+        "its /healthz names what is unavailable, if anything is; it may also be starting",
       ),
     ];
   }

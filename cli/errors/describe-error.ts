@@ -10,7 +10,7 @@ import { visible, visibleLine } from "../print/escape.ts";
 import { hintsFor } from "./hints.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** An error as a person or a program is told it. */
+/** An error as a person or a program sees it. */
 export interface ErrorReport {
   /** The reason's short name, such as "policy_denied". */
   reason: string;

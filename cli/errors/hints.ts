@@ -17,14 +17,14 @@ const HINTS: Readonly<Partial<Record<number, Hint>>> = {
   [ErrorReason.RATE_LIMITED]: ({ retry_after_ms: ms }) => ms && `try again in ${ms} ms`,
   [ErrorReason.QUOTA_EXCEEDED]: ({ quota, limit }) =>
     quota && `the quota ${quota} is ${limit}: wait, or cancel some calls`,
-  [ErrorReason.FOUR_EYES]: () => "somebody else than the one who asked must decide",
+  [ErrorReason.FOUR_EYES]: () => "another person than the caller must decide: `reeve approval list --state pending`",
   [ErrorReason.DEVICE_OFFLINE]: () => "nothing ran; `reeve device list` shows which devices are linked",
   [ErrorReason.POLICY_UNAVAILABLE]: () => "nothing runs without policy and its record; `reeve doctor` looks closer",
   [ErrorReason.NOT_READY]: () => "the service is starting or stopping; try again in a moment",
   [ErrorReason.INTERRUPTED]: () => "what it did is not known: look before doing it again",
   [ErrorReason.RECEIPT_INVALID]: () => "what the device did is not known: look before doing it again",
   [ErrorReason.CALL_ID_REUSED]: () => "a call id stands for one call: use another, or leave it out",
-  [ErrorReason.TAMPERED]: () => "`reeve audit verify` tells what was changed",
+  [ErrorReason.TAMPERED]: () => "`reeve audit verify` shows what was changed",
   [ErrorReason.INTERNAL]: ({ request_id: id }) => id && `the service's log has the cause under request id ${id}`,
 };
 

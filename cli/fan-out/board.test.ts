@@ -31,7 +31,7 @@ describe("the board of a fan-out", () => {
 
   it.each([
     [{ state: CallState.HELD, approvalId: "apr-1" }, "held", "apr-1"],
-    [{ state: CallState.QUEUED }, "queued", "its device is away"],
+    [{ state: CallState.QUEUED }, "queued", "its device is offline"],
     [{ state: CallState.DISPATCHED }, "running", ""],
     [{ state: CallState.SUCCEEDED, output: { exitCode: 0 } }, "ok", ""],
     [{ state: CallState.SUCCEEDED, output: { exitCode: 2 } }, "failed", "exit code 2"],
@@ -45,7 +45,7 @@ describe("the board of a fan-out", () => {
     expect(createBoard(plan).take(event("web-2", call))).toMatchObject({ device: "web-2", wave: 2, status, note });
   });
 
-  it("tells a change once, however often it is told", () => {
+  it("reports a change once, however often it comes", () => {
     const board = createBoard(plan);
     const running = event("web-1", { state: CallState.DISPATCHED });
     expect(board.take(running)).toBeDefined();
@@ -65,7 +65,7 @@ describe("the exit code of a fan-out", () => {
   it.each([
     ["all succeeded", { succeeded: true }, 0],
     [
-      "the first of the plan that failed tells",
+      "the first of the plan that failed decides",
       {
         failed: {
           "web-3": { state: CallState.TIMED_OUT, error: { reason: ErrorReason.TIMED_OUT } },

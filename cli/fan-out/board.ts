@@ -49,11 +49,11 @@ function lineAfter(line: DeviceLine, event: NonNullable<FanOutCall["event"]>["ev
     const reason = event.value.error === undefined ? "" : `${reasonName(event.value.error.reason)}: `;
     return { ...line, status: "failed", note: `${reason}${event.value.message}` };
   }
-  return event.case === "call" ? { ...line, ...standingOf(event.value), call: event.value } : undefined;
+  return event.case === "call" ? { ...line, ...statusOf(event.value), call: event.value } : undefined;
 }
 
 /** A program that ended with another code than 0 has not succeeded, as the registry counts it. */
-function standingOf(call: Call): Pick<DeviceLine, "status" | "note"> {
+function statusOf(call: Call): Pick<DeviceLine, "status" | "note"> {
   const code = call.output?.exitCode;
   switch (call.state) {
     case CallState.SUCCEEDED:
@@ -64,7 +64,7 @@ function standingOf(call: Call): Pick<DeviceLine, "status" | "note"> {
     case CallState.HELD:
       return { status: "held", note: call.approvalId };
     case CallState.QUEUED:
-      return { status: "queued", note: "its device is away" };
+      return { status: "queued", note: "its device is offline" };
     case CallState.PERMITTED:
     case CallState.DISPATCHED:
       return { status: "running", note: "" };

@@ -13,7 +13,7 @@ export interface Display {
   changed(line: DeviceLine): void;
   /** Says something that is no device's line. */
   say(text: string): void;
-  /** Leaves the terminal to somebody else, as to a question, until the result is called. */
+  /** Leaves the terminal to others, as to a question, until the result is called. */
   yield(): () => void;
 }
 
@@ -26,14 +26,14 @@ export function createDisplay(board: Board, tool: Tool, context: CommandContext)
   const nameWidth = Math.max(...board.lines().map(({ device }) => visibleLine(device).length), 0);
   const redraws = context.stderr.isTTY === true && board.lines().length <= MOST_REDRAWN;
   let drawn = 0;
-  let away = 0;
+  let yielded = 0;
 
   const erase = () => {
     if (drawn > 0) context.stderr.write(`\x1b[${drawn}A\x1b[J`);
     drawn = 0;
   };
   const draw = () => {
-    if (!redraws || away > 0) return;
+    if (!redraws || yielded > 0) return;
     const lines = board.lines().map((line) => cut(lineText(line, nameWidth, style), context.stderr.columns));
     context.stderr.write(lines.map((line) => `${line}\n`).join(""));
     drawn = lines.length;
@@ -53,9 +53,9 @@ export function createDisplay(board: Board, tool: Tool, context: CommandContext)
     },
     yield() {
       erase();
-      away += 1;
+      yielded += 1;
       return () => {
-        away -= 1;
+        yielded -= 1;
         draw();
       };
     },

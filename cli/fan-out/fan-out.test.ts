@@ -41,7 +41,7 @@ describe("a call to many devices", () => {
     expect(context.stdoutText()).toContain("approved");
   });
 
-  it("says how it can be approved where nobody can be asked, and ends as held", async () => {
+  it("says how it can be approved without a terminal, and ends as held", async () => {
     const options = ["--device", "this", "--wait", "10ms", "--fanout-id", "held"];
     const { code, stderr } = await reeve(["call", ...options, "shell.eval", "--command", "echo no"]);
     expect(code).toBe(4);

@@ -25,7 +25,7 @@ export function personView({ session, tool, context, fanOutId }: PersonViewOptio
   let display: Display | undefined;
   const questions = createQuestions(session, context, () => display?.yield());
   const begin = (newPlan: FanOutPlan): void => {
-    // A stream that was opened again tells the same plan again.
+    // A stream that was opened again sends the same plan again.
     if (plan !== undefined) return;
     plan = newPlan;
     board = createBoard(newPlan);

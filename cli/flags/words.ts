@@ -30,7 +30,7 @@ export function createWords(words: readonly string[]): Words {
   };
 }
 
-/** The flag that a word is; undefined for a word that is none: a value, "-", or "--". */
+/** The flag that a word is; undefined for any other word: a value, "-", or "--". */
 export function flagWord(word: string): FlagWord | undefined {
   const found = /^(--[^=]+|-[A-Za-z]+)(?:=(.*))?$/su.exec(word);
   return found?.[1] === undefined ? undefined : { name: found[1], attached: found[2] };

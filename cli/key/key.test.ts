@@ -44,7 +44,7 @@ it("rotates a checkpoint key: both sign, and the log verifies with the keys besi
   expect((await reeve("doctor")).stdout).toMatch(/audit log.*newest checkpoint signed/);
 });
 
-it("rotates the grant key: calls go on, before the device has heard of it, and after the old key has ended", async () => {
+it("rotates the grant key: calls go on, before the device has it, and after the old key has ended", async () => {
   const rotated = await reeve("key", "rotate", "grant", "--overlap", "4s", "--json");
   expect(JSON.parse(rotated.stdout)).toMatchObject({ role: "KEY_ROLE_GRANT", state: "KEY_STATE_NEXT" });
   for (const wanted of [

@@ -32,7 +32,7 @@ export async function currentLogin(
   const folder = dataDir(env);
   const isFresh = (login: Login | undefined) => login?.refreshToken === undefined || now() < login.expireMs - EARLY_MS;
   const renew = async (): Promise<Login | undefined> => {
-    // Whoever held the lock before has renewed it.
+    // The holder of the lock before has renewed it.
     const login = await readLogin(folder);
     if (login?.refreshToken === undefined || isFresh(login)) return login;
     const tokens = await ask(login.provider, login.refreshToken, withinMs);

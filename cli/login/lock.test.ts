@@ -30,7 +30,7 @@ test("lets in one after the other, also after one that failed, and leaves nothin
   expect(await readdir(join(folder, "new"))).toEqual([]);
 });
 
-test("breaks a lock that somebody left who died, and lets in only one by it", async () => {
+test("breaks a lock that a dead process left, and lets in only one by it", async () => {
   path = join(folder, "lock");
   await writeFile(path, "");
   const longAgo = new Date(Date.now() - 60_000);

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 /** How a lock is waited for. Times are milliseconds. */
 export interface LockOptions {
-  /** A lock file that is older was left by somebody who died. Default 15000. */
+  /** A lock file that is older was left by a process that died. Default 15000. */
   staleMs?: number;
   /** How long to wait for another holder. Default 6000. */
   waitMs?: number;
@@ -33,7 +33,7 @@ export async function withLock<T>(path: string, options: LockOptions, run: () =>
   }
 }
 
-/** False where somebody holds it. */
+/** False where another process holds it. */
 async function take(path: string): Promise<boolean> {
   try {
     await (await open(path, "wx", 0o600)).close();
@@ -44,7 +44,7 @@ async function take(path: string): Promise<boolean> {
   }
 }
 
-/** Takes a stale lock away; true where it is worth trying again at once. Only one process does so at a time. */
+/** Removes a stale lock; true where it is worth trying again at once. Only one process does so at a time. */
 async function breakStale(path: string, staleMs: number): Promise<boolean> {
   if (!(await isStale(path, staleMs))) return false;
   const guard = `${path}.break`;

@@ -12,7 +12,7 @@ export interface Login extends LoginTokens {
   policy: string | undefined;
 }
 
-/** The login of a data folder; undefined where nobody is logged in. Throws a UsageError for one that is damaged or open to others. */
+/** The login of a data folder; undefined where there is none. Throws a UsageError for one that is damaged or open to others. */
 export async function readLogin(folder: string): Promise<Login | undefined> {
   const path = loginPath(folder);
   const bytes = await readOwnFile(path);

@@ -18,7 +18,7 @@ import { isLoopback } from "../../lib/config/loopback.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { listenForCallback } from "./callback.ts";
 
-/** Who is asked to log somebody in, and as which client. */
+/** The provider of the login, and the client that asks it. */
 export interface Provider {
   issuer: string;
   /** A public client: it has no secret, since a command line could keep none. */

@@ -2,9 +2,9 @@ import type { Session } from "../session.ts";
 
 /** How a command acts as an operator: approves, locks, issues. */
 export interface OperatorAccess {
-  /** True: `open` asks nobody anything, and gives the session that the command has already, or one that was proven. */
+  /** True: `open` asks nothing, and gives the session that the command has already, or one that was proven. */
   readonly isOpen: boolean;
-  /** False where `open` is known to fail, so that nobody is asked in vain. */
+  /** False where `open` is known to fail, so that no question is asked in vain. */
   isPossible(): Promise<boolean>;
   /** The same control plane as an operator. Throws a UsageError that says what to do where that cannot be. */
   open(): Promise<Session>;

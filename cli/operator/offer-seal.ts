@@ -5,7 +5,7 @@ import { sealedOperatorPath, writeSealedOperator } from "./sealed-file.ts";
 
 /**
  * Offers, at a terminal, to keep an operator's token under a passphrase, so that the person can approve at this machine.
- * Does nothing where nobody can be asked.
+ * Does nothing without a terminal.
  */
 export async function offerSeal(context: CommandContext, folder: string, token: string): Promise<void> {
   if (!canAsk(context)) return;

@@ -10,7 +10,7 @@ export interface SealedSecret {
   sealed: string;
 }
 
-/** The fewest characters of a passphrase: whoever reads the file can try passphrases for as long as they like. */
+/** The fewest characters of a passphrase: a reader of the file can try passphrases without limit. */
 export const MIN_PASSPHRASE = 12;
 
 /**

@@ -7,7 +7,7 @@ import { openWithPassphrase, type SealedSecret, sealWithPassphrase } from "./pas
 
 /** An operator's token under a passphrase. */
 export interface SealedOperator extends SealedSecret {
-  /** The token's id, which is no secret: it tells which token to revoke. */
+  /** The token's id, which is no secret: it says which token to revoke. */
   tokenId: string;
 }
 

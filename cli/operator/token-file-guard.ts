@@ -10,7 +10,7 @@ import { readSealedOperator } from "./sealed-file.ts";
 /**
  * The token file, for a change. Where an operator's token is sealed beside it, an operator has to be shown: by REEVE_TOKEN,
  * else by the passphrase. Throws a UsageError otherwise. This guards against a slip, and against a program that is only let
- * start `reeve`: whoever can write the file needs no command.
+ * start `reeve`: a process that can write the file needs no command.
  */
 export async function tokenFileForChange(context: CommandContext): Promise<TokenFile> {
   const path = tokensPath(context.env);

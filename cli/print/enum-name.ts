@@ -5,7 +5,7 @@ export function enumName(schema: DescEnum, value: number | undefined): string {
   return (schema.value[value ?? 0]?.localName ?? String(value)).toLowerCase();
 }
 
-/** The value of a name as `enumName` writes it; undefined for a name that is none, and for the one that says nothing. */
+/** The value of a name as `enumName` writes it; undefined for an unknown name, and for the unspecified one. */
 export function enumValue<E extends number>(schema: DescEnum, name: string): E | undefined {
   const wanted = name.toLowerCase().replaceAll("-", "_");
   const found = schema.values.find(({ localName, number }) => number !== 0 && localName.toLowerCase() === wanted);

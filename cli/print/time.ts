@@ -16,7 +16,7 @@ export function ageText(time: Timestamp | undefined, now: number): string {
   return ms >= 0 ? `${shortDuration(ms)} ago` : `in ${shortDuration(-ms)}`;
 }
 
-/** A point in time with how far it is away: "2026-03-01 12:30:05Z (5m ago)". */
+/** A point in time with its distance from now: "2026-03-01 12:30:05Z (5m ago)". */
 export function timeAndAge(time: Timestamp | undefined, now: number): string {
   return time === undefined ? "" : `${timeText(time)} (${ageText(time, now)})`;
 }

@@ -19,7 +19,7 @@ export interface CertificateText {
   fingerprint: string;
 }
 
-/** Every certificate in a PEM text, in its order. Throws what node throws for a text that is none. */
+/** Every certificate in a PEM text, in its order. Throws what node throws for any other text. */
 export function describeCertificates(pem: string): CertificateText[] {
   return certificatesOf(pem).map(describe);
 }

@@ -16,11 +16,11 @@ export function certificateFiles(folder: string): { certificate: string; key: st
   return { certificate: join(folder, "tls.crt"), key: join(folder, "tls.key"), authorities: join(folder, "ca.crt") };
 }
 
-/** Throws a UsageError where one of the files is there: a key is never written over. */
+/** Throws a UsageError where one of the files exists: a key is never written over. */
 export function requireNew(paths: readonly string[]): void {
-  const there = paths.find((path) => existsSync(path));
-  if (there === undefined) return;
-  throw new UsageError(`${there} is there already, and a key is never written over`, ["choose another --out folder"]);
+  const existing = paths.find((path) => existsSync(path));
+  if (existing === undefined) return;
+  throw new UsageError(`${existing} exists already, and a key is never written over`, ["choose another --out folder"]);
 }
 
 /** Reads an authority that `reeve service-ca init` made. Throws a UsageError where the folder holds none that can be used. */

@@ -60,9 +60,9 @@ test("writes nothing over", async () => {
 });
 
 test.each([
-  ["nobody", [], "one of --service and --device is needed"],
+  ["no holder", [], "one of --service and --device is needed"],
   ["two at once", ["--service", "registry", "--device", "dev-0123456789abcdef"], "one of --service and --device"],
-  ["a name that is none", ["--service", "Registry!"], "is no identity"],
+  ["an invalid name", ["--service", "Registry!"], "is no identity"],
   ["no IP address", ["--service", "registry", "--ip", "localhost"], "--ip"],
   ["no DNS name", ["--service", "registry", "--dns", "a b"], "--dns"],
   ["no length of time", ["--service", "registry", "--ttl", "soon"], "--ttl"],

@@ -30,7 +30,7 @@ const RENEW_EVERY_MS = DAY_MS / 2;
 /**
  * The certificate of a registry that devices dial. The authority is made at the first start and kept in the folder, as
  * ca.crt and ca.key: devices know the control plane by it. The certificate is made anew at each start, and again at half
- * its life.
+ * its validity.
  *
  * @param host the address that the registry listens on; it stands in the certificate beside localhost.
  */

@@ -2,7 +2,7 @@ import { chmod, lstat, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { isAbsolute, join } from "node:path";
 
-/** A folder for the sockets of this machine's control plane, which nobody but its owner can enter. */
+/** A folder for the sockets of this machine's control plane, which only its owner can enter. */
 export interface SocketFolder {
   path: string;
   /** Takes away what was made only for this start. */
@@ -17,7 +17,7 @@ const LONGEST_NAME = "registry.sock";
 
 /**
  * A private folder for sockets: "sockets" in the data folder, or where that path is too long for a socket, a new one in
- * $XDG_RUNTIME_DIR or the folder for temporary files. Throws where what stands there is somebody else's.
+ * $XDG_RUNTIME_DIR or the folder for temporary files. Throws where that is another user's.
  */
 export async function openSocketFolder(
   dataDir: string,
@@ -27,7 +27,7 @@ export async function openSocketFolder(
   if (fits(own)) return { path: await ownFolder(own), close: () => Promise.resolve() };
   const runtime = env.XDG_RUNTIME_DIR;
   const base = runtime !== undefined && isAbsolute(runtime) && fits(join(runtime, "reeve-XXXXXX")) ? runtime : tmpdir();
-  // Made anew with a name that nobody can know before, and mode 0700.
+  // Made anew with a name that cannot be known before, and mode 0700.
   const path = await mkdtemp(join(base, "reeve-"));
   return { path, close: () => rm(path, { recursive: true, force: true }) };
 }

@@ -75,7 +75,7 @@ describe("the port for devices of other machines", () => {
   });
 });
 
-test("metrics tell of devices, of calls by tool, decision and end, and of approvals that wait", async () => {
+test("metrics count devices, of calls by tool, decision and end, and of approvals that wait", async () => {
   const transport = createServiceTransport({ baseUrl: stack.registryUrl, token: tokens.agent });
   const client = registryClient(transport);
   const ping = await client.callTool({ tool: "device.ping", params: { text: "hi" } });

@@ -20,7 +20,7 @@ import { createRegistry, type Registry } from "../../services/registry/service.t
 import { openRegistryCertificate } from "./service-authority.ts";
 import { openSocketFolder } from "./socket-folder.ts";
 
-/** What a stack on one machine is told. */
+/** How a control plane on one machine is set up. */
 export interface StackOptions {
   /** Where everything lives: tokens, keys, databases. Made when missing, mode 0700. */
   dataDir: string;
@@ -38,7 +38,7 @@ export interface StackOptions {
   /** How long arguments and outputs of ended calls are kept, in milliseconds. Default 30 days. */
   callRetentionMs?: number;
   natsUrl?: string;
-  /** Where devices of other machines dial in, with TLS, and where they are told to. Default: nowhere. */
+  /** Where devices of other machines dial in, with TLS, and the address that join tokens carry. Default: nowhere. */
   devices?: { host: string; port: number; publicUrl?: string };
   /** The environment that programs on the device get their few variables from. */
   env: Record<string, string | undefined>;
@@ -57,7 +57,7 @@ export interface Stack {
   tokens: TokenFile;
   /** The log's verifier key, in the form of C2SP signed notes. */
   checkpointKey: string;
-  /** Stops what runs, waits at most 6 seconds for callers that are still there, and closes everything. Safe to repeat. */
+  /** Stops what runs, waits at most 6 seconds for callers that are still connected, and closes everything. Safe to repeat. */
   close(): Promise<void>;
 }
 
@@ -111,7 +111,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
     servers.push(server);
     return server;
   };
-  // The network reaches this port, and only devices have anything to do there: nobody's token opens it.
+  // The network reaches this port, and only devices may use it: no token opens it.
   const serveDevices = async (registry: Registry, tls: TlsSource, at: { host: string; port: number }) => {
     const server = await createServer({
       host: at.host,
@@ -129,7 +129,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
   };
 
   const closeServices = async (): Promise<void> => {
-    // The device ends its calls and tells the registry, which tells policy.
+    // The device ends its calls and reports to the registry, which reports to policy.
     await Promise.all(callers.map((service) => service.close()));
     await policy?.close();
   };

@@ -79,7 +79,7 @@ const NEW_TOKEN =
   "\nThis machine's profile had no token that is let in, so its `reeve` has a new one, named owner-cli.\n" +
   "The older ones are still good: see `reeve token list`.\n";
 
-/** What is said of tokens: those that are shown now are kept as hashes, so nobody can show them again. */
+/** What is said of tokens: those that are shown now are kept as hashes, so they cannot be shown again. */
 function tokenText({ issued, former, isNew }: MachineTokens): string {
   if (issued !== undefined) {
     return (
