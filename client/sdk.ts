@@ -1,12 +1,18 @@
 /** What the SDK has everywhere: all but the transport, and what depends on it. */
+
 export { Code, ConnectError, createClient } from "@connectrpc/connect";
 export { type Approval, ApprovalState } from "../gen/ts/reeve/approval/v1/approval_pb.ts";
 export { ApprovalService } from "../gen/ts/reeve/approval/v1/approval_service_pb.ts";
+export { AuditService } from "../gen/ts/reeve/audit/v1/audit_service_pb.ts";
 export { type Call, CallState } from "../gen/ts/reeve/call/v1/call_pb.ts";
+export { CallService } from "../gen/ts/reeve/call/v1/call_service_pb.ts";
 export { type ErrorDetail, ErrorReason } from "../gen/ts/reeve/common/v1/error_pb.ts";
 export { type Device, LinkState } from "../gen/ts/reeve/device/v1/device_pb.ts";
-
+export { DeviceService } from "../gen/ts/reeve/device/v1/device_service_pb.ts";
+export { FanOutService, FanOutState } from "../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
+export { PrincipalService } from "../gen/ts/reeve/principal/v1/principal_service_pb.ts";
 export type { Tool } from "../gen/ts/reeve/tool/v1/tool_pb.ts";
+export { ToolService } from "../gen/ts/reeve/tool/v1/tool_service_pb.ts";
 export { DeviceTools } from "../gen/ts/reeve/tools/v1/device_pb.ts";
 export { Docker } from "../gen/ts/reeve/tools/v1/docker_pb.ts";
 export { FileSystem, WriteMode } from "../gen/ts/reeve/tools/v1/file_system_pb.ts";

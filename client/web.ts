@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { createFetchClient } from "@connectrpc/connect/protocol";
+import type { UniversalClientFn } from "@connectrpc/connect/protocol";
 import { createTransport } from "@connectrpc/connect/protocol-connect";
 import type { Call } from "../gen/ts/reeve/call/v1/call_pb.ts";
 import { type CallClient, type CallOptions, callTool as callOverStream, type NewCall } from "./call-tool.ts";
@@ -30,9 +30,7 @@ export function createReeveTransport({ fetch = globalThis.fetch, ...options }: R
   const closing = new AbortController();
   const transport = createTransport({
     ...common,
-    httpClient: createFetchClient((input, init) =>
-      fetch(new Request(input, { ...init, signal: anySignal(input, init, closing.signal) })),
-    ),
+    httpClient: httpClientOf(fetch, closing.signal),
     useBinaryFormat: true,
     acceptCompression: [],
     sendCompression: null,
@@ -52,7 +50,27 @@ export function callTool(client: CallClient, request: NewCall, options: CallOpti
   return callOverStream(client, request, { open: openWatchedCalls, ...options });
 }
 
-function anySignal(input: RequestInfo | URL, init: RequestInit | undefined, closing: AbortSignal): AbortSignal {
-  const own = init?.signal ?? (input instanceof Request ? input.signal : undefined);
-  return own ? AbortSignal.any([own, closing]) : closing;
+/** What Connect sends and reads by. A request is sent whole: not every runtime can send a stream. */
+function httpClientOf(fetch: typeof globalThis.fetch, closing: AbortSignal): UniversalClientFn {
+  return async ({ url, method, header, body, signal }) => {
+    const response = await fetch(url, {
+      method,
+      headers: header,
+      signal: AbortSignal.any(signal === undefined ? [closing] : [signal, closing]),
+      ...(body !== undefined && {
+        body: new Blob(await Array.fromAsync(body as AsyncIterable<Uint8Array<ArrayBuffer>>)),
+      }),
+    });
+    return { status: response.status, header: response.headers, body: chunksOf(response.body), trailer: new Headers() };
+  };
+}
+
+async function* chunksOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array> {
+  if (body === null) return;
+  const reader = body.getReader();
+  try {
+    for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) yield chunk.value;
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
 }

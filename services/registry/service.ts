@@ -258,6 +258,21 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   await fleet.settled(config.startWaitMs ?? 3000);
   await adopter.look();
   logger.info({ replica: self, database: dialectOf(db), peers: peers !== undefined }, "registry replica started");
+  const fanOutStore = createFanOutStore(db, writes, sealer, self);
+  const fanOuts = createFanOuts({
+    calls,
+    directory,
+    receive: (wish) => receiveCall(wish, { directory, now, newCallId: () => "" }),
+    policy,
+    store: fanOutStore,
+    standings: options.standings ?? everybodyStands,
+    membership,
+    newFanOutId: () => timeOrderedId("fan", now()),
+    logger,
+    now,
+  });
+  opened.defer(() => fanOuts.close());
+  await fanOuts.look();
   let closed = false;
   const owned = opened.move();
   const closing = new AbortController();
@@ -275,20 +290,6 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     closing: closing.signal,
     isSecure: options.enrollment?.tls !== undefined,
   });
-  const fanOutStore = createFanOutStore(db, writes, sealer, self);
-  const fanOuts = createFanOuts({
-    calls,
-    directory,
-    receive: (wish) => receiveCall(wish, { directory, now, newCallId: () => "" }),
-    policy,
-    store: fanOutStore,
-    standings: options.standings ?? everybodyStands,
-    membership,
-    newFanOutId: () => timeOrderedId("fan", now()),
-    logger,
-    now,
-  });
-  await fanOuts.look();
 
   return {
     routes(router) {
@@ -322,7 +323,6 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     async close() {
       closed = true;
       closing.abort();
-      await fanOuts.close();
       queue.close();
       // Devices go to another replica at once, and what they run is told there or here.
       fleet.drain();
