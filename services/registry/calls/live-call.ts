@@ -58,15 +58,11 @@ export function createLiveCall(
   tool: OfferedTool | undefined,
   ticket?: QuotaTicket,
 ): LiveCall {
-  const watchers = new Set<Watcher>();
-  const following = createFollowing();
+  const watchers = createWatchers();
   const ended = Promise.withResolvers<Call>();
   const decided = Promise.withResolvers<void>();
   // Nobody may be waiting when it breaks off.
   ended.promise.catch(() => undefined);
-  const tell = (event: CallEvent) => {
-    for (const watcher of watchers) void watcher(event);
-  };
   return {
     call,
     tool,
@@ -75,33 +71,21 @@ export function createLiveCall(
     enter(state) {
       call.state = state;
       ticket?.moved(state);
-      if (watchers.size > 0) tell(callEvent(call));
+      if (watchers.size > 0) watchers.notify(callEvent(call));
       if (!isEnd(state)) return;
       decided.resolve();
       ended.resolve(call);
       watchers.clear();
-      following.clear();
     },
     print(output) {
-      const readers = following.all();
-      if (readers.length === 0 || output.data.length === 0) return undefined;
-      const event = create(CallEventSchema, { callId: call.id, event: { case: "output", value: output } });
-      const reading = readers.map((reader) => reader(event)).filter((one) => one !== undefined);
-      return reading.length === 0 ? undefined : Promise.all(reading).then(() => undefined);
+      if (!watchers.followers.isFollowed() || output.data.length === 0) return undefined;
+      return watchers.print(create(CallEventSchema, { callId: call.id, event: { case: "output", value: output } }));
     },
-    watch(watcher, { output = true } = {}) {
-      watchers.add(watcher);
-      const unfollow = output ? following.add(watcher) : undefined;
-      return () => {
-        watchers.delete(watcher);
-        unfollow?.();
-      };
-    },
-    followers: following,
+    watch: (watcher, { output = true } = {}) => watchers.add(watcher, output),
+    followers: watchers.followers,
     breakOff(cause) {
       ticket?.left();
       watchers.clear();
-      following.clear();
       decided.resolve();
       ended.reject(cause);
     },
@@ -111,37 +95,53 @@ export function createLiveCall(
   };
 }
 
-/** The watchers that follow a call's output. */
-interface Following extends Followers {
-  all(): Watcher[];
-  add(watcher: Watcher): () => void;
-  clear(): void;
-}
-
-function createFollowing(): Following {
-  const all = new Set<Watcher>();
-  const listeners = new Set<() => void>();
-  const notify = (): void => {
-    for (const listener of listeners) listener();
+/** Who watches a call, and which of them follow its output. */
+function createWatchers() {
+  const all = new Set<{ watcher: Watcher; follows: boolean }>();
+  let following = 0;
+  let onFollowed: (() => void)[] = [];
+  const count = (change: number): void => {
+    const before = following;
+    following += change;
+    if (before === 0 || following === 0) for (const listener of onFollowed) listener();
   };
-  return {
-    all: () => [...all],
-    add(watcher) {
-      all.add(watcher);
-      if (all.size === 1) notify();
+  const followers: Followers = {
+    isFollowed: () => following > 0,
+    onChange(listener) {
+      onFollowed = [...onFollowed, listener];
       return () => {
-        if (all.delete(watcher) && all.size === 0) notify();
+        onFollowed = onFollowed.filter((one) => one !== listener);
       };
     },
-    clear() {
-      if (all.size === 0) return;
-      all.clear();
-      notify();
+  };
+  return {
+    followers,
+    notify(event: CallEvent): void {
+      for (const { watcher } of all) void watcher(event);
     },
-    isFollowed: () => all.size > 0,
-    onChange(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
+    /** To those who follow the output; resolves when they have read it. */
+    print(event: CallEvent): Promise<void> | undefined {
+      const reading: Promise<void>[] = [];
+      for (const { watcher, follows } of all) {
+        const read = follows ? watcher(event) : undefined;
+        if (read !== undefined) reading.push(read);
+      }
+      return reading.length === 0 ? undefined : Promise.all(reading).then(() => undefined);
+    },
+    add(watcher: Watcher, follows: boolean): () => void {
+      const one = { watcher, follows };
+      all.add(one);
+      if (follows) count(1);
+      return () => {
+        if (all.delete(one) && follows) count(-1);
+      };
+    },
+    get size() {
+      return all.size;
+    },
+    clear(): void {
+      all.clear();
+      if (following > 0) count(-following);
     },
   };
 }
