@@ -49,5 +49,5 @@ async function read(opener: LinkOpener<ControlFrame, DeviceFrame>, bytes: number
     if (arrivedBytes >= bytes) asked.end();
   }
   if (arrivedBytes < bytes) throw new Error(`${arrivedBytes} of ${bytes} bytes came`);
-  return { sentBytes: arrivedBytes, arrivedBytes, leftOutBytes: 0, elapsedMs: performance.now() - began };
+  return { bytes: arrivedBytes, elapsedMs: performance.now() - began };
 }

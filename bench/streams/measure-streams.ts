@@ -7,9 +7,7 @@ import type { StreamSubject, Transfer } from "./stream-subject.ts";
 export interface StreamFigures {
   subject: string;
   what: string;
-  sentBytes: number;
-  /** What arrived, as a part of what was sent. */
-  arrived: number;
+  bytes: number;
   /** Bytes that arrived in a second. */
   bytesPerSecond: number;
   elapsedMs: number;
@@ -47,9 +45,8 @@ function figuresOf({ name, what }: StreamSubject, transfers: readonly Transfer[]
   return {
     subject: name,
     what,
-    sentBytes: middle(({ sentBytes }) => sentBytes),
-    arrived: middle(({ arrivedBytes, sentBytes }) => arrivedBytes / sentBytes),
-    bytesPerSecond: middle(({ arrivedBytes, elapsedMs }) => (arrivedBytes / elapsedMs) * 1000),
+    bytes: middle(({ bytes }) => bytes),
+    bytesPerSecond: middle(({ bytes, elapsedMs }) => (bytes / elapsedMs) * 1000),
     elapsedMs: middle(({ elapsedMs }) => elapsedMs),
   };
 }
@@ -60,13 +57,12 @@ export function streamTable(figures: readonly StreamFigures[]): string {
   const lines = figures.map((one) =>
     [
       one.subject.padEnd(24),
-      (one.sentBytes / 1e6).toFixed(0).padStart(8),
+      (one.bytes / 1e6).toFixed(0).padStart(8),
       (one.bytesPerSecond / 1e6).toFixed(1).padStart(9),
-      `${(one.arrived * 100).toFixed(1)} %`.padStart(10),
       (bare === undefined ? "" : (one.bytesPerSecond / bare.bytesPerSecond).toFixed(2)).padStart(8),
       ` ${one.what}`,
     ].join(" "),
   );
-  const head = "way                         MB sent  MB/s got    arrived   ÷ bare  what is between";
+  const head = "way                              MB      MB/s   ÷ bare  what is between";
   return ["streams: bytes to one reader", head, ...lines].join("\n");
 }

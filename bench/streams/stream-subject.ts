@@ -3,16 +3,13 @@ export interface StreamSubject {
   name: string;
   /** Says in a few words what is between the two ends. */
   what: string;
-  /** Sends about so many bytes. Rejects where what came cannot be all there was. */
+  /** Sends about so many bytes. Rejects where not all of them came. */
   transfer(bytes: number): Promise<Transfer>;
 }
 
 /** What came of one transfer. */
 export interface Transfer {
-  /** Bytes that were sent, or printed by a program. */
-  sentBytes: number;
-  arrivedBytes: number;
-  /** Bytes that were left out on the way, as the markers in the output say. */
-  leftOutBytes: number;
+  /** Bytes that arrived, which are all. */
+  bytes: number;
   elapsedMs: number;
 }
