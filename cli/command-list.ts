@@ -34,6 +34,11 @@ export const commandList: readonly CommandEntry[] = [
     load: async () => (await import("./commands/call.ts")).registerCall,
   },
   {
+    name: "fanout",
+    summary: "list, show, watch and cancel calls to many devices",
+    load: async () => (await import("./commands/fanout.ts")).registerFanOut,
+  },
+  {
     name: "chat",
     summary: "let a model use the tools",
     load: async () => (await import("./commands/chat.ts")).registerChat,
@@ -42,6 +47,11 @@ export const commandList: readonly CommandEntry[] = [
     name: "tool",
     summary: "list and show the tools that can be called",
     load: async () => (await import("./commands/tool.ts")).registerTool,
+  },
+  {
+    name: "capability",
+    summary: "list and show what devices can let be done",
+    load: async () => (await import("./commands/capability.ts")).registerCapability,
   },
   {
     name: "device",

@@ -187,3 +187,42 @@ describe("show", () => {
     expect(stdout).toContain(`call: ${record.callId}\n`);
   });
 });
+
+describe("reeve capability", () => {
+  it("lists what devices can let be done, and whether one has it", async () => {
+    expect((await reeve("capability", "list")).stdout).toMatch(/^fs\.read +\S+ +reads /m);
+    const { stdout } = await reeve("capability", "list", "-d", "this");
+    expect(stdout).toMatch(/^fs\.read +\S+ +reads +yes /m);
+    expect(stdout).toMatch(/^docker\.container\.list .* no: /m);
+  });
+
+  it("shows one with its tools", async () => {
+    const { stdout } = await reeve("capability", "show", "shell.exec");
+    expect(stdout).toMatch(/^capability: shell\.exec\n/);
+    expect(stdout).toContain("tools: exec");
+    expect(await reeve("capability", "show", "nope")).toMatchObject({ code: 2, stdout: "" });
+  });
+});
+
+describe("reeve fanout", () => {
+  it("lists, shows and watches what a call to many devices left", async () => {
+    expect((await reeve("fanout", "list")).stderr).toBe("reeve: no fan-outs\n");
+    await reeve("call", "--device", "this", "exec", "--", "echo", "many");
+    const { stdout } = await reeve("fanout", "list");
+    expect(stdout).toMatch(/succeeded +exec +this +\S+/);
+    const [{ id }] = JSON.parse((await reeve("fanout", "list", "--json")).stdout).fanOuts;
+    expect((await reeve("fanout", "show", id)).stdout).toMatch(/state: succeeded\nwhat: exec\n/);
+    const watched = await reeve("fanout", "watch", id);
+    expect([watched.code, watched.stderr]).toEqual([0, expect.stringContaining("1 of 1 succeeded")]);
+  });
+
+  it("cancels one that runs", async () => {
+    const context = createFakeContext({ env: stack.operator });
+    const argv = ["call", "--device", "this", "--fanout-id", "stopped", "exec", "--", "sleep", "60"];
+    const ended = runCli(argv, context);
+    await context.shown("stderr", "running");
+    const [{ id }] = JSON.parse((await reeve("fanout", "list", "--limit", "1", "--json")).stdout).fanOuts;
+    expect((await reeve("fanout", "cancel", id)).code).toBe(0);
+    expect(await ended).not.toBe(0);
+  });
+});

@@ -12,24 +12,9 @@ export function listTools(registry: RegistryClient, device: string): Promise<Too
   });
 }
 
-/**
- * A tool as a device offers it. Throws UNKNOWN_TOOL, with the tools that there are, and NOT_AVAILABLE, with what the
- * device lacks.
- */
+/** A tool as a device offers it. Throws UNKNOWN_TOOL, with the device's tools, and NOT_AVAILABLE, with what is missing. */
 export async function findTool(registry: RegistryClient, device: string, name: string): Promise<Tool> {
-  const tools = await listTools(registry, device);
-  const found = tools.find((tool) => tool.name === name);
-  if (found !== undefined) return found;
-  const { device: known } = await registry.getDevice({ device });
-  const missing = known?.unavailable.find(({ tool }) => tool === name);
-  if (missing !== undefined) {
-    const message = `${name} is not available on ${known?.name ?? device}: ${missing.why}`;
-    throw fault(ErrorReason.NOT_AVAILABLE, { tool: name, program: missing.why }, { message });
-  }
-  const available = tools.map((tool) => tool.name).join(", ");
-  throw fault(
-    ErrorReason.UNKNOWN_TOOL,
-    { tool: name, available },
-    { message: `no tool ${JSON.stringify(name)} on ${known?.name ?? device}` },
-  );
+  const { tool } = await registry.getTool({ device, tool: name });
+  if (tool !== undefined) return tool;
+  throw fault(ErrorReason.INTERNAL, {}, { message: "the registry answered without a tool" });
 }
