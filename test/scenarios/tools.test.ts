@@ -168,7 +168,7 @@ describe("fs.delete, which is a proto and one file", () => {
     expect(existsSync(victim)).toBe(false);
   });
 
-  test("is held over HTTP, and refuses a granted folder whoever approves", async () => {
+  test("is held over HTTP, and refuses a granted folder though it is approved", async () => {
     const { status, body } = await invoke("fs.delete", { path: stack.workFolder, recursive: true });
     expect([status, body.state]).toEqual([202, "CALL_STATE_HELD"]);
     await approveCall(operator, callId);
