@@ -6,7 +6,7 @@ import { probeKeys } from "../../lib/run/probe-keys.ts";
 import { tlsKeys } from "../../lib/run/tls-keys.ts";
 import type { LocalService } from "./providers/grpc/service-list.ts";
 
-/** What a device agent is told by its owner. */
+/** How the owner sets a device agent up. */
 export interface DeviceAgentConfig {
   /** The agent's own folder: key, manifest, ledger. Made with mode 0700 where it is missing. No tool that takes a path touches it; programs can. */
   stateDir: string;
@@ -24,7 +24,7 @@ export interface DeviceAgentConfig {
   writeRoots: readonly string[];
   /** More folders that no tool that takes a path touches, inside roots too; programs can. Absolute. Default none. */
   denied?: readonly string[];
-  /** Where programs run that are told no folder. Default: the first write root, else the first read root, else "/". */
+  /** Where programs run for which no folder is given. Default: the first write root, else the first read root, else "/". */
   workDir?: string;
   /** Services of the machine whose annotated RPCs are offered as tools. Default none. */
   services?: readonly LocalService[];
@@ -58,7 +58,7 @@ export const DEFAULT_RETENTION_MS = 30 * 24 * HOUR_MS;
  */
 export const MIN_RETENTION_MS = HOUR_MS;
 
-/** Where programs run that are told no folder. Undefined where there is no root at all. */
+/** Where programs run for which no folder is given. Undefined where there is no root at all. */
 export function workDirOf(config: DeviceAgentConfig): string | undefined {
   return config.workDir ?? config.writeRoots[0] ?? config.readRoots[0];
 }
@@ -151,7 +151,7 @@ export const deviceEnvironment = {
     name: "REEVE_DEVICE_WORK_DIR",
     type: "path",
     optional: true,
-    doc: "Where programs run that are told no folder. Unset: the first write root, else the first read root, else /.",
+    doc: "Where programs run for which no folder is given. Unset: the first write root, else the first read root, else /.",
   },
   services: {
     name: "REEVE_DEVICE_SERVICES",

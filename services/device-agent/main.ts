@@ -75,7 +75,7 @@ async function runEnrolled(
   const files = enrolled.enrollment && enrollmentFiles(stateDir, enrolled.enrollment.id);
   if (files !== undefined) await requireUnexpired(files, Date.now());
   const expired = Promise.withResolvers<never>();
-  expired.promise.catch(() => undefined); // whoever waits for it hears of it
+  expired.promise.catch(() => undefined); // the one that waits for it gets the error
   const create = async ({ logger, tls, metrics }: AgentParts) => {
     const agent = await createDeviceAgent({
       config,

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 
 /**
  * Replaces a file, mode 0600, in a folder that exists. It is on disk when this resolves, and whole at any time, also where
- * the power fails meanwhile. Rejects with what the file system throws; then the old one is still there.
+ * the power fails meanwhile. Rejects with what the file system throws; then the old one is unchanged.
  */
 export async function replaceFile(path: string, content: string | Uint8Array): Promise<void> {
   const draft = `${path}.${randomBytes(8).toString("hex")}.tmp`;

@@ -28,7 +28,7 @@ import { createEndings } from "./execute/endings.ts";
 import { createExecutions, type Executions, notReady } from "./execute/executions.ts";
 import type { PerformOptions } from "./execute/perform.ts";
 import type { ReceiptIssuer } from "./execute/receipts.ts";
-import { settleInterrupted } from "./execute/settle-interrupted.ts";
+import { reconcileInterrupted } from "./execute/reconcile-interrupted.ts";
 import { createSlots } from "./execute/slots.ts";
 import { type GrantKeyring, openGrantKeyring } from "./grants/keyring.ts";
 import { openLedger } from "./ledger/ledger.ts";
@@ -71,19 +71,19 @@ export interface DeviceAgent {
   linkAs(attachCount: bigint): LinkOpener<ControlFrame, DeviceFrame>;
   /** Aborted when the agent begins to close. */
   draining: AbortSignal;
-  /** False once it closes. Calls that an earlier process left behind are settled before it is made. */
+  /** False once it closes. Calls that an earlier process left behind have been ended before it is made. */
   ready(): boolean;
   /** Stops all calls with their process trees, tells their ends, ends the links and closes the ledger. Safe to repeat. */
   close(): Promise<void>;
   deviceId: string;
-  /** The manifest in force. A new one comes into force when the tools change. */
+  /** The active manifest. It is replaced when the tools change. */
   manifest(): SealedManifest;
 }
 
 /**
- * Makes a device agent: opens its state, finds out what the machine can do, signs the manifest, and settles calls that
+ * Makes a device agent: opens its state, finds out what the machine can do, signs the manifest, and ends calls that
  * an earlier process left without an end. Rejects with FolderInUse, before anything is read, where another process has the
- * state folder: settling that one's calls would call those interrupted that still run. Rejects as well where there is no grant
+ * state folder: ending that one's calls would call those interrupted that still run. Rejects as well where there is no grant
  * key, where a root does not exist, and where the state cannot be read.
  */
 export async function createDeviceAgent(options: DeviceAgentOptions): Promise<DeviceAgent> {
@@ -97,7 +97,7 @@ export async function createDeviceAgent(options: DeviceAgentOptions): Promise<De
   const sealer = sealerWith(await loadSealingKey(self.state.sealingKeyFile));
   const ledger = parts.adopt(await openLedger(self.state.ledgerFile, sealer), (opened) => opened.close());
   const endings = createEndings({ ledger, issuer: issuerOf(self), now });
-  const interrupted = await settleInterrupted(ledger, endings);
+  const interrupted = await reconcileInterrupted(ledger, endings);
   if (interrupted > 0) options.logger.warn({ calls: interrupted }, "calls were cut off when the agent last ended");
   const executions = createCalls(options, self, { ledger, endings, now });
   measureCalls(options.metrics, executions);

@@ -16,7 +16,7 @@ export interface Toolset extends OfferedTools {
 /** The device's tools and its manifest, which change together. */
 export interface Toolsets extends Disposable {
   current(): Toolset;
-  /** Calls back when a new manifest is in force. Returns a function that stops it. */
+  /** Calls back when a new manifest is active. Returns a function that stops it. */
   onChange(listener: () => void): () => void;
 }
 
@@ -50,7 +50,7 @@ export async function openToolsets(options: ToolsetOptions): Promise<Toolsets> {
     current = next;
     for (const listener of listeners) listener();
   };
-  // One after the other: the last one that is written is the last one that is in force.
+  // One after the other: the last one that is written is the last one that is active.
   const onProviderChange = (): void => {
     changes = changes.then(update).catch(options.onError);
   };

@@ -85,7 +85,7 @@ export function withLimit(end: CallEnd, { obligations }: Pick<Grant, "obligation
   return { ...end, message, error: detail(ErrorReason.TIMED_OUT, metadata) };
 }
 
-/** The tool threw a fault; undefined where what it threw is none. `kind` is why the call was stopped, if it was. */
+/** The tool threw a fault; undefined for anything else. `kind` is why the call was stopped, if it was. */
 export function faultEnd(error: unknown, kind: StopKind | undefined): CallEnd | undefined {
   const found = faultDetail(error);
   if (found === undefined || !(error instanceof ConnectError)) return undefined;

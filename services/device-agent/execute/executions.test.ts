@@ -7,7 +7,7 @@ import type { PingRequest } from "../../../gen/ts/reeve/tools/v1/device_pb.ts";
 import { fault, reasonOf } from "../../../lib/fault/fault.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { eventually } from "../../../testkit/eventually.ts";
-import { bytesOf, createGate, PING_CALL, ping, pong, run, settle } from "../testing/test-calls.ts";
+import { bytesOf, createGate, PING_CALL, ping, pong, reconcile, run } from "../testing/test-calls.ts";
 import { createTestWatcher, openTestDevice } from "../testing/test-executions.ts";
 import { PING, testTool } from "../testing/test-tools.ts";
 import type { ToolContext } from "../tools/tool.ts";
@@ -70,7 +70,7 @@ describe("a granted call", () => {
     expect(await run(device, start).catch(reasonOf)).toBe(ErrorReason.INTERNAL);
     broken = false;
     expect((await run(device, start)).outcome).toBe(ExecutionOutcome.INTERRUPTED);
-    expect((await settle(device, "call-1")).outcome).toBe(ExecutionOutcome.INTERRUPTED);
+    expect((await reconcile(device, "call-1")).outcome).toBe(ExecutionOutcome.INTERRUPTED);
   });
 
   test.each<[string, unknown, ExecutionOutcome, ErrorReason]>([

@@ -24,18 +24,18 @@ export interface ExecutionOptions extends PerformOptions {
   /** Verifies grants by the pinned keys. */
   verifier: BatchVerifier;
   deviceId: string;
-  /** What the manifest in force offers. */
+  /** What the active manifest offers. */
   offered(): OfferedTools;
 }
 
-/** The calls of one device. A call belongs to nobody: whoever asked may leave, and anybody may ask for it again. */
+/** The calls of one device. A call belongs to no caller: the one that asked may leave, and any may ask for it again. */
 export interface Executions {
-  /** Runs a call, or tells how it ended where its id is known. The watcher hears the end in any case. */
+  /** Runs a call, or reports how it ended where its id is known. The watcher receives the end in any case. */
   start(start: ExecuteCommand, watcher: Watcher): void;
   /** Stops a call. Nothing happens where it is not running or waiting. */
   cancel(callId: string): void;
-  /** Tells how a call ended, when it has. One that was never started never will be. */
-  settle(settle: ReconcileCommand, watcher: Watcher): void;
+  /** Reports how a call ended, when it has. One that was never started never will be. */
+  reconcile(command: ReconcileCommand, watcher: Watcher): void;
   /** Forgets a watcher that has left. Its calls go on. */
   leave(watcher: Watcher): void;
   /** What is known of a call; undefined for nothing. */
@@ -67,7 +67,7 @@ export function createExecutions(options: ExecutionOptions): Executions {
     if (isSameCall({ ...call.execution, state: "started" }, asked)) call.watchers.add(watcher);
     else reply(start.callId, watcher, endings.refuse(asked, reused(start.callId)));
   };
-  /** A grant that does not hold takes no call on, but the end of a known call is still told. */
+  /** A grant that does not hold takes no call on, but the end of a known call is still reported. */
   const answerRefused = async (start: ExecuteCommand, why: Refusal): Promise<ExecutionFinished> => {
     const asked = askedFor(start);
     const known = await ledger.find(start.callId);
@@ -94,7 +94,7 @@ export function createExecutions(options: ExecutionOptions): Executions {
       perform({ execution, good, prepared, stop, emit: live.push }, options),
     );
   };
-  const settleUnknown = async (execution: NewExecution): Promise<ExecutionFinished> => {
+  const reconcileUnknown = async (execution: NewExecution): Promise<ExecutionFinished> => {
     const known = await ledger.find(execution.callId);
     return known === undefined ? endings.record(execution, notStartedEnd()) : endings.endOf(known);
   };
@@ -110,12 +110,12 @@ export function createExecutions(options: ExecutionOptions): Executions {
       else takeOn(good, offered, watcher);
     },
     cancel: (callId) => open.find(callId)?.stop?.stop("canceled"),
-    settle({ callId, tool, argsDigest }, watcher) {
+    reconcile({ callId, tool, argsDigest }, watcher) {
       if (closing) return watcher.lost(callId, notReady());
       const call = open.find(callId);
       if (call !== undefined) return void call.watchers.add(watcher);
       const execution = { callId, grantId: undefined, tool, argsDigest };
-      open.track(execution, undefined, watcher, () => settleUnknown(execution));
+      open.track(execution, undefined, watcher, () => reconcileUnknown(execution));
     },
     leave: (watcher) => open.leave(watcher),
     async find(callId) {

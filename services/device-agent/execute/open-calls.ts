@@ -18,7 +18,7 @@ export interface OpenCall {
 /** The calls whose ends are not known yet, at most one for each call id. */
 export interface OpenCalls {
   find(callId: string): OpenCall | undefined;
-  /** Keeps a call open until `run` resolves, then tells the end to everybody who watches it by then. */
+  /** Keeps a call open until `run` resolves, then reports the end to every watcher it has by then. */
   track(
     execution: NewExecution,
     stop: Stop | undefined,
@@ -32,16 +32,16 @@ export interface OpenCalls {
   shutDown(): Promise<void>;
 }
 
-/** @param onLost hears why a call got no answer. */
+/** @param onLost receives why a call got no answer. */
 export function createOpenCalls(onLost: (callId: string, error: unknown) => void): OpenCalls {
   const open = new Map<string, OpenCall>();
   let idle: (() => void) | undefined;
 
-  const close = (call: OpenCall, live: LiveOutput, tell: (watcher: Watcher) => void): void => {
+  const close = (call: OpenCall, live: LiveOutput, notify: (watcher: Watcher) => void): void => {
     call.stop?.release();
     live.end();
     open.delete(call.execution.callId);
-    for (const watcher of call.watchers) tell(watcher);
+    for (const watcher of call.watchers) notify(watcher);
     if (open.size === 0) idle?.();
   };
 

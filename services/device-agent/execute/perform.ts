@@ -20,7 +20,7 @@ export interface PerformOptions {
   roots: ToolContext["roots"];
   /** Milliseconds since 1970. */
   now(): number;
-  /** Hears what nobody expected: the caller is told no more than the call's id. */
+  /** Receives unexpected errors: the caller gets no more than the call's id. */
   onUnexpected(callId: string, error: unknown): void;
 }
 

@@ -11,7 +11,7 @@ import type { UnavailableTool } from "../providers/provider.ts";
 import { type Refusal, refusal } from "../refusal.ts";
 import type { DeviceTool, ToolContext } from "../tools/tool.ts";
 
-/** What the device lets be done at one moment, as the manifest in force says it. */
+/** What the device lets be done at one moment, as the active manifest says it. */
 export interface OfferedTools {
   /** The tools that may be called. */
   tools: ReadonlyMap<string, DeviceTool>;
@@ -19,7 +19,7 @@ export interface OfferedTools {
   known: ReadonlyMap<string, ToolSpec>;
   /** Tools that the machine cannot run, by name. */
   unavailable: ReadonlyMap<string, UnavailableTool>;
-  /** The digest of the manifest in force, in hex. */
+  /** The digest of the active manifest, in hex. */
   manifestDigest: string;
 }
 

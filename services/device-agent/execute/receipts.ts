@@ -18,7 +18,7 @@ const RECEIPT_VERSION = 1;
 export interface ReceiptIssuer {
   signer: BatchSigner;
   deviceId: string;
-  /** The digest of the manifest in force, in hex. */
+  /** The digest of the active manifest, in hex. */
   manifestDigest(): string;
   sandbox: SandboxLevel;
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ExecutionOutcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { CLOCK_SKEW_MS } from "../grants/check-grant.ts";
-import { bytesOf, createGate, PING_CALL, ping, run, settle } from "../testing/test-calls.ts";
+import { bytesOf, createGate, PING_CALL, ping, reconcile, run } from "../testing/test-calls.ts";
 import { openTestDevice } from "../testing/test-executions.ts";
 import { EVAL, EXEC, testTool } from "../testing/test-tools.ts";
 
@@ -111,7 +111,7 @@ describe("whatever the grant says, the device refuses", () => {
     await using device = await openTestDevice({ tools: [never(EXEC)] });
     const start = await device.grants.start({ ...PING_CALL, tool: "exec", args: { argv: ["rm", "-rf", "/"] } });
     const first = await run(device, start);
-    expect(bytesOf(await settle(device, "call-1"))).toEqual(bytesOf(first));
+    expect(bytesOf(await reconcile(device, "call-1"))).toEqual(bytesOf(first));
     expect(await device.ledger.find("call-1")).toMatchObject({ state: "refused" });
   });
 });

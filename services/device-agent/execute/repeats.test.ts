@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ExecutionOutcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
-import { bytesOf, createGate, PING_CALL, ping, run, settle } from "../testing/test-calls.ts";
+import { bytesOf, createGate, PING_CALL, ping, reconcile, run } from "../testing/test-calls.ts";
 import { openTestDevice } from "../testing/test-executions.ts";
 
 describe("a call id that comes again", () => {
@@ -12,7 +12,7 @@ describe("a call id that comes again", () => {
     const start = await device.grants.start(PING_CALL);
     const first = bytesOf(await run(device, start));
     expect(bytesOf(await run(device, start))).toEqual(first);
-    expect(bytesOf(await settle(device, "call-1"))).toEqual(first);
+    expect(bytesOf(await reconcile(device, "call-1"))).toEqual(first);
     expect(gate.runs).toHaveLength(1);
   });
 
@@ -32,7 +32,7 @@ describe("a call id that comes again", () => {
     const start = await device.grants.start(PING_CALL);
     const first = run(device, start);
     await gate.started;
-    const others = [run(device, start), settle(device, "call-1")];
+    const others = [run(device, start), reconcile(device, "call-1")];
     gate.open();
     expect(await Promise.all(others)).toEqual([await first, await first]);
     expect(gate.runs).toHaveLength(1);
@@ -56,7 +56,7 @@ describe("settling", () => {
   test("a call that was never started keeps it from ever starting", async () => {
     const gate = createGate();
     await using device = await openTestDevice({ tools: [gate.tool] });
-    const settled = await settle(device, "call-1");
+    const settled = await reconcile(device, "call-1");
     expect(settled).toMatchObject({
       outcome: ExecutionOutcome.NOT_STARTED,
       error: { reason: ErrorReason.NOT_STARTED },
@@ -72,12 +72,12 @@ describe("settling", () => {
     gate.open();
     await using device = await openTestDevice({ tools: [gate.tool] });
     const start = await device.grants.start(PING_CALL);
-    const settledFirst = [settle(device, "call-1"), run(device, start)];
+    const settledFirst = [reconcile(device, "call-1"), run(device, start)];
     const [one, two] = await Promise.all(settledFirst);
     expect(one).toEqual(two);
     const startedFirst = [
       run(device, await device.grants.start({ ...PING_CALL, callId: "call-2" })),
-      settle(device, "call-2"),
+      reconcile(device, "call-2"),
     ];
     const [three, four] = await Promise.all(startedFirst);
     expect(three).toEqual(four);

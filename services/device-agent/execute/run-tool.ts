@@ -16,7 +16,7 @@ export interface RunOptions {
   executor: ToolContext["executor"];
   roots: ToolContext["roots"];
   emit: ToolContext["emit"];
-  /** Hears of what nobody expected. */
+  /** Receives unexpected errors. */
   onUnexpected(error: unknown): void;
 }
 

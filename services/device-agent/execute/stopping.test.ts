@@ -4,7 +4,7 @@ import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ExecutionOutcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import type { PingRequest } from "../../../gen/ts/reeve/tools/v1/device_pb.ts";
 import { reasonOf } from "../../../lib/fault/fault.ts";
-import { bytesOf, createGate, PING_CALL, ping, run, settle } from "../testing/test-calls.ts";
+import { bytesOf, createGate, PING_CALL, ping, reconcile, run } from "../testing/test-calls.ts";
 import { openTestDevice } from "../testing/test-executions.ts";
 import { PING, testTool } from "../testing/test-tools.ts";
 import type { ToolContext } from "../tools/tool.ts";
@@ -96,6 +96,6 @@ describe("stopping", () => {
       error: { metadata: { by: "shutdown" } },
     });
     expect(await run(device, start).catch(reasonOf)).toBe(ErrorReason.NOT_READY);
-    expect(await settle(device, "call-1").catch(reasonOf)).toBe(ErrorReason.NOT_READY);
+    expect(await reconcile(device, "call-1").catch(reasonOf)).toBe(ErrorReason.NOT_READY);
   });
 });

@@ -1,7 +1,7 @@
 import type { ConnectError } from "@connectrpc/connect";
 import type { ExecutionFinished, ExecutionOutput } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 
-/** Someone who asked for calls and hears of them until their ends. */
+/** A party that asked for calls and is notified of them until their ends. */
 export interface Watcher {
   /** Whether the output of a call is to be sent as it comes. */
   follows(callId: string): boolean;

@@ -68,7 +68,7 @@ export function createFifoPool(): FifoPool {
 async function makeFifos(count: number): Promise<number[]> {
   const folder = mkdtempSync(join(tmpdir(), "reeve-fifo-"));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
-  // The agent may be told to end just now.
+  // The agent may be asked to end just now.
   process.once("exit", remove);
   try {
     const paths = Array.from({ length: count }, (_, at) => join(folder, String(at)));

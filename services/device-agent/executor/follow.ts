@@ -20,7 +20,7 @@ export interface EndOptions {
 /** What is kept of each stream where the caller does not say, in bytes. */
 const DEFAULT_OUTPUT_BYTES = 256 * 1024;
 
-/** How long output may stay open after the program has ended, in milliseconds, before whoever holds it is killed. */
+/** How long output may stay open after the program has ended, in milliseconds, before the processes that hold it are killed. */
 const DRAIN_MS = 500;
 
 type Exit = { code: number | null; signal: NodeJS.Signals | null };
@@ -72,7 +72,7 @@ async function settle(pid: number, exit: Exit, closed: Promise<void>, end: EndOp
   return { kind: "signaled", signal: exit.signal, number: constants.signals[exit.signal], leftBehind };
 }
 
-/** One stream of a program on its way to the result, and to its followers. */
+/** One stream of a program towards the result, and to its followers. */
 interface Captured {
   kept: Capture;
   closed: Promise<void>;
@@ -90,7 +90,7 @@ function capture(source: Readable, stream: OutputStream, spec: RunSpec): Capture
     source.pause();
     void room.finally(() => source.resume());
   });
-  // A reset means that the other end is gone, which the exit tells better.
+  // A reset means that the other end is gone, which the exit says better.
   source.on("error", () => undefined);
   const closed = new Promise<void>((resolve) => source.once("close", resolve));
   const readOn = (): void => {
@@ -126,7 +126,7 @@ export function stopKind(signal: AbortSignal): StopKind {
   return reason instanceof Error && reason.name === "TimeoutError" ? "timed_out" : "canceled";
 }
 
-/** Reads what is left in the pipes, then lets go of them, whoever still holds the other end. */
+/** Reads what is left in the pipes, then lets go of them, also where a process still holds the other end. */
 async function drain({ stdout, stderr }: Started, closed: Promise<void>): Promise<void> {
   if (await within(closed, DRAIN_MS)) return;
   stdout.destroy();

@@ -6,7 +6,7 @@ const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
 
 /**
  * A descriptor that reads the given bytes, for a program's standard input: a file without a name, as a shell makes for
- * a here-document. A program can open it by name (/dev/stdin), and nobody has to feed it. The caller closes it.
+ * a here-document. A program can open it by name (/dev/stdin), and nothing has to feed it. The caller closes it.
  */
 export function openInput(input: string | Uint8Array, id: string): number {
   const path = join(tmpdir(), `reeve-input-${id}`);

@@ -13,9 +13,9 @@ export interface KillOptions {
 
 /** What a kill found. */
 export interface KillReport {
-  /** How many processes were there at the start. */
+  /** How many processes it had at the start. */
   found: number;
-  /** How many are still there: 0 unless one belongs to another user or waits inside the kernel. */
+  /** How many are left: 0 unless one belongs to another user or waits inside the kernel. */
   survivors: number;
 }
 

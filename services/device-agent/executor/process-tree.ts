@@ -80,7 +80,7 @@ export function send(target: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(target, signal);
   } catch (error: unknown) {
-    // EPERM: it is there, but it is not ours.
+    // EPERM: it exists, but it is not ours.
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }

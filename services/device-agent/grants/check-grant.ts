@@ -29,7 +29,7 @@ export interface GrantFacts {
   deviceId: string;
   /** The tools that the device knows, offered or not, by name. */
   tools: ReadonlyMap<string, Pick<ToolSpec, "schemaDigest">>;
-  /** The digest of the manifest in force, in hex. */
+  /** The digest of the active manifest, in hex. */
   manifestDigest: string;
   /** By the device's clock, in milliseconds since 1970. */
   nowMs: number;

@@ -7,7 +7,7 @@ export interface Trusted {
   /** The keyring's version; 0 for the pinned keys. */
   version: bigint;
   keys: readonly VerifyKey[];
-  /** The keys that were pinned when this version was taken over. */
+  /** The keys that were pinned when this version became active. */
   pins: readonly VerifyKey[];
 }
 

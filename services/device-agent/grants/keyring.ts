@@ -8,11 +8,11 @@ import { loadTrust, storeTrust, type Trusted } from "./keyring-file.ts";
 
 /** The keys that the device trusts for grants: those it was pinned to, then whatever these say. */
 export interface GrantKeyring extends Keyring {
-  /** The version that is in force; that of the pins while only these are. */
+  /** The active version; that of the pins while only these are. */
   readonly version: bigint;
   /**
    * Takes over a newer version that a trusted key signed, once it is on disk, and resolves with true. False for a version
-   * that is not above the one in force, whoever signed it: keys that have retired do not come back. Rejects with
+   * that is not above the active one, whichever key signed it: keys that have retired do not come back. Rejects with
    * GRANT_INVALID for one that no trusted key signed, and with what the file system throws; either way everything stays as
    * it was.
    */
@@ -21,7 +21,7 @@ export interface GrantKeyring extends Keyring {
 
 /** What a keyring is opened with. */
 export interface GrantKeyringOptions {
-  /** Where the version in force is kept. */
+  /** Where the active version is kept. */
   file: string;
   /** The keys that were given to the device by its owner. At least one. */
   pins: readonly VerifyKey[];
@@ -70,7 +70,7 @@ export async function openGrantKeyring(options: GrantKeyringOptions): Promise<Gr
   };
 }
 
-/** A version of 0 is none: what it is in is refused for what it is. */
+/** 0 is not a version: a keyring with it is refused. */
 function isOld(version: bigint, trusted: Trusted): boolean {
   return version > 0n && version <= trusted.version;
 }

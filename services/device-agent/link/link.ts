@@ -107,7 +107,7 @@ function obey({ command }: DeviceCommand, asker: Asker, executions: Executions):
       break;
     case "reconcile":
       asker.windows.ask(command.value.callId, command.value.outputUntilBytes);
-      executions.settle(command.value, asker.watcher);
+      executions.reconcile(command.value, asker.watcher);
       break;
     case "follow":
       asker.windows.extend(command.value.callId, command.value.outputUntilBytes);

@@ -89,7 +89,7 @@ function realOrThrow(path: string, what: string): string {
   }
 }
 
-/** A folder that is not there yet is denied by the name it will have. */
+/** A folder that does not exist yet is denied by the name it will have. */
 function realOrSame(path: string): string {
   try {
     return realpathSync.native(path);

@@ -12,14 +12,14 @@ export function outsideRoots(path: string, field: string, why: string): Error {
 export function osFault(error: unknown, path: string, field: string): Error {
   const errno = (error as NodeJS.ErrnoException).code ?? "EUNKNOWN";
   if (errno === "ENOENT") {
-    return fault(ErrorReason.TARGET_NOT_FOUND, { field }, { message: `${path} is not there`, cause: error });
+    return fault(ErrorReason.TARGET_NOT_FOUND, { field }, { message: `${path} does not exist`, cause: error });
   }
   return refused(path, field, errno, WORDS[errno] ?? `was refused by the operating system (${errno})`, error);
 }
 
-/** The fault for a file whose folder is not there. */
+/** The fault for a file whose folder does not exist. */
 export function folderMissing(path: string, field: string): Error {
-  const message = `the folder above ${path} is not there: createFolders makes it`;
+  const message = `the folder above ${path} does not exist: createFolders makes it`;
   return fault(ErrorReason.TARGET_NOT_FOUND, { field }, { message });
 }
 
@@ -64,7 +64,7 @@ export function requireFile(entry: HeldEntry, path: string, need: Need): void {
 
 /**
  * Refuses a file with more than one name (hard link): the others may lie outside of the roots, and no look at the file
- * tells where.
+ * shows where.
  */
 export function requireOneName(entry: HeldEntry, path: string, need: Need): void {
   if (entry.stats.nlink <= 1) return;

@@ -197,7 +197,7 @@ describe("the reason of a refusal", () => {
     expect(messageOf(some, "/srv/a", "read")).toContain(`granted to read (${root})`);
     expect(messageOf(some, join(root, ".env"), "read")).toMatch(/may hold secrets/);
     expect(messageOf(some, join(state, "a"), "read")).toMatch(/belongs to the device agent itself/);
-    expect(messageOf(some, join(root, "none/a"), "read")).toMatch(/the folder above .* is not there: createFolders/);
+    expect(messageOf(some, join(root, "none/a"), "read")).toMatch(/the folder above .* does not exist: createFolders/);
   });
 });
 

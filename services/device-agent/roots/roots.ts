@@ -9,7 +9,7 @@ import type { RootsOptions } from "./roots-options.ts";
 
 /**
  * The paths that tools may use. Every method takes an absolute path and throws a fault: PATH_OUTSIDE_ROOTS{field,path}
- * for what is not granted, is secret, or has a symbolic link on the way; TARGET_NOT_FOUND{field};
+ * for what is not granted, is secret, or has a symbolic link in it; TARGET_NOT_FOUND{field};
  * OS_REFUSED{field,errno}; INVALID_INPUT{field,rule}. What they return is held: dispose of it with `using`.
  */
 export interface Roots extends Disposable {
@@ -43,7 +43,7 @@ export interface HeldParent extends Disposable {
   readonly name: string;
   /** The path as it was asked for, for messages. */
   readonly path: string;
-  /** What is there now, or undefined. */
+  /** What it names now, or undefined. */
   look(): HeldEntry | undefined;
 }
 

@@ -44,10 +44,10 @@ export function run(device: TestDevice, start: ExecuteCommand): Promise<Executio
 }
 
 /** Settles a call with the tool and arguments of PING_CALL. */
-export function settle(device: TestDevice, callId: string): Promise<ExecutionFinished> {
+export function reconcile(device: TestDevice, callId: string): Promise<ExecutionFinished> {
   const watcher = createTestWatcher();
   const argsDigest = sha256Hex(argumentBytes(PING_CALL));
-  device.executions.settle(create(ReconcileCommandSchema, { callId, tool: PING_CALL.tool, argsDigest }), watcher);
+  device.executions.reconcile(create(ReconcileCommandSchema, { callId, tool: PING_CALL.tool, argsDigest }), watcher);
   return watcher.end;
 }
 

@@ -24,7 +24,7 @@ export interface ToolOptionsByFamily {
   docker?: DockerOptions;
 }
 
-/** Why a family cannot work on this machine although a program of it is there. */
+/** Why a family cannot work on this machine although it has a program of it. */
 export interface MissingPart {
   program: string;
   why: string;

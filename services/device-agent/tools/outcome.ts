@@ -28,8 +28,8 @@ export async function runProgram(
   context: ToolContext,
   spec: Omit<RunSpec, "signal" | "timeoutMs" | "onOutput"> & { timeoutMs?: number; live?: boolean },
 ): Promise<Finished> {
-  const { timeoutMs: wish, live = true, ...rest } = spec;
-  const timeoutMs = wish ? Math.min(wish, context.timeoutMs) : context.timeoutMs;
+  const { timeoutMs: requestedMs, live = true, ...rest } = spec;
+  const timeoutMs = requestedMs ? Math.min(requestedMs, context.timeoutMs) : context.timeoutMs;
   const onOutput = live ? context.emit.bind(context) : undefined;
   return finished(await context.executor.run({ ...rest, signal: context.signal, timeoutMs, onOutput }), timeoutMs);
 }

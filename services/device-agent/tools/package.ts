@@ -59,7 +59,7 @@ async function search(
   return { manager: manager.name, packages: found.slice(0, limit), truncated: found.length > limit };
 }
 
-/** "name-" tells apt to remove a package. No name ends so. */
+/** "name-" makes apt remove a package. No name ends so. */
 function refuseRemoval(name: string, at: number): void {
   if (!name.endsWith("-")) return;
   const field = `packages[${at}]`;

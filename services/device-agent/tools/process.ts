@@ -31,7 +31,7 @@ async function list(
   context: ToolContext,
 ): Promise<MessageInitShape<typeof ProcessListResponseSchema>> {
   const all = await source.list(context);
-  // What is searched is what is shown: a search must not tell whether a secret is there.
+  // What is searched is what is shown: a search must not reveal a secret.
   const shown = all.map((process) => ({ process, command: redactCommand(process.command) }));
   const matching = shown.filter(({ command }) => command.includes(contains));
   const compare = COMPARE[order] ?? COMPARE[ProcessOrder.PID];

@@ -106,7 +106,7 @@ async function withChild<T>(
   return await action(child);
 }
 
-/** Takes the name away. The kernel follows no symbolic link here: where one was put meanwhile, the link goes. */
+/** Removes the name. The kernel follows no symbolic link here: where one was put meanwhile, the link goes. */
 function remove(deletion: Deletion, folder: HeldFolder, name: string, stats: Stats): void {
   if (stats.isDirectory()) rmdirSync(folder.at(name));
   else unlinkSync(folder.at(name));

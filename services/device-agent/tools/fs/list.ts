@@ -34,7 +34,7 @@ export async function listFolder(
 ): Promise<MessageInitShape<typeof ListResponseSchema>> {
   const need = { access: "read", field: "path" } as const;
   const limit = maxEntries || DEFAULT_ENTRIES;
-  // One more than asked for tells that there are more.
+  // One more than asked for shows that there are more.
   const listing: Listing = { context, entries: [], limit: limit + 1, skipHidden };
   using folder = context.roots.openFolder(path, need);
   const names = await namesOf(folder).catch((error: unknown) => {

@@ -24,14 +24,14 @@ export async function readSlice(
   using file = roots.openFile(path, need);
   const wanted = maxBytes || DEFAULT_BYTES;
   const start = Number(offset);
-  // One byte more tells whether the file goes on; files of /proc have no size to tell it from.
+  // One byte more shows whether the file goes on; files of /proc state no size.
   const fail = (error: unknown): never => {
     throw asFault(error, path, need);
   };
   const found = await readFully(file.fd, start, wanted + 1).catch(fail);
   const truncated = found.length > wanted;
   const slice = truncated ? found.subarray(0, wanted) : found;
-  // Only a slice can cut a secret, and whoever cleans it later does not see what it was cut from.
+  // Only a slice can cut a secret, and a later sanitizer does not see what it was cut from.
   const bytes = start === 0 && !truncated ? slice : await withoutCutSecrets(file.fd, start, slice.length).catch(fail);
   const size = BigInt(Math.max(file.stats.size, start + found.length));
   const whole = truncated ? cutTail(bytes) : bytes;

@@ -118,6 +118,6 @@ function takeOwner(fd: number, { uid, gid }: { uid: number; gid: number }): void
   try {
     fchownSync(fd, uid, gid);
   } catch {
-    // Without the right to give files away the agent becomes the owner, as with any editor.
+    // Without the right to change the owner the agent becomes the owner, as with any editor.
   }
 }

@@ -15,7 +15,7 @@ export interface KillWish {
   waitMs: number;
 }
 
-/** How often a process is looked for while it is waited for, in milliseconds. Nobody tells a stranger of its end. */
+/** How often a process is looked for while it is waited for, in milliseconds. Only its parent is notified of its end. */
 const POLL_MS = 20;
 
 /** How far two answers about one process's start may lie apart, in milliseconds: ps counts in seconds and rounds. */

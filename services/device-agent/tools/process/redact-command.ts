@@ -32,7 +32,7 @@ const LONGEST = 4096;
 const LOOKED_AT = 16_384;
 
 /**
- * A command line to show: secrets out, those of lib/sanitize and values that stand behind a telling name or option;
+ * A command line to show: secrets out, those of lib/sanitize and values that stand behind a name or option;
  * control characters out; one line; at most 4096 bytes.
  */
 export function redactCommand(command: string): string {
