@@ -276,7 +276,7 @@ export const PASSAGES: readonly Passage[] = [
     only: [
       "services/registry/calls/call-tool.ts",
       "services/registry/calls/call-tools.ts",
-      "services/registry/fan-out/fan-out.ts",
+      "services/registry/fan-out/run.ts",
     ],
   },
 ];
