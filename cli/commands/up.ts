@@ -61,7 +61,7 @@ export function registerAll(parent: Command, name: string, context: CommandConte
     .option("--log-level <level>", "what to log to standard error, as JSON lines", "warn")
     .action(async (flags: UpFlags) => {
       closeInheritedDescriptors(context.env);
-      const { up } = await import("../stack/up.ts");
+      const { up } = await import("./run-up.ts");
       await runGuarded({
         name: "reeve",
         start: () => up(flags, context),

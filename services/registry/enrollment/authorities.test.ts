@@ -54,7 +54,7 @@ describe.each([
     expect(ids[2]).toEqual(ids[0]);
     // Whichever of them is quickest writes it down.
     const changes = () => [first, ...others].flatMap(({ records }) => records.map(({ change }) => change));
-    await eventually(() => expect(changes()).toContain("authority_rotated"));
+    await eventually(() => expect(changes()).toContain(DeviceIdentityChange.AUTHORITY_ROTATED));
   });
 
   test("a certificate from one replica is taken by another, and so is a lock", async () => {

@@ -5,14 +5,14 @@ import { createLogger, type Level } from "../../lib/log/log.ts";
 import { defaultReadRoots } from "../../services/device-agent/roots/default-read-roots.ts";
 import { registryEnvironment } from "../../services/registry/config.ts";
 import type { CommandContext } from "../command-context.ts";
-import type { UpFlags } from "../commands/up.ts";
 import { EXPOSED_TEXT } from "../doctor/exposed-files.ts";
 import { explainStart } from "../errors/port-in-use.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { offerSeal } from "../operator/offer-seal.ts";
 import { dataDir, writeProfile } from "../profile.ts";
-import { type MachineTokens, prepareMachineTokens } from "./machine-tokens.ts";
-import { type Stack, startStack } from "./stack.ts";
+import { type MachineTokens, prepareMachineTokens } from "../stack/machine-tokens.ts";
+import { type Stack, startStack } from "../stack/stack.ts";
+import type { UpFlags } from "./up.ts";
 
 const MODES = new Map([
   ["user", Mode.USER],
