@@ -3,7 +3,8 @@ import { DecisionKind } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { reasonName } from "../../lib/fault/fault.ts";
-import { endOf, isEnd, stateName } from "../../services/registry/calls/state.ts";
+import { isEnd } from "../../services/registry/calls/lifecycle.ts";
+import { endOf, stateName } from "../../services/registry/calls/state.ts";
 import type { LedgerRow } from "./evidence.ts";
 import type { Wish } from "./wishes.ts";
 

@@ -2,8 +2,8 @@ import { createSharedRun } from "../../../lib/async/shared-run.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Membership } from "../cluster/membership.ts";
 import type { Leadership } from "./leadership.ts";
+import { isEnd } from "./lifecycle.ts";
 import type { LiveCall } from "./live-call.ts";
-import { isEnd } from "./state.ts";
 import type { CallStore, PendingOutcome, StoredCall } from "./store.ts";
 
 /** Takes over the calls of replicas that are gone. */

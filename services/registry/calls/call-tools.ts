@@ -21,8 +21,8 @@ import type { Calls, EndedCall } from "./calls.ts";
 import { cancelCall } from "./cancel-call.ts";
 import { createEventQueue, type EventQueue } from "./event-queue.ts";
 import type { Face } from "./ingress.ts";
+import { isEnd } from "./lifecycle.ts";
 import { callEvent, type OpenCall } from "./live-call.ts";
-import { isEnd } from "./state.ts";
 
 /**
  * A caller's stream: every call on it begins as it comes, and what happens to each is sent as it happens: held, kept for

@@ -7,14 +7,13 @@ import type { Logger } from "../../../lib/log/log.ts";
 import { createFinisher, type FinishPorts } from "./finish.ts";
 import { createCallFollower, type FollowOptions } from "./follow.ts";
 import type { Leadership } from "./leadership.ts";
+import { isEnd } from "./lifecycle.ts";
 import { createLiveCall, type LiveCall, type OpenCall } from "./live-call.ts";
 import { createOutcomeRelay } from "./outcome-relay.ts";
 import type { Quotas, QuotaTicket } from "./quotas.ts";
 import { type CallWish, type ReceivedCall, type ReceiveFacts, receiveCall } from "./receive.ts";
-import { recoverCall } from "./recover.ts";
-import { decide, followDecision, type RunPorts } from "./run.ts";
+import { decide, type RunPorts, resumeCall, runCall } from "./run.ts";
 import { inScope, scopedId, seesAll } from "./scoped-id.ts";
-import { isEnd } from "./state.ts";
 import type { CallStore, PendingOutcome, StoredCall } from "./store.ts";
 
 /** All calls: the live ones in memory, the rest in the store. Every way to run a tool comes through `begin`. */
@@ -143,7 +142,7 @@ export function createCalls(options: CallsOptions): Calls {
       if (!(await inserted)) return false;
       follow(
         one,
-        deciding.then((answer) => followDecision(one, answer, ports)),
+        deciding.then((answer) => runCall(one, answer, ports)),
       );
       return true;
     } finally {
@@ -184,7 +183,7 @@ export function createCalls(options: CallsOptions): Calls {
       if (led(call.id) !== undefined) return;
       const one = createLiveCall(call, args, undefined, options.quotas.reopen(call, args.length));
       if (cancelWanted) one.canceled.abort();
-      follow(one, recoverCall(one, ports));
+      follow(one, resumeCall(one, ports));
     },
     sendOutcome: ({ callId, outcome }) => outcomes.send(callId, outcome),
     get open() {

@@ -45,6 +45,12 @@ export function failedEnd(error: unknown): CallEnd {
   };
 }
 
+/** The end of a call that was canceled before it was started. */
+export function canceledEnd(): CallEnd {
+  const error = fault(ErrorReason.CANCELED, { by: "caller" }, { message: "canceled before it was started" });
+  return { ...failedEnd(error), state: CallState.CANCELED };
+}
+
 /**
  * The end that a device tells. It counts only with a receipt that the device's pinned key signed for this very call
  * and this very output; without one nobody knows what was done, and the call is UNKNOWN.

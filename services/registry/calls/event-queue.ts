@@ -3,7 +3,7 @@ import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/call/v1/c
 import { type BatchQueue, createBatchQueue } from "../../../lib/async/batch-queue.ts";
 import { errorBytes } from "../../../lib/fault/error-bytes.ts";
 import { createOutputRoom } from "../../../lib/link/output-room.ts";
-import { isEnd } from "./state.ts";
+import { isEnd } from "./lifecycle.ts";
 
 /** Events of calls on their way to one reader. */
 export interface EventQueue extends Omit<BatchQueue<CallEvent>, "push"> {

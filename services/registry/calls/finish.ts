@@ -14,6 +14,7 @@ import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
 import { callEndedEvent } from "../events.ts";
 import type { CallEnd } from "./end.ts";
 import { explainEnd } from "./explain-end.ts";
+import { stepOf } from "./lifecycle.ts";
 import type { LiveCall } from "./live-call.ts";
 import type { CallStore } from "./store.ts";
 
@@ -65,21 +66,20 @@ function isRecordedByPolicy({ state, error }: CallEnd): boolean {
 export function createFinisher(ports: FinishPorts): Finisher {
   const overtaken = async (live: LiveCall): Promise<void> => {
     const stored = await ports.endElsewhere(live);
-    Object.assign(live.call, stored);
-    live.enter(stored.state);
+    live.replace(stored);
   };
   return {
     async finish(live, told) {
       const end = await explainEnd(told, live, ports.lockOf);
+      const { state } = stepOf(live.call, { end: end.state });
       const now = ports.now();
       // A copy: it counts only when it is kept.
-      const call: Call = { ...live.call, state: end.state, endTime: timestampFromMs(now) };
+      const call: Call = { ...live.call, state, endTime: timestampFromMs(now) };
       const deliveredDigest = deliver(call, end);
       const outcome = isRecordedByPolicy(end) ? undefined : outcomeOf(call, end, deliveredDigest, now);
       const events = ports.isHeard() ? [callEndedEvent(call, end.state, now)] : [];
       if (!(await ports.store.finish(call, outcome, events))) return overtaken(live);
-      Object.assign(live.call, call);
-      live.enter(end.state);
+      live.advance({ end: end.state }, call);
       ports.onFinished(live.call, outcome);
     },
     overtaken,

@@ -3,8 +3,8 @@ import type { Call } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { CallEvent } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Leadership } from "./leadership.ts";
+import { isEnd } from "./lifecycle.ts";
 import { callEvent, type LiveCall, type OpenCall, type Watcher } from "./live-call.ts";
-import { isEnd } from "./state.ts";
 import type { CallStore } from "./store.ts";
 
 /** Follows calls whose life another replica leads. */

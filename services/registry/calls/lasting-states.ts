@@ -1,5 +1,5 @@
 import type { Call } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
-import { isEnd } from "./state.ts";
+import { isEnd } from "./lifecycle.ts";
 
 /** How long a state has to last until it is written, at most, in milliseconds. Most calls have ended by then. */
 const LOOK_MS = 100;

@@ -4,8 +4,8 @@ import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/call/v1/c
 import type { ExecutionOutput } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import type { Followers } from "../devices/output-flow.ts";
 import type { OfferedTool } from "../tools/offered.ts";
+import { isEnd, type LifecycleEvent, type Step, stepOf } from "./lifecycle.ts";
 import type { QuotaTicket } from "./quotas.ts";
-import { isEnd } from "./state.ts";
 
 /** Gets what happens to a call. Must not throw. Of output the promise resolves when it was read; undefined: nothing waits. */
 export type Watcher = (event: CallEvent) => Promise<void> | undefined;
@@ -33,8 +33,13 @@ export interface LiveCall extends OpenCall {
   readonly tool: OfferedTool | undefined;
   /** The canonical arguments. */
   readonly args: Uint8Array;
-  /** Puts the call into a new state and tells the watchers. */
-  enter(state: CallState): void;
+  /**
+   * Takes the step that an event leads to, with what else it changes, and notifies the watchers. Throws, and changes
+   * nothing, where the event cannot happen in the call's state.
+   */
+  advance(event: LifecycleEvent, changes?: Partial<Call>): Step;
+  /** Takes over how the call stands in the store, where another replica owns it by now. */
+  replace(stored: Call): void;
   /** Passes on what the tool printed. The promise resolves when all who follow it have read it. */
   print(output: ExecutionOutput): Promise<void> | undefined;
   /** Those who read what the tool prints. */
@@ -63,20 +68,27 @@ export function createLiveCall(
   const decided = Promise.withResolvers<void>();
   // Nobody may be waiting when it breaks off.
   ended.promise.catch(() => undefined);
+  const enter = (changes: Partial<Call> & { state: CallState }): void => {
+    Object.assign(call, changes);
+    ticket?.moved(call.state);
+    if (watchers.size > 0) watchers.notify(callEvent(call));
+    if (!isEnd(call.state)) return;
+    decided.resolve();
+    ended.resolve(call);
+    watchers.clear();
+  };
   return {
     call,
     tool,
     args,
     canceled: new AbortController(),
-    enter(state) {
-      call.state = state;
-      ticket?.moved(state);
-      if (watchers.size > 0) watchers.notify(callEvent(call));
-      if (!isEnd(state)) return;
-      decided.resolve();
-      ended.resolve(call);
-      watchers.clear();
+    advance(event, changes = {}) {
+      const step = stepOf(call, event);
+      // A call that is resumed is as it was: there is nothing to report.
+      if (event !== "resume") enter({ ...changes, state: step.state });
+      return step;
     },
+    replace: enter,
     print(output) {
       if (!watchers.followers.isFollowed() || output.data.length === 0) return undefined;
       return watchers.print(create(CallEventSchema, { callId: call.id, event: { case: "output", value: output } }));

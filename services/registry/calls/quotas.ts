@@ -3,8 +3,7 @@ import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault } from "../../../lib/fault/fault.ts";
-import { isToBeKept } from "../queue/queue.ts";
-import { isEnd } from "./state.ts";
+import { isEnd, isQueueable } from "./lifecycle.ts";
 
 /** How much one agent may have open at this replica. Principals with the role operator may have eight times as much. */
 export interface QuotaLimits {
@@ -79,7 +78,7 @@ export function createQuotas(
     const { principalId } = call;
     const counts = all.get(principalId) ?? { open: 0, calls: 0, fanOutCalls: 0, queuedCalls: 0, queuedBytes: 0 };
     all.set(principalId, counts);
-    const kept = isToBeKept(call) ? 1 : 0;
+    const kept = isQueueable(call) ? 1 : 0;
     const key = activeKey(call);
     let active = isWaiting(call.state) ? 0 : 1;
     let isOpen = true;
@@ -111,7 +110,7 @@ export function createQuotas(
   return {
     open(principal, call, bytes) {
       check(principal, activeKey(call), 1);
-      if (isToBeKept(call)) {
+      if (isQueueable(call)) {
         check(principal, "queuedCalls", 1);
         check(principal, "queuedBytes", bytes);
       }

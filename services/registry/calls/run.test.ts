@@ -4,7 +4,7 @@ import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts"
 import { DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { CallEnd } from "./end.ts";
 import { createLiveCall } from "./live-call.ts";
-import { awaitApproval, type RunPorts } from "./run.ts";
+import { type RunPorts, resumeCall } from "./run.ts";
 import { stateName } from "./state.ts";
 
 function portsThat(options: { decide: () => Promise<unknown>; finish: (end: CallEnd) => Promise<void> }): RunPorts {
@@ -33,7 +33,7 @@ test("an end that could not be written is not written as another one", async () 
       throw new Error("the disk is full");
     },
   });
-  await expect(awaitApproval(heldCall(), ports)).rejects.toThrow("the disk is full");
+  await expect(resumeCall(heldCall(), ports)).rejects.toThrow("the disk is full");
   expect(ends).toHaveLength(1);
 });
 
@@ -47,7 +47,7 @@ test("a held call whose wait is canceled ends as canceled", async () => {
     },
     finish: async (end) => void ends.push(end.state),
   });
-  await awaitApproval(held, ports);
+  await resumeCall(held, ports);
   expect(ends).toEqual([CallState.CANCELED]);
 });
 
@@ -55,7 +55,7 @@ test("a held call that was allowed is on disk as permitted before it is sent", a
   const steps: string[] = [];
   const permit = create(DecisionSchema, { outcome: { case: "permit", value: { grantId: "g" } } });
   const ports = portsThat({ decide: async () => permit, finish: async () => void steps.push("finished") });
-  await awaitApproval(heldCall(), {
+  await resumeCall(heldCall(), {
     ...ports,
     store: {
       ...ports.store,

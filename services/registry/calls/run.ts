@@ -3,232 +3,199 @@ import { create } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { CallState, DecisionKind, DecisionSummarySchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { ExecuteCommandSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import type { Decision, DecisionRequest, Denial, Hold, Permit } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { fault, isRetryable } from "../../../lib/fault/fault.ts";
-import type { DeviceEnd, DeviceLink } from "../devices/device-link.ts";
-import type { KnownDevice } from "../devices/linked-device.ts";
+import type { DeviceLink } from "../devices/device-link.ts";
 import type { PolicyLink } from "../policy/policy-link.ts";
-import { isToBeKept, type Queue } from "../queue/queue.ts";
-import { acceptFinished, type CallEnd, failedEnd } from "./end.ts";
+import type { Queue } from "../queue/queue.ts";
+import { type CallEnd, canceledEnd, failedEnd } from "./end.ts";
+import { type ExecutionPorts, endOnDevice, execute, reconcile } from "./execution.ts";
 import type { Finisher } from "./finish.ts";
+import { type Command, isQueueable } from "./lifecycle.ts";
 import type { LiveCall } from "./live-call.ts";
-import { settleCall } from "./settle.ts";
 import type { CallStore } from "./store.ts";
 
-/** What the life of a call rests on. */
-export interface RunPorts {
+/** What running a call depends on. */
+export interface RunPorts extends ExecutionPorts {
   store: CallStore;
   policy: PolicyLink;
   finisher: Finisher;
-  device(id: string): KnownDevice | undefined;
-  link(deviceId: string): DeviceLink | undefined;
   /** DEVICE_LOCKED, for a device that is locked. */
   lockOf(deviceId: string): Promise<ConnectError | undefined>;
-  /** Whether this replica leads a call still: another one takes over what a replica leads whose lease is over. */
+  /** Whether this replica owns a call still: another one claims what a replica owns whose lease is over. */
   isMine(callId: string): Promise<boolean>;
-  /** Keeps calls for devices that are away. */
   queue: Queue;
 }
 
-/**
- * The life of a call from policy's answer to its end: on to the device, to a human, or nowhere. Both the call and the
- * decision are on disk by now.
- */
-export async function followDecision(live: LiveCall, answer: PolicyAnswer, ports: RunPorts): Promise<void> {
-  if (answer.kind === "failed") return finishUnsent(live, failedEnd(answer.error), ports);
-  const { decision } = answer;
-  summarize(live, decision);
-  switch (decision.outcome.case) {
-    case "permit":
-      return dispatch(live, decision.outcome.value, ports);
-    case "hold":
-      return hold(live, decision.outcome.value, ports);
-    case "denial":
-      return finishUnsent(live, deniedEnd(decision.outcome.value), ports);
-    case undefined:
-      return finishUnsent(
-        live,
-        failedEnd(fault(ErrorReason.POLICY_UNAVAILABLE, {}, { message: "policy sent no decision" })),
-        ports,
-      );
-  }
-}
-
-/** What came back from policy: a decision, or why there is none. Without one nothing runs. */
+/** Policy's answer: a decision, or why there is none. Without one nothing runs. */
 export type PolicyAnswer = { kind: "decided"; decision: Decision } | { kind: "failed"; error: unknown };
+
+/** Something that happened to a call, with what its next step needs. */
+type Happening =
+  | { event: "permit"; permit: Permit }
+  | { event: "hold"; hold: Hold }
+  | { event: "defer" | "resume" }
+  /** `sentWith`: the grant that the call may have been sent with before this one. */
+  | { event: "dispatch"; permit: Permit; link: DeviceLink; sentWith: string }
+  | { event: "return"; sentWith: string }
+  /** `sentWith`: empty where the call cannot have been sent, or where the end is the device's own. */
+  | { event: "end"; end: CallEnd; sentWith: string };
+
+/** What comes next; undefined where the call has ended, or is another replica's. */
+type Next = Promise<Happening | undefined>;
 
 /** Asks policy; an error becomes an answer, so that the call can end truthfully. */
 export async function decide(question: DecisionRequest, ports: Pick<RunPorts, "policy">): Promise<PolicyAnswer> {
-  try {
-    return { kind: "decided", decision: await ports.policy.authorize(question) };
-  } catch (error: unknown) {
-    return { kind: "failed", error };
+  return answerOf(ports.policy.authorize(question));
+}
+
+/** Runs a call from policy's first answer to its end. The call and the decision are on disk by now. */
+export function runCall(live: LiveCall, answer: PolicyAnswer, ports: RunPorts): Promise<void> {
+  return drive(live, afterAnswer(live, answer, ports), ports);
+}
+
+/** Goes on with a call that another process left open. */
+export function resumeCall(live: LiveCall, ports: RunPorts): Promise<void> {
+  return drive(live, { event: "resume" }, ports);
+}
+
+/** Takes a call through its lifecycle, a step for each thing that happens. */
+async function drive(live: LiveCall, first: Happening, ports: RunPorts): Promise<void> {
+  for (let happened: Happening | undefined = first; happened !== undefined; ) {
+    if (happened.event === "end") return finish(live, happened, ports);
+    const sentWith = live.call.grantId;
+    const step = live.advance(happened.event, changesBy(happened));
+    if (step.write === "before" && !(await ports.store.save(live.call))) return ports.finisher.overtaken(live);
+    if (step.write === "lazily") ports.store.saveLazily(live.call);
+    live.markDecided();
+    happened = await COMMANDS[step.command](live, happened, ports, sentWith);
   }
 }
 
-async function hold(live: LiveCall, held: Hold, ports: RunPorts): Promise<void> {
-  live.call.approvalId = held.approvalId;
-  live.enter(CallState.HELD);
-  if (!(await ports.store.save(live.call))) return ports.finisher.overtaken(live);
-  live.markDecided();
-  await awaitApproval(live, ports);
+function changesBy(happened: Happening) {
+  if (happened.event === "hold") return { approvalId: happened.hold.approvalId };
+  if (happened.event === "permit") return { grantId: happened.permit.grantId };
+  // The grant was not used; the one that it may have been sent with by a process before this stays noted.
+  return happened.event === "return" ? { grantId: happened.sentWith } : {};
 }
 
-/** Waits until a human has decided about a held call, whoever has left meanwhile. */
-export async function awaitApproval(live: LiveCall, ports: RunPorts): Promise<void> {
+type Run = (live: LiveCall, happened: Happening, ports: RunPorts, sentWith: string) => Next;
+
+const COMMANDS: Readonly<Record<Command, Run>> = {
+  send: async (live, happened, ports, sentWith) =>
+    happened.event === "permit" ? send(live, happened.permit, ports, sentWith) : undefined,
+  "await-end": async (live, happened, ports) =>
+    happened.event === "dispatch" ? awaitEnd(live, happened, ports) : undefined,
+  "await-approval": awaitApproval,
+  "await-device": awaitDevice,
+  redeliver: async (live, happened, ports) =>
+    ports.queue.mustKeep(live.call) ? { event: "defer" } : awaitDevice(live, happened, ports),
+  reconcile: async (live, _, ports) => ({ event: "end", end: await reconcile(live, ports), sentWith: "" }),
+  finish: async () => undefined,
+};
+
+/** What policy's answer means for a call. */
+function afterAnswer(live: LiveCall, answer: PolicyAnswer, ports: RunPorts): Happening {
+  if (answer.kind === "failed") return endUnsent(live, failedEnd(answer.error));
+  const { outcome } = answer.decision;
+  live.call.decision = summaryOf(answer.decision);
+  switch (outcome.case) {
+    case "permit":
+      return ports.queue.mustKeep(live.call) ? { event: "defer" } : { event: "permit", permit: outcome.value };
+    case "hold":
+      return { event: "hold", hold: outcome.value };
+    case "denial":
+      return endUnsent(live, deniedEnd(outcome.value));
+    case undefined: {
+      const message = "policy sent no decision";
+      return endUnsent(live, failedEnd(fault(ErrorReason.POLICY_UNAVAILABLE, {}, { message })));
+    }
+  }
+}
+
+function endUnsent(live: LiveCall, end: CallEnd, sentWith = live.call.grantId): Happening {
+  return { event: "end", end, sentWith };
+}
+
+async function send(live: LiveCall, permit: Permit, ports: RunPorts, sentWith: string): Next {
+  const { deviceId } = live.call;
+  if (live.canceled.signal.aborted) return endUnsent(live, canceledEnd(), sentWith);
+  // Reported at once: a device that is locked does not come back while its caller waits.
+  const isLocked = ports.device(deviceId)?.online !== true && (await ports.lockOf(deviceId)) !== undefined;
+  const link = isLocked ? undefined : ports.link(deviceId);
+  if (link === undefined) return endUnsent(live, endOnDevice({ kind: "offline" }, live, ports), sentWith);
+  return { event: "dispatch", permit, link, sentWith };
+}
+
+async function awaitEnd(live: LiveCall, sent: Happening & { event: "dispatch" }, ports: RunPorts): Next {
+  const { permit, link, sentWith } = sent;
+  const end = await execute(live, permit, link, ports);
+  if (end.kind === "offline" && isQueueable(live.call)) return { event: "return", sentWith };
+  return endUnsent(live, endOnDevice(end, live, ports), end.kind === "canceled" ? sentWith : "");
+}
+
+/** Waits until a person has decided about a held call, whether or not its caller still waits. */
+async function awaitApproval(live: LiveCall, _: Happening, ports: RunPorts): Next {
   // Only the wait can fail here: once the call may have been sent, an error is no reason to say that it failed.
-  const answer = await awaitDecision(live, ports);
-  if (answer.kind === "failed" && live.canceled.signal.aborted) return finishUnsent(live, canceledEnd(), ports);
-  // A human takes a while: whoever leads the call by now has been told the same.
-  if (!(await ports.isMine(live.call.id))) return ports.finisher.overtaken(live);
-  await followDecision(live, answer, ports);
-}
-
-async function awaitDecision(live: LiveCall, { policy }: Pick<RunPorts, "policy">): Promise<PolicyAnswer> {
-  try {
-    return { kind: "decided", decision: await policy.awaitApproval(live.call.approvalId, live.canceled.signal) };
-  } catch (error: unknown) {
-    return { kind: "failed", error };
-  }
-}
-
-async function dispatch(live: LiveCall, permit: Permit, ports: RunPorts): Promise<void> {
-  if (ports.queue.mustKeep(live.call)) return keep(live, ports);
-  const earlier = live.call.grantId;
-  // On disk it may wait still, for a human or its device: whoever reads that must not think that it was never sent.
-  const mayWait = live.call.state === CallState.HELD || isToBeKept(live.call);
-  live.call.grantId = permit.grantId;
-  live.enter(CallState.PERMITTED);
-  if (mayWait && !(await ports.store.save(live.call))) return ports.finisher.overtaken(live);
-  live.markDecided();
-  if (live.canceled.signal.aborted) return finishUnsent(live, canceledEnd(), ports, earlier);
-  // Told at once: a device that is locked does not come back while its caller waits.
-  const away = ports.device(live.call.deviceId)?.online !== true;
-  if (away && (await ports.lockOf(live.call.deviceId)) !== undefined)
-    return finishUnsent(live, endOfLink({ kind: "offline" }, live, ports), ports, earlier);
-  const link = ports.link(live.call.deviceId);
-  if (link === undefined) return finishUnsent(live, endOfLink({ kind: "offline" }, live, ports), ports, earlier);
-  live.enter(CallState.DISPATCHED);
-  ports.store.saveLazily(live.call);
-  const onCancel = () => link.cancel(live.call.id);
-  live.canceled.signal.addEventListener("abort", onCancel, { once: true });
-  const start = create(ExecuteCommandSchema, {
-    callId: live.call.id,
-    tool: live.call.tool,
-    arguments: live.args,
-    ...(permit.grant === undefined ? {} : { grant: permit.grant }),
-  });
-  const cleaner = ports.finisher.outputCleaner();
-  const end = await link.start(start, (output) => live.print(cleaner.clean(output)), live.followers);
-  for (const output of cleaner.rest()) void live.print(output);
-  live.canceled.signal.removeEventListener("abort", onCancel);
-  if (end.kind === "offline" && isToBeKept(live.call)) {
-    live.call.grantId = earlier;
-    return keep(live, ports);
-  }
-  if (end.kind === "canceled") return finishUnsent(live, endOfLink(end, live, ports), ports, earlier);
-  await ports.finisher.finish(live, endOfLink(end, live, ports));
-}
-
-/**
- * Ends a call that is not sent. One that a process before this may have sent, as the grant shows that it was given, is
- * settled with its device first: what it did there is the end that counts.
- *
- * @param grantId the grant that it may have been sent with; empty where it cannot have been.
- */
-async function finishUnsent(live: LiveCall, end: CallEnd, ports: RunPorts, grantId = live.call.grantId): Promise<void> {
-  if (grantId === "") return ports.finisher.finish(live, end);
-  const settled = endOfLink(await settleCall(live, ports), live, ports);
-  await ports.finisher.finish(live, settled.error?.reason === ErrorReason.NOT_STARTED ? end : settled);
-}
-
-/**
- * Keeps a call for its device. A grant that it has been given is not used, since there is a new one when the device is back;
- * one that it may have been sent with by a process before this stays noted.
- */
-export async function keep(live: LiveCall, ports: RunPorts): Promise<void> {
-  live.enter(CallState.QUEUED);
-  if (!(await ports.store.save(live.call))) return ports.finisher.overtaken(live);
-  live.markDecided();
-  await deliver(live, ports);
+  const answer = await answerOf(ports.policy.awaitApproval(live.call.approvalId, live.canceled.signal));
+  if (answer.kind === "failed" && live.canceled.signal.aborted) return endUnsent(live, canceledEnd());
+  // A person takes a while: the replica that owns the call by now has the same answer.
+  if (!(await ports.isMine(live.call.id))) return overtaken(live, ports);
+  return afterAnswer(live, answer, ports);
 }
 
 /** From a policy that does not answer to the next try to deliver, in milliseconds. */
 const ASK_AGAIN_MS = 1000;
 
-/** Waits for the device of a kept call, then asks policy again and goes on as it says. */
-export async function deliver(live: LiveCall, ports: RunPorts): Promise<void> {
-  const { queue, finisher } = ports;
+/** Waits for the device of a queued call, then asks policy again. */
+async function awaitDevice(live: LiveCall, _: Happening, ports: RunPorts): Next {
   const { signal } = live.canceled;
   for (;;) {
-    const turn = await queue.next(live.call, live.args, signal);
-    if (turn.kind === "canceled") return finishUnsent(live, canceledEnd(), ports);
-    if (turn.kind === "end") return finishUnsent(live, turn.end, ports);
-    // It may have waited for days: whoever leads the call by now delivers it.
-    if (!(await ports.isMine(live.call.id))) return finisher.overtaken(live);
+    const turn = await ports.queue.next(live.call, live.args, signal);
+    if (turn.kind === "canceled") return endUnsent(live, canceledEnd());
+    if (turn.kind === "end") return endUnsent(live, turn.end);
+    // It may have waited for days: the replica that owns the call by now delivers it.
+    if (!(await ports.isMine(live.call.id))) return overtaken(live, ports);
     const answer = await decide(turn.question, ports);
-    if (answer.kind === "decided" || !isRetryable(answer.error)) return followDecision(live, answer, ports);
+    if (answer.kind === "decided" || !isRetryable(answer.error)) return afterAnswer(live, answer, ports);
     await sleep(ASK_AGAIN_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 
-/** What a device link's end means for the call. */
-export function endOfLink(end: DeviceEnd, live: LiveCall, ports: Pick<RunPorts, "device">): CallEnd {
-  const device = ports.device(live.call.deviceId);
-  switch (end.kind) {
-    case "finished":
-      return acceptFinished(end.finished, live.call, device);
-    case "offline":
-      return failedEnd(
-        fault(
-          ErrorReason.DEVICE_OFFLINE,
-          { device: device?.name ?? live.call.deviceId },
-          {
-            message: `${device?.name ?? live.call.deviceId} is not linked; nothing ran${end.why ? `: ${end.why}` : ""}`,
-          },
-        ),
-      );
-    case "canceled":
-      return canceledEnd();
-    case "lost":
-      return {
-        ...failedEnd(
-          fault(
-            ErrorReason.INTERRUPTED,
-            { device: device?.name ?? live.call.deviceId },
-            { message: "the device went away after the call was sent; what it did is not known" },
-          ),
-        ),
-        state: CallState.UNKNOWN,
-      };
+async function overtaken(live: LiveCall, { finisher }: RunPorts): Next {
+  await finisher.overtaken(live);
+  return undefined;
+}
+
+/**
+ * Ends a call. One that a process before this may have sent, as its grant shows, is reconciled with its device first: what
+ * it did there is the end that counts.
+ */
+async function finish(live: LiveCall, { end, sentWith }: Happening & { event: "end" }, ports: RunPorts): Promise<void> {
+  if (sentWith === "") return ports.finisher.finish(live, end);
+  const onDevice = await reconcile(live, ports);
+  await ports.finisher.finish(live, onDevice.error?.reason === ErrorReason.NOT_STARTED ? end : onDevice);
+}
+
+async function answerOf(asked: Promise<Decision>): Promise<PolicyAnswer> {
+  try {
+    return { kind: "decided", decision: await asked };
+  } catch (error: unknown) {
+    return { kind: "failed", error };
   }
 }
 
-const DECISION_KINDS: Readonly<Record<string, DecisionKind>> = {
-  permit: DecisionKind.PERMIT,
-  hold: DecisionKind.HOLD,
-  denial: DecisionKind.DENIAL,
-};
+const DECISION_KINDS = { permit: DecisionKind.PERMIT, hold: DecisionKind.HOLD, denial: DecisionKind.DENIAL } as const;
 
-function summarize(live: LiveCall, decision: Decision): void {
-  live.call.decision = create(DecisionSummarySchema, {
-    kind: DECISION_KINDS[decision.outcome.case ?? ""] ?? DecisionKind.UNSPECIFIED,
-    ruleIds: decision.ruleIds,
-    policyVersion: decision.policyVersion,
-    auditIndex: decision.auditIndex,
-  });
+function summaryOf({ outcome, ruleIds, policyVersion, auditIndex }: Decision) {
+  const kind = outcome.case === undefined ? DecisionKind.UNSPECIFIED : DECISION_KINDS[outcome.case];
+  return create(DecisionSummarySchema, { kind, ruleIds, policyVersion, auditIndex });
 }
 
-/** A denial's end: what a rule said, what a human said, or that nobody said anything. */
+/** A denial's end: by policy or by a person, or that no approver decided in time. */
 function deniedEnd(denial: Denial): CallEnd {
   const metadata = { ...denial.metadata, ...(denial.approvalId === "" ? {} : { approval_id: denial.approvalId }) };
   const error = fault(denial.reason, metadata, { message: denial.userMessage });
   const state = denial.reason === ErrorReason.APPROVAL_EXPIRED ? CallState.EXPIRED : CallState.DENIED;
   return { ...failedEnd(error), state };
-}
-
-function canceledEnd(): CallEnd {
-  const error = fault(ErrorReason.CANCELED, { by: "caller" }, { message: "canceled before it was started" });
-  return { ...failedEnd(error), state: CallState.CANCELED };
 }

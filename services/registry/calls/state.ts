@@ -1,11 +1,6 @@
 import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ExecutionOutcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 
-/** Whether a call in this state has ended. A state of a newer replica has not: an end is never guessed. */
-export function isEnd(state: CallState): boolean {
-  return state >= CallState.SUCCEEDED && state <= CallState.UNKNOWN;
-}
-
 /** The call's end for each end that a device tells. */
 const END_OF: Record<number, CallState> = {
   [ExecutionOutcome.SUCCEEDED]: CallState.SUCCEEDED,

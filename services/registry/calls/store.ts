@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { sql } from "kysely";
+import { type SqlBool, sql } from "kysely";
 import type { Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { EventEnvelope } from "../../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import type { Outbox } from "../../../lib/events/outbox.ts";
@@ -9,7 +9,7 @@ import { prepared } from "../../../lib/store/prepared.ts";
 import type { RegistryTables } from "../tables.ts";
 import { type Bodies, skeletonOf } from "./bodies.ts";
 import { createLastingStates } from "./lasting-states.ts";
-import { isEnd } from "./state.ts";
+import { isEnd, storedBefore } from "./lifecycle.ts";
 import { argumentsIn, callIn, listedCallIn, STORED_COLUMNS, type StoredRow, shownIn } from "./stored-row.ts";
 
 /** A call as it is stored. */
@@ -125,12 +125,12 @@ export function createCallStore(options: CallStoreOptions): CallStore {
         })
         .onConflict((conflict) => conflict.column("id").doNothing()),
   );
-  const updateCall = prepared((p: { id: string; state: number; call: Uint8Array }) =>
+  const updateCall = prepared((p: { id: string; state: number; call: Uint8Array; from: number }) =>
     db
       .updateTable("calls")
       .set({ state: p.state, call: p.call })
       .where("id", "=", p.id)
-      .where("ended", "=", 0)
+      .where(isIn(p.from))
       .where("owner", "=", owner),
   );
   const finishCall = prepared(
@@ -143,6 +143,7 @@ export function createCallStore(options: CallStoreOptions): CallStore {
       pending: number;
       keptFromMs: number | null;
       nothing: Uint8Array;
+      from: number;
     }) =>
       db
         .updateTable("calls")
@@ -157,7 +158,7 @@ export function createCallStore(options: CallStoreOptions): CallStore {
           kept_from_ms: p.keptFromMs,
         })
         .where("id", "=", p.id)
-        .where("ended", "=", 0)
+        .where(isIn(p.from))
         .where("owner", "=", owner),
   );
   const acknowledge = prepared((p: { id: string; index: number; nowMs: number }) =>
@@ -170,7 +171,7 @@ export function createCallStore(options: CallStoreOptions): CallStore {
     writes.writeLazily(async (trx) => {
       // Taken when it is written, not when it was asked for: a call that has ended meanwhile needs no write.
       if (isEnd(call.state)) return;
-      await updateCall.run(trx, { id: call.id, state: call.state, call: skeletonOf(call) });
+      await updateCall.run(trx, { id: call.id, state: call.state, call: skeletonOf(call), from: statesBefore(call) });
     }),
   );
   const byId = prepared((p: { id: string }) => db.selectFrom("calls").select(STORED_COLUMNS).where("id", "=", p.id));
@@ -191,7 +192,7 @@ export function createCallStore(options: CallStoreOptions): CallStore {
       return (await writes.write((trx) => insertCall.run(trx, row))) === 1;
     },
     save: async (call) => {
-      const row = { id: call.id, state: call.state, call: skeletonOf(call) };
+      const row = { id: call.id, state: call.state, call: skeletonOf(call), from: statesBefore(call) };
       return (await writes.write((trx) => updateCall.run(trx, row))) === 1;
     },
     saveLazily,
@@ -200,6 +201,7 @@ export function createCallStore(options: CallStoreOptions): CallStore {
         id: call.id,
         state: call.state,
         call: skeletonOf(call),
+        from: statesBefore(call),
         result: bodies.sealResult(call.id, call),
         outcome: outcome ?? null,
         pending: outcome === undefined ? 0 : 1,
@@ -250,6 +252,15 @@ export function createCallStore(options: CallStoreOptions): CallStore {
 export function storedCallIn(row: StoredRow, bodies: Bodies): StoredCall {
   const { owner, cancel_wanted } = row;
   return { call: callIn(row, bodies), args: argumentsIn(row, bodies), owner, cancelWanted: cancel_wanted === 1 };
+}
+
+/** The states that a row may be in for a call's state to be written over it, a bit each: see the lifecycle. */
+function statesBefore({ state }: Call): number {
+  return storedBefore(state).reduce<number>((bits, from) => bits | (1 << from), 0);
+}
+
+function isIn(states: number) {
+  return sql<SqlBool>`((cast(${states} as integer) >> state) & 1) = 1`;
 }
 
 /** The rows that a filter finds, one more than its limit, and how many bytes of bodies reading each takes. */

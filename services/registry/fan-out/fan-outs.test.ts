@@ -126,15 +126,19 @@ function deviceOf(name: string, tools: KnownDevice["tools"]): KnownDevice {
   } as unknown as KnownDevice;
 }
 
+function reach(live: LiveCall | undefined, state: CallState): void {
+  live?.replace({ ...live.call, state });
+}
+
 function go(live: LiveCall, course: Course): void {
   if (course === "refused") throw fault(ErrorReason.NOT_AVAILABLE, { tool: "exec", program: "sh" });
   setImmediate(() => {
-    if (course === "queued") return live.enter(CallState.QUEUED);
-    if (course === "held") return live.enter(CallState.HELD);
-    live.enter(CallState.DISPATCHED);
+    if (course === "queued") return reach(live, CallState.QUEUED);
+    if (course === "held") return reach(live, CallState.HELD);
+    reach(live, CallState.DISPATCHED);
     if (course === "open") return;
     live.call.output = { exitCode: course === "exit 1" ? 1 : 0 };
-    live.enter(course === "failed" ? CallState.FAILED : CallState.SUCCEEDED);
+    reach(live, course === "failed" ? CallState.FAILED : CallState.SUCCEEDED);
   });
 }
 
@@ -229,7 +233,7 @@ describe("a fan-out", () => {
   it("waits for a call that is held on its own", async () => {
     const running = run(portsFor({ "web-1": "ok", "web-2": "held" }), { fanOutId: "f" });
     await expect.poll(() => calls.get(`${F}-dev-web-2`)?.call.state).toBe(CallState.HELD);
-    calls.get(`${F}-dev-web-2`)?.enter(CallState.EXPIRED);
+    reach(calls.get(`${F}-dev-web-2`), CallState.EXPIRED);
     const { summary } = await running;
     expect(summary).toMatchObject({ succeededCount: 1, failed: { "web-2": { state: CallState.EXPIRED } } });
   });
@@ -284,7 +288,7 @@ describe("a fan-out", () => {
     const ended = Array.fromAsync(watch(stored, ports));
     const open2 = calls.get(`${F}-dev-web-2`);
     if (open2 !== undefined) open2.call.output = { exitCode: 0 };
-    open2?.enter(CallState.SUCCEEDED);
+    reach(open2, CallState.SUCCEEDED);
     const { summary, waves } = tell(await ended);
     expect(summary).toMatchObject({ succeeded: true, succeededCount: 3 });
     expect(waves).toEqual(["web-1,web-2", "web-3"]);
@@ -310,7 +314,7 @@ describe("a fan-out", () => {
     const running = run(ports, { fanOutId: "f", waveSize: 1, stopAfterFailures: 9 });
     await expect.poll(() => calls.get(`${F}-dev-web-1`)?.call.state).toBe(CallState.DISPATCHED);
     standing = { valid: false, why: "revoked" };
-    calls.get(`${F}-dev-web-1`)?.enter(CallState.SUCCEEDED);
+    reach(calls.get(`${F}-dev-web-1`), CallState.SUCCEEDED);
     const { summary } = await running;
     expect(summary).toMatchObject({ notStarted: ["web-2"], stopped: { reason: ErrorReason.TOKEN_REFUSED } });
   });
@@ -322,7 +326,7 @@ describe("a fan-out", () => {
     await expect.poll(() => calls.get(`${one.id}-dev-web-1`)?.call.state).toBe(CallState.DISPATCHED);
     expect(await fanOuts.cancel(one.id, { ...AGENT, id: "agent-2" }).catch(reasonOf)).toBe(ErrorReason.NOT_FOUND);
     const call = calls.get(`${one.id}-dev-web-1`);
-    call?.canceled.signal.addEventListener("abort", () => call.enter(CallState.CANCELED));
+    call?.canceled.signal.addEventListener("abort", () => reach(call, CallState.CANCELED));
     const canceled = await fanOuts.cancel(one.id, AGENT);
     expect(canceled).toMatchObject({ state: FanOutState.CANCELED, summary: { notStarted: ["web-2"] } });
     expect(canceled.spec.params).toBeUndefined();

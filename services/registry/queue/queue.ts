@@ -4,6 +4,7 @@ import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { type CallEnd, failedEnd } from "../calls/end.ts";
+import { isQueueable } from "../calls/lifecycle.ts";
 import { questionOf } from "../calls/question.ts";
 import { type Directory, resolveTool } from "../devices/directory.ts";
 import type { KnownDevice } from "../devices/linked-device.ts";
@@ -41,11 +42,6 @@ export interface QueueOptions {
   now(): number;
 }
 
-/** True for a call whose caller asked to keep it for its device. */
-export function isToBeKept(call: Call): boolean {
-  return call.queueExpireTime !== undefined;
-}
-
 /** A queue without an order of its own: each call waits for its device, and the device's ledger runs each once. */
 export function createQueue({ store, presence, directory, standings, now }: QueueOptions): Queue {
   const askAgain = async (call: Call, args: Uint8Array): Promise<QueueTurn> => {
@@ -70,9 +66,9 @@ export function createQueue({ store, presence, directory, standings, now }: Queu
   return {
     note: async (call, { principal, timeout }) => {
       const timeoutMs = timeout ? durationMs(timeout) : 0;
-      if (isToBeKept(call)) await store.note(call.id, { roles: principal?.roles ?? [], timeoutMs });
+      if (isQueueable(call)) await store.note(call.id, { roles: principal?.roles ?? [], timeoutMs });
     },
-    mustKeep: (call) => isToBeKept(call) && directory.byId(call.deviceId)?.online !== true,
+    mustKeep: (call) => isQueueable(call) && directory.byId(call.deviceId)?.online !== true,
     async next(call, args, signal) {
       const untilMs = call.queueExpireTime === undefined ? 0 : timestampMs(call.queueExpireTime);
       const arrival = await presence.awaitOnline(call.deviceId, { untilMs, signal });
@@ -84,7 +80,7 @@ export function createQueue({ store, presence, directory, standings, now }: Queu
         return { kind: "end", end: failedEnd(error) };
       }
     },
-    forget: (call) => isToBeKept(call) && store.forget(call.id),
+    forget: (call) => isQueueable(call) && store.forget(call.id),
   };
 }
 

@@ -14,8 +14,7 @@ import type { DeviceEnd } from "../devices/device-link.ts";
 import type { QueueTurn } from "../queue/queue.ts";
 import { type CallEnd, failedEnd } from "./end.ts";
 import { createLiveCall } from "./live-call.ts";
-import { recoverCall } from "./recover.ts";
-import type { RunPorts } from "./run.ts";
+import { type RunPorts, resumeCall } from "./run.ts";
 
 /** A device with a ledger as real ones have it: a call runs once, and one that was settled never does. */
 function ledgerDevice(known: ExecutionOutcome[] = []) {
@@ -70,7 +69,7 @@ async function recovered(
   live.watch(({ event }) => void (event.case === "call" && states.push(event.value.state)));
   const ends: CallEnd[] = [];
   let mustKeep = facts.isAway ?? false;
-  await recoverCall(live, {
+  await resumeCall(live, {
     store: { save: async () => true, saveLazily: () => undefined },
     policy: { authorize: async () => facts.decision ?? permit },
     finisher: {
