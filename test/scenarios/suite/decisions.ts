@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { fromBinary } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState, DecisionKind } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ExecutionOutcome, ReceiptSchema } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { reasonOf } from "../../../lib/fault/fault.ts";
@@ -17,7 +17,7 @@ export function describeDecisions(scene: () => Scene): void {
     const call = callIn(await operator.registry.callTool({ tool: "exec", params: { argv: ["touch", file] } }));
     expect(call).toMatchObject({ state: CallState.SUCCEEDED, outputCleaned: false });
     expect(call.output).toMatchObject({ exitCode: 0, stderr: "" });
-    expect(call.decision).toMatchObject({ outcome: "permit", ruleIds: ["exec/operator"] });
+    expect(call.decision).toMatchObject({ kind: DecisionKind.PERMIT, ruleIds: ["exec/operator"] });
     const receipt = fromBinary(ReceiptSchema, call.receipt?.statement ?? new Uint8Array());
     const { id: callId, grantId, argsDigest, deviceId } = call;
     expect(grantId).toMatch(/^[0-9a-f]{32}$/);
@@ -29,7 +29,7 @@ export function describeDecisions(scene: () => Scene): void {
     const { agent } = scene();
     const call = callIn(await agent.registry.callTool({ tool: "fs.read", params: { path: "/etc/shadow" } }));
     expect(call).toMatchObject({ state: CallState.DENIED, grantId: "", error: { reason: ErrorReason.POLICY_DENIED } });
-    expect(call.decision).toMatchObject({ outcome: "denial" });
+    expect(call.decision).toMatchObject({ kind: DecisionKind.DENIAL });
     expect(call.decision?.ruleIds).toContain("fs.read/agent-secrets");
     expect(call.errorMessage).toContain("secrets");
     expect([call.receipt, call.output]).toEqual([undefined, undefined]);

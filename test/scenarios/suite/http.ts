@@ -35,7 +35,7 @@ export function describeHttp(scene: () => Scene): void {
     expect(status).toBe(200);
     expect(body).toMatchObject({
       state: "CALL_STATE_SUCCEEDED",
-      source: "SOURCE_HTTP",
+      ingress: "INGRESS_HTTP",
       decision: { kind: "DECISION_KIND_PERMIT" },
     });
     expect(existsSync(file)).toBe(true);
