@@ -90,7 +90,7 @@ describe("a call", () => {
         callId: "c",
         delivery: 1,
         approvalId: "apr-1",
-        timeoutMs: 7,
+        timeout: durationFromMs(7),
         principal: { id: "aaaaaaaaaaaa", roles: [Role.AGENT] },
         device: { manifestDigest: "m2" },
         time: timestampFromMs(5_000),
