@@ -1,8 +1,7 @@
 import { ApprovalStateSchema } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import type { LogEntry } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
-import { type AuditRecord, DecisionKind, DecisionKindSchema } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
-import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
-import { CallStateSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import type { AuditRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { type Call, CallStateSchema, DecisionKind, DecisionKindSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { reasonName } from "../../lib/fault/fault.ts";
 import { callLine } from "../call/call-line.ts";
 import type { CommandContext } from "../command-context.ts";

@@ -1,8 +1,8 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { expect, it } from "vitest";
 import { ApprovalState } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
-import { AuditRecordSchema, DecisionKind } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { AuditRecordSchema } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { CallState, DecisionKind } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { createMeaningCheck } from "./meaning.ts";
 
 type EventInit = NonNullable<MessageInitShape<typeof AuditRecordSchema>["event"]>;

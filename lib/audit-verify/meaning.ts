@@ -1,11 +1,6 @@
 import { ApprovalState } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
-import {
-  type AuditRecord,
-  type CallOutcome,
-  type Decided,
-  DecisionKind,
-} from "../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { CallState, CallStateSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import type { AuditRecord, CallOutcome, Decided } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { CallState, CallStateSchema, DecisionKind } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { Finding, OpenPermit } from "./finding.ts";
 
 /** Checks that what the records say happened in an order in which it may happen. */

@@ -4,7 +4,7 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import type { Approval } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import { ApprovalState } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
-import { DecisionKind } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { DecisionKind } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
   type Decision,

@@ -1,7 +1,7 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
-import { DecisionKind } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { DecisionKind } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Ingress } from "../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";

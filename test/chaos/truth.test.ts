@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { AuditRecordSchema, DecisionKind } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { type Call, CallSchema, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { AuditRecordSchema } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { type Call, CallSchema, CallState, DecisionKind } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ExecutionFinishedSchema } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { ExecutionOutcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";

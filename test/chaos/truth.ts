@@ -1,6 +1,5 @@
 import type { AuditRecord as LogRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { DecisionKind } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { type Call, CallState, DecisionKind } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { reasonName } from "../../lib/fault/fault.ts";
 import { isEnd } from "../../services/registry/calls/lifecycle.ts";

@@ -3,8 +3,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { DecisionKind } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState, DecisionKind } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
   FanOutState,

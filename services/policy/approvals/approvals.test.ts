@@ -1,7 +1,7 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
-import { DecisionKind } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { DecisionKind } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";

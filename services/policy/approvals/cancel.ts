@@ -1,5 +1,6 @@
 import { fromBinary } from "@bufbuild/protobuf";
-import { type CallOutcome, DecisionKind } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import type { CallOutcome } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { DecisionKind } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { decodeRecord } from "../../../lib/audit-verify/log-source.ts";
 import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { toBinary } from "@bufbuild/protobuf";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
-import { DecisionKind } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { DecisionKind } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { KeyRole } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";

@@ -1,12 +1,8 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
-import {
-  type AuditRecord,
-  AuditRecordSchema,
-  type Decided,
-  DecisionKind,
-} from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { type AuditRecord, AuditRecordSchema, type Decided } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { DecisionKind } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Decision, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";

@@ -1,8 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { ApprovalResolvedSchema } from "../../../gen/ts/reeve/approval/v1/approval_events_pb.ts";
 import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
-import { DecisionKind } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState, DecisionKind } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { EventEnvelope } from "../../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import { createInProcessBus } from "../../../lib/events/in-process-bus.ts";

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type AuditRecord, AuditRecordSchema, DecisionKind } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { type AuditRecord, AuditRecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { DecisionKind } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Decision, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { functionId } from "../../../lib/ids/function-id.ts";

@@ -4,9 +4,8 @@ import {
   ApprovalResolvedSchema,
 } from "../../../gen/ts/reeve/approval/v1/approval_events_pb.ts";
 import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
-import { DecisionKind } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { CallEndedSchema } from "../../../gen/ts/reeve/call/v1/call_events_pb.ts";
-import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { type Call, CallState, DecisionKind } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { rpcLogSource } from "../../../lib/audit-verify/log-source.ts";
 import { verifyLog } from "../../../lib/audit-verify/verify.ts";

@@ -11,7 +11,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { ApprovalState } from "../../approval/v1/approval_pb.ts";
 import { file_reeve_approval_v1_approval } from "../../approval/v1/approval_pb.ts";
-import type { CallState } from "../../call/v1/call_pb.ts";
+import type { CallState, DecisionKind } from "../../call/v1/call_pb.ts";
 import { file_reeve_call_v1_call } from "../../call/v1/call_pb.ts";
 import type { ErrorReason } from "../../common/v1/error_pb.ts";
 import { file_reeve_common_v1_error } from "../../common/v1/error_pb.ts";
@@ -25,7 +25,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/audit/v1/record.proto.
  */
 export const file_reeve_audit_v1_record: GenFile = /*@__PURE__*/
-  fileDesc("ChtyZWV2ZS9hdWRpdC92MS9yZWNvcmQucHJvdG8SDnJlZXZlLmF1ZGl0LnYxIsEDCgtBdWRpdFJlY29yZBIPCgd2ZXJzaW9uGAEgASgNEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWFjdG9yGAMgASgJEg8KB2NhbGxfaWQYBCABKAkSEAoIcmVzb3VyY2UYBSABKAkSKgoHZGVjaWRlZBgGIAEoCzIXLnJlZXZlLmF1ZGl0LnYxLkRlY2lkZWRIABI7ChBhcHByb3ZhbF9kZWNpZGVkGAcgASgLMh8ucmVldmUuYXVkaXQudjEuQXBwcm92YWxEZWNpZGVkSAASLgoHb3V0Y29tZRgIIAEoCzIbLnJlZXZlLmF1ZGl0LnYxLkNhbGxPdXRjb21lSAASNQoNcG9saWN5X2xvYWRlZBgJIAEoCzIcLnJlZXZlLmF1ZGl0LnYxLlBvbGljeUxvYWRlZEgAEjkKD2RldmljZV9pZGVudGl0eRgKIAEoCzIeLnJlZXZlLmF1ZGl0LnYxLkRldmljZUlkZW50aXR5SAASMQoLa2V5X2NoYW5nZWQYCyABKAsyGi5yZWV2ZS5hdWRpdC52MS5LZXlDaGFuZ2VkSABCBwoFZXZlbnQixwIKB0RlY2lkZWQSLgoIZGVjaXNpb24YASABKA4yHC5yZWV2ZS5hdWRpdC52MS5EZWNpc2lvbktpbmQSLAoGcmVhc29uGAIgASgOMhwucmVldmUuY29tbW9uLnYxLkVycm9yUmVhc29uEhAKCHJ1bGVfaWRzGAMgAygJEhYKDnBvbGljeV92ZXJzaW9uGAQgASgJEgwKBHRvb2wYBSABKAkSEQoJZGV2aWNlX2lkGAYgASgJEhMKC2FyZ3NfZGlnZXN0GAcgASgJEhAKCGdyYW50X2lkGAggASgJEhMKC2FwcHJvdmFsX2lkGAkgASgJEikKB2luZ3Jlc3MYCiABKA4yGC5yZWV2ZS5jb21tb24udjEuSW5ncmVzcxIXCg9tYW5pZmVzdF9kaWdlc3QYCyABKAkSEwoLZnVuY3Rpb25faWQYDCABKAkilQEKD0FwcHJvdmFsRGVjaWRlZBITCgthcHByb3ZhbF9pZBgBIAEoCRIvCgVzdGF0ZRgCIAEoDjIgLnJlZXZlLmFwcHJvdmFsLnYxLkFwcHJvdmFsU3RhdGUSDwoHY2hhbm5lbBgDIAEoCRIWCg5zdW1tYXJ5X2RpZ2VzdBgEIAEoCRITCgthcmdzX2RpZ2VzdBgFIAEoCSL2AgoLQ2FsbE91dGNvbWUSGgoHY2FsbF9pZBgBIAEoCUIJukgGcgQQARhAEjMKBXN0YXRlGAIgASgOMhgucmVldmUuY2FsbC52MS5DYWxsU3RhdGVCCrpIB4IBBBABIAASLAoGcmVhc29uGAMgASgOMhwucmVldmUuY29tbW9uLnYxLkVycm9yUmVhc29uEhAKCGdyYW50X2lkGAQgASgJEhEKCWRldmljZV9pZBgFIAEoCRIMCgR0b29sGAYgASgJEhMKC2FyZ3NfZGlnZXN0GAcgASgJEhUKDW91dHB1dF9kaWdlc3QYCCABKAkSGAoQZGVsaXZlcmVkX2RpZ2VzdBgJIAEoCRIUCgxvdXRwdXRfYnl0ZXMYCiABKA0SFgoOcmVjZWlwdF9kaWdlc3QYCyABKAkSEwoLZHVyYXRpb25fbXMYDCABKA0SLAoIZW5kX3RpbWUYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIs4BCg5EZXZpY2VJZGVudGl0eRJACgZjaGFuZ2UYASABKA4yJC5yZWV2ZS5hdWRpdC52MS5EZXZpY2VJZGVudGl0eUNoYW5nZUIKukgHggEEEAEgABIVCg1lbnJvbGxtZW50X2lkGAIgASgJEhEKCWRldmljZV9pZBgDIAEoCRIMCgRuYW1lGAQgASgJEhMKC2ZpbmdlcnByaW50GAUgASgJEgsKA3doeRgGIAEoCRINCgVhY3RvchgHIAEoCRIRCgljaGFuZ2VfaWQYCCABKAkigAEKCktleUNoYW5nZWQSIwoEcm9sZRgBIAEoDjIVLnJlZXZlLmtleS52MS5LZXlSb2xlEg4KBmtleV9pZBgCIAEoCRIpCgZjaGFuZ2UYAyABKA4yGS5yZWV2ZS5hdWRpdC52MS5LZXlDaGFuZ2USEgoKcHVibGljX2tleRgEIAEoCSJJCgxQb2xpY3lMb2FkZWQSFgoOcG9saWN5X3ZlcnNpb24YASABKAkSEAoIYWNjZXB0ZWQYAiABKAgSDwoHcHJvYmxlbRgDIAEoCSp5CgxEZWNpc2lvbktpbmQSHQoZREVDSVNJT05fS0lORF9VTlNQRUNJRklFRBAAEhgKFERFQ0lTSU9OX0tJTkRfUEVSTUlUEAESFgoSREVDSVNJT05fS0lORF9IT0xEEAISGAoUREVDSVNJT05fS0lORF9ERU5JQUwQAyqNAwoURGV2aWNlSWRlbnRpdHlDaGFuZ2USJgoiREVWSUNFX0lERU5USVRZX0NIQU5HRV9VTlNQRUNJRklFRBAAEiIKHkRFVklDRV9JREVOVElUWV9DSEFOR0VfSU5WSVRFRBABEiIKHkRFVklDRV9JREVOVElUWV9DSEFOR0VfUEVORElORxACEiMKH0RFVklDRV9JREVOVElUWV9DSEFOR0VfRU5ST0xMRUQQAxIiCh5ERVZJQ0VfSURFTlRJVFlfQ0hBTkdFX1JFTkVXRUQQBBIhCh1ERVZJQ0VfSURFTlRJVFlfQ0hBTkdFX0xPQ0tFRBAFEiMKH0RFVklDRV9JREVOVElUWV9DSEFOR0VfVU5MT0NLRUQQBhIiCh5ERVZJQ0VfSURFTlRJVFlfQ0hBTkdFX1JFTU9WRUQQBxIiCh5ERVZJQ0VfSURFTlRJVFlfQ0hBTkdFX1JFRlVTRUQQCBIsCihERVZJQ0VfSURFTlRJVFlfQ0hBTkdFX0FVVEhPUklUWV9ST1RBVEVEEAkqawoJS2V5Q2hhbmdlEhoKFktFWV9DSEFOR0VfVU5TUEVDSUZJRUQQABITCg9LRVlfQ0hBTkdFX01BREUQARIVChFLRVlfQ0hBTkdFX0FDVElWRRACEhYKEktFWV9DSEFOR0VfUkVUSVJFRBADYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_reeve_approval_v1_approval, file_reeve_call_v1_call, file_reeve_common_v1_error, file_reeve_common_v1_ingress, file_reeve_key_v1_key_service]);
+  fileDesc("ChtyZWV2ZS9hdWRpdC92MS9yZWNvcmQucHJvdG8SDnJlZXZlLmF1ZGl0LnYxIsEDCgtBdWRpdFJlY29yZBIPCgd2ZXJzaW9uGAEgASgNEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWFjdG9yGAMgASgJEg8KB2NhbGxfaWQYBCABKAkSEAoIcmVzb3VyY2UYBSABKAkSKgoHZGVjaWRlZBgGIAEoCzIXLnJlZXZlLmF1ZGl0LnYxLkRlY2lkZWRIABI7ChBhcHByb3ZhbF9kZWNpZGVkGAcgASgLMh8ucmVldmUuYXVkaXQudjEuQXBwcm92YWxEZWNpZGVkSAASLgoHb3V0Y29tZRgIIAEoCzIbLnJlZXZlLmF1ZGl0LnYxLkNhbGxPdXRjb21lSAASNQoNcG9saWN5X2xvYWRlZBgJIAEoCzIcLnJlZXZlLmF1ZGl0LnYxLlBvbGljeUxvYWRlZEgAEjkKD2RldmljZV9pZGVudGl0eRgKIAEoCzIeLnJlZXZlLmF1ZGl0LnYxLkRldmljZUlkZW50aXR5SAASMQoLa2V5X2NoYW5nZWQYCyABKAsyGi5yZWV2ZS5hdWRpdC52MS5LZXlDaGFuZ2VkSABCBwoFZXZlbnQixgIKB0RlY2lkZWQSLQoIZGVjaXNpb24YASABKA4yGy5yZWV2ZS5jYWxsLnYxLkRlY2lzaW9uS2luZBIsCgZyZWFzb24YAiABKA4yHC5yZWV2ZS5jb21tb24udjEuRXJyb3JSZWFzb24SEAoIcnVsZV9pZHMYAyADKAkSFgoOcG9saWN5X3ZlcnNpb24YBCABKAkSDAoEdG9vbBgFIAEoCRIRCglkZXZpY2VfaWQYBiABKAkSEwoLYXJnc19kaWdlc3QYByABKAkSEAoIZ3JhbnRfaWQYCCABKAkSEwoLYXBwcm92YWxfaWQYCSABKAkSKQoHaW5ncmVzcxgKIAEoDjIYLnJlZXZlLmNvbW1vbi52MS5JbmdyZXNzEhcKD21hbmlmZXN0X2RpZ2VzdBgLIAEoCRITCgtmdW5jdGlvbl9pZBgMIAEoCSKVAQoPQXBwcm92YWxEZWNpZGVkEhMKC2FwcHJvdmFsX2lkGAEgASgJEi8KBXN0YXRlGAIgASgOMiAucmVldmUuYXBwcm92YWwudjEuQXBwcm92YWxTdGF0ZRIPCgdjaGFubmVsGAMgASgJEhYKDnN1bW1hcnlfZGlnZXN0GAQgASgJEhMKC2FyZ3NfZGlnZXN0GAUgASgJIvYCCgtDYWxsT3V0Y29tZRIaCgdjYWxsX2lkGAEgASgJQgm6SAZyBBABGEASMwoFc3RhdGUYAiABKA4yGC5yZWV2ZS5jYWxsLnYxLkNhbGxTdGF0ZUIKukgHggEEEAEgABIsCgZyZWFzb24YAyABKA4yHC5yZWV2ZS5jb21tb24udjEuRXJyb3JSZWFzb24SEAoIZ3JhbnRfaWQYBCABKAkSEQoJZGV2aWNlX2lkGAUgASgJEgwKBHRvb2wYBiABKAkSEwoLYXJnc19kaWdlc3QYByABKAkSFQoNb3V0cHV0X2RpZ2VzdBgIIAEoCRIYChBkZWxpdmVyZWRfZGlnZXN0GAkgASgJEhQKDG91dHB1dF9ieXRlcxgKIAEoDRIWCg5yZWNlaXB0X2RpZ2VzdBgLIAEoCRITCgtkdXJhdGlvbl9tcxgMIAEoDRIsCghlbmRfdGltZRgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAizgEKDkRldmljZUlkZW50aXR5EkAKBmNoYW5nZRgBIAEoDjIkLnJlZXZlLmF1ZGl0LnYxLkRldmljZUlkZW50aXR5Q2hhbmdlQgq6SAeCAQQQASAAEhUKDWVucm9sbG1lbnRfaWQYAiABKAkSEQoJZGV2aWNlX2lkGAMgASgJEgwKBG5hbWUYBCABKAkSEwoLZmluZ2VycHJpbnQYBSABKAkSCwoDd2h5GAYgASgJEg0KBWFjdG9yGAcgASgJEhEKCWNoYW5nZV9pZBgIIAEoCSKAAQoKS2V5Q2hhbmdlZBIjCgRyb2xlGAEgASgOMhUucmVldmUua2V5LnYxLktleVJvbGUSDgoGa2V5X2lkGAIgASgJEikKBmNoYW5nZRgDIAEoDjIZLnJlZXZlLmF1ZGl0LnYxLktleUNoYW5nZRISCgpwdWJsaWNfa2V5GAQgASgJIkkKDFBvbGljeUxvYWRlZBIWCg5wb2xpY3lfdmVyc2lvbhgBIAEoCRIQCghhY2NlcHRlZBgCIAEoCBIPCgdwcm9ibGVtGAMgASgJKo0DChREZXZpY2VJZGVudGl0eUNoYW5nZRImCiJERVZJQ0VfSURFTlRJVFlfQ0hBTkdFX1VOU1BFQ0lGSUVEEAASIgoeREVWSUNFX0lERU5USVRZX0NIQU5HRV9JTlZJVEVEEAESIgoeREVWSUNFX0lERU5USVRZX0NIQU5HRV9QRU5ESU5HEAISIwofREVWSUNFX0lERU5USVRZX0NIQU5HRV9FTlJPTExFRBADEiIKHkRFVklDRV9JREVOVElUWV9DSEFOR0VfUkVORVdFRBAEEiEKHURFVklDRV9JREVOVElUWV9DSEFOR0VfTE9DS0VEEAUSIwofREVWSUNFX0lERU5USVRZX0NIQU5HRV9VTkxPQ0tFRBAGEiIKHkRFVklDRV9JREVOVElUWV9DSEFOR0VfUkVNT1ZFRBAHEiIKHkRFVklDRV9JREVOVElUWV9DSEFOR0VfUkVGVVNFRBAIEiwKKERFVklDRV9JREVOVElUWV9DSEFOR0VfQVVUSE9SSVRZX1JPVEFURUQQCSprCglLZXlDaGFuZ2USGgoWS0VZX0NIQU5HRV9VTlNQRUNJRklFRBAAEhMKD0tFWV9DSEFOR0VfTUFERRABEhUKEUtFWV9DSEFOR0VfQUNUSVZFEAISFgoSS0VZX0NIQU5HRV9SRVRJUkVEEANiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_reeve_approval_v1_approval, file_reeve_call_v1_call, file_reeve_common_v1_error, file_reeve_common_v1_ingress, file_reeve_key_v1_key_service]);
 
 /**
  * One record of the audit log. A record's exact bytes are a leaf of the log's Merkle tree and never change. Arguments
@@ -141,7 +141,7 @@ export type Decided = Message<"reeve.audit.v1.Decided"> & {
   /**
    * The decision. System managed.
    *
-   * @generated from field: reeve.audit.v1.DecisionKind decision = 1;
+   * @generated from field: reeve.call.v1.DecisionKind decision = 1;
    */
   decision: DecisionKind;
 
@@ -532,54 +532,6 @@ export const PolicyLoadedSchema: GenMessage<PolicyLoaded> = /*@__PURE__*/
   messageDesc(file_reeve_audit_v1_record, 6);
 
 /**
- * What policy decided.
- *
- * @generated from enum reeve.audit.v1.DecisionKind
- */
-export const DecisionKind = {
-  /**
-   * Not stated.
-   *
-   * @generated from enum value: DECISION_KIND_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED: 0,
-
-  /**
-   * It may run.
-   *
-   * @generated from enum value: DECISION_KIND_PERMIT = 1;
-   */
-  PERMIT: 1,
-
-  /**
-   * A person must decide.
-   *
-   * @generated from enum value: DECISION_KIND_HOLD = 2;
-   */
-  HOLD: 2,
-
-  /**
-   * It may not run.
-   *
-   * @generated from enum value: DECISION_KIND_DENIAL = 3;
-   */
-  DENIAL: 3,
-} as const;
-
-/**
- * What policy decided.
- *
- * @generated from enum reeve.audit.v1.DecisionKind
- */
-export type DecisionKind = (typeof DecisionKind)[keyof typeof DecisionKind] | UnknownEnum;
-
-/**
- * Describes the enum reeve.audit.v1.DecisionKind.
- */
-export const DecisionKindSchema: GenEnum<DecisionKind> = /*@__PURE__*/
-  enumDesc(file_reeve_audit_v1_record, 0);
-
-/**
  * What became of a device's identity.
  *
  * @generated from enum reeve.audit.v1.DeviceIdentityChange
@@ -667,7 +619,7 @@ export type DeviceIdentityChange = (typeof DeviceIdentityChange)[keyof typeof De
  * Describes the enum reeve.audit.v1.DeviceIdentityChange.
  */
 export const DeviceIdentityChangeSchema: GenEnum<DeviceIdentityChange> = /*@__PURE__*/
-  enumDesc(file_reeve_audit_v1_record, 1);
+  enumDesc(file_reeve_audit_v1_record, 0);
 
 /**
  * What became of a key.
@@ -715,5 +667,5 @@ export type KeyChange = (typeof KeyChange)[keyof typeof KeyChange] | UnknownEnum
  * Describes the enum reeve.audit.v1.KeyChange.
  */
 export const KeyChangeSchema: GenEnum<KeyChange> = /*@__PURE__*/
-  enumDesc(file_reeve_audit_v1_record, 2);
+  enumDesc(file_reeve_audit_v1_record, 1);
 
