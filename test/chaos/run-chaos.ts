@@ -156,8 +156,7 @@ function isRecorded(
 ): boolean {
   return shown.every(([call]) => {
     if (call === undefined) return true;
-    if (call.state === CallState.DENIED || call.state === CallState.DENIED || call.state === CallState.EXPIRED)
-      return true;
+    if (call.state === CallState.DENIED || call.state === CallState.EXPIRED) return true;
     return records.get(call.id)?.some(({ event }) => event.case === "outcome") ?? false;
   });
 }

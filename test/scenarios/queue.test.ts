@@ -122,9 +122,9 @@ test("an approval covers the call that waited for its device after it, and nobod
   expect(approvals.filter(({ spec }) => spec?.callId === callId)).toHaveLength(1);
   const decided = (await recordsOf(5)).flatMap(({ event }) => (event.case === "decided" ? [event.value] : []));
   expect(decided.map(({ decision, approvalId: by }) => [decision, by])).toEqual([
-    ["hold", approvalId],
-    ["permit", approvalId],
-    ["permit", approvalId],
+    [DecisionKind.HOLD, approvalId],
+    [DecisionKind.PERMIT, approvalId],
+    [DecisionKind.PERMIT, approvalId],
   ]);
 });
 
@@ -225,7 +225,7 @@ test("plain HTTP answers 202, and the command line says what goes on", async () 
   const typed = await reeve("call", "--queue", "1h", "--call-id", "typed", "this", "exec", "--argv", "uname");
   expect(typed).toMatchObject({ code: 4, stderr: expect.stringMatching(/typed is kept until .* for its device/) });
   const listed = await reeve("call", "list", "--state", "queued");
-  expect(listed.stdout).toMatch(/typed +queued/);
+  expect(listed.stdout).toMatch(/queued.*typed/);
   expect((await reeve("call", "show", "typed")).stdout).toContain("queued until");
   expect((await reeve("call", "cancel", "typed")).code).toBe(0);
   await operator.registry.cancelCall({ callId });
