@@ -99,7 +99,7 @@ function besideLog({ records }: Evidence, call: Call): string[] {
   const wanted = BY_POLICY.has(call.state) ? 0 : 1;
   if (outcomes.length !== wanted) found.push(`the log has ${outcomes.length} outcomes`);
   if (outcome !== undefined && (outcome.state !== call.state || outcome.grantId !== call.grantId)) {
-    found.push(`the log says ${outcome.state} by the grant ${outcome.grantId}, the call ${call.grantId}`);
+    found.push(`the log says ${stateName(outcome.state)} by the grant ${outcome.grantId}, the call ${call.grantId}`);
   }
   const permits = decided.filter(({ decision }) => decision === DecisionKind.PERMIT);
   // A call that was kept for its device is asked about again; the grant of a held one that a human has allowed is renewed

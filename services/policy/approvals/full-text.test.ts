@@ -40,7 +40,7 @@ const TRICKS = {
 
 async function fullOf({ id }: Approval) {
   const { fullText } = await policy.approvals.getApproval({ approvalId: id, view: ApprovalView.FULL });
-  if (fullText === undefined) throw new Error("no whole");
+  if (fullText === undefined) throw new Error("no full text");
   return fullText;
 }
 
@@ -74,7 +74,7 @@ describe("a summary that leaves something out", () => {
     expect(approval.spec?.isAbridged).toBe(true);
   });
 
-  it("says nothing of the fullText in lists, in the ordinary view and once it was decided", async () => {
+  it("has no full text in lists, in the ordinary view and once it was decided", async () => {
     const approval = await hold(policy, bash(`${FILLER}${COMMAND}\n${FILLER}`));
     const { digest } = await fullOf(approval);
     const basic = await policy.approvals.getApproval({ approvalId: approval.id });
@@ -92,7 +92,7 @@ describe("a summary that leaves something out", () => {
 });
 
 describe("a summary that shows everything", () => {
-  it("needs no more than its digest, and its fullText is itself", async () => {
+  it("needs no more than its digest, and its full text is itself", async () => {
     const approval = await hold(policy, bash(COMMAND));
     expect(approval.spec?.isAbridged).toBe(false);
     const fullText = await fullOf(approval);
