@@ -39,7 +39,7 @@ function takeFlag(
   readFile: ReadFile,
 ): void {
   const typed = flagWord(word);
-  if (typed === undefined) throw new UsageError(`${JSON.stringify(word)} belongs to no flag`, [listFlags(flags)]);
+  if (typed === undefined) throw new UsageError(`${JSON.stringify(word)} belongs to no flag`, [restHint(word, flags)]);
   const { flag, negated } = findFlag(typed, flags);
   if (flag.shape === "one" && input.has(flag.field)) throw new UsageError(`${typed.name} is given twice`);
   if (flag.value.kind === "switch" && flag.shape === "one") {
@@ -47,6 +47,11 @@ function takeFlag(
     return;
   }
   add(flag, valueFor(typed, words), input, readFile);
+}
+
+function restHint(word: string, flags: readonly Flag[]): string {
+  const takesRest = flags.some(({ field, shape }) => field === REST_FIELD && shape === "list");
+  return takesRest ? `a program and its arguments stand after "--": -- ${word} …` : listFlags(flags);
 }
 
 function findFlag({ name }: FlagWord, flags: readonly Flag[]): { flag: Flag; negated: boolean } {
