@@ -12,12 +12,12 @@ export const AREAS: Readonly<Record<string, Floors>> = {
     run: ["run"],
   },
   "services/registry": {
-    tools: ["policy", "tools"],
+    tools: ["policy-client", "tools"],
     cluster: ["cluster"],
     devices: ["devices"],
     calls: ["calls"],
     "around calls": ["enrollment", "fan-out", "queue"],
-    faces: ["http", "typed"],
+    faces: ["faces"],
   },
   "services/policy": {
     facts: ["facts"],

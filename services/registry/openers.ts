@@ -4,7 +4,7 @@ import { PolicyService } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts
 import { linkFrames, toDevice } from "../../lib/link/device-frames.ts";
 import { type FramedOptions, framedOpener } from "../../lib/link/framed.ts";
 import type { DeviceOpener } from "./devices/device-link.ts";
-import type { PolicyOpener } from "./policy/policy-link.ts";
+import type { PolicyOpener } from "./policy-client/policy-link.ts";
 
 /** The way to policy, which may be several services that share a database: each new stream goes to the next of them. */
 export function policyOver(transport: Transport, ...others: Transport[]): PolicyOpener {

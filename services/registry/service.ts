@@ -23,8 +23,8 @@ import { createBodies } from "./calls/bodies.ts";
 import { createCalls } from "./calls/calls.ts";
 import { endCallsOfRevoked } from "./calls/end-revoked.ts";
 import { followOwned } from "./calls/follow-owned.ts";
-import { createLeadership } from "./calls/leadership.ts";
 import { openBodies } from "./calls/open-bodies.ts";
+import { createOwnership } from "./calls/ownership.ts";
 import { createQuotas, DEFAULT_QUOTAS } from "./calls/quotas.ts";
 import { receiveCall } from "./calls/receive.ts";
 import { createCallStore } from "./calls/store.ts";
@@ -43,18 +43,18 @@ import { followKeyring } from "./devices/keyring-follower.ts";
 import { attachRoutes } from "./devices/sessions.ts";
 import type { Enrollment } from "./enrollment/enrollment.ts";
 import { type ExtensionSettings, openEnrollment } from "./enrollment/extension.ts";
+import { httpFaces } from "./faces/http/http-face.ts";
+import { CALLER_SERVICES, callerRoutes } from "./faces/rpc.ts";
+import { serveTypedTools, TYPED_SERVICES } from "./faces/typed/routes.ts";
 import { createFanOuts } from "./fan-out/fan-outs.ts";
 import { fanOutRoutes } from "./fan-out/routes.ts";
 import { createFanOutStore } from "./fan-out/store.ts";
-import { httpFaces } from "./http/faces.ts";
 import { createRegistryMetrics } from "./metrics.ts";
-import { createPolicyLink, type PolicyOpener } from "./policy/policy-link.ts";
+import { createPolicyLink, type PolicyOpener } from "./policy-client/policy-link.ts";
 import { openQueue } from "./queue/open-queue.ts";
 import { everybodyStands, type Standings } from "./queue/principals.ts";
-import { CALLER_SERVICES, callerRoutes } from "./routes.ts";
 import { checkSealingKey, sealerOf } from "./sealing.ts";
 import { type RegistryTables, registryMigrations } from "./tables.ts";
-import { serveTypedTools, TYPED_SERVICES } from "./typed/routes.ts";
 
 /** What a registry rests on. */
 export interface RegistryOptions {
@@ -151,7 +151,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const relay = createOutboxRelay({ db, writes, bus, logger, ...(relayLease && { lease: relayLease }) });
   opened.defer(() => relay.close());
   const store = createCallStore({ db, writes, outbox: createOutbox(db), bodies, owner: self, now });
-  const leadership = createLeadership(db, leadWrites, self, bodies);
+  const ownership = createOwnership(db, leadWrites, self, bodies);
   openBodies({ db, retentionMs: config.callRetentionMs, self, logger, now }, opened);
   const catalog = builtInTools();
   const metrics = createRegistryMetrics(options.metrics, catalog);
@@ -212,7 +212,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     queue,
     alone,
     store,
-    leadership,
+    ownership,
     quotas: createQuotas({ ...DEFAULT_QUOTAS, ...config.quotas }, metrics.quotaRefused),
     ask: (...question) => peers?.followCall(...question),
     policy,
@@ -227,7 +227,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     onEvent: () => relay.nudge(),
     onEnded: metrics.ended,
   });
-  opened.defer(() => leadership.release());
+  opened.defer(() => ownership.release());
   opened.defer(() => calls.close());
   opened.defer(
     endCallsOfRevoked({
@@ -238,12 +238,12 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   );
   opened.defer(() => calls.drain(DRAIN_MS));
   const adopter = createAdopter({
-    leadership,
+    ownership,
     store,
     membership,
     catchUp: () => fleet.catchUp(),
     led: calls.led,
-    takeUp: calls.takeUp,
+    resume: calls.resume,
     send: calls.sendOutcome,
     logger,
     everyMs: alone ? 0 : leaseMs / 5,

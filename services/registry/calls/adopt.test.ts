@@ -5,8 +5,8 @@ import { createLogger } from "../../../lib/log/log.ts";
 import { eventually } from "../../../testkit/eventually.ts";
 import type { Membership } from "../cluster/membership.ts";
 import { createAdopter } from "./adopt.ts";
-import type { Leadership } from "./leadership.ts";
 import { createLiveCall, type LiveCall } from "./live-call.ts";
+import type { Ownership } from "./ownership.ts";
 
 const logger = createLogger({ service: "test", level: "silent" });
 
@@ -28,7 +28,7 @@ function scene(
     cancelWanted: false,
   });
   const adopter = createAdopter({
-    leadership: {
+    ownership: {
       owners: async () => {
         asked.push("owners");
         return owners;
@@ -43,7 +43,7 @@ function scene(
       },
       myOutcomes: async () => [],
       wantedCancels: async () => own,
-    } as unknown as Leadership,
+    } as unknown as Ownership,
     store: { get: async (id) => stored(id) },
     membership: {
       self: "rep-me",
@@ -53,7 +53,7 @@ function scene(
     } as unknown as Membership,
     catchUp: () => Promise.resolve(),
     led: (id) => led.get(id),
-    takeUp: ({ call }) => takenUp.push(call.id),
+    resume: ({ call }) => takenUp.push(call.id),
     send: () => undefined,
     logger,
     everyMs,

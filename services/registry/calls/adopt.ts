@@ -1,9 +1,9 @@
 import { createSharedRun } from "../../../lib/async/shared-run.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Membership } from "../cluster/membership.ts";
-import type { Leadership } from "./leadership.ts";
 import { isEnd } from "./lifecycle.ts";
 import type { LiveCall } from "./live-call.ts";
+import type { Ownership } from "./ownership.ts";
 import type { CallStore, PendingOutcome, StoredCall } from "./store.ts";
 
 /** Takes over the calls of replicas that are gone. */
@@ -18,7 +18,7 @@ export interface Adopter {
 
 /** What adopting rests on. */
 export interface AdopterOptions {
-  leadership: Leadership;
+  ownership: Ownership;
   store: Pick<CallStore, "get">;
   membership: Membership;
   /** Brings in what is known of devices, before calls on them are taken up. */
@@ -26,7 +26,7 @@ export interface AdopterOptions {
   /** The call, where its life is led here. */
   led(callId: string): LiveCall | undefined;
   /** Takes up the life of a call, unless it is led here already. */
-  takeUp(stored: StoredCall): void;
+  resume(stored: StoredCall): void;
   /** Brings an outcome into the audit log. */
   send(outcome: PendingOutcome): void;
   logger: Logger;
@@ -39,7 +39,7 @@ const OWN_EVERY = 5;
 
 /** Looks at what nobody leads any more, with jitter, so that replicas do not all come at once. */
 export function createAdopter(options: AdopterOptions): Adopter {
-  const { leadership, membership, logger, everyMs } = options;
+  const { ownership, membership, logger, everyMs } = options;
   const { self } = membership;
   let adopted = 0;
   let turns = 0;
@@ -48,7 +48,7 @@ export function createAdopter(options: AdopterOptions): Adopter {
   let timer: NodeJS.Timeout | undefined;
 
   const goneOwners = async (): Promise<string[]> => {
-    const others = (await leadership.owners()).filter((owner) => owner !== self);
+    const others = (await ownership.owners()).filter((owner) => owner !== self);
     // A replica that has just come is not known yet, and not gone.
     if (others.some((owner) => owner !== "" && !membership.isAlive(owner))) await membership.look();
     return others.filter((owner) => owner === "" || membership.isGone(owner));
@@ -56,7 +56,7 @@ export function createAdopter(options: AdopterOptions): Adopter {
   const takeOver = async (): Promise<void> => {
     const gone = await goneOwners();
     if (gone.length === 0) return;
-    const { calls, outcomes } = await leadership.adopt(gone);
+    const { calls, outcomes } = await ownership.adopt(gone);
     if (calls.length + outcomes.length === 0) return;
     logger.info(
       { from: gone, calls: calls.length, outcomes: outcomes.length },
@@ -64,26 +64,26 @@ export function createAdopter(options: AdopterOptions): Adopter {
     );
     await options.catchUp();
     adopted += calls.length;
-    for (const stored of calls) options.takeUp(stored);
+    for (const stored of calls) options.resume(stored);
     for (const outcome of outcomes) options.send(outcome);
   };
   /** A call whose life broke off, as when the database was away, is taken up again; so is an outcome. */
-  const takeUpOwn = async (): Promise<void> => {
-    for (const callId of await leadership.mine()) {
+  const resumeOwn = async (): Promise<void> => {
+    for (const callId of await ownership.mine()) {
       if (options.led(callId) !== undefined) continue;
       const stored = await options.store.get(callId);
-      if (stored?.owner === self && !isEnd(stored.call.state)) options.takeUp(stored);
+      if (stored?.owner === self && !isEnd(stored.call.state)) options.resume(stored);
     }
-    for (const outcome of await leadership.myOutcomes()) options.send(outcome);
+    for (const outcome of await ownership.myOutcomes()) options.send(outcome);
   };
   const lookNow = async (): Promise<void> => {
     if (closed) return;
     await takeOver();
     if (everyMs === 0) return;
-    for (const callId of await leadership.wantedCancels()) options.led(callId)?.canceled.abort();
+    for (const callId of await ownership.wantedCancels()) options.led(callId)?.canceled.abort();
     if (!isOwnDue) return;
     isOwnDue = false;
-    await takeUpOwn();
+    await resumeOwn();
   };
   const looking = createSharedRun(lookNow);
   const plan = (): void => {

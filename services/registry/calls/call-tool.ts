@@ -1,16 +1,16 @@
 import type { Call } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { CallToolRequest } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
-import { callAtRest } from "./at-rest.ts";
 import type { Calls } from "./calls.ts";
 import { type Face, observedIngress } from "./ingress.ts";
-import type { CallWish } from "./receive.ts";
+import type { CallRequest } from "./receive.ts";
+import { waitUntilSettled } from "./wait-until-settled.ts";
 
 /** How long a caller waits for a human by default, in milliseconds. */
 const DEFAULT_WAIT_MS = 60_000;
 
 /** What a request asks for, as it came in by a face. */
-export function wishOf(request: CallToolRequest, principal: Principal, face: Face): CallWish {
+export function callRequestFrom(request: CallToolRequest, principal: Principal, face: Face): CallRequest {
   return {
     device: request.device,
     tool: request.tool,
@@ -37,7 +37,7 @@ export async function callTool(
   signal: AbortSignal,
   face: Face,
 ): Promise<Call> {
-  const begun = await calls.begin(wishOf(request, principal, face));
+  const begun = await calls.begin(callRequestFrom(request, principal, face));
   if (request.noWait) return begun.call;
-  return callAtRest(begun, { waitMs: request.waitMs === 0 ? DEFAULT_WAIT_MS : request.waitMs, signal });
+  return waitUntilSettled(begun, { waitMs: request.waitMs === 0 ? DEFAULT_WAIT_MS : request.waitMs, signal });
 }

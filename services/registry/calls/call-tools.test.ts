@@ -7,11 +7,11 @@ import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault, faultDetail } from "../../../lib/fault/fault.ts";
 import { CommitUnknown, DatabaseUnreachable } from "../../../lib/store/postgres-errors.ts";
-import { callAtRest } from "./at-rest.ts";
 import { callTools } from "./call-tools.ts";
 import type { Calls, EndedCall } from "./calls.ts";
 import { cancelCall } from "./cancel-call.ts";
 import { createLiveCall, type LiveCall } from "./live-call.ts";
+import { waitUntilSettled } from "./wait-until-settled.ts";
 
 const PRINCIPAL: Principal = { id: "op", kind: "operator", roles: [Role.OPERATOR], name: "op" };
 
@@ -36,7 +36,7 @@ test("refuses what never became a call", async () => {
 test("ends with an error, and no refusal, when a call that was written down breaks off", async () => {
   const live = createLiveCall(callIn(CallState.DISPATCHED), new Uint8Array(), undefined);
   const next = streamOf(() => Promise.resolve(live)).next();
-  live.breakOff(new Error("the disk is full"));
+  live.interrupt(new Error("the disk is full"));
   const error = await next.catch((e: unknown) => e);
   expect(faultDetail(error)).toMatchObject({ reason: ErrorReason.INTERRUPTED, metadata: { call_id: "c" } });
 });
@@ -50,7 +50,7 @@ test("ends with an error for a call that broke off before, since its end cannot 
 
 test("does not keep anybody waiting for the decision about a call that broke off", async () => {
   const live = createLiveCall(callIn(CallState.RECEIVED), new Uint8Array(), undefined);
-  live.breakOff(new Error("the disk is full"));
+  live.interrupt(new Error("the disk is full"));
   await expect(live.decided).resolves.toBeUndefined();
   await expect(live.ended).rejects.toThrow("the disk is full");
 });
@@ -71,8 +71,8 @@ test("does not refuse a call of which nobody knows whether it was written down",
 
 test("tells who waits for a call at rest that its life broke off", async () => {
   const live = createLiveCall(callIn(CallState.DISPATCHED), new Uint8Array(), undefined);
-  const rest = callAtRest(live, { waitMs: 1000, signal: new AbortController().signal });
-  live.breakOff(new DatabaseUnreachable("away"));
+  const rest = waitUntilSettled(live, { waitMs: 1000, signal: new AbortController().signal });
+  live.interrupt(new DatabaseUnreachable("away"));
   const error = await rest.catch((e: unknown) => e);
   expect(faultDetail(error)).toMatchObject({ reason: ErrorReason.INTERRUPTED, metadata: { call_id: "c" } });
 });
@@ -106,7 +106,7 @@ test("tells who cancels a call that its life broke off, and waits no longer", as
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
   const before = timers();
   const canceled = cancelCall({ find } as unknown as Calls, "c", PRINCIPAL);
-  live.canceled.signal.addEventListener("abort", () => live.breakOff(new DatabaseUnreachable("away")));
+  live.canceled.signal.addEventListener("abort", () => live.interrupt(new DatabaseUnreachable("away")));
   const error = await canceled.catch((e: unknown) => e);
   expect(faultDetail(error)).toMatchObject({ reason: ErrorReason.INTERRUPTED, metadata: { call_id: "c" } });
   expect(timers()).toBe(before);

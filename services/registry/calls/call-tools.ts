@@ -15,12 +15,12 @@ import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault, faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
 import { outageFault } from "../../../lib/store/outage.ts";
 import { CommitUnknown } from "../../../lib/store/postgres-errors.ts";
-import { brokenOff } from "./broken-off.ts";
-import { wishOf } from "./call-tool.ts";
+import { callRequestFrom } from "./call-tool.ts";
 import type { Calls, EndedCall } from "./calls.ts";
 import { cancelCall } from "./cancel-call.ts";
 import { createEventQueue, type EventQueue } from "./event-queue.ts";
 import type { Face } from "./ingress.ts";
+import { interrupted } from "./interrupted.ts";
 import { isEnd } from "./lifecycle.ts";
 import { callEvent, type OpenCall } from "./live-call.ts";
 
@@ -107,7 +107,7 @@ async function follow(stream: CallStream, request: CallToolRequest): Promise<voi
     const { state } = await begun.ended;
     if (!isEnd(state)) throw new Error("its end is not known here");
   } catch (cause: unknown) {
-    throw brokenOff(request.callId, cause);
+    throw interrupted(request.callId, cause);
   } finally {
     unwatch();
     watches.delete(unwatch);
@@ -116,7 +116,7 @@ async function follow(stream: CallStream, request: CallToolRequest): Promise<voi
 
 async function begin({ calls, principal, face }: CallStream, request: CallToolRequest): Promise<OpenCall | EndedCall> {
   if (request.callId === "") throw callIdRequired();
-  return calls.begin(wishOf(request, principal, face));
+  return calls.begin(callRequestFrom(request, principal, face));
 }
 
 /** An event under the id by which the caller knows the call on this stream; see `scopedId`. */
@@ -145,7 +145,7 @@ function callIdRequired() {
 
 function refusal(callId: string, cause: unknown): CallEvent {
   // A refusal would say that nothing was written and nothing ran.
-  if (cause instanceof CommitUnknown) throw brokenOff(callId, cause);
+  if (cause instanceof CommitUnknown) throw interrupted(callId, cause);
   const error = outageFault(cause) ?? cause;
   const detail = faultDetail(error) ?? create(ErrorDetailSchema, { reason: reasonOf(error) });
   const message = faultDetail(error) === undefined ? "internal error" : ConnectError.from(error).rawMessage;

@@ -6,12 +6,12 @@ import { fault } from "../../../lib/fault/fault.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { createFinisher, type FinishPorts } from "./finish.ts";
 import { createCallFollower, type FollowOptions } from "./follow.ts";
-import type { Leadership } from "./leadership.ts";
 import { isEnd } from "./lifecycle.ts";
 import { createLiveCall, type LiveCall, type OpenCall } from "./live-call.ts";
 import { createOutcomeRelay } from "./outcome-relay.ts";
+import type { Ownership } from "./ownership.ts";
 import type { Quotas, QuotaTicket } from "./quotas.ts";
-import { type CallWish, type ReceivedCall, type ReceiveFacts, receiveCall } from "./receive.ts";
+import { type CallRequest, type ReceivedCall, type ReceiveFacts, receiveCall } from "./receive.ts";
 import { decide, type RunPorts, resumeCall, runCall } from "./run.ts";
 import { inScope, scopedId, seesAll } from "./scoped-id.ts";
 import type { CallStore, PendingOutcome, StoredCall } from "./store.ts";
@@ -19,10 +19,10 @@ import type { CallStore, PendingOutcome, StoredCall } from "./store.ts";
 /** All calls: the live ones in memory, the rest in the store. Every way to run a tool comes through `begin`. */
 export interface Calls {
   /**
-   * The gate. Receives a wish and starts its life; resolves when the call is on disk or is known to be an old one.
+   * The gate. Receives a request and starts its life; resolves when the call is on disk or is known to be an old one.
    * Throws a fault where it never became a call.
    */
-  begin(wish: CallWish): Promise<OpenCall | EndedCall>;
+  begin(request: CallRequest): Promise<OpenCall | EndedCall>;
   /** A call that the principal may see, whoever leads it; NOT_FOUND otherwise. */
   find(callId: string, principal: Principal): Promise<OpenCall | EndedCall>;
   /** The same as it stands now, with its arguments as they may be shown: read when somebody wants to see them. */
@@ -30,7 +30,7 @@ export interface Calls {
   /** A call whose life is led here. */
   led(callId: string): LiveCall | undefined;
   /** Takes up the life of a call that this replica leads by now, unless it has done so. */
-  takeUp(stored: StoredCall): void;
+  resume(stored: StoredCall): void;
   /** Brings an outcome that is in the store into the audit log. */
   sendOutcome(outcome: PendingOutcome): void;
   /** How many calls are led here. */
@@ -61,7 +61,7 @@ export interface CallsOptions
   logger: Logger;
   /** This replica. */
   self: string;
-  leadership: Pick<Leadership, "wantCancel" | "isMine">;
+  ownership: Pick<Ownership, "wantCancel" | "isMine">;
   /** Asks another replica about a call that it leads; see FollowOptions. */
   ask: FollowOptions["ask"];
   /** Counts what each principal has open. */
@@ -98,7 +98,7 @@ export function createCalls(options: CallsOptions): Calls {
       return follower.end(one.call.id);
     },
   });
-  const isMine = async (callId: string) => options.alone || (await options.leadership.isMine(callId));
+  const isMine = async (callId: string) => options.alone || (await options.ownership.isMine(callId));
   const ports: RunPorts = { ...options, finisher, isMine };
 
   const outcomes = createOutcomeRelay(options);
@@ -106,7 +106,7 @@ export function createCalls(options: CallsOptions): Calls {
     live.set(one.call.id, one);
     life.catch((error: unknown) => {
       if (live.get(one.call.id) === one) live.delete(one.call.id);
-      one.breakOff(error);
+      one.interrupt(error);
       if (closed) return;
       const next = options.alone ? "the next start takes it up" : "a replica takes it up again soon";
       options.logger.error({ err: error, call_id: one.call.id }, `a call's life broke off; ${next}`);
@@ -153,16 +153,17 @@ export function createCalls(options: CallsOptions): Calls {
 
   return {
     store: options.store,
-    async begin(wish) {
-      if (options.directory.linked(wish.device) === undefined) await options.directory.find(wish.device);
-      const id = wish.chosenId === "" ? wish.callId : await scopedId(wish.chosenId, wish.principal, { ownerOf });
-      const received = receiveCall({ ...wish, callId: id }, options);
+    async begin(request) {
+      if (options.directory.linked(request.device) === undefined) await options.directory.find(request.device);
+      const id =
+        request.chosenId === "" ? request.callId : await scopedId(request.chosenId, request.principal, { ownerOf });
+      const received = receiveCall({ ...request, callId: id }, options);
       const { call, args, tool } = received;
       // The first of two that come at once may still turn out to be an old call, or not to be written down at all.
       for (let twin = arriving.get(call.id); twin !== undefined; twin = arriving.get(call.id)) await twin.arrived;
       const running = live.get(call.id);
       if (running !== undefined) return same(running, call);
-      const ticket = options.quotas.open(wish.principal, call, args.length);
+      const ticket = options.quotas.open(request.principal, call, args.length);
       const one = createLiveCall(call, args, tool, ticket);
       if (await arrive(one, received, ticket)) {
         await one.decided;
@@ -179,7 +180,7 @@ export function createCalls(options: CallsOptions): Calls {
       return shown === undefined ? call : { ...call, arguments: shown };
     },
     led,
-    takeUp({ call, args, cancelWanted }) {
+    resume({ call, args, cancelWanted }) {
       if (led(call.id) !== undefined) return;
       const one = createLiveCall(call, args, undefined, options.quotas.reopen(call, args.length));
       if (cancelWanted) one.canceled.abort();

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Call } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { type Principal, requireRole } from "../../../lib/auth/principal.ts";
-import { brokenOff } from "./broken-off.ts";
 import type { Calls } from "./calls.ts";
+import { interrupted } from "./interrupted.ts";
 
 /** How long to wait for the end of a canceled call, in milliseconds. */
 const CANCEL_WAIT_MS = 5000;
@@ -21,7 +21,7 @@ export async function cancelCall(calls: Calls, callId: string, principal: Princi
   const waited = new AbortController();
   const timeout = sleep(CANCEL_WAIT_MS, undefined, { signal: waited.signal }).catch(() => undefined);
   const ended = found.ended.catch((cause: unknown): never => {
-    throw brokenOff(callId, cause);
+    throw interrupted(callId, cause);
   });
   try {
     await Promise.race([ended, timeout]);

@@ -25,7 +25,7 @@ function scene(options: Partial<FollowOptions> = {}) {
         return { call: read(), args: new Uint8Array(), owner: "rep-other", cancelWanted: false };
       },
     },
-    leadership: { wantCancel: async (id) => void wanted.push(id) },
+    ownership: { wantCancel: async (id) => void wanted.push(id) },
     led: () => undefined,
     ask: (_owner, _id, tell, canceled) =>
       new Promise((resolve) => {

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Call } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { CallEvent } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import type { Logger } from "../../../lib/log/log.ts";
-import type { Leadership } from "./leadership.ts";
 import { isEnd } from "./lifecycle.ts";
 import { callEvent, type LiveCall, type OpenCall, type Watcher } from "./live-call.ts";
+import type { Ownership } from "./ownership.ts";
 import type { CallStore } from "./store.ts";
 
 /** Follows calls whose life another replica leads. */
@@ -22,7 +22,7 @@ export interface CallFollower {
 /** What following rests on. */
 export interface FollowOptions {
   store: Pick<CallStore, "get">;
-  leadership: Pick<Leadership, "wantCancel">;
+  ownership: Pick<Ownership, "wantCancel">;
   /** The call, where this replica leads its life by now. */
   led(callId: string): LiveCall | undefined;
   /**
@@ -98,7 +98,7 @@ export function createCallFollower(options: FollowOptions): CallFollower {
 }
 
 function createFollowed(call: Call, options: FollowOptions, closing: AbortSignal, onOver: () => void): FollowedCall {
-  const { store, leadership, led, ask, logger } = options;
+  const { store, ownership, led, ask, logger } = options;
   const pause = options.pause ?? ((ms, signal) => sleep(ms, undefined, { signal }));
   const watchers = new Set<Watcher>();
   const canceled = new AbortController();
@@ -164,7 +164,7 @@ function createFollowed(call: Call, options: FollowOptions, closing: AbortSignal
   };
   canceled.signal.addEventListener("abort", () => {
     // Written down as well: whoever leads it may be gone, or be away from the bus.
-    leadership
+    ownership
       .wantCancel(call.id)
       .catch((error: unknown) => logger.warn({ err: error, call_id: call.id }, "a cancel was not noted"));
   });

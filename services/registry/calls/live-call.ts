@@ -45,7 +45,7 @@ export interface LiveCall extends OpenCall {
   /** Those who read what the tool prints. */
   readonly followers: Followers;
   /** Says that the call's life broke off, as when the disk is full: `ended` rejects. */
-  breakOff(cause: unknown): void;
+  interrupt(cause: unknown): void;
   /** Resolves when policy has decided, whatever it decided, or when the call's life broke off. */
   readonly decided: Promise<void>;
   /** Says that policy has decided. */
@@ -95,7 +95,7 @@ export function createLiveCall(
     },
     watch: (watcher, { output = true } = {}) => watchers.add(watcher, output),
     followers: watchers.followers,
-    breakOff(cause) {
+    interrupt(cause) {
       ticket?.left();
       watchers.clear();
       decided.resolve();

@@ -1,7 +1,7 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { CallOutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import type { Logger } from "../../../lib/log/log.ts";
-import type { PolicyLink } from "../policy/policy-link.ts";
+import type { PolicyLink } from "../policy-client/policy-link.ts";
 import type { CallStore } from "./store.ts";
 
 /** Brings the ends of calls into the audit log. */

@@ -10,7 +10,7 @@ import type { KnownDevice } from "../devices/linked-device.ts";
 import { prepareAll } from "../fan-out/prepare.ts";
 import type { OfferedTool } from "../tools/offered.ts";
 import { questionOf } from "./question.ts";
-import type { CallWish, ReceivedCall } from "./receive.ts";
+import type { CallRequest, ReceivedCall } from "./receive.ts";
 
 const exec = builtInTools().get("exec");
 if (exec === undefined) throw new Error("no exec");
@@ -53,7 +53,7 @@ describe("the question about a call of an announced tool", () => {
   test("brings it for a whole fan-out", async () => {
     const tool = announced(schema);
     const receive = (): ReceivedCall => ({ question: ask(tool) }) as ReceivedCall;
-    const wishes = ["a", "b"].map((name) => ({ device: { id: name, name }, wish: {} as CallWish }));
+    const wishes = ["a", "b"].map((name) => ({ device: { id: name, name }, wish: {} as CallRequest }));
     const whole = await prepareAll("f", wishes, receive);
     expect(sha256Hex(whole.tool?.inputSchema ?? "")).toBe(tool.spec.schemaDigest);
   });

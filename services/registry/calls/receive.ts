@@ -12,7 +12,7 @@ import type { OfferedTool } from "../tools/offered.ts";
 import { questionOf } from "./question.ts";
 
 /** What a caller asks for, whichever door it came through. */
-export interface CallWish {
+export interface CallRequest {
   device: string;
   tool: string;
   params: JsonObject;
@@ -52,31 +52,31 @@ export interface ReceiveFacts {
 }
 
 /**
- * Turns a wish into a call: finds the device and the tool, and brings the arguments into canonical form. Throws a
+ * Turns a request into a call: finds the device and the tool, and brings the arguments into canonical form. Throws a
  * fault that names what is wrong; nothing has been written by then.
  */
-export function receiveCall(wish: CallWish, facts: ReceiveFacts): ReceivedCall {
-  const device = facts.directory.resolve(wish.device);
-  const tool = resolveTool(device, wish.tool);
-  const args = canonicalArguments(tool, wish.params);
+export function receiveCall(request: CallRequest, facts: ReceiveFacts): ReceivedCall {
+  const device = facts.directory.resolve(request.device);
+  const tool = resolveTool(device, request.tool);
+  const args = canonicalArguments(tool, request.params);
   const nowMs = facts.now();
-  const queueMs = (wish.queueSeconds ?? 0) * 1000;
+  const queueMs = (request.queueSeconds ?? 0) * 1000;
   const call = create(CallSchema, {
-    id: wish.callId === "" ? facts.newCallId() : wish.callId,
+    id: request.callId === "" ? facts.newCallId() : request.callId,
     deviceId: device.id,
     deviceName: shortName(device.name),
     tool: tool.spec.name,
     capability: mainCapability(tool.spec),
-    principalId: wish.principal.id,
-    principalName: shortName(wish.principal.name),
-    ingress: wish.ingress,
-    client: wish.client,
+    principalId: request.principal.id,
+    principalName: shortName(request.principal.name),
+    ingress: request.ingress,
+    client: request.client,
     argsDigest: args.digest,
     state: CallState.RECEIVED,
     createTime: timestampFromMs(nowMs),
-    purpose: wish.purpose,
-    fanOutId: wish.fanOutId ?? "",
-    approvalId: wish.approvalId ?? "",
+    purpose: request.purpose,
+    fanOutId: request.fanOutId ?? "",
+    approvalId: request.approvalId ?? "",
     ...(queueMs > 0 && { queueExpireTime: timestampFromMs(nowMs + queueMs) }),
   });
   const timeoutMs = args.timeoutMs === 0 ? tool.spec.defaultTimeoutMs : args.timeoutMs;
@@ -89,7 +89,7 @@ export function receiveCall(wish: CallWish, facts: ReceiveFacts): ReceivedCall {
       call,
       device,
       tool,
-      roles: wish.principal.roles,
+      roles: request.principal.roles,
       args: args.bytes,
       timeoutMs,
     }),

@@ -6,7 +6,7 @@ import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Decision, DecisionRequest, Denial, Hold, Permit } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { fault, isRetryable } from "../../../lib/fault/fault.ts";
 import type { DeviceLink } from "../devices/device-link.ts";
-import type { PolicyLink } from "../policy/policy-link.ts";
+import type { PolicyLink } from "../policy-client/policy-link.ts";
 import type { Queue } from "../queue/queue.ts";
 import { type CallEnd, canceledEnd, failedEnd } from "./end.ts";
 import { type ExecutionPorts, endOnDevice, execute, reconcile } from "./execution.ts";

@@ -6,7 +6,7 @@ import { DEFAULT_TRUST_DOMAIN } from "../../../lib/identity/spiffe.ts";
 import type { TlsSource } from "../../../lib/identity/tls-source.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Database } from "../../../lib/store/database.ts";
-import type { PolicyLink } from "../policy/policy-link.ts";
+import type { PolicyLink } from "../policy-client/policy-link.ts";
 import type { RegistryTables } from "../tables.ts";
 import type { enrollmentKeys } from "./config.ts";
 import { createEnrollment, type Enrollment } from "./enrollment.ts";

@@ -21,7 +21,7 @@ import { createGroupCommit, type GroupCommit } from "../../../lib/store/group-co
 import { builtInTools } from "../../../lib/toolschema/built-in-tools.ts";
 import type { FanOutRequest } from "../../../testkit/fan-outs.ts";
 import { createLiveCall, type LiveCall } from "../calls/live-call.ts";
-import { type CallWish, receiveCall } from "../calls/receive.ts";
+import { type CallRequest, receiveCall } from "../calls/receive.ts";
 import { inScope } from "../calls/scoped-id.ts";
 import { createDirectory } from "../devices/directory.ts";
 import type { KnownDevice } from "../devices/linked-device.ts";
@@ -41,7 +41,7 @@ type Course = "ok" | "exit 1" | "failed" | "queued" | "held" | "refused" | "open
 
 let db: Database<RegistryTables>;
 let writes: GroupCommit<RegistryTables>;
-let began: CallWish[];
+let began: CallRequest[];
 let asked: DecisionRequest[];
 let standing: Standing;
 /** What was started, to be closed. */
@@ -77,7 +77,7 @@ function portsFor(courses: Record<string, Course>, decision: Decision = permit, 
   const directory = createDirectory(undefined);
   const tools = new Map([...builtInTools()].map(([name, tool]) => [name, { ...tool, requiresApproval: false }]));
   for (const name of Object.keys(courses)) directory.put(deviceOf(name, tools));
-  const receive = (wish: CallWish) => receiveCall(wish, { directory, now: Date.now, newCallId: () => "" });
+  const receive = (wish: CallRequest) => receiveCall(wish, { directory, now: Date.now, newCallId: () => "" });
   return {
     directory,
     receive,

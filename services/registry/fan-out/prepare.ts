@@ -3,11 +3,11 @@ import { ConnectError } from "@connectrpc/connect";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { fault, faultDetail } from "../../../lib/fault/fault.ts";
-import type { CallWish, ReceivedCall } from "../calls/receive.ts";
+import type { CallRequest, ReceivedCall } from "../calls/receive.ts";
 import type { PlannedDevice } from "./plan.ts";
 
 /** What preparing rests on: turns a wish into a call without writing anything. Throws what is wrong with it. */
-export type Receive = (wish: CallWish) => ReceivedCall | Promise<ReceivedCall>;
+export type Receive = (wish: CallRequest) => ReceivedCall | Promise<ReceivedCall>;
 
 /**
  * Checks the call on every device before anything starts, and makes the question about the whole. Throws the first
@@ -18,7 +18,7 @@ export type Receive = (wish: CallWish) => ReceivedCall | Promise<ReceivedCall>;
  */
 export async function prepareAll(
   fanOutId: string,
-  wishes: readonly { device: PlannedDevice; wish: CallWish }[],
+  wishes: readonly { device: PlannedDevice; wish: CallRequest }[],
   receive: Receive,
 ): Promise<DecisionRequest> {
   const questions: DecisionRequest[] = [];
@@ -39,7 +39,7 @@ export async function prepareAll(
   };
 }
 
-async function receiveOn(device: PlannedDevice, wish: CallWish, receive: Receive): Promise<ReceivedCall> {
+async function receiveOn(device: PlannedDevice, wish: CallRequest, receive: Receive): Promise<ReceivedCall> {
   try {
     return await receive(wish);
   } catch (error: unknown) {

@@ -5,8 +5,8 @@ import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/call/v1/c
 import { ErrorDetailSchema } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
 import { fanOutCallId } from "../../../lib/ids/fan-out-call-id.ts";
-import { type AwaitedCall, callAtRest } from "../calls/at-rest.ts";
 import { callEvent } from "../calls/live-call.ts";
+import { type AwaitedCall, waitUntilSettled } from "../calls/wait-until-settled.ts";
 import type { PlannedDevice } from "./plan.ts";
 
 /** How to go through the calls of a wave. */
@@ -49,7 +49,7 @@ async function resultOn(device: PlannedDevice, { fanOutId, callOn, onEvent, sign
   void onEvent?.(device.name, callEvent(call.call));
   try {
     // A call whose replica is gone is resumed by another one: how it is now is all that is known here.
-    return { ...(await callAtRest(call, { waitMs: FOREVER_MS, signal }).catch(() => call.call)) };
+    return { ...(await waitUntilSettled(call, { waitMs: FOREVER_MS, signal }).catch(() => call.call)) };
   } finally {
     unwatch?.();
   }

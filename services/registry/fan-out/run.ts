@@ -8,8 +8,8 @@ import { fault, faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
 import { fanOutCallId } from "../../../lib/ids/fan-out-call-id.ts";
 import type { Calls, EndedCall } from "../calls/calls.ts";
 import type { OpenCall } from "../calls/live-call.ts";
-import type { CallWish } from "../calls/receive.ts";
-import type { PolicyLink } from "../policy/policy-link.ts";
+import type { CallRequest } from "../calls/receive.ts";
+import type { PolicyLink } from "../policy-client/policy-link.ts";
 import type { Standings } from "../queue/principals.ts";
 import type { PlannedDevice } from "./plan.ts";
 import { prepareAll, type Receive } from "./prepare.ts";
@@ -151,7 +151,7 @@ export async function findCall(
   }
 }
 
-function requestFor({ id }: PlannedDevice, approvalId: string, one: Origin): CallWish {
+function requestFor({ id }: PlannedDevice, approvalId: string, one: Origin): CallRequest {
   const { spec, principal, ingress } = one;
   return {
     device: id,

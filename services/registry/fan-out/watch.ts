@@ -8,9 +8,9 @@ import {
   WatchFanOutResponseSchema,
 } from "../../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
-import type { AwaitedCall } from "../calls/at-rest.ts";
 import type { Calls } from "../calls/calls.ts";
 import { createEventQueue } from "../calls/event-queue.ts";
+import type { AwaitedCall } from "../calls/wait-until-settled.ts";
 import type { PlannedDevice } from "./plan.ts";
 import { wavesOf } from "./progress.ts";
 import { findCall } from "./run.ts";

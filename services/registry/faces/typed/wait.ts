@@ -5,17 +5,17 @@ const MOST_SPARE_MS = 1000;
 const SPARE_PART = 0.2;
 
 /**
- * How long a held call waits for its human, in milliseconds: as long as the caller wishes, and no longer than leaves time
+ * How long a held call waits for its human, in milliseconds: as long as the caller asks, and no longer than leaves time
  * to answer before its deadline. A caller that names neither does not wait.
  *
- * @param wishMs what the caller asks for; undefined where it does not say.
+ * @param requestedMs what the caller asks for; undefined where it does not say.
  * @param remainingMs until the caller's deadline; undefined where it has none.
  */
-export function waitMsOf(wishMs: number | undefined, remainingMs: number | undefined): number {
-  if (remainingMs === undefined) return wishMs ?? 0;
+export function waitMsOf(requestedMs: number | undefined, remainingMs: number | undefined): number {
+  if (remainingMs === undefined) return requestedMs ?? 0;
   const left = Math.max(0, remainingMs);
   const allowed = Math.floor(left - Math.min(MOST_SPARE_MS, left * SPARE_PART));
-  return Math.min(wishMs ?? allowed, allowed);
+  return Math.min(requestedMs ?? allowed, allowed);
 }
 
 /**

@@ -6,7 +6,7 @@ import { type PendingOutcome, type StoredCall, storedCallIn } from "./store.ts";
 import { STORED_COLUMNS } from "./stored-row.ts";
 
 /** Which replica leads a call's life, in the database. A call is led by one at a time, whoever tries. */
-export interface Leadership {
+export interface Ownership {
   /** The replicas that lead what has not ended, or that have outcomes to bring into the audit log. Empty: none does. */
   owners(): Promise<string[]>;
   /** Takes over what these lead. Safe when several try: each call goes to one. */
@@ -33,12 +33,12 @@ export interface Adopted {
 }
 
 /** @param self this replica. */
-export function createLeadership(
+export function createOwnership(
   db: Database<RegistryTables>,
   writes: GroupCommit<RegistryTables>,
   self: string,
   bodies: Bodies,
-): Leadership {
+): Ownership {
   const mine = () => db.selectFrom("calls").select("id").where("ended", "=", 0).where("owner", "=", self);
 
   return {

@@ -1,9 +1,9 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
-import { type CallToolRequest, CallToolRequestSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
-import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { fault, faultDetail } from "../../../lib/fault/fault.ts";
-import { assertValid } from "../../../lib/server/interceptors/validate.ts";
+import { type CallToolRequest, CallToolRequestSchema } from "../../../../gen/ts/reeve/call/v1/call_service_pb.ts";
+import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault, faultDetail } from "../../../../lib/fault/fault.ts";
+import { assertValid } from "../../../../lib/server/interceptors/validate.ts";
 import { waitMsOf } from "./wait.ts";
 
 /** The request headers (gRPC: metadata) of a typed call, by the field of CallToolRequest that each stands for. */
@@ -37,13 +37,13 @@ export function callRequestOf(
     purpose: header.get(CALL_HEADERS.purpose) ?? "",
     client: header.get(CALL_HEADERS.client) ?? "",
     // 0 would be the default of CallTool, which is a minute.
-    waitMs: Math.max(1, waitMsOf(wishedWait(header), remainingMs)),
+    waitMs: Math.max(1, waitMsOf(requestedWait(header), remainingMs)),
   });
   assertHeaders(request);
   return request;
 }
 
-function wishedWait(header: Headers): number | undefined {
+function requestedWait(header: Headers): number | undefined {
   const text = header.get(CALL_HEADERS.waitMs);
   if (text === null) return undefined;
   if (/^\d{1,9}$/.test(text)) return Number(text);

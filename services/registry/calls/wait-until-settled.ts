@@ -1,5 +1,5 @@
 import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
-import { brokenOff } from "./broken-off.ts";
+import { interrupted } from "./interrupted.ts";
 import type { Watcher, WatchOptions } from "./live-call.ts";
 
 /** A call that can be waited for, whether it is live or has ended. */
@@ -10,7 +10,7 @@ export interface AwaitedCall {
 }
 
 /** How long a call is waited for. */
-export interface RestOptions {
+export interface SettleOptions {
   /** How long a held one waits for its human, in milliseconds, each time that it is held. */
   waitMs: number;
   /** Ends the wait: nobody wants to know any more. */
@@ -21,7 +21,7 @@ export interface RestOptions {
  * Resolves with the call when it has ended, or as it stands when it goes nowhere for now: it is kept for a device that is
  * away, nobody has decided about it in time, or nobody waits any more. Rejects with INTERRUPTED where its life broke off.
  */
-export async function callAtRest(awaited: AwaitedCall, { waitMs, signal }: RestOptions): Promise<Call> {
+export async function waitUntilSettled(awaited: AwaitedCall, { waitMs, signal }: SettleOptions): Promise<Call> {
   const resting = Promise.withResolvers<Call>();
   let timer: NodeJS.Timeout | undefined;
   const rest = () => resting.resolve(awaited.call);
@@ -40,7 +40,7 @@ export async function callAtRest(awaited: AwaitedCall, { waitMs, signal }: RestO
     look(awaited.call.state);
     if (signal.aborted) rest();
     const ended = awaited.ended.catch((cause: unknown): never => {
-      throw brokenOff(awaited.call.id, cause);
+      throw interrupted(awaited.call.id, cause);
     });
     return await Promise.race([ended, resting.promise]);
   } finally {

@@ -8,19 +8,19 @@ import { type Database, openDatabase } from "../../../lib/store/database.ts";
 import { createGroupCommit } from "../../../lib/store/group-commit.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";
 import { createBodies } from "./bodies.ts";
-import { createLeadership, type Leadership } from "./leadership.ts";
+import { createOwnership, type Ownership } from "./ownership.ts";
 import { type CallStore, createCallStore } from "./store.ts";
 
 const bodies = createBodies(sealerWith(createSecretKey(Buffer.alloc(32, 7))));
 let db: Database<RegistryTables>;
-let a: CallStore & Leadership;
-let b: CallStore & Leadership;
+let a: CallStore & Ownership;
+let b: CallStore & Ownership;
 beforeEach(async () => {
   db = await openDatabase<RegistryTables>({ path: ":memory:", migrations: registryMigrations });
   const writes = createGroupCommit(db);
   const replica = (id: string) => ({
     ...createCallStore({ db, writes, outbox: createOutbox(db), bodies, owner: id }),
-    ...createLeadership(db, writes, id, bodies),
+    ...createOwnership(db, writes, id, bodies),
   });
   a = replica("rep-a");
   b = replica("rep-b");

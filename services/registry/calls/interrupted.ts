@@ -6,7 +6,7 @@ import { fault } from "../../../lib/fault/fault.ts";
  * What somebody is told who waits for a call that was written down and whose life broke off, as when the database was away.
  * On PostgreSQL some replica takes it up again within seconds, on SQLite the next start does.
  */
-export function brokenOff(callId: string, cause?: unknown): ConnectError {
+export function interrupted(callId: string, cause?: unknown): ConnectError {
   const message = `the registry lost hold of the call ${callId}, and it is not known yet how it ended; ask for it by its id`;
   return fault(ErrorReason.INTERRUPTED, { call_id: callId }, { message, cause });
 }

@@ -1,7 +1,7 @@
 import { type DescMessage, fromJson, type JsonObject, type MessageShape } from "@bufbuild/protobuf";
-import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
-import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { fault } from "../../../lib/fault/fault.ts";
+import { type Call, CallState } from "../../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../../../../lib/fault/fault.ts";
 
 /**
  * A call as the answer of a typed RPC: its output as the tool's own message, without what the message does not know. A call

@@ -1,4 +1,4 @@
-import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { type Call, CallState } from "../../../../gen/ts/reeve/call/v1/call_pb.ts";
 
 /** Where a call can be asked for again. */
 export function locationOf({ id }: Call): string {

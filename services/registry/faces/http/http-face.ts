@@ -1,20 +1,28 @@
-import { fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { type DescMethod, fromJson, getOption, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
-import { CallSchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
-import { CallToolRequestSchema, GetCallRequestSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
-import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
-import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
-import { ListToolsRequestSchema, ListToolsResponseSchema } from "../../../gen/ts/reeve/tool/v1/tool_service_pb.ts";
-import { requireRole } from "../../../lib/auth/principal.ts";
-import { fault } from "../../../lib/fault/fault.ts";
-import { decodeInput } from "../../../lib/json/message.ts";
-import { parseStrictJson } from "../../../lib/json/strict-json.ts";
-import type { Fallback, PlainRequest, PlainResponse } from "../../../lib/server/plain-http.ts";
-import { callTool } from "../calls/call-tool.ts";
-import type { Calls } from "../calls/calls.ts";
-import type { Directory } from "../devices/directory.ts";
-import { listTools } from "../tools/list-tools.ts";
+import { CallSchema } from "../../../../gen/ts/reeve/call/v1/call_pb.ts";
+import {
+  CallService,
+  CallToolRequestSchema,
+  GetCallRequestSchema,
+} from "../../../../gen/ts/reeve/call/v1/call_service_pb.ts";
+import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { Ingress } from "../../../../gen/ts/reeve/common/v1/ingress_pb.ts";
+import { access, type Role } from "../../../../gen/ts/reeve/options/v1/access_pb.ts";
+import {
+  ListToolsRequestSchema,
+  ListToolsResponseSchema,
+  ToolService,
+} from "../../../../gen/ts/reeve/tool/v1/tool_service_pb.ts";
+import { requireRole } from "../../../../lib/auth/principal.ts";
+import { fault } from "../../../../lib/fault/fault.ts";
+import { decodeInput } from "../../../../lib/json/message.ts";
+import { parseStrictJson } from "../../../../lib/json/strict-json.ts";
+import type { Fallback, PlainRequest, PlainResponse } from "../../../../lib/server/plain-http.ts";
+import { callTool } from "../../calls/call-tool.ts";
+import type { Calls } from "../../calls/calls.ts";
+import type { Directory } from "../../devices/directory.ts";
+import { listTools } from "../../tools/list-tools.ts";
 import { statusOf } from "./status.ts";
 import { locationOf, waitingText } from "./waiting.ts";
 
@@ -22,8 +30,6 @@ import { locationOf, waitingText } from "./waiting.ts";
 const MAX_BODY = 4 * 1024 * 1024;
 
 const validator = createValidator();
-const CALLERS = [Role.OPERATOR, Role.AGENT];
-const READERS = [...CALLERS, Role.AUDITOR];
 
 /**
  * Plain HTTP for callers without a client: `GET /tools`, `POST /invoke` and `GET /calls/{id}`. The same as
@@ -52,17 +58,17 @@ async function only(
 }
 
 async function tools(directory: Directory, request: PlainRequest, response: PlainResponse): Promise<void> {
-  requireRole(request.principal, READERS);
-  const wish = fromJson(ListToolsRequestSchema, { device: request.query.get("device") ?? "", pageSize: 1000 });
-  const listed = await listTools(directory, wish);
+  requireRole(request.principal, rolesOf(ToolService.method.listTools));
+  const listing = fromJson(ListToolsRequestSchema, { device: request.query.get("device") ?? "", pageSize: 1000 });
+  const listed = await listTools(directory, listing);
   response.json(200, toJson(ListToolsResponseSchema, listed));
 }
 
 async function invoke(calls: Calls, request: PlainRequest, response: PlainResponse): Promise<void> {
-  const principal = requireRole(request.principal, CALLERS);
+  const principal = requireRole(request.principal, rolesOf(CallService.method.callTool));
   const body = parseStrictJson(await request.readBody(MAX_BODY), { maxBytes: MAX_BODY });
-  const wish = decodeInput(validator, CallToolRequestSchema, asObject(body));
-  const call = await callTool(calls, wish, principal, request.signal, Ingress.HTTP);
+  const toCall = decodeInput(validator, CallToolRequestSchema, asObject(body));
+  const call = await callTool(calls, toCall, principal, request.signal, Ingress.HTTP);
   const status = statusOf(call);
   const json = toJson(CallSchema, call) as JsonObject;
   if (status !== 202) return response.json(status, json);
@@ -71,7 +77,7 @@ async function invoke(calls: Calls, request: PlainRequest, response: PlainRespon
 }
 
 async function show(calls: Calls, request: PlainRequest, response: PlainResponse): Promise<void> {
-  const principal = requireRole(request.principal, READERS);
+  const principal = requireRole(request.principal, rolesOf(CallService.method.getCall));
   const { callId } = decodeInput(validator, GetCallRequestSchema, { callId: idIn(request.path) });
   const call = await calls.read(callId, principal);
   response.json(200, toJson(CallSchema, call) as JsonValue);
@@ -93,4 +99,9 @@ function asObject(body: JsonValue): JsonObject {
     { field: "", rule: "object" },
     { message: 'the body must be an object such as {"tool": "exec", "params": {"argv": ["uname"]}}' },
   );
+}
+
+/** Those who may call the RPC that a path stands for. */
+function rolesOf(method: DescMethod): readonly Role[] {
+  return getOption(method, access).roles;
 }

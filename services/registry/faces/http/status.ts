@@ -1,8 +1,8 @@
 import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
-import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
-import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { codeOf } from "../../../lib/fault/fault.ts";
-import { isEnd } from "../calls/lifecycle.ts";
+import { type Call, CallState } from "../../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { codeOf } from "../../../../lib/fault/fault.ts";
+import { isEnd } from "../../calls/lifecycle.ts";
 
 /** Where the status of the reason's code would say something else to a caller of plain HTTP. */
 const STATUS = new Map<ErrorReason, number>([

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
-import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { CallSchema, CallState } from "../../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { statusOf } from "./status.ts";
 
 const ended = (state: CallState, reason: ErrorReason) => statusOf(create(CallSchema, { state, error: { reason } }));

@@ -1,10 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
-import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { Shell } from "../../../gen/ts/reeve/tools/v1/shell_pb.ts";
-import { faultDetail } from "../../../lib/fault/fault.ts";
+import { CallSchema, CallState } from "../../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { Shell } from "../../../../gen/ts/reeve/tools/v1/shell_pb.ts";
+import { faultDetail } from "../../../../lib/fault/fault.ts";
 import { responseOf } from "./end.ts";
 
 const OUTPUT = Shell.method.exec.output;
