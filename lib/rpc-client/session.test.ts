@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([echo.server.close(0), answering.server.close(0)]));
 
-// An error event that nobody hears ends the test run, as it would end the process.
+// An error event without a listener ends the test run, as it would end the process.
 test("a connection that is given up twice, as lost and by its owner, does no harm", async () => {
   await using proxy = await startTcpProxy({ port: echo.server.port });
   const transport = createServiceTransport({
@@ -84,7 +84,7 @@ test("every call ends that waits while a connection is found dead and replaced",
   const client = createClient(Echo, transport);
   for (let round = 0; round < 5; round++) {
     await client.say({});
-    await sleep(40); // idle for long enough to be asked for a sign of life before the next call
+    await sleep(40); // idle for long enough to be pinged before the next call
     proxy.blackhole();
     const calls: Promise<unknown>[] = [];
     for (let i = 0; i < 40; i++) {

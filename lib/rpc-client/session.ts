@@ -18,7 +18,7 @@ export interface SessionOptions extends ClientTlsOptions {
 
 /** The HTTP/2 connection to one server, made anew when it is needed. */
 export type Session = Pick<Http2SessionManager, "authority" | "request" | "notifyResponseByteRead"> & {
-  /** Resolves when the connection is there and alive. Rejects where it cannot be had. */
+  /** Resolves when the connection is established and alive. Rejects where it cannot be. */
   connect(): Promise<void>;
   /** Ends the connection and all calls on it. */
   close(): void;
@@ -27,7 +27,7 @@ export type Session = Pick<Http2SessionManager, "authority" | "request" | "notif
 interface Generation {
   manager: Http2SessionManager;
   streams: number;
-  /** Resolves when the connection is there and alive. Rejects where it cannot be had. */
+  /** Resolves when the connection is established and alive. Rejects where it cannot be. */
   prepare(): Promise<void>;
 }
 
@@ -82,7 +82,7 @@ export function createSession(options: SessionOptions): Session {
 }
 
 /**
- * All who want the connection wait together while it is made, or asked whether it lives. A manager that finds it dead while
+ * All who want the connection wait together while it is made, or checked for liveness. A manager that finds it dead while
  * others wait for the next one forgets both: they would wait for ever, and what becomes of theirs would end the process.
  */
 function createGeneration(options: SessionOptions): Generation {
@@ -111,7 +111,7 @@ function abort(manager: Http2SessionManager): void {
   manager.abort(connectionClosed());
 }
 
-/** Connect takes a socket that is not there for an internal error: with a port, nobody would be listening. */
+/** Connect takes a missing socket for an internal error: with a port, nothing would be listening. */
 function noSocket(error: unknown): ConnectError | undefined {
   const cause = error instanceof ConnectError ? error.cause : error;
   const code = cause instanceof Error && "code" in cause ? cause.code : undefined;

@@ -38,13 +38,13 @@ describe.each(ways)("a service transport with $protocol over HTTP/$httpVersion",
     transport.close();
   });
 
-  test("without a token it is nobody", async () => {
+  test("without a token there is no principal", async () => {
     const transport = createServiceTransport({ baseUrl: echo.url, ...way });
     expect((await failure(createClient(Echo, transport).say({}))).code).toBe(Code.Unauthenticated);
     transport.close();
   });
 
-  test("reconnects by itself after the server was away", async () => {
+  test("reconnects by itself after the server was unavailable", async () => {
     const first = await startEcho();
     const transport = createServiceTransport({ baseUrl: first.url, token: "agent-token", ...way });
     const client = createClient(Echo, transport);
@@ -93,7 +93,7 @@ describe("in memory", () => {
     expect(faultDetail(await failure(routes(agent).forgotten({})))?.reason).toBe(ErrorReason.ROLE_REQUIRED);
   });
 
-  test("the same rules hold as over a socket: validation, unexpected errors, RPCs that are not there", async () => {
+  test("the same rules hold as over a socket: validation, unexpected errors, RPCs that do not exist", async () => {
     const client = routes(people["agent-token"]);
     expect(faultDetail(await failure(client.say({ maxBytes: -1 })))?.metadata.field).toBe("maxBytes");
     const error = await failure(client.say({ text: "boom" }));

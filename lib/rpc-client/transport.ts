@@ -20,18 +20,18 @@ export interface ServiceTransportOptions extends ClientTlsOptions {
   readMaxBytes?: number;
   /** For calls that set none. Default: no deadline. */
   defaultTimeoutMs?: number;
-  /** A connection with open calls is asked for a sign of life this often. Default 10 s. */
+  /** A connection with open calls is pinged this often. Default 10 s. */
   pingIntervalMs?: number;
   /** And given up after so long without an answer. Default 5 s. */
   pingTimeoutMs?: number;
-  /** How long it may take until the server is there, with TLS until the end of the handshake. Default 10 s. */
+  /** How long connecting may take, with TLS until the end of the handshake. Default 10 s. */
   connectTimeoutMs?: number;
 }
 
 /** A transport that can be closed. It reconnects by itself and does not keep the process alive while idle. */
 export interface ServiceTransport extends Transport {
   /**
-   * Connects before there is a call, and resolves when the server is there, over TLS as who it must be. Rejects with what a
+   * Connects before there is a call, and resolves when the server is connected, over TLS with the identity that it must have. Rejects with what a
    * call would fail with, such as IDENTITY_REFUSED. HTTP/1.1 has a connection for each call: it resolves at once.
    */
   connect(): Promise<void>;

@@ -5,16 +5,16 @@ import { ServerReflection as ServerReflectionAlpha } from "../../gen/ts/grpc/ref
 import { access, Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { tool } from "../../gen/ts/reeve/options/v1/tool_pb.ts";
 
-/** Who may call an RPC: anyone, or a principal with one of the roles. No roles: nobody. */
+/** Who may call an RPC: anyone, or a principal with one of the roles. No roles: no caller. */
 export type Access = { readonly public: boolean; readonly roles: readonly Role[] };
 
-/** Finds who may call an RPC. Undefined: nobody. */
+/** Finds who may call an RPC. Undefined: no caller. */
 export type AccessLookup = (method: DescMethod) => Access | undefined;
 
-/** The services of the server itself, which cannot carry our option and tell nothing that is secret. */
+/** The services of the server itself, which cannot carry our option and return nothing that is secret. */
 const PUBLIC = new Set([Health.typeName, ServerReflection.typeName, ServerReflectionAlpha.typeName]);
 const ANYONE: Access = { public: true, roles: [] };
-const NOBODY: Access = { public: false, roles: [] };
+const NO_CALLER: Access = { public: false, roles: [] };
 const CALLERS: Access = { public: false, roles: [Role.OPERATOR, Role.AGENT] };
 
 /**
@@ -32,7 +32,7 @@ export function rememberAccess(lookup: AccessLookup): (method: DescMethod) => Ac
   return (method) => {
     let found = known.get(method);
     if (found === undefined) {
-      found = PUBLIC.has(method.parent.typeName) ? ANYONE : (lookup(method) ?? NOBODY);
+      found = PUBLIC.has(method.parent.typeName) ? ANYONE : (lookup(method) ?? NO_CALLER);
       known.set(method, found);
     }
     return found;

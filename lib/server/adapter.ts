@@ -30,7 +30,7 @@ export interface AdapterOptions {
   fallback: PlainHandler;
   /** True where only programs of the machine's owner can connect; see `localKey`. Default false. */
   local?: boolean;
-  /** Told of an answer that could not be written; most often the caller is gone. */
+  /** Receives the cause where an answer could not be written; most often the caller is gone. */
   onLost: (path: string, cause: unknown) => void;
   connections: Connections;
   /** Whether anyone may call it: then its request may have `publicMaxBytes` in all. */

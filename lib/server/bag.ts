@@ -2,7 +2,7 @@
 export interface Bag<T> {
   readonly size: number;
   add(item: T): void;
-  /** Nothing where it is not there. */
+  /** Does nothing for one that is not in the bag. */
   remove(item: T): void;
   /** One of them, each as likely; undefined where there is none. */
   any(): T | undefined;

@@ -4,7 +4,7 @@ import type { Peer } from "../auth/peer.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { FollowedCredential } from "./credentials.ts";
 
-/** One RPC on its way through the server. */
+/** One RPC inside the server. */
 export interface Call {
   readonly requestId: string;
   readonly method: DescMethod;
@@ -24,7 +24,7 @@ export interface Call {
   isReached: boolean;
   /** The handler is done; what is left is to write the answer. */
   isSettled: boolean;
-  /** What the caller is told, once settled. */
+  /** The error that the caller gets, once settled. */
   error: ConnectError | undefined;
   /** The end was reported. */
   isEnded: boolean;
@@ -35,7 +35,7 @@ export interface Call {
 /** Sees each RPC begin and end; must be quick and must not throw. */
 export interface CallObserver {
   begin(call: Call): void;
-  /** Once a call, after all of the answer but its last bytes. `call.error` is what the caller was told. */
+  /** Once a call, after all of the answer but its last bytes. `call.error` is what the caller got. */
   end(call: Call, ms: number): void;
   /** Something that is not the caller's fault; the caller got only the request id. */
   unexpected(call: Call, cause: unknown): void;

@@ -7,8 +7,8 @@ const known = new WeakSet<object>();
 const LONGEST_CHAIN = 8;
 
 /**
- * Listens for an emitter's errors for as long as it lives. An "error" event without a listener ends the process, and
- * libraries take their listeners away while an event may still be under way: a request that was refused and whose
+ * Listens for an emitter's errors until it is collected. An "error" event without a listener ends the process, and
+ * libraries remove their listeners while an event may still be under way: a request that was refused and whose
  * connection is then reset emits its error only after its response has closed. Nothing is lost here: the emitter is
  * destroyed when it emits, and what waits for it fails by itself.
  */

@@ -32,7 +32,7 @@ test("a token that is revoked is refused by itself, once, and from then on at ea
   expect(onRefused).toHaveBeenCalledTimes(1);
 });
 
-test("a token that expires is refused, also where whoever knows it cannot be asked", async () => {
+test("a token that expires is refused, also while its provider is unavailable", async () => {
   let now = 0;
   const away = fault(ErrorReason.NOT_READY, {}, { message: "no provider" });
   const authenticate = vi.fn<Authenticate>(() => Promise.reject(away));
@@ -74,7 +74,7 @@ test("requests with one header are looked at once for all, and one that is over 
   expect(onRefused).not.toHaveBeenCalled();
 });
 
-test("nobody is asked when no request is open", async () => {
+test("no provider is asked when no request is open", async () => {
   const authenticate = vi.fn<Authenticate>(() => agent);
   const { followed } = follow(authenticate);
   await eventually(() => expect(authenticate).toHaveBeenCalled());
@@ -84,7 +84,7 @@ test("nobody is asked when no request is open", async () => {
   expect(authenticate).toHaveBeenCalledTimes(asked);
 });
 
-test("a fault of whoever is asked is what the caller gets", async () => {
+test("a fault of the provider is what the caller gets", async () => {
   const { onRefused } = follow(async () => {
     throw fault(ErrorReason.TOKEN_REFUSED, { why: "signature" }, { message: "no" });
   });

@@ -106,7 +106,7 @@ export function createCredentialWatch(authenticate: Authenticate, now: () => num
   };
 }
 
-/** One look. Where the answer takes a while, the requests are refused when it is there. */
+/** One look. Where the answer takes a while, the requests are refused when it has come. */
 function ask(credential: Credential, authenticate: Authenticate, now: number): void {
   if (credential.isAsking) return;
   credential.askedMs = performance.now();
@@ -155,9 +155,9 @@ function onFailed(credential: Credential, error: unknown): void {
   const reason = faultDetail(error)?.reason;
   if (reason === ErrorReason.NOT_READY) return;
   const message = "whether the token is still valid cannot be found out";
-  const told =
+  const refusal =
     reason === undefined ? fault(ErrorReason.UNAUTHENTICATED, {}, { message, cause: error }) : ConnectError.from(error);
-  refuseAll(credential, told);
+  refuseAll(credential, refusal);
 }
 
 function refuseAll({ requests }: Credential, refusal: ConnectError): void {

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { faultDetail } from "../fault/fault.ts";
 
-/** Codes with which node says that a connection or a stream ended under whoever reads or writes it. */
+/** Codes with which node says that a connection or a stream ended while it was read or written. */
 const ENDED = new Set([
   "ECONNRESET",
   "EPIPE",
@@ -15,7 +15,7 @@ const ENDED = new Set([
 ]);
 
 /**
- * True for the error with which node or connect says that the caller went away while its request was read or its answer
+ * True for the error with which node or connect says that the caller left while its request was read or its answer
  * written. Ask only where the caller is known to be gone: a handler's own connections end in the same words.
  */
 export function isDeparture(error: unknown): boolean {
@@ -27,7 +27,7 @@ export function isDeparture(error: unknown): boolean {
 
 /**
  * What an RPC whose signal was aborted ends with: the deadline or the drain where that is the reason. Otherwise its caller
- * went away, with whatever code its connection ended: the choice of a code is the caller's, and is no error of ours.
+ * left, with whatever code its connection ended: the choice of a code is the caller's, and is no error of ours.
  */
 export function departure(reason: unknown): ConnectError {
   if (reason instanceof ConnectError && (reason.code === Code.DeadlineExceeded || faultDetail(reason) !== undefined)) {

@@ -48,7 +48,7 @@ describe.each(ways)("%s over HTTP/%s in %s", (...way: Way) => {
     await closed;
   });
 
-  test("a stream is told after the grace that the service is going", async () => {
+  test("a stream ends after the grace with the reason that the service stops", async () => {
     const slow = await startSlow();
     const stream = createClient(Echo, transportFor(way, slow.url)).down({})[Symbol.asyncIterator]();
     expect(await stream.next()).toMatchObject({ value: { text: "first" } });

@@ -92,14 +92,14 @@ describe.each(ways)("%s over HTTP/%s in %s", (...way: Way) => {
     }
   });
 
-  test("a role that may not call is denied and told which may", async () => {
+  test("a role that may not call is denied, with the roles that may", async () => {
     const error = await failure(client("agent-token").admin({}));
     expect(error.code).toBe(Code.PermissionDenied);
     expect(faultDetail(error)).toMatchObject({ reason: ErrorReason.ROLE_REQUIRED, metadata: { roles: "operator" } });
     await expect(client("operator-token").admin({ text: "x" })).resolves.toMatchObject({ text: "x" });
   });
 
-  test("an RPC without an access rule can be called by nobody", async () => {
+  test("an RPC without an access rule has no callers", async () => {
     for (const token of ["agent-token", "operator-token"]) {
       const error = await failure(client(token).forgotten({}));
       expect(faultDetail(error)).toMatchObject({ reason: ErrorReason.ROLE_REQUIRED, metadata: { roles: "" } });
@@ -152,7 +152,7 @@ test.each<Way>([
   await expect(client.say({ text: "still here" })).resolves.toMatchObject({ text: "still here" });
 });
 
-test("a caller without a token is turned away before it has sent its body", async () => {
+test("a caller without a token is refused before it has sent its body", async () => {
   const neverSent = new Promise<{ text: string }>(() => undefined);
   async function* messages(): AsyncGenerator<{ text: string }> {
     yield await neverSent;

@@ -29,7 +29,7 @@ export function faultToJson(error: ConnectError): { status: number; body: FaultJ
 }
 
 /**
- * What a caller of a plain HTTP path is told: a fault as it is, a database that is away as what `outageFault` says, and
+ * What a caller of a plain HTTP path gets: a fault as it is, a database that is unavailable as what `outageFault` says, and
  * anything else as INTERNAL with the request id.
  */
 export function plainFault(error: unknown, requestId: string, unexpected: (cause: unknown) => void): ConnectError {

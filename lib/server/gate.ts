@@ -29,12 +29,12 @@ export interface GateOptions {
   peer?: Peer | undefined;
 }
 
-/** Runs once for each RPC, when its headers are there and before any of its body is read. */
+/** Runs once for each RPC, when its headers have come and before any of its body is read. */
 export type Gate = (context: HandlerContext) => void | Promise<void>;
 
 /**
  * Gives the RPC its request id, then lets in who may call it: the connection's certificate first, then authentication, the
- * RPC's own access rule and readiness. A certificate that is no good is refused before any token is looked at. Throws
+ * RPC's own access rule and readiness. An invalid certificate is refused before any token is looked at. Throws
  * IDENTITY_REFUSED, UNAUTHENTICATED, ROLE_REQUIRED, NOT_READY, RATE_LIMITED for a public RPC, and what `authenticate`
  * throws. An RPC that goes on when its token is revoked or expires is aborted with TOKEN_REFUSED.
  */
@@ -93,7 +93,7 @@ function beginCall(context: HandlerContext, { observer, newRequestId }: GateOpti
 type Controlled = HandlerContext & { abort(reason?: unknown): void };
 
 /**
- * A signal tells of its first abort only. Where that was the deadline, an error of the codec that comes later would be
+ * A signal reports its first abort only. Where that was the deadline, an error of the codec that comes later would be
  * written as connect made it.
  */
 function followErrors(context: Controlled, call: Call, observer: CallObserver): void {

@@ -4,7 +4,7 @@ import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../fault/fault.ts";
 import type { HealthState, ServingStatus } from "./health-state.ts";
 
-/** Readiness is asked for, not told, so a watcher looks again this often. Milliseconds. */
+/** Readiness is polled, so a watcher looks again this often. Milliseconds. */
 const LOOK_AGAIN_MS = 1000;
 
 /**
@@ -29,7 +29,7 @@ export function serveHealth(router: ConnectRouter, state: HealthState, maxWatche
           const status = state.get(service) ?? Status.SERVICE_UNKNOWN;
           if (status !== last) yield { status };
           last = status;
-          if (state.isDraining) return; // there is no more to tell, and a drain waits for open streams
+          if (state.isDraining) return; // nothing more is reported, and a drain waits for open streams
           await state.changed(signal, LOOK_AGAIN_MS);
         }
       } finally {

@@ -10,7 +10,7 @@ import { prepareRoutes } from "./rpc.ts";
 
 /** How a transport inside one process is made. */
 export interface InMemoryOptions {
-  /** Who calls. Default: nobody, so only public RPCs can be called. */
+  /** Who calls. Default: no principal, so only public RPCs can be called. */
   principal?: Principal;
   /** Whose certificate the caller shows. Default: none. */
   peer?: Peer;

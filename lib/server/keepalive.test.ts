@@ -34,7 +34,7 @@ test("keeps a peer that answers pings, for as long as it has a stream", async ()
   await echo.server.close(0);
 });
 
-test("tells a peer to go that has had no stream for long", async () => {
+test("closes a connection that has had no stream for long", async () => {
   const { server, url } = await startEcho({}, { limits: { pingIntervalMs: 20, idleSessionMs: 10 } });
   const idle = connectH2(url);
   const [code] = (await once(idle, "goaway")) as [number];

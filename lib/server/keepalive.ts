@@ -3,7 +3,7 @@ import type { Limits } from "./limits.ts";
 
 /**
  * Watches one HTTP/2 connection. A peer that is gone without a word (a pulled cable, a frozen process) does not answer a
- * ping and is cut off, which aborts its handlers; one that has had no stream for long is told to go.
+ * ping and is cut off, which aborts its handlers; one that has had no stream for long gets a GOAWAY.
  */
 export function keepAlive(session: ServerHttp2Session, limits: Limits): void {
   let streams = 0;

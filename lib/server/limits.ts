@@ -39,13 +39,13 @@ export interface Limits {
   publicCallsPerAddress: number;
   /** The same for all connections of the server. Default 1024. */
   maxPublicCalls: number;
-  /** Streams of grpc.health.v1.Health/Watch at a time, whoever opens them. Default 64. */
+  /** Streams of grpc.health.v1.Health/Watch at a time, for all callers. Default 64. */
   maxHealthWatches: number;
-  /** An HTTP/2 connection is asked for a sign of life this often. Default 20 s. */
+  /** An HTTP/2 connection is pinged this often. Default 20 s. */
   pingIntervalMs: number;
   /** An HTTP/2 connection that does not answer for so long is closed. Default 10 s. */
   pingTimeoutMs: number;
-  /** An HTTP/2 connection without a stream for so long is told to go. Default 20 minutes. */
+  /** An HTTP/2 connection without a stream for so long gets a GOAWAY. Default 20 minutes. */
   idleSessionMs: number;
   /** Objects and arrays within each other in a JSON request. Default 32. */
   maxJsonDepth: number;

@@ -12,7 +12,7 @@ import { H2_SESSION_MEGABYTES } from "../wire/connection-limits.ts";
 import type { NodeHandler } from "./adapter.ts";
 import type { Limits } from "./limits.ts";
 
-/** Bytes on the way at a time. The default of 64 KiB stalls a large message for a round trip each 64 KiB. */
+/** Bytes in flight at a time. The default of 64 KiB stalls a large message for a round trip each 64 KiB. */
 const STREAM_WINDOW = 1024 * 1024;
 const CONNECTION_WINDOW = 8 * STREAM_WINDOW;
 
@@ -30,7 +30,7 @@ export function createH2(handler: NodeHandler, limits: Limits): http2.Http2Serve
 }
 
 /**
- * A client is asked for its certificate and never turned away in the handshake: it would learn no more than an alert's
+ * A client is asked for its certificate and never refused in the handshake: it would learn no more than an alert's
  * number, and its operator nothing. The gate refuses it, with a reason.
  */
 function createSecureH1(
@@ -96,7 +96,7 @@ export function assertCleartextAllowed(host: string, isAllowed: boolean): void {
 
 /**
  * Connections that wait to be taken; the system may allow fewer. After an outage all devices dial within a second, and what
- * does not find a place here is noticed by nobody until TCP sends again.
+ * does not find a place here is not noticed until TCP sends again.
  */
 const BACKLOG = 4096;
 
@@ -113,7 +113,7 @@ export function listen(server: http.Server, where: ListenOptions): Promise<void>
 
 /**
  * Listens on a Unix socket, mode 0600. What an earlier process left there is taken away first, but nothing that is no
- * socket; node takes the socket away when the server closes.
+ * socket; node removes the socket when the server closes.
  */
 export async function listenOnSocket(server: http.Server, path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined);

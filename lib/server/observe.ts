@@ -4,7 +4,7 @@ import type { CallObserver } from "./call.ts";
 import { codeText, type Metrics } from "./metrics.ts";
 import { createStrangerLog, type StrangerLog } from "./stranger-log.ts";
 
-/** Writes one line for each RPC when it ends, bounded for callers nobody knows, counts it, and logs the cause of what the caller sees only as an id. */
+/** Writes one line for each RPC when it ends, bounded for unknown callers, counts it, and logs the cause of what the caller sees only as an id. */
 export function createObserver(
   logger: Logger,
   metrics: Metrics | undefined,

@@ -32,7 +32,7 @@ test("does what comes alone at once, turn after turn", async () => {
   }
 });
 
-test("passes over those that have gone while they waited, and they take nobody's place", async () => {
+test("passes over those that have gone while they waited, and they take no place", async () => {
   const seen: number[] = [];
   const gone = new Set<number>();
   const take = paced<number>(

@@ -32,7 +32,7 @@ interface Connected {
 
 /**
  * Reads who comes over TLS, and ends a connection with all that runs on it when its certificate is good no more: it has
- * expired, or its authority is not trusted any longer. Whoever dials again is told by the gate why. Connections without a
+ * expired, or its authority is not trusted any longer. The gate gives the next connection the reason. Connections without a
  * certificate, and those whose certificate had a problem from the beginning, are the gate's matter alone.
  */
 export function followPeers({ h1, h2, tls, logger, onSound }: PeersOptions): void {

@@ -25,15 +25,15 @@ export interface PlainOptions {
   /** A connection whose caller is authenticated is known from then on. */
   connections: Connections;
   health: HealthState;
-  /** False: /livez, /readyz and /healthz are nobody's paths. Default true. */
+  /** False: /livez, /readyz and /healthz do not exist. Default true. */
   showHealth?: boolean;
-  /** What /metrics shows to anyone; undefined where that path is nobody's. */
+  /** What /metrics shows to anyone; undefined where that path does not exist. */
   metrics: Metrics | undefined;
   logger: Logger;
   newRequestId: () => string;
-  /** Told of the status of each answer, health and metrics apart; 499 where the caller went away before it. */
+  /** Receives the status of each answer, health and metrics apart; 499 where the caller left before it. */
   onAnswered?: (status: number) => void;
-  /** Bounds the lines about callers that nobody knows. */
+  /** Bounds the log lines about unknown callers. */
   strangers: StrangerLog;
   /** Aborted when the server is done waiting for a drain. */
   shutdownSignal: AbortSignal;
@@ -93,7 +93,7 @@ async function sendMetrics(response: NodeResponse, registry: Metrics["registry"]
   }
 }
 
-/** What stands for a status where none was sent, because the caller went away. */
+/** What stands for a status where none was sent, because the caller left. */
 const GONE = codeToHttpStatus(Code.Canceled);
 
 async function serve(request: NodeRequest, response: NodeResponse, path: string, options: ServeOptions): Promise<void> {
@@ -105,11 +105,11 @@ async function serve(request: NodeRequest, response: NodeResponse, path: string,
   let actor: string | undefined;
   const sendFault = (error: unknown): void => {
     const cause = isDeparture(error) && isGone(request) ? departure(error) : error;
-    const told = plainFault(cause, requestId, (err) =>
+    const answer = plainFault(cause, requestId, (err) =>
       logger.error({ request_id: requestId, path: shownPath, err }, "unexpected error"),
     );
     if (response.headersSent) return void response.destroy();
-    const { status, body } = faultToJson(told);
+    const { status, body } = faultToJson(answer);
     sendJson(response, status, body);
   };
   // At once: a caller may be gone before its request is read.
@@ -131,7 +131,7 @@ async function serve(request: NodeRequest, response: NodeResponse, path: string,
     );
   });
   try {
-    const principal = await whoAsks(request, options);
+    const principal = await principalOfRequest(request, options);
     actor = principal?.id;
     await callFallback({ request, response, path, principal, requestId, sendFault }, options);
   } catch (error) {
@@ -208,10 +208,10 @@ function followCredential(
 }
 
 /**
- * Neither header nor certificate: nobody. A header that is not valid: UNAUTHENTICATED, so that a typing mistake does not
+ * Neither header nor certificate: no principal. A header that is not valid: UNAUTHENTICATED, so that a typing mistake does not
  * look like a guest. A certificate with a problem: IDENTITY_REFUSED.
  */
-async function whoAsks(
+async function principalOfRequest(
   request: NodeRequest,
   { authenticate, connections }: PlainOptions,
 ): Promise<Principal | undefined> {
@@ -232,7 +232,7 @@ function closeSignal(response: NodeResponse): AbortSignal {
   return controller.signal;
 }
 
-/** True where nobody is there any more to get an answer. */
+/** True where the caller has left. */
 function isGone(request: NodeRequest): boolean {
   return request.errored !== null || ("stream" in request ? request.stream.destroyed : request.socket.destroyed);
 }

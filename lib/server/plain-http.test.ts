@@ -30,7 +30,7 @@ const fallback: Fallback = async (request, response) => {
       );
     case "/crash":
       throw new Error("password is hunter2");
-    case "/away":
+    case "/unavailable":
       throw new DatabaseUnreachable("connect ECONNREFUSED 10.0.0.7:5432");
     case "/half":
       response.raw.write("half");
@@ -73,7 +73,7 @@ describe.each([
   ["HTTP/1.1", overH1],
   ["HTTP/2", overH2],
 ])("over %s", (_name, call) => {
-  test("the fallback knows who asks and for what", async () => {
+  test("the fallback gets the principal and the request", async () => {
     expect(await call("GET", "/whoami?q=a%20b", agent)).toMatchObject({
       status: 200,
       body: { id: "agent-1", q: "a b", method: "GET" },
@@ -130,13 +130,13 @@ describe.each([
     expect(line).toMatchObject({ err: { message: "password is hunter2" } });
   });
 
-  test("and as 503 where the database is away, without its address", async () => {
-    const answer = await call("GET", "/away", agent);
+  test("and as 503 where the database is unavailable, without its address", async () => {
+    const answer = await call("GET", "/unavailable", agent);
     expect(answer).toMatchObject({ status: 503, body: { code: "unavailable", reason: "not_ready" } });
     expect(JSON.stringify(answer.body)).not.toContain("10.0.0.7");
   });
 
-  test("a path that is nobody's is 404", async () => {
+  test("a path that does not exist is 404", async () => {
     expect(await call("GET", "/nope", {})).toMatchObject({
       status: 404,
       body: { reason: "not_found", metadata: { resource: "/nope" } },

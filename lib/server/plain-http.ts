@@ -15,10 +15,10 @@ export interface PlainRequest {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
-  /** Undefined: neither an Authorization header nor a certificate that is somebody. One that is no good never comes this far. */
+  /** Undefined: neither an Authorization header nor a certificate with a principal. An invalid one never comes this far. */
   readonly principal: Principal | undefined;
   readonly requestId: string;
-  /** Aborted when the caller goes away, and when the server is done waiting for a drain. */
+  /** Aborted when the caller leaves, and when the server is done waiting for a drain. */
   readonly signal: AbortSignal;
   /** The whole body. Throws INPUT_TOO_LARGE beyond `maxBytes`, default 1 MiB. */
   readBody(maxBytes?: number): Promise<Uint8Array>;

@@ -25,7 +25,7 @@ afterEach(async () => {
 
 const url = (path = ""): string => `http://127.0.0.1:${probe.port}${path}`;
 
-test("tells the health of the main server, to a gRPC probe and to a plain one", async () => {
+test("reports the health of the main server, to a gRPC probe and to a plain one", async () => {
   const health = createClient(Health, createGrpcTransport({ baseUrl: url() }));
   await expect(health.check({})).resolves.toMatchObject({ status: Status.SERVING });
   await expect(health.check({ service: Echo.typeName })).resolves.toMatchObject({ status: Status.SERVING });

@@ -20,7 +20,7 @@ export interface ProbeOptions {
   host?: string;
   /** Default 0: any free port. */
   port?: number;
-  /** Whose health is told: the main server's, so that its drain shows here as well. */
+  /** Whose health is reported: the main server's, so that its drain shows here as well. */
   health: HealthState;
   metrics: Metrics;
   logger: Logger;

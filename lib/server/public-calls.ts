@@ -3,7 +3,7 @@ import { fault } from "../fault/fault.ts";
 import type { CallerConnection } from "./connections.ts";
 import type { Limits } from "./limits.ts";
 
-/** Bounds the public RPCs that callers whom nobody has authenticated have under way. */
+/** Bounds the concurrent public RPCs of unauthenticated callers. */
 export interface PublicCalls {
   /** Throws RATE_LIMITED where there are too many. The result ends the call, and must be called once. */
   enter(connection: CallerConnection): () => void;

@@ -40,7 +40,7 @@ test("takes another way to find out who may call", async () => {
   await server.close(0);
 });
 
-test("lets nobody in while it cannot find out who calls", async () => {
+test("lets no caller in while it cannot find out who calls", async () => {
   const failing = () => Promise.reject(new Error("the token file is damaged"));
   const { server, url, lines } = await startEcho({}, { authenticate: failing });
   const error: unknown = await createClient(Echo, transportFor(["grpc", "2", "binary"], url))

@@ -34,13 +34,13 @@ export interface ServerOptions {
   /** Default 0: any free port. */
   port?: number;
   /**
-   * Turns TLS 1.3 on. Callers are asked for a certificate from its authorities; one that is no good is refused by the gate
+   * Turns TLS 1.3 on. Callers are asked for a certificate from its authorities; an invalid one is refused by the gate
    * with IDENTITY_REFUSED. Default: cleartext.
    */
   tls?: TlsSource;
   /**
    * A Unix socket to listen on in place of host and port. It is made with mode 0600, in place of one that stands there; its
-   * folder has to be one that nobody but the owner can enter, and nobody else may listen at the same path.
+   * folder has to be one that only the owner can enter, and no other process may listen at the same path.
    */
   socketPath?: string;
   /** Needed to listen on anything but loopback in cleartext. Default false. */
@@ -95,7 +95,7 @@ const LAST_WORDS_MS = 1000;
 
 /**
  * Listens on one port for Connect, gRPC and gRPC-Web over HTTP/1.1 and HTTP/2, with TLS or in cleartext, with reflection,
- * health, /healthz and, unless told otherwise, /metrics. Rejects with INVALID_INPUT for a host that needs `tls` or `allowPlaintext`, and with
+ * health, /healthz and, by default, /metrics. Rejects with INVALID_INPUT for a host that needs `tls` or `allowPlaintext`, and with
  * node's own error where the port cannot be had.
  */
 export async function createServer(options: ServerOptions): Promise<Server> {

@@ -35,7 +35,7 @@ async function rest(socket: Socket): Promise<string> {
   return Buffer.concat(pieces).toString("latin1");
 }
 
-test("tells HTTP/2 by its whole preface and nothing less", () => {
+test("recognizes HTTP/2 by its whole preface and nothing less", () => {
   expect(startsHttp2(Buffer.from(""))).toBeUndefined();
   expect(startsHttp2(Buffer.from("P"))).toBeUndefined();
   expect(startsHttp2(PREFACE.subarray(0, 23))).toBeUndefined();

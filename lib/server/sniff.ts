@@ -61,7 +61,7 @@ const HANDSHAKES_PER_TURN = 8;
  */
 export function serveBothSecurely(h1: Http1Server, h2: Http2Server, connections: Connections): ReadonlySet<Socket> {
   const undecided = new Set<Socket>();
-  // A TLS socket does not tell which connection it is on, but both have the same other end.
+  // A TLS socket does not show which connection it is on, but both have the same other end.
   const byRemote = new Map<string, Socket>();
   const acceptH1 = h1.listeners("secureConnection") as Accept[];
   h1.removeAllListeners("secureConnection");

@@ -78,7 +78,7 @@ test("takes the place of a socket that a process left behind, and of no other fi
   await first.server.close(0);
 });
 
-test("says that nobody is there", async () => {
+test("reports that nothing listens", async () => {
   const transport = dial(socketPath);
   const said = createClient(Echo, transport).say({ text: "x" });
   await expect(said).rejects.toMatchObject({ code: Code.Unavailable, rawMessage: `connect ENOENT ${socketPath}` });

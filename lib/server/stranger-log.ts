@@ -1,12 +1,12 @@
 import type { Logger } from "../log/log.ts";
 
-/** Lines about callers that nobody knows, in each window. */
+/** Log lines about unknown callers, in each window. */
 const MOST = 20;
 const WINDOW_MS = 10_000;
 
 /** Says whether a request of a caller without a principal gets a line of its own. */
 export interface StrangerLog {
-  /** False: it is counted, and told of in one line together with others. */
+  /** False: it is counted, and reported in one line together with others. */
   admit(): boolean;
 }
 

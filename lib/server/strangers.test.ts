@@ -57,7 +57,7 @@ async function blamed(headers: Record<string, string>, paths: readonly string[])
 
 test.each([
   ["a stranger", {}],
-  ["somebody who is known", { authorization: "Bearer agent-token" }],
+  ["a known caller", { authorization: "Bearer agent-token" }],
 ])("no odd request of %s is answered as a mistake of the server, or makes it shout", async (_, headers) => {
   expect(await blamed(headers, [...RPCS, ...OPEN])).toEqual([]);
 });
@@ -117,7 +117,7 @@ test("hanging up in a body, or with any code, is a departure", async () => {
   }
   const ended = (path: string) => echo.lines.filter((line) => JSON.stringify(line).includes(path));
   await echo.logged(() => ended("Echo/Say").length === 4 && ended("/invoke").length === 4);
-  // Node tells of some resets as the end of the body, which then is half a document.
+  // Node reports some resets as the end of the body, which then is half a document.
   const codes = ended("Echo/Say").map((line) => line.code);
   expect(codes).toContain("canceled");
   expect(codes.filter((code) => code !== "canceled" && code !== "invalid_argument")).toEqual([]);
@@ -144,7 +144,7 @@ test.each(["Down", "Both"])(
   },
 );
 
-test("strangers get so many lines, and the others are told of in one", async () => {
+test("strangers get so many lines, and the others are reported in one", async () => {
   const lines: Record<string, unknown>[] = [];
   const write = (line: string): void => void lines.push(JSON.parse(line) as Record<string, unknown>);
   const log = createStrangerLog(createLogger({ service: "test", destination: { write } }), { most: 2, windowMs: 50 });

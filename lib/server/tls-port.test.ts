@@ -82,7 +82,7 @@ test("serves plain HTTP/1.1 to a client without a certificate", async () => {
   expect((await get("/metrics")).body).toContain("reeve_rpc_total");
 });
 
-test("plain paths know the certificate, and refuse one that is no good with its reason", async () => {
+test("plain paths know the certificate, and refuse an invalid one with its reason", async () => {
   await start({
     fallback({ path, principal }, response) {
       if (path !== "/who") return false;
@@ -98,7 +98,7 @@ test("plain paths know the certificate, and refuse one that is no good with its 
   expect((await get("/healthz", { ...expired, ca: mine.ca })).status).toBe(200);
 });
 
-test("plain paths refuse a certificate that is no good, also where only tokens are known", async () => {
+test("plain paths refuse an invalid certificate, also where only tokens are known", async () => {
   await start({ authenticate: () => undefined, fallback: () => true });
   const { status, body } = await get("/who", { ...expired, ca: mine.ca });
   expect([status, JSON.parse(body)]).toMatchObject([401, { metadata: { why: "expired" } }]);

@@ -9,7 +9,18 @@ import type { ExpectedServer } from "../rpc-client/tls.ts";
 import { createServiceTransport, type ServiceTransportOptions } from "../rpc-client/transport.ts";
 import { Echo } from "./echo.fixture.ts";
 import { type EchoServer, startEcho } from "./server.fixture.ts";
-import { DAY_MS, DEVICE, NOBODY, only, POLICY, REGISTRY, REVOKED, refusal, refused, tlsWays } from "./tls.fixture.ts";
+import {
+  DAY_MS,
+  DEVICE,
+  NO_PRINCIPAL,
+  only,
+  POLICY,
+  REGISTRY,
+  REVOKED,
+  refusal,
+  refused,
+  tlsWays,
+} from "./tls.fixture.ts";
 
 let authority: Authority;
 let foreign: Authority;
@@ -33,7 +44,7 @@ describe.each(tlsWays)("who the server is, $protocol on HTTP/$httpVersion", (way
     ["another trust domain", { ...REGISTRY, trustDomain: "elsewhere" }, "foreign"],
     ["a device", DEVICE, "role"],
     ["any device", { kind: "device" as const, trustDomain: "reeve" }, "role"],
-  ])("a server that should be %s is refused before it hears anything", async (_what, serverName, why) => {
+  ])("a server that should be %s is refused before anything is sent to it", async (_what, serverName, why) => {
     const client = await towards({ serverName });
     expect(await refusal(client.say({}))).toEqual(refused(why));
     client.close();
@@ -65,7 +76,7 @@ test("a server without an expected name must be for the host", async () => {
   const byHost = createServiceTransport({ baseUrl: other.url, tls });
   expect(await refusal(createClient(Echo, byHost).say({}))).toEqual(refused("role"));
   const byName = createServiceTransport({ baseUrl: other.url, tls, serverName: POLICY });
-  expect(await refusal(createClient(Echo, byName).say({}))).toEqual(NOBODY);
+  expect(await refusal(createClient(Echo, byName).say({}))).toEqual(NO_PRINCIPAL);
   byHost.close();
   byName.close();
   await other.server.close(0);
@@ -83,8 +94,8 @@ test("a device that listens may be expected as itself, or as any device of the t
     transport.close();
     return end;
   };
-  expect(await expecting(DEVICE)).toEqual(NOBODY);
-  expect(await expecting({ kind: "device", trustDomain: "reeve" })).toEqual(NOBODY);
+  expect(await expecting(DEVICE)).toEqual(NO_PRINCIPAL);
+  expect(await expecting({ kind: "device", trustDomain: "reeve" })).toEqual(NO_PRINCIPAL);
   expect(await expecting(REVOKED)).toEqual(refused("role"));
   expect(await expecting({ kind: "device", trustDomain: "elsewhere" })).toEqual(refused("foreign"));
   await listening.server.close(0);

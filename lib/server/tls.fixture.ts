@@ -59,4 +59,4 @@ export function refused(why: string): Refusal {
 }
 
 export const ROLE: Refusal = { code: Code.PermissionDenied, reason: ErrorReason.ROLE_REQUIRED };
-export const NOBODY: Refusal = { code: Code.Unauthenticated, reason: ErrorReason.UNAUTHENTICATED };
+export const NO_PRINCIPAL: Refusal = { code: Code.Unauthenticated, reason: ErrorReason.UNAUTHENTICATED };

@@ -16,7 +16,7 @@ import {
   DAY_MS,
   DEVICE,
   DEVICE_ID,
-  NOBODY,
+  NO_PRINCIPAL,
   only,
   POLICY,
   peerIn,
@@ -152,17 +152,17 @@ describe.each(tlsWays)("over TLS, $protocol on HTTP/$httpVersion", (way) => {
     client.close();
   });
 
-  test("without a certificate a token counts, and nothing is nobody", async () => {
+  test("without a certificate a token counts, and without either there is no principal", async () => {
     const withToken = as(undefined, { token: "agent-token" });
     await expect(Array.fromAsync(withToken.down({ words: ["hello"] }))).resolves.toMatchObject([{ text: "hello" }]);
     withToken.close();
     const client = as(undefined);
-    expect(await refusal(client.say({}))).toEqual(NOBODY);
+    expect(await refusal(client.say({}))).toEqual(NO_PRINCIPAL);
     client.close();
   });
 
   test.runIf(way.httpVersion === "2")(
-    "a public RPC is open to a peer with a problem, and its handler sees that, and nobody to believe in",
+    "a public RPC is open to a peer with a problem, and its handler sees that, and no principal",
     async () => {
       const client = as("an expired one");
       const none = (async function* () {})();

@@ -10,9 +10,9 @@ import { parseFault } from "./parse-fault.ts";
 const PLAIN = new Set([Code.Canceled, Code.DeadlineExceeded, Code.Unimplemented]);
 
 /**
- * What a caller is told of an error. A fault stays what it is, also one that came over the wire from another service.
+ * The error that a caller gets. A fault stays what it is, also one that came over the wire from another service.
  * What connect found wrong with the request becomes INVALID_INPUT or INPUT_TOO_LARGE. A deadline, a caller who left and
- * an RPC that is not implemented stay plain. A database that is away becomes what `outageFault` says, and anything else
+ * an RPC that is not implemented stay plain. A database that is unavailable becomes what `outageFault` says, and anything else
  * INTERNAL with the request id; the cause goes to the observer only.
  */
 export function toFault(error: unknown, call: Call, observer: CallObserver): ConnectError {

@@ -1,7 +1,7 @@
 import type { FollowedCredential } from "../credentials.ts";
 
 /**
- * A caller's messages, each let through only while the caller's credential is valid. Whoever waits for the next one gets the
+ * A caller's messages, each let through only while the caller's credential is valid. A wait for the next one ends with the
  * refusal at once, also from a caller who sends nothing more. No generator and no race: either would cost every message more.
  *
  * @param signal aborted when the credential is refused.

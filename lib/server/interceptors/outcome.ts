@@ -3,7 +3,7 @@ import { type Call, type CallObserver, callOf, endCall } from "../call.ts";
 import { toFault } from "../to-fault.ts";
 import { checkStream } from "./check-stream.ts";
 
-/** The outermost interceptor: turns whatever is thrown into what the caller is told, and sees the end of each RPC. */
+/** The outermost interceptor: turns whatever is thrown into the error that the caller gets, and sees the end of each RPC. */
 export function outcomeInterceptor(observer: CallObserver): Interceptor {
   return (next) => async (request) => {
     const call = callOf(request.contextValues);
@@ -17,15 +17,15 @@ export function outcomeInterceptor(observer: CallObserver): Interceptor {
       );
       if (!response.stream) throwRefusal(call);
     } catch (error) {
-      throw settle(call, observer, signal, error ?? new Error("undefined was thrown"));
+      throw conclude(call, observer, signal, error ?? new Error("undefined was thrown"));
     }
     if (response.stream) return { ...response, message: watchStream(response.message, call, observer, signal) };
-    settle(call, observer, signal);
+    conclude(call, observer, signal);
     return response;
   };
 }
 
-function settle(call: Call, observer: CallObserver, signal: AbortSignal, thrown?: unknown): unknown {
+function conclude(call: Call, observer: CallObserver, signal: AbortSignal, thrown?: unknown): unknown {
   if (!call.isSettled) {
     call.isSettled = true;
     if (thrown !== undefined) call.error = toFault(thrown, call, observer);
@@ -51,13 +51,13 @@ function watchStream<T>(
             if (call.credential?.refusal !== undefined) {
               // The handler's own end comes with the signal; it is not waited for.
               if (result.done !== true) it.return?.()?.catch(() => undefined);
-              throw settle(call, observer, signal, call.credential.refusal);
+              throw conclude(call, observer, signal, call.credential.refusal);
             }
-            if (result.done === true) settle(call, observer, signal, left(signal));
+            if (result.done === true) conclude(call, observer, signal, left(signal));
             return result;
           },
           (error: unknown) => {
-            throw settle(call, observer, signal, call.credential?.refusal ?? error);
+            throw conclude(call, observer, signal, call.credential?.refusal ?? error);
           },
         );
       return {
