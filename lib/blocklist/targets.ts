@@ -12,7 +12,7 @@ const HARMLESS_DEVICE =
 /** Files that the machine cannot start or let anybody in without. */
 const VITAL_FILE = /^\/(?:etc\/(?:passwd|shadow|group|gshadow|sudoers|fstab|crypttab|ld\.so\.preload)|boot\/.+)$/;
 
-/** A path in one spelling: absolute where the folder is known, "." and ".." and doubled slashes away, home as "~". */
+/** A path in one spelling: absolute where the folder is known, "." and ".." and doubled slashes removed, home as "~". */
 export function canonicalPath(word: string, folder?: string): string {
   let path = word.replace(/^file:\/\//, "").replace(/^(?:~[a-z_][\w-]*|~|\$HOME|\$\{HOME[^}]*\})(?=\/|$)/, "~");
   path = path.replace(/^\$(?:PWD|\{PWD\})(?=\/|$)/, ".");
@@ -39,7 +39,7 @@ export function isSystemTree(word: string, folder?: string): boolean {
   });
 }
 
-/** True for somebody's whole home, or everything in it. */
+/** True for the whole home of a user, or everything in it. */
 export function isHome(word: string, folder?: string): boolean {
   return expandBraces(word).some((each) => {
     const path = canonicalPath(each, folder);

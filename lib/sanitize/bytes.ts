@@ -26,7 +26,7 @@ export function maskBase64(text: string): CleanBytes {
 
 /**
  * Masks, in a slice of a file, what belongs to a secret that goes on before or behind it: neither half would be known
- * by itself. Secrets that lie in the slice as a whole are left for whoever cleans the text.
+ * by itself. Secrets that lie in the slice as a whole are left to what sanitizes the text.
  *
  * @param around the slice with what stands around it in the file.
  * @param from where the slice begins in `around`.

@@ -136,7 +136,7 @@ function commandPattern(): string {
 
 /**
  * A password that is given a value: in quotes, or as all that stands on a line behind a name, as in a settings file.
- * A value of program text, such as a type, a call or a member of something, is none.
+ * A value of program text, such as a type, a call or a member of something, is no secret.
  */
 function passwordPattern(): string {
   const quoted = String.raw`(?:${PASSWORD_NAMES})${GIVES}\\?["'\x60]${NO_SECRET}(?<secret>${VALUE}{4,256})\\?["'\x60]`;

@@ -33,7 +33,7 @@ function tool(inputSchema: JsonObject | string = SCHEMA, more: ToolInit = {}): T
   const text = typeof inputSchema === "string" ? inputSchema : JSON.stringify(inputSchema);
   return {
     name: "now",
-    description: "Tell the weather.",
+    description: "The weather of a city.",
     scope: Scope.USER,
     readOnly: true,
     inputSchema: text,
@@ -144,7 +144,7 @@ describe("what is hostile", () => {
   });
 
   test.each<[string, ToolInit, RegExp]>([
-    ["a name that is none", { name: "A b" }, /no tool name/],
+    ["a bad name", { name: "A b" }, /no tool name/],
     ["a capability of another source", { capabilities: ["exec:x"] }, /capability/],
     ["no scope", { scope: Scope.UNSPECIFIED }, /scope/],
     ["a contradiction", { readOnly: true, destructive: true }, /destructive/],

@@ -111,7 +111,7 @@ describe("describeAnnounced", () => {
       "[(buf.validate.field).string.min_len = 1];\n// More.\nrepeated string more = 9 [(buf.validate.field).repeated.items.cel_expression = \"this != ''\"]",
       /more has a rule/,
     ],
-  ])("leaves out a tool with %s, which would be somebody else's program", async (_, rule, why) => {
+  ])("leaves out a tool with %s, which would be another party's program", async (_, rule, why) => {
     const { tools, unavailable } = await describeChanged((text) =>
       text.replace("[(buf.validate.field).string.min_len = 1]", rule),
     );
@@ -170,12 +170,12 @@ describe("describeAnnounced refuses", () => {
   );
 
   it.each<[string, (file: FileDescriptorProto, set: FileDescriptorSet) => void]>([
-    ["a name that is none", ({ messageType: [first] }) => Object.assign(first ?? {}, { name: "a b" })],
-    ["a JSON name that is none", (file) => nameFields(file, "a\n")],
+    ["a bad name", ({ messageType: [first] }) => Object.assign(first ?? {}, { name: "a b" })],
+    ["a bad JSON name", (file) => nameFields(file, "a\n")],
     ["__proto__", (file) => nameFields(file, "__proto__")],
     ["one JSON name twice", (file) => nameFields(file, "same")],
-    ["a type that is not there", (file) => askWith(file, ".x.Y")],
-    ["an import that is not there", ({ dependency }) => dependency.push("x/y.proto")],
+    ["an unknown type", (file) => askWith(file, ".x.Y")],
+    ["a missing import", ({ dependency }) => dependency.push("x/y.proto")],
     ["a file that imports itself", ({ dependency, name }) => dependency.push(name)],
     ["an edition of tomorrow", (file) => Object.assign(file, { syntax: "editions", edition: 99_999 })],
     ["too many fields", (file) => addFields(file, 10_001)],
@@ -195,7 +195,7 @@ describe("describeAnnounced refuses", () => {
     expect(unavailable[0]?.why).toMatch(/over the limit tool_links/);
   });
 
-  it("a schema that nobody would read", () => {
+  it("a schema that no caller would read", () => {
     const { unavailable } = describeAnnounced(announced(forged((file) => addFields(file, 5000))));
     expect(unavailable).toContainEqual({ tool: "printer:print", why: "over the limit tool_fields of 2000" });
   });

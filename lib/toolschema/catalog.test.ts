@@ -155,7 +155,7 @@ describe("a tool's definition", () => {
       "sample.v1.Sample/A: the scope is not stated or not known",
     ],
     [
-      "a name that is none",
+      "a bad name",
       `// A.\nrpc A(Request) returns (Response) { ${option("A b")} }`,
       'sample.v1.Sample/A: "A b" is no tool name',
     ],

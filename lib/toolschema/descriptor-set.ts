@@ -35,7 +35,7 @@ function allMessages(file: FileDescriptorProto): DescriptorProto[] {
   return found;
 }
 
-/** JSON names become flags and keys; two fields of one name could not be told apart. */
+/** JSON names become flags and keys; two fields of one name could not be distinguished. */
 function assertJsonNames({ name, field }: DescriptorProto): void {
   const seen = new Set<string>();
   for (const { jsonName } of field) {

@@ -121,7 +121,7 @@ export function nameOfFile(bytes: Uint8Array): string {
   return nameOf(bytes, createMeters()("descriptor_parts"));
 }
 
-/** The last name counts, as for any field that is there more than once. */
+/** The last name counts, as for any field that occurs more than once. */
 function nameOf(bytes: Uint8Array, parts: Meter): string {
   let name: Uint8Array | undefined;
   for (const [number, content] of lengthDelimited(bytes, parts)) {

@@ -23,7 +23,7 @@ export function rulesOf(field: DescField): FieldRules | undefined {
 
 /**
  * The schema of one value with the keywords that its rules allow for. What JSON Schema cannot say becomes a
- * `$comment`; whoever receives the value validates it again with protovalidate. So the schema may accept what the
+ * `$comment`; the receiver of the value validates it again with protovalidate. So the schema may accept what the
  * rules refuse, and never the other way round.
  */
 export function withRules(schema: JsonSchema, rules: FieldRules | undefined): JsonSchema {

@@ -10,7 +10,7 @@ import { rulesOf } from "./rules.ts";
 
 /**
  * What keeps the rules of an announced tool's input from being checked here; undefined where nothing does. Rules written in
- * CEL, and rules of another's own, are programs of somebody else: they could run for as long as they like.
+ * CEL, and rules of another's own, are programs of another party: they could run for as long as they like.
  */
 export function foreignRule(input: DescMessage): string | undefined {
   for (const [message] of reachableMessages(input)) {

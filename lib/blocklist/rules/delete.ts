@@ -72,7 +72,7 @@ export const deleteRules: readonly BlockRule[] = [
   },
   {
     name: "blocklist/change-system",
-    message: "moves a tree of the system away, or changes who may use all of it",
+    message: "moves a tree of the system, or changes who may use all of it",
     match: [
       "chmod -R 777 /",
       "chown -R nobody /etc",

@@ -71,7 +71,7 @@ export const machineRules: readonly BlockRule[] = [
   },
   {
     name: "blocklist/sysrq",
-    message: "tells the kernel to stop, restart or sync at once",
+    message: "makes the kernel stop, restart or sync at once",
     match: [
       "echo b > /proc/sysrq-trigger",
       "echo c | sudo tee /proc/sysrq-trigger",
