@@ -223,7 +223,7 @@ test("plain HTTP answers 202, and the command line says what goes on", async () 
   expect([response.status, await response.json()]).toMatchObject([202, { state: "CALL_STATE_QUEUED" }]);
   const reeve = (...args: string[]) => runReeve(args, shellOf(plane, plane.tokens.operator, plane.folder));
   const typed = await reeve("call", "--queue", "1h", "--call-id", "typed", "this", "exec", "--argv", "uname");
-  expect(typed).toMatchObject({ code: 4, stderr: expect.stringMatching(/typed is kept until .* for its device/) });
+  expect(typed).toMatchObject({ code: 4, stderr: expect.stringMatching(/typed is queued until .* for its device/) });
   const listed = await reeve("call", "list", "--state", "queued");
   expect(listed.stdout).toMatch(/queued.*typed/);
   expect((await reeve("call", "show", "typed")).stdout).toContain("queued until");
