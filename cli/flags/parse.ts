@@ -39,7 +39,8 @@ function takeFlag(
   readFile: ReadFile,
 ): void {
   const typed = flagWord(word);
-  if (typed === undefined) throw new UsageError(`${JSON.stringify(word)} belongs to no flag`, [restHint(word, flags)]);
+  if (typed === undefined)
+    throw new UsageError(`${JSON.stringify(word)} belongs to no flag`, [listFlags(flags), ...restHint(word, flags)]);
   const { flag, negated } = findFlag(typed, flags);
   if (flag.shape === "one" && input.has(flag.field)) throw new UsageError(`${typed.name} is given twice`);
   if (flag.value.kind === "switch" && flag.shape === "one") {
@@ -49,9 +50,9 @@ function takeFlag(
   add(flag, valueFor(typed, words), input, readFile);
 }
 
-function restHint(word: string, flags: readonly Flag[]): string {
+function restHint(word: string, flags: readonly Flag[]): string[] {
   const takesRest = flags.some(({ field, shape }) => field === REST_FIELD && shape === "list");
-  return takesRest ? `a program and its arguments stand after "--": -- ${word} …` : listFlags(flags);
+  return takesRest ? [`a program and its arguments stand after "--": -- ${word} …`] : [];
 }
 
 function findFlag({ name }: FlagWord, flags: readonly Flag[]): { flag: Flag; negated: boolean } {
