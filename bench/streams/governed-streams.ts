@@ -22,7 +22,7 @@ const READS_AT_ONCE = 16;
 
 let calls = 0;
 
-/** What a program on an attached device prints, as the caller hears it, and a file that the caller reads in pieces. */
+/** What a program on an attached device prints, as the caller gets it, and a file that the caller reads in pieces. */
 export async function governedStreams(parts: AsyncDisposableStack): Promise<StreamSubject[]> {
   const plane = parts.adopt(await startPlane({ devices: { only: { link: 0 } } }), (one) => one.close());
   const registry = callerOf(plane, 0);
@@ -40,7 +40,7 @@ export async function governedStreams(parts: AsyncDisposableStack): Promise<Stre
   ];
 }
 
-/** Has a program print numbers as fast as it can, and hears it on a stream of calls. */
+/** Has a program print numbers as fast as it can, and reads it on a stream of calls. */
 async function printed(registry: Registry, bytes: number): Promise<Transfer> {
   const lines = Math.ceil(bytes / LINE_BYTES);
   const callId = `bench-stream-${process.pid}-${calls++}`;

@@ -1,4 +1,4 @@
-/** Bytes of one message, where a server or a client is told nothing else. */
+/** Bytes of one message, where a server or a client has no other limit. */
 export const READ_MAX_BYTES = 4 * 1024 * 1024;
 
 /**

@@ -4,7 +4,7 @@ import { OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_servi
 import { createLiveOutput, MAX_CHUNK_BYTES, MAX_WAITING_BYTES } from "./live-output.ts";
 import type { Watcher } from "./watcher.ts";
 
-/** A watcher whose link takes output only when it is told to. */
+/** A watcher whose link takes output only when it is opened. */
 function createTestWatcher() {
   const got: ExecutionOutput[] = [];
   const gate = Promise.withResolvers<void>();
@@ -112,14 +112,14 @@ test("holds nothing up for one who stops following, and says how much the next o
 test("a pause ends when the follower that it is for leaves", async () => {
   const slow = createTestWatcher();
   const live = createLiveOutput("call-1", new Set([slow.watcher]));
-  const pause = live.push("stdout", Buffer.from("nobody"));
+  const pause = live.push("stdout", Buffer.from("unread"));
   slow.leave();
   await pause;
   expect(slow.text()).toBe("");
 });
 
-test("goes on without anybody who watches", () => {
+test("goes on without watchers", () => {
   const live = createLiveOutput("call-1", new Set());
-  void live.push("stdout", Buffer.from("nobody"));
+  void live.push("stdout", Buffer.from("unread"));
   live.end();
 });

@@ -44,7 +44,7 @@ export async function follow(started: Started, spec: RunSpec, end: EndOptions): 
     // What is left is a pipe's worth, and how long its reader takes is no reason to think that a child holds the pipe.
     out.readOn();
     err.readOn();
-    const ending = typeof first === "string" ? await stopTree(pid, first, end) : await settle(pid, first, closed, end);
+    const ending = typeof first === "string" ? await stopTree(pid, first, end) : await endTree(pid, first, closed, end);
     await drain(started, closed);
     const durationMs = Math.round(performance.now() - startedAt);
     return { program: end.program, ...textOf(out.kept, err.kept), durationMs, ...ending };
@@ -64,7 +64,7 @@ async function stopTree(pid: number, kind: StopKind, end: EndOptions): Promise<E
   return { kind, survivors, leftBehind: false };
 }
 
-async function settle(pid: number, exit: Exit, closed: Promise<void>, end: EndOptions): Promise<Ending> {
+async function endTree(pid: number, exit: Exit, closed: Promise<void>, end: EndOptions): Promise<Ending> {
   const open = !(await within(closed, DRAIN_MS));
   const found = open || groupExists(pid) ? (await killTree({ pid, ...end })).found : 0;
   const leftBehind = open || found > 0;

@@ -5,14 +5,14 @@ import { errorBytes } from "../../../lib/fault/error-bytes.ts";
 import { createOutputRoom } from "../../../lib/link/output-room.ts";
 import { isEnd } from "./lifecycle.ts";
 
-/** Events of calls on their way to one reader. */
+/** Events of calls for one reader. */
 export interface EventQueue extends Omit<BatchQueue<CallEvent>, "push"> {
   /** Adds an event. Of output the promise resolves when the reader has taken it, or reads no more. */
   push(event: CallEvent): Promise<void> | undefined;
 }
 
 /**
- * What happens to calls, on its way to one caller, in batches that fit into a message. States and ends always get there;
+ * What happens to calls, for one reader, in batches that fit into a message. States and ends are never left out;
  * of live output, what has no room by the time the caller reads is left out: see createOutputRoom. Chunks are numbered
  * anew for this caller, from 0 in each call.
  *

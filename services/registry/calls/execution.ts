@@ -41,7 +41,11 @@ export async function reconcile(live: LiveCall, ports: ExecutionPorts): Promise<
   const link = ports.link(deviceId);
   if (link === undefined) return endOnDevice({ kind: "lost" }, live, ports);
   const command = create(ReconcileCommandSchema, { callId, tool, argsDigest });
-  return endOnDevice(await watched(live, link, ports, (print) => link.settle(command, print, live.followers)), live, ports);
+  return endOnDevice(
+    await watched(live, link, ports, (print) => link.settle(command, print, live.followers)),
+    live,
+    ports,
+  );
 }
 
 /** Shows the call's cleaned output while it runs, and passes its cancel on. */

@@ -35,7 +35,7 @@ test("takes more as it is read, not for each chunk", async () => {
   expect(extended).toEqual([1, 2].map((n) => BigInt(OUTPUT_WINDOW_BYTES + n * quarter)));
 });
 
-test("asks for output when somebody follows, and for none when the last one leaves", () => {
+test("asks for output when the first one follows, and for none when the last one leaves", () => {
   const extended: bigint[] = [];
   const { followers, set } = followersWith(false);
   const flow = createOutputFlow(followers, (until) => extended.push(until));
@@ -63,7 +63,7 @@ test("counts anew in a session after a break, whatever is read late of the one b
   expect(extended).toEqual([]);
 });
 
-test("without followers it bounds nothing, and after the end it listens to nobody", () => {
+test("without followers it bounds nothing, and after the end it listens to no followers", () => {
   const unbounded = createOutputFlow(undefined, () => expect.fail("nothing is to be said"));
   expect(unbounded.begin()).toBeUndefined();
   unbounded.received(2 ** 40, undefined);

@@ -8,7 +8,7 @@ export interface Followers {
   onChange(listener: () => void): () => void;
 }
 
-/** How much live output of one call may be on its way from its device, in bytes, before a program has to wait. */
+/** How much live output of one call may be in flight from its device, in bytes, before a program has to wait. */
 export const OUTPUT_WINDOW_BYTES = 128 * 1024;
 
 /** Bounds what a device sends of one call's output to the pace of those who follow it. */
@@ -23,7 +23,7 @@ export interface OutputFlow {
 
 /**
  * @param followers undefined where the session's own pace is enough.
- * @param extend tells the device how much it may send in all since the call was asked for in this session; 0 for no more.
+ * @param extend sends the device how much it may send in all since the call was asked for in this session; 0 for no more.
  */
 export function createOutputFlow(
   followers: Followers | undefined,
@@ -64,7 +64,7 @@ export function createOutputFlow(
   };
 }
 
-/** Tells a device how much of a call's output it may send in all; 0 for no more. */
+/** The command that says how much of a call's output a device may send in all; 0 for no more. */
 export function followOf(callId: string, outputUntilBytes: bigint): DeviceCommand {
   return create(DeviceCommandSchema, { command: { case: "follow", value: { callId, outputUntilBytes } } });
 }

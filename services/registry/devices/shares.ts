@@ -73,7 +73,7 @@ export function createShares(send: (command: DeviceCommand) => void): Shares {
         for await (const events of batches) yield create(DeviceFrameSchema, { events });
       } finally {
         shares.delete(share);
-        // Nobody reads there any more, and no program may wait for it.
+        // It reads no more, and no program may wait for it.
         if (hello !== undefined) for (const callId of share.calls) send(followOf(callId, 0n));
         signal.removeEventListener("abort", leave);
       }
