@@ -38,7 +38,7 @@ describe("a typed call", () => {
 });
 
 describe("an error", () => {
-  test("tells its reason, its metadata and the fields", () => {
+  test("shows its reason, its metadata and the fields", () => {
     const error = refused(ErrorReason.POLICY_DENIED, { rules: "r1" });
     expect(errorOf(error)).toEqual({
       reason: ErrorReason.POLICY_DENIED,
@@ -50,12 +50,12 @@ describe("an error", () => {
     expect(approvalOf(error)).toBeUndefined();
   });
 
-  test("tells the approval that a call waits for", () => {
+  test("shows the approval that a call waits for", () => {
     const error = refused(ErrorReason.APPROVAL_REQUIRED, { approval_id: "a1", call_id: "c1" });
     expect(approvalOf(error)).toEqual({ approvalId: "a1", callId: "c1" });
   });
 
-  test("of somebody else has no reason", () => {
+  test("of another origin has no reason", () => {
     expect(reasonOf(new Error("broken"))).toBe(ErrorReason.UNSPECIFIED);
     expect(errorOf("broken")).toMatchObject({ name: "unspecified", message: "broken" });
   });

@@ -90,12 +90,12 @@ const recordsOf = async (callId: string) => {
 };
 
 describe("a fan-out", () => {
-  test("calls every device with the labels, canary first and then in waves, and tells the results as they come", async () => {
+  test("calls every device with the labels, canary first and then in waves, and reports the results as they come", async () => {
     const { events, summary } = await run(operator, uptime({ canary: 1, waveSize: 2 }));
     expect(summary).toMatchObject({ succeeded: true, devices: 3, succeededCount: 3, message: "3 of 3 succeeded" });
-    const told = order(events);
-    expect(told.slice(0, 3)).toEqual(["wave 1", "web-1", "wave 2"]);
-    expect(told.slice(3).toSorted()).toEqual(["web-2", "web-3"]);
+    const begun = order(events);
+    expect(begun.slice(0, 3)).toEqual(["wave 1", "web-1", "wave 2"]);
+    expect(begun.slice(3).toSorted()).toEqual(["web-2", "web-3"]);
     for (const name of ["web-1", "web-2", "web-3"]) {
       const callId = fanOutCallId(fanOutId, ids[name] ?? "");
       const { call } = await operator.registry.getCall({ callId });
@@ -143,7 +143,7 @@ describe("a fan-out", () => {
     expect(await recordsOf(fanOutId)).toEqual([]);
   });
 
-  test("waits for one approval that names the devices, and every grant rests on it", async () => {
+  test("waits for one approval that names the devices, and every grant names it", async () => {
     const running = run(agent, uptime({ params: { argv: ["touch", mark] } }));
     const approval = await pendingApproval(operator, fanOutId);
     expect(approval.spec?.devices.map(({ name }) => name)).toEqual(["web-1", "web-2", "web-3"]);
@@ -303,7 +303,7 @@ describe("reeve call --on", () => {
   });
 });
 
-describe("with a device that is away", () => {
+describe("with a device that is offline", () => {
   beforeAll(() => plane.device("web-2").process.stop());
   afterAll(() => plane.device("web-2").process.start());
 

@@ -55,7 +55,7 @@ export type AgentEnd =
   | "token_limit"
   /** The signal was aborted, and every call has ended. */
   | "canceled"
-  /** The model or its provider refused; `text` tells why. */
+  /** The model or its provider refused; `text` says why. */
   | "refused"
   | "error";
 
@@ -67,7 +67,7 @@ export interface AgentResult {
   turns: number;
   usage: Usage;
   calls: readonly AgentCall[];
-  /** The conversation. Every tool use in it is answered, so that it can be taken up again whatever the end was. */
+  /** The conversation. Every tool use in it is answered, so that it can be resumed whatever the end was. */
   messages: readonly Message[];
   /** What went wrong, with kind "error". */
   error?: Error;

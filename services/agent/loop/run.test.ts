@@ -52,8 +52,8 @@ async function start(turns: readonly ScriptedTurn[], toolbox: Toolbox = toolboxO
   return { run, events, requests: started.requests };
 }
 
-/** What the model was told in the request with this index, in the order of the blocks. */
-function told(request: { messages: readonly { content: unknown }[] } | undefined): unknown[] {
+/** What the model was given in the request with this index, in the order of the blocks. */
+function resultsIn(request: { messages: readonly { content: unknown }[] } | undefined): unknown[] {
   const content = request?.messages.at(-1)?.content;
   return Array.isArray(content) ? content.map((block: JsonObject) => ({ ...block, cache_control: undefined })) : [];
 }
@@ -62,7 +62,7 @@ const call = (name: string, input: JsonObject | string = {}, id?: string) =>
   id === undefined ? { name, input } : { name, input, id };
 
 describe("a run", () => {
-  it("ends when the model is done, and tells what it said as it came", async () => {
+  it("ends when the model is done, and reports what it said as it came", async () => {
     const { run, events } = await start([{ text: "Nothing needs to be done." }]);
     const result = await run;
     expect(result).toMatchObject({ kind: "done", text: "Nothing needs to be done.", turns: 1, calls: [] });
@@ -91,7 +91,7 @@ describe("a run", () => {
         state: "succeeded",
       },
     ]);
-    expect(told(requests[1])).toMatchObject([
+    expect(resultsIn(requests[1])).toMatchObject([
       { type: "tool_result", content: 'read {"path":"/etc/hosts"}', is_error: false },
     ]);
   });
@@ -115,7 +115,7 @@ describe("a run", () => {
     );
     expect((await run).kind).toBe("done");
     expect(finished).toEqual(["quick", "slow"]);
-    expect(told(requests[1])).toMatchObject([
+    expect(resultsIn(requests[1])).toMatchObject([
       { tool_use_id: "toolu_1", content: "slow" },
       { tool_use_id: "toolu_2", content: "quick" },
     ]);
@@ -128,10 +128,10 @@ describe("a run", () => {
       toolboxOf({ exec: () => ({ content, isError: true, callId: "c", state: "denied" }) }),
     );
     expect(await run).toMatchObject({ kind: "done", calls: [{ isError: true, state: "denied" }] });
-    expect(told(requests[1])).toMatchObject([{ content, is_error: true }]);
+    expect(resultsIn(requests[1])).toMatchObject([{ content, is_error: true }]);
   });
 
-  it("tells what happens to a call while it runs", async () => {
+  it("reports what happens to a call while it runs", async () => {
     const { run, events } = await start(
       [{ toolUses: [call("exec", { argv: ["ls"] }, "toolu_1")] }, { text: "Done." }],
       toolboxOf({
@@ -152,7 +152,7 @@ describe("a run", () => {
     ]);
   });
 
-  it("can be taken up again with its messages", async () => {
+  it("can be resumed with its messages", async () => {
     const turns = [{ toolUses: [call("exec")] }, { text: "First." }, { text: "Second." }];
     const toolbox = toolboxOf({ exec: () => ok("x") });
     const { run, requests } = await start(turns, toolbox);
@@ -182,7 +182,7 @@ describe("what a model gets wrong", () => {
       toolboxOf({ exec: ({ input }) => ok(JSON.stringify(input)) }),
     );
     expect(await run).toMatchObject({ kind: "done", text: "Sorry." });
-    expect(told(requests[1])).toMatchObject([
+    expect(resultsIn(requests[1])).toMatchObject([
       { content: 'error: unknown_tool: no tool "does_not_exist"\navailable: exec', is_error: true },
       { content: expect.stringMatching(/^error: invalid_input: /), is_error: true },
       { content: expect.stringMatching(/^error: unknown_tool: no tool "\.\.\/\.\.\/bin\/sh/), is_error: true },
@@ -197,7 +197,7 @@ describe("what a model gets wrong", () => {
       toolboxOf({ exec: () => Promise.reject(new Error("token=abc")) }),
     );
     expect((await run).kind).toBe("done");
-    expect(told(requests[1])).toMatchObject([
+    expect(resultsIn(requests[1])).toMatchObject([
       { content: "error: internal: something unexpected happened", is_error: true },
     ]);
   });
@@ -207,7 +207,7 @@ describe("limits", () => {
   const exec = toolboxOf({ exec: () => ok("x") });
   const forever: ScriptedTurn[] = Array(10).fill({ toolUses: [call("exec")], usage: { input: 60, output: 40 } });
 
-  it("end a run after so many turns, without running what nobody would read", async () => {
+  it("end a run after so many turns, without running what no turn would read", async () => {
     const { run } = await start(forever, exec, { limits: { maxTurns: 3 } });
     const result = await run;
     expect(result).toMatchObject({ kind: "turn_limit", turns: 3 });

@@ -15,7 +15,7 @@ import { notRun, useTools } from "./use-tools.ts";
 
 export type { AgentCall, AgentEnd, AgentEvent, AgentResult, RunLimits } from "./events.ts";
 
-/** What a run rests on. */
+/** How to run an agent. */
 export interface RunOptions {
   model: Model;
   toolbox: Toolbox;

@@ -4,7 +4,7 @@ import type { ToolUse } from "../providers/model.ts";
 import type { Toolbox, ToolResult } from "../toolbox/toolbox.ts";
 import type { AgentEvent } from "./events.ts";
 
-/** What using tools rests on. */
+/** How to use tools. */
 export interface UseToolsOptions {
   toolbox: Toolbox;
   signal: AbortSignal;

@@ -29,7 +29,7 @@ const KINDS_BY_TYPE: ReadonlyMap<string, ModelErrorKind> = new Map(
 /**
  * What the SDK threw, as a ModelError.
  *
- * @param signal the run's own signal: tells a canceled run from a turn that took too long.
+ * @param signal the run's own signal: distinguishes a canceled run from a turn that took too long.
  */
 export function modelError(thrown: unknown, signal: AbortSignal, timeoutMs: number): ModelError {
   if (signal.aborted) return new ModelError("canceled", "the run was canceled", { cause: thrown });
@@ -42,7 +42,7 @@ export function modelError(thrown: unknown, signal: AbortSignal, timeoutMs: numb
   }
   if (thrown instanceof APIError) return answered(thrown);
   if (thrown instanceof ModelError) return thrown;
-  return new ModelError("broken", `the model's answer broke off: ${causeOf(thrown)}`, { cause: thrown });
+  return new ModelError("broken", `the model's answer was cut off: ${causeOf(thrown)}`, { cause: thrown });
 }
 
 /** A turn that took longer than it may. */

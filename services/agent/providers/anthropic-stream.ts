@@ -35,7 +35,7 @@ export async function readMessage(
     complete: false,
   };
   for await (const event of events) take(incoming, event, onText);
-  if (!incoming.complete) throw new ModelError("broken", "the model's answer broke off");
+  if (!incoming.complete) throw new ModelError("broken", "the model's answer was cut off");
   return incoming;
 }
 

@@ -61,7 +61,7 @@ function toolUseOf(start: Anthropic.ToolUseBlock, json: string, cut: boolean, id
 
 const USE_ID = /^[a-zA-Z0-9_-]{1,128}$/;
 
-/** The model's id of a use, or one made from the message's id where that is unusable or is there already. */
+/** The model's id of a use, or one made from the message's id where that is unusable or taken. */
 function useId(incoming: StreamedMessage, index: number, id: string, earlier: readonly ToolUse[]): string {
   if (USE_ID.test(id) && earlier.every((use) => use.id !== id)) return id;
   const digest = createHash("sha256")

@@ -40,7 +40,7 @@ const failure = (promise: Promise<unknown>) =>
   );
 
 describe("a turn", () => {
-  it("streams its text in pieces and tells tool uses, reason and usage", async () => {
+  it("streams its text in pieces and reports tool uses, reason and usage", async () => {
     const usage = { input: 11, output: 22, cacheRead: 33, cacheWrite: 44 };
     const toolUses = [
       { name: "fs_read", input: { path: "/etc/hosts" } },
@@ -148,7 +148,7 @@ describe("a turn", () => {
     ["pause_turn", { kind: "paused" }],
     ["model_context_window_exceeded", { kind: "context_full" }],
     ["refusal", { kind: "refused", explanation: "no" }],
-  ] as const)("tells that it ended with %s", async (stop, expected) => {
+  ] as const)("reports that it ended with %s", async (stop, expected) => {
     const { turn } = await start([{ text: "so far", stop, explanation: "no" }]);
     expect((await turn()).stop).toEqual(expected);
   });
@@ -261,7 +261,7 @@ describe("a turn that fails", () => {
     expect(requests).toEqual([]);
   });
 
-  it("where nobody listens names the cause and not the key", async () => {
+  it("where no server listens names the cause and not the key", async () => {
     const { turn } = await start([], { baseUrl: "http://127.0.0.1:9", apiKey: "very-secret" });
     const error = await failure(turn());
     expect(error.kind).toBe("unreachable");
@@ -269,7 +269,7 @@ describe("a turn that fails", () => {
   });
 });
 
-/** Stays until the client goes away. */
+/** Stays until the client closes. */
 const untilClosed = (closed: AbortSignal): Promise<void> =>
   new Promise((resolve) => closed.addEventListener("abort", () => resolve(), { once: true }));
 

@@ -31,7 +31,7 @@ export interface AnthropicOptions {
 
 /**
  * A model behind Anthropic's Messages API, or whatever speaks it at `baseUrl`, streamed. The SDK tries again what was
- * refused for now (408, 409, 429, 5xx) with the pauses it is told; a stream that breaks before any text came is tried
+ * refused for now (408, 409, 429, 5xx) with the pauses that the answer names; a stream that breaks before any text came is tried
  * again here, because nothing of it has been shown or acted on.
  *
  * Nothing is taken from the environment but ANTHROPIC_CUSTOM_HEADERS, which the SDK reads in any case. No traces are

@@ -33,7 +33,7 @@ export interface TurnRequest {
   onText: (text: string) => void;
 }
 
-/** A message of a conversation. Plain JSON: it can be stored and taken up again. */
+/** A message of a conversation. Plain JSON: it can be stored and resumed. */
 export type Message =
   | { role: "user"; text: string }
   | { role: "assistant"; text: string; toolUses: readonly ToolUse[]; native: NativeContent }
@@ -48,7 +48,7 @@ export interface NativeContent {
   content: JsonValue[];
 }
 
-/** A model's wish to use a tool. */
+/** A model's request to use a tool. */
 export interface ToolUse {
   /** Unique within the conversation. */
   id: string;
@@ -57,7 +57,7 @@ export interface ToolUse {
   input: ToolInput;
 }
 
-/** What a model wrote as a tool's input: a JSON object, or something else and why it is none. */
+/** What a model wrote as a tool's input: a JSON object, or something else and why it is not one. */
 export type ToolInput = { kind: "json"; value: JsonObject } | { kind: "malformed"; problem: string };
 
 /** The answer to a tool use. */
@@ -110,7 +110,7 @@ export type ModelErrorKind =
   /** The provider refused the request as it is. */
   | "rejected"
   | "unreachable"
-  /** The answer broke off or made no sense. */
+  /** The answer was cut off or made no sense. */
   | "broken";
 
 /** A turn that failed. The message is safe to show and holds no key. */

@@ -10,7 +10,7 @@ export interface SeenResult {
   name: string;
   input: unknown;
   isError: boolean;
-  /** What the model was told. */
+  /** What the model was given. */
   content: string;
 }
 
@@ -61,7 +61,7 @@ export interface ScriptedTurn {
   failures?: readonly ScriptedFailure[];
   /** How often the stream is cut off before its end, before the turn is played whole. Default 0. */
   breaks?: number;
-  /** Waited for after the last block and before the end of a streamed turn. `closed` is aborted when the client goes away. */
+  /** Waited for after the last block and before the end of a streamed turn. `closed` is aborted when the client closes. */
   linger?: (closed: AbortSignal) => Promise<void>;
 }
 

@@ -144,7 +144,7 @@ describe("the script", () => {
   });
 });
 
-describe("the door", () => {
+describe("access", () => {
   it.each([
     ["no key", { "anthropic-version": "2026-10-21" }, 401, "authentication_error"],
     ["a wrong key", { ...HEADERS, "x-api-key": "other" }, 401, "authentication_error"],

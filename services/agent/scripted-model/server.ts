@@ -4,9 +4,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { createAnthropicModel } from "../providers/anthropic.ts";
 import type { Model } from "../providers/model.ts";
+import { checkAccess, readJson } from "./admit.ts";
 import { ApiError, errorBody } from "./api-error.ts";
 import { checkRequest } from "./check-request.ts";
-import { checkDoor, readJson } from "./door.ts";
 import { type MessagesRequest, type PlayedTurn, playTurn, type ScriptedTurn, seenIn, turnIndex } from "./script.ts";
 import { sseText, streamEvents, wholeMessage } from "./sse.ts";
 
@@ -75,7 +75,7 @@ async function answer(stage: Stage, request: IncomingMessage, response: ServerRe
   const requestId = newId("req");
   response.setHeader("request-id", requestId);
   try {
-    checkDoor(request, stage.options.apiKey);
+    checkAccess(request, stage.options.apiKey);
     const body = checkRequest(await readJson(request));
     stage.requests.push(body);
     const { turn, breaks } = nextTurn(stage, body);
@@ -124,7 +124,7 @@ async function stream(response: ServerResponse, turn: NextTurn["turn"], model: s
   response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" });
   for (const event of streamEvents(turn.played, newId("msg"), model)) {
     if (closed.signal.aborted) return;
-    if (breaks && event.type === "content_block_delta") return breakOff(response);
+    if (breaks && event.type === "content_block_delta") return cutOff(response);
     if (event.type === "message_delta") await turn.script.linger?.(closed.signal);
     if (!response.write(sseText(event)) && !closed.signal.aborted) await drained(response, closed.signal);
   }
@@ -132,7 +132,7 @@ async function stream(response: ServerResponse, turn: NextTurn["turn"], model: s
 }
 
 /** Breaks a stream off after what was written, which would be lost with the connection if it were still waiting. */
-function breakOff(response: ServerResponse): void {
+function cutOff(response: ServerResponse): void {
   response.write(": \n\n", () => response.destroy());
 }
 

@@ -20,7 +20,7 @@ export interface ResultFacts {
   canceled: boolean;
 }
 
-/** What a model is told about a call's end. */
+/** What a model reads about a call's end. */
 export function resultOf(end: CallEnd, facts: ResultFacts): ToolResult {
   switch (end.kind) {
     case "ended":
@@ -73,7 +73,7 @@ function endFacts(call: Call): ErrorFacts {
   };
 }
 
-/** The ends that a device tells of. Of the others a rule or a person has said why. */
+/** The ends that a device reports. Of the others a rule or a person has said why. */
 const REACHED_DEVICE: ReadonlySet<CallState> = new Set([
   CallState.FAILED,
   CallState.TIMED_OUT,
@@ -96,14 +96,14 @@ function heldFacts(call: Call): ErrorFacts {
     metadata: { call_id: call.id, approval_id: call.approvalId },
     advice:
       "It has not run. It runs once it is approved, without being asked for again: do not send it again. " +
-      "Go on with what does not need it, or tell the user which approval it waits for.",
+      "Go on with what does not need it, or report to the user which approval it waits for.",
   };
 }
 
 function queuedFacts(call: Call): ErrorFacts {
   return {
     reason: ErrorReason.DEVICE_OFFLINE,
-    message: "the device is away, and the call is kept until it is back",
+    message: "the device is offline, and the call waits until it is back",
     metadata: { call_id: call.id },
     advice: "It has not run. It runs when the device is back, without being asked for again: do not send it again.",
   };

@@ -37,7 +37,7 @@ describe("a call through the registry", () => {
     ]);
   });
 
-  it("tells live output, whole characters only, each piece once", async () => {
+  it("reports live output, whole characters only, each piece once", async () => {
     const bytes = new TextEncoder().encode("größe");
     const { call, reports } = start({
       onCall(stream) {
@@ -135,9 +135,9 @@ describe("a call through the registry", () => {
   it("says what Reeve itself knows of a failure in its own words", async () => {
     const error = { reason: ErrorReason.DEVICE_OFFLINE, metadata: { device: "laptop" } };
     const { call } = start({
-      onCall: (stream) => stream.emit(CallState.FAILED, { error, errorMessage: "the device is away" }),
+      onCall: (stream) => stream.emit(CallState.FAILED, { error, errorMessage: "the device is offline" }),
     });
-    expect((await call()).content).toBe("error: device_offline: the device is away\ndevice: laptop");
+    expect((await call()).content).toBe("error: device_offline: the device is offline\ndevice: laptop");
   });
 });
 

@@ -8,7 +8,7 @@ import { resultOf } from "./call-result.ts";
 import type { Toolbox, ToolCall, ToolResult } from "./toolbox.ts";
 import type { Toolset, ToolsetTool } from "./toolset.ts";
 
-/** What a toolbox over a registry rests on. */
+/** How to call tools through a registry. */
 export interface RegistryToolboxOptions {
   /** Over HTTP/2 or in memory: calls go over the CallTools stream. */
   client: RegistryClient;

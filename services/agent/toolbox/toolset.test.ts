@@ -84,7 +84,7 @@ describe("a toolset", () => {
     expect(JSON.parse(JSON.stringify(toolset))).toEqual(toolset);
   });
 
-  it("holds the devices that were named, once each, and refuses one that is not there", async () => {
+  it("holds the devices that were named, once each, and refuses one that does not exist", async () => {
     const client = registry([laptop, server], { "dev-2": [tool("exec")] });
     const { devices } = await loadToolset(client, { devices: ["server", "dev-2"] });
     expect(devices).toEqual([{ id: "dev-2", name: "server" }]);

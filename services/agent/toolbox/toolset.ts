@@ -23,7 +23,7 @@ export interface ToolsetTool extends ToolDefinition {
 export interface Toolset {
   devices: readonly DeviceName[];
   tools: readonly ToolsetTool[];
-  /** Worth showing to whoever configured it. */
+  /** Worth showing to the person who configured it. */
   warnings: readonly string[];
 }
 
@@ -38,7 +38,7 @@ export interface ToolsetOptions {
 
 /**
  * Reads devices and tools from the registry. Where there is more than one device, each tool gets a required parameter
- * that names the device. Throws what the registry throws: UNKNOWN_DEVICE for a device that is not there.
+ * that names the device. Throws what the registry throws: UNKNOWN_DEVICE for a device that does not exist.
  */
 export async function loadToolset(client: RegistryClient, options: ToolsetOptions = {}): Promise<Toolset> {
   const devices = await readDevices(client, options);
@@ -56,7 +56,7 @@ export interface Offer {
 }
 
 /**
- * The toolset of what devices offer. Devices may offer a tool of one name with different schemas: the model can be told
+ * The toolset of what devices offer. Devices may offer a tool of one name with different schemas: the model can be given
  * one of them, so the first device's counts and the others are left out with a warning.
  */
 export function toolsetOf(

@@ -14,12 +14,12 @@ export interface Choice {
   maxDevices: number;
 }
 
-/** How many devices a fan-out calls at most where nobody said. */
+/** How many devices a fan-out calls at most by default. */
 const DEFAULT_MAX_DEVICES = 100;
 
 /**
  * The devices of a choice: those with the labels, by name, or those that are named, in that order, each once. Devices
- * that are away count: their calls fail, or are kept for them. Throws INVALID_INPUT where there is not one way to choose,
+ * that are offline count: their calls fail, or are queued for them. Throws INVALID_INPUT where there is not one way to choose,
  * UNKNOWN_DEVICE, and SELECTION_REFUSED where none or too many are left.
  */
 export function chooseDevices(choice: Choice, directory: Pick<Directory, "all" | "resolve">): KnownDevice[] {

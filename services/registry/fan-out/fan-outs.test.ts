@@ -72,7 +72,7 @@ const hold = create(DecisionSchema, {
   outcome: { case: "hold", value: { approvalId: "apr-1" } },
 });
 
-/** A registry of devices whose calls go as they are told. */
+/** A registry of devices whose calls go as the test says. */
 function portsFor(courses: Record<string, Course>, decision: Decision = permit, settled = permit): FanOutPorts {
   const directory = createDirectory(undefined);
   const tools = new Map([...builtInTools()].map(([name, tool]) => [name, { ...tool, requiresApproval: false }]));
@@ -159,10 +159,10 @@ function start(fanOuts: FanOuts, { fanOutId = "", ...changes }: FanOutRequest = 
 const watch = (one: StoredFanOut, ports: FanOutPorts) => watchFanOut(one, ports, new AbortController().signal);
 
 async function run(ports: FanOutPorts, changes: FanOutRequest = {}) {
-  return tell(await Array.fromAsync(watch(await start(open(ports), changes), ports)));
+  return ending(await Array.fromAsync(watch(await start(open(ports), changes), ports)));
 }
 
-function tell(events: readonly WatchFanOutResponse[]) {
+function ending(events: readonly WatchFanOutResponse[]) {
   const last = events.at(-1)?.event;
   if (last?.case !== "summary") throw new Error(`the last event is ${last?.case}`);
   const summary: FanOutSummary = last.value;
@@ -171,7 +171,7 @@ function tell(events: readonly WatchFanOutResponse[]) {
 }
 
 describe("a fan-out", () => {
-  it("tells its plan, then wave after wave with what happens, and the summary last", async () => {
+  it("reports its plan, then wave after wave with what happens, and the summary last", async () => {
     const ports = portsFor({ "web-1": "ok", "web-2": "ok", "web-3": "ok", "db-1": "ok" });
     const { events, summary, waves } = await run(ports, { waveSize: 2, canary: 1, fanOutId: "f" });
     expect(events[0]?.event).toMatchObject({
@@ -254,7 +254,7 @@ describe("a fan-out", () => {
     expect(summary).toMatchObject({ succeeded: false, notStarted: ["web-1", "web-2"], stopped: { reason } });
   });
 
-  it("starts nothing, and asks nobody, where a device lacks the tool or an argument is wrong", async () => {
+  it("starts nothing, and asks no one, where a device lacks the tool or an argument is wrong", async () => {
     const ports = portsFor({ "web-1": "ok", "web-2": "ok" });
     const bare = deviceOf("web-2", new Map());
     const withBare = {
@@ -289,7 +289,7 @@ describe("a fan-out", () => {
     const open2 = calls.get(`${F}-dev-web-2`);
     if (open2 !== undefined) open2.call.output = { exitCode: 0 };
     reach(open2, CallState.SUCCEEDED);
-    const { summary, waves } = tell(await ended);
+    const { summary, waves } = ending(await ended);
     expect(summary).toMatchObject({ succeeded: true, succeededCount: 3 });
     expect(waves).toEqual(["web-1,web-2", "web-3"]);
     expect(began.map(({ device }) => device)).toEqual(["dev-web-1", "dev-web-2", "dev-web-3"]);
@@ -305,7 +305,7 @@ describe("a fan-out", () => {
     await first.close();
     const second = open(ports);
     await second.look();
-    expect(tell(await Array.fromAsync(watch(await second.find(F, AGENT), ports))).summary.succeeded).toBe(true);
+    expect(ending(await Array.fromAsync(watch(await second.find(F, AGENT), ports))).summary.succeeded).toBe(true);
     expect(asked).toHaveLength(1);
   });
 
@@ -338,7 +338,7 @@ describe("a fan-out", () => {
     const other = run(ports, { fanOutId: "f", params: { argv: ["id"] } });
     expect(await other.catch(reasonOf)).toBe(ErrorReason.CALL_ID_REUSED);
     const another = await start(open(ports), { fanOutId: "f" }, { ...AGENT, id: "agent-2" });
-    expect(tell(await Array.fromAsync(watch(another, ports))).summary).toMatchObject({
+    expect(ending(await Array.fromAsync(watch(another, ports))).summary).toMatchObject({
       succeeded: true,
       succeededCount: 1,
     });

@@ -40,7 +40,7 @@ export interface FanOutPorts extends RunPorts {
 /** Fan-outs, which go on whether or not their caller stays. */
 export interface FanOuts {
   /**
-   * Plans a fan-out, writes it down and starts it; with an id that is there, returns that one. Throws what is wrong with
+   * Plans a fan-out, writes it down and starts it; with an id that exists, returns that one. Throws what is wrong with
    * the selection, the tool or its arguments before anything was written, and CALL_ID_REUSED for the id of another one.
    */
   start(request: StartFanOutRequest, principal: Principal, face: Face): Promise<StoredFanOut>;

@@ -30,7 +30,7 @@ describe("a held call", () => {
     expect(result.isError).toBe(false);
   });
 
-  it("is left when the wait ends, and the model is told what to do", async () => {
+  it("is left when the wait ends, and the model reads what to do", async () => {
     let cancels = 0;
     const { call } = start(
       {
@@ -49,7 +49,7 @@ describe("a held call", () => {
   });
 });
 
-describe("a held call whose approval the stream does not tell", () => {
+describe("a held call whose approval the stream does not report", () => {
   it("is waited for, because the registry says that it runs", async () => {
     let stream: Stream | undefined;
     const { call } = start(
@@ -108,7 +108,7 @@ describe("canceling", () => {
     expect(calls).toHaveLength(1);
   });
 
-  it("says that the end is not known where the device does not tell in time", async () => {
+  it("says that the end is not known where the device does not report it in time", async () => {
     const { call, abort } = start({ onCall: (stream) => stream.emit(CallState.DISPATCHED) }, { cancelGraceMs: 1 });
     const result = await call(undefined, "exec", (report) => report.kind === "state" && abort.abort());
     expect(result.content).toMatch(

@@ -8,7 +8,7 @@ const MAX_BODY_BYTES = 32 * 1024 * 1024;
  *
  * @param apiKey the only key that is let in; undefined lets any in.
  */
-export function checkDoor({ headers, method, url = "" }: IncomingMessage, apiKey: string | undefined): void {
+export function checkAccess({ headers, method, url = "" }: IncomingMessage, apiKey: string | undefined): void {
   const [path] = url.split("?");
   if (method !== "POST" || path !== "/v1/messages") throw new ApiError(404, `Not found: ${method} ${path}`);
   const bearer = /^Bearer (.+)$/u.exec(headers.authorization ?? "")?.[1];
