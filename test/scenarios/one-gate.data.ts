@@ -263,11 +263,16 @@ export const PASSAGES: readonly Passage[] = [
   {
     what: "which start what policy has permitted",
     words: /\blink\.start\(/,
-    only: ["services/registry/calls/run.ts"],
+    only: ["services/registry/calls/execution.ts"],
+  },
+  {
+    what: "by the one driver of their lifecycle",
+    words: /\bexecute\(live,/,
+    only: ["services/registry/calls/execution.ts", "services/registry/calls/run.ts"],
   },
   {
     what: "for calls that came through the gate",
-    words: /\bfollowDecision\(/,
+    words: /\brunCall\(/,
     only: ["services/registry/calls/run.ts", "services/registry/calls/calls.ts"],
   },
   {
