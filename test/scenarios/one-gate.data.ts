@@ -272,7 +272,7 @@ export const PASSAGES: readonly Passage[] = [
   },
   {
     what: "for calls that came through the gate",
-    words: /\brunCall\(/,
+    words: /\brunCall\((?:live|one)\b/,
     only: ["services/registry/calls/run.ts", "services/registry/calls/calls.ts"],
   },
   {
