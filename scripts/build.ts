@@ -23,7 +23,7 @@ async function build(): Promise<string> {
     await cp(join(repositoryRoot, path), join(target, path), { recursive: true, filter: isAsset });
   }
   await writeFile(join(target, NOTICES_FILE), noticesText());
-  // For whoever has no compiler of protos: all of them as a FileDescriptorSet, with their comments.
+  // For users who have no compiler of protos: all of them as a FileDescriptorSet, with their comments.
   const image = await runTool("buf", ["build", "proto", "--as-file-descriptor-set", "-o", join(target, "reeve.binpb")]);
   if (image.code !== 0) return image.output;
   return "";

@@ -28,7 +28,7 @@ export async function runReeve(args: readonly string[], env: Record<string, stri
   return { code, stdout: Buffer.concat(out).toString(), stderr: Buffer.concat(err).toString() };
 }
 
-/** The environment of somebody who uses a control plane from their shell. `home` is where their profile would be. */
+/** The environment of a person who uses a control plane from their shell. `home` is where their profile would be. */
 export function shellOf(
   plane: { registry: { url: string }; policy: { url: string } },
   token: string,

@@ -6,7 +6,7 @@ import { FanOutService } from "../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { PolicyService } from "../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import { createServiceTransport } from "../lib/rpc-client/transport.ts";
 
-/** What somebody with one token can call. */
+/** The clients of a caller with one token. */
 export interface Caller {
   registry: RegistryClient;
   fanOut: Client<typeof FanOutService>;

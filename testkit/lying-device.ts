@@ -14,7 +14,7 @@ import { createBatchSigner } from "../lib/sign/batch.ts";
 import { signEnvelope } from "../lib/sign/dsse.ts";
 import { generateSigningKey, type SigningKey } from "../lib/sign/keys.ts";
 
-/** What a device that has been taken over says about a call. */
+/** What a device that an attacker controls says about a call. */
 export interface Lie {
   /** Changes the receipt before it is signed. */
   receipt?: Partial<Receipt>;

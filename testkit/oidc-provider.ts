@@ -30,7 +30,7 @@ const CLIENT = {
 /** Starts one. */
 export async function startOidcProvider(): Promise<OidcProvider> {
   const groupsOf = new Map<string, readonly string[]>();
-  let account = "nobody";
+  let account = "unknown";
   const { privateKey } = await generateKeyPair("RS256", { extractable: true });
   const key = { ...(await exportJWK(privateKey)), kid: "test", use: "sig", alg: "RS256" };
   let handle: (request: IncomingMessage, response: ServerResponse) => void = (_, response) => response.end();

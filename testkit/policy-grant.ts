@@ -19,7 +19,7 @@ export interface AskedCall {
   role: Role;
 }
 
-/** What policy says of a call, as another service of the control plane would hear it: past the registry. */
+/** What policy says of a call, as another service of the control plane would receive it: past the registry. */
 export async function askPolicy(plane: ControlPlane, { callId, tool, params, role }: AskedCall): Promise<Decision> {
   const { registry } = callerOf(plane, plane.tokens.operator);
   const { device } = await registry.getDevice({ device: "this" });
@@ -35,7 +35,7 @@ export async function askPolicy(plane: ControlPlane, { callId, tool, params, rol
   const { readOnly = false, destructive = false, idempotent = false, openWorld = false } = annotations ?? {};
   const request = create(DecisionRequestSchema, {
     callId,
-    principal: { id: "somebody", roles: [role] },
+    principal: { id: "caller", roles: [role] },
     device: { id, name, labels, mode, manifestDigest, sandbox },
     tool: { name: tool, capability, schemaDigest, requiresApproval, readOnly, destructive, idempotent, openWorld },
     arguments: Buffer.from(canonicalJson(params)),

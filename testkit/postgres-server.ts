@@ -201,7 +201,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Runs one query, as somebody beside the product would. */
+/** Runs one query, as a program beside the product would. */
 export async function queryPostgres(url: string, text: string): Promise<Record<string, unknown>[]> {
   const client = new Client(url);
   await client.connect();

@@ -36,7 +36,7 @@ service Printer {
   rpc WatchPages(GetPaperRequest) returns (stream GetPaperResponse) {
     option (reeve.options.v1.tool) = { name: "pages.watch" capabilities: ["pages"] scope: SCOPE_USER };
   }
-  // Not annotated, so that nobody calls it through Reeve.
+  // Not annotated, so that no caller reaches it through Reeve.
   rpc Reset(GetPaperRequest) returns (GetPaperResponse);
 }
 

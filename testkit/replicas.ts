@@ -65,7 +65,7 @@ const PEOPLE = new Map<string, Principal>([
   ["Bearer agent", { id: "agent", kind: "agent", roles: [Role.AGENT], name: "agent" }],
 ]);
 
-/** Callers by a word; devices by their id, which anybody may claim here: certificates are somebody else's test. */
+/** Callers by a word; devices by their id, which any caller may claim here: other tests are about certificates. */
 const authenticate: Authenticate = (authorization = "") => {
   const id = /^Bearer (dev-[0-9a-f]{16})$/.exec(authorization)?.[1];
   if (id !== undefined) return { id, kind: "device", roles: [Role.DEVICE], name: id };
@@ -101,7 +101,7 @@ export async function startReplicaScene(tls?: TlsSource): Promise<ReplicaScene> 
       devices: new Map(),
       bus,
       peerTransport: (url) => peerTransport(url, tls),
-      // Whether devices are enrolled is somebody else's test.
+      // Other tests are about whether devices are enrolled.
       ...(tls && { enrollment: { tls }, admission: {} }),
       sealer: sealerWith(createSecretKey(Buffer.alloc(32, 7))),
       logger: createLogger({

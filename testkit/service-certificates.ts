@@ -62,7 +62,7 @@ export async function makeServiceAuthority(folder: string): Promise<ServiceAutho
   };
 }
 
-/** The environment that tells a service where its certificate is. */
+/** The environment in which a service finds where its certificate is. */
 export function tlsEnv({ certFile, keyFile, caFile }: CertificateFiles): Record<string, string> {
   return { REEVE_TLS_CERT_FILE: certFile, REEVE_TLS_KEY_FILE: keyFile, REEVE_TLS_CA_FILE: caFile };
 }

@@ -7,7 +7,7 @@ export interface TcpProxy extends AsyncDisposable {
   /** How many connections are open through it. */
   readonly connections: number;
   /**
-   * From now on every byte is lost, both ways, and nobody is told: connections stay open, and new ones are taken. What was
+   * From now on every byte is lost, both ways, without a sign: connections stay open, and new ones are taken. What was
    * open before stays lost for good, as behind a NAT that has forgotten it.
    */
   blackhole(): void;
@@ -37,7 +37,7 @@ export async function startTcpProxy(target: { host?: string; port: number }): Pr
     });
     from.on("end", () => lost.has(from) || to.end());
     from.on("error", () => undefined);
-    // Whoever leaves a lost connection leaves alone: the other side never hears of it.
+    // A side that leaves a lost connection leaves alone: the other side never learns of it.
     from.on("close", () => lost.has(from) || to.destroy());
   };
   const server = createServer({ allowHalfOpen: true }, (near) => {

@@ -26,14 +26,14 @@ export interface SimulatedDevice {
   close(): Promise<void>;
 }
 
-/** Attaches it to the registry, for as long as it lives. */
+/** Attaches it to the registry, until it is closed. */
 export function attachDevice(enrolled: Enrolled, url: string, workshop: Workshop): SimulatedDevice {
   const executions = executionsOf(enrolled, workshop);
   const closed = new AbortController();
   const draining = new AbortController();
   const offered = {
     executions,
-    // Nobody changes the keys while this runs.
+    // No keys change while this runs.
     trust: { version: () => 1n, follow: () => Promise.resolve() },
     toolsets: { current: () => enrolled, onChange: () => () => undefined },
     closed: closed.signal,
@@ -45,7 +45,7 @@ export function attachDevice(enrolled: Enrolled, url: string, workshop: Workshop
       linkAs: (attachCount) => openLink(offered, attachCount),
       draining: draining.signal,
       async close() {
-        draining.abort(new Error("the device goes away"));
+        draining.abort(new Error("the device leaves"));
         await executions.close();
         closed.abort(new Error("the device has gone"));
       },

@@ -1,4 +1,4 @@
-/** What a driver is told when it starts. */
+/** What a driver learns when it starts. */
 export interface DriverSettings {
   registryUrl: string;
   /** The authority that signed the registry's certificate, PEM. */

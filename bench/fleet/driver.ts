@@ -11,7 +11,7 @@ import { openWorkshop } from "./workshop.ts";
 // A process with some of the simulated devices: they are no part of what is measured, and so not in its process.
 
 /** So many join at a time. */
-const ENROL_AT_ONCE = 16;
+const ENROLL_AT_ONCE = 16;
 
 const [first] = (await once(process, "message")) as [ToDriver];
 if (!("settings" in first)) throw new Error("a driver gets its settings first");
@@ -56,7 +56,7 @@ async function enrollAll({
       machine: createClient(EnrollmentService, asMachine),
       ca,
     };
-    return await eachOf(names, ENROL_AT_ONCE, (name) => enroll(name, options));
+    return await eachOf(names, ENROLL_AT_ONCE, (name) => enroll(name, options));
   } finally {
     asOperator.close();
     asMachine.close();

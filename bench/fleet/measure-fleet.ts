@@ -11,7 +11,7 @@ import type { FleetSettings } from "./settings.ts";
 const WARM_CALLS = 500;
 
 /** From the last device that attached to a fleet that is idle, in milliseconds: the garbage of their coming is gone by then. */
-const SETTLE_MS = 5000;
+const QUIET_MS = 5000;
 
 /** A fleet of one size, on a control plane of its own. */
 export async function measureFleet(count: number, settings: FleetSettings): Promise<FleetFigures> {
@@ -43,7 +43,7 @@ export async function measureFleet(count: number, settings: FleetSettings): Prom
     await linked(replica, count);
   });
   onStep("idle");
-  await sleep(SETTLE_MS);
+  await sleep(QUIET_MS);
   const idle = await watchIdle(replica, drivers, settings.idleMs);
   onStep("calling");
   const called = await call(replica, caller, settings);

@@ -16,7 +16,7 @@ export async function linked(replica: Replica, count: number): Promise<void> {
     seen = (await replica.metrics()).devicesLinked;
     if (seen >= count) return;
   }
-  throw new Error(`${seen} of ${count} devices are there after ${PATIENCE_MS} ms`);
+  throw new Error(`${seen} of ${count} devices are back after ${PATIENCE_MS} ms`);
 }
 
 /** Kills the registry, starts it again, and waits for its devices. */

@@ -11,6 +11,6 @@ export interface FleetSettings {
   idleMs: number;
   /** More environment for the registry. */
   env: Readonly<Record<string, string>>;
-  /** Hears what is being done. */
+  /** Gets each step in words. */
   onStep(text: string): void;
 }

@@ -11,7 +11,7 @@ export interface MeasureOptions {
   concurrencies: readonly number[];
   /** Which subjects are wanted. One that a wanted one is compared with is measured as well. */
   wanted(name: string): boolean;
-  /** Hears what is being done. */
+  /** Gets each step in words. */
   onStep(text: string): void;
 }
 

@@ -13,6 +13,6 @@ test("reads a metric's value, and not that of one whose name only begins so", ()
   expect(sampleIn(TEXT, "process_cpu_seconds_total")).toBe(0.0015);
 });
 
-test("a metric that is not there counts as 0", () => {
+test("a missing metric counts as 0", () => {
   expect(sampleIn(TEXT, "nothing")).toBe(0);
 });

@@ -21,7 +21,7 @@ export async function readMetrics(probePort: number): Promise<ProcessMetrics> {
   };
 }
 
-/** The value of a metric without labels in Prometheus's text format; 0 where it is not there. */
+/** The value of a metric without labels in Prometheus's text format; 0 where it is missing. */
 export function sampleIn(text: string, name: string): number {
   const line = text.split("\n").find((each) => each.startsWith(`${name} `));
   return line === undefined ? 0 : Number(line.slice(name.length + 1));

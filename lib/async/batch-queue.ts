@@ -1,4 +1,4 @@
-/** Items on their way into a stream of batches. */
+/** Items that wait to go into a stream of batches. */
 export interface BatchQueue<T> {
   /** Adds an item. Nothing happens to items pushed after the end. */
   push(item: T): void;
@@ -37,7 +37,7 @@ export function createBatchQueue<T>(options: BatchQueueOptions<T> = {}): BatchQu
   let wake: (() => void) | undefined;
   let roomy: (() => void)[] = [];
 
-  const nudge = () => {
+  const wakeReader = () => {
     wake?.();
     wake = undefined;
   };
@@ -92,7 +92,7 @@ export function createBatchQueue<T>(options: BatchQueueOptions<T> = {}): BatchQu
       if (ended) return;
       waiting.push(item);
       if (sizeOf !== undefined) waitingBytes += sizeOf(item);
-      nudge();
+      wakeReader();
     },
     room() {
       if (ended || !isFull()) return undefined;
@@ -103,7 +103,7 @@ export function createBatchQueue<T>(options: BatchQueueOptions<T> = {}): BatchQu
     end(error) {
       ended = true;
       failure = error;
-      nudge();
+      wakeReader();
       makeRoom();
     },
     batches,

@@ -34,8 +34,8 @@ test("a run that fails fails for those who asked for it, and not for those who w
   const { shared, runs } = slowWork();
   const first = shared.run();
   const second = shared.run();
-  runs[0]?.reject(new Error("away"));
-  await expect(first).rejects.toThrow("away");
+  runs[0]?.reject(new Error("offline"));
+  await expect(first).rejects.toThrow("offline");
   await expect.poll(() => runs.length).toBe(2);
   runs[1]?.resolve();
   await second;

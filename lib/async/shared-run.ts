@@ -4,7 +4,7 @@ export interface SharedRun {
    * Runs the work. Those who ask while it runs share one run that begins when that is over. Rejects as the run does.
    */
   run(): Promise<void>;
-  /** Resolves when nothing runs and nobody waits, however it ended. */
+  /** Resolves when nothing runs and no caller waits, however it ended. */
   quiet(): Promise<void>;
 }
 

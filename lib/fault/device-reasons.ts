@@ -1,7 +1,7 @@
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 
 /**
- * What a device may say of itself and its tools. Anything else, such as that policy said no or that the database was away,
+ * What a device may say of itself and its tools. Anything else, such as that policy said no or that the database was unavailable,
  * is not for a device to say: callers act on it.
  */
 export const DEVICE_REASONS: ReadonlySet<ErrorReason> = new Set([

@@ -15,7 +15,7 @@ export interface InputProblem {
 /**
  * The fault INVALID_INPUT with one violation for each problem; `field` and `rule` of its metadata are the first's.
  *
- * @param prefix where the input stands in what the caller sent, such as "params". Default: it is the whole.
+ * @param prefix where the input stands in what the caller sent, such as "params". Default: the input is all of it.
  */
 export function invalidInput(problems: readonly InputProblem[], prefix = ""): ConnectError {
   const violations = problems.map(({ field, message }) => ({ field: joinPath(prefix, field), message }));

@@ -43,7 +43,7 @@ export function readPrivateFile(path: string): string {
 }
 
 /**
- * Writes a text to a new file with mode 0600, in a folder that exists. Returns false where a file was there already,
+ * Writes a text to a new file with mode 0600, in a folder that exists. Returns false where the file existed,
  * which stays untouched. The file appears whole and synced to disk or not at all, also when two processes race.
  * Throws what the file system throws.
  */

@@ -1,5 +1,5 @@
 /**
- * The names of an absolute path, one a level, without "" and "."; ".." takes one level away as text. Undefined for a
+ * The names of an absolute path, one a level, without "" and "."; ".." removes one level as text. Undefined for a
  * path that is not absolute or holds a NUL.
  */
 export function namesOf(path: string): string[] | undefined {

@@ -1,4 +1,4 @@
-/** Folders whose whole content is secret, by the names on the way to them, wherever they lie. */
+/** Folders whose whole content is secret, by the names that lead to them, wherever they lie. */
 const SECRET_FOLDERS: readonly string[][] = [
   [".ssh"],
   [".aws"],

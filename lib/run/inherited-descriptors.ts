@@ -27,7 +27,7 @@ function descriptors(): number[] {
   }
 }
 
-/** True for a descriptor that is there and survives the start of a program. */
+/** True for a descriptor that is open and survives the start of a program. */
 function isInherited(fd: number): boolean {
   try {
     const flags = /^flags:\s*([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "utf8"))?.[1];

@@ -193,7 +193,7 @@ test("a server's certificate must be for the address that it is reached by, also
   expect(await reach({ type: "dns", value: "elsewhere" })).toEqual([]);
 }, 60_000);
 
-test("a server with JWT logins lets in by a credentials file, and nobody by another's", async () => {
+test("a server with JWT logins lets in by a credentials file, and none by another's", async () => {
   const [ours, theirs] = [natsOperator(), natsOperator()];
   const server = await startNatsServer({ args: ["-c", file("operator.conf", ours.config)] });
   const logger = createLogger({ service: "test", level: "silent" });

@@ -77,7 +77,7 @@ async function startSecurely(
   return start({ ...write(await testMaterial(authority, POLICY)), ...options }, parts);
 }
 
-/** What a call as somebody comes to: the principal's id, or the reason and the why of its refusal. */
+/** What a call as a principal comes to: the principal's id, or the reason and the why of its refusal. */
 async function callAs(identity: Identity | undefined, token?: string): Promise<unknown> {
   const tls = identity === undefined ? undefined : staticTls(await testMaterial(authority, identity));
   const transport = createServiceTransport({
@@ -191,9 +191,9 @@ test("the probe port is cleartext, anywhere, and follows the drain to the end", 
   await expect(health()).rejects.toThrow();
 });
 
-test("a service that cannot be closed keeps nothing else open, and whoever ends it hears of it", async () => {
+test("a service that cannot be closed keeps nothing else open, and its owner learns of it", async () => {
   const [port = 0] = await freePorts(1);
-  await start({ probePort: port }, { close: async () => Promise.reject(new Error("the database is away")) });
+  await start({ probePort: port }, { close: async () => Promise.reject(new Error("the database is unavailable")) });
   const failing = running;
   running = undefined;
   const signals = new EventEmitter() as NodeJS.Process;
@@ -207,8 +207,8 @@ test("a start that fails leaves nothing open", async () => {
   let bus: EventBus | undefined;
   const create: ProcessOptions["create"] = async (parts) => {
     bus = parts.bus;
-    throw new Error("the database is away");
+    throw new Error("the database is unavailable");
   };
-  await expect(start({ create })).rejects.toThrow("the database is away");
+  await expect(start({ create })).rejects.toThrow("the database is unavailable");
   await expect(bus?.subscribe({ subject: "reeve.>", handler: async () => undefined })).rejects.toThrow("closed");
 });

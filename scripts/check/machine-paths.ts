@@ -4,12 +4,12 @@ import { dirname, join } from "node:path";
 import { repositoryRoot } from "../repository-root.ts";
 import { toolOutput } from "../run-tool.ts";
 
-/** Folders that a text may well name, whoever's machine it is. */
+/** Folders that a text may well name, on any machine. */
 const COMMON = new Set(["/", "/home", "/root", "/tmp", "/Users", "/opt", "/srv", "/src", "/app", "/usr/src"]);
 
 /**
  * Names the places where a file of the repository holds a path of this machine: the folder of the checkout, the one
- * it is in, or the user's home. Such a path works nowhere else and tells about the machine.
+ * it is in, or the user's home. Such a path works nowhere else and reveals the machine.
  */
 export async function machinePathUses(): Promise<string[]> {
   const paths = machinePaths(repositoryRoot, homedir());

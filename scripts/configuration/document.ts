@@ -24,7 +24,7 @@ export function configurationText(): string {
   return `${HEAD}\n${parts.join("\n")}`;
 }
 
-/** What is wrong with the document that is there. */
+/** What is wrong with the present document. */
 export async function staleConfiguration(): Promise<string[]> {
   const written = await readFile(CONFIGURATION_FILE, "utf8").catch(() => "");
   return written === configurationText()

@@ -34,7 +34,7 @@ const CLI_STARTS = [
   "cli/device/join.ts",
 ];
 
-/** Imports of services by other parts of cli that are still there. A file goes when its import goes; none may come. */
+/** Imports of services by other parts of cli that are left. A file goes when its import goes; none may come. */
 export const CLI_KNOWN: ReadonlySet<string> = new Set([
   "cli/commands/chat.ts",
   "cli/commands/policy.ts",

@@ -12,7 +12,7 @@ export const RETIRED: readonly Term[] = [
   { pattern: /(?<!half )\blife\b(?! cycle| time)|\bit lives\b/, better: "lifecycle, state, liveness" },
   { pattern: /\bways? of (?:a|the|its|each|one) calls?\b/, better: "lifecycle" },
   { pattern: /\bkept calls?\b/, better: "queued call" },
-  { pattern: /\b(?:some|no)body\b/, better: "principal, caller, no caller" },
+  { pattern: /\bsomebody\b|(?<!["\x27]|or )\bnobody\b(?!["\x27])/, better: "principal, caller, no caller" },
   { pattern: /\bwho(?:m|so)?ever\b/, better: "the caller, any replica, the holder" },
   { pattern: /\bdoors?\b/, better: "ingress, listener" },
   { pattern: /\bjudg(?:e|es|ed|ing|e?ment|e?ments)\b/, better: "evaluate, decide" },

@@ -17,8 +17,8 @@ const LANES = 3;
  * Begins to break parts, each lane one after another. A part that is broken already is left alone: so never more than
  * three are, and all replicas of one service only for a while.
  *
- * @param say hears of each fault in words.
- * @param onBroken hears of each fault, before it happens.
+ * @param say learns of each fault in words.
+ * @param onBroken learns of each fault, before it happens.
  */
 export function breakParts(
   parts: readonly Part[],

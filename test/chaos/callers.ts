@@ -5,14 +5,14 @@ import { type RegistryClient, registryClient } from "../../client/registry.ts";
 import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { faultDetail, reasonName } from "../../lib/fault/fault.ts";
 import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
+import type { PlannedCall } from "./planned-calls.ts";
 import { createRandom } from "./random.ts";
 import { createStreamCaller, type StreamCaller } from "./stream-caller.ts";
-import type { Wish } from "./wishes.ts";
 
 /** Those who make calls, as careful clients do: with an id of their own, again and again, until there is an end. */
 export interface Callers {
-  /** Makes a call at its time and resolves with the end that its caller was told. */
-  attend(wish: Wish, startMs: number): Promise<Call>;
+  /** Makes a call at its time and resolves with the end that its caller was given. */
+  attend(planned: PlannedCall, startMs: number): Promise<Call>;
   /** How often each kind of error was met on the way. */
   readonly errors: ReadonlyMap<string, number>;
   close(): void;
@@ -77,46 +77,53 @@ export function createCallers({ urls, tokens, ca, seed }: CallersOptions): Calle
     };
   }
   /** Tries until it works, each time at a door that chance gives. Undefined results are tried again, too. */
-  const persist = async <T>(wish: Wish, what: string, work: (door: Door) => Promise<T | undefined>): Promise<T> => {
+  const persist = async <T>(
+    planned: PlannedCall,
+    what: string,
+    work: (door: Door) => Promise<T | undefined>,
+  ): Promise<T> => {
     const random = createRandom(seed + ++turn);
     for (;;) {
       try {
-        const result = await work(random.pick(doors[wish.as]));
+        const result = await work(random.pick(doors[planned.as]));
         if (result !== undefined) return result;
       } catch (error: unknown) {
         const { code, rawMessage } = ConnectError.from(error);
         const reason = faultDetail(error)?.reason;
         count(errors, `${what}: ${Code[code]} ${reason === undefined ? plain(rawMessage) : reasonName(reason)}`);
-        if (FINAL.has(code)) throw new Error(`${what} ${wish.id}: ${rawMessage}`, { cause: error });
+        if (FINAL.has(code)) throw new Error(`${what} ${planned.id}: ${rawMessage}`, { cause: error });
       }
-      if (closed) throw new Error(`${what} ${wish.id}: nobody waits for its end any more`);
+      if (closed) throw new Error(`${what} ${planned.id}: nobody waits for its end any more`);
       await sleep(random.between(50, 400));
     }
   };
-  const call = (wish: Wish) =>
-    persist(wish, wish.way, async ({ registry, stream }) => {
-      const request = requestOf(wish);
+  const call = (planned: PlannedCall) =>
+    persist(planned, planned.way, async ({ registry, stream }) => {
+      const request = requestOf(planned);
       const signal = AbortSignal.timeout(TRY_MS);
-      const told =
-        wish.way === "stream"
+      const reported =
+        planned.way === "stream"
           ? await stream.call(request, signal)
           : (await registry.callTool({ ...request, waitMs: TRY_MS / 3 }, { signal })).call;
-      return told !== undefined && isEnd(told.state) ? told : undefined;
+      return reported !== undefined && isEnd(reported.state) ? reported : undefined;
     });
-  const cancel = (wish: Wish) =>
-    persist(wish, "cancel", async ({ registry }) => {
-      const { call: told } = await registry.cancelCall({ callId: wish.id }, { signal: AbortSignal.timeout(TRY_MS) });
-      return told !== undefined && isEnd(told.state) ? told : undefined;
+  const cancel = (planned: PlannedCall) =>
+    persist(planned, "cancel", async ({ registry }) => {
+      const { call: reported } = await registry.cancelCall(
+        { callId: planned.id },
+        { signal: AbortSignal.timeout(TRY_MS) },
+      );
+      return reported !== undefined && isEnd(reported.state) ? reported : undefined;
     });
 
   return {
     errors,
-    async attend(wish, startMs) {
-      await sleep(Math.max(0, startMs + wish.atMs - performance.now()));
-      const ended = call(wish);
-      if (wish.cancelAfterMs === undefined) return ended;
-      const [told] = await Promise.all([ended, sleep(wish.cancelAfterMs).then(() => cancel(wish))]);
-      return told;
+    async attend(planned, startMs) {
+      await sleep(Math.max(0, startMs + planned.atMs - performance.now()));
+      const ended = call(planned);
+      if (planned.cancelAfterMs === undefined) return ended;
+      const [reported] = await Promise.all([ended, sleep(planned.cancelAfterMs).then(() => cancel(planned))]);
+      return reported;
     },
     close() {
       closed = true;
@@ -125,7 +132,7 @@ export function createCallers({ urls, tokens, ca, seed }: CallersOptions): Calle
   };
 }
 
-function requestOf({ id, device, argv, stdin, queueSeconds }: Wish) {
+function requestOf({ id, device, argv, stdin, queueSeconds }: PlannedCall) {
   const params = { argv, ...(stdin === undefined ? {} : { stdin }) };
   return { tool: "exec", device, params, callId: id, queueSeconds: queueSeconds ?? 0 };
 }

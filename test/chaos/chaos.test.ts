@@ -33,7 +33,7 @@ beforeAll(async () => {
       givenUp: result.evidence.filter((one) => one.shown[0] && isGivenUp(one, one.shown[0])).length,
     }),
   );
-  // A run takes as long as it is told to, and then as long as the last call.
+  // A run takes as long as it learns to, and then as long as the last call.
 }, settings.ms + 600_000);
 afterAll(async () => {
   await writeLogs();

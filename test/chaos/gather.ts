@@ -2,8 +2,8 @@ import { join } from "node:path";
 import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { Distributed } from "../../testkit/distributed.ts";
 import { readLedger, readMarks, readRecords } from "./evidence.ts";
+import type { PlannedCall } from "./planned-calls.ts";
 import type { Evidence } from "./truth.ts";
-import type { Wish } from "./wishes.ts";
 
 /** All that is known in the end. */
 export interface Gathered {
@@ -15,12 +15,12 @@ export interface Gathered {
 
 /** What those said who had to be asked before. */
 export interface Said {
-  wishes: readonly Wish[];
+  plannedCalls: readonly PlannedCall[];
   /** The id under which a call is stored. */
-  storedId(wish: Wish): string;
-  /** The ends that callers were told, by call. */
-  told: ReadonlyMap<string, Call>;
-  /** How each registry shows each call, in the order of the wishes. */
+  storedId(planned: PlannedCall): string;
+  /** The ends that callers were given, by call. */
+  reported: ReadonlyMap<string, Call>;
+  /** How each registry shows each call, in the order of the planned calls. */
   shown: readonly (readonly (Call | undefined)[])[];
 }
 
@@ -30,7 +30,7 @@ export function marksOf({ devices }: Distributed): Map<string, string> {
 }
 
 /** Stops the devices and puts together what witnesses, ledgers, registries, callers and the audit log say. */
-export async function gather(plane: Distributed, { wishes, storedId, told, shown }: Said): Promise<Gathered> {
+export async function gather(plane: Distributed, { plannedCalls, storedId, reported, shown }: Said): Promise<Gathered> {
   for (const { process } of plane.devices) await process.stop();
   const records = await readRecords(plane.policyDatabase);
   const ledgers = new Map<string, Awaited<ReturnType<typeof readLedger>>>();
@@ -41,13 +41,13 @@ export async function gather(plane: Distributed, { wishes, storedId, told, shown
     for (const [id, times] of await readMarks(file)) ran.set(id, (ran.get(id) ?? 0) + times);
   }
   return {
-    evidence: wishes.map((wish, n) => ({
-      wish,
-      told: told.get(wish.id),
+    evidence: plannedCalls.map((planned, n) => ({
+      planned,
+      reported: reported.get(planned.id),
       shown: shown[n] ?? [],
-      marks: ran.get(wish.id) ?? 0,
-      ledger: ledgers.get(wish.device)?.get(storedId(wish)),
-      records: records.get(storedId(wish)) ?? [],
+      marks: ran.get(planned.id) ?? 0,
+      ledger: ledgers.get(planned.device)?.get(storedId(planned)),
+      records: records.get(storedId(planned)) ?? [],
     })),
     records: [...records.values()].reduce((sum, ofCall) => sum + ofCall.length, 0),
   };

@@ -23,7 +23,7 @@ export interface Part {
 /** All parts of a control plane and its devices. */
 export interface Parts {
   all: readonly Part[];
-  /** Parts that ended without being told to, or neither came up nor ended when they were started; in words. */
+  /** Parts that ended without being reported to, or neither came up nor ended when they were started; in words. */
   readonly accidents: readonly string[];
   /** Starts that failed, as when the database went away meanwhile, and were tried again; in words. */
   readonly retries: readonly string[];

@@ -14,9 +14,9 @@ import { type Callers, createCallers } from "./callers.ts";
 import { readRecords } from "./evidence.ts";
 import { type Gathered, gather, marksOf } from "./gather.ts";
 import { createParts, type Parts } from "./parts.ts";
+import { type PlannedCall, planCalls } from "./planned-calls.ts";
 import { type Return, watchReturns } from "./returns.ts";
 import type { ChaosSettings } from "./settings.ts";
-import { makeWishes, type Wish } from "./wishes.ts";
 
 /** What came of a run, once everything was mended and calm. */
 export interface ChaosResult extends Gathered {
@@ -51,18 +51,18 @@ export async function runChaos(
   say: (line: string) => void,
 ): Promise<ChaosResult> {
   const { seed } = settings;
-  const wishes = makeWishes({ ...settings, marks: marksOf(plane) });
+  const plannedCalls = planCalls({ ...settings, marks: marksOf(plane) });
   const parts = createParts(plane);
   const registries = plane.registries.map(({ url }) => registryAt(url, plane));
   const watch = watchReturns({ devices: plane.devices, parts: parts.all, list: () => listDevices(registries, parts) });
   const operator = { token: plane.tokens.operator, ca: plane.ca, seed };
   const storedId = await storedIdsOf(plane);
-  const answers = new Map(wishes.map((wish) => [storedId(wish), wish.answer]));
+  const answers = new Map(plannedCalls.map((planned) => [storedId(planned), planned.answer]));
   const approver = createApprover({ ...operator, urls: urlsOf(plane.policies), answer: (id) => answers.get(id) });
   const callers = createCallers({ ...plane, urls: [plane.registry.url, ...urlsOf(plane.registries)], seed });
 
   const started = performance.now();
-  const attending = attendAll(wishes, callers, started);
+  const attending = attendAll(plannedCalls, callers, started);
   const breaker = breakParts(parts.all, seed, say, (part, { kind }) => watch.broken(part, `${kind} of ${part.name}`));
   const supervising = setInterval(() => void parts.supervise().catch(() => undefined), 500);
   await sleep(settings.ms);
@@ -78,12 +78,12 @@ export async function runChaos(
   say("looking at what everybody says");
 
   const shown: (Call | undefined)[][] = [];
-  for (const wish of wishes) {
-    shown.push(await Promise.all(registries.map((registry) => show(registry, storedId(wish)))));
+  for (const planned of plannedCalls) {
+    shown.push(await Promise.all(registries.map((registry) => show(registry, storedId(planned)))));
   }
   await waitUntil(CALM_MS, async () => isRecorded(shown, await readRecords(plane.policyDatabase)));
   return {
-    ...(await gather(plane, { wishes, storedId, told: attending.told, shown })),
+    ...(await gather(plane, { plannedCalls, storedId, reported: attending.reported, shown })),
     unheard: [...attending.unheard.values()],
     accidents: parts.accidents,
     retries: parts.retries,
@@ -96,18 +96,18 @@ export async function runChaos(
 }
 
 /** Makes all calls, each at its time. */
-function attendAll(wishes: readonly Wish[], callers: Callers, startMs: number) {
-  const told = new Map<string, Call>();
-  const unheard = new Map<string, string>(wishes.map(({ id }) => [id, `${id}: its caller waits still`]));
-  const attend = async (wish: Wish): Promise<void> => {
+function attendAll(plannedCalls: readonly PlannedCall[], callers: Callers, startMs: number) {
+  const reported = new Map<string, Call>();
+  const unheard = new Map<string, string>(plannedCalls.map(({ id }) => [id, `${id}: its caller waits still`]));
+  const attend = async (planned: PlannedCall): Promise<void> => {
     try {
-      told.set(wish.id, await callers.attend(wish, startMs));
-      unheard.delete(wish.id);
+      reported.set(planned.id, await callers.attend(planned, startMs));
+      unheard.delete(planned.id);
     } catch (error: unknown) {
-      unheard.set(wish.id, error instanceof Error ? error.message : String(error));
+      unheard.set(planned.id, error instanceof Error ? error.message : String(error));
     }
   };
-  return { told, unheard, all: Promise.all(wishes.map(attend)) };
+  return { reported, unheard, all: Promise.all(plannedCalls.map(attend)) };
 }
 
 function urlsOf(services: readonly { url: string }[]): string[] {
@@ -122,7 +122,7 @@ async function listDevices(registries: readonly RegistryClient[], { all }: Parts
 }
 
 /** The id under which a call is stored: an agent's own one is in its scope. */
-async function storedIdsOf(plane: Distributed): Promise<(wish: Wish) => string> {
+async function storedIdsOf(plane: Distributed): Promise<(planned: PlannedCall) => string> {
   const { principalId } = await registryAt(plane.registry.url, plane, plane.tokens.agent).whoAmI({});
   return ({ as, id }) => (as === "agent" ? inScope(id, principalId) : id);
 }

@@ -6,7 +6,7 @@ export interface ChaosSettings {
   ms: number;
   /** Decides which calls are made, and what breaks in which order. The machine's own timing is not in it. */
   seed: number;
-  /** The full run: how long devices take to come back is asserted, not only told. */
+  /** The full run: how long devices take to come back is asserted, not only reported. */
   full: boolean;
   /** A folder to put the log of every process into, for whoever looks for the cause of a finding. */
   logs?: string;

@@ -6,12 +6,12 @@ import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ExecutionFinishedSchema } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { ExecutionOutcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { planFaults } from "./faults.ts";
+import { type PlannedCall, planCalls } from "./planned-calls.ts";
 import { type Evidence, lies } from "./truth.ts";
-import { makeWishes, type Wish } from "./wishes.ts";
 
 const statement = new Uint8Array([1, 2, 3]);
 const receipt = { statement };
-const wish: Wish = {
+const planned: PlannedCall = {
   id: "c",
   kind: "quick",
   atMs: 0,
@@ -29,8 +29,8 @@ const outcome = (state: CallState, grantId = "") =>
 /** A call that ran once and succeeded, as everybody says, but for what is given. */
 function evidenceOf(changed: Partial<Evidence> = {}): Evidence {
   return {
-    wish,
-    told: succeeded,
+    planned,
+    reported: succeeded,
     shown: [succeeded, succeeded],
     marks: 1,
     ledger: {
@@ -52,7 +52,7 @@ test("a call that everybody says the same of is true", () => {
 test("a call that never ran and says so is true", () => {
   const call = failed(ErrorReason.DEVICE_OFFLINE);
   const records = [decided(DecisionKind.PERMIT, "g"), outcome(CallState.FAILED)];
-  expect(lies(evidenceOf({ told: call, shown: [call, call], marks: 0, ledger: undefined, records }))).toEqual([]);
+  expect(lies(evidenceOf({ reported: call, shown: [call, call], marks: 0, ledger: undefined, records }))).toEqual([]);
 });
 
 const running = create(CallSchema, { id: "c", state: CallState.DISPATCHED });
@@ -62,12 +62,12 @@ test.each<[string, Partial<Evidence>]>([
   ["is lost", { shown: [undefined, undefined] }],
   ["executed twice", { marks: 2 }],
   ["no end", { shown: [running, running] }],
-  ["told no end", { told: undefined }],
-  ["somebody else was told FAILED/device_offline", { told: offline }],
-  ["somebody else was told FAILED/device_offline", { shown: [succeeded, offline] }],
+  ["given no end", { reported: undefined }],
+  ["somebody else was given FAILED/device_offline", { reported: offline }],
+  ["somebody else was given FAILED/device_offline", { shown: [succeeded, offline] }],
   ["left no mark", { marks: 0 }],
-  ["says that nothing ran", { told: offline, shown: [offline] }],
-  ["a human said no", { wish: { ...wish, answer: "no" } }],
+  ["says that nothing ran", { reported: offline, shown: [offline] }],
+  ["a human said no", { planned: { ...planned, answer: "no" } }],
   ["not in the device's ledger", { ledger: undefined }],
   ["no end of it", { ledger: { state: "started", finished: undefined } }],
   [
@@ -107,12 +107,12 @@ test.each<[string, Partial<Evidence>]>([
 });
 
 test("the same seed gives the same calls and the same faults, another one others", () => {
-  const wishes = (seed: number) => makeWishes({ calls: 50, ms: 1000, seed, marks: new Map([["this", "/marks"]]) });
+  const plannedCalls = (seed: number) => planCalls({ calls: 50, ms: 1000, seed, marks: new Map([["this", "/marks"]]) });
   const faults = (seed: number) => {
     const plan = planFaults(seed);
     return Array.from({ length: 50 }, () => plan.next().value);
   };
-  expect(wishes(1)).toEqual(wishes(1));
+  expect(plannedCalls(1)).toEqual(plannedCalls(1));
   expect(faults(1)).toEqual(faults(1));
   expect(faults(1)).not.toEqual(faults(2));
 });

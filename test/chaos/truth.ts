@@ -5,13 +5,13 @@ import { reasonName } from "../../lib/fault/fault.ts";
 import { isEnd } from "../../services/registry/calls/lifecycle.ts";
 import { endOf, stateName } from "../../services/registry/calls/state.ts";
 import type { LedgerRow } from "./evidence.ts";
-import type { Wish } from "./wishes.ts";
+import type { PlannedCall } from "./planned-calls.ts";
 
 /** All that is known about one call in the end, from everybody who knows something. */
 export interface Evidence {
-  wish: Wish;
-  /** The end that its caller was told. */
-  told: Call | undefined;
+  planned: PlannedCall;
+  /** The end that its caller was given. */
+  reported: Call | undefined;
   /** How each registry shows it. */
   shown: readonly (Call | undefined)[];
   /** How often it ran, by its own witness. */
@@ -27,23 +27,23 @@ const BY_POLICY = new Set<CallState>([CallState.DENIED, CallState.EXPIRED]);
 
 /** What is not true about a call, in words; empty where all that was said of it holds. */
 export function lies(evidence: Evidence): string[] {
-  const { wish, told, shown, marks } = evidence;
+  const { planned, reported, shown, marks } = evidence;
   const [call] = shown;
-  if (call === undefined) return [`${wish.id} (${wish.kind}) is lost: the registry does not know it`];
-  const what = `${wish.id} (${wish.kind}, ${wish.way}) is ${describeEnd(call)}, ran ${marks} times`;
+  if (call === undefined) return [`${planned.id} (${planned.kind}) is lost: the registry does not know it`];
+  const what = `${planned.id} (${planned.kind}, ${planned.way}) is ${describeEnd(call)}, ran ${marks} times`;
   const found: string[] = [];
   const must = (holds: boolean, words: string) => {
     if (!holds) found.push(`${what}: ${words}`);
   };
   must(isEnd(call.state), "it has no end");
   must(marks <= 1, "it was executed twice");
-  must(told !== undefined, "its caller was told no end");
-  for (const other of [told, ...shown.slice(1)]) {
-    if (other !== undefined) must(isSame(other, call), `somebody else was told ${describeEnd(other)}`);
+  must(reported !== undefined, "its caller was given no end");
+  for (const other of [reported, ...shown.slice(1)]) {
+    if (other !== undefined) must(isSame(other, call), `somebody else was given ${describeEnd(other)}`);
   }
   if (call.state === CallState.SUCCEEDED) must(marks === 1, "it succeeded and left no mark");
   if (ranNothing(call)) must(marks === 0, "it says that nothing ran");
-  must(wish.answer !== "no" || marks === 0, "a human said no");
+  must(planned.answer !== "no" || marks === 0, "a human said no");
   return [...found, ...besideLedger(evidence, call).map(withWhat), ...besideLog(evidence, call).map(withWhat)];
 
   function withWhat(words: string): string {

@@ -80,7 +80,7 @@ test("a machine joins, an operator compares fingerprints and confirms, and the m
   expect(readFileSync(files.grantKeysFile, "utf8")).toBe(`${Buffer.alloc(32, 7).toString("base64")}\n`);
 });
 
-test("what it was told when it joined is its environment from then on, and its name is not for its owner to change", async () => {
+test("what it was given when it joined is its environment from then on, and its name is not for its owner to change", async () => {
   const { token } = await invite();
   const enrollment = await join_(token, machine(), {
     settings: { REEVE_DEVICE_MODE: "all", REEVE_DEVICE_READ_ROOTS: "/srv" },

@@ -84,7 +84,7 @@ test("it starts again with nothing but its folder", async () => {
   expect(await call()).toMatchObject({ code: 0, stdout: "Linux\n" });
 });
 
-test("locked, its stream ends and it is told why; unlocked, it is back by itself", async () => {
+test("locked, its stream ends and it learns why; unlocked, it is back by itself", async () => {
   const agent = agents.at(-1);
   expect(await plane.reeve("device", "lock", "web1", "--why", "lost")).toMatchObject({ code: 0 });
   await eventually(async () => expect(await link()).not.toBe("LINK_STATE_ONLINE"));
@@ -101,7 +101,7 @@ test("locked, its stream ends and it is told why; unlocked, it is back by itself
   expect(await call()).toMatchObject({ code: 0 });
 });
 
-test("locked while it runs something: that ends on the device, and its caller is told why", async () => {
+test("locked while it runs something: that ends on the device, and its caller learns why", async () => {
   const running = startCall("lock-running");
   const pid = await running.pid;
   expect(await plane.reeve("device", "lock", "web1", "--why", "taxi")).toMatchObject({ code: 0 });
@@ -117,7 +117,7 @@ test("locked while it runs something: that ends on the device, and its caller is
   await online();
 });
 
-test("locked while it does not answer: its callers are told that the end is not known", async () => {
+test("locked while it does not answer: its callers learn that the end is not known", async () => {
   const running = startCall("lock-silent");
   const pid = await running.pid;
   const agent = agents.at(-1);

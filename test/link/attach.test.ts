@@ -78,7 +78,7 @@ test("a newer stream of a device ends the older one, and the link goes on", asyn
   expect(await link.start(start, () => undefined)).toMatchObject({ kind: "finished" });
 });
 
-test("goes elsewhere where it is told to, and what runs is still told on the old stream", async () => {
+test("goes elsewhere where it learns to, and what runs is still reported on the old stream", async () => {
   await using parts = new AsyncDisposableStack();
   const device = parts.use(await openTestAgent());
   const { deviceId } = device.agent;
@@ -107,7 +107,7 @@ test("goes elsewhere where it is told to, and what runs is still told on the old
   expect(points[next]?.sessions.get(deviceId)).toBeDefined();
 });
 
-test("dials again when its certificate was replaced, and what runs is told on the new stream", async () => {
+test("dials again when its certificate was replaced, and what runs learns on the new stream", async () => {
   await using parts = new AsyncDisposableStack();
   const device = parts.use(await openTestAgent());
   const { deviceId } = device.agent;

@@ -65,7 +65,7 @@ describe.each(LINK_WAYS)("$name", ({ open }) => {
     expect(await startsOf(device)).toBe(1);
   });
 
-  test("a call that ended while the link was down is told once it is back", async () => {
+  test("a call that ended while the link was down learns once it is back", async () => {
     await using device = await openTestAgent();
     await using linked = await open(device);
     const { link, proxy, seen } = linked;

@@ -90,8 +90,11 @@ test("large arguments and output get there whole", async () => {
 });
 
 test("the same call id at two replicas is one call", async () => {
-  const wish = { device: "nas", tool: "exec", params: { argv: ["bash", "-c", `echo run >> ${mark}`] }, callId };
-  const [one, other] = await Promise.all([a.operator.registry.callTool(wish), b.operator.registry.callTool(wish)]);
+  const request = { device: "nas", tool: "exec", params: { argv: ["bash", "-c", `echo run >> ${mark}`] }, callId };
+  const [one, other] = await Promise.all([
+    a.operator.registry.callTool(request),
+    b.operator.registry.callTool(request),
+  ]);
   expect(one.call?.state).toBe(CallState.SUCCEEDED);
   expect(other.call?.receipt).toEqual(one.call?.receipt);
   expect(await readFile(mark, "utf8")).toBe("run\n");
@@ -116,24 +119,24 @@ test("a replica that does not lead a call tells what happens to it, and cancels 
   await stream.end();
 });
 
-test("a call that one replica holds is approved, and told by the other", async () => {
-  const wish = { device: "nas", tool: "exec", params: { argv: ["touch", mark] }, callId };
-  await a.agent.registry.callTool({ ...wish, noWait: true });
-  const told = b.agent.registry.callTool(wish);
+test("a call that one replica holds is approved, and reported by the other", async () => {
+  const request = { device: "nas", tool: "exec", params: { argv: ["touch", mark] }, callId };
+  await a.agent.registry.callTool({ ...request, noWait: true });
+  const reported = b.agent.registry.callTool(request);
   await approveCall(b.operator, callId);
-  expect((await told).call?.state).toBe(CallState.SUCCEEDED);
+  expect((await reported).call?.state).toBe(CallState.SUCCEEDED);
   expect(existsSync(mark)).toBe(true);
 });
 
 test("every replica shows a call as it stands each time, and the end on a stream has its output", async () => {
-  const wish = { device: "nas", tool: "exec", params: { argv: ["bash", "-c", "echo hi"] }, callId };
-  await a.agent.registry.callTool({ ...wish, noWait: true });
+  const request = { device: "nas", tool: "exec", params: { argv: ["bash", "-c", "echo hi"] }, callId };
+  await a.agent.registry.callTool({ ...request, noWait: true });
   const seen = async () => (await b.agent.registry.getCall({ callId })).call;
   await eventually(async () => expect(await seen()).toMatchObject({ state: CallState.HELD }));
   expect((await seen())?.approvalId).not.toBe("");
-  expect((await b.agent.registry.callTool({ ...wish, noWait: true })).call?.approvalId).not.toBe("");
+  expect((await b.agent.registry.callTool({ ...request, noWait: true })).call?.approvalId).not.toBe("");
   const stream = openCallStream(b.agent.registry);
-  stream.call(wish);
+  stream.call(request);
   await approveCall(b.operator, callId);
   expect(await stream.ended(callId)).toMatchObject({ state: CallState.SUCCEEDED, output: { stdout: "hi\n" } });
   await stream.end();
@@ -160,7 +163,7 @@ test("a call goes on when its device moves to another replica", async () => {
   await mover.close();
 });
 
-test("a device whose state was copied is refused, and its replica is told", async () => {
+test("a device whose state was copied is refused, and its replica learns", async () => {
   const cloned: string[] = [];
   const c = await scene.replica({ admission: { onCloned: async (id) => void cloned.push(id) } });
   const first = await scene.device("twin", [c.url]);
@@ -176,7 +179,7 @@ test("a device whose state was copied is refused, and its replica is told", asyn
   await Promise.all([again.close(), second.close()]);
 });
 
-test("a device that may not connect any more loses its session, whichever replica is told", async () => {
+test("a device that may not connect any more loses its session, whichever replica learns", async () => {
   const locked = new Set<string>();
   const admission = {
     mayAttach: async (id: string) => {
@@ -210,7 +213,7 @@ test("a call goes on when the connection between the replicas was cut under it",
   expect(await readFile(`${mark}.runs`, "utf8")).toBe("run\n");
 });
 
-test("a device at a replica that is not reached is offline, and the caller is told why", async () => {
+test("a device at a replica that is not reached is offline, and the caller learns why", async () => {
   const alone = await scene.replica({ peerTransport: undefined });
   await online(alone, "nas");
   const { call } = await alone.operator.registry.callTool({ device: "nas", tool: "exec", params: { argv: ["uname"] } });
@@ -222,13 +225,13 @@ test("a device at a replica that is not reached is offline, and the caller is to
 test("a call of a replica that is not reached is followed and canceled all the same", async () => {
   const alone = await scene.replica({ peerTransport: undefined });
   const argv = ["bash", "-c", lasting(mark)];
-  const wish = { device: "nas", tool: "exec", params: { argv }, callId };
+  const request = { device: "nas", tool: "exec", params: { argv }, callId };
   const stream = openCallStream(a.operator.registry);
-  stream.call(wish);
+  stream.call(request);
   await stream.next(printedIn);
-  const told = alone.operator.registry.callTool(wish);
+  const reported = alone.operator.registry.callTool(request);
   await alone.operator.registry.cancelCall({ callId });
-  expect((await told).call?.state).toBe(CallState.CANCELED);
+  expect((await reported).call?.state).toBe(CallState.CANCELED);
   expect((await stream.ended(callId)).state).toBe(CallState.CANCELED);
   await stream.end();
   await alone.close();

@@ -109,7 +109,7 @@ async function recorded(): Promise<(string | undefined)[]> {
   return entries.map(({ record }) => record?.event.case);
 }
 
-test("a call that runs when its replica is killed is told with its true end by another, and runs once", async () => {
+test("a call that runs when its replica is killed learns with its true end by another, and runs once", async () => {
   const stream = openCallStream(operators[0].registry);
   const script = `echo run >> ${mark}.runs; touch ${mark}; echo started; while [ -e ${mark} ]; do sleep 0.02; done; echo ended`;
   stream.call({ tool: "exec", params: { argv: ["bash", "-c", script] }, callId });
@@ -128,8 +128,8 @@ test("a call that runs when its replica is killed is told with its true end by a
 });
 
 test("a call that is held when its replica is killed runs once when it is approved", async () => {
-  const wish = { tool: "exec", params: { argv: ["bash", "-c", `echo run >> ${mark}`] }, callId };
-  const { call } = await agents[0].registry.callTool({ ...wish, noWait: true });
+  const request = { tool: "exec", params: { argv: ["bash", "-c", `echo run >> ${mark}`] }, callId };
+  const { call } = await agents[0].registry.callTool({ ...request, noWait: true });
   callId = call?.id ?? "";
   await first.kill();
   await approveCall(operators[1], callId);
@@ -152,9 +152,9 @@ test("a cancel at another replica reaches a call whose own replica was killed", 
   await first.start();
 });
 
-test("a replica that leaves hands over what is held at once, and a call that runs is told by the other", async () => {
-  const wish = { tool: "exec", params: { argv: ["touch", mark] }, callId };
-  const { call } = await agents[0].registry.callTool({ ...wish, noWait: true });
+test("a replica that leaves hands over what is held at once, and a call that runs learns by the other", async () => {
+  const request = { tool: "exec", params: { argv: ["touch", mark] }, callId };
+  const { call } = await agents[0].registry.callTool({ ...request, noWait: true });
   callId = call?.id ?? "";
   await first.stop();
   await approveCall(operators[1], callId);

@@ -41,7 +41,7 @@ const stateOf = async (replica: Replica, callId: string) =>
 test("a kept call is delivered through another replica than the one that keeps it, also when that is gone", async () => {
   await nas.close();
   await Promise.all([away(a), away(b)]);
-  const wish = (name: string) => ({
+  const asked = (name: string) => ({
     device: "nas",
     tool: "exec",
     params: { argv: ["bash", "-c", `echo ran >> ${join(nas.work, name)}`] },
@@ -54,7 +54,7 @@ test("a kept call is delivered through another replica than the one that keeps i
     [a, "kept-by-a"],
     [c, "kept-by-c"],
   ] as const) {
-    expect((await replica.operator.registry.callTool(wish(name))).call?.state).toBe(CallState.QUEUED);
+    expect((await replica.operator.registry.callTool(asked(name))).call?.state).toBe(CallState.QUEUED);
   }
   await c.close();
   expect(await stateOf(b, "kept-by-c")).toBe(CallState.QUEUED);

@@ -137,7 +137,7 @@ describe("a service that a device announces", () => {
     });
   });
 
-  test("is told when a call is canceled", async () => {
+  test("learns when a call is canceled", async () => {
     const call = print(operator, { text: "forever" });
     await eventually(() => expect(printer.printed).toHaveLength(1));
     await operator.registry.cancelCall({ callId });

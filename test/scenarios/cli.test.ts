@@ -197,7 +197,7 @@ describe("reeve approval list", () => {
     expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("approved already")]);
   });
 
-  test("a held call is denied, and its caller is told what was said", async () => {
+  test("a held call is denied, and its caller learns what was said", async () => {
     const call = asAgent("call", "this", "exec", "--call-id", "cli-denied", "--argv", "touch", "--argv", "x");
     const { id } = await pendingApproval(operator, "cli-denied");
     const denied = await asOperator("approval", "deny", id, "--comment", "not today", "--json");

@@ -21,7 +21,7 @@ import { eventually } from "../../testkit/eventually.ts";
 import { type OidcProvider, startOidcProvider } from "../../testkit/oidc-provider.ts";
 import { startServiceProcess } from "../../testkit/service-process.ts";
 
-/** Who is not let in, each told why in a word that programs can act on. */
+/** Who is not let in, each reported why in a word that programs can act on. */
 const HOUR_MS = 3_600_000;
 
 let provider: OidcProvider;

@@ -57,7 +57,7 @@ afterAll(async () => {
   await rm(home, { recursive: true });
 });
 
-/** One chat, whose model asks for these tools one after the other. Gives what the model was told of each. */
+/** One chat, whose model asks for these tools one after the other. Gives what the model was given of each. */
 async function chat(uses: readonly ScriptedToolUse[], env: Record<string, string> = {}) {
   let results: readonly SeenResult[] = [];
   const last = {
@@ -74,7 +74,7 @@ async function chat(uses: readonly ScriptedToolUse[], env: Record<string, string
       ...model,
       ...env,
     });
-    return { ...ended, told: results.map(({ content }) => content), asked: scripted.requests.length };
+    return { ...ended, reported: results.map(({ content }) => content), asked: scripted.requests.length };
   } finally {
     await scripted.close();
   }
@@ -96,11 +96,11 @@ describe("a model in a new user's chat", () => {
     ["a build file", () => create("GNUmakefile")],
     ["a program", () => create("tool.sh", 0o755)],
     ["this machine's own command line", () => exec("reeve", "approval", "approve", "-y", "apr-0")],
-  ])("waits for the person with %s, and is told so", async (_, use) => {
-    const { code, told, stderr } = await chat([use()]);
+  ])("waits for the person with %s, and learns so", async (_, use) => {
+    const { code, reported, stderr } = await chat([use()]);
     expect(code).toBe(0);
     expect(stderr).toMatch(/the model calls as chat \([0-9a-f]{12}\), an agent/);
-    expect(told[0]).toContain("approval_required");
+    expect(reported[0]).toContain("approval_required");
     expect(stderr).toMatch(/reeve approval approve apr-/);
     expect(existsSync(join(work, "pwned"))).toBe(false);
     expect(await readFile(join(work, "notes.txt"), "utf8")).toBe("mine\n");
@@ -108,17 +108,17 @@ describe("a model in a new user's chat", () => {
   });
 
   test("puts no program where one is found by its name", async () => {
-    const { told } = await chat([create("bin/nproc", 0o755), exec("nproc")]);
-    expect(told[0]).toContain("policy_denied");
-    expect(told[0]).toContain("ask a person to install it");
+    const { reported } = await chat([create("bin/nproc", 0o755), exec("nproc")]);
+    expect(reported[0]).toContain("policy_denied");
+    expect(reported[0]).toContain("ask a person to install it");
     expect(existsSync(join(work, "bin", "nproc"))).toBe(false);
     expect(existsSync(join(work, "pwned"))).toBe(false);
   });
 
   test.each(["profile.json", "chat.token", "tokens.json", "policy/sealing.key"])("does not read %s", async (name) => {
-    const { told } = await chat([{ name: "fs_read", input: { path: join(state, name) } }]);
-    expect(told[0]).toMatch(/error: (policy_denied|path_outside_roots)/);
-    for (const token of shown.match(/rv_\S+/g) ?? []) expect(told[0]).not.toContain(token);
+    const { reported } = await chat([{ name: "fs_read", input: { path: join(state, name) } }]);
+    expect(reported[0]).toMatch(/error: (policy_denied|path_outside_roots)/);
+    for (const token of shown.match(/rv_\S+/g) ?? []) expect(reported[0]).not.toContain(token);
   });
 
   test("approves nothing, with any token that lies on the machine", async () => {

@@ -155,13 +155,13 @@ describe("a tool's own RPC is served by the registry alone:", () => {
 
 describe.each(GATE_WAYS)("$name", ({ call }) => {
   test("runs what is permitted, on record", async () => {
-    const told = await call(plane, { as: "operator", tool: "exec", params: { argv: ["touch", mark] }, callId });
+    const reported = await call(plane, { as: "operator", tool: "exec", params: { argv: ["touch", mark] }, callId });
     expect(existsSync(mark)).toBe(true);
-    const [decided, outcome, ...more] = await recordsOf(told.callId, 2);
+    const [decided, outcome, ...more] = await recordsOf(reported.callId, 2);
     expect(decided?.event).toMatchObject({ case: "decided", value: { decision: DecisionKind.PERMIT, tool: "exec" } });
     expect(outcome?.event).toMatchObject({ case: "outcome", value: { state: CallState.SUCCEEDED, tool: "exec" } });
     expect(more).toEqual([]);
-    expect(await receiptOf(told.callId)).toMatchObject({
+    expect(await receiptOf(reported.callId)).toMatchObject({
       grantId: grantIn(decided),
       outcome: ExecutionOutcome.SUCCEEDED,
     });
@@ -169,19 +169,19 @@ describe.each(GATE_WAYS)("$name", ({ call }) => {
 
   test("leaves nothing of what is blocked but the record", async () => {
     const params = { command: `touch ${mark}; rm -rf /` };
-    const told = await call(plane, { as: "operator", tool: "shell.eval", params, callId });
+    const reported = await call(plane, { as: "operator", tool: "shell.eval", params, callId });
     expect(existsSync(mark)).toBe(false);
-    await expectNeverSent(told.callId);
-    const records = await recordsOf(told.callId, 1);
+    await expectNeverSent(reported.callId);
+    const records = await recordsOf(reported.callId, 1);
     const denial = { decision: DecisionKind.DENIAL, reason: ErrorReason.POLICY_BLOCKED, grantId: "" };
     expect(records.map(({ event }) => event)).toMatchObject([{ case: "decided", value: denial }]);
   });
 
   test("leaves nothing of what is denied but the record", async () => {
     const params = { path: join(plane.work, ".env") };
-    const told = await call(plane, { as: "agent", tool: "fs.read", params, callId });
-    expect(told.text).not.toContain("hunter2");
-    const id = await storedId(told.callId);
+    const reported = await call(plane, { as: "agent", tool: "fs.read", params, callId });
+    expect(reported.text).not.toContain("hunter2");
+    const id = await storedId(reported.callId);
     await expectNeverSent(id);
     const records = await recordsOf(id, 1);
     const denial = { decision: DecisionKind.DENIAL, reason: ErrorReason.POLICY_DENIED, grantId: "" };
@@ -190,12 +190,12 @@ describe.each(GATE_WAYS)("$name", ({ call }) => {
 });
 
 describe("reeve chat's model", () => {
-  test("is an agent, whatever it is told: what an operator may run is held", async () => {
+  test("is an agent, whatever it learns: what an operator may run is held", async () => {
     const params = { argv: ["touch", mark] };
     const { stdout } = await chatOnce(plane, plane.tokens.agent, { tool: "exec", params });
     const [call] = (JSON.parse(stdout) as { calls: { callId?: string }[] }).calls;
-    const told = await operator.registry.getCall({ callId: call?.callId ?? "" });
-    expect(told.call).toMatchObject({ state: CallState.HELD, ingress: Ingress.LLM, client: "agent" });
+    const reported = await operator.registry.getCall({ callId: call?.callId ?? "" });
+    expect(reported.call).toMatchObject({ state: CallState.HELD, ingress: Ingress.LLM, client: "agent" });
     await expectNeverSent(call?.callId ?? "");
     expect(existsSync(mark)).toBe(false);
   });
@@ -233,8 +233,8 @@ describe.each(DEVICE_WAYS)("$name", ({ start }) => {
   const touch = (): AskedCall => ({ callId, tool: "exec", params: { argv: ["touch", mark] }, role: Role.OPERATOR });
 
   test("runs what policy has granted, on policy's record and in the device's ledger", async () => {
-    const wish = touch();
-    const finished = await start(asService(), startOf(wish, await askPolicy(plane, wish)));
+    const request = touch();
+    const finished = await start(asService(), startOf(request, await askPolicy(plane, request)));
     expect(finished.outcome).toBe(ExecutionOutcome.SUCCEEDED);
     expect(existsSync(mark)).toBe(true);
     const [decided] = await recordsOf(callId, 1);
@@ -254,20 +254,20 @@ describe.each(DEVICE_WAYS)("$name", ({ start }) => {
       () => ({ tool: "exec", params: { argv: ["touch", mark] }, role: Role.AUDITOR }),
     ],
   ])("gets no grant for what is %s, and runs nothing without one", async (_, reason, what) => {
-    const wish: AskedCall = { ...touch(), ...what() };
-    const decision = await askPolicy(plane, wish);
+    const request: AskedCall = { ...touch(), ...what() };
+    const decision = await askPolicy(plane, request);
     expect(decision.outcome).toMatchObject({ case: "denial", value: { reason } });
     const [decided] = await recordsOf(callId, 1);
     expect(decided?.event).toMatchObject({
       case: "decided",
       value: { decision: DecisionKind.DENIAL, reason, grantId: "" },
     });
-    await expectRefused(startOf(wish, decision), [ErrorReason.INVALID_INPUT, ErrorReason.GRANT_INVALID]);
+    await expectRefused(startOf(request, decision), [ErrorReason.INVALID_INPUT, ErrorReason.GRANT_INVALID]);
   });
 
   test("runs nothing with a forged grant", async () => {
-    const wish = touch();
-    const granted = startOf(wish, await askPolicy(plane, wish));
+    const request = touch();
+    const granted = startOf(request, await askPolicy(plane, request));
     const grant = fromBinary(GrantSchema, granted.grant?.statement ?? new Uint8Array());
     const forger = createBatchSigner({ key: generateSigningKey(), statementType: "application/vnd.reeve.grant.v1" });
     const forged = await forger.sign(toBinary(GrantSchema, grant));
@@ -275,14 +275,14 @@ describe.each(DEVICE_WAYS)("$name", ({ start }) => {
   });
 
   test("runs nothing with a grant for other arguments", async () => {
-    const wish = touch();
-    const granted = startOf(wish, await askPolicy(plane, { ...wish, params: { argv: ["uname"] } }));
+    const request = touch();
+    const granted = startOf(request, await askPolicy(plane, { ...request, params: { argv: ["uname"] } }));
     await expectRefused(granted, [ErrorReason.GRANT_WRONG_ARGUMENTS]);
   });
 
   test.each(["operator", "agent", "auditor"] as const)("is no way for the %s", async (who) => {
-    const wish = touch();
-    const granted = startOf(wish, await askPolicy(plane, wish));
+    const request = touch();
+    const granted = startOf(request, await askPolicy(plane, request));
     expect(await start(deviceClient(plane, plane.tokens[who]), granted).catch(reasonOf)).toBe(
       ErrorReason.ROLE_REQUIRED,
     );

@@ -27,7 +27,7 @@ import { startAndWatch } from "../../testkit/fan-outs.ts";
 import type { WayName } from "./one-gate.data.ts";
 
 /** What a caller wants. */
-export interface Wish {
+export interface AskedRequest {
   as: "operator" | "agent";
   tool: string;
   params: JsonObject;
@@ -38,40 +38,43 @@ export interface Wish {
 export interface Told {
   /** The call's id, where the way makes it. */
   callId: string;
-  /** All that the caller was told, as text. */
+  /** All that the caller was given, as text. */
   text: string;
 }
 
 /** A way that leads through the registry. */
 export interface GateWay {
   name: WayName;
-  call(plane: ControlPlane, wish: Wish): Promise<Told>;
+  call(plane: ControlPlane, asked: AskedRequest): Promise<Told>;
 }
 
 /** The ways that lead through the registry. Each waits for the call's end. */
 export const GATE_WAYS: readonly GateWay[] = [
   {
     name: "CallService/CallTool",
-    async call(plane, { as, ...wish }) {
-      const answer = await callerOf(plane, plane.tokens[as]).registry.callTool(wish);
-      return { callId: wish.callId, text: toJsonString(CallToolResponseSchema, answer) };
+    async call(plane, { as, ...asked }) {
+      const answer = await callerOf(plane, plane.tokens[as]).registry.callTool(asked);
+      return { callId: asked.callId, text: toJsonString(CallToolResponseSchema, answer) };
     },
   },
   {
     name: "CallService/CallTools",
-    async call(plane, { as, ...wish }) {
+    async call(plane, { as, ...asked }) {
       const stream = openCallStream(callerOf(plane, plane.tokens[as]).registry);
-      stream.call(wish);
-      await stream.ended(wish.callId);
+      stream.call(asked);
+      await stream.ended(asked.callId);
       await stream.end();
-      return { callId: wish.callId, text: stream.seen.map((event) => toJsonString(CallEventSchema, event)).join("\n") };
+      return {
+        callId: asked.callId,
+        text: stream.seen.map((event) => toJsonString(CallEventSchema, event)).join("\n"),
+      };
     },
   },
   {
     name: "FanOutService/StartFanOut",
-    async call(plane, { as, callId: fanOutId, ...wish }) {
+    async call(plane, { as, callId: fanOutId, ...asked }) {
       const events: WatchFanOutResponse[] = [];
-      const request = { ...wish, fanOutId, devices: ["this"] };
+      const request = { ...asked, fanOutId, devices: ["this"] };
       for await (const event of startAndWatch(callerOf(plane, plane.tokens[as]).fanOut, request)) events.push(event);
       const text = events.map((event) => toJsonString(WatchFanOutResponseSchema, event)).join("\n");
       return { callId: calledIn(events), text };
@@ -80,14 +83,14 @@ export const GATE_WAYS: readonly GateWay[] = [
   { name: "a tool's own RPC", call: callByRpc },
   {
     name: "POST /invoke",
-    async call(plane, { as, ...wish }) {
+    async call(plane, { as, ...asked }) {
       const headers = { authorization: `Bearer ${plane.tokens[as]}`, "content-type": "application/json" };
       const response = await fetch(`${plane.registry.url}/invoke`, {
         method: "POST",
         headers,
-        body: JSON.stringify(wish),
+        body: JSON.stringify(asked),
       });
-      return { callId: wish.callId, text: await response.text() };
+      return { callId: asked.callId, text: await response.text() };
     },
   },
   {
@@ -130,7 +133,7 @@ function calledIn(events: readonly WatchFanOutResponse[]): string {
   return ids[1] ?? ids[0] ?? "";
 }
 
-async function callByRpc(plane: ControlPlane, { as, tool, params, callId }: Wish): Promise<Told> {
+async function callByRpc(plane: ControlPlane, { as, tool, params, callId }: AskedRequest): Promise<Told> {
   const method = toolMethods(BUILT_IN_SERVICES).get(tool);
   if (method === undefined) throw new Error(`no RPC is the tool ${tool}`);
   const transport = createServiceTransport({ baseUrl: plane.registry.url, token: plane.tokens[as], protocol: "grpc" });
@@ -145,11 +148,11 @@ async function callByRpc(plane: ControlPlane, { as, tool, params, callId }: Wish
   }
 }
 
-/** The real `reeve chat`, whose model asks for one call. `seen` is all that the model was told. */
+/** The real `reeve chat`, whose model asks for one call. `seen` is all that the model was given. */
 export async function chatOnce(
   plane: ControlPlane,
   token: string,
-  { tool, params }: Pick<Wish, "tool" | "params">,
+  { tool, params }: Pick<AskedRequest, "tool" | "params">,
   args: readonly string[] = [],
 ) {
   const turns = [{ toolUses: [{ name: providerName(tool), input: params }] }, { text: "That is all." }];
@@ -164,7 +167,7 @@ export async function chatOnce(
   }
 }
 
-async function callByModel(plane: ControlPlane, { as, tool, params, callId }: Wish): Promise<Told> {
+async function callByModel(plane: ControlPlane, { as, tool, params, callId }: AskedRequest): Promise<Told> {
   const turns = [{ toolUses: [{ name: providerName(tool), input: params }] }, { text: "That is all." }];
   const scripted = await startScriptedModel({ turns });
   try {

@@ -56,7 +56,7 @@ beforeEach(async () => {
 });
 
 test("a call waits for its device, is delivered once with a grant of its own, and whoever watches sees it", async () => {
-  const { call } = await operator.registry.callTool(wish());
+  const { call } = await operator.registry.callTool(request());
   expect(call).toMatchObject({ state: CallState.QUEUED, grantId: "" });
   expect(call?.queueExpireTime).toBeDefined();
   const queued = await operator.registry.listCalls({ state: CallState.QUEUED });
@@ -84,18 +84,18 @@ test("a call waits for its device, is delivered once with a grant of its own, an
 });
 
 test("a call that is not to be kept fails at once, as before", async () => {
-  const { call } = await operator.registry.callTool({ ...wish(), queueSeconds: 0 });
+  const { call } = await operator.registry.callTool({ ...request(), queueSeconds: 0 });
   expect(call).toMatchObject({ state: CallState.FAILED, error: { reason: ErrorReason.DEVICE_OFFLINE } });
 });
 
 test("a call to a device that is there is not kept", async () => {
   await plane.processes.device.start();
   await deviceIs(LinkState.ONLINE);
-  expect((await operator.registry.callTool(wish())).call).toMatchObject({ state: CallState.SUCCEEDED });
+  expect((await operator.registry.callTool(request())).call).toMatchObject({ state: CallState.SUCCEEDED });
 });
 
 test("a kept call is denied where the rules deny it by then", async () => {
-  await operator.registry.callTool(wish());
+  await operator.registry.callTool(request());
   await changeRules(`${RULES}  - { id: frozen, effect: deny, tools: [exec], message: Nothing runs now. }\n`);
   await plane.processes.device.start();
   expect(await ended()).toMatchObject({
@@ -107,7 +107,7 @@ test("a kept call is denied where the rules deny it by then", async () => {
 });
 
 test("a kept call is held anew where the rules ask for a human by then", async () => {
-  await operator.registry.callTool(wish());
+  await operator.registry.callTool(request());
   await changeRules(`${RULES}  - { id: careful, effect: hold, tools: [exec], message: Somebody has to look. }\n`);
   await plane.processes.device.start();
   await approveCall(operator, callId);
@@ -129,7 +129,7 @@ test("an approval covers the call that waited for its device after it, and nobod
 });
 
 test("a kept call ends when its time is over, on record", async () => {
-  await operator.registry.callTool({ ...wish(), queueSeconds: 1 });
+  await operator.registry.callTool({ ...request(), queueSeconds: 1 });
   expect(await ended()).toMatchObject({
     state: CallState.FAILED,
     error: { reason: ErrorReason.QUEUE_EXPIRED, metadata: { device: "this" } },
@@ -142,7 +142,7 @@ test("a kept call ends when its time is over, on record", async () => {
 });
 
 test.each(["kill", "stop"] as const)("a kept call outlives a %s of the registry", async (end) => {
-  await operator.registry.callTool(wish());
+  await operator.registry.callTool(request());
   await plane.processes.registry[end]();
   await plane.processes.registry.start();
   expect((await call()).state).toBe(CallState.QUEUED);
@@ -152,7 +152,7 @@ test.each(["kill", "stop"] as const)("a kept call outlives a %s of the registry"
 });
 
 test("a kept call runs where its device came back while the registry was gone", async () => {
-  await operator.registry.callTool(wish());
+  await operator.registry.callTool(request());
   await plane.processes.registry.kill();
   await plane.processes.device.start();
   await plane.processes.registry.start();
@@ -160,7 +160,7 @@ test("a kept call runs where its device came back while the registry was gone", 
 });
 
 test("a kept call outlives a registry that died before it reached the device that had just left", async () => {
-  await operator.registry.callTool(wish());
+  await operator.registry.callTool(request());
   await plane.processes.registry.kill();
   await permittedOnDisk();
   await plane.processes.registry.start();
@@ -170,11 +170,11 @@ test("a kept call outlives a registry that died before it reached the device tha
   expect(await readFile(mark, "utf8")).toBe("ran\n");
 });
 
-test("a kept call that runs while its registry dies is told with its true end, whatever the rules say by then", async () => {
+test("a kept call that runs while its registry dies learns with its true end, whatever the rules say by then", async () => {
   await plane.processes.device.start();
   await deviceIs(LinkState.ONLINE);
   const argv = ["sh", "-c", `echo ran >> ${mark}; while [ -e ${mark} ]; do sleep 0.02; done; echo done`];
-  await operator.registry.callTool({ ...wish(), params: { argv }, noWait: true });
+  await operator.registry.callTool({ ...request(), params: { argv }, noWait: true });
   await eventually(() => expect(existsSync(mark)).toBe(true));
   await plane.processes.registry.kill();
   await changeRules(`${RULES}  - { id: frozen, effect: deny, tools: [exec], message: Nothing runs now. }\n`);
@@ -188,7 +188,7 @@ test("a kept call is denied, on record, where the token that asked for it is gon
   const tokens = createTokenFile(join(plane.folder, "tokens.json"));
   const { token, entry } = tokens.issueToken({ name: "gone soon", roles: [Role.OPERATOR] });
   // Whoever checks tokens looks at the file once a second.
-  const { call: kept } = await eventually(() => callerOf(plane, token).registry.callTool(wish()));
+  const { call: kept } = await eventually(() => callerOf(plane, token).registry.callTool(request()));
   expect(kept).toMatchObject({ state: CallState.QUEUED, principalId: entry.id });
   tokens.revokeToken(entry.id);
   await plane.processes.device.start();
@@ -205,7 +205,7 @@ test("a kept call is denied, on record, where the token that asked for it is gon
 });
 
 test("a kept call is canceled like any other, and never starts", async () => {
-  await operator.registry.callTool(wish());
+  await operator.registry.callTool(request());
   const { call: canceled } = await operator.registry.cancelCall({ callId });
   expect(canceled).toMatchObject({ state: CallState.CANCELED });
   await plane.processes.device.start();
@@ -218,7 +218,7 @@ test("plain HTTP answers 202, and the command line says what goes on", async () 
   const response = await fetch(`${plane.registry.url}/invoke`, {
     method: "POST",
     headers: { authorization: `Bearer ${plane.tokens.operator}`, "content-type": "application/json" },
-    body: JSON.stringify(wish()),
+    body: JSON.stringify(request()),
   });
   expect([response.status, await response.json()]).toMatchObject([202, { state: "CALL_STATE_QUEUED" }]);
   const reeve = (...args: string[]) => runReeve(args, shellOf(plane, plane.tokens.operator, plane.folder));
@@ -239,7 +239,7 @@ test("the log tells all of it without a finding", async () => {
   expect(result.stdout, result.stderr).toContain("The audit log verifies.");
 });
 
-const wish = () => ({
+const request = () => ({
   device: "this",
   tool: "exec",
   params: { argv: ["sh", "-c", `echo ran >> ${mark}`] },
@@ -269,7 +269,7 @@ async function permittedOnDisk(): Promise<void> {
 
 /** An agent's call that was held, and approved while its device is away. */
 async function approvedWhileAway() {
-  const { call: held } = await agent.registry.callTool({ ...wish(), noWait: true });
+  const { call: held } = await agent.registry.callTool({ ...request(), noWait: true });
   callId = held?.id ?? "";
   const approval = await pendingApproval(operator, callId);
   await approveCall(operator, callId);

@@ -63,7 +63,7 @@ test("a held call is denied when its approval was denied while the registry was 
   expect(existsSync(mark)).toBe(false);
 });
 
-test("a call that runs while the registry is gone is told with its true end", async () => {
+test("a call that runs while the registry is gone learns with its true end", async () => {
   const stream = openCallStream(operator.registry);
   const script = `echo started; until [ -e ${mark} ]; do sleep 0.02; done; echo ended`;
   stream.call({ tool: "exec", params: { argv: ["bash", "-c", script] }, callId });
@@ -91,13 +91,13 @@ test("a call whose device dies under it has an unknown end, and is not run again
   await rm(mark);
 });
 
-test("nothing runs while policy is gone, and its callers are told so", async () => {
+test("nothing runs while policy is gone, and its callers learn so", async () => {
   await plane.processes.policy.kill();
-  const wish = { tool: "exec", params: { argv: ["touch", mark] } };
+  const asked = { tool: "exec", params: { argv: ["touch", mark] } };
   const headers = { authorization: `Bearer ${plane.tokens.operator}`, "content-type": "application/json" };
   const [{ call }, response] = await Promise.all([
-    operator.registry.callTool({ ...wish, callId }),
-    fetch(`${plane.registry.url}/invoke`, { method: "POST", headers, body: JSON.stringify(wish) }),
+    operator.registry.callTool({ ...asked, callId }),
+    fetch(`${plane.registry.url}/invoke`, { method: "POST", headers, body: JSON.stringify(asked) }),
   ]);
   expect(call).toMatchObject({ state: CallState.FAILED, error: { reason: ErrorReason.POLICY_UNAVAILABLE } });
   expect(response.status).toBe(503);

@@ -82,7 +82,7 @@ describe.each(["grpc", "grpcweb", "connect"])("buf curl over %s, by reflection a
 });
 
 describe("a client of grpc-js that knows only the .proto files", () => {
-  test("reads a file, and is told the call and where it is on record", async () => {
+  test("reads a file, and learns the call and where it is on record", async () => {
     const path = join(plane.work, "note.txt");
     const headers = { "reeve-device": "this", "reeve-call-id": callId, "reeve-purpose": "to know" };
     const { response, header } = await asOperator.call(READ, { path }, headers);
@@ -98,7 +98,7 @@ describe("a client of grpc-js that knows only the .proto files", () => {
     expect(response).toMatchObject({ stdout: "out\n", exitCode: 3 });
   });
 
-  test("is told by a typed reason that a call is denied", async () => {
+  test("learns by a typed reason that a call is denied", async () => {
     const refused = await refusalOf(asAgent.call(READ, { path: join(plane.work, ".env") }));
     expect(refused).toMatchObject({
       code: Code.PermissionDenied,
@@ -107,14 +107,14 @@ describe("a client of grpc-js that knows only the .proto files", () => {
   });
 
   test("gets the approval of a held call, which runs when it is approved", async () => {
-    const wish = [EXEC, { argv: ["touch", mark] }, { "reeve-call-id": callId }] as const;
-    const refused = await refusalOf(asAgent.call(...wish));
+    const asked = [EXEC, { argv: ["touch", mark] }, { "reeve-call-id": callId }] as const;
+    const refused = await refusalOf(asAgent.call(...asked));
     expect(refused).toMatchObject({ code: Code.FailedPrecondition, reason: ErrorReason.APPROVAL_REQUIRED });
     expect(existsSync(mark)).toBe(false);
     const approval = await approveCall(operator, callId);
     expect(refused.metadata).toEqual({ approval_id: approval.id, call_id: approval.spec?.callId });
     // The approval is on its way from policy to the registry for a moment.
-    const patient = { ...wish[2], "reeve-wait-ms": "20000" };
+    const patient = { ...asked[2], "reeve-wait-ms": "20000" };
     const { response } = await asAgent.call(EXEC, { argv: ["touch", mark] }, patient);
     expect(response).toMatchObject({ exitCode: 0 });
     expect(existsSync(mark)).toBe(true);
@@ -128,13 +128,13 @@ describe("a client of grpc-js that knows only the .proto files", () => {
     expect(existsSync(mark)).toBe(true);
   });
 
-  test("is told of the approval before its deadline passes", async () => {
+  test("learns of the approval before its deadline passes", async () => {
     const deadline = Date.now() + 4000;
     const refused = await refusalOf(asAgent.call(EXEC, { argv: ["touch", mark] }, {}, { deadline }));
     expect(refused).toMatchObject({ code: Code.FailedPrecondition, reason: ErrorReason.APPROVAL_REQUIRED });
   });
 
-  test("is told at once where it asks not to wait, and waits where it asks to without a deadline", async () => {
+  test("learns at once where it asks not to wait, and waits where it asks to without a deadline", async () => {
     const headers = { "reeve-call-id": callId };
     const deadline = Date.now() + 60_000;
     const call = (more: Record<string, string>, options = {}) =>
@@ -167,7 +167,7 @@ describe("a client of grpc-js that knows only the .proto files", () => {
     expect(response).toMatchObject({ stdout: "once\n" });
   });
 
-  test("is told which field or header is wrong, and what there is not", async () => {
+  test("learns which field or header is wrong, and what there is not", async () => {
     const wrong = (request: object, headers: Record<string, string>) =>
       refusalOf(asOperator.call(EXEC, request, headers));
     const argv = ["uname"];

@@ -7,7 +7,7 @@ import { markConnectionError } from "../../server/connection-errors.ts";
 import { runGuarded } from "../run-guarded.ts";
 
 /**
- * A process that is told on standard input, a word a line, what is to go wrong in it. It answers each word that leaves it
+ * A process that learns on standard input, a word a line, what is to go wrong in it. It answers each word that leaves it
  * alive, serves "/slow", whose answer is half-way out until the process closes, and takes 60 s to close after "stuck".
  */
 const failures: Record<string, () => unknown> = {

@@ -107,7 +107,7 @@ export function describeRecord(scene: () => Scene, bus: boolean): void {
   });
 }
 
-/** The call once the log has its end, which gets there a moment after the caller is told. */
+/** The call once the log has its end, which gets there a moment after the caller learns. */
 function recorded({ registry }: Caller, { id: callId }: Call): Promise<Call> {
   return eventually(async () => {
     const call = callIn(await registry.getCall({ callId }));

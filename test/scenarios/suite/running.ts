@@ -48,7 +48,7 @@ export function describeRunning(scene: () => Scene): void {
     const held = callIn(await agent.registry.callTool({ tool: "exec", params, noWait: true }));
     const { id: callId, approvalId } = held;
     expect(callIn(await agent.registry.cancelCall({ callId })).state).toBe(CallState.CANCELED);
-    // Policy hears of the end a moment after the caller.
+    // Policy learns of the end a moment after the caller.
     const { spec, status } = await eventually(async () => {
       const { approval } = await operator.approvals.getApproval({ approvalId });
       expect(approval?.status?.state).toBe(ApprovalState.CANCELED);

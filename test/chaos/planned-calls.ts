@@ -1,9 +1,9 @@
 import { createRandom, type Random } from "./random.ts";
 
 /** What somebody wants, and what becomes of it on the way. */
-export interface Wish {
+export interface PlannedCall {
   id: string;
-  kind: WishKind;
+  kind: PlannedKind;
   /** When it is asked for the first time, in milliseconds from the start. */
   atMs: number;
   /** The device's name. */
@@ -26,10 +26,10 @@ export interface Wish {
 const KINDS = { quick: 50, streaming: 10, long: 8, failing: 4, held: 10, canceled: 8, canceledHeld: 3, queued: 7 };
 
 /** What a call does, or has to go through. */
-export type WishKind = keyof typeof KINDS;
+export type PlannedKind = keyof typeof KINDS;
 
-/** What wishes are made from. */
-export interface WishOptions {
+/** What planned calls are made from. */
+export interface PlannedCallOptions {
   calls: number;
   ms: number;
   seed: number;
@@ -38,7 +38,7 @@ export interface WishOptions {
 }
 
 /** All calls of a run, by when they are wanted. Each appends its own id, once, to the witness on its device. */
-export function makeWishes({ calls, ms, seed, marks }: WishOptions): Wish[] {
+export function planCalls({ calls, ms, seed, marks }: PlannedCallOptions): PlannedCall[] {
   const random = createRandom(seed);
   return Array.from({ length: calls }, (_, n) => {
     const [device, file] = random.pick([...marks]);
@@ -58,7 +58,7 @@ interface Parts {
   random: Random;
 }
 
-function oneOfKind(kind: WishKind, parts: Parts): Pick<Wish, "kind" | "as" | "argv"> & Partial<Wish> {
+function oneOfKind(kind: PlannedKind, parts: Parts): Pick<PlannedCall, "kind" | "as" | "argv"> & Partial<PlannedCall> {
   const { random, id, file } = parts;
   const marking = (then: string) => ({ kind, as: "operator" as const, argv: script(parts, then) });
   switch (kind) {
