@@ -3,7 +3,7 @@ import { DeviceAgentService } from "../../gen/ts/reeve/device/v1/device_agent_se
 import { PolicyService } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import { linkFrames, toDevice } from "../../lib/link/device-frames.ts";
 import { type FramedOptions, framedOpener } from "../../lib/link/framed.ts";
-import type { DeviceOpener } from "./devices/device-link.ts";
+import type { DeviceDialer } from "./devices/device-link.ts";
 import type { PolicyOpener } from "./policy-client/policy-link.ts";
 
 /** The way to policy, which may be several services that share a database: each new stream goes to the next of them. */
@@ -18,7 +18,7 @@ export function policyOver(transport: Transport, ...others: Transport[]): Policy
 }
 
 /** The way to a device agent in another process, or on another machine. A device without framing gets none. */
-export function deviceOver(transport: Transport, options: FramedOptions = {}): DeviceOpener {
+export function deviceOver(transport: Transport, options: FramedOptions = {}): DeviceDialer {
   const client = createClient(DeviceAgentService, transport);
   return framedOpener(
     linkFrames((requests, signal) => client.link(requests, { signal })),

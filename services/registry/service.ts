@@ -35,7 +35,7 @@ import { createPeers, type PeersOptions } from "./cluster/peers.ts";
 import type { RegistryConfig } from "./config.ts";
 import type { AdmissionPolicy } from "./devices/admission.ts";
 import { forgetDevice, freeName, recheckDevice } from "./devices/device-changes.ts";
-import type { DeviceOpener } from "./devices/device-link.ts";
+import type { DeviceDialer } from "./devices/device-link.ts";
 import { createDeviceStore } from "./devices/device-store.ts";
 import { createDirectory } from "./devices/directory.ts";
 import { createFleet, type Fleet } from "./devices/fleet.ts";
@@ -62,7 +62,7 @@ export interface RegistryOptions {
   /** The way to policy. */
   policy: PolicyOpener;
   /** The way to each device that is dialed, by its name. Others attach. */
-  devices: ReadonlyMap<string, DeviceOpener>;
+  devices: ReadonlyMap<string, DeviceDialer>;
   bus: EventBus;
   /** Connects to another replica, as this registry. Default: each replica serves only the devices whose sessions it holds. */
   peerTransport?: PeersOptions["transportTo"] | undefined;
@@ -169,7 +169,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   // Devices that are linked already wait for it.
   const enrolled = Promise.withResolvers<Enrollment>();
   const fleet: Fleet = await createFleet({
-    openers: options.devices,
+    dialers: options.devices,
     ...(config.heartbeatMs !== undefined && { heartbeatMs: config.heartbeatMs }),
     peers,
     directory,

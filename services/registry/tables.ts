@@ -57,7 +57,7 @@ export interface RegistryTables extends OutboxTables, LeaseTables, EnrollmentTab
     epoch: Generated<number>;
     /** How often the device had dialed when it attached last. */
     attach_count: Generated<number>;
-    /** Rises with each change of what makes the device welcome: whoever holds its stream asks again. */
+    /** Rises with each change of what the device's admission depends on: every replica with a session asks again. */
     checks: Generated<number>;
     /** 1 when it was removed: the name is free. */
     removed: Generated<number>;

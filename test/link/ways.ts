@@ -14,7 +14,7 @@ import { createServer, type Server, type ServerOptions } from "../../lib/server/
 import { type Attachment, type AttachOptions, attachAgent } from "../../services/device-agent/attach/attach.ts";
 import { openAttachCount } from "../../services/device-agent/attach/attach-count.ts";
 import type { TestAgent } from "../../services/device-agent/testing/test-agent.ts";
-import { createDeviceLink, type DeviceLink, type DeviceOpener } from "../../services/registry/devices/device-link.ts";
+import { createDeviceLink, type DeviceDialer, type DeviceLink } from "../../services/registry/devices/device-link.ts";
 import { createRoute } from "../../services/registry/devices/route.ts";
 import { attachRoutes, createSessions, type SessionsOptions } from "../../services/registry/devices/sessions.ts";
 import { deviceOver } from "../../services/registry/openers.ts";
@@ -76,8 +76,8 @@ export const LINK_WAYS: readonly LinkWay[] = [
         pingTimeoutMs: HEARTBEAT_MS,
       });
       parts.defer(() => transport.close());
-      const opener = deviceOver(transport, { heartbeatMs: HEARTBEAT_MS, answerMs: 400 });
-      const link = linkTo(parts, opener, seen);
+      const dialer = deviceOver(transport, { heartbeatMs: HEARTBEAT_MS, answerMs: 400 });
+      const link = linkTo(parts, dialer, seen);
       return {
         link,
         proxy,
@@ -92,9 +92,9 @@ export const LINK_WAYS: readonly LinkWay[] = [
     async open(device) {
       const parts = new AsyncDisposableStack();
       const seen: Seen = { hellos: [], downs: 0, deviceEnds: [] };
-      const { opener, server } = await openPoint(parts, device.agent.deviceId);
+      const { dialer, server } = await openPoint(parts, device.agent.deviceId);
       const proxy = parts.use(await startTcpProxy({ port: server.port }));
-      const link = linkTo(parts, opener, seen);
+      const link = linkTo(parts, dialer, seen);
       const attachment = await attach(parts, device, { ports: [proxy.port], seen });
       return { link, proxy, seen, closeDevice: attachment.close, [Symbol.asyncDispose]: () => parts.disposeAsync() };
     },
@@ -105,7 +105,7 @@ export const LINK_WAYS: readonly LinkWay[] = [
 export async function openPoint(parts: AsyncDisposableStack, deviceId: string, options: SessionsOptions = {}) {
   const route = createRoute(() => {
     const session = sessions.get(deviceId);
-    return session && { key: session, opener: session.open };
+    return session && { key: session, dialer: session.open };
   });
   const sessions = createSessions({
     heartbeatMs: HEARTBEAT_MS,
@@ -120,7 +120,7 @@ export async function openPoint(parts: AsyncDisposableStack, deviceId: string, o
     authenticate: () => ({ id: deviceId, kind: "device", roles: [Role.DEVICE], name: deviceId }),
   });
   parts.defer(() => sessions.close());
-  return { sessions, opener: route.opener, server };
+  return { sessions, dialer: route.dialer, server };
 }
 
 /** How an agent dials. */
@@ -158,10 +158,10 @@ export async function attach(
   return attachment;
 }
 
-/** The registry's link along an opener, which trusts whatever it meets. */
-export function linkTo(parts: AsyncDisposableStack, opener: DeviceOpener, seen: Seen): DeviceLink {
+/** The registry's link with a dialer, which trusts whatever it meets. */
+export function linkTo(parts: AsyncDisposableStack, dialer: DeviceDialer, seen: Seen): DeviceLink {
   const link = createDeviceLink({
-    opener,
+    dialer,
     maxBackoffMs: 100,
     onHello(hello) {
       seen.hellos.push(hello);

@@ -17,7 +17,7 @@ import { generateSigningKey, type VerifyKey } from "../../lib/sign/keys.ts";
 import { GRANT_TYPE } from "../../lib/sign/payload-types.ts";
 import { createDeviceAgent, type DeviceAgent } from "../../services/device-agent/service.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
-import type { DeviceOpener } from "../../services/registry/devices/device-link.ts";
+import type { DeviceDialer } from "../../services/registry/devices/device-link.ts";
 import { createRegistry } from "../../services/registry/service.ts";
 import { eventually } from "../../testkit/eventually.ts";
 
@@ -38,7 +38,7 @@ beforeEach(async () => {
   nowMs = Date.now();
   policy = await createPolicyService({ config: { stateDir: join(folder, "policy"), reloadMs: 20 }, logger, now });
   device = await openDevice(policy.grantKey);
-  const dial: DeviceOpener = (requests, signal) => {
+  const dial: DeviceDialer = (requests, signal) => {
     if (device === undefined) throw new Error("the device is switched off");
     return device.link(requests, signal);
   };

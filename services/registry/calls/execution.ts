@@ -42,7 +42,7 @@ export async function reconcile(live: LiveCall, ports: ExecutionPorts): Promise<
   if (link === undefined) return endOnDevice({ kind: "lost" }, live, ports);
   const command = create(ReconcileCommandSchema, { callId, tool, argsDigest });
   return endOnDevice(
-    await watched(live, link, ports, (print) => link.settle(command, print, live.followers)),
+    await watched(live, link, ports, (print) => link.reconcile(command, print, live.followers)),
     live,
     ports,
   );

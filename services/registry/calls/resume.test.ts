@@ -31,7 +31,7 @@ function ledgerDevice(known: ExecutionOutcome[] = []) {
   return {
     link: {
       start: async () => once(run),
-      settle: async () => once(() => ExecutionOutcome.NOT_STARTED),
+      reconcile: async () => once(() => ExecutionOutcome.NOT_STARTED),
       cancel: () => undefined,
     },
     ran: () => ran,

@@ -86,7 +86,7 @@ export async function joinCluster(options: MembershipOptions): Promise<Membershi
     const at = performance.now();
     if (at - lastLook > BREAK_RENEWALS * renewMs) watchedSince = at;
     lastLook = at;
-    // A lease may also expire between two looks: whoever asked then found no member, and waits for a change.
+    // A lease may also expire between two looks: a caller that asked then found no member, and waits for a change.
     const answered = aliveAt(at);
     known.clear();
     for (const { id, address, left_ms } of rows) known.set(id, { until: at + left_ms, address });

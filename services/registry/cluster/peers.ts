@@ -140,7 +140,7 @@ export function createPeers({ membership, transportTo }: PeersOptions): Peers {
           for await (const { events } of stream(owner, address, (client) => client.followCall({ callId })))
             for (const event of events) await notify(event);
         } catch {
-          // Whoever follows the call reads the database next, and asks again.
+          // The follower reads the database next, and asks again.
         } finally {
           canceled.removeEventListener("abort", cancel);
         }

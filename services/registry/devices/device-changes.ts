@@ -12,7 +12,7 @@ export async function nextChange(trx: Transaction<RegistryTables>): Promise<numb
   return value;
 }
 
-/** Has whoever holds the device's stream ask again whether it is welcome, once the transaction is committed. */
+/** Has every replica with a session of the device ask again whether it may connect, once the transaction is committed. */
 export async function recheckDevice(trx: Transaction<RegistryTables>, id: string): Promise<void> {
   const change = await nextChange(trx);
   await trx.updateTable("devices").set({ checks: sql<number>`checks + 1`, change }).where("id", "=", id).execute();

@@ -14,14 +14,14 @@ import {
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { createBatchQueue } from "../../../lib/async/batch-queue.ts";
 import { eventually } from "../../../testkit/eventually.ts";
-import { createDeviceLink, type DeviceLink, type DeviceOpener } from "./device-link.ts";
+import { createDeviceLink, type DeviceDialer, type DeviceLink } from "./device-link.ts";
 
 /** A device that says what it is told to. */
 function puppet() {
   const commands: DeviceCommand["command"][] = [];
   let events = createBatchQueue<DeviceEvent>();
   let ready = Promise.resolve();
-  const opener: DeviceOpener = async function* (requests, signal) {
+  const dialer: DeviceDialer = async function* (requests, signal) {
     await ready;
     const mine = createBatchQueue<DeviceEvent>();
     events = mine;
@@ -33,7 +33,7 @@ function puppet() {
     for await (const batch of mine.batches()) yield create(DeviceFrameSchema, { events: batch });
   };
   return {
-    opener,
+    dialer,
     commands,
     say: (event: DeviceEvent["event"]) => events.push(create(DeviceEventSchema, { event })),
     /** Hangs up, and comes back when it may. */
@@ -60,7 +60,7 @@ async function linkTo(
   };
   const onHello = () => true;
   const link = createDeviceLink({
-    opener: device.opener,
+    dialer: device.dialer,
     onHello,
     initialCommands,
     onDown: () => undefined,
@@ -82,7 +82,7 @@ test("answers everybody who asks for the same call", async () => {
   const printed: string[] = [];
   const first = link.start(start("c"), () => void printed.push("first"));
   const second = link.start(start("c"), () => void printed.push("second"));
-  const third = link.settle(create(ReconcileCommandSchema, { callId: "c" }), () => void printed.push("third"));
+  const third = link.reconcile(create(ReconcileCommandSchema, { callId: "c" }), () => void printed.push("third"));
   await eventually(() => expect(kinds(device)).toEqual(["execute", "execute", "reconcile"]));
   device.say({ case: "output", value: output("c") });
   device.say({ case: "finished", value: finished("c") });
@@ -95,7 +95,7 @@ test("one who gives up leaves the others waiting", async () => {
   const device = puppet();
   const link = await linkTo(device, { lostMs: 10 });
   const impatient = link.start(start("c"), () => undefined);
-  const patient = link.settle(create(ReconcileCommandSchema, { callId: "c" }));
+  const patient = link.reconcile(create(ReconcileCommandSchema, { callId: "c" }));
   await eventually(() => expect(kinds(device)).toHaveLength(2));
   const back = Promise.withResolvers<void>();
   device.hangUp(back.promise);
@@ -115,7 +115,7 @@ test("a call that is canceled before it was sent never is, and one that may have
   await eventually(() => expect(kinds(device)).toEqual(["execute"]));
   device.hangUp(back.promise);
   await gone.promise;
-  const settled = link.settle(create(ReconcileCommandSchema, { callId: "old" }));
+  const settled = link.reconcile(create(ReconcileCommandSchema, { callId: "old" }));
   const unsent = link.start(start("unsent"), () => undefined);
   for (const callId of ["sent", "old", "unsent"]) link.cancel(callId);
   expect(await unsent).toEqual({ kind: "canceled" });
@@ -148,7 +148,7 @@ test("a device is sent nothing and not listened to before it is trusted", async 
     asked.resolve();
     return answer.promise;
   };
-  const link = createDeviceLink({ opener: device.opener, onHello, onDown: () => undefined, offlineMs: 50 });
+  const link = createDeviceLink({ dialer: device.dialer, onHello, onDown: () => undefined, offlineMs: 50 });
   links.push(link);
   const ended = link.start(start("c"), () => undefined);
   await asked.promise;
@@ -163,7 +163,7 @@ test("who waits for a device that is none any more is told, and who waits when t
   const link = await linkTo(device);
   const ends = [
     link.start(start("a"), () => undefined),
-    link.settle(create(ReconcileCommandSchema, { callId: "b" })),
+    link.reconcile(create(ReconcileCommandSchema, { callId: "b" })),
     link.start(start("c"), () => undefined),
   ];
   await link.abandon();

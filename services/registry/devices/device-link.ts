@@ -20,7 +20,7 @@ import { createOutputFlow, type Followers, followOf, type OutputFlow } from "./o
 import { createShares } from "./shares.ts";
 
 /** The way to a device's end of a link. */
-export type DeviceOpener = LinkOpener<ControlFrame, DeviceFrame>;
+export type DeviceDialer = LinkOpener<ControlFrame, DeviceFrame>;
 
 /** Gets what a tool printed. The promise resolves when its readers have taken it; undefined: nothing waits. */
 export type TakeOutput = (output: ExecutionOutput) => Promise<void> | undefined;
@@ -32,7 +32,7 @@ export type DeviceEnd =
   | { kind: "offline"; why?: string | undefined }
   /** It was canceled before it was sent: nothing ran. */
   | { kind: "canceled" }
-  /** The device went away after the call was sent and did not come back in time. */
+  /** The device went offline after the call was sent and did not come back in time. */
   | { kind: "lost" };
 
 /** The registry's stream to one device. Commands are sent again after a break; the device's ledger makes that safe. */
@@ -40,13 +40,13 @@ export interface DeviceLink {
   /** Runs a granted call. Where followers are given, it prints at their pace, or without a pause where there are none. */
   start(start: ExecuteCommand, onOutput: TakeOutput, followers?: Followers): Promise<DeviceEnd>;
   /** Asks how a call ended, and that it never be started after this. Waits for the device for as long as it takes. */
-  settle(settle: ReconcileCommand, onOutput?: TakeOutput, followers?: Followers): Promise<DeviceEnd>;
-  /** Kills a running call; its end comes through `start` or `settle`. One that was not sent yet never will be. */
+  reconcile(command: ReconcileCommand, onOutput?: TakeOutput, followers?: Followers): Promise<DeviceEnd>;
+  /** Kills a running call; its end comes through `start` or `reconcile`. One that was not sent yet never will be. */
   cancel(callId: string): void;
   /**
-   * Shuts the device out: cancels all that it runs, whoever asked for it, and sends it nothing more. Resolves when it has
-   * told the ends, after a second at most; whoever waits for the rest is told that the device went away. Holds until the
-   * device is trusted anew.
+   * Cancels all that the device runs, for this replica and for others, and sends it nothing more. Resolves when it has
+   * reported the ends, after a second at most; callers that wait for the rest get "lost". Lasts until the device is
+   * admitted again.
    */
   shutOut(): Promise<void>;
   /** Sends a command that has no answer. Lost where the device is not reached. */
@@ -56,21 +56,21 @@ export interface DeviceLink {
   /** The session is gone: no more calls are sent on its stream, which may still report what came before its end. */
   pause(): void;
   /** The same device for another replica: begins with its Hello, and ends when this link goes down. */
-  readonly share: DeviceOpener;
-  /** Whether anybody waits for something. */
+  readonly share: DeviceDialer;
+  /** Whether a caller waits for something. */
   readonly busy: boolean;
-  /** Closes it for good because the device is none any more: whoever waits is told so. */
+  /** Closes it for good because the device was removed: callers that wait get "lost" or "offline". */
   abandon(): Promise<void>;
-  /** Closes it because this process ends: whoever waits hears nothing, and the next leader takes their calls up. */
+  /** Closes it because this process ends: callers that wait get no answer, and the next owner resumes their calls. */
   close(): Promise<void>;
 }
 
 /** What a link needs to know. */
 export interface DeviceLinkOptions {
-  opener: DeviceOpener;
+  dialer: DeviceDialer;
   /**
-   * Gets what the device says of itself at the start of each link. False: it is not to be trusted; nothing is sent, and
-   * nothing it says is heard. Rejects where that cannot be told now: the stream ends, and is opened again.
+   * Gets what the device says of itself at the start of each stream. False: it is not trusted, nothing is sent to it, and
+   * its events are dropped. Rejects where that is not known now: the stream ends, and is opened again.
    */
   onHello(hello: DeviceHello): boolean | Promise<boolean>;
   /** What a trusted device is sent before anything else. Default nothing. */
@@ -78,15 +78,15 @@ export interface DeviceLinkOptions {
   onDown?(): void;
   /** More about why the device is not linked, where there is more. */
   whyOffline?(): string | undefined;
-  /** The longest wait before the stream is opened again, in milliseconds: 0 for an opener that waits by itself. Default 1000. */
+  /** The longest wait before the stream is opened again, in milliseconds: 0 for an dialer that waits by itself. Default 1000. */
   maxBackoffMs?: number;
   /** How long a call waits for a device that is not linked, in milliseconds. Default 5000. */
   offlineMs?: number;
-  /** How long a sent call waits for a device that went away, in milliseconds. Default 60000. */
+  /** How long a sent call waits for a device that went offline, in milliseconds. Default 60000. */
   lostMs?: number;
 }
 
-/** How long a device that is shut out has to tell the ends of what it ran, in milliseconds. */
+/** How long a device that is shut out has to report the ends of what it ran, in milliseconds. */
 const LAST_WORDS_MS = 1000;
 
 /** How often it is looked whether it has. */
@@ -106,7 +106,7 @@ interface Waiting {
   resolve(end: DeviceEnd): void;
   sent: boolean;
   timer: NodeJS.Timeout | undefined;
-  /** Settling waits for ever: only the device knows. */
+  /** Reconciling waits for ever: only the device knows. */
   patient: boolean;
   canceled: boolean;
 }
@@ -125,7 +125,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   const link = keepLinked<DeviceCommand, DeviceEvent>({
     async *open(outgoing, signal) {
       let hasHello = false;
-      for await (const { events } of options.opener(requests(outgoing), signal)) {
+      for await (const { events } of options.dialer(requests(outgoing), signal)) {
         if (events.length === 0) continue;
         if (hasHello) {
           requireNoHello(events);
@@ -223,13 +223,13 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
       default:
     }
   };
-  const told = (callId: string, one: Waiting): void =>
+  const giveUpNow = (callId: string, one: Waiting): void =>
     release(callId, one, { kind: one.sent || one.patient ? "lost" : "offline" });
   const endAll = async (): Promise<void> => {
     for (const [callId, all] of waiting) {
       for (const one of all) {
         if (one.sent) one.canceled = true;
-        else told(callId, one);
+        else giveUpNow(callId, one);
       }
       if (trusted && waiting.has(callId)) link.send(cancelOf(callId));
     }
@@ -237,7 +237,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     const until = performance.now() + LAST_WORDS_MS;
     const isQuiet = () => waiting.size === 0 && shares.calls().next().done === true;
     while (trusted && !isQuiet() && performance.now() < until) await sleep(LOOK_MS);
-    for (const [callId, all] of waiting) for (const one of all) told(callId, one);
+    for (const [callId, all] of waiting) for (const one of all) giveUpNow(callId, one);
   };
   const close = async () => {
     closed = true;
@@ -283,7 +283,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
         followers,
         patient: false,
       }),
-    settle: (value, onOutput = () => undefined, followers) =>
+    reconcile: (value, onOutput = () => undefined, followers) =>
       ask(value.callId, create(DeviceCommandSchema, { command: { case: "reconcile", value } }), {
         onOutput,
         followers,
@@ -315,8 +315,8 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     },
     abandon() {
       for (const [callId, all] of waiting) {
-        // One that is settled may have been sent by an earlier leader.
-        for (const one of all) told(callId, one);
+        // One that is reconciled may have been sent by an earlier owner.
+        for (const one of all) giveUpNow(callId, one);
       }
       return close();
     },

@@ -37,11 +37,11 @@ export type Guard = (trx: Transaction<RegistryTables>) => Promise<Error | undefi
 export interface DeviceStore {
   /** Says that this replica holds the device's stream from now on, which ends every older one. */
   take(device: DeviceClaim, guard?: Guard): Promise<Taken>;
-  /** Says that this replica does not hold the stream any more, unless somebody took it over meanwhile. */
+  /** Writes down that this replica does not hold the device any more, unless another one claimed it meanwhile. */
   release(id: string, epoch: number): Promise<void>;
   /** The same for all streams that this replica holds. */
   releaseAll(): Promise<void>;
-  /** Has whoever holds the stream ask again whether the device is welcome. */
+  /** Has every replica with a session of the device ask again whether it may connect. */
   recheck(id: string): Promise<void>;
   /** Frees the device's name. */
   remove(id: string): Promise<void>;
@@ -51,7 +51,7 @@ export interface DeviceStore {
 
 /**
  * @param self the id of this replica.
- * @param onUnreadable hears of each device whose row cannot be read, once; nobody else's must suffer from it.
+ * @param onUnreadable called once for each device whose row cannot be read; it must not keep the others out.
  */
 export function createDeviceStore(
   db: Database<RegistryTables>,
@@ -149,7 +149,7 @@ export function createDeviceStore(
   };
 }
 
-/** True for a number that no number of this language holds. A database that is away is something else. */
+/** True for a number that no number of this language holds. An outage of the database is something else. */
 function isUnreadable(error: unknown): boolean {
   return error instanceof RangeError || (error instanceof Error && error.cause instanceof RangeError);
 }

@@ -11,7 +11,7 @@ export interface Directory {
   remove(name: string): void;
   /** The device that a caller means, as far as this replica knows. UNKNOWN_DEVICE or DEVICE_REQUIRED where there is none. */
   resolve(wanted: string): KnownDevice;
-  /** The same, after a look at what other replicas know where the device is not known here or seems to be away. */
+  /** The same, after a look at what other replicas know where the device is not known here or seems to be offline. */
   find(wanted: string): Promise<KnownDevice>;
   /** The device that a caller means, where it is known here and linked: the usual case, without a wait or a fault. */
   linked(wanted: string): KnownDevice | undefined;
@@ -79,7 +79,7 @@ export function createDirectory(
   };
 }
 
-/** So many devices are named to whoever means none of them. */
+/** So many devices are named to a caller who means none of them. */
 const MAX_NAMES = 20;
 
 /** The names there are; of many, some and how many more. A refusal has to fit into the headers of gRPC. */

@@ -47,7 +47,7 @@ test.each(["later", "in its first frame"])(
   },
 );
 
-test("a count of dials that no number holds is refused, and freezes nobody else", async () => {
+test("a count of dials that no number holds is refused, and holds up no other device", async () => {
   const scene = await fleetWith();
   const [evil, good] = [shownDevice("evil"), shownDevice("good")];
   const refused = await evil.attach(scene.sessions, evil.hello(2n ** 53n + 2n)).over;
@@ -99,7 +99,7 @@ describe("a device that is shut out", () => {
     expect(await scene.fleet.pinned("nas")).toBeUndefined();
   });
 
-  test("loses its stream although nobody was told", async () => {
+  test("loses its session although no replica was notified", async () => {
     const out = new Set<string>();
     const scene = await fleetWith({
       admission: {
@@ -131,7 +131,7 @@ describe("a device that is shut out", () => {
     expect(reasonOf(await stream.over)).toBe(ErrorReason.DEVICE_LOCKED);
   });
 
-  test("tells whoever waits for it: what was sent is lost, and what was not never was", async () => {
+  test("ends the waiting calls: what was sent is lost, and what was not never was", async () => {
     const scene = await fleetWith();
     const device = shownDevice();
     const stream = device.attach(scene.sessions, device.hello(1n));
@@ -147,7 +147,7 @@ describe("a device that is shut out", () => {
     expect(await Promise.all([sent, unsent])).toEqual([{ kind: "lost" }, { kind: "offline" }]);
   });
 
-  test("leaves its calls to nobody who takes its name", async () => {
+  test("leaves its calls to no device that gets its name", async () => {
     const scene = await fleetWith();
     const [before, after] = [shownDevice(), shownDevice()];
     const stream = before.attach(scene.sessions, before.hello(1n));
@@ -286,7 +286,7 @@ describe("a device that is dialed", () => {
     const mayAttach = async (id: string) => {
       if (out.has(id)) throw locked(id);
     };
-    const scene = await fleetWith({ admission: { mayAttach }, openers: new Map([["direct", dialed.opener]]) });
+    const scene = await fleetWith({ admission: { mayAttach }, dialers: new Map([["direct", dialed.dialer]]) });
     await scene.fleet.settled(5000);
     const back = Promise.withResolvers<void>();
     dialed.hangUp(back.promise);
@@ -301,7 +301,7 @@ describe("a device that is dialed", () => {
     await eventually(() => expect(isOnline(scene, device)).toBe(true));
   }, 15_000);
 
-  test("is refused at its first dial, and dialed again only when it is welcome", async () => {
+  test("is refused at its first dial, and dialed again only when it may connect", async () => {
     const device = shownDevice("direct");
     const dialed = dialedDevice(() => device.hello(0n));
     const out = new Set([device.id]);
@@ -311,7 +311,7 @@ describe("a device that is dialed", () => {
     };
     const scene = await fleetWith({
       admission: { mayAttach, refusals },
-      openers: new Map([["direct", dialed.opener]]),
+      dialers: new Map([["direct", dialed.dialer]]),
     });
     await scene.fleet.settled(5000);
     expect([dialed.dials, scene.fleet.connectedHere]).toEqual([1, 0]);
@@ -320,29 +320,29 @@ describe("a device that is dialed", () => {
     expect(dialed.dials).toBe(2);
   });
 
-  test("is dialed again when nobody could say whether it is welcome", async () => {
+  test("is dialed again when it was not known whether it may connect", async () => {
     const device = shownDevice("direct");
     const dialed = dialedDevice(() => device.hello(0n));
     let failures = 0;
     const mayAttach = async () => {
-      if (failures++ === 0) throw new Error("the database is away");
+      if (failures++ === 0) throw new Error("the database is unavailable");
     };
-    const scene = await fleetWith({ admission: { mayAttach }, openers: new Map([["direct", dialed.opener]]) });
+    const scene = await fleetWith({ admission: { mayAttach }, dialers: new Map([["direct", dialed.dialer]]) });
     await eventually(() => expect(scene.fleet.connectedHere).toBe(1));
   });
 
-  test("keeps its stream while nobody can say whether it is still welcome", async () => {
+  test("keeps its session while it is not known whether it may still connect", async () => {
     const device = shownDevice("direct");
     const dialed = dialedDevice(() => device.hello(0n));
-    let isAway = false;
+    let isDown = false;
     let asked = 0;
     const mayAttach = async () => {
       asked++;
-      if (isAway) throw new Error("the database is away");
+      if (isDown) throw new Error("the database is unavailable");
     };
-    const scene = await fleetWith({ admission: { mayAttach }, openers: new Map([["direct", dialed.opener]]) });
+    const scene = await fleetWith({ admission: { mayAttach }, dialers: new Map([["direct", dialed.dialer]]) });
     await eventually(() => expect(isOnline(scene, device)).toBe(true));
-    isAway = true;
+    isDown = true;
     const before = asked;
     await scene.fleet.recheck(device.id);
     await eventually(() => expect(asked).toBeGreaterThan(before + 1));

@@ -6,7 +6,7 @@ import { fault } from "../../../lib/fault/fault.ts";
 import type { Membership } from "../cluster/membership.ts";
 import type { Peers } from "../cluster/peers.ts";
 import { type AdmissionPolicy, createAdmission } from "./admission.ts";
-import type { DeviceLink, DeviceOpener } from "./device-link.ts";
+import type { DeviceDialer, DeviceLink } from "./device-link.ts";
 import type { DeviceRow, DeviceStore } from "./device-store.ts";
 import type { Directory } from "./directory.ts";
 import type { TrustedKeys } from "./keyring-follower.ts";
@@ -20,7 +20,7 @@ import { createSessions, type Sessions, type SessionsOptions } from "./sessions.
 
 export interface FleetOptions extends ReadOptions, Pick<SessionsOptions, "heartbeatMs"> {
   /** The devices that the registry dials, by name. */
-  openers: ReadonlyMap<string, DeviceOpener>;
+  dialers: ReadonlyMap<string, DeviceDialer>;
   /** The other replicas. Undefined: devices at another replica are not reached. */
   peers: Pick<Peers, "forwardDevice" | "problemOf"> | undefined;
   directory: Directory;
@@ -70,9 +70,9 @@ const SWEEP_MS = 5000;
  * with another key is refused.
  */
 export async function createFleet(options: FleetOptions): Promise<Fleet> {
-  const { directory, store, membership, logger, openers, keys, peers } = options;
+  const { directory, store, membership, logger, dialers, keys, peers } = options;
   const { self } = membership;
-  const firsts = new Map([...openers.keys()].map((name) => [name, Promise.withResolvers<void>()]));
+  const firsts = new Map([...dialers.keys()].map((name) => [name, Promise.withResolvers<void>()]));
   const dialFailures = new Map<string, string>();
   let draining = false;
   let closed = false;
@@ -129,9 +129,9 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
     const row = rows.byName(name);
     if (row === undefined) return undefined;
     const session = sessions.get(row.id);
-    if (session !== undefined) return { key: session, opener: session.open };
+    if (session !== undefined) return { key: session, dialer: session.open };
     if (peers === undefined || !rows.isElsewhere(row)) return undefined;
-    return { key: `${row.replica_id} ${row.epoch}`, opener: peers.forwardDevice(row.replica_id, row.id) };
+    return { key: `${row.replica_id} ${row.epoch}`, dialer: peers.forwardDevice(row.replica_id, row.id) };
   }
   /** A session's hello was verified with its admission; the one of a device at another replica is verified here. */
   function isPinned(name: string, { manifest }: DeviceHello): boolean {
@@ -217,9 +217,9 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
   }
 
   await rows.catchUp();
-  for (const [name, opener] of openers) {
+  for (const [name, dialer] of dialers) {
     const mayDial = () => !draining && !admission.isRefused(name) && sessionOf(name) === undefined;
-    sessions.dial(name, { opener, mayDial, onFailed: (error) => onDialFailed(name, error) });
+    sessions.dial(name, { dialer, mayDial, onFailed: (error) => onDialFailed(name, error) });
   }
   const sweeping = setInterval(sweep, SWEEP_MS);
   const stopKeys = keys?.onChange(() => {

@@ -22,7 +22,7 @@ export interface KeyringFollower extends TrustedKeys {
 export interface KeyringFollowerOptions {
   /** The keyrings that lead to the newest, the oldest first, as soon as that is above the known version. */
   awaitKeyring(knownVersion: bigint, signal: AbortSignal): Promise<readonly SignedEnvelope[]>;
-  /** Hears why policy could not say; it is asked again. */
+  /** Gets why policy could not answer; it is asked again. */
   onError(error: unknown): void;
 }
 

@@ -47,7 +47,7 @@ export function createLinks(options: LinksOptions): Links {
   const open = (name: string): OpenLink => {
     const route = createRoute(() => options.choose(name));
     const link = createDeviceLink({
-      opener: route.opener,
+      dialer: route.dialer,
       maxBackoffMs: 0,
       onHello: (hello) => options.isTrusted(name, hello),
       initialCommands: () => options.initialCommands(name),

@@ -13,7 +13,7 @@ function openWay(key: string): Way & { open: number } {
   const way = {
     key,
     open: 0,
-    async *opener(_: AsyncIterable<unknown>, signal: AbortSignal): AsyncGenerator<DeviceFrame> {
+    async *dialer(_: AsyncIterable<unknown>, signal: AbortSignal): AsyncGenerator<DeviceFrame> {
       way.open++;
       yield create(DeviceFrameSchema);
       if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
@@ -26,7 +26,7 @@ function openWay(key: string): Way & { open: number } {
 /** Goes along the route until its stream ends. */
 async function travel(route: ReturnType<typeof createRoute>, signal = new AbortController().signal): Promise<number> {
   let count = 0;
-  for await (const _ of route.opener(nothing(), signal)) count++;
+  for await (const _ of route.dialer(nothing(), signal)) count++;
   return count;
 }
 

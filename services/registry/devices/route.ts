@@ -1,18 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { fullJitter } from "../../../lib/link/backoff.ts";
-import type { DeviceOpener } from "./device-link.ts";
+import type { DeviceDialer } from "./device-link.ts";
 
 /** One way to a device. */
 export interface Way {
-  /** Tells ways apart by identity: a stream on another way is on the wrong one. */
+  /** Distinguishes ways by identity: a stream on another way is on the wrong one. */
   key: unknown;
-  opener: DeviceOpener;
+  dialer: DeviceDialer;
 }
 
 /** The way to a device that moves: each stream goes along the best way at the time, and ends when that changes. */
 export interface Route {
   /** Waits until there is a way, then goes along it. */
-  readonly opener: DeviceOpener;
+  readonly dialer: DeviceDialer;
   /** The way that the present stream goes along. */
   readonly way: Way | undefined;
   /** Says that another way may be the best now. */
@@ -49,7 +49,7 @@ export function createRoute(choose: () => Way | undefined): Route {
     get way() {
       return way;
     },
-    async *opener(requests, signal) {
+    async *dialer(requests, signal) {
       if (failures > 0) {
         await changed(signal, fullJitter(failures, LONGEST_PAUSE_MS));
       }
@@ -69,7 +69,7 @@ export function createRoute(choose: () => Way | undefined): Route {
       const began = performance.now();
       failures++;
       try {
-        yield* chosen.opener(requests, leaving.signal);
+        yield* chosen.dialer(requests, leaving.signal);
       } finally {
         if (leaving.signal.aborted || performance.now() - began > LASTING_MS) failures = 0;
         signal.removeEventListener("abort", leave);

@@ -20,7 +20,7 @@ import { framedEnd } from "../../../lib/link/framed.ts";
 import { mapStream } from "../../../lib/link/map-stream.ts";
 import { principalOf } from "../../../lib/server/context.ts";
 import { type AttachRateOptions, createAttachRate } from "./attach-rate.ts";
-import type { DeviceOpener } from "./device-link.ts";
+import type { DeviceDialer } from "./device-link.ts";
 import { type ExpectedDevice, readHello } from "./hello.ts";
 import { isAlive } from "./liveness.ts";
 import { attachAgain, createDeviceSession, type DeviceSession, type SessionStream } from "./session.ts";
@@ -48,7 +48,7 @@ export interface Sessions {
    */
   attach(deviceId: string, requests: AsyncIterable<AttachRequest>, signal: AbortSignal): AsyncIterable<AttachResponse>;
   /** Holds a session to a device that is dialed, and dials again whenever that ends. */
-  dial(name: string, dialer: Dialer): void;
+  dial(name: string, dialer: DialOptions): void;
   /** The device's session, once it is admitted. */
   get(deviceId: string): DeviceSession | undefined;
   all(): DeviceSession[];
@@ -62,8 +62,8 @@ export interface Sessions {
 }
 
 /** How one device is dialed. */
-export interface Dialer {
-  opener: DeviceOpener;
+export interface DialOptions {
+  dialer: DeviceDialer;
   /** Whether to dial now. Otherwise the dialer waits until it is woken. */
   mayDial(): boolean;
   /** The dial failed, or the device was not admitted. */
@@ -136,7 +136,7 @@ export function createSessions(options: SessionsOptions = {}): Sessions {
     yield* await commands.promise;
   }
   /** One dial: resolves when its session is gone. */
-  const dialOnce = async (name: string, opener: DeviceOpener): Promise<void> => {
+  const dialOnce = async (name: string, dialer: DeviceDialer): Promise<void> => {
     const cut = new AbortController();
     const gone = new AbortController();
     const commands = Promise.withResolvers<AsyncIterable<ControlFrame>>();
@@ -147,7 +147,7 @@ export function createSessions(options: SessionsOptions = {}): Sessions {
     };
     streams.add(end);
     try {
-      const frames = endingWith(opener(deferred(commands.promise), cut.signal)[Symbol.asyncIterator](), end);
+      const frames = endingWith(dialer(deferred(commands.promise), cut.signal)[Symbol.asyncIterator](), end);
       // Asked only about attach counts that come twice, and a dialed device has none.
       const isAlive = () => Promise.resolve(true);
       await connect("dialed", { name }, { frames, gone: gone.signal, isAlive, send: commands.resolve, end });
@@ -158,12 +158,12 @@ export function createSessions(options: SessionsOptions = {}): Sessions {
       streams.delete(end);
     }
   };
-  const keepDialing = async (name: string, { opener, mayDial, onFailed }: Dialer): Promise<void> => {
+  const keepDialing = async (name: string, { dialer, mayDial, onFailed }: DialOptions): Promise<void> => {
     for (let failures = 0; !closing.signal.aborted; ) {
       while (!mayDial() && !closing.signal.aborted) await woken();
       const began = performance.now();
       try {
-        await dialOnce(name, opener);
+        await dialOnce(name, dialer);
       } catch (error: unknown) {
         if (!closing.signal.aborted) onFailed(error);
       }
@@ -206,7 +206,7 @@ export function createSessions(options: SessionsOptions = {}): Sessions {
           });
         },
         toDevice,
-        // A device speaks first, so there is no telling what a silent one is.
+        // A device speaks first, so a silent one may be anything.
         { heartbeatMs, plainAfterMs: Infinity, draining: draining.signal },
       );
       signal.addEventListener("abort", leave, { once: true });

@@ -14,13 +14,13 @@ import { createBatchQueue } from "../../../lib/async/batch-queue.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { eventShape } from "../../../lib/link/device-frames.ts";
 import { createOutputRoom } from "../../../lib/link/output-room.ts";
-import type { DeviceOpener } from "./device-link.ts";
+import type { DeviceDialer } from "./device-link.ts";
 import { followOf } from "./output-flow.ts";
 
 /** Those who use one device's link besides this replica's own calls: sessions of other replicas. */
 export interface Shares {
   /** Joins the link: commands go to the device, and what it says of the calls that were asked for comes back. */
-  readonly open: DeviceOpener;
+  readonly open: DeviceDialer;
   readonly size: number;
   /** The calls that were asked for and have not ended. */
   calls(): IteratorObject<string>;
@@ -28,12 +28,12 @@ export interface Shares {
   begin(hello: DeviceHello): void;
   output(output: ExecutionOutput): void;
   finished(finished: ExecutionFinished): void;
-  /** The link is down: everybody on it is told by the end of their stream, and finds the device where it is next. */
+  /** The link is down: every stream on it ends, and its reader finds the device where it is next. */
   end(): void;
 }
 
 interface Share {
-  /** The calls it asked for and has not heard the end of. */
+  /** The calls it asked for whose end was not reported yet. */
   calls: Set<string>;
   push(event: DeviceEvent): void;
   print(output: ExecutionOutput): void;
@@ -47,7 +47,7 @@ export function createShares(send: (command: DeviceCommand) => void): Shares {
 
   const obey = (share: Share, command: DeviceCommand): void => {
     const { case: kind, value } = command.command;
-    // Nothing else: which keys a device trusts is told by whoever holds its stream.
+    // Nothing else: only the replica that holds the session sends the keys that a device is to trust.
     if (kind !== "execute" && kind !== "reconcile" && kind !== "cancel" && kind !== "follow") return;
     if (kind === "execute" || kind === "reconcile") share.calls.add(value.callId);
     if (hello !== undefined) send(command);

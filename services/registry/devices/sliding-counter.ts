@@ -1,4 +1,4 @@
-/** Counts events by key over a sliding window: one may be an accident, several in a row are none. */
+/** Counts events by key over a sliding window: one may be an accident, several in a row are not. */
 export interface SlidingCounter {
   /** Counts one more. True where that reaches the limit. */
   add(key: string): boolean;

@@ -46,7 +46,7 @@ const MAX_AT_ONCE = 1000;
 /**
  * Asks the database each time: what an operator has just locked is locked.
  *
- * @param canEnroll False in cleartext, where nobody shows a certificate and nobody can enroll: then all may attach.
+ * @param canEnroll False in cleartext, where no device shows a certificate and none can enroll: then all may attach.
  */
 export function createAdmission(db: Database<RegistryTables>, canEnroll: boolean, now: () => number): Admission {
   const columns = [

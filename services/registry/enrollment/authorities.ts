@@ -53,7 +53,7 @@ export async function openAuthorities(options: AuthoritiesOptions): Promise<Auth
   const listeners = new Set<() => void>();
   let rows: AuthorityRow[] = [];
   // What the listeners know: an authority that is trusted no more goes without a change in the database.
-  let told = "";
+  let notified = "";
   let signing: { id: string; authority: Authority } | undefined;
 
   const make = async (signs: 0 | 1): Promise<AuthorityRow> => {
@@ -71,8 +71,8 @@ export async function openAuthorities(options: AuthoritiesOptions): Promise<Auth
   const refresh = async (): Promise<void> => {
     rows = await read();
     const trusted = trustedOf(rows, now()).join();
-    if (trusted === told) return;
-    told = trusted;
+    if (trusted === notified) return;
+    notified = trusted;
     for (const listener of [...listeners]) listener();
   };
   const open = (row: AuthorityRow): Authority =>
@@ -93,7 +93,7 @@ export async function openAuthorities(options: AuthoritiesOptions): Promise<Auth
         .executeTakeFirst();
       if (made.numInsertedOrUpdatedRows === 1n) await changes.note(trx, recordOf(first, "", "the first authority"));
     });
-    changes.nudge();
+    changes.wake();
   }
   await refresh();
   await signer();

@@ -5,7 +5,7 @@ import type { RegistryTables } from "../tables.ts";
 import type { Authorities } from "./authorities.ts";
 import type { EnrollmentRow } from "./rows.ts";
 
-/** A certificate that was signed and is in nobody's hands yet. */
+/** A certificate that was signed and not handed out yet. */
 export interface Issued {
   /** The certificate and the one above it, PEM. */
   chain: string;

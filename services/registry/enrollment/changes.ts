@@ -41,7 +41,7 @@ export interface Changes {
   /** Records something now, planning nothing. POLICY_UNAVAILABLE when that takes too long. */
   record(record: ChangeRecord & { changeId: string }): Promise<void>;
   /** Looks for changes to record, soon. After a commit with a `note`. */
-  nudge(): void;
+  wake(): void;
   close(): Promise<void>;
 }
 
@@ -130,7 +130,7 @@ export function createChanges(options: ChangesOptions): Changes {
       if (row !== undefined) await within(settleOnce(row), waitMs);
     },
     record: (record) => within(recordIdentity(create(DeviceIdentitySchema, record)), waitMs),
-    nudge: () => wake.resolve(),
+    wake: () => wake.resolve(),
     async close() {
       isClosed = true;
       closed.resolve("closed");

@@ -82,7 +82,7 @@ function requireUrls({ urls }: EnrollmentParts): readonly string[] {
 }
 
 function idForName(name: string): Error {
-  const message = `name: ${name} has the form of an id; choose a name that nobody can take for one`;
+  const message = `name: ${name} has the form of an id; choose a name that does not look like one`;
   return fault(ErrorReason.INVALID_INPUT, { field: "name", rule: "id_like" }, { message });
 }
 

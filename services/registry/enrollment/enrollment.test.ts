@@ -57,7 +57,7 @@ describe("renewal", () => {
     // One alone may have come late: the device gave it up, and asked with a higher number.
     if (first < 5n) expect(await refusal(renew(device, first))).toBe("NOT_READY");
     expect(await refusal(renew(device, second))).toBe("IDENTITY_REFUSED cloned");
-    expect(plane.told).toContain(`recheck ${device.id}`);
+    expect(plane.requests).toContain(`recheck ${device.id}`);
     expect(await refusal(attach(device, chain))).toBe("IDENTITY_REFUSED cloned");
     expect(await refusal(plane.enrollment.mayAttach(device.id))).toBe("IDENTITY_REFUSED cloned");
     expect(await refusal(renew(device, 6n))).toBe("IDENTITY_REFUSED cloned");
@@ -125,7 +125,7 @@ describe("an operator", () => {
     plane.policy(false);
     const { enrollment } = await plane.operator.lockDevice({ device: "web1", why: "stolen" });
     expect(enrollment).toMatchObject({ state: State.LOCKED, why: "stolen" });
-    expect(plane.told).toContain(`recheck ${device.id}`);
+    expect(plane.requests).toContain(`recheck ${device.id}`);
     expect(await refusal(attach(device, chain))).toBe("DEVICE_LOCKED stolen");
     expect(changes()).not.toContain("locked");
     plane.policy(true);
@@ -152,7 +152,7 @@ describe("an operator", () => {
   test("removes it for good: old certificates stay refused after the same machine has enrolled again", async () => {
     const { device, chain } = await enroll();
     await plane.operator.removeDevice({ device: "web1", why: "sold" });
-    expect(plane.told).toContain(`forget ${device.id}`);
+    expect(plane.requests).toContain(`forget ${device.id}`);
     expect(await refusal(attach(device, chain))).toBe("IDENTITY_REFUSED revoked");
     const again = await enroll(testDevice({ key: device.key }));
     expect(again.device.id).toBe(device.id);

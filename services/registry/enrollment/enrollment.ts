@@ -71,7 +71,9 @@ export async function createEnrollment(options: EnrollmentOptions): Promise<Enro
     ...options.fleet,
     // What was committed is in force whatever comes of this: every replica follows the database by itself, a little later.
     announce: () =>
-      options.fleet.announce().catch((err: unknown) => logger.error({ err }, "the replicas were not told at once")),
+      options.fleet
+        .announce()
+        .catch((err: unknown) => logger.error({ err }, "replicas not woken after a change of enrollment")),
   };
   await using opened = new AsyncDisposableStack();
   const writes = createGroupCommit(db, { lock: "enrollment" });

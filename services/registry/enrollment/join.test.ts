@@ -200,7 +200,7 @@ describe("a name", () => {
   test("goes to the device that replaces the one before, whose certificate is refused from then on", async () => {
     const before = await enroll();
     const after = await enroll(testDevice(), "web1", { replace: true });
-    expect(plane.told).toContain(`forget ${before.device.id}`);
+    expect(plane.requests).toContain(`forget ${before.device.id}`);
     expect(await refusal(attach(before.device, before.chain))).toBe("IDENTITY_REFUSED revoked");
     expect(await refusal(plane.enrollment.mayAttach(before.device.id))).toBe("IDENTITY_REFUSED revoked");
     await attach(after.device, after.chain);

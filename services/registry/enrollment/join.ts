@@ -185,6 +185,6 @@ async function refuse(parts: EnrollmentParts, row: EnrollmentRow, error: Error, 
       actor: applicant?.deviceId ?? "",
     });
   });
-  parts.changes.nudge();
+  parts.changes.wake();
   throw error;
 }

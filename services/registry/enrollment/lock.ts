@@ -54,7 +54,7 @@ export async function lockCloned(parts: EnrollmentParts, deviceId: string, why: 
   });
   if (!isLocked) return;
   parts.logger.error({ device: deviceId, why }, "a device's state was found in two places: the device is locked");
-  parts.changes.nudge();
+  parts.changes.wake();
   await parts.fleet.announce();
 }
 
@@ -76,7 +76,7 @@ async function shutOut(parts: EnrollmentParts, order: Order, change: DeviceIdent
       await parts.fleet[change === DeviceIdentityChange.LOCKED ? "recheck" : "forget"](trx, found.device_id);
     return { ...found, ...set };
   });
-  parts.changes.nudge();
+  parts.changes.wake();
   await parts.fleet.announce();
   return row;
 }

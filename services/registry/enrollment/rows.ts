@@ -14,7 +14,7 @@ export type EnrollmentRow = Selectable<EnrollmentTables["enrollments"]>;
 /** The states in which a name or a device is taken. */
 export const LIVE: readonly State[] = [State.ENROLLED, State.LOCKED];
 
-/** Where an enrollment stands at that time: what nobody confirmed before its token expired, is expired. */
+/** The state of an enrollment at that time: one that was not confirmed before its token expired is expired. */
 export function stateAt(row: Pick<EnrollmentRow, "state" | "expire_ms">, now: number): State {
   const isOpen = row.state === State.INVITED || row.state === State.PENDING;
   return isOpen && row.expire_ms <= now ? State.EXPIRED : (row.state as State);

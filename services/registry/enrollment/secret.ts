@@ -6,7 +6,7 @@ export function mintSecret(): { secret: string; secretHash: Uint8Array } {
   return { secret, secretHash: hashOf(secret) };
 }
 
-/** True where it is the secret, in a time that does not tell how much of it was right. */
+/** True where it is the secret, in a time that does not depend on how much of it was right. */
 export function isSecret(secret: string, secretHash: Uint8Array): boolean {
   return timingSafeEqual(hashOf(secret), secretHash);
 }

@@ -20,7 +20,7 @@ import { joinCluster, newReplicaId } from "../../cluster/membership.ts";
 import { testManifest } from "../../enrollment/testing/test-device.ts";
 import { type RegistryTables, registryMigrations } from "../../tables.ts";
 import type { AdmissionPolicy } from "../admission.ts";
-import type { DeviceOpener } from "../device-link.ts";
+import type { DeviceDialer } from "../device-link.ts";
 import { createDeviceStore } from "../device-store.ts";
 import { createDirectory, type Directory } from "../directory.ts";
 import { createFleet, type Fleet } from "../fleet.ts";
@@ -44,21 +44,21 @@ export interface TestFleet {
 export interface TestFleetOptions {
   admission?: AdmissionPolicy;
   /** Devices that are dialed, by name. */
-  openers?: ReadonlyMap<string, DeviceOpener>;
+  dialers?: ReadonlyMap<string, DeviceDialer>;
   /** A database of several fleets. Default: one of its own in memory. */
   db?: Database<RegistryTables>;
 }
 
 /** Opens a fleet on a database in memory, or on one that others use too. */
 export async function openTestFleet(options: TestFleetOptions = {}): Promise<TestFleet> {
-  const { admission = {}, openers = new Map() } = options;
+  const { admission = {}, dialers = new Map() } = options;
   const db = options.db ?? (await openDatabase<RegistryTables>({ path: ":memory:", migrations: registryMigrations }));
   const writes = createGroupCommit(db);
   const self = newReplicaId();
   const membership = await joinCluster({ db, self, logger, ttlMs: 5000, renewMs: 1500, now: Date.now });
   const directory = createDirectory(undefined);
   const fleet: Fleet = await createFleet({
-    openers,
+    dialers,
     heartbeatMs: HEARTBEAT_MS,
     peers: undefined,
     directory,
@@ -170,7 +170,7 @@ export function dialedDevice(hello: () => DeviceEvent) {
       back = until;
       gone.resolve();
     },
-    async *opener(requests: Parameters<DeviceOpener>[0], signal: AbortSignal): AsyncGenerator<DeviceFrame> {
+    async *dialer(requests: Parameters<DeviceDialer>[0], signal: AbortSignal): AsyncGenerator<DeviceFrame> {
       dialed.dials++;
       await back;
       gone = Promise.withResolvers();

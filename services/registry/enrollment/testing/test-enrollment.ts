@@ -14,7 +14,7 @@ import { type Database, openDatabase } from "../../../../lib/store/database.ts";
 import { type RegistryTables, registryMigrations } from "../../tables.ts";
 import { createEnrollment, type Enrollment, type EnrollmentOptions } from "../enrollment.ts";
 
-/** An enrollment with its own database, in front of a fleet and an audit log that only remember what they were told. */
+/** An enrollment with its own database, in front of a fleet and an audit log that only remember what they were asked. */
 export interface TestEnrollment {
   enrollment: Enrollment;
   db: Database<RegistryTables>;
@@ -26,8 +26,8 @@ export interface TestEnrollment {
   records: DeviceIdentity[];
   /** Lets the audit log answer, or not. */
   policy(isThere: boolean): void;
-  /** What the fleet was told, as "recheck dev-…". */
-  told: string[];
+  /** What the fleet was asked, as "recheck dev-…". */
+  requests: string[];
   pins: Map<string, { deviceId: string }>;
   /** Moves the clock. */
   clock: { now: number };
@@ -67,16 +67,16 @@ async function open(
   options: Partial<EnrollmentOptions>,
 ): Promise<TestEnrollment> {
   const records: DeviceIdentity[] = [];
-  const told: string[] = [];
+  const requests: string[] = [];
   const pins = new Map<string, { deviceId: string }>();
   let policy = Promise.withResolvers<void>();
   policy.resolve();
   const enrollment = await createEnrollment({
     db,
     fleet: {
-      recheck: async (_, id) => void told.push(`recheck ${id}`),
-      forget: async (_, id) => void told.push(`forget ${id}`),
-      free: async (_, name, id) => void told.push(`free ${name} for ${id}`),
+      recheck: async (_, id) => void requests.push(`recheck ${id}`),
+      forget: async (_, id) => void requests.push(`forget ${id}`),
+      free: async (_, name, id) => void requests.push(`free ${name} for ${id}`),
       announce: async () => undefined,
       pinned: async (name) => pins.get(name),
     },
@@ -108,7 +108,7 @@ async function open(
       if (isThere) return policy.resolve();
       policy = Promise.withResolvers();
     },
-    told,
+    requests,
     pins,
     clock,
     another: (more = {}) => open(folder, db, clock, { ...options, ...more }),
