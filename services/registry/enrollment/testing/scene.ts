@@ -1,6 +1,11 @@
+import { DeviceIdentityChange } from "../../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { faultDetail, reasonName, reasonOf } from "../../../../lib/fault/fault.ts";
 import { peerWith, type TestDevice, testDevice } from "./test-device.ts";
 import type { TestEnrollment } from "./test-enrollment.ts";
+
+const changeNames = new Map<number, string>(
+  Object.entries(DeviceIdentityChange).map(([name, change]) => [change, name.toLowerCase()]),
+);
 
 /** What was refused, and why, such as "JOIN_REFUSED used"; "done" where nothing was. */
 export const refusal = (call: Promise<unknown>): Promise<string> =>
@@ -25,7 +30,7 @@ export function sceneOf(plane: () => TestEnrollment) {
       return { device, token, id: enrollment?.id ?? "", chain: joined.certificateChain };
     },
     /** The changes in the audit log. */
-    changes: () => plane().records.map(({ change }) => change),
+    changes: () => plane().records.map(({ change }) => changeNames.get(change)),
     /** Shows a certificate. */
     attach: (device: TestDevice, chain: string) => plane().enrollment.checkPeer(peerWith(chain, device.id)),
   };
