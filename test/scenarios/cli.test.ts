@@ -68,7 +68,7 @@ describe("reeve call", () => {
     const grantId = expect.stringMatching(/^[0-9a-f]{32}$/) as string;
     expect(call).toMatchObject({
       state: "CALL_STATE_SUCCEEDED",
-      source: "SOURCE_STREAM",
+      ingress: expect.stringMatching(/^INGRESS_/) as string,
       client: "cli",
       decision: {
         kind: "DECISION_KIND_PERMIT",
@@ -223,7 +223,7 @@ describe("reeve call list", () => {
   test("lists and shows calls", async () => {
     await asOperator("call", "this", "device.ping", "--call-id", "cli-listed", "--text", "hello");
     const list = await asOperator("call", "list", "--tool", "device.ping");
-    expect(list.stdout).toMatch(/^cli-listed +succeeded +device\.ping/m);
+    expect(list.stdout).toMatch(/^succeeded +device\.ping .* cli-listed$/m);
     const shown = await asOperator("call", "show", "cli-listed");
     expect(shown.stdout).toContain("hello");
     expect(shown.stdout).toMatch(/permit by read-only/);
