@@ -91,9 +91,8 @@ test("goes elsewhere where it learns to, and what runs is still reported on the 
   const next = 1 - old;
   const ready = Promise.withResolvers<void>();
   const waiting = { argv: ["sh", "-c", "echo ready; until [ -e go ]; do sleep 0.02; done"] };
-  const ended = links[old]?.start(
-    await device.grants.start({ tool: "exec", args: waiting }),
-    () => void ready.resolve(),
+  const ended = links[old]?.start(await device.grants.start({ tool: "exec", args: waiting }), async () =>
+    ready.resolve(),
   );
   await ready.promise;
   points[old]?.sessions.drain();
@@ -123,7 +122,7 @@ test("dials again when its certificate was replaced, and what runs learns on the
   await eventually(() => expect(seen.hellos).toHaveLength(1));
   const ready = Promise.withResolvers<void>();
   const waiting = { argv: ["sh", "-c", "echo ready; until [ -e go ]; do sleep 0.02; done"] };
-  const ended = link.start(await device.grants.start({ tool: "exec", args: waiting }), () => void ready.resolve());
+  const ended = link.start(await device.grants.start({ tool: "exec", args: waiting }), async () => ready.resolve());
   await ready.promise;
   renewed.emit("change");
   await eventually(() => expect(seen.hellos).toHaveLength(2));

@@ -54,7 +54,7 @@ describe.each(LINK_WAYS)("$name", ({ open }) => {
     const { link, proxy, seen } = linked;
     const ready = Promise.withResolvers<void>();
     const start = await device.grants.start({ tool: "exec", args: COUNTED });
-    const ended = link.start(start, () => void ready.resolve());
+    const ended = link.start(start, async () => ready.resolve());
     await ready.promise;
     proxy.blackhole();
     await eventually(() => expect([seen.downs, seen.deviceEnds.length]).toEqual([1, 1]));
@@ -71,7 +71,7 @@ describe.each(LINK_WAYS)("$name", ({ open }) => {
     const { link, proxy, seen } = linked;
     const ready = Promise.withResolvers<void>();
     const start = await device.grants.start({ tool: "exec", args: COUNTED });
-    const ended = link.start(start, () => void ready.resolve());
+    const ended = link.start(start, async () => ready.resolve());
     await ready.promise;
     proxy.blackhole();
     await eventually(() => expect(seen.downs).toBe(1));
@@ -105,7 +105,7 @@ describe.each(LINK_WAYS)("$name", ({ open }) => {
     await using linked = await open(device);
     const ready = Promise.withResolvers<void>();
     const start = await device.grants.start({ tool: "exec", args: COUNTED });
-    const ended = linked.link.start(start, () => void ready.resolve());
+    const ended = linked.link.start(start, async () => ready.resolve());
     await ready.promise;
     linked.proxy.cut();
     linked.link.cancel(start.callId);
@@ -117,7 +117,7 @@ describe.each(LINK_WAYS)("$name", ({ open }) => {
     await using linked = await open(device);
     const ready = Promise.withResolvers<void>();
     const starts = await Promise.all([1, 2, 3].map(() => device.grants.start({ tool: "exec", args: COUNTED })));
-    const ends = starts.map((start) => linked.link.start(start, () => void ready.resolve()));
+    const ends = starts.map((start) => linked.link.start(start, async () => ready.resolve()));
     await ready.promise;
     await eventually(async () => expect(await startsOf(device)).toBe(3));
     await linked.closeDevice();
