@@ -73,7 +73,8 @@ test("from nothing: a token, a fingerprint that is compared, and a governed call
   expect(files.some((name) => name.endsWith("device.key"))).toBe(true);
   expect(files.filter((name) => name.endsWith("grant-keys.json"))).toEqual([]);
   const { stdout } = await plane.reeve("audit", "list", "--json");
-  for (const change of ["invited", "pending", "enrolled"]) expect(stdout).toContain(`"${change}"`);
+  for (const change of ["INVITED", "PENDING", "ENROLLED"])
+    expect(stdout).toContain(`"DEVICE_IDENTITY_CHANGE_${change}"`);
 });
 
 test("it starts again with nothing but its folder", async () => {
