@@ -210,7 +210,7 @@ test("nothing is sent to a control plane of another authority", async () => {
   const other = await startPlane();
   const forged = formatJoinToken({ ...parseJoinToken(token), urls: [other.url] });
   await expect(join_(forged)).rejects.toThrow("is not the control plane that this token is for: nothing was sent");
-  expect(other.records.map(({ change }) => change)).toEqual(["authority_rotated"]);
+  expect(other.records.map(({ change }) => change)).toEqual([DeviceIdentityChange.AUTHORITY_ROTATED]);
   await other.close();
 });
 
@@ -221,7 +221,7 @@ test("a server that shows the right authority without its signature is not belie
   const other = await startPlane({ authority: { ...own, certificate: own.certificate + plane.authority.certificate } });
   const forged = formatJoinToken({ ...parseJoinToken(token), urls: [other.url] });
   expect(await why(join_(forged))).toBe("foreign");
-  expect(other.records.map(({ change }) => change)).not.toContain("refused");
+  expect(other.records.map(({ change }) => change)).not.toContain(DeviceIdentityChange.REFUSED);
   await other.close();
 });
 

@@ -80,7 +80,7 @@ describe("gRPC refuses", () => {
 describe("the command line refuses", () => {
   const rows = MALFORMED.filter(({ raw }) => typeof raw === "string" && raw.length < 100_000 && raw.startsWith("{"));
   test.each(rows.filter((_, n) => n % 2 === 0))("$name", async (row) => {
-    const { code, stderr } = await cli("call", "this", "exec", "--json", text(row.raw));
+    const { code, stderr } = await cli("call", "this", "exec", "--input", text(row.raw));
     expect(code, stderr).toBe(2);
     expect(stderr).toContain("reeve: ");
     if (typeof row.field === "string") expect(stderr).toContain(row.field.replace(/^params\./, ""));

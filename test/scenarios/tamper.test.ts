@@ -166,7 +166,7 @@ test("policy does not start on a log that was cut", async () => {
   const db = await tampered((log) => log.exec("delete from records where idx >= 12"));
   const copy = join(db, "..");
   await writeFile(join(copy, "tokens.json"), '{"version":1,"tokens":[]}', { mode: 0o600 });
-  const { code, stderr } = await runReeve(["policy"], {
+  const { code, stderr } = await runReeve(["serve", "policy"], {
     HOME: folder,
     REEVE_POLICY_PORT: "0",
     REEVE_POLICY_STATE_DIR: copy,
