@@ -253,7 +253,12 @@ describe("the retention", () => {
     expect(await read(calls.failed)).toMatchObject({ errorMessage: "", error: { reason: calls.failed.error?.reason } });
     await eventually(async () => {
       const { approval } = await approvals().getApproval({ approvalId: calls.held.approvalId });
-      expect(approval?.spec).toMatchObject({ summary: "", purpose: "", tool: "exec", argsDigest: calls.held.argsDigest });
+      expect(approval?.spec).toMatchObject({
+        summary: "",
+        purpose: "",
+        tool: "exec",
+        argsDigest: calls.held.argsDigest,
+      });
       expect(approval?.spec?.arguments).toBeUndefined();
     });
     const after = await verified();
