@@ -46,7 +46,11 @@ describe("the import directions", () => {
     ["lib/log/log.ts", 'export * from "../../cli/main.ts";', "lib must not import cli"],
     ["lib/log/log.ts", 'const m = await import("../../cli/main.ts");', "lib must not import cli"],
     ["lib/log/log.ts", 'import {\n  a,\n  b,\n} from "../../services/x/y.ts";', "lib must not import services"],
-    ["lib/log/log.ts", 'import { s } from "../run-tool.ts";', "lib must not import what is outside the package"],
+    [
+      "lib/log/log.ts",
+      'import { s } from "../../scripts/run-tool.ts";',
+      "lib must not import what is outside the package",
+    ],
     [
       "cli/main.ts",
       'import pkg from "../package.json" with { type: "json" };',
