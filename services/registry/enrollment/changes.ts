@@ -6,6 +6,7 @@ import {
   type DeviceIdentityChange,
   DeviceIdentitySchema,
 } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { within } from "../../../lib/async/within.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
@@ -117,7 +118,7 @@ export function createChanges(options: ChangesOptions): Changes {
   const loop = (async () => {
     while (!isClosed) {
       await settleAll().catch((err: unknown) => logger.error({ err }, "changes to record could not be read"));
-      await Promise.race([wake.promise, wait(pollMs, closed.promise)]);
+      await within(Promise.race([wake.promise, closed.promise]), pollMs);
       wake = Promise.withResolvers();
     }
   })();
@@ -127,9 +128,9 @@ export function createChanges(options: ChangesOptions): Changes {
     note: async (trx, record) => void (await insert(trx, record, "")),
     async settled(changeId) {
       const row = await find(changeId);
-      if (row !== undefined) await within(settleOnce(row), waitMs);
+      if (row !== undefined) await recordedWithin(settleOnce(row), waitMs);
     },
-    record: (record) => within(recordIdentity(create(DeviceIdentitySchema, record)), waitMs),
+    record: (record) => recordedWithin(recordIdentity(create(DeviceIdentitySchema, record)), waitMs),
     wake: () => wake.resolve(),
     async close() {
       isClosed = true;
@@ -144,20 +145,7 @@ function newChangeId(record: ChangeRecord): string {
   return `${record.enrollmentId || record.change}/${record.change}/${randomBytes(8).toString("hex")}`;
 }
 
-/** Waits that long at most. The work goes on. */
-async function within(work: Promise<unknown>, ms: number): Promise<void> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(notRecorded()), ms);
-  try {
-    await Promise.race([work, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-async function wait(ms: number, until: Promise<unknown>): Promise<void> {
-  const elapsed = Promise.withResolvers<void>();
-  const timer = setTimeout(elapsed.resolve, ms);
-  await Promise.race([elapsed.promise, until]);
-  clearTimeout(timer);
+/** POLICY_UNAVAILABLE where the work takes longer than that; the work goes on. */
+async function recordedWithin(work: Promise<unknown>, ms: number): Promise<void> {
+  if (!(await within(work, ms))) throw notRecorded();
 }
