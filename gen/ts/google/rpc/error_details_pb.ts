@@ -3,7 +3,7 @@
 /* eslint-disable */
 
 // The two standard error details that Reeve sends beside its own, wire-compatible with googleapis: any gRPC library that
-// knows google.rpc reads them. Leave this file out where googleapis is there; nothing imports it.
+// knows google.rpc reads them. Leave this file out where the googleapis protos are present; nothing imports it.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";

@@ -51,7 +51,7 @@ export type ApprovalRequested = Message<"reeve.approval.v1.ApprovalRequested"> &
   tool: string;
 
   /**
-   * Who asks, by principal id. System managed.
+   * The caller, by principal id. System managed.
    *
    * @generated from field: string principal_id = 5;
    */

@@ -114,7 +114,7 @@ export type ApprovalSpec = Message<"reeve.approval.v1.ApprovalSpec"> & {
   argsDigest: string;
 
   /**
-   * Who asks, by principal id. System managed.
+   * The caller, by principal id. System managed.
    *
    * @generated from field: string principal_id = 7;
    */

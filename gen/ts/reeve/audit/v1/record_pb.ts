@@ -426,7 +426,7 @@ export type DeviceIdentity = Message<"reeve.audit.v1.DeviceIdentity"> & {
   fingerprint: string;
 
   /**
-   * Why, where somebody or something refused. Set by the registry.
+   * Why it was refused. Empty where it was not. Set by the registry.
    *
    * @generated from field: string why = 6;
    */

@@ -176,7 +176,7 @@ export const ErrorReason = {
   APPROVAL_DENIED: 12,
 
   /**
-   * Nobody decided in time. Metadata: approval_id.
+   * No approver decided in time. Metadata: approval_id.
    *
    * @generated from enum value: ERROR_REASON_APPROVAL_EXPIRED = 13;
    */
@@ -331,7 +331,7 @@ export const ErrorReason = {
   CALL_ID_REUSED: 34,
 
   /**
-   * A file, process, container or other thing on the device is not there. Metadata: field.
+   * A file, process, container or other thing on the device does not exist. Metadata: field.
    *
    * @generated from enum value: ERROR_REASON_TARGET_NOT_FOUND = 35;
    */
@@ -345,7 +345,7 @@ export const ErrorReason = {
   OS_REFUSED: 36,
 
   /**
-   * A stored record or state is damaged or has been changed by somebody else. Metadata: what.
+   * A stored record or state is damaged or was changed by another program. Metadata: what.
    *
    * @generated from enum value: ERROR_REASON_TAMPERED = 37;
    */

@@ -31,14 +31,14 @@ export type Framing = Message<"reeve.common.v1.Framing"> & {
 
   /**
    * How many bytes of messages the sender has taken off the other direction since the link began: the other side may
-   * have window_bytes more than this on the way.
+   * have window_bytes more than this in flight.
    *
    * @generated from field: uint64 consumed_bytes = 2;
    */
   consumedBytes: bigint;
 
   /**
-   * How many bytes of messages the sender lets be on the way to it. Stated in the first frame. Default 1 MiB.
+   * How many bytes of messages the sender accepts in flight to it. Stated in the first frame. Default 1 MiB.
    *
    * @generated from field: uint64 window_bytes = 3;
    */
@@ -52,7 +52,7 @@ export type Framing = Message<"reeve.common.v1.Framing"> & {
   pieces: Piece[];
 
   /**
-   * The sender is going away and takes on nothing more: what runs is still told. Default false.
+   * The sender is draining: it accepts no new call, and still reports the end of those that run. Default false.
    *
    * @generated from field: bool drain = 5;
    */

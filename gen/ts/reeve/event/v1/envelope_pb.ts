@@ -17,8 +17,8 @@ export const file_reeve_event_v1_envelope: GenFile = /*@__PURE__*/
   fileDesc("Ch1yZWV2ZS9ldmVudC92MS9lbnZlbG9wZS5wcm90bxIOcmVldmUuZXZlbnQudjEilgEKDUV2ZW50RW52ZWxvcGUSCgoCaWQYASABKAkSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFYWN0b3IYAyABKAkSEAoIdHJhY2VfaWQYBCABKAkSDwoHc3ViamVjdBgFIAEoCRIMCgR0eXBlGAYgASgJEg8KB3BheWxvYWQYByABKAxiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
- * One event: something that has happened, and who says so. Events are published after the fact is stored, at least once;
- * whoever reads them remembers the id and does nothing the second time. Nothing acts because of an event alone.
+ * One event: something that has happened, and which service reports it. Events are published after the fact is stored, at least once;
+ * a subscriber remembers the id and ignores a duplicate. Nothing acts because of an event alone.
  *
  * @generated from message reeve.event.v1.EventEnvelope
  */
@@ -38,7 +38,7 @@ export type EventEnvelope = Message<"reeve.event.v1.EventEnvelope"> & {
   time?: Timestamp | undefined;
 
   /**
-   * The principal that caused the fact, such as "agent:build"; the service's own name where nobody asked. System managed.
+   * The principal that caused the fact, such as "agent:build"; the service's own name where no caller asked. System managed.
    *
    * @generated from field: string actor = 3;
    */

@@ -374,7 +374,7 @@ export const KeyService: GenService<{
     output: typeof ListKeysResponseSchema;
   },
   /**
-   * Make a new key. One for grants is told to devices first and signs from half of the overlap on; one for checkpoints
+   * Make a new key. One for grants is distributed to devices first and signs from half of the overlap on; one for checkpoints
    * signs together with the old one. At the end of the overlap the old one retires.
    *
    * @generated from rpc reeve.key.v1.KeyService.RotateKey

@@ -23,7 +23,7 @@ export const file_reeve_options_v1_access: GenFile = /*@__PURE__*/
  */
 export type Access = Message<"reeve.options.v1.Access"> & {
   /**
-   * One of these roles is needed. Empty: nobody, unless public is set.
+   * One of these roles is needed. Empty: no caller may, unless public is set.
    *
    * @generated from field: repeated reeve.options.v1.Role roles = 1;
    */
@@ -107,8 +107,8 @@ export const RoleSchema: GenEnum<Role> = /*@__PURE__*/
   enumDesc(file_reeve_options_v1_access, 0);
 
 /**
- * Who may call the RPC. An RPC without this option can be called by nobody, but for a
- * tool's own RPC (reeve.options.v1.tool): by those who may call tools, operators and agents.
+ * Who may call the RPC. Without this option no caller may, except for a tool's own RPC
+ * (reeve.options.v1.tool), which operators and agents may call.
  *
  * @generated from extension: reeve.options.v1.Access access = 50111;
  */

@@ -110,7 +110,7 @@ export const Scope = {
   SUDO: 2,
 
   /**
-   * In either mode, because the device and policy judge each call by its content.
+   * In either mode, because the device and policy evaluate each call by its content.
    *
    * @generated from enum value: SCOPE_ANY = 3;
    */

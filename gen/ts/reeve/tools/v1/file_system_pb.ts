@@ -167,7 +167,7 @@ export type WriteResponse = Message<"reeve.tools.v1.WriteResponse"> & {
   bytesWritten: bigint;
 
   /**
-   * True when the file was not there before.
+   * True when the file did not exist before.
    *
    * @generated from field: bool created = 2;
    */
@@ -596,7 +596,7 @@ export const FileSystem: GenService<{
     output: typeof ListResponseSchema;
   },
   /**
-   * Tell a file's or folder's type, size, permissions, owner and times. Does not follow a symbolic link.
+   * Show a file's or folder's type, size, permissions, owner and times. Does not follow a symbolic link.
    *
    * @generated from rpc reeve.tools.v1.FileSystem.Stat
    */

@@ -40,7 +40,7 @@ export type ExecRequest = Message<"reeve.tools.v1.ExecRequest"> & {
 
   /**
    * Text for the program's standard input, kept as a secret. A call that waits for a human cannot give commands to a shell or
-   * an interpreter here: nobody could see them. At most 1 MiB. Default empty.
+   * an interpreter here, because the approver could not see them. At most 1 MiB. Default empty.
    *
    * @generated from field: string stdin = 3;
    */
@@ -236,7 +236,7 @@ export const Shell: GenService<{
   },
   /**
    * Run shell text with bash: pipes, redirects, loops and substitutions work. A call waits for a person's approval
-   * unless the policy in force says otherwise, and a few destructive commands are refused always. Use the other tools where
+   * unless the active policy says otherwise, and a few destructive commands are refused always. Use the other tools where
    * one fits.
    *
    * @generated from rpc reeve.tools.v1.Shell.Eval
