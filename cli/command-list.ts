@@ -50,7 +50,7 @@ export const commandList: readonly CommandEntry[] = [
   },
   {
     name: "capability",
-    summary: "list and show what devices can let be done",
+    summary: "list and show what devices can allow callers to do",
     load: async () => (await import("./commands/capability.ts")).registerCapability,
   },
   {

@@ -189,7 +189,7 @@ describe("show", () => {
 });
 
 describe("reeve capability", () => {
-  it("lists what devices can let be done, and whether one has it", async () => {
+  it("lists what devices can allow, and whether one has it", async () => {
     expect((await reeve("capability", "list")).stdout).toMatch(/^fs\.read +\S+ +reads /m);
     const { stdout } = await reeve("capability", "list", "-d", "this");
     expect(stdout).toMatch(/^fs\.read +\S+ +reads +yes /m);

@@ -25,14 +25,14 @@ interface CapabilityFlags extends TargetFlags {
 
 /** Registers `reeve capability` with list and show. */
 export function registerCapability(program: Command, context: CommandContext): void {
-  const capability = program.command("capability").description("List and show what devices can let be done.");
+  const capability = program.command("capability").description("List and show what devices can allow callers to do.");
   const onDevice = (command: Command) =>
     withJson(withConnection(command.option("-d, --device <name>", "with whether this device has it, and why not")));
   onDevice(capability.command("list"))
     .description("List the capabilities, by name.")
     .action((flags: CapabilityFlags) => list(flags, context));
   onDevice(capability.command("show").argument("<capability>", "its name, such as fs.read"))
-    .description("Show one capability: what it lets be done, its risk, and the tools that need it.")
+    .description("Show one capability: what it allows, its risk, and the tools that need it.")
     .action((name: string, flags: CapabilityFlags) => show(name, flags, context));
 }
 
@@ -56,7 +56,7 @@ async function list(flags: CapabilityFlags, context: CommandContext): Promise<vo
     one.title,
     one.tools.join(" "),
   ]);
-  const columns = ["CAPABILITY", "RISK", "TRAITS", ...(device === "" ? [] : ["AVAILABLE"]), "LETS BE DONE", "TOOLS"];
+  const columns = ["CAPABILITY", "RISK", "TRAITS", ...(device === "" ? [] : ["AVAILABLE"]), "WHAT IT ALLOWS", "TOOLS"];
   context.stdout.write(listTable(columns, rows, context, { keep: ["CAPABILITY"] }));
   noteListed({ things: "capabilities", shown: found.length, nextPageToken: "" }, context);
 }

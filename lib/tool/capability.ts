@@ -9,7 +9,7 @@ export interface CapabilitySpec {
   name: string;
   /** A few words for a list. */
   title: string;
-  /** What it lets be done. */
+  /** What it allows a caller to do. */
   description: string;
   risk: Risk;
   /** No tool that needs it changes anything. */

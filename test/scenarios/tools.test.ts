@@ -228,7 +228,7 @@ describe("a tool that a JSON Schema defines, from a provider", () => {
 });
 
 describe("capabilities", () => {
-  test("are listed with what they let be done, by any reader", async () => {
+  test("are listed with what they allow, by any reader", async () => {
     const { capabilities } = await callerOf(stack, stack.tokens.agent).registry.listCapabilities({});
     expect(capabilities.find(({ name }) => name === "fs.delete")).toMatchObject({
       title: "Delete files",

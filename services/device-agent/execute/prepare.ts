@@ -11,7 +11,7 @@ import type { UnavailableTool } from "../providers/provider.ts";
 import { type Refusal, refusal } from "../refusal.ts";
 import type { DeviceTool, ToolContext } from "../tools/tool.ts";
 
-/** What the device lets be done at one moment, as the active manifest says it. */
+/** What the device allows at one moment, as the active manifest says it. */
 export interface OfferedTools {
   /** The tools that may be called. */
   tools: ReadonlyMap<string, DeviceTool>;

@@ -5,7 +5,7 @@ import type { ToolSpec } from "../../../lib/tool/spec.ts";
 /** What an offer needs to know of a tool. */
 export type OfferableTool = Pick<ToolSpec, "name" | "capabilities" | "scope">;
 
-/** What a device lets be done. */
+/** What a device allows. */
 export interface Offer<T> {
   /** The tools that may be called, by name. */
   tools: ReadonlyMap<string, T>;

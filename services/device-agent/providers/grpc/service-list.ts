@@ -2,7 +2,7 @@ import { isLoopback } from "../../../../lib/config/loopback.ts";
 import { isServiceName } from "../../../../lib/toolschema/names.ts";
 import { parseList } from "../../settings.ts";
 
-/** A gRPC service that the device's owner lets be used through the device. */
+/** A gRPC service that the device's owner allows callers to use through the device. */
 export interface LocalService {
   /** The name its tools begin with, such as "printer". */
   name: string;

@@ -37,7 +37,7 @@ export type Capability = Message<"reeve.capability.v1.Capability"> & {
   title: string;
 
   /**
-   * What it lets be done. System managed.
+   * What it allows a caller to do. System managed.
    *
    * @generated from field: string description = 3;
    */

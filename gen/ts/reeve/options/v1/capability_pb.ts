@@ -37,7 +37,7 @@ export type CapabilityOptions = Message<"reeve.options.v1.CapabilityOptions"> & 
   title: string;
 
   /**
-   * What it lets be done. Required.
+   * What it allows a caller to do. Required.
    *
    * @generated from field: string description = 3;
    */
