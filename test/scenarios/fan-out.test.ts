@@ -3,6 +3,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { ApprovalState } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import { CallState, DecisionKind } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
@@ -237,11 +238,13 @@ describe("a fan-out", () => {
       fanOutId,
     });
     const id = fanOut?.id ?? "";
-    await pendingApproval(operator, fanOutId);
+    const { id: approvalId } = await pendingApproval(operator, fanOutId);
     expect((await agent.fanOut.cancelFanOut({ fanOutId: id })).fanOut?.status).toMatchObject({
       state: FanOutState.CANCELED,
       startedWaves: 0,
     });
+    const { approval } = await operator.approvals.getApproval({ approvalId });
+    expect(approval?.status).toMatchObject({ state: ApprovalState.CANCELED, comment: "the call ended: CANCELED" });
   });
 
   test("is listed, the newest first, and seen by its own agent only", async () => {

@@ -9,7 +9,7 @@ import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
 import type { RecordedWrites } from "../storage/recorded-writes.ts";
 import type { PolicyDatabase, PolicyTables } from "../storage/tables.ts";
 import type { AuditLog } from "./log.ts";
-import { deviceToolResource } from "./records.ts";
+import { deviceToolResource, fanOutToolResource } from "./records.ts";
 
 /** How a call ended: the digest of its outcome, and where the record is. */
 export type OutcomeRow = PolicyTables["outcomes"];
@@ -85,12 +85,13 @@ export function createOutcomeRecorder({ writes, store, log, onEnded, now }: Outc
 }
 
 function outcomeRecord(outcome: CallOutcome, actor: string, nowMs: number) {
+  const { callId, deviceId, tool } = outcome;
   return create(AuditRecordSchema, {
     version: 1,
     time: timestampFromMs(nowMs),
     actor,
-    callId: outcome.callId,
-    resource: deviceToolResource(outcome.deviceId, outcome.tool),
+    callId,
+    resource: deviceId === "" ? fanOutToolResource(callId, tool) : deviceToolResource(deviceId, tool),
     event: { case: "outcome", value: outcome },
   });
 }

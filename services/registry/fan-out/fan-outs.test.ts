@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { CallOutcome } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
@@ -43,6 +44,7 @@ let db: Database<RegistryTables>;
 let writes: GroupCommit<RegistryTables>;
 let began: CallRequest[];
 let asked: DecisionRequest[];
+let outcomes: CallOutcome[];
 let standing: Standing;
 /** What was started, to be closed. */
 let opened: FanOuts[];
@@ -54,6 +56,7 @@ beforeEach(async () => {
   writes = createGroupCommit(db);
   began = [];
   asked = [];
+  outcomes = [];
   calls = new Map();
   standing = { valid: true, roles: undefined };
   opened = [];
@@ -94,6 +97,10 @@ function portsFor(courses: Record<string, Course>, decision: Decision = permit, 
         return decision;
       },
       awaitApproval: async () => settled,
+      async recordOutcome(outcome) {
+        outcomes.push(outcome);
+        return 0n;
+      },
     },
     calls: {
       async begin(wish) {
@@ -330,6 +337,23 @@ describe("a fan-out", () => {
     const canceled = await fanOuts.cancel(one.id, AGENT);
     expect(canceled).toMatchObject({ state: FanOutState.CANCELED, summary: { notStarted: ["web-2"] } });
     expect(canceled.spec.params).toBeUndefined();
+  });
+
+  it("withdraws its approval when it is canceled while it is held, before it counts as ended", async () => {
+    const ports = portsFor({ "web-1": "ok" }, hold);
+    const recorded = Promise.withResolvers<bigint>();
+    const recordOutcome = (outcome: CallOutcome) => {
+      outcomes.push(outcome);
+      return recorded.promise;
+    };
+    const fanOuts = open({ ...ports, policy: { ...ports.policy, awaitApproval: aborted, recordOutcome } });
+    const one = await start(fanOuts, {});
+    await expect.poll(async () => (await fanOuts.find(one.id, AGENT)).state).toBe(FanOutState.HELD);
+    const canceled = fanOuts.cancel(one.id, AGENT);
+    await expect.poll(() => outcomes).toMatchObject([{ callId: one.id, state: CallState.CANCELED }]);
+    expect((await fanOuts.find(one.id, AGENT)).ended).toBe(false);
+    recorded.resolve(0n);
+    expect(await canceled).toMatchObject({ state: FanOutState.CANCELED, ended: true });
   });
 
   it("refuses an id that was used for another fan-out, and leaves it to others", async () => {

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
-import type { Call } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallOutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorDetailSchema, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { FanOutState } from "../../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import type { Decision, DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
@@ -21,7 +22,7 @@ import type { FanOutStore, Progress, StoredFanOut } from "./store.ts";
 export interface RunPorts {
   calls: Pick<Calls, "begin" | "find">;
   receive: Receive;
-  policy: Pick<PolicyLink, "authorize" | "awaitApproval">;
+  policy: Pick<PolicyLink, "authorize" | "awaitApproval" | "recordOutcome">;
   store: FanOutStore;
   /** Whether the principal may still ask. */
   standings: Standings;
@@ -98,12 +99,29 @@ async function permitted(run: Run): Promise<Permission> {
       await note(run, { state: FanOutState.HELD, approvalId });
     }
   }
-  if (approvalId !== "") decision = await ports.policy.awaitApproval(approvalId, AbortSignal.any([closing, canceled]));
+  if (approvalId !== "") {
+    decision = await ports.policy
+      .awaitApproval(approvalId, AbortSignal.any([closing, canceled]))
+      .catch((error: unknown) => withdrawn(run, error));
+  }
   if (decision?.outcome.case === "permit") {
     await note(run, { permitted: true, approvalId });
     return { approvalId };
   }
   return { state: FanOutState.DENIED, stop: denialOf(decision) };
+}
+
+/**
+ * Policy cancels the approval of what has ended. It knows the fan-out as a call of this id; the same outcome is the same
+ * record where another replica, or the next start, repeats it. Rejects with the error of the wait.
+ */
+async function withdrawn({ one, ports, closing, canceled }: Run, error: unknown): Promise<never> {
+  closing.throwIfAborted();
+  if (canceled.aborted) {
+    const outcome = create(CallOutcomeSchema, { callId: one.id, tool: one.spec.tool, state: CallState.CANCELED });
+    await Promise.race([ports.policy.recordOutcome(outcome), aborted(closing)]);
+  }
+  throw error;
 }
 
 function denialOf(decision: Decision | undefined): Stop {
@@ -197,6 +215,12 @@ function stopOf(thrown: unknown): Stop {
     error: faultDetail(thrown) ?? create(ErrorDetailSchema, { reason: ErrorReason.INTERNAL }),
     message: ConnectError.from(thrown).rawMessage,
   };
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+  });
 }
 
 function isOpen(call: OpenCall | EndedCall): call is OpenCall {
