@@ -9,8 +9,8 @@ import {
 } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { createBatchQueue } from "../../lib/async/batch-queue.ts";
 import { linkFrames, toDevice } from "../../lib/link/device-frames.ts";
-import { framedOpener } from "../../lib/link/framed.ts";
-import type { LinkOpener } from "../../lib/link/opener.ts";
+import { framedDialer } from "../../lib/link/framed.ts";
+import type { StreamFactory } from "../../lib/link/stream.ts";
 import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { startServer } from "../measure/server-process.ts";
 import type { StreamSubject, Transfer } from "./stream-subject.ts";
@@ -21,10 +21,10 @@ export async function bareStreams(parts: AsyncDisposableStack): Promise<StreamSu
   const transport = createServiceTransport({ baseUrl: server.url, ca: server.ca, protocol: "grpc" });
   parts.defer(() => transport.close());
   const client = createClient(DeviceAgentService, transport);
-  const bare: LinkOpener<ControlFrame, DeviceFrame> = linkFrames((requests, signal) =>
+  const bare: StreamFactory<ControlFrame, DeviceFrame> = linkFrames((requests, signal) =>
     client.link(requests, { signal }),
   );
-  const framed = framedOpener<ControlFrame, DeviceFrame>(
+  const framed = framedDialer<ControlFrame, DeviceFrame>(
     linkFrames((requests, signal) => client.link(requests, { signal, headers: { "x-framed": "1" } })),
     toDevice,
   );
@@ -34,7 +34,7 @@ export async function bareStreams(parts: AsyncDisposableStack): Promise<StreamSu
   ];
 }
 
-async function read(opener: LinkOpener<ControlFrame, DeviceFrame>, bytes: number): Promise<Transfer> {
+async function read(dialer: StreamFactory<ControlFrame, DeviceFrame>, bytes: number): Promise<Transfer> {
   const asked = createBatchQueue<ControlFrame>();
   // The command's text says how much is wanted.
   const command = create(DeviceCommandSchema, { command: { case: "cancel", value: { callId: String(bytes) } } });
@@ -44,7 +44,7 @@ async function read(opener: LinkOpener<ControlFrame, DeviceFrame>, bytes: number
   }
   const began = performance.now();
   let arrivedBytes = 0;
-  for await (const { events } of opener(requests(), new AbortController().signal)) {
+  for await (const { events } of dialer(requests(), new AbortController().signal)) {
     for (const { event } of events) if (event.case === "output") arrivedBytes += event.value.data.length;
     if (arrivedBytes >= bytes) asked.end();
   }

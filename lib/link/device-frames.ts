@@ -16,8 +16,7 @@ import {
 } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { errorBytes } from "../fault/error-bytes.ts";
 import type { Shape, Shapes } from "./framed.ts";
-import { mapStream } from "./map-stream.ts";
-import type { LinkOpener } from "./opener.ts";
+import { mapStream, type StreamFactory } from "./stream.ts";
 
 /** What the small fields of an item count. Both sides count alike: see Shape.sizeOf. */
 const SMALL_BYTES = 256;
@@ -82,7 +81,7 @@ export const toDevice: Shapes<ControlFrame, DeviceFrame> = { out: commandShape, 
 export const fromDevice: Shapes<DeviceFrame, ControlFrame> = { out: eventShape, in: commandShape };
 
 /** The frames of the RPC Link, for the side that calls it. */
-export function linkFrames(link: LinkOpener<LinkRequest, LinkResponse>): LinkOpener<ControlFrame, DeviceFrame> {
+export function linkFrames(link: StreamFactory<LinkRequest, LinkResponse>): StreamFactory<ControlFrame, DeviceFrame> {
   return (frames, signal) => {
     const requests = mapStream(frames, (frame) => create(LinkRequestSchema, { frame }));
     return mapStream(link(requests, signal), ({ frame }) => frame ?? create(DeviceFrameSchema));
@@ -90,7 +89,9 @@ export function linkFrames(link: LinkOpener<LinkRequest, LinkResponse>): LinkOpe
 }
 
 /** The RPC Link of a device whose end takes frames. */
-export function serveLinkFrames(end: LinkOpener<ControlFrame, DeviceFrame>): LinkOpener<LinkRequest, LinkResponse> {
+export function serveLinkFrames(
+  end: StreamFactory<ControlFrame, DeviceFrame>,
+): StreamFactory<LinkRequest, LinkResponse> {
   return (requests, signal) => {
     const frames = mapStream(requests, ({ frame }) => frame ?? create(ControlFrameSchema));
     return mapStream(end(frames, signal), (frame) => create(LinkResponseSchema, { frame }));

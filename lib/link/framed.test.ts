@@ -4,11 +4,11 @@ import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { eventually } from "../../testkit/eventually.ts";
 import { createBatchQueue } from "../async/batch-queue.ts";
 import { reasonOf } from "../fault/fault.ts";
-import { dialFramed, type FramedOptions, framedEnd, framedOpener } from "./framed.ts";
+import { dialFramed, type FramedOptions, framedDialer, framedEnd } from "./framed.ts";
 import { type Toy, type ToyFrame, toy, toyShapes } from "./framing/shape.fixture.ts";
-import type { LinkOpener } from "./opener.ts";
+import type { StreamFactory } from "./stream.ts";
 
-type Wire = LinkOpener<ToyFrame, ToyFrame>;
+type Wire = StreamFactory<ToyFrame, ToyFrame>;
 
 const MIB = 1024 * 1024;
 const fast: FramedOptions = { heartbeatMs: 40, answerMs: 400, plainAfterMs: 100 };
@@ -46,13 +46,13 @@ function tapped(wire: Wire, out: ToyFrame[], back: ToyFrame[] = []): Wire {
 }
 
 /** A dialing side by hand. */
-function dial(opener: Wire) {
+function dial(dialer: Wire) {
   const queue = createBatchQueue<Toy>();
   const leaving = new AbortController();
   async function* requests() {
     for await (const toys of queue.batches()) yield { toys };
   }
-  const incoming = opener(requests(), leaving.signal);
+  const incoming = dialer(requests(), leaving.signal);
   return {
     send: (...toys: Toy[]) => {
       for (const each of toys) queue.push(each);
@@ -75,7 +75,7 @@ function fifoOf(toys: readonly Toy[]): Map<string, number[]> {
 
 test("carries messages both ways in frames that are numbered from 1", async () => {
   const [out, back]: [ToyFrame[], ToyFrame[]] = [[], []];
-  const link = dial(framedOpener(tapped(framedEnd(echo(), toyShapes), out, back), toyShapes));
+  const link = dial(framedDialer(tapped(framedEnd(echo(), toyShapes), out, back), toyShapes));
   link.send(toy("a"));
   expect(await link.next()).toEqual([toy("a")]);
   link.send(toy("b"), toy("c"));
@@ -88,7 +88,7 @@ test("carries messages both ways in frames that are numbered from 1", async () =
 });
 
 test("a small item comes back before one of 4 MiB that was sent before it", async () => {
-  const link = dial(framedOpener(slowly(framedEnd(echo(), toyShapes), 1), toyShapes));
+  const link = dial(framedDialer(slowly(framedEnd(echo(), toyShapes), 1), toyShapes));
   link.send(toy("big", 0, 4 * MIB));
   await sleep(5);
   link.send(toy("small"));
@@ -115,7 +115,7 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])(
     const windowBytes = [8 * 1024, 100_000, MIB][random(3)] ?? MIB;
     const seen: Toy[] = [];
     const link = dial(
-      framedOpener(framedEnd(echo(seen), toyShapes, { windowBytes }), toyShapes, { windowBytes, heartbeatMs: 16 }),
+      framedDialer(framedEnd(echo(seen), toyShapes, { windowBytes }), toyShapes, { windowBytes, heartbeatMs: 16 }),
     );
     const told = link.all();
     for (const each of toys) {
@@ -144,7 +144,7 @@ test("takes no more from the source than the reader's window and its own backlog
       if (seen.length > 200) return;
     }
   };
-  const incoming = framedOpener(framedEnd(slow, toyShapes), toyShapes)(endless(), new AbortController().signal);
+  const incoming = framedDialer(framedEnd(slow, toyShapes), toyShapes)(endless(), new AbortController().signal);
   const done = Array.fromAsync(incoming);
   await eventually(() => expect(pulled).toBeGreaterThan(20));
   await sleep(50);
@@ -157,7 +157,7 @@ test("takes no more from the source than the reader's window and its own backlog
 
 test("a side without framing gets none: the dialed one", async () => {
   const out: ToyFrame[] = [];
-  const link = dial(framedOpener(tapped(echo(), out), toyShapes, fast));
+  const link = dial(framedDialer(tapped(echo(), out), toyShapes, fast));
   link.send(toy("a"));
   expect(await link.next()).toEqual([toy("a")]);
   link.send(toy("b", 0, 3 * MIB), toy("b", 1));
@@ -187,7 +187,7 @@ test("a side that says nothing at first is spoken to without framing", async () 
 
 test("stays up without anything to say, and says so at every heartbeat", async () => {
   const [out, back]: [ToyFrame[], ToyFrame[]] = [[], []];
-  const link = dial(framedOpener(tapped(framedEnd(echo(), toyShapes, fast), out, back), toyShapes, fast));
+  const link = dial(framedDialer(tapped(framedEnd(echo(), toyShapes, fast), out, back), toyShapes, fast));
   const told = link.all();
   await eventually(() => expect(Math.min(out.length, back.length)).toBeGreaterThan(8));
   link.end();
@@ -208,7 +208,7 @@ test("both sides give up one that falls silent", async () => {
     return echo()(requests, signal);
   };
   const far = framedEnd(server, toyShapes, fast);
-  const link = dial(framedOpener((requests, signal) => lossy(far(lossy(requests), signal)), toyShapes, fast));
+  const link = dial(framedDialer((requests, signal) => lossy(far(lossy(requests), signal)), toyShapes, fast));
   link.send(toy("a"));
   expect(await link.next()).toEqual([toy("a")]);
   isDead = true;
@@ -221,7 +221,7 @@ test("gives up a side that never answers", async () => {
     await new Promise(() => undefined);
     yield { toys: [] };
   };
-  await expect(dial(framedOpener(never, toyShapes, fast)).all()).rejects.toThrow("silent");
+  await expect(dial(framedDialer(never, toyShapes, fast)).all()).rejects.toThrow("silent");
 });
 
 test("a gap in the numbers ends the link", async () => {
@@ -229,7 +229,7 @@ test("a gap in the numbers ends the link", async () => {
     for await (const frame of frames) if (frame.framing?.number !== 2n) yield frame;
   }
   const far = framedEnd(echo(), toyShapes);
-  const link = dial(framedOpener((requests, signal) => far(skip(requests), signal), toyShapes));
+  const link = dial(framedDialer((requests, signal) => far(skip(requests), signal), toyShapes));
   link.send(toy("a"));
   await sleep(1);
   link.send(toy("b"));
@@ -243,7 +243,7 @@ test("each side learns that the other goes away, and what runs is still told", a
   const leaving = { near: new AbortController(), far: new AbortController() };
   const far = framedEnd(echo(), toyShapes, { draining: leaving.far.signal, onDrain: () => heard.push("near leaves") });
   const near = { draining: leaving.near.signal, onDrain: () => heard.push("far leaves") };
-  const link = dial(framedOpener(far, toyShapes, near));
+  const link = dial(framedDialer(far, toyShapes, near));
   link.send(toy("a"));
   expect(await link.next()).toEqual([toy("a")]);
   leaving.far.abort();
@@ -279,7 +279,7 @@ test("leaves at once when it is told to", async () => {
     signal.addEventListener("abort", () => ends.push(signal.reason));
     return echo()(requests, signal);
   };
-  const link = dial(framedOpener(framedEnd(server, toyShapes), toyShapes));
+  const link = dial(framedDialer(framedEnd(server, toyShapes), toyShapes));
   link.send(toy("a"));
   await link.next();
   const told = link.all();

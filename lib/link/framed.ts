@@ -1,7 +1,7 @@
 import { createEndpoint, type Endpoint } from "./framing/endpoint.ts";
 import type { FramedOptions } from "./framing/options.ts";
 import type { Shapes } from "./framing/shape.ts";
-import type { LinkOpener } from "./opener.ts";
+import type { StreamFactory } from "./stream.ts";
 
 export type { FramedOptions } from "./framing/options.ts";
 export type { Shape, Shapes } from "./framing/shape.ts";
@@ -11,11 +11,11 @@ export type { Shape, Shapes } from "./framing/shape.ts";
  * framing it is as the wire itself: its first message tells. A link that breaks the rules, or falls silent, ends with a
  * fault: INVALID_INPUT, INPUT_TOO_LARGE or NOT_READY. What it returns must be read, or left with `return`.
  */
-export function framedOpener<Out, In>(
-  wire: LinkOpener<Out, In>,
+export function framedDialer<Out, In>(
+  wire: StreamFactory<Out, In>,
   shapes: Shapes<Out, In>,
   options: FramedOptions = {},
-): LinkOpener<Out, In> {
+): StreamFactory<Out, In> {
   return (requests, signal) => {
     const endpoint = createEndpoint(shapes, { dials: true, endsWith: "messages" }, options);
     follow(signal, endpoint);
@@ -30,10 +30,10 @@ export function framedOpener<Out, In>(
  * outside has it where the other side shows some first. The signal that `end` gets is aborted with the link.
  */
 export function framedEnd<Out, In>(
-  end: LinkOpener<In, Out>,
+  end: StreamFactory<In, Out>,
   shapes: Shapes<Out, In>,
   options: FramedOptions = {},
-): LinkOpener<In, Out> {
+): StreamFactory<In, Out> {
   return (requests, signal) => {
     const endpoint = createEndpoint(shapes, { dials: false, endsWith: "frames" }, options);
     follow(signal, endpoint);
@@ -49,8 +49,8 @@ export function framedEnd<Out, In>(
  * ended well; rejects with what it ended with otherwise.
  */
 export async function dialFramed<Out, In>(
-  end: LinkOpener<In, Out>,
-  wire: LinkOpener<Out, In>,
+  end: StreamFactory<In, Out>,
+  wire: StreamFactory<Out, In>,
   shapes: Shapes<Out, In>,
   signal: AbortSignal,
   options: FramedOptions = {},

@@ -49,7 +49,7 @@ test("a stream moves to the new certificate at once, and what was not answered i
   const transport = createServiceTransport({ baseUrl: url, tls: shown, serverName: POLICY, protocol: "grpc" });
   parts.defer(() => transport.close());
   const client = createClient(Echo, transport);
-  const opener = untilRenewed<{ text: string }, { text: string }>(
+  const open = untilRenewed<{ text: string }, { text: string }>(
     (requests, signal) => client.both(requests, { signal }),
     shown,
   );
@@ -59,7 +59,7 @@ test("a stream moves to the new certificate at once, and what was not answered i
       const requests = (async function* () {
         for await (const batch of outgoing) for (const text of batch) yield { text };
       })();
-      for await (const { text } of opener(requests, signal)) yield [text];
+      for await (const { text } of open(requests, signal)) yield [text];
     },
     onUp: () => link.send("question"),
     receive: (batch) => void answers.push(...batch),

@@ -1,20 +1,20 @@
 import type { TlsSource } from "../identity/tls-source.ts";
-import type { LinkOpener } from "./opener.ts";
+import type { StreamFactory } from "./stream.ts";
 
 /**
- * The same way, whose streams end when what is shown over TLS is replaced: a stream would otherwise stay on the connection
- * that shows the old certificate, and be cut off when that expires. Whoever keeps the link opens it again, with the new
+ * The same streams, which end when the TLS certificate is replaced: a stream would otherwise stay on the connection
+ * that shows the old certificate, and be cut off when that expires. The link opens it again, with the new
  * one, and sends again what was not answered. Without TLS nothing ends.
  */
 export function untilRenewed<Req, Res>(
-  opener: LinkOpener<Req, Res>,
+  open: StreamFactory<Req, Res>,
   tls: Pick<TlsSource, "onChange"> | undefined,
-): LinkOpener<Req, Res> {
-  if (tls === undefined) return opener;
+): StreamFactory<Req, Res> {
+  if (tls === undefined) return open;
   return (requests, signal) => {
     const renewed = new AbortController();
     const stop = tls.onChange(() => renewed.abort(new Error("the certificate was replaced")));
-    const stream = opener(requests, AbortSignal.any([signal, renewed.signal]));
+    const stream = open(requests, AbortSignal.any([signal, renewed.signal]));
     return endingWith(stream, stop);
   };
 }

@@ -11,7 +11,7 @@ import {
 import { fault } from "../../lib/fault/fault.ts";
 import { fromDevice, serveLinkFrames } from "../../lib/link/device-frames.ts";
 import { framedEnd } from "../../lib/link/framed.ts";
-import type { LinkOpener } from "../../lib/link/opener.ts";
+import type { StreamFactory } from "../../lib/link/stream.ts";
 import type { Executions } from "./execute/executions.ts";
 import { type GrantTrust, serveLink } from "./link/link.ts";
 import type { Toolset, Toolsets } from "./toolset.ts";
@@ -36,7 +36,7 @@ export interface RouteOptions {
  *
  * @param attachCount how often the device has dialed; 0 where it was dialed.
  */
-export function openLink(options: RouteOptions, attachCount = 0n): LinkOpener<ControlFrame, DeviceFrame> {
+export function openLink(options: RouteOptions, attachCount = 0n): StreamFactory<ControlFrame, DeviceFrame> {
   const { executions, trust, toolsets, closed } = options;
   return (requests, left) => serveLink(requests, { executions, trust, toolsets, attachCount, left, closed });
 }

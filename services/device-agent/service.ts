@@ -9,7 +9,7 @@ import {
 import { deviceIdOf } from "../../lib/identity/device-id.ts";
 import { loadSealingKey } from "../../lib/identity/seal.ts";
 import { sealerWith } from "../../lib/identity/sealer.ts";
-import type { LinkOpener } from "../../lib/link/opener.ts";
+import type { StreamFactory } from "../../lib/link/stream.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { createBatchSigner } from "../../lib/sign/batch.ts";
 import { createBatchVerifier } from "../../lib/sign/batch-verifier.ts";
@@ -66,9 +66,9 @@ export interface DeviceAgent {
   routes(router: ConnectRouter): void;
   services: DescService[];
   /** The link for a registry in the same process. */
-  link: LinkOpener<ControlFrame, DeviceFrame>;
+  link: StreamFactory<ControlFrame, DeviceFrame>;
   /** The link for a registry that the device dials. `attachCount`: how often it has dialed, this time included. */
-  linkAs(attachCount: bigint): LinkOpener<ControlFrame, DeviceFrame>;
+  linkAs(attachCount: bigint): StreamFactory<ControlFrame, DeviceFrame>;
   /** Aborted when the agent begins to close. */
   draining: AbortSignal;
   /** False once it closes. Calls that an earlier process left behind have been ended before it is made. */

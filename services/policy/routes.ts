@@ -12,7 +12,7 @@ import {
 } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
 import { shortName } from "../../lib/ids/short-name.ts";
-import type { LinkOpener } from "../../lib/link/opener.ts";
+import type { StreamFactory } from "../../lib/link/stream.ts";
 import { principalOf } from "../../lib/server/context.ts";
 import { toolByName } from "../../lib/toolschema/catalog-file.ts";
 import { getApproval, listApprovals } from "./approvals/read.ts";
@@ -35,7 +35,7 @@ export function policyRoutes(components: Components): (router: ConnectRouter) =>
 }
 
 /** Policy's end of a stream for a caller, whether it came through the RPC or is in the same process. */
-export function openStream(components: Components, actor: string): LinkOpener<ExchangeRequest, ExchangeResponse> {
+export function openStream(components: Components, actor: string): StreamFactory<ExchangeRequest, ExchangeResponse> {
   const { authorizer, approvals, outcomes, deviceChanges, keys, shutdown, onError } = components;
   const handlers: StreamHandlers = {
     authorize: authorizer.authorize,

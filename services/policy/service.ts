@@ -12,7 +12,7 @@ import {
 } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import type { EventBus } from "../../lib/events/bus.ts";
 import { measureOutbox } from "../../lib/events/outbox-metric.ts";
-import type { LinkOpener } from "../../lib/link/opener.ts";
+import type { StreamFactory } from "../../lib/link/stream.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { VerifyKey } from "../../lib/sign/keys.ts";
 import { lockFolder } from "../../lib/store/folder-lock.ts";
@@ -45,7 +45,7 @@ export interface PolicyService {
   routes(router: ConnectRouter): void;
   services: DescService[];
   /** The stream for a caller in the same process, by its principal's id. */
-  link(actor: string): LinkOpener<ExchangeRequest, ExchangeResponse>;
+  link(actor: string): StreamFactory<ExchangeRequest, ExchangeResponse>;
   ready(): boolean;
   /** Notes the address, for the message to a second one on the same folder. */
   onListening(url: string): void;

@@ -14,7 +14,7 @@ import {
 } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import { type Responder, respondTo } from "../../lib/exchange/respond.ts";
 import { fault, faultDetail } from "../../lib/fault/fault.ts";
-import { mapStream } from "../../lib/link/map-stream.ts";
+import { mapStream } from "../../lib/link/stream.ts";
 import { outageFault } from "../../lib/store/outage.ts";
 
 /** What the frames of a stream are answered by. */

@@ -10,7 +10,7 @@ import { createServiceTransport, type ServiceTransport } from "../../lib/rpc-cli
 import { type RunningService, runService } from "../../lib/run/run-service.ts";
 import { registryEnvironment } from "./config.ts";
 import { parseDevices, parseUrls } from "./devices/device-list.ts";
-import { deviceOver, policyOver } from "./openers.ts";
+import { deviceOver, policyOver } from "./dialers.ts";
 import { createRegistry } from "./service.ts";
 
 /** Runs the registry in a process of its own, as the environment says. */

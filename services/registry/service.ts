@@ -50,7 +50,7 @@ import { createFanOuts } from "./fan-out/fan-outs.ts";
 import { fanOutRoutes } from "./fan-out/routes.ts";
 import { createFanOutStore } from "./fan-out/store.ts";
 import { createRegistryMetrics } from "./metrics.ts";
-import { createPolicyLink, type PolicyOpener } from "./policy-client/policy-link.ts";
+import { createPolicyLink, type PolicyDialer } from "./policy-client/policy-link.ts";
 import { openQueue } from "./queue/open-queue.ts";
 import { everybodyStands, type Standings } from "./queue/principals.ts";
 import { checkSealingKey, sealerOf } from "./sealing.ts";
@@ -60,7 +60,7 @@ import { type RegistryTables, registryMigrations } from "./tables.ts";
 export interface RegistryOptions {
   config: RegistryConfig;
   /** The way to policy. */
-  policy: PolicyOpener;
+  policy: PolicyDialer;
   /** The way to each device that is dialed, by its name. Others attach. */
   devices: ReadonlyMap<string, DeviceDialer>;
   bus: EventBus;

@@ -7,7 +7,7 @@ import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../../lib/auth/principal.ts";
 import { fromDevice, serveLinkFrames } from "../../lib/link/device-frames.ts";
 import { framedEnd } from "../../lib/link/framed.ts";
-import type { LinkOpener } from "../../lib/link/opener.ts";
+import type { StreamFactory } from "../../lib/link/stream.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { createServer, type Server, type ServerOptions } from "../../lib/server/server.ts";
@@ -17,7 +17,7 @@ import type { TestAgent } from "../../services/device-agent/testing/test-agent.t
 import { createDeviceLink, type DeviceDialer, type DeviceLink } from "../../services/registry/devices/device-link.ts";
 import { createRoute } from "../../services/registry/devices/route.ts";
 import { attachRoutes, createSessions, type SessionsOptions } from "../../services/registry/devices/sessions.ts";
-import { deviceOver } from "../../services/registry/openers.ts";
+import { deviceOver } from "../../services/registry/dialers.ts";
 import { startTcpProxy, type TcpProxy } from "../../testkit/tcp-proxy.ts";
 
 /** How often a link shows that it lives in these tests, in milliseconds: five times as often as outside. */
@@ -182,7 +182,7 @@ export async function folder(parts: AsyncDisposableStack): Promise<string> {
   return path;
 }
 
-function watched(end: LinkOpener<ControlFrame, DeviceFrame>, seen: Seen): LinkOpener<ControlFrame, DeviceFrame> {
+function watched(end: StreamFactory<ControlFrame, DeviceFrame>, seen: Seen): StreamFactory<ControlFrame, DeviceFrame> {
   return (requests, left) => {
     left.addEventListener("abort", () => seen.deviceEnds.push(left.reason), { once: true });
     return end(requests, left);

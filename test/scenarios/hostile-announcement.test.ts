@@ -14,7 +14,7 @@ import { reasonOf } from "../../lib/fault/fault.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { inMemoryTransport } from "../../lib/server/in-memory.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
-import { deviceOver, policyOver } from "../../services/registry/openers.ts";
+import { deviceOver, policyOver } from "../../services/registry/dialers.ts";
 import { createRegistry } from "../../services/registry/service.ts";
 import {
   denseMessages,
@@ -103,8 +103,8 @@ async function expectRefused(client: RegistryClient): Promise<void> {
 
 test("a device that announces what would take hours to read is linked without it, and so is one in the database", async () => {
   const device = lyingDevice("nas", announced);
-  const opener = deviceOver(inMemoryTransport(device.routes, { principal: SERVICE }));
-  const first = await startRegistry([["nas", opener]]);
+  const dialer = deviceOver(inMemoryTransport(device.routes, { principal: SERVICE }));
+  const first = await startRegistry([["nas", dialer]]);
   await expectRefused(first.client);
   const { call } = await first.client.callTool({ tool: "device.ping", params: { text: "ping" } });
   expect(call?.state).toBe(CallState.SUCCEEDED);

@@ -14,7 +14,7 @@ import { createLogger } from "../../lib/log/log.ts";
 import { inMemoryTransport } from "../../lib/server/in-memory.ts";
 import { generateSigningKey } from "../../lib/sign/keys.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
-import { deviceOver, policyOver } from "../../services/registry/openers.ts";
+import { deviceOver, policyOver } from "../../services/registry/dialers.ts";
 import { createRegistry, type Registry } from "../../services/registry/service.ts";
 import { type Lie, lyingDevice } from "../../testkit/lying-device.ts";
 

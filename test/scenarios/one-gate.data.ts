@@ -249,7 +249,7 @@ export const PASSAGES: readonly Passage[] = [
     what: "devices are reached over the network, or in the process that everything runs in",
     words: /\bcreateClient\(\s*DeviceAgentService\b|\bcreateDeviceAgent\(/,
     only: [
-      "services/registry/openers.ts",
+      "services/registry/dialers.ts",
       "services/device-agent/main.ts",
       "services/device-agent/service.ts",
       "cli/stack/stack.ts",

@@ -12,7 +12,7 @@ import { faultDetail } from "../../lib/fault/fault.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { inMemoryTransport } from "../../lib/server/in-memory.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
-import { deviceOver, policyOver } from "../../services/registry/openers.ts";
+import { deviceOver, policyOver } from "../../services/registry/dialers.ts";
 import { createRegistry, type Registry } from "../../services/registry/service.ts";
 import { eventually } from "../../testkit/eventually.ts";
 import { lyingDevice } from "../../testkit/lying-device.ts";

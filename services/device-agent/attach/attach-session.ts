@@ -8,14 +8,13 @@ import {
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { fromDevice } from "../../../lib/link/device-frames.ts";
 import { dialFramed } from "../../../lib/link/framed.ts";
-import { mapStream } from "../../../lib/link/map-stream.ts";
-import type { LinkOpener } from "../../../lib/link/opener.ts";
+import { mapStream, type StreamFactory } from "../../../lib/link/stream.ts";
 import type { ServiceTransport } from "../../../lib/rpc-client/transport.ts";
 
 /** What one stream needs. Times are milliseconds. */
 export interface AttachSessionOptions {
   /** The device's end of the link. */
-  end: LinkOpener<ControlFrame, DeviceFrame>;
+  end: StreamFactory<ControlFrame, DeviceFrame>;
   /** A connection of its own, which the session closes. */
   transport: ServiceTransport;
   heartbeatMs: number;
@@ -44,7 +43,7 @@ export function openAttachSession(options: AttachSessionOptions): AttachSession 
   const drained = Promise.withResolvers<void>();
   const client = createClient(AttachService, transport);
   let isAnswered = false;
-  const wire: LinkOpener<DeviceFrame, ControlFrame> = (frames, signal) => {
+  const wire: StreamFactory<DeviceFrame, ControlFrame> = (frames, signal) => {
     const requests = mapStream(frames, (frame) => create(AttachRequestSchema, { frame }));
     return mapStream(client.attach(requests, { signal }), ({ frame }) => {
       if (!isAnswered) options.onAnswer();

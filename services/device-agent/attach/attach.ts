@@ -4,7 +4,7 @@ import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { ControlFrame, DeviceFrame } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { fullJitter } from "../../../lib/link/backoff.ts";
-import type { LinkOpener } from "../../../lib/link/opener.ts";
+import type { StreamFactory } from "../../../lib/link/stream.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { ServiceTransport } from "../../../lib/rpc-client/transport.ts";
 import type { AttachCount } from "./attach-count.ts";
@@ -14,7 +14,7 @@ import { hedge } from "./hedge.ts";
 /** What attaching needs to know. Times are milliseconds. */
 export interface AttachOptions {
   agent: {
-    linkAs(attachCount: bigint): LinkOpener<ControlFrame, DeviceFrame>;
+    linkAs(attachCount: bigint): StreamFactory<ControlFrame, DeviceFrame>;
     readonly draining: AbortSignal;
     close(): Promise<void>;
   };

@@ -10,14 +10,14 @@ import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { ControlFrame, DeviceFrame } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { identityRefused } from "../../../lib/auth/peer.ts";
 import { fault } from "../../../lib/fault/fault.ts";
-import type { LinkOpener } from "../../../lib/link/opener.ts";
+import type { StreamFactory } from "../../../lib/link/stream.ts";
 import { principalOf } from "../../../lib/server/context.ts";
 import { gathered } from "./gathered.ts";
 
 /** What this replica has for the others. */
 export interface PeerPorts {
   /** A session of a device; undefined for one whose session this replica does not hold. */
-  sharedDevice(deviceId: string): LinkOpener<ControlFrame, DeviceFrame> | undefined;
+  sharedDevice(deviceId: string): StreamFactory<ControlFrame, DeviceFrame> | undefined;
   /** The events of a call from its present state on; undefined for one that this replica does not own. */
   followOwned(callId: string, signal: AbortSignal): AsyncIterable<CallEvent[]> | undefined;
   cancelOwned(callId: string): void;

@@ -9,7 +9,7 @@ import {
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { ControlFrame, DeviceFrame } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
-import type { LinkOpener } from "../../../lib/link/opener.ts";
+import type { StreamFactory } from "../../../lib/link/stream.ts";
 import type { ServiceTransport } from "../../../lib/rpc-client/transport.ts";
 import { gathered } from "./gathered.ts";
 import type { Membership } from "./membership.ts";
@@ -17,7 +17,7 @@ import type { Membership } from "./membership.ts";
 /** The other replicas, as this one calls them. */
 export interface Peers {
   /** A session of a device at the replica that holds it. Throws NOT_READY where that replica has no address. */
-  forwardDevice(replicaId: string, deviceId: string): LinkOpener<ControlFrame, DeviceFrame>;
+  forwardDevice(replicaId: string, deviceId: string): StreamFactory<ControlFrame, DeviceFrame>;
   /**
    * Follows a call at the replica that owns it, from its present state on; when `canceled` aborts, that replica cancels it.
    * Resolves when there is no more to report, for whatever reason. Undefined for a replica that cannot be asked.

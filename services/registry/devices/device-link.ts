@@ -14,13 +14,13 @@ import {
   type ReconcileCommand,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { keepLinked } from "../../../lib/link/keep-linked.ts";
-import type { LinkOpener } from "../../../lib/link/opener.ts";
+import type { StreamFactory } from "../../../lib/link/stream.ts";
 import { helloOf, requireNoHello } from "./hello.ts";
 import { createOutputFlow, type Followers, followOf, type OutputFlow } from "./output-flow.ts";
 import { createShares } from "./shares.ts";
 
 /** The way to a device's end of a link. */
-export type DeviceDialer = LinkOpener<ControlFrame, DeviceFrame>;
+export type DeviceDialer = StreamFactory<ControlFrame, DeviceFrame>;
 
 /** Gets what a tool printed. The promise resolves when its readers have taken it; undefined: nothing waits. */
 export type TakeOutput = (output: ExecutionOutput) => Promise<void> | undefined;

@@ -17,7 +17,7 @@ import { fault } from "../../../lib/fault/fault.ts";
 import { fullJitter } from "../../../lib/link/backoff.ts";
 import { toDevice } from "../../../lib/link/device-frames.ts";
 import { framedEnd } from "../../../lib/link/framed.ts";
-import { mapStream } from "../../../lib/link/map-stream.ts";
+import { mapStream } from "../../../lib/link/stream.ts";
 import { principalOf } from "../../../lib/server/context.ts";
 import { type AttachRateOptions, createAttachRate } from "./attach-rate.ts";
 import type { DeviceDialer } from "./device-link.ts";

@@ -9,12 +9,12 @@ import {
   type PolicyResponseFrame,
   PolicyResponseFrameSchema,
 } from "../../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
-import { createPolicyLink, type PolicyOpener } from "./policy-link.ts";
+import { createPolicyLink, type PolicyDialer } from "./policy-link.ts";
 
 afterEach(() => void vi.useRealTimers());
 
 /** A policy that never answers. */
-const silent: PolicyOpener = (_, signal) => {
+const silent: PolicyDialer = (_, signal) => {
   const next = () => once(signal, "abort").then(() => ({ done: true as const, value: undefined }));
   return { [Symbol.asyncIterator]: () => ({ next }) };
 };
@@ -34,7 +34,7 @@ const hello = create(PolicyResponseFrameSchema, { response: { case: "keyrings", 
 /** A policy that answers one question after another. */
 function answering(
   answer: (request: PolicyRequestFrame, turn: number) => PolicyResponseFrame["response"],
-): PolicyOpener {
+): PolicyDialer {
   let turn = 0;
   return async function* (requests) {
     for await (const { frames: asked } of requests) {
@@ -80,12 +80,12 @@ test.each([
   ["cannot be reached", () => Promise.reject(new Error("refused"))],
   ["takes the stream and never answers", () => new Promise<never>(() => undefined)],
 ])("a policy that %s is away soon, and is not waited for", async (_, next) => {
-  const opener: PolicyOpener = (_requests, signal) => ({
+  const dialer: PolicyDialer = (_requests, signal) => ({
     [Symbol.asyncIterator]: () => ({
       next: () => Promise.race([next(), once(signal, "abort").then(() => ({ done: true as const, value: undefined }))]),
     }),
   });
-  const link = createPolicyLink(opener, { timeoutMs: LONG_MS });
+  const link = createPolicyLink(dialer, { timeoutMs: LONG_MS });
   expect(link.away).toBe(false);
   await expect(link.authorize(request)).rejects.toMatchObject({ rawMessage: expect.stringContaining("policy") });
   await vi.waitUntil(() => link.away);
@@ -100,7 +100,7 @@ test("a question that was on its way when the link broke is asked again, and one
   const decide = answering(
     () => create(PolicyResponseFrameSchema, { response: { case: "decision", value: {} } }).response,
   );
-  const opener: PolicyOpener = async function* (requests, signal) {
+  const dialer: PolicyDialer = async function* (requests, signal) {
     if (++streams > 1) {
       await askedBetween.promise;
       return yield* decide(requests, signal);
@@ -110,7 +110,7 @@ test("a question that was on its way when the link broke is asked again, and one
       if (frames.some(({ id }) => id !== 0n)) throw new Error("policy was killed");
     }
   };
-  const link = createPolicyLink(opener, { timeoutMs: LONG_MS });
+  const link = createPolicyLink(dialer, { timeoutMs: LONG_MS });
   await vi.waitUntil(() => link.up);
   const asked = link.authorize(request);
   await vi.waitUntil(() => !link.up);

@@ -16,11 +16,10 @@ import {
 } from "../../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import { createExchange, forEver, type Patience, untilAborted } from "../../../lib/exchange/exchange.ts";
 import { fault, isRetryable } from "../../../lib/fault/fault.ts";
-import { mapStream } from "../../../lib/link/map-stream.ts";
-import type { LinkOpener } from "../../../lib/link/opener.ts";
+import { mapStream, type StreamFactory } from "../../../lib/link/stream.ts";
 
 /** Opens a stream to policy. */
-export type PolicyOpener = LinkOpener<ExchangeRequest, ExchangeResponse>;
+export type PolicyDialer = StreamFactory<ExchangeRequest, ExchangeResponse>;
 
 /** The registry's requests to policy: many on one stream, each sent again after an interruption until it is answered. */
 export interface PolicyLink {
@@ -60,12 +59,12 @@ type Response = PolicyResponseFrame["response"];
 /**
  * @param options.timeoutMs how long `authorize` waits for a response, interruptions included. Default 10000.
  */
-export function createPolicyLink(opener: PolicyOpener, options: { timeoutMs?: number } = {}): PolicyLink {
+export function createPolicyLink(dialer: PolicyDialer, options: { timeoutMs?: number } = {}): PolicyLink {
   // Every request can be sent twice: policy answers a call id it knows with the decision it made.
   const exchange = createExchange<Request, PolicyRequestFrame, PolicyResponseFrame>({
     open(batches, signal) {
       const requests = mapStream(batches, (frames) => create(ExchangeRequestSchema, { frames }));
-      return mapStream(opener(requests, signal), ({ frames }) => frames);
+      return mapStream(dialer(requests, signal), ({ frames }) => frames);
     },
     frame: (id, request) => create(PolicyRequestFrameSchema, { id, request }),
     cancel: (requestId) => create(PolicyRequestFrameSchema, { request: { case: "cancel", value: { requestId } } }),

@@ -1,4 +1,11 @@
 /**
+ * One side of a bidirectional stream: what is sent goes in, what comes back comes out. A client's streaming method is one;
+ * so is a service's own handler, where both are in one process. The messages are the same there, but need no encoding, which
+ * is most of what a message costs.
+ */
+export type StreamFactory<Req, Res> = (requests: AsyncIterable<Req>, signal: AbortSignal) => AsyncIterable<Res>;
+
+/**
  * The same stream with each message in another wrapping. No generator, because that would cost every message several
  * turns of the microtask queue; with `throw`, because a transport calls that on what it reads from.
  */
