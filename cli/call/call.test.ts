@@ -98,7 +98,7 @@ describe("what is refused before it is a call", () => {
     [["this", "exec", "--bogus", "1"], "no flag --bogus", "--timeout-ms"],
     [["this", "exec"], "--argv is required", ""],
     [["this", "exec", "--timeout-ms", "soon", "--", "ls"], '--timeout-ms: "soon"', ""],
-    [["this", "exec", "--input", '{"argv":["a"],"argv":["b"]}'], "argv: this key is there twice", ""],
+    [["this", "exec", "--input", '{"argv":["a"],"argv":["b"]}'], "argv: this key occurs twice", ""],
     [["this", "exec", "--input", '{"argv":"ls"}'], "params.argv", ""],
     [["this", "exec", "--input", '{"argv":["ls"],"extra":1}'], "params.extra", ""],
     [["this", "exec", "--input", "{}", "--argv", "ls"], "the input is given by --input already", ""],

@@ -86,7 +86,7 @@ test("metrics count devices, of calls by tool, decision and end, and of approval
   const registry = await metrics(stack.registryUrl);
   expect(registry).toMatch(/^reeve_devices_linked 1$/m);
   expect(registry).toMatch(/^reeve_calls_open 1$/m);
-  expect(registry).toMatch(/^reeve_policy_away 0$/m);
+  expect(registry).toMatch(/^reeve_policy_unavailable 0$/m);
   expect(registry).toMatch(/^reeve_calls_total\{tool="device.ping",decision="permit",state="succeeded"\} 1$/m);
   expect(registry).toMatch(/^reeve_outbox_waiting \d+$/m);
   expect(await metrics(stack.policyUrl)).toMatch(/^reeve_approvals_pending 1$/m);

@@ -3,7 +3,7 @@ import type { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { authenticateByCertificate, firstThatKnows } from "../../lib/auth/authenticate.ts";
 import type { Authenticate } from "../../lib/auth/principal.ts";
 import { createTokenFile, type TokenFile } from "../../lib/auth/token-file.ts";
-import { tokenStandings } from "../../lib/auth/token-standing.ts";
+import { tokenStatuses } from "../../lib/auth/token-status.ts";
 import { DEFAULT_TRUST_DOMAIN } from "../../lib/identity/spiffe.ts";
 import type { TlsSource } from "../../lib/identity/tls-source.ts";
 import type { Logger } from "../../lib/log/log.ts";
@@ -102,7 +102,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
       routes: service.routes,
       services: service.services,
       ready: service.ready,
-      away: () => service.away?.() ?? [],
+      unavailable: () => service.unavailable?.() ?? [],
       authenticate: firstThatKnows(certificatesFor(service), tokens.authenticate),
       logger: logger.child({ part: name }),
       metrics: metrics[name],
@@ -183,7 +183,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
         ...(options.toolsAllowed === undefined ? {} : { toolsAllowed: options.toolsAllowed }),
       },
       policy: policy.link("registry"),
-      standings: tokenStandings(tokens),
+      standings: tokenStatuses(tokens),
       ...(options.devices && { enrollment: { ...options.devices, tls: certificate } }),
       devices: new Map([[options.deviceName, device.link]]),
       bus,

@@ -2,7 +2,7 @@
 export type FindingKind =
   /** A record's bytes and its hash do not belong together. */
   | "flipped"
-  /** Records are not there, though later ones are. */
+  /** Records are missing, though later ones exist. */
   | "missing"
   /** The log ends before what was signed. */
   | "truncated"
@@ -18,7 +18,7 @@ export type FindingKind =
   | "unreadable"
   /** A call ran without a permit for it. */
   | "orphan"
-  /** A permit names an approval that nobody gave. */
+  /** A permit names an approval that was never given. */
   | "unapproved"
   /** Two permits have the same grant. */
   | "duplicate_grant";
@@ -32,7 +32,7 @@ export interface Finding {
   message: string;
 }
 
-/** A permit without the end of its call: it may be running, or its end was never told. Not wrong by itself. */
+/** A permit without the end of its call: it may be running, or its end was never recorded. Not wrong by itself. */
 export interface OpenPermit {
   /** The index of the permit's record. */
   index: number;

@@ -25,7 +25,7 @@ export interface Heads {
 }
 
 /**
- * Verifies the signatures of a log's checkpoints, and of those that somebody outside has kept. One of the keys that the
+ * Verifies the signatures of a log's checkpoints, and of those that a witness has kept. One of the keys that the
  * log has had must have signed each.
  */
 export async function collectHeads(
@@ -74,7 +74,7 @@ export interface KeyCheck {
 }
 
 /**
- * A key that the log says is retired must not be alone under a head over that record: whoever stole it later would make
+ * A key that the log says is retired must not be alone under a head over that record: a later thief of it would make
  * heads with it.
  */
 export function createKeyCheck(heads: Heads): KeyCheck {

@@ -25,7 +25,7 @@ interface Node {
 
 /**
  * The log in policy's PostgreSQL database, read in one read-only transaction and without changing anything, so that a role
- * which may only read is enough. Rejects where the URL is none, or the database cannot be reached or is none of policy's.
+ * which may only read is enough. Rejects where the URL is invalid, or the database cannot be reached or is not policy's.
  */
 export async function openLogDatabase(
   url: string,

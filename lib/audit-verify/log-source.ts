@@ -89,7 +89,7 @@ function opened(uri: string): SqliteHandle {
   return db;
 }
 
-/** The log of a running service, as it tells it: its newest checkpoint and every record. */
+/** The log of a running service, as it reports it: its newest checkpoint and every record. */
 export function rpcLogSource(client: Client<typeof AuditService>): LogSource {
   return {
     async *checkpoints() {

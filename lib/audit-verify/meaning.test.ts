@@ -91,7 +91,7 @@ it("finds a grant that was given twice", () => {
   ).toEqual(["duplicate_grant 1"]);
 });
 
-it("finds a permit by an approval that nobody gave, or gave for other arguments", () => {
+it("finds a permit by an approval that was never given, or for other arguments", () => {
   expect(kinds([["c", permit("g", "d", "apr-1")]])).toEqual(["unapproved 0"]);
   expect(
     kinds([

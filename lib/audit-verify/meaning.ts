@@ -38,7 +38,7 @@ export function createMeaningCheck(): MeaningCheck {
       findings.push({ kind: "duplicate_grant", index, message });
     }
     if (approvalId !== "" && approved.get(approvalId) !== argsDigest) {
-      const message = `record ${index} permits by ${approvalId}, which nobody had approved for these arguments`;
+      const message = `record ${index} permits by ${approvalId}, which was not approved for these arguments`;
       findings.push({ kind: "unapproved", index, message });
     }
     // A fan-out as a whole: each of its calls has a permit, and a grant, of its own.

@@ -14,7 +14,7 @@ export interface TreeCheck {
 
 /**
  * Recomputes every leaf hash and node, and compares with what is stored and with every signed head, in one pass and with
- * memory for the tree's height only. After a gap nothing later can be recomputed: the gap itself is told, precisely.
+ * memory for the tree's height only. After a gap nothing later can be recomputed: the gap itself is reported, precisely.
  */
 export function createTreeCheck(heads: Heads, nodeAt: LogSource["nodeAt"]): TreeCheck {
   const frontier = createFrontier();
@@ -52,7 +52,7 @@ export function createTreeCheck(heads: Heads, nodeAt: LogSource["nodeAt"]): Tree
   };
 }
 
-// With the kept hash the tree stays what was signed, so a changed record is told once, and nothing else because of it.
+// With the kept hash the tree stays what was signed, so a changed record is reported once, and nothing else because of it.
 function hashOf({ index, leaf, hash }: StoredEntry): { hash: Uint8Array; finding?: Finding } {
   const computed = leafHash(leaf);
   if (!hash || Buffer.from(computed).equals(hash)) return { hash: computed };
@@ -91,7 +91,7 @@ function truncated(size: number, heads: Heads): Finding {
 /** The highest level that a tree of 2^53 records has. */
 const TOP_LEVEL = 53;
 
-// A node over a record that is not there was written when it still was.
+// A node over a missing record was written when the record still existed.
 function hasLaterNodes(size: number, nodeAt: LogSource["nodeAt"]): boolean {
   for (let level = 1; nodeAt && level <= TOP_LEVEL; level++) {
     if (nodeAt({ level, index: Math.floor(size / 2 ** level) })) return true;

@@ -13,7 +13,7 @@ export interface VerifyOptions {
   /** The log's verifier keys, one a line, in the form of C2SP signed notes: the content of checkpoint.vkey. */
   verifierKey: string;
   /**
-   * Signed checkpoints that somebody outside has kept. Without one, whoever can write the database can cut the log at an
+   * Signed checkpoints that a witness has kept. Without one, a writer of the database can cut the log at an
    * older checkpoint unseen.
    */
   witness?: readonly string[];
@@ -71,7 +71,7 @@ export async function verifyLog(source: LogSource, options: VerifyOptions): Prom
       const meant = record ? meaning.take(entry.index, record) : [unreadable(entry.index)];
       if (misplaced.length < MAX_FINDINGS) misplaced.push(...meant);
     }
-    // Beside a changed or missing record these would tell of its consequences only.
+    // Beside a changed or missing record these would report its consequences only.
     if (intact) found([...misplaced, ...signers.end()]);
     found(tree.end());
     signed = Math.min(size, heads.newest);

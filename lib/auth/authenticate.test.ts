@@ -63,7 +63,7 @@ test.each<[string, Partial<Peer>, string, string]>([
   expect(refusalOf(() => byCertificate(undefined, peer(of)))).toEqual({ reason, why, identity });
 });
 
-test("whoever is asked about a peer may refuse it, now or later, each time", async () => {
+test("an authenticator may refuse a peer, now or later, each time", async () => {
   const check = vi.fn(() => {
     throw identityRefused("revoked", DEVICE);
   });
@@ -96,20 +96,20 @@ test("a sound peer is let through", () => {
 const known: Principal = { id: "a", kind: "agent", roles: [Role.AGENT], name: "a" };
 
 test("the first that knows decides, and the rest is not asked", async () => {
-  const nobody: Authenticate = () => undefined;
+  const unknown: Authenticate = () => undefined;
   const later: Authenticate = async () => undefined;
   const knows = vi.fn<Authenticate>(() => known);
   const never = vi.fn<Authenticate>();
   const shown = peer({});
-  expect(firstThatKnows(nobody, knows, never)("Bearer x", shown)).toBe(known);
+  expect(firstThatKnows(unknown, knows, never)("Bearer x", shown)).toBe(known);
   expect(knows).toHaveBeenCalledWith("Bearer x", shown);
-  await expect(firstThatKnows(nobody, later, nobody, knows, never)("Bearer x", shown)).resolves.toBe(known);
-  await expect(firstThatKnows(later, nobody)("Bearer x")).resolves.toBeUndefined();
+  await expect(firstThatKnows(unknown, later, unknown, knows, never)("Bearer x", shown)).resolves.toBe(known);
+  await expect(firstThatKnows(later, unknown)("Bearer x")).resolves.toBeUndefined();
   expect(firstThatKnows()("Bearer x")).toBeUndefined();
   expect(never).not.toHaveBeenCalled();
 });
 
-test("a refusal is the end: nobody else is asked", () => {
+test("a refusal is the end: no other authenticator is asked", () => {
   const never = vi.fn<Authenticate>();
   expect(refusalOf(() => firstThatKnows(byCertificate, never)("Bearer x", peer({ problem: "expired" })))).toMatchObject(
     {

@@ -52,7 +52,7 @@ function principalOfIdentity(identity: Identity, { trustDomain, acceptServices }
 
 /**
  * Asks one after the other; the first that knows the caller decides, and the rest is not asked. With certificates first,
- * a token beside a certificate adds nothing: whoever could steal one of the two never gets the rights of both.
+ * a token beside a certificate adds nothing: a thief of one of the two never gets the rights of both.
  */
 export function firstThatKnows(...authenticators: readonly Authenticate[]): Authenticate {
   const ask = (

@@ -33,7 +33,7 @@ export function parseRoleMapping(claim: string, text: string): RoleMapping {
     }
     roles.set(value, role);
   }
-  if (roles.size === 0) throw new TypeError("no value of the claim is given a role, so nobody could do anything");
+  if (roles.size === 0) throw new TypeError("no value of the claim is given a role, so no caller could do anything");
   return { claim, roles };
 }
 
@@ -43,7 +43,7 @@ export function parseRoleMapping(claim: string, text: string): RoleMapping {
  */
 export function principalFromClaims(claims: JWTPayload, mapping: RoleMapping): Principal {
   const { sub } = claims;
-  if (sub === undefined || sub === "") throw refused("the token names nobody: it has no claim sub");
+  if (sub === undefined || sub === "") throw refused("the token names no subject: it has no claim sub");
   const values = valuesOf(claims, mapping.claim);
   const roles = [...new Set(values.flatMap((value) => mapping.roles.get(value) ?? []))];
   const kind = roles[0] === undefined ? undefined : roleName(roles[0]);

@@ -77,7 +77,7 @@ describe("an ID token", () => {
     expect(await refusal(`Bearer ${await provider.sign(claims({ iss: "https://elsewhere.example" }))}`)).toBe("issuer");
   });
 
-  test("signed by somebody else is refused", async () => {
+  test("signed by another issuer is refused", async () => {
     const { privateKey } = await generateKeyPair("RS256");
     const token = await new SignJWT(claims()).setProtectedHeader({ alg: "RS256", kid: "test" }).sign(privateKey);
     expect(await refusal(`Bearer ${token}`)).toBe("signature");
@@ -92,11 +92,11 @@ describe("an ID token", () => {
     expect(await refusal(`Bearer ${await provider.sign(claims({ exp: undefined }))}`)).toBe("expired");
   });
 
-  test("of somebody without a group that counts is refused", async () => {
+  test("of a person without a group that counts is refused", async () => {
     expect(await refusal(`Bearer ${await provider.sign(claims({ groups: ["guests"] }))}`)).toBe("claims");
   });
 
-  test("that asks for an extension nobody knows is refused", async () => {
+  test("that requires an unknown extension is refused", async () => {
     const [, ...rest] = (await provider.sign(claims())).split(".");
     const header = Buffer.from(JSON.stringify({ alg: "RS256", kid: "test", crit: ["x"], x: 1 })).toString("base64url");
     expect(await refusal(`Bearer ${[header, ...rest].join(".")}`)).toBe("signature");
@@ -107,9 +107,9 @@ describe("a provider that cannot be asked", () => {
   const folder = mkdtempSync(join(tmpdir(), "reeve-oidc-"));
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  test("is no fault of the token's, and may be there again; people of the token file are let in", async () => {
-    const away = authenticator({ issuer: "http://127.0.0.1:1" });
-    const error: unknown = await Promise.resolve(away(`Bearer ${await provider.sign(claims())}`)).catch(
+  test("is no fault of the token's, and may end; people of the token file are let in", async () => {
+    const unreachable = authenticator({ issuer: "http://127.0.0.1:1" });
+    const error: unknown = await Promise.resolve(unreachable(`Bearer ${await provider.sign(claims())}`)).catch(
       (thrown: unknown) => thrown,
     );
     expect([ConnectError.from(error).code, faultDetail(error)?.reason]).toEqual([
@@ -119,7 +119,7 @@ describe("a provider that cannot be asked", () => {
     expect(ConnectError.from(error).rawMessage).toContain("http://127.0.0.1:1");
     const tokens = createTokenFile(join(folder, "tokens.json"));
     const { token, entry } = tokens.issueToken({ name: "a", roles: [Role.AGENT] });
-    const both = firstThatKnows(tokens.authenticate, away);
+    const both = firstThatKnows(tokens.authenticate, unreachable);
     expect(await both(`Bearer ${token}`)).toMatchObject({ id: entry.id });
     expect(await both("Bearer rv_0123456789ab_unknown")).toBeUndefined();
   });

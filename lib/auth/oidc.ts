@@ -5,7 +5,7 @@ import { fault } from "../fault/fault.ts";
 import { principalFromClaims, type RoleMapping } from "./oidc-claims.ts";
 import type { Authenticate, Principal } from "./principal.ts";
 
-/** Which provider's tokens let somebody in. */
+/** Which provider's tokens are accepted. */
 export interface OidcOptions {
   /** The issuer, exactly as its tokens say it, such as "https://accounts.example.com". */
   issuer: string;
@@ -61,7 +61,7 @@ export function authenticateByOidc(options: OidcOptions): Authenticate {
   };
   const verify = async (token: string): Promise<{ principal: Principal; expireMs: number }> => {
     const key = await keysOfIssuer().catch((error: unknown): never => {
-      throw providerAway(issuer, error);
+      throw providerUnavailable(issuer, error);
     });
     const { payload } = await jwtVerify(token, key, {
       issuer,
@@ -71,7 +71,7 @@ export function authenticateByOidc(options: OidcOptions): Authenticate {
       requiredClaims: ["exp", "sub"],
       currentDate: new Date(now()),
     }).catch((error: unknown): never => {
-      throw refusalOf(error) ?? providerAway(issuer, error);
+      throw refusalOf(error) ?? providerUnavailable(issuer, error);
     });
     const expireMs = (payload.exp ?? 0) * 1000;
     // As a new request with the token would be let in for as long.
@@ -109,14 +109,14 @@ async function discoverKeys(issuer: string): Promise<JWTVerifyGetKey> {
   });
 }
 
-/** Nobody's token is good or bad while its provider cannot be asked. */
-function providerAway(issuer: string, cause: unknown): Error {
+/** No token is valid or invalid while its provider cannot be asked. */
+function providerUnavailable(issuer: string, cause: unknown): Error {
   const detail = cause instanceof Error ? cause.message : String(cause);
   const message = `the provider ${issuer} cannot be asked for its keys, so its tokens cannot be checked: ${detail}`;
   return fault(ErrorReason.NOT_READY, {}, { message, cause });
 }
 
-/** What keeps a token from being good; undefined where it is not the token. */
+/** What makes a token invalid; undefined where it is not the token. */
 function refusalOf(error: unknown): Error | undefined {
   const why = whyRefused(error);
   if (why === undefined) return undefined;

@@ -54,8 +54,8 @@ export function admitPeer(socket: TLSSocket, authorities: string): Peer | undefi
 }
 
 /**
- * OpenSSL names only the last thing that it finds wrong, and looks at times after signatures: what nobody here signed may
- * be called expired as well, and says nothing then about anybody who was ever let in.
+ * OpenSSL names only the last thing that it finds wrong, and looks at times after signatures: what no authority here signed may
+ * be called expired as well, and says nothing then about an identity that was ever admitted.
  */
 function proven(
   problem: PeerProblem | undefined,

@@ -25,7 +25,7 @@ test("refuses everyone where no role may", () => {
   expect(faultDetail(refusal(agent, []))).toMatchObject({ reason: ErrorReason.ROLE_REQUIRED, metadata: { roles: "" } });
 });
 
-test("refuses nobody as unauthenticated, whatever the roles", () => {
+test("refuses a caller without a principal as unauthenticated, whatever the roles", () => {
   expect(refusal(undefined, [])).toMatchObject({ code: Code.Unauthenticated });
 });
 

@@ -6,7 +6,7 @@ import { type PrincipalKind, roleName } from "./roles.ts";
 
 export type { PrincipalKind } from "./roles.ts";
 
-/** Who asks. */
+/** An authenticated caller. */
 export interface Principal {
   /** Stable and unique; the audit log's actor. Never a secret. */
   readonly id: string;
@@ -25,7 +25,7 @@ export interface Principal {
 
 /**
  * Finds out who calls, by the Authorization header and by the certificate that the connection showed, if any. A server
- * asks only where that certificate has no problem of its own. Undefined: nobody we know, and the caller is told no more
+ * asks only where that certificate has no problem of its own. Undefined: an unknown caller, which learns no more
  * than that. A fault that it throws is what the caller gets, such as IDENTITY_REFUSED or TOKEN_REFUSED; anything else
  * becomes an internal error.
  */

@@ -15,11 +15,11 @@ const kinds: readonly PrincipalKind[] = Object.freeze(Object.keys(NAMES) as Prin
 
 /**
  * The name of every role that a token, a claim or a rule may name, in the order of the enum. Device is none of them: only
- * a device's certificate makes somebody a device.
+ * a device's certificate makes a principal a device.
  */
 export const roleNames: readonly PrincipalKind[] = Object.freeze(kinds.filter((kind) => kind !== "device"));
 
-/** The name of a role, such as "operator"; undefined for a role that names nobody or is newer than this program. */
+/** The name of a role, such as "operator"; undefined for a role that is unspecified or is newer than this program. */
 export function roleName(role: Role): PrincipalKind | undefined {
   return kinds.find((name) => NAMES[name] === role);
 }

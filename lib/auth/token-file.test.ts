@@ -19,7 +19,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true }));
 
-test("knows nobody while there is no file", () => {
+test("knows no token while there is no file", () => {
   expect(tokens.authenticate("Bearer rv_000000000000_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")).toBeUndefined();
   expect(tokens.listTokens()).toEqual([]);
 });
@@ -98,7 +98,7 @@ test("two programs that issue one after the other lose nothing", () => {
   expect(tokens.listTokens()).toEqual([first.entry, second.entry, third.entry]);
 });
 
-test("lets nobody in while others may read the file, and says what to do", () => {
+test("accepts no token while others may read the file, and says what to do", () => {
   const { token } = tokens.issueToken({ name: "a", roles: [Role.AGENT] });
   chmodSync(path, 0o604);
   now += 1000;
@@ -121,7 +121,7 @@ test.each([
   '{"tokens":[{}]}',
   '{"tokens":[{"id":"1","name":"","roles":["root"],"hash":"","created":""}]}',
   `{"tokens":[{"id":"000000000000","name":"","roles":["device"],"hash":"${"0".repeat(64)}","created":""}]}`,
-])("lets nobody in while the file is damaged: %s", (text) => {
+])("accepts no token while the file is damaged: %s", (text) => {
   const { token } = tokens.issueToken({ name: "a", roles: [Role.AGENT] });
   writeFileSync(path, text);
   now += 1000;
@@ -129,7 +129,7 @@ test.each([
   expect(() => tokens.authenticate(`Bearer ${token}`)).toThrow();
 });
 
-test("gives no token without a role that names somebody", () => {
+test("gives no token without a known role", () => {
   expect(() => tokens.issueToken({ name: "a", roles: [] })).toThrow("at least one role");
   expect(() => tokens.issueToken({ name: "a", roles: [Role.UNSPECIFIED] })).toThrow("cannot be given");
   expect(() => tokens.issueToken({ name: "a", roles: [Role.AGENT, Role.DEVICE] })).toThrow("cannot be given");

@@ -17,8 +17,8 @@ export type { IssuedToken, TokenEntry, TokenRequest } from "./token.ts";
 /** The tokens of one file. */
 export interface TokenFile {
   /**
-   * Who sent an Authorization header; undefined for nobody we know. Sees another program's change to the file within a
-   * second. Throws where the file is damaged or may be read by others: then nobody is let in.
+   * The principal of an Authorization header; undefined for an unknown one. Sees another program's change to the file within a
+   * second. Throws where the file is damaged or may be read by others: then no token is accepted.
    */
   authenticate(authorization: string | undefined): Principal | undefined;
   /** Writes a new token's entry and returns the token, which cannot be had again. */
@@ -41,7 +41,7 @@ interface Loaded {
 const EMPTY: Loaded = { stamp: "none", entries: [], known: new Map() };
 
 /**
- * Bearer tokens in one JSON file, hashed, made with mode 0600. The file need not exist: then nobody is known, and the first token
+ * Bearer tokens in one JSON file, hashed, made with mode 0600. The file need not exist: then no token is known, and the first one
  * makes it. A change is written to a temporary file, synced and renamed, so a reader never sees half of it. One program
  * at a time may change the file.
  */

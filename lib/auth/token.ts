@@ -92,7 +92,7 @@ export function knownToken(entry: TokenEntry): KnownToken {
 }
 
 /**
- * The principal of an Authorization header. The id finds the entry, which tells an attacker only what is no secret; the
+ * The principal of an Authorization header. The id finds the entry, which shows an attacker only what is no secret; the
  * hashes are compared in constant time.
  */
 export function matchToken(

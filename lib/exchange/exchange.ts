@@ -9,7 +9,7 @@ export interface ExchangeOptions<Body, Request, Response> {
   /** The frame that cancels a request. */
   cancel(id: bigint): Request;
   idOf(response: Response): bigint;
-  /** Sent first on each stream, under the id 0: the peer responds to it at once, which shows that it is there. */
+  /** Sent first on each stream, under the id 0: the peer responds to it at once, which shows that it is alive. */
   probe: Body;
   /** About how large a request is on the wire, in bytes. */
   sizeOf(request: Request): number;

@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 
-/** Certificates above another one that are looked at, at most: what is shown is in the hands of whoever shows it. */
+/** Certificates above another one that are looked at, at most: the peer chooses how many it shows. */
 const MAX_CHAIN = 8;
 
 /** The certificates in a PEM text, in its order. Throws for one that does not parse. */

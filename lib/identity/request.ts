@@ -8,7 +8,7 @@ export class CertificateRequestError extends Error {
   override name = "CertificateRequestError";
 }
 
-/** What a certificate request proves: whoever made it holds the private key of this public key. */
+/** What a certificate request proves: its maker holds the private key of this public key. */
 export interface CheckedRequest {
   publicKey: KeyObject;
   /** SHA-256 of the public key, as hex pairs with colons. */
@@ -53,7 +53,7 @@ export function cryptoKeysOf(key: KeyObject): CryptoKeyPair {
 }
 
 /**
- * A PKCS #10 certificate request (RFC 2986), DER, signed by the key. The identity in it is what the asker wishes for;
+ * A PKCS #10 certificate request (RFC 2986), DER, signed by the key. The identity in it is what the asker requests;
  * who signs certificates decides by itself what goes in.
  */
 export async function createRequest(key: KeyObject, identity: Identity): Promise<Uint8Array> {
@@ -67,7 +67,7 @@ export async function createRequest(key: KeyObject, identity: Identity): Promise
 }
 
 /**
- * Checks a certificate request from somebody unknown: at most 8 KiB, an EC P-256 key, and its own signature by that key.
+ * Checks a certificate request of an unknown origin: at most 8 KiB, an EC P-256 key, and its own signature by that key.
  * Names and extensions in it are not looked at. Throws CertificateRequestError.
  */
 export async function checkRequest(der: Uint8Array): Promise<CheckedRequest> {

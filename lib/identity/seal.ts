@@ -105,7 +105,7 @@ function isSealed(bytes: Uint8Array): boolean {
 
 const keyIds = new WeakMap<SealingKey, Buffer>();
 
-/** The first 8 bytes of a hash of the key: names it, and tells nothing about it. */
+/** The first 8 bytes of a hash of the key: names it, and reveals nothing about it. */
 function keyIdOf(key: SealingKey): Buffer {
   const known = keyIds.get(key);
   if (known !== undefined) return known;

@@ -5,7 +5,7 @@ export type Identity = (
   | { readonly kind: "service"; readonly name: string }
   | { readonly kind: "device"; readonly id: string }
 ) & {
-  /** Whose names these are; another trust domain's are nobody here. */
+  /** Whose names these are; another trust domain's are unknown here. */
   readonly trustDomain: string;
 };
 

@@ -55,7 +55,7 @@ test("is what the files hold", () => {
   expect(open().current()).toEqual(first);
 });
 
-test("is read again when the files change, and whoever listens is told", () => {
+test("is read again when the files change, and listeners are notified", () => {
   const tls = open();
   const changed = vi.fn();
   const stop = tls.onChange(changed);
@@ -141,7 +141,7 @@ test.each([0o604, 0o644, 0o602])("refuses a key of mode %o, and says what to do"
   expect(open).toThrow(`chmod o-rwx ${path("key.pem")}`);
 });
 
-test("says which file is not there", () => {
+test("names the file that is missing", () => {
   rmSync(path("ca.pem"));
   expect(open).toThrow(path("ca.pem"));
 });

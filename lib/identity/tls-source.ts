@@ -75,7 +75,7 @@ export interface TlsFilesOptions {
   caFile: string;
   /** How often the files are looked at, in milliseconds. Default 5000. */
   checkMs?: number;
-  /** Told of a reload, and once of each new state of the files that cannot be used. */
+  /** Logs a reload, and once each new state of the files that cannot be used. */
   logger?: TlsLogger;
 }
 

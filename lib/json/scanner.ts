@@ -129,7 +129,7 @@ function scanKey(scan: Scan): boolean {
   if (++scan.keys > scan.limits.maxKeys) return fail(scan, "max_keys", `more than ${scan.limits.maxKeys} keys`);
   if (key === "__proto__") return fail(scan, "reserved_key", "this key is not allowed");
   const before = frame.keys.size;
-  if (frame.keys.add(key).size === before) return fail(scan, "duplicate_key", "this key is there twice");
+  if (frame.keys.add(key).size === before) return fail(scan, "duplicate_key", "this key occurs twice");
   skipSpace(scan);
   return scan.text.charCodeAt(scan.at++) === COLON || fail(scan, "syntax", `expected ":" after the key`);
 }

@@ -111,7 +111,7 @@ test("names a broken rule as INVALID_INPUT with the field", () => {
   expect(faultDetail(error)).toMatchObject({
     reason: ErrorReason.INVALID_INPUT,
     metadata: { field: "a", rule: "duplicate_key" },
-    violations: [{ field: "a", message: "this key is there twice" }],
+    violations: [{ field: "a", message: "this key occurs twice" }],
   });
 });
 

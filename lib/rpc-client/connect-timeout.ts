@@ -8,7 +8,7 @@ import type { Socket } from "node:net";
  */
 export function connectWithin<S extends Socket>(socket: S, event: "connect" | "secureConnect", ms: number): S {
   const giveUp = (): void => {
-    const error = new Error(`nobody answered at ${socket.remoteAddress ?? "the address"} within ${ms} ms`);
+    const error = new Error(`no answer from ${socket.remoteAddress ?? "the address"} within ${ms} ms`);
     // What waits for the connection receives it; where nothing waits any more, it must not end the process.
     socket.on("error", () => undefined);
     socket.destroy(Object.assign(error, { code: "ETIMEDOUT" }));

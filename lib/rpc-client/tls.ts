@@ -97,7 +97,7 @@ function contextOf(options: ClientTlsOptions): SecureContext {
 function checkServer(expected: ExpectedServer, raw: Uint8Array): Error | undefined {
   const shown = identityOf(new X509Certificate(raw));
   if (shown === undefined)
-    return identityRefused("malformed", undefined, { message: "the server's certificate names nobody" });
+    return identityRefused("malformed", undefined, { message: "the server's certificate names no identity" });
   if (isExpected(shown, expected)) return undefined;
   const why = shown.trustDomain === expected.trustDomain ? "role" : "foreign";
   const name = isAnyDevice(expected) ? "a device" : formatIdentity(expected);

@@ -49,7 +49,7 @@ export function createServiceTransport(options: ServiceTransportOptions): Servic
   if (protocol === "grpc" && httpVersion === "1.1") throw new TypeError("gRPC needs HTTP/2");
   const isSecure = new URL(baseUrl).protocol === "https:";
   if (!isSecure && (options.tls ?? options.serverName) !== undefined)
-    throw new TypeError(`${baseUrl} is cleartext, where nobody shows a certificate: use an https address`);
+    throw new TypeError(`${baseUrl} is cleartext, where no peer shows a certificate: use an https address`);
   if (options.socketPath !== undefined && (isSecure || httpVersion === "1.1"))
     throw new TypeError("a Unix socket is dialed in cleartext, over HTTP/2");
   const common = {

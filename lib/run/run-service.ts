@@ -27,8 +27,8 @@ export interface Service {
   /** Plain HTTP paths, where the service has any. */
   fallback?: Fallback;
   ready(): boolean;
-  /** What it needs and does not reach, by name; see ServerOptions. Left out where nothing is ever away. */
-  away?(): readonly string[];
+  /** Dependencies that it does not reach, by name; see ServerOptions. Left out where there are none. */
+  unavailable?(): readonly string[];
   /** Called once, with the address that the service is served at, when it listens. */
   onListening?(url: string): void;
   /** What to listen with in place of the files' material, as where more authorities are trusted than theirs. */
@@ -106,7 +106,7 @@ export async function runService(options: ProcessOptions): Promise<RunningServic
     routes: service.routes,
     services: service.services,
     ready: service.ready,
-    away: () => service.away?.() ?? [],
+    unavailable: () => service.unavailable?.() ?? [],
     authenticate: authenticatorOf(options, service, trustDomain, oidc),
     logger,
     metrics,

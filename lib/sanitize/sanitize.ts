@@ -32,7 +32,7 @@ const DEEPEST = 200;
 /**
  * Makes a tool's output fit to be shown and to be given to a model: first control characters out (see stripControls),
  * so that what they split comes together, then secrets out (see findSecrets). Each secret becomes "[redacted: kind]".
- * It guards against accidents. Whoever wants a secret to pass writes it in another way: encoded, reversed, in parts.
+ * It guards against accidents. It does not see a secret that is written in another way: encoded, reversed, in parts.
  */
 export function cleanOutput(text: string): CleanText {
   const stripped = stripControls(text);

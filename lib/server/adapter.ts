@@ -36,7 +36,7 @@ export interface AdapterOptions {
   /** Whether anyone may call it: then its request may have `publicMaxBytes` in all. */
   isPublic: (method: DescMethod) => boolean;
   publicMaxBytes: number;
-  /** How long a request's body may take over HTTP/2, in milliseconds. */
+  /** How long a request's body over HTTP/2 may take, in milliseconds. */
   bodyTimeoutMs: number;
 }
 
@@ -74,7 +74,7 @@ interface ServedRpc {
   connections: Connections;
   /** It comes by a socket of the machine's owner. */
   local: boolean;
-  /** Bytes of the whole request; undefined where the limit of each message is enough. */
+  /** Bytes of all of the request; undefined where the limit of each message is enough. */
   maxBytes: number | undefined;
   /** The request is a stream of a caller that has to authenticate. */
   maySendForever: boolean;

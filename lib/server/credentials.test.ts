@@ -34,8 +34,8 @@ test("a token that is revoked is refused by itself, once, and from then on at ea
 
 test("a token that expires is refused, also while its provider is unavailable", async () => {
   let now = 0;
-  const away = fault(ErrorReason.NOT_READY, {}, { message: "no provider" });
-  const authenticate = vi.fn<Authenticate>(() => Promise.reject(away));
+  const unavailable = fault(ErrorReason.NOT_READY, {}, { message: "no provider" });
+  const authenticate = vi.fn<Authenticate>(() => Promise.reject(unavailable));
   const { onRefused } = follow(authenticate, { ...agent, expireMs: 1000 }, () => now);
   await eventually(() => expect(authenticate.mock.calls.length).toBeGreaterThan(1));
   expect(onRefused).not.toHaveBeenCalled();

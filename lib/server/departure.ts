@@ -33,5 +33,5 @@ export function departure(reason: unknown): ConnectError {
   if (reason instanceof ConnectError && (reason.code === Code.DeadlineExceeded || faultDetail(reason) !== undefined)) {
     return reason;
   }
-  return new ConnectError("the caller went away", Code.Canceled, undefined, undefined, reason);
+  return new ConnectError("the caller left", Code.Canceled, undefined, undefined, reason);
 }

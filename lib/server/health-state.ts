@@ -5,10 +5,10 @@ export type ServingStatus = Status;
 
 /** What is healthy, by service name; the empty name is the whole server. */
 export interface HealthState {
-  /** Whether requests are taken: not while the server starts or drains. What they need may be away all the same. */
+  /** Whether requests are taken: not while the server starts or drains. Dependencies may be unavailable all the same. */
   readonly isReady: boolean;
-  /** What the server needs and does not reach, by name: nothing is SERVING then. */
-  readonly away: readonly string[];
+  /** Dependencies that the server does not reach, by name: nothing is SERVING then. */
+  readonly unavailable: readonly string[];
   /** Undefined for a service that is not served. */
   get(service: string): ServingStatus | undefined;
   set(service: string, status: ServingStatus): void;
@@ -25,11 +25,11 @@ export interface HealthState {
  * Health that starts as SERVING for the whole server.
  *
  * @param ready Asked at each look: false makes every service NOT_SERVING. Default: always ready.
- * @param away Asked at each look: what the server needs and does not reach. Default: nothing.
+ * @param unavailable Asked at each look: the dependencies that the server does not reach. Default: nothing.
  */
 export function createHealthState(
   ready: () => boolean = () => true,
-  away: () => readonly string[] = () => [],
+  unavailable: () => readonly string[] = () => [],
 ): HealthState {
   const statuses = new Map<string, ServingStatus>([["", Status.SERVING]]);
   const waiting = new Set<() => void>();
@@ -42,12 +42,12 @@ export function createHealthState(
     get isReady() {
       return isReady();
     },
-    get away() {
-      return away();
+    get unavailable() {
+      return unavailable();
     },
     get(service) {
       const status = statuses.get(service);
-      return status === undefined || (isReady() && away().length === 0) ? status : Status.NOT_SERVING;
+      return status === undefined || (isReady() && unavailable().length === 0) ? status : Status.NOT_SERVING;
     },
     set(service, status) {
       statuses.set(service, status);

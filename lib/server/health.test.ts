@@ -72,18 +72,18 @@ test("a watcher sees the server become ready", async () => {
   expect(await watch.next()).toMatchObject({ value: { status: Status.SERVING } });
 });
 
-test("what is away shows in health, and neither in readiness nor in liveness", async () => {
+test("an unavailable dependency shows in health, and neither in readiness nor in liveness", async () => {
   await echo.server.close(0);
-  let away: string[] = [];
-  echo = await startEcho({}, { ready: () => isReady, away: () => away });
+  let unavailable: string[] = [];
+  echo = await startEcho({}, { ready: () => isReady, unavailable: () => unavailable });
   const plain = async (path: string): Promise<[number, unknown]> => {
     const answer = await fetch(echo.url + path);
     return [answer.status, await answer.json()];
   };
   const say = () => createClient(Echo, transportFor(["grpc", "2", "binary"], echo.url)).say({ text: "a" });
   expect(await plain("/healthz")).toEqual([200, { status: "SERVING" }]);
-  away = ["policy"];
-  expect(await plain("/healthz")).toEqual([503, { status: "NOT_SERVING", away: ["policy"] }]);
+  unavailable = ["policy"];
+  expect(await plain("/healthz")).toEqual([503, { status: "NOT_SERVING", unavailable: ["policy"] }]);
   expect(await health().check({})).toMatchObject({ status: Status.NOT_SERVING });
   expect(await plain("/readyz")).toEqual([200, { status: "SERVING" }]);
   expect(await say()).toMatchObject({ text: "a" });

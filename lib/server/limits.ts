@@ -31,7 +31,7 @@ export interface Limits {
   connectionsPerAddress: number;
   /** HTTP/2 streams at a time on one connection. Default 512. */
   maxConcurrentStreams: number;
-  /** Bytes of the whole request of a public RPC. Default 64 KiB. */
+  /** Bytes of a public RPC's request in all. Default 64 KiB. */
   publicMaxBytes: number;
   /** Public RPCs at a time on one connection on which nothing was authenticated. Default 8. */
   publicCallsPerConnection: number;

@@ -40,7 +40,7 @@ export interface PlainOptions {
 }
 
 /**
- * Serves to anyone /livez (the process answers), /readyz (it takes requests), /healthz (and what they need is there) and
+ * Serves to anyone /livez (the process answers), /readyz (it takes requests), /healthz (and its dependencies are available) and
  * /metrics where there are any; everything else through the fallback, logged like an RPC.
  */
 export function createPlainHandler(options: PlainOptions): PlainHandler {
@@ -58,13 +58,17 @@ export function createPlainHandler(options: PlainOptions): PlainHandler {
   };
 }
 
-/** Whether all is well, and if not, what is away. */
+/** Whether all is well, and if not, which dependencies are unavailable. */
 function sendHealth(response: NodeResponse, health: HealthState): undefined {
-  const { away } = health;
-  return sendStatus(response, health.get("") === Status.SERVING, away.length === 0 ? {} : { away });
+  const { unavailable } = health;
+  return sendStatus(response, health.get("") === Status.SERVING, unavailable.length === 0 ? {} : { unavailable });
 }
 
-function sendStatus(response: NodeResponse, isServing: boolean, more: { away?: readonly string[] } = {}): undefined {
+function sendStatus(
+  response: NodeResponse,
+  isServing: boolean,
+  more: { unavailable?: readonly string[] } = {},
+): undefined {
   sendJson(response, isServing ? 200 : 503, { status: isServing ? "SERVING" : "NOT_SERVING", ...more });
   return undefined;
 }

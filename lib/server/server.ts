@@ -62,8 +62,8 @@ export interface ServerOptions {
    * metrics. Default false.
    */
   onlyRoutes?: boolean;
-  /** What the service needs and does not reach, by name. Health says NOT_SERVING then, and requests are taken all the same. */
-  away?: () => readonly string[];
+  /** Dependencies that the service does not reach, by name. Health says NOT_SERVING then, and requests are taken all the same. */
+  unavailable?: () => readonly string[];
   /** Who may call an RPC. Default: the RPC's own option. */
   access?: AccessLookup;
   /** Serves plain HTTP paths. Default: there are none. */
@@ -103,7 +103,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   if (tls === undefined) assertCleartextAllowed(host, options.allowPlaintext ?? false);
   const limits = { ...defaultLimits, ...options.limits };
   const metrics = options.metrics ?? createMetrics();
-  const health = createHealthState(options.ready, options.away);
+  const health = createHealthState(options.ready, options.unavailable);
   const shutdown = new AbortController();
   const connections = createConnections(limits);
   const handler = createHandler(options, { limits, metrics, health, connections, shutdownSignal: shutdown.signal });

@@ -18,7 +18,7 @@ export interface SchemaOptions {
   direction: "input" | "output";
   /** The names that descriptions use. */
   names: JsonNames;
-  /** Tells which fields are required. */
+  /** Knows which fields are required. */
   validator: Validator;
   /** The options that mark fields. Default none. */
   options?: FieldOptionSet;

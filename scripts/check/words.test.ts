@@ -31,6 +31,7 @@ describe("the word list", () => {
     "data sealed at rest; throws it away; right away; in this way; it is one of the whole suite",
     "waits until settled; was analyzed in several analyses",
     "reads a whole request; a whole number; a gateway, always",
+    "tclsh wish expect",
   ])("lets ordinary English be: %s", (text) => {
     expect(wordsOf(text)).toEqual([]);
   });

@@ -8,7 +8,7 @@ export interface Term {
 
 /** The terms that the glossary has retired. Ordinary English that only looks like one of them does not match. */
 export const RETIRED: readonly Term[] = [
-  { pattern: /\bwish(?:es|ed)?\b/, better: "request, call request" },
+  { pattern: /(?<!tclsh )\bwish(?:es|ed)?\b/, better: "request, call request" },
   { pattern: /(?<!half )\blife\b(?! cycle| time)|\bit lives\b/, better: "lifecycle, state, liveness" },
   { pattern: /\bways? of (?:a|the|its|each|one) calls?\b/, better: "lifecycle" },
   { pattern: /\bkept calls?\b/, better: "queued call" },

@@ -34,7 +34,7 @@ export interface DeviceAgentConfig {
   operatorPlaces?: number;
   /** How long the end of a call is kept, in milliseconds. Default 30 days, at least 1 hour. */
   retentionMs?: number;
-  /** How often a link shows that it lives, in milliseconds. Default 1000. */
+  /** How often a link sends a heartbeat, in milliseconds. Default 1000. */
   heartbeatMs?: number;
 }
 
@@ -199,7 +199,7 @@ export const deviceEnvironment = {
     type: "duration",
     min: 100,
     default: 1000,
-    doc: "How often a link shows that it lives; one that is silent for three times as long is given up.",
+    doc: "How often a link sends a heartbeat; one that is silent for three times as long is given up.",
   },
   ...tlsKeys,
   ...probeKeys,

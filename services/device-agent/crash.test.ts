@@ -120,16 +120,16 @@ test("a call that the agent died in is INTERRUPTED, with a signed receipt, and i
   expect(await readFile(join(folder, "work", "marker"), "utf8")).toBe("ran\n");
 });
 
-test("what was told as finished is still known after the agent was killed", async () => {
+test("what was reported as finished is still known after the agent was killed", async () => {
   const first = await startAgent();
   const { grants } = await grantsFor(first);
   const callIds = Array.from({ length: 50 }, (_, index) => `call-${index}`);
   const starts = await Promise.all(
     callIds.map((callId) => grants.start({ tool: "device.ping", args: { text: callId }, callId })),
   );
-  const told = await Promise.all(starts.map((start) => first.client.execute({ command: start })));
+  const reported = await Promise.all(starts.map((start) => first.client.execute({ command: start })));
   await first.kill();
   const second = await startAgent();
   const known = await Promise.all(callIds.map((callId) => second.client.getExecution({ callId })));
-  expect(known.map(({ finished }) => finished)).toEqual(told.map(({ finished }) => finished));
+  expect(known.map(({ finished }) => finished)).toEqual(reported.map(({ finished }) => finished));
 });

@@ -25,9 +25,9 @@ export interface RouteOptions {
   toolsets: Pick<Toolsets, "onChange"> & { current(): Pick<Toolset, "manifest"> };
   /** Aborted with NOT_READY when the agent has ended its calls and is about to close its ledger. */
   closed: AbortSignal;
-  /** Aborted when the agent begins to close: links say that it goes away. */
+  /** Aborted when the agent begins to close: links say that it drains. */
   draining: AbortSignal;
-  /** How often a link shows that it lives, in milliseconds. Default 1000. */
+  /** How often a link sends a heartbeat, in milliseconds. Default 1000. */
   heartbeatMs?: number | undefined;
 }
 

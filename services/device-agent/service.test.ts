@@ -83,10 +83,8 @@ describe("a program with children of its own", () => {
     const printed = await link.next("output");
     await device.restart();
     expect(livingIn(Number(Buffer.from(printed.data).toString()))).toEqual([]);
-    const [told, ...more] = (await link.rest()).flatMap(({ event }) =>
-      event.case === "finished" ? [event.value] : [],
-    );
-    expect(told).toMatchObject({ callId: "call-1", outcome: ExecutionOutcome.CANCELED });
+    const [end, ...more] = (await link.rest()).flatMap(({ event }) => (event.case === "finished" ? [event.value] : []));
+    expect(end).toMatchObject({ callId: "call-1", outcome: ExecutionOutcome.CANCELED });
     expect(more).toEqual([]);
     expect((await device.client.getExecution({ callId: "call-1" })).finished).toMatchObject({
       outcome: ExecutionOutcome.CANCELED,

@@ -73,7 +73,7 @@ export interface DeviceAgent {
   draining: AbortSignal;
   /** False once it closes. Calls that an earlier process left behind have been ended before it is made. */
   ready(): boolean;
-  /** Stops all calls with their process trees, tells their ends, ends the links and closes the ledger. Safe to repeat. */
+  /** Stops all calls with their process trees, reports their ends, ends the links and closes the ledger. Safe to repeat. */
   close(): Promise<void>;
   deviceId: string;
   /** The active manifest. It is replaced when the tools change. */
@@ -208,7 +208,7 @@ function trustOf(keyring: GrantKeyring, logger: Logger): GrantTrust {
       try {
         if (await keyring.trust(envelope)) logger.info({ version: String(keyring.version) }, "grant keys changed");
       } catch (err: unknown) {
-        logger.warn({ err }, "a keyring was not taken over");
+        logger.warn({ err }, "keyring not accepted");
       }
     },
   };

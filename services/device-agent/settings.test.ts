@@ -21,7 +21,7 @@ test("reads one grant key or more", () => {
   expect(parseGrantKeys(`${text}\n`, "KEY").map(({ keyId }) => keyId)).toEqual(keys.map(({ keyId }) => keyId));
 });
 
-test("refuses a grant key that is none, and none at all", () => {
+test("refuses an invalid grant key, and a text without one", () => {
   expect(() => parseGrantKeys("AAAA", "KEY")).toThrow('KEY: "AAAA" is no base64 of 32 bytes');
   expect(() => parseGrantKeys(" \n", "KEY")).toThrow("KEY: holds no key");
 });

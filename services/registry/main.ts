@@ -1,5 +1,5 @@
 import { createTokenFile } from "../../lib/auth/token-file.ts";
-import { tokenStandings } from "../../lib/auth/token-standing.ts";
+import { tokenStatuses } from "../../lib/auth/token-status.ts";
 import { readConfig } from "../../lib/config/config.ts";
 import { loadSealingKey } from "../../lib/identity/seal.ts";
 import { sealerWith } from "../../lib/identity/sealer.ts";
@@ -51,7 +51,7 @@ export function runRegistry(env: Record<string, string | undefined>): Promise<Ru
             return [name, untilRenewed(deviceOver(transport), tls)];
           }),
         ),
-        standings: tokenStandings(createTokenFile(config.tokensFile)),
+        standings: tokenStatuses(createTokenFile(config.tokensFile)),
         bus,
         peerTransport: (url) => transportTo(url, { kind: "service", name: "registry", trustDomain }),
         ...(sealingKey === undefined ? {} : { sealer: sealerWith(sealingKey) }),

@@ -17,7 +17,7 @@ export interface RegistryMetrics {
   /** A call ended. */
   ended(call: Call): void;
   /** Measures these from now on, whenever somebody asks. */
-  measure(what: { linkedHere(): number; openCalls(): number; adopted(): number; policyAway(): boolean }): void;
+  measure(what: { linkedHere(): number; openCalls(): number; adopted(): number; policyUnavailable(): boolean }): void;
 }
 
 const NONE: RegistryMetrics = {
@@ -27,7 +27,7 @@ const NONE: RegistryMetrics = {
 };
 
 /**
- * Counts reeve_devices_linked, reeve_calls_open, reeve_policy_away, reeve_calls_total{tool,decision,state}, reeve_calls_adopted_total
+ * Counts reeve_devices_linked, reeve_calls_open, reeve_policy_unavailable, reeve_calls_total{tool,decision,state}, reeve_calls_adopted_total
  * and reeve_quota_refusals_total{quota}, all of this replica. Without a place to put them nothing is counted.
  *
  * @param builtIn the tools that are named; all others, whose names devices choose, are "announced".
@@ -47,9 +47,9 @@ export function createRegistryMetrics(
   return {
     quotaRefused: (quota) => overQuota.inc({ quota }),
     ended: countEnds(registers, builtIn),
-    measure({ linkedHere, openCalls, adopted, policyAway }) {
-      gauge("reeve_policy_away", "1 while policy does not answer this replica, and nothing is allowed", () =>
-        policyAway() ? 1 : 0,
+    measure({ linkedHere, openCalls, adopted, policyUnavailable }) {
+      gauge("reeve_policy_unavailable", "1 while policy does not answer this replica, and nothing is allowed", () =>
+        policyUnavailable() ? 1 : 0,
       );
       gauge("reeve_devices_linked", "Devices that are linked to this replica", linkedHere);
       gauge("reeve_calls_open", "Calls that this replica leads and that have not ended", openCalls);

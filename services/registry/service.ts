@@ -97,7 +97,7 @@ export interface Registry {
   fallback: Fallback;
   ready(): boolean;
   /** "policy" while it does not answer: without it nothing is allowed. */
-  away(): readonly string[];
+  unavailable(): readonly string[];
   /** Notes the address: for the other replicas, and for a second process on the same folder. */
   onListening(url: string): void;
   /** Refuses the certificates of devices that were locked, removed or cloned. */
@@ -253,7 +253,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     linkedHere: () => fleet.connectedHere,
     openCalls: () => calls.open,
     adopted: () => adopter.adopted,
-    policyAway: () => policy.away,
+    policyUnavailable: () => policy.unavailable,
   });
   await fleet.settled(config.startWaitMs ?? 3000);
   await adopter.look();
@@ -307,7 +307,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     services: [...CALLER_SERVICES, FanOutService, AttachService, ...enrollment.services, ...TYPED_SERVICES],
     fallback: httpFaces(calls, directory),
     ready: () => !closed,
-    away: () => (policy.away ? ["policy"] : []),
+    unavailable: () => (policy.unavailable ? ["policy"] : []),
     onListening(url) {
       folder?.listensAt(url);
       if (peers === undefined) return;

@@ -103,7 +103,7 @@ test("nothing runs while policy is gone, and its callers learn so", async () => 
   expect(response.status).toBe(503);
   const health = () => fetch(`${plane.registry.url}/healthz`).then(async (one) => [one.status, await one.json()]);
   await eventually(async () => {
-    expect(await health()).toEqual([503, { status: "NOT_SERVING", away: ["policy"] }]);
+    expect(await health()).toEqual([503, { status: "NOT_SERVING", unavailable: ["policy"] }]);
   });
   expect((await fetch(`${plane.registry.url}/readyz`)).status).toBe(200);
   await plane.processes.policy.start();

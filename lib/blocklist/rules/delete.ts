@@ -75,7 +75,7 @@ export const deleteRules: readonly BlockRule[] = [
     message: "moves a tree of the system, or changes who may use all of it",
     match: [
       "chmod -R 777 /",
-      "chown -R nobody /etc",
+      "chown -R daemon /etc",
       "chmod --recursive a+rwx /usr/*",
       "mv /etc /tmp/x",
       "mv /* /tmp",

@@ -102,7 +102,7 @@ export const machineRules: readonly BlockRule[] = [
       "ruby -e 'loop { fork }'",
     ],
     not_match: [
-      "greet() { echo hi | cat & }; greet",
+      "say() { echo hi | cat & }; say",
       'walk() { for f in "$1"/*; do walk "$f"; done; }; walk .',
       "sleep 1 & sleep 1 &",
       "perl -e 'my $pid = fork; exit unless $pid'",

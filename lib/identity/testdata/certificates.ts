@@ -20,7 +20,7 @@ export function device(id: string): Identity {
   return { kind: "device", id, trustDomain: DEFAULT_TRUST_DOMAIN };
 }
 
-/** An authority that was there yesterday already, so that it can have signed what has expired. */
+/** An authority that existed yesterday already, so that it can have signed what has expired. */
 export function testAuthority(): Promise<Authority> {
   return createAuthority({ commonName: "test", ttlMs: 2 * LONG_AGO_MS, now: Date.now() - LONG_AGO_MS });
 }

@@ -57,7 +57,7 @@ describe("a granted call", () => {
     expect(device.unexpected).toHaveLength(1);
   });
 
-  test("gets no answer where its end cannot be written, and is interrupted for whoever asks again", async () => {
+  test("gets no answer where its end cannot be written, and is interrupted for a caller that asks again", async () => {
     let broken = true;
     await using device = await openTestDevice({
       tools: [ping],
@@ -107,18 +107,18 @@ describe("a granted call", () => {
       return pong("");
     });
     await using device = await openTestDevice({ tools: [talking] });
-    const heard: string[] = [];
+    const received: string[] = [];
     const watcher = createTestWatcher();
     device.executions.start(await device.grants.start(PING_CALL), {
       ...watcher,
-      output: ({ sequence, data }) => heard.push(`${sequence}:${Buffer.from(data).toString()}`),
+      output: ({ sequence, data }) => received.push(`${sequence}:${Buffer.from(data).toString()}`),
       finished(finished) {
-        heard.push("end");
+        received.push("end");
         watcher.finished(finished);
       },
     });
     await watcher.end;
-    expect(heard).toEqual(["0:one", "1:two", "2:three", "end"]);
+    expect(received).toEqual(["0:one", "1:two", "2:three", "end"]);
   });
 });
 
@@ -159,7 +159,7 @@ test("an operator's call runs while agents' calls hold every place that they may
   expect(ends.map(({ outcome }) => outcome)).toEqual(agents.map(() => ExecutionOutcome.SUCCEEDED));
 });
 
-test("tells whether a call is running and how it ended", async () => {
+test("reports whether a call is running and how it ended", async () => {
   const gate = createGate();
   await using device = await openTestDevice({ tools: [gate.tool] });
   expect(await device.executions.find("call-1")).toBeUndefined();

@@ -52,7 +52,7 @@ describe("a call id that comes again", () => {
   });
 });
 
-describe("settling", () => {
+describe("reconciling", () => {
   test("a call that was never started keeps it from ever starting", async () => {
     const gate = createGate();
     await using device = await openTestDevice({ tools: [gate.tool] });

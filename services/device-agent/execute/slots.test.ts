@@ -36,7 +36,7 @@ test("lets one leave the queue, and the next take its turn", async () => {
   expect(await second).toBe(true);
 });
 
-test("lets nobody in who has left already", async () => {
+test("gives no place to a caller that has left already", async () => {
   const slots = createSlots(1);
   expect(await slots.wait(AbortSignal.abort())).toBe(false);
   expect(slots.tryTake()).toBe(true);

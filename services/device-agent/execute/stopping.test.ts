@@ -10,7 +10,7 @@ import { PING, testTool } from "../testing/test-tools.ts";
 import type { ToolContext } from "../tools/tool.ts";
 
 describe("stopping", () => {
-  /** Runs until it is told to stop, and heeds that. */
+  /** Runs until it is asked to stop, and heeds that. */
   const patient = testTool(
     PING,
     (_: PingRequest, { signal }: ToolContext) =>
@@ -52,7 +52,7 @@ describe("stopping", () => {
     expect(finished.outcome).toBe(ExecutionOutcome.SUCCEEDED);
   });
 
-  test("a call that no person approved ends at the rules' max_run, and is told so", async () => {
+  test("a call that no person approved ends at the rules' max_run, and says so", async () => {
     await using device = await openTestDevice({ tools: [patient] });
     const finished = await run(
       device,

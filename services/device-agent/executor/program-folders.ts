@@ -50,7 +50,7 @@ function whyUnsafe(path: string, writeRoots: readonly string[]): string | undefi
   const root = writeRoots.find((each) => isIn(real, each));
   if (root !== undefined) return `lies in ${root}, which may be written`;
   if (isOpen(statSync(real))) return "may be written by other users";
-  // Whoever may write the folder above can put another one in its place, but for a folder such as /tmp (sticky).
+  // A user who may write the folder above can put another one in its place, but for a folder such as /tmp (sticky).
   for (let above = dirname(real); ; above = dirname(above)) {
     const stats = statSync(above);
     if (isOpen(stats) && (stats.mode & STICKY) === 0) return `lies in ${above}, which other users may write`;

@@ -10,7 +10,7 @@ import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { createKeyring } from "../../../lib/sign/keys.ts";
 import { GRANT_TYPE, RECEIPT_TYPE } from "../../../lib/sign/payload-types.ts";
 import { createTestGrants } from "../testing/grants.ts";
-import { CLOCK_SKEW_MS, checkGrant, MAX_GRANT_LIFE_MS } from "./check-grant.ts";
+import { CLOCK_SKEW_MS, checkGrant, MAX_GRANT_LIFETIME_MS } from "./check-grant.ts";
 
 const NOW = 1_800_000_000_000;
 const audience = {
@@ -76,7 +76,7 @@ describe("a grant", () => {
     ["another version", { version: 2 }],
     ["no proper id", { grantId: "1" }],
     ["no end", { expireTime: undefined }],
-    ["a life over five minutes", { expireTime: timestampFromMs(NOW - 1000 + MAX_GRANT_LIFE_MS + 1) }],
+    ["a lifetime over five minutes", { expireTime: timestampFromMs(NOW - 1000 + MAX_GRANT_LIFETIME_MS + 1) }],
     ["an end before its start", { expireTime: timestampFromMs(NOW - 2000) }],
   ])("with %s is invalid", async (_, changes) => {
     expect(reasonOf(await grants.start(call, changes as never))).toBe(ErrorReason.GRANT_INVALID);

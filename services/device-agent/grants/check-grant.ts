@@ -17,7 +17,7 @@ import { type Refusal, refusal } from "../refusal.ts";
 export const CLOCK_SKEW_MS = 30_000;
 
 /** The longest that a grant may be valid, in milliseconds. */
-export const MAX_GRANT_LIFE_MS = 5 * 60_000;
+export const MAX_GRANT_LIFETIME_MS = 5 * 60_000;
 
 /** The version of the grant's form. */
 const GRANT_VERSION = 1;
@@ -35,7 +35,7 @@ export interface GrantFacts {
   nowMs: number;
 }
 
-/** A grant that was found good, with what was read on the way. */
+/** A valid grant, with what was read while checking it. */
 export interface GoodGrant {
   kind: "ok";
   grant: Grant;
@@ -84,9 +84,11 @@ function badArguments({ field, rule, message }: BadArguments): Refusal {
 function checkForm(grant: Grant): Refusal | undefined {
   if (grant.version !== GRANT_VERSION) return invalid(`the grant is of version ${grant.version}, not ${GRANT_VERSION}`);
   if (!/^[0-9a-f]{32}$/.test(grant.grantId)) return invalid("the grant has no proper id");
-  const life = msOf(grant.expireTime) - msOf(grant.notBefore);
+  const lifetime = msOf(grant.expireTime) - msOf(grant.notBefore);
   // Also false where one of the times is missing.
-  return life > 0 && life <= MAX_GRANT_LIFE_MS ? undefined : invalid("the grant's time is not within its limits");
+  return lifetime > 0 && lifetime <= MAX_GRANT_LIFETIME_MS
+    ? undefined
+    : invalid("the grant's time is not within its limits");
 }
 
 function checkDevice(grant: Grant, facts: GrantFacts): Refusal | undefined {

@@ -48,13 +48,13 @@ function trustedOf(keyring: { find(keyId: string): unknown }): SigningKey[] {
 }
 
 describe("a device's keyring", () => {
-  it("trusts what it was pinned to, before it has heard of anything newer", async () => {
+  it("trusts what it was pinned to, before it knows of anything newer", async () => {
     const keyring = await openGrantKeyring({ file, pins: [first] });
     expect(keyring.version).toBe(0n);
     expect(trustedOf(keyring)).toEqual([first]);
   });
 
-  it("follows step by step, also where it was away for two rotations", async () => {
+  it("follows step by step, also where it was offline for two rotations", async () => {
     const keyring = await openGrantKeyring({ file, pins: [first] });
     expect(await keyring.trust(chain[0])).toBe(true);
     const results = await Promise.all(chain.slice(1).map((envelope) => keyring.trust(envelope)));
@@ -147,7 +147,7 @@ describe("a device's keyring", () => {
 });
 
 describe("a device agent", () => {
-  it("runs what a new key granted as soon as it was told of it, and nothing that a retired key grants", async () => {
+  it("runs what a new key granted as soon as it knows it, and nothing that a retired key grants", async () => {
     await using device = await openTestAgent();
     const { key } = device.grants;
     const next = generateSigningKey();

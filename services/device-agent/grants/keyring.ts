@@ -11,7 +11,7 @@ export interface GrantKeyring extends Keyring {
   /** The active version; that of the pins while only these are. */
   readonly version: bigint;
   /**
-   * Takes over a newer version that a trusted key signed, once it is on disk, and resolves with true. False for a version
+   * Accepts a newer version that a trusted key signed, once it is on disk, and resolves with true. False for a version
    * that is not above the active one, whichever key signed it: keys that have retired do not come back. Rejects with
    * GRANT_INVALID for one that no trusted key signed, and with what the file system throws; either way everything stays as
    * it was.

@@ -20,13 +20,13 @@ export function shareWrites(write: WriteJob): <R>(job: RowJob<R>) => Promise<R> 
 
   const commit = async (batch: readonly Waiting[]): Promise<void> => {
     try {
-      const settles = await write(async (trx) => {
+      const resolvers = await write(async (trx) => {
         gathering = undefined;
         const done: (() => void)[] = [];
         for (const waiting of batch) done.push(await waiting.run(trx));
         return done;
       });
-      for (const settle of settles) settle();
+      for (const resolve of resolvers) resolve();
     } catch (error: unknown) {
       if (gathering === batch) gathering = undefined;
       for (const waiting of batch) waiting.fail(error);

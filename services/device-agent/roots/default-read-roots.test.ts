@@ -16,7 +16,7 @@ it("is the folder that the agent is started in", () => {
   expect(defaultReadRoots("/usr", home)).toEqual(["/usr"]);
 });
 
-it("is none where that folder is the home folder or holds it", () => {
+it("is empty where that folder is the home folder or holds it", () => {
   for (const folder of [home, join(base, "link"), join(base, "home"), base, "/"])
     expect(defaultReadRoots(folder, home)).toEqual([]);
   expect(defaultReadRoots(home, join(base, "link"))).toEqual([]);

@@ -1,6 +1,6 @@
 import type { Stats } from "node:fs";
 
-/** A folder that is held: what is opened through it stays in it, whatever happens to the names on the way. */
+/** A folder that is held: what is opened through it stays in it, whatever happens to the names above it. */
 export interface HeldFolder extends Disposable {
   /** Its real path, for messages and for matching. Not for opening. */
   readonly path: string;

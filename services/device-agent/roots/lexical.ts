@@ -9,7 +9,7 @@ export interface Need {
 }
 
 /**
- * The names of an absolute path, one a level, without "" and ".". ".." takes one level away as text: that is what the
+ * The names of an absolute path, one a level, without "" and ".". ".." removes one level as text: that is what the
  * kernel would do too, because the walk that follows refuses symbolic links. Fault: INVALID_INPUT for a path that is
  * not absolute or holds a NUL.
  */

@@ -74,7 +74,7 @@ describe.each(walks)("roots by %s", (walk) => {
     expect(fault).toMatchObject({ reason: ErrorReason.PATH_OUTSIDE_ROOTS, metadata: { path: join(base, "ro/new") } });
   });
 
-  it("refuses a symbolic link at the end and on the way, and says so", async () => {
+  it("refuses a symbolic link at the end and in between, and says so", async () => {
     using roots = rootsOf(walk);
     symlinkSync(join(base, "outside"), join(base, "root/a/link"));
     symlinkSync("b", join(base, "root/a/inner"));
@@ -116,7 +116,7 @@ describe.each(walks)("roots by %s", (walk) => {
     expect(fault).toMatchObject({ reason: ErrorReason.OS_REFUSED, metadata: { field: "path", errno: "ENOTSUP" } });
   });
 
-  it("tells what is missing, a folder, or no folder", async () => {
+  it("distinguishes what is missing, a folder, or no folder", async () => {
     using roots = rootsOf(walk);
     const open = (path: string) => faultOf(() => roots.openFile(join(base, path), READ));
     expect((await open("root/none")).reason).toBe(ErrorReason.TARGET_NOT_FOUND);

@@ -24,7 +24,7 @@ export interface TestAudience {
   schemaDigests: ReadonlyMap<string, string>;
 }
 
-/** Stands in for policy in tests: signs whatever it is told to. */
+/** Stands in for policy in tests: signs whatever a test asks for. */
 export interface TestGrants {
   /** Pin it on the device. */
   key: SigningKey;

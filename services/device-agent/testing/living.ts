@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { type ProcStat, parseProcStat } from "../executor/proc-stat.ts";
 
-/** The living processes of a group. Dead ones that nobody has collected yet do not count. */
+/** The living processes of a group. Zombies do not count. */
 export function livingIn(group: number): number[] {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   const stats = pids.flatMap((pid) => statOf(pid) ?? []);

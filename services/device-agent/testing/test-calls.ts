@@ -22,7 +22,7 @@ export function pong(text: string) {
 /** device.ping as it is. */
 export const ping = testTool(PING, async ({ text }: PingRequest) => pong(text));
 
-/** A device.ping that notes its runs and ends when it is told to. */
+/** A device.ping that notes its runs and ends when a test says so. */
 export function createGate() {
   const gate = Promise.withResolvers<void>();
   const started = Promise.withResolvers<void>();
@@ -43,7 +43,7 @@ export function run(device: TestDevice, start: ExecuteCommand): Promise<Executio
   return watcher.end;
 }
 
-/** Settles a call with the tool and arguments of PING_CALL. */
+/** Reconciles a call with the tool and arguments of PING_CALL. */
 export function reconcile(device: TestDevice, callId: string): Promise<ExecutionFinished> {
   const watcher = createTestWatcher();
   const argsDigest = sha256Hex(argumentBytes(PING_CALL));

@@ -102,7 +102,7 @@ export async function openTestDevice(options: TestDeviceOptions): Promise<TestDe
   };
 }
 
-/** A watcher that keeps what it hears. */
+/** A watcher that keeps what it receives. */
 export interface TestWatcher extends Watcher {
   outputs: ExecutionOutput[];
   /** Resolves with the end; rejects where the call was lost. */

@@ -72,7 +72,7 @@ describe.runIf(HAS_CLIENT)("the docker client with an engine", () => {
     expect(engine.logQueries[0]?.get("since")).toContain("1700000000");
   });
 
-  it("tells a container that is not there from one that is stopped", async () => {
+  it("distinguishes a missing container from one that is stopped", async () => {
     const exec = (container: string) =>
       tools.exec(create(DockerExecRequestSchema, { container, argv: ["x"] }), test.context);
     expect(await faultOf(exec("none"))).toMatchObject({

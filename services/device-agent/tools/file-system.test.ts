@@ -41,7 +41,7 @@ const stat = (input: MessageInitShape<typeof StatRequestSchema>) =>
   fileSystemTools.stat(create(StatRequestSchema, input), test.context);
 
 describe("read", () => {
-  it("returns text, and bytes where it is none", async () => {
+  it("returns text, and bytes where the file is no text", async () => {
     writeFileSync(at("t"), "héllo");
     writeFileSync(at("b"), Buffer.of(0xff, 0xfe, 0));
     expect(await read({ path: at("t") })).toEqual({ text: "héllo", size: 6n, truncated: false });
@@ -136,7 +136,7 @@ describe("write", () => {
     expect(readdirSync(test.folder)).toEqual(["f"]);
   });
 
-  it("appends, and creates only what is not there", async () => {
+  it("appends, and creates only what is missing", async () => {
     const { APPEND, CREATE } = WriteMode;
     expect(await write({ path: at("f"), text: "a", mode: APPEND })).toMatchObject({ created: true });
     expect(await write({ path: at("f"), text: "b", mode: APPEND })).toMatchObject({ created: false, bytesWritten: 1n });
@@ -225,7 +225,7 @@ describe("list", () => {
 });
 
 describe("stat", () => {
-  it("tells a file's facts", async () => {
+  it("returns a file's facts", async () => {
     writeFileSync(at("f"), "12345", { mode: 0o600 });
     const answer = await stat({ path: at("f") });
     expect(answer).toMatchObject({
@@ -238,7 +238,7 @@ describe("stat", () => {
     expect(Number(answer.modifyTime?.seconds)).toBe(Math.floor(statSync(at("f")).mtimeMs / 1000));
   });
 
-  it("tells a folder, the root itself, and a link as itself", async () => {
+  it("describes a folder, the root itself, and a link as itself", async () => {
     symlinkSync("/etc/passwd", at("link"));
     expect(await stat({ path: test.folder })).toMatchObject({ type: FileType.DIRECTORY });
     expect(await stat({ path: at("link") })).toMatchObject({ type: FileType.SYMLINK, linkTarget: "/etc/passwd" });

@@ -122,15 +122,15 @@ describe("commit", () => {
     expect(git(work, "show", "--name-only", "--format=", "HEAD")).toBe("dir/*.txt");
   });
 
-  it("says in git's words that there is nothing to commit, or that nobody is set up", async () => {
+  it("says in git's words that there is nothing to commit, or that no author is set up", async () => {
     const { work } = repositories();
     const nothing = await faultOf(commit({ path: work, message: "m", ...WHO }));
     expect(nothing).toMatchObject({ reason: ErrorReason.TOOL_FAILED, metadata: { exit_code: "1" } });
     expect(nothing.message).toContain("nothing to commit");
     writeFileSync(join(work, "a.txt"), "two\n");
-    const nobody = await faultOf(commit({ path: work, message: "m" }));
-    expect(nobody.reason).toBe(ErrorReason.TOOL_FAILED);
-    expect(nobody.message).toContain("Please tell me who you are");
+    const anonymous = await faultOf(commit({ path: work, message: "m" }));
+    expect(anonymous.reason).toBe(ErrorReason.TOOL_FAILED);
+    expect(anonymous.message).toContain("who you are");
   });
 
   it("runs none of the repository's programs", async () => {
@@ -239,10 +239,12 @@ describe("commit", () => {
     );
     using other = createTestContext();
     git(other.folder, "init", "-q", "repo");
-    const away = join(test.folder, "away");
-    mkdirSync(away);
-    writeFileSync(join(away, ".git"), `gitdir: ${other.folder}/repo/.git\n`);
-    expect((await faultOf(commit({ path: away, message: "m", ...WHO }))).reason).toBe(ErrorReason.PATH_OUTSIDE_ROOTS);
+    const elsewhere = join(test.folder, "elsewhere");
+    mkdirSync(elsewhere);
+    writeFileSync(join(elsewhere, ".git"), `gitdir: ${other.folder}/repo/.git\n`);
+    expect((await faultOf(commit({ path: elsewhere, message: "m", ...WHO }))).reason).toBe(
+      ErrorReason.PATH_OUTSIDE_ROOTS,
+    );
   });
 
   it("refuses paths that leave the work tree", async () => {
@@ -275,7 +277,7 @@ describe("push", () => {
     expect(git(bare, "rev-parse", "main")).toBe(before);
   });
 
-  it("tells an unknown branch, an unknown remote and a detached head", async () => {
+  it("distinguishes an unknown branch, an unknown remote and a detached head", async () => {
     const { work } = repositories();
     expect((await faultOf(push({ path: work, branch: "none" }))).reason).toBe(ErrorReason.TOOL_FAILED);
     expect((await faultOf(push({ path: work, remote: "nowhere" }))).reason).toBe(ErrorReason.TOOL_FAILED);

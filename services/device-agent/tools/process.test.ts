@@ -70,7 +70,7 @@ describe.each(sources)("processes from %s", (_, source) => {
     expect((await exit)[1]).toBe("SIGTERM");
   });
 
-  it("says that a process is still there", async () => {
+  it("says that a process is still running", async () => {
     using test = createTestContext();
     const child = spawn("sh", ["-c", "trap '' TERM; echo ready; sleep 1000 & wait; wait"], { detached: true });
     await once(child.stdout, "data");
@@ -96,7 +96,7 @@ describe.each(sources)("processes from %s", (_, source) => {
     }
   });
 
-  it("tells a process that is not there", async () => {
+  it("reports a process that does not exist", async () => {
     using test = createTestContext();
     const child = spawn("true");
     await once(child, "exit");

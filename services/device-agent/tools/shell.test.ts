@@ -97,7 +97,7 @@ describe("exec", () => {
     expect((await faultOf(shellTools.exec(input, context))).reason).toBe(ErrorReason.CANCELED);
   });
 
-  it("tells a program that could not start from one that failed", async () => {
+  it("distinguishes a program that could not start from one that failed", async () => {
     const fault = await faultOf(exec({ argv: ["no-such-program"] }));
     expect(fault).toMatchObject({ reason: ErrorReason.START_FAILED, metadata: { program: "no-such-program" } });
     expect(await exec({ argv: ["false"] })).toMatchObject({ exitCode: 1 });

@@ -86,9 +86,9 @@ test.each([
     }),
   });
   const link = createPolicyLink(dialer, { timeoutMs: LONG_MS });
-  expect(link.away).toBe(false);
+  expect(link.unavailable).toBe(false);
   await expect(link.authorize(request)).rejects.toMatchObject({ rawMessage: expect.stringContaining("policy") });
-  await vi.waitUntil(() => link.away);
+  await vi.waitUntil(() => link.unavailable);
   expect(link.up).toBe(false);
   await expect(link.authorize(request)).rejects.toThrow("policy");
   await link.close();
@@ -117,6 +117,6 @@ test("a question that was on its way when the link broke is asked again, and one
   const between = link.authorize(request);
   askedBetween.resolve();
   expect(await Promise.all([asked, between])).toHaveLength(2);
-  expect(link.away).toBe(false);
+  expect(link.unavailable).toBe(false);
   await link.close();
 });

@@ -43,7 +43,7 @@ export interface PolicyLink {
   /** Whether policy answers on the stream that is open. */
   readonly up: boolean;
   /** Whether it has not for half a second, longer than a link takes to be made anew. */
-  readonly away: boolean;
+  readonly unavailable: boolean;
   close(): Promise<void>;
 }
 
@@ -79,7 +79,7 @@ export function createPolicyLink(dialer: PolicyDialer, options: { timeoutMs?: nu
     get up() {
       return exchange.up;
     },
-    get away() {
+    get unavailable() {
       return exchange.downMs >= GRACE_MS;
     },
     async authorize(decisionRequest) {

@@ -67,17 +67,17 @@ describe("a listed service", () => {
     expect(collected(fromFile).known).toEqual(collected(opened).known);
   });
 
-  test("that is not there, or whose file is none, is listed with why", async () => {
+  test("that cannot be reached, or whose file is invalid, is listed with why", async () => {
     const bad = join(folder, "bad.binpb");
     await writeFile(bad, "no descriptors");
     using none = await openGrpcTools([
-      { name: "away", url: "http://127.0.0.1:1", descriptorFile: undefined },
+      { name: "unreachable", url: "http://127.0.0.1:1", descriptorFile: undefined },
       { name: "bad", url: printer.url, descriptorFile: bad },
       { name: "missing", url: printer.url, descriptorFile: join(folder, "missing") },
     ]);
     const { tools, unavailable } = collected(none);
     expect(tools).toEqual([]);
-    expect(unavailable.map(({ tool }) => tool)).toEqual(["away", "bad", "missing"]);
+    expect(unavailable.map(({ tool }) => tool)).toEqual(["unreachable", "bad", "missing"]);
     expect(unavailable[0]?.why).toContain("server reflection");
   });
 

@@ -8,7 +8,7 @@ import { isZombie } from "./process-source.ts";
 import type { ProcessSource, RunningProcess } from "./running-process.ts";
 
 /** Which process to signal. */
-export interface KillWish {
+export interface KillRequest {
   pid: number;
   signal: Signal;
   /** How long to wait for its end, in milliseconds. 0: not at all. */
@@ -34,7 +34,7 @@ const SIGNALS: Readonly<Record<number, NodeJS.Signals>> = {
 export async function killProcess(
   source: ProcessSource,
   context: ToolContext,
-  { pid, signal, waitMs }: KillWish,
+  { pid, signal, waitMs }: KillRequest,
 ): Promise<{ ended: boolean; command: string }> {
   await refuseProtected(source, context, pid);
   const target = await source.get(context, pid);
