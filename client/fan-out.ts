@@ -8,7 +8,7 @@ import type {
   WatchFanOutResponse,
 } from "../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { createError, reasonOf } from "./errors.ts";
-import { mayReconnect, pause, RETRY_DELAYS_MS } from "./retry.ts";
+import { mayReconnect, pause, RETRY_DELAYS_MS, reopened, type WatchOptions } from "./retry.ts";
 
 /** How to follow a fan-out. */
 export interface FollowFanOutOptions {
@@ -66,6 +66,26 @@ export async function followFanOut(options: FollowFanOutOptions): Promise<FanOut
   } finally {
     clearTimeout(clock);
     signal?.removeEventListener("abort", requestCancel);
+  }
+}
+
+/**
+ * What happens to a fan-out, the summary last. Goes on over restarts of the registry; what came before one comes again.
+ * Rejects where the registry cannot be reached at the beginning, and with any error that is final.
+ */
+export async function* watchFanOut(
+  client: Pick<Client<typeof FanOutService>, "getFanOut" | "watchFanOut">,
+  fanOutId: string,
+  options: WatchOptions = {},
+): AsyncGenerator<WatchFanOutResponse> {
+  const call = options.signal === undefined ? {} : { signal: options.signal };
+  const open = async () => {
+    await client.getFanOut({ fanOutId }, call);
+    return client.watchFanOut({ fanOutId }, call);
+  };
+  for await (const response of reopened(open, options)) {
+    yield response;
+    if (response.event.case === "summary") return;
   }
 }
 

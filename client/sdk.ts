@@ -32,10 +32,10 @@ export {
   newCallId,
 } from "./call-tool.ts";
 export { type ApprovalNeeded, approvalOf, errorOf, isRetryable, type ReeveError, reasonOf } from "./errors.ts";
-export { type FollowFanOutOptions, followFanOut } from "./fan-out.ts";
+export { type FollowFanOutOptions, followFanOut, watchFanOut } from "./fan-out.ts";
 export { type CallMetadata, callHeaders, withDevice } from "./metadata.ts";
 export { items, type Page, pages } from "./pages.ts";
 export { type ReceiptResult, verifyReceipt } from "./receipt.ts";
 export { type RegistryClient, registryClient } from "./registry.ts";
-export { mayReconnect, RETRY_DELAYS_MS } from "./retry.ts";
+export { mayReconnect, RETRY_DELAYS_MS, type WatchOptions } from "./retry.ts";
 export type { ReeveTransport, TransportOptions } from "./transport.ts";

@@ -1,6 +1,4 @@
-import { ConnectError } from "@connectrpc/connect";
 import { isPending, watchApprovals as watchAll } from "../../client/approvals.ts";
-import { isFinalCode } from "../../client/retry.ts";
 import {
   type Approval,
   ApprovalSchema,
@@ -8,7 +6,6 @@ import {
   ApprovalStateSchema,
 } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import type { CommandContext } from "../command-context.ts";
-import { UsageError } from "../errors/usage-error.ts";
 import { enumName } from "../print/enum-name.ts";
 import { visibleLine } from "../print/escape.ts";
 import { jsonLine, wholeJson } from "../print/json.ts";
@@ -16,6 +13,7 @@ import { namedId } from "../print/named-id.ts";
 import { canAsk } from "../print/prompt.ts";
 import { styleFor } from "../print/style.ts";
 import type { Session } from "../session.ts";
+import { watchNotes } from "../watch-notes.ts";
 import { createAskQueue } from "./ask-queue.ts";
 import { whereText } from "./summary.ts";
 
@@ -41,12 +39,7 @@ export async function watchApprovals(session: Session, json: boolean, context: C
     else asking?.withdraw(approval.id, mootText(approval));
   };
   const changes = watchAll(session.approvals, {
-    isFinal,
-    onLost: (error) => {
-      const why = error === undefined ? "it was closed" : visibleLine(ConnectError.from(error).rawMessage);
-      context.stderr.write(`reeve: no connection to policy (${why}); trying again, and nothing is watched meanwhile\n`);
-    },
-    onBack: () => context.stderr.write("reeve: connected to policy again\n"),
+    ...watchNotes("policy", context),
     onGone: (approvalId) => asking?.withdraw(approvalId, "it is not known any more"),
   });
   for await (const approval of changes) show(approval);
@@ -61,10 +54,4 @@ function stateText({ status }: Approval): string {
 function mootText(approval: Approval): string {
   const comment = approval.status?.comment ?? "";
   return approval.status?.state === ApprovalState.CANCELED && comment !== "" ? comment : stateText(approval);
-}
-
-/** Also where the address or the token that the user gave is not one. */
-function isFinal(error: unknown): boolean {
-  if (!(error instanceof ConnectError)) return true;
-  return isFinalCode(error.code) || error.cause instanceof UsageError;
 }

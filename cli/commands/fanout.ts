@@ -1,5 +1,6 @@
 import { type JsonObject, toJson } from "@bufbuild/protobuf";
 import type { Command } from "commander";
+import { watchFanOut } from "../../client/fan-out.ts";
 import {
   type FanOut,
   FanOutSchema,
@@ -22,6 +23,7 @@ import { listTable } from "../print/table.ts";
 import { ageText, timeAndAge } from "../print/time.ts";
 import type { Session } from "../session.ts";
 import type { TargetFlags } from "../target.ts";
+import { watchNotes } from "../watch-notes.ts";
 
 interface OneFlags extends TargetFlags {
   json?: true;
@@ -48,7 +50,11 @@ export function registerFanOut(program: Command, context: CommandContext): void 
   one("show", "Show one fan-out: its tool, devices, waves, and how it ended.", async ({ fanOut }, fanOutId, flags) =>
     print((await fanOut.getFanOut({ fanOutId })).fanOut, flags, context),
   );
-  one("watch", "Follow one fan-out to its end; with --json a line for each event. Exit code 9 if it fails.", watch);
+  one(
+    "watch",
+    "Follow one fan-out to its end, over restarts; with --json a line for each event. Exit code 9 if it fails.",
+    watch,
+  );
   one("cancel", "Cancel one fan-out: no further wave starts, and its calls are canceled.", async (session, id, flags) =>
     print((await session.fanOut.cancelFanOut({ fanOutId: id })).fanOut, flags, context),
   );
@@ -82,11 +88,17 @@ async function list(flags: TargetFlags & HistoryFlags, context: CommandContext):
 }
 
 async function watch({ fanOut }: Session, fanOutId: string, flags: OneFlags, context: CommandContext): Promise<void> {
-  for await (const response of fanOut.watchFanOut({ fanOutId })) {
+  // What came before the registry restarted comes again.
+  const said = new Set<string>();
+  const sayOnce = (text: string): void => {
+    if (!said.has(text)) say(text, context);
+    said.add(text);
+  };
+  for await (const response of watchFanOut(fanOut, fanOutId, watchNotes("the registry", context))) {
     const { event } = response;
     if (flags.json) context.stdout.write(jsonLine(toJson(WatchFanOutResponseSchema, response)));
-    else if (event.case === "wave") say(`wave ${event.value.number}: ${event.value.devices.join(", ")}`, context);
-    else if (event.case === "held") say(`held: reeve approval approve ${event.value.approvalId}`, context);
+    else if (event.case === "wave") sayOnce(`wave ${event.value.number}: ${event.value.devices.join(", ")}`);
+    else if (event.case === "held") sayOnce(`held: reeve approval approve ${event.value.approvalId}`);
     else if (event.case === "summary") say(event.value.message, context);
     if (event.case === "summary" && !event.value.succeeded) context.setExitCode(ExitCode.TOOL_FAILED);
   }

@@ -3,6 +3,8 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { runCli } from "../../cli/run-cli.ts";
+import { createFakeContext } from "../../cli/testing/fake-context.ts";
 import { ApprovalState } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import { CallState, DecisionKind } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
@@ -209,8 +211,13 @@ describe("a fan-out", () => {
       fanOutId,
     });
     await eventually(() => expect(existsSync(mark)).toBe(true));
+    const watch = createFakeContext({ env: { ...shellOf(plane, plane.tokens.operator, plane.work), NO_COLOR: "1" } });
+    const watched = runCli(["fanout", "watch", fanOutId], watch);
+    await watch.shown("stderr", "wave 1: web-1");
     await plane.processes.registry.kill();
+    await watch.shown("stderr", "no connection to the registry");
     await plane.processes.registry.start();
+    await watch.shown("stderr", "connected to the registry again");
     await writeFile(`${mark}.go`, "");
     await eventually(async () =>
       expect((await operator.fanOut.getFanOut({ fanOutId })).fanOut?.status).toMatchObject({
@@ -218,6 +225,8 @@ describe("a fan-out", () => {
         startedWaves: 3,
       }),
     );
+    expect(await watched).toBe(0);
+    expect(watch.stderrText().match(/wave \d: .*/g)).toEqual(["wave 1: web-1", "wave 2: web-2", "wave 3: web-3"]);
     expect(await readFile(mark, "utf8")).toBe(".\n.\n.\n");
   });
 
