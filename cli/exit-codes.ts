@@ -86,6 +86,7 @@ const CODES: Readonly<Record<Exclude<ErrorReason, { readonly __unknown: never }>
   [ErrorReason.LEASE_LOST]: ExitCode.UNREACHABLE,
   [ErrorReason.SELECTION_REFUSED]: ExitCode.USAGE,
   [ErrorReason.QUOTA_EXCEEDED]: ExitCode.DENIED,
+  [ErrorReason.FOLLOWER_STALLED]: ExitCode.UNKNOWN,
 };
 
 /** The exit code for a reason. A reason of a newer control plane is internal. */

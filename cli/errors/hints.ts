@@ -22,6 +22,7 @@ const HINTS: Readonly<Partial<Record<number, Hint>>> = {
   [ErrorReason.POLICY_UNAVAILABLE]: () => "nothing runs without policy and its record; `reeve doctor` looks closer",
   [ErrorReason.NOT_READY]: () => "the service is starting or stopping; try again in a moment",
   [ErrorReason.INTERRUPTED]: () => "what it did is not known: look before doing it again",
+  [ErrorReason.FOLLOWER_STALLED]: ({ call_id: id }) => id && `\`reeve call watch ${id}\` follows it to its end`,
   [ErrorReason.RECEIPT_INVALID]: () => "what the device did is not known: look before doing it again",
   [ErrorReason.CALL_ID_REUSED]: () => "a call id stands for one call: use another, or leave it out",
   [ErrorReason.TAMPERED]: () => "`reeve audit verify` shows what was changed",

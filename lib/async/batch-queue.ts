@@ -103,6 +103,7 @@ export function createBatchQueue<T>(options: BatchQueueOptions<T> = {}): BatchQu
     end(error) {
       ended = true;
       failure = error;
+      if (error !== undefined) [waiting, waitingBytes] = [[], 0];
       wakeReader();
       makeRoom();
     },

@@ -1,8 +1,11 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { expect, it } from "vitest";
 import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ExecutionOutputSchema, OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { faultDetail } from "../../../lib/fault/fault.ts";
 import { MAX_WAITING_BYTES } from "../../../lib/link/output-room.ts";
 import { createEventQueue } from "./event-queue.ts";
 
@@ -69,6 +72,29 @@ it("leaves out what a caller that does not read has no room for, says so, and ne
     `64 \n[... ${CHUNK + 4} bytes left out ...]\n`,
     "call",
   ]);
+});
+
+it("drops a reader that leaves output unread for too long, and no program waits for it any more", async () => {
+  const queue = createEventQueue({ stallMs: 20 });
+  const batches = queue.batches();
+  const taken = queue.push(printed("a", "x"));
+  expect(told((await batches.next()).value ?? [])).toEqual(["0 x"]);
+  const waiting = queue.push(printed("a", "y"));
+  await Promise.all([taken, waiting]);
+  expect(queue.push(printed("a", "z"))).toBeUndefined();
+  const error = await batches.next().then(() => undefined, faultDetail);
+  expect(error).toMatchObject({ reason: ErrorReason.FOLLOWER_STALLED, metadata: { call_id: "a", limit_ms: "20" } });
+});
+
+it("keeps a reader that waits for what comes next", async () => {
+  const queue = createEventQueue({ stallMs: 20 });
+  const batches = queue.batches();
+  void queue.push(printed("a", "x"));
+  await batches.next();
+  const next = batches.next();
+  await sleep(60);
+  void queue.push(printed("a", "y"));
+  expect(told((await next).value ?? [])).toEqual(["1 y"]);
 });
 
 it("goes on with live output when the caller has read, after saying what is missing", async () => {

@@ -1,9 +1,17 @@
 import { create } from "@bufbuild/protobuf";
 import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type BatchQueue, createBatchQueue } from "../../../lib/async/batch-queue.ts";
 import { errorBytes } from "../../../lib/fault/error-bytes.ts";
+import { fault } from "../../../lib/fault/fault.ts";
 import { createOutputRoom } from "../../../lib/link/output-room.ts";
 import { isEnd } from "./lifecycle.ts";
+
+/** The limits of a queue of events. */
+interface EventQueueOptions {
+  maxBytes?: number;
+  stallMs?: number;
+}
 
 /** Events of calls for one reader. */
 export interface EventQueue extends Omit<BatchQueue<CallEvent>, "push"> {
@@ -11,15 +19,20 @@ export interface EventQueue extends Omit<BatchQueue<CallEvent>, "push"> {
   push(event: CallEvent): Promise<void> | undefined;
 }
 
+/** How long a reader may leave live output unread before it is dropped, in milliseconds: its program waits meanwhile. */
+const STALL_MS = 5 * 60_000;
+
 /**
  * What happens to calls, for one reader, in batches that fit into a message. States and ends are never left out;
  * of live output, what has no room by the time the caller reads is left out: see createOutputRoom. Chunks are numbered
- * anew for this caller, from 0 in each call.
+ * anew for this caller, from 0 in each call. A reader that leaves output unread for too long is dropped: what it would read
+ * next is FOLLOWER_STALLED, and no program waits for it any more.
  *
  * @param options.maxBytes about the most bytes in a batch, but for a single event that is larger. Default 1 MiB.
+ * @param options.stallMs how long is too long, in milliseconds. Default STALL_MS.
  */
-export function createEventQueue(options: { maxBytes?: number } = {}): EventQueue {
-  const queue = createBatchQueue<CallEvent>({ sizeOf, ...options });
+export function createEventQueue({ maxBytes, stallMs = STALL_MS }: EventQueueOptions = {}): EventQueue {
+  const queue = createBatchQueue<CallEvent>({ sizeOf, ...(maxBytes !== undefined && { maxBytes }) });
   /** By call: the next chunk's number. */
   const sequences = new Map<string, number>();
   const room = createOutputRoom((output) => {
@@ -28,6 +41,11 @@ export function createEventQueue(options: { maxBytes?: number } = {}): EventQueu
     sequences.set(callId, sequence + 1);
     queue.push(create(CallEventSchema, { callId, event: { case: "output", value: { ...output, sequence } } }));
   });
+
+  const drop = (callId: string): void => {
+    queue.end(stalled(callId, stallMs));
+    room.end();
+  };
 
   return {
     push(event) {
@@ -47,15 +65,26 @@ export function createEventQueue(options: { maxBytes?: number } = {}): EventQueu
     async *batches() {
       try {
         for await (const batch of queue.batches()) {
-          yield batch;
+          const printed = batch.flatMap(({ event }) => (event.case === "output" ? [event.value] : []));
+          const timer = printed[0] && setTimeout(drop, stallMs, printed[0].callId).unref();
+          try {
+            yield batch;
+          } finally {
+            clearTimeout(timer);
+          }
           // Only now: the reader asks for the next batch.
-          for (const { event } of batch) if (event.case === "output") room.taken(event.value);
+          for (const output of printed) room.taken(output);
         }
       } finally {
         room.end();
       }
     },
   };
+}
+
+function stalled(callId: string, limitMs: number): Error {
+  const message = `none of the call's output was read for ${limitMs / 1000} seconds: it goes on without this follower, and WatchCall follows it again`;
+  return fault(ErrorReason.FOLLOWER_STALLED, { call_id: callId, limit_ms: String(limitMs) }, { message });
 }
 
 /** About how large an event is on the wire, in bytes. */
