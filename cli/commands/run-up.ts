@@ -9,6 +9,7 @@ import { EXPOSED_TEXT } from "../doctor/exposed-files.ts";
 import { explainStart } from "../errors/port-in-use.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { offerSeal } from "../operator/offer-seal.ts";
+import { commandName } from "../print/command-name.ts";
 import { dataDir, writeProfile } from "../profile.ts";
 import { type MachineTokens, prepareMachineTokens } from "../stack/machine-tokens.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
@@ -52,35 +53,41 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<Stack
     token: tokens.profile,
     stateDir: folder,
   });
+  const reeve = commandName({ env: context.env, folder: process.cwd(), script: process.argv[1] ?? "reeve" });
   context.stdout.write(
     `registry      ${stack.registryUrl}\npolicy        ${stack.policyUrl}\ndevice agent  ${stack.deviceUrl}\n` +
       `${stack.attachUrl === undefined ? "" : `devices       ${stack.attachUrl}\n`}` +
       `reads         ${readRoots.join(", ") || NO_READING}\n` +
       `writes        ${flags.write.join(", ") || NO_WRITING}\n` +
-      `state         ${folder}\n${tokenText(tokens)}${EXPOSED_TEXT}`,
+      `state         ${folder}\n${tokenText(tokens, reeve)}${EXPOSED_TEXT}`,
   );
   const shown = tokens.issued?.operator ?? tokens.former;
   const offered = shown === undefined ? Promise.resolve() : offerSeal(context, folder, shown);
   // Not waited for: everything runs by now, and a signal has to end it while the question is open.
   void offered
     .catch((error: unknown) => context.stderr.write(`reeve: the operator's token was not kept: ${String(error)}\n`))
-    .then(() => context.stdout.write(TRY));
+    .then(() => context.stdout.write(tryText(reeve)));
   return stack;
 }
 
-const TRY =
-  "\nTry, in another terminal:\n  reeve tool list\n  reeve call this exec -- uname -a\n  reeve approval watch\n" +
-  "Ctrl-C ends it.\n";
+/** What to try next, as it works in another terminal. */
+function tryText(reeve: string): string {
+  const commands = ["tool list", "call this exec -- uname -a", "approval watch"];
+  return `\nTry, in another terminal:\n${commands.map((words) => `  ${reeve} ${words}\n`).join("")}Ctrl-C ends it.\n`;
+}
 
 const NO_READING = "nothing: --read FOLDER opens a folder (the home folder is not opened by itself)";
 const NO_WRITING = "nothing: --write FOLDER opens a folder";
 
-const NEW_TOKEN =
-  "\nThis machine's profile had no token that is let in, so its `reeve` has a new one, named owner-cli.\n" +
-  "The older ones are still good: see `reeve token list`.\n";
+function newTokenText(reeve: string): string {
+  return (
+    "\nThis machine's profile had no token that is let in, so its `reeve` has a new one, named owner-cli.\n" +
+    `The older ones are still valid: see \`${reeve} token list\`.\n`
+  );
+}
 
 /** What is said of tokens: those that are shown now are kept as hashes, so they cannot be shown again. */
-function tokenText({ issued, former, isNew }: MachineTokens): string {
+function tokenText({ issued, former, isNew }: MachineTokens, reeve: string): string {
   if (issued !== undefined) {
     return (
       "\nTokens, shown this once: Reeve keeps only their hashes. The operator's approves held calls and administers; keep it.\n" +
@@ -94,7 +101,7 @@ function tokenText({ issued, former, isNew }: MachineTokens): string {
       `shown this once, and kept there no longer.\n  operator  ${former}\n`
     );
   }
-  return isNew ? NEW_TOKEN : "";
+  return isNew ? newTokenText(reeve) : "";
 }
 
 function portsFrom(text: string): { registry: number; policy: number; device: number } {

@@ -26,7 +26,7 @@ function ended(callId: string, text = ""): CallEvent {
   return create(CallEventSchema, { callId, event: { case: "call", value } });
 }
 
-function told(events: readonly CallEvent[]): string[] {
+function shown(events: readonly CallEvent[]): string[] {
   return events.map(({ event }) => {
     return event.case === "output"
       ? `${event.value.sequence} ${Buffer.from(event.value.data).toString()}`
@@ -50,7 +50,7 @@ it("numbers each call's chunks from 0, and leaves out empty ones", async () => {
   ]) {
     void queue.push(event);
   }
-  expect(told((await readAll(queue)).flat())).toEqual(["0 x", "0 y", "1 z", "call"]);
+  expect(shown((await readAll(queue)).flat())).toEqual(["0 x", "0 y", "1 z", "call"]);
 });
 
 it("makes batches that fit into a message", async () => {
@@ -68,7 +68,7 @@ it("leaves out what a caller that does not read has no room for, says so, and ne
   void queue.push(ended("a"));
   const events = (await readAll(queue)).flat();
   const [last, end] = events.slice(-2);
-  expect(told([last, end].filter((event) => event !== undefined))).toEqual([
+  expect(shown([last, end].filter((event) => event !== undefined))).toEqual([
     `64 \n[... ${CHUNK + 4} bytes left out ...]\n`,
     "call",
   ]);
@@ -78,7 +78,7 @@ it("drops a reader that leaves output unread for too long, and no program waits 
   const queue = createEventQueue({ stallMs: 20 });
   const batches = queue.batches();
   const taken = queue.push(printed("a", "x"));
-  expect(told((await batches.next()).value ?? [])).toEqual(["0 x"]);
+  expect(shown((await batches.next()).value ?? [])).toEqual(["0 x"]);
   const waiting = queue.push(printed("a", "y"));
   await Promise.all([taken, waiting]);
   expect(queue.push(printed("a", "z"))).toBeUndefined();
@@ -94,7 +94,7 @@ it("keeps a reader that waits for what comes next", async () => {
   const next = batches.next();
   await sleep(60);
   void queue.push(printed("a", "y"));
-  expect(told((await next).value ?? [])).toEqual(["1 y"]);
+  expect(shown((await next).value ?? [])).toEqual(["1 y"]);
 });
 
 it("goes on with live output when the caller has read, after saying what is missing", async () => {
@@ -106,5 +106,5 @@ it("goes on with live output when the caller has read, after saying what is miss
   void queue.push(printed("a", "on"));
   queue.end();
   const rest = await Array.fromAsync(batches);
-  expect(told(rest.flat())).toEqual([`64 \n[... ${CHUNK} bytes left out ...]\n`, "65 on"]);
+  expect(shown(rest.flat())).toEqual([`64 \n[... ${CHUNK} bytes left out ...]\n`, "65 on"]);
 });
