@@ -49,8 +49,8 @@ authorization {
     user: reeve
     password: "$(cat "$certs/nats-password")"
     permissions {
-      publish: ["reeve.>", "\$JS.API.>", "\$JS.ACK.>"]
-      subscribe: ["_INBOX.>"]
+      publish: ["reeve.>", "\$JS.API.>"]
+      subscribe: ["reeve.>", "_INBOX.>"]
     }
   }]
 }

@@ -1,8 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type EventEnvelope, EventEnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
-import { reasonOf } from "../fault/fault.ts";
 import { createInProcessBus } from "./in-process-bus.ts";
 import { eventBusConformance } from "./testdata/conformance.ts";
 import { createInbox } from "./testdata/inbox.ts";
@@ -27,41 +25,26 @@ test("delivers nothing inside the publisher's own call", async () => {
   expect(await inbox.until(1)).toEqual(["a"]);
 });
 
-test("refuses events while a subscriber is too far behind, and takes them afterwards", async () => {
-  const bus = createInProcessBus({ capacity: 2 });
+test("drops what a subscriber is too far behind for, says so once, and goes on", async () => {
+  const errors: string[] = [];
+  const bus = createInProcessBus({ logger: { warn: () => {}, error: (_, message) => void errors.push(message) } });
   const inbox = createInbox();
   const release = Promise.withResolvers<void>();
   await bus.subscribe({ subject: "reeve.>", handler: (envelope) => release.promise.then(() => inbox.take(envelope)) });
-  await bus.publish([event("a"), event("b")]);
-  expect(await bus.publish([event("c")]).catch(reasonOf)).toBe(ErrorReason.NOT_READY);
+  await bus.publish(Array.from({ length: 10_002 }, (_, n) => event(String(n))));
   release.resolve();
-  await inbox.until(2);
-  await bus.publish([event("c")]);
-  expect(await inbox.until(3)).toEqual(["a", "b", "c"]);
+  await inbox.until(10_000);
+  await bus.publish([event("next")]);
+  const keys = await inbox.until(10_001);
+  expect(keys.slice(-2)).toEqual(["9999", "next"]);
+  expect(errors).toEqual(["subscriber too far behind, events dropped"]);
 });
 
-test("drops and counts the oldest events of a durable name that nobody takes up again", async () => {
-  const lost: unknown[] = [];
-  const logger = { warn: () => {}, error: (fields: object) => void lost.push(fields) };
-  const bus = createInProcessBus({ capacity: 2, logger });
-  await (await bus.subscribe({ subject: "reeve.>", durable: "gone", handler: async () => {} })).close();
-  await bus.publish(["a", "b", "c"].map(event));
-  expect(bus.status().dropped).toBe(1);
-  expect(lost).toMatchObject([{ id: "e-a" }]);
-  const inbox = createInbox();
-  await bus.subscribe({ subject: "reeve.>", durable: "gone", handler: inbox.take });
-  expect(await inbox.until(2)).toEqual(["b", "c"]);
-});
-
-test("is heard from the first subscription on, and a durable name is heard while nobody uses it", async () => {
+test("has subscribers from the first subscription until the last is closed", async () => {
   const bus = createInProcessBus();
-  expect(bus.isHeard()).toBe(false);
-  const passing = await bus.subscribe({ subject: "reeve.>", handler: async () => undefined });
-  expect(bus.isHeard()).toBe(true);
-  await passing.close();
-  expect(bus.isHeard()).toBe(false);
-  const lasting = await bus.subscribe({ subject: "reeve.>", durable: "audit", handler: async () => undefined });
-  await lasting.close();
-  expect(bus.isHeard()).toBe(true);
-  await bus.close();
+  expect(bus.hasSubscribers()).toBe(false);
+  const subscription = await bus.subscribe({ subject: "reeve.>", handler: async () => undefined });
+  expect(bus.hasSubscribers()).toBe(true);
+  await subscription.close();
+  expect(bus.hasSubscribers()).toBe(false);
 });

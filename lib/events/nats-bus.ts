@@ -1,66 +1,107 @@
 import { toBinary } from "@bufbuild/protobuf";
+import type { NatsConnection, Subscription as NatsSubscription } from "nats";
 import { type EventEnvelope, EventEnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
-import { busNotReady, checkDurableName, type EventBus, SILENT_LOGGER, type Subscription } from "./bus.ts";
+import { busNotReady, type EventBus, SILENT_LOGGER } from "./bus.ts";
+import { createDelivery, type Delivery } from "./delivery.ts";
 import { checkEnvelope } from "./envelope.ts";
 import type { NatsOptions } from "./nats-connection.ts";
-import { type NatsLink, openNatsLink } from "./nats-link.ts";
-import { type SubscriptionReports, subscribeNats } from "./nats-subscription.ts";
+import { type ManagedConnection, manageConnection } from "./nats-managed-connection.ts";
+import { type EventStream, openStream } from "./nats-stream.ts";
 import { subjectMatcher } from "./subject.ts";
 
+interface Subscriber {
+  subject: string;
+  delivery: Delivery;
+  /** Undefined until the server was reached first. The package makes it again whenever it reconnects. */
+  subscription: NatsSubscription | undefined;
+}
+
 /**
- * Connects to NATS JetStream and makes the stream REEVE_EVENTS (subjects "reeve.>", on disk, 7 days, 1 GiB) where it is
- * missing. Rejects ERROR_REASON_NOT_READY when a server answers that refuses the login, has no JetStream or is older than
- * 2.9. Where none is there, the bus says that it is degraded and connects as soon as one is; it reconnects for ever.
- * Meanwhile publish rejects, and subscriptions go on afterwards where they stopped, or begin.
+ * Publishes into the JetStream stream REEVE_EVENTS, which is made where it is missing; see openStream. Subscriptions are
+ * plain ones: the stream is for a reader that needs every event, with a consumer of its own. Rejects
+ * ERROR_REASON_NOT_READY when a server answers that refuses the login, has no JetStream or is older than 2.9. Where none
+ * answers, the bus says that it is degraded and connects as soon as one does; it reconnects for ever. Meanwhile publish
+ * rejects.
  */
 export async function createNatsBus(options: NatsOptions): Promise<EventBus> {
   const { logger = SILENT_LOGGER } = options;
-  const link = await openNatsLink(options);
-  const subscriptions = new Set<Subscription>();
-  let dropped = 0;
-  const reports: SubscriptionReports = {
-    logger,
-    onDropped(subject, envelope, error) {
-      dropped += 1;
-      logger.error({ err: error, id: envelope?.id, subject }, "an event was dropped");
-    },
+  const subscribers = new Set<Subscriber>();
+  /** The connection that subscriptions are made on, from the moment that those of before were. */
+  let connected: NatsConnection | undefined;
+
+  const start = (nc: NatsConnection, subscriber: Subscriber): void => {
+    subscriber.subscription = nc.subscribe(subscriber.subject, {
+      callback(err, message) {
+        if (err !== null) logger.error({ err, subject: subscriber.subject }, "subscription refused");
+        // A copy: the package's is a window on what the socket has read.
+        else subscriber.delivery.push(new Uint8Array(message.data));
+      },
+    });
   };
+  const connection = await manageConnection(options, async (nc) => {
+    const stream = await openStream(nc, options);
+    for (const subscriber of subscribers) start(nc, subscriber);
+    connected = nc;
+    return { nc, stream };
+  });
+
   return {
-    publish: (envelopes) => publish(link, envelopes),
+    publish: (envelopes) => publish(connection, envelopes),
     async subscribe(request) {
-      checkDurableName(request.durable);
       subjectMatcher(request.subject);
-      const subscription = await subscribeNats(link, request, reports);
-      subscriptions.add(subscription);
-      return { close: () => subscription.close().finally(() => subscriptions.delete(subscription)) };
+      const subscriber: Subscriber = {
+        subject: request.subject,
+        delivery: createDelivery(request, logger),
+        subscription: undefined,
+      };
+      subscribers.add(subscriber);
+      if (connected !== undefined) {
+        start(connected, subscriber);
+        // Where the connection is down, what is published is not received in any case.
+        await connection.request(({ nc }) => nc.flush()).catch(() => undefined);
+      }
+      return {
+        close() {
+          subscribers.delete(subscriber);
+          subscriber.subscription?.unsubscribe();
+          return subscriber.delivery.close();
+        },
+      };
     },
-    isHeard: () => true,
+    hasSubscribers: () => true,
     status: () => ({
-      kind: "nats",
-      connected: link.isUp(),
-      server: link.version(),
-      degraded: link.degraded(),
-      dropped,
+      connected: connection.isUp(),
+      server: connection.ready()?.nc.info?.version ?? "",
+      degraded: degradedOf(connection),
     }),
     async close() {
-      await Promise.all(subscriptions.values().map((subscription) => subscription.close()));
-      await link.close();
+      await Promise.all(subscribers.values().map(({ delivery }) => delivery.close()));
+      await connection.close();
     },
   };
 }
 
+type Connection = ManagedConnection<{ nc: NatsConnection; stream: EventStream }>;
+
+function degradedOf(connection: Connection): readonly string[] {
+  const why = connection.waitsFor();
+  return why === undefined ? (connection.ready()?.stream.degraded ?? []) : [`events wait in the outbox: ${why}`];
+}
+
 /**
- * All messages leave in one turn of the event loop, so a connection that breaks cuts off the tail and never the middle:
- * what is published again cannot come behind what followed it. Settles when no message is on its way any more.
+ * All messages leave in one turn of the event loop, so a connection that ends loses the tail and never the middle:
+ * what is published again cannot come behind what followed it. Resolves or rejects when no message is in flight any more.
  */
-async function publish(link: NatsLink, envelopes: readonly EventEnvelope[]): Promise<void> {
+async function publish(connection: Connection, envelopes: readonly EventEnvelope[]): Promise<void> {
   envelopes.forEach(checkEnvelope);
   const answers = envelopes.map((envelope) =>
-    link.publish(envelope.subject, toBinary(EventEnvelopeSchema, envelope), envelope.id),
+    connection.request(({ stream }) =>
+      stream.publish(envelope.subject, toBinary(EventEnvelopeSchema, envelope), envelope.id),
+    ),
   );
   const failed = (await Promise.allSettled(answers)).find((answer) => answer.status === "rejected");
   if (!failed) return;
-  // Nobody answers where the stream is gone; it is there again for the next attempt.
-  await link.ensureStream().catch(() => {});
+  // No server answers where the stream is gone; it is made again for the next attempt.
+  await connection.request(({ stream }) => stream.ensure()).catch(() => {});
   throw busNotReady("NATS did not take the events", failed.reason);
 }

@@ -7,8 +7,7 @@ import {
   usernamePasswordAuthenticator,
 } from "nats";
 import { busNotReady, type EventLogger } from "./bus.ts";
-import { anyAnswers } from "./nats-reach.ts";
-import { natsTls } from "./nats-tls.ts";
+import { anyAnswers, natsTls } from "./nats-server-address.ts";
 
 /** How long connecting, and one request, may take unless the options say otherwise, in milliseconds. */
 export const DEFAULT_TIMEOUT_MS = 5_000;
@@ -34,13 +33,13 @@ export interface NatsOptions {
   logger?: EventLogger;
 }
 
-/** No server is there: nobody listens, or nobody says anything. It may be there later. */
-export class NatsAway extends Error {
-  override name = "NatsAway";
+/** No server listens, or one is silent. It may answer later. */
+export class NatsUnreachable extends Error {
+  override name = "NatsUnreachable";
 }
 
-/** What node and the package `nats` say where nobody is there. */
-const AWAY = new Set([
+/** The codes of node and of the package `nats` for a server that cannot be reached. */
+const UNREACHABLE = new Set([
   "CONNECTION_REFUSED",
   "CONNECTION_CLOSED",
   "DISCONNECT",
@@ -55,7 +54,7 @@ const AWAY = new Set([
 ]);
 
 /**
- * Connects to NATS; the connection is then made anew whenever it breaks. Rejects NatsAway where no server is there, and
+ * Connects to NATS; the connection is then made anew whenever it breaks. Rejects NatsUnreachable where no server answers, and
  * ERROR_REASON_NOT_READY where one refuses. Only the files beside this one that begin with "nats-" know the package `nats`.
  */
 export async function dialNats(options: NatsOptions): Promise<NatsConnection> {
@@ -81,7 +80,7 @@ export async function dialNats(options: NatsOptions): Promise<NatsConnection> {
     });
   } catch (e: unknown) {
     const message = `cannot connect to NATS at ${servers.join(", ")}: ${messageOf(e)}`;
-    if (await isAway(e, servers, timeoutMs)) throw new NatsAway(message, { cause: e });
+    if (await isUnreachable(e, servers, timeoutMs)) throw new NatsUnreachable(message, { cause: e });
     throw busNotReady(message, e);
   }
 }
@@ -110,10 +109,10 @@ function loginWith(creds: () => string): Authenticator {
   };
 }
 
-async function isAway(error: unknown, servers: readonly string[], timeoutMs: number): Promise<boolean> {
+async function isUnreachable(error: unknown, servers: readonly string[], timeoutMs: number): Promise<boolean> {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   // The package waits for its time limit, too, where a server hangs up on our certificate.
-  return AWAY.has(code) || (code === "TIMEOUT" && !(await anyAnswers(servers, timeoutMs)));
+  return UNREACHABLE.has(code) || (code === "TIMEOUT" && !(await anyAnswers(servers, timeoutMs)));
 }
 
 /** An error in words. */

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { judgeNatsVersion } from "./nats-version.ts";
+import { checkNatsVersion } from "./nats-version.ts";
 
 test.each(["2.8.4", "1.4.1", "0.9.6", "", "dev"])("refuses server version %j", (version) => {
-  expect(judgeNatsVersion(version)).toEqual({
+  expect(checkNatsVersion(version)).toEqual({
     kind: "refused",
     message: `the NATS server's version is "${version}"; 2.9 or later is needed`,
   });
@@ -16,6 +16,6 @@ test.each([
   ["2.14.0-beta.1", 0],
   ["3.0.0", 0],
 ])("takes server version %s with %d reservations", (version, reservations) => {
-  const judged = judgeNatsVersion(version);
-  expect(judged.kind === "supported" && judged.degraded.length).toBe(reservations);
+  const checked = checkNatsVersion(version);
+  expect(checked.kind === "supported" && checked.degraded.length).toBe(reservations);
 });

@@ -13,8 +13,8 @@ const OLDEST: Version = [2, 9, 0];
 
 type Version = [major: number, minor: number, patch: number];
 
-/** Judges the version that a NATS server reports. Consumers and duplicate windows work as needed from 2.9 on. */
-export function judgeNatsVersion(reported: string): NatsVersion {
+/** Whether the version that a NATS server reports can be used. Duplicate windows work as needed from 2.9 on. */
+export function checkNatsVersion(reported: string): NatsVersion {
   const version = parse(reported);
   if (!version || isBefore(version, OLDEST)) {
     return { kind: "refused", message: `the NATS server's version is "${reported}"; 2.9 or later is needed` };

@@ -14,14 +14,14 @@ beforeEach(() => {
 const value = async (name = "reeve_outbox_waiting") =>
   Number(new RegExp(`^${name} (\\S+)$`, "m").exec(await registry.metrics())?.[1]);
 
-test("tells what the outbox holds, asked each time", async () => {
+test("reports what the outbox holds, asked each time", async () => {
   pending.mockResolvedValueOnce(3).mockResolvedValueOnce(5);
   expect(await value()).toBe(3);
   expect(await value()).toBe(5);
 });
 
-test("keeps the last value, and all other metrics, while the database is away", async () => {
-  pending.mockResolvedValueOnce(3).mockRejectedValue(new Error("the database is away"));
+test("keeps the last value, and all other metrics, while the database is unreachable", async () => {
+  pending.mockResolvedValueOnce(3).mockRejectedValue(new Error("the database is unreachable"));
   await value();
   expect(await value()).toBe(3);
   expect(await value("other")).toBe(7);

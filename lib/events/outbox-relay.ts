@@ -4,7 +4,6 @@ import type { Lease } from "../store/lease.ts";
 import { type EventBus, type EventLogger, SILENT_LOGGER } from "./bus.ts";
 import { createOutbox, type Outbox, type OutboxEntry, type OutboxTables } from "./outbox.ts";
 
-/** What a relay needs. */
 export interface OutboxRelayOptions<T extends OutboxTables> {
   db: Database<T>;
   writes: GroupCommit<T>;
@@ -15,16 +14,15 @@ export interface OutboxRelayOptions<T extends OutboxTables> {
    */
   lease?: Pick<Lease, "held" | "onChange">;
   logger?: EventLogger;
-  /** How often to look for entries that nobody nudged about, in milliseconds. Default 1000. */
+  /** How often to look for entries that no wake-up announced, in milliseconds. Default 1000. */
   pollMs?: number;
-  /** How long to gather events after a nudge, so that they share one write, in milliseconds. Default 20. */
+  /** How long to gather events after a wake-up, so that they share one write, in milliseconds. Default 20. */
   gatherMs?: number;
 }
 
-/** Publishes what is in an outbox. */
 export interface OutboxRelay {
   /** Says that there is something to publish; called after the transaction has committed. Never waits. */
-  nudge(): void;
+  wake(): void;
   /** How many events wait. */
   pending(): Promise<number>;
   /** Resolves when the relay has stopped; what was not published stays in the outbox. */
@@ -40,15 +38,15 @@ const LONGEST_RETRY_MS = 5_000;
 
 /**
  * Starts to publish a database's outbox in its order, batch by batch. An entry is deleted after the bus has it; a crash
- * between the two repeats it, and the bus drops the repeated id. While the bus is away the relay tries again, after 100
- * ms at first and up to 5 s later. One relay for one database, or one in each of its processes with a lease that they
- * share. A holder that stands still in the middle of a batch and loses the lease may repeat that batch when it goes on,
- * while the next holder is further: subscribers see those events twice only where the bus has forgotten their ids.
+ * between the two repeats it, with the same id. While the bus is unavailable the relay tries again, after 100 ms at first
+ * and up to 5 s later. One relay for one database, or one in each of its processes with a lease that they share. A holder
+ * that is suspended in the middle of a batch and loses the lease may repeat that batch when it goes on, while the next
+ * holder is further.
  */
 export function createOutboxRelay<T extends OutboxTables>(options: OutboxRelayOptions<T>): OutboxRelay {
   const { writes, bus, lease, logger = SILENT_LOGGER, pollMs = 1_000, gatherMs = 20 } = options;
   const outbox = createOutbox(options.db);
-  const nudges = createBell();
+  const wakeUps = createBell();
   const closing = createBell();
   let closed = false;
   let failures = 0;
@@ -62,13 +60,13 @@ export function createOutboxRelay<T extends OutboxTables>(options: OutboxRelayOp
     // Asked again: reading may have taken longer than the lease lasts.
     if (entries.length === 0 || !mayPublish()) return false;
     await bus.publish(entries.map((entry) => entry.envelope));
-    // What a power cut brings back is published again, and the bus drops it by its id.
+    // What a power cut brings back is published again, with the same id.
     await writes.writeThenSync((trx) => outbox.remove(trx, entries));
     return more;
   }
 
-  async function nextNudge(): Promise<void> {
-    await nudges.wait(pollMs);
+  async function nextWakeUp(): Promise<void> {
+    await wakeUps.wait(pollMs);
     await closing.wait(gatherMs);
   }
 
@@ -77,27 +75,27 @@ export function createOutboxRelay<T extends OutboxTables>(options: OutboxRelayOp
       try {
         const more = await publishOldest();
         failures = 0;
-        if (!more) await nextNudge();
+        if (!more) await nextWakeUp();
       } catch (error: unknown) {
         failures += 1;
-        if (failures === 1) logger.warn({ err: error }, "cannot publish events; they wait in the outbox");
-        // Nudges do not shorten this pause: a bus that is away must not be asked for every event.
+        if (failures === 1) logger.warn({ err: error }, "events not published, they wait in the outbox");
+        // Wake-ups do not shorten this pause: an unavailable bus must not be asked for every event.
         await closing.wait(Math.min(LONGEST_RETRY_MS, 50 * 2 ** failures));
       }
     }
   }
 
   const leaveLease = lease?.onChange((held) => {
-    if (held) nudges.ring();
+    if (held) wakeUps.ring();
   });
   const stopped = relay();
   return {
-    nudge: () => nudges.ring(),
+    wake: () => wakeUps.ring(),
     pending: () => outbox.count(),
     async close() {
       closed = true;
       leaveLease?.();
-      nudges.ring();
+      wakeUps.ring();
       closing.ring();
       await stopped;
     },

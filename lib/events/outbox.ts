@@ -32,7 +32,7 @@ export interface OutboxEntry {
  * The events that a database's own transactions have left for publication. Those of one transaction keep their order,
  * and so do those of transactions that ran one after another: on SQLite all of them, on PostgreSQL all of a group commit
  * and of all group commits with one `lock`. Of two that overlap on PostgreSQL, the one that commits later may have the
- * lower number, and is published when it is there; nothing is left out for that.
+ * lower number, and is published once it is committed; nothing is left out for that.
  */
 export interface Outbox {
   /**

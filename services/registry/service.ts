@@ -223,8 +223,8 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     device: (id) => directory.byId(id),
     lockOf: (id) => enrollment.lockOf(id),
     link: (deviceId) => fleet.link(deviceId),
-    isHeard: () => bus.isHeard(),
-    onEvent: () => relay.nudge(),
+    hasSubscribers: () => bus.hasSubscribers(),
+    onEvent: () => relay.wake(),
     onEnded: metrics.ended,
   });
   opened.defer(() => ownership.release());

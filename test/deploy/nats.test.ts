@@ -59,11 +59,11 @@ describe.each([
     createNatsBus({ ...login, ...(logger && { logger }) }),
   );
 
-  test("lets nobody in without the password", async () => {
+  test("refuses a login without the password", async () => {
     await expect(createNatsBus({ ...login, pass: "another" })).rejects.toThrow(/Authorization Violation/i);
   });
 
-  test("lets the services say and hear nothing else", async () => {
+  test("lets the services publish and receive nothing else", async () => {
     const client = await dialNats(login);
     try {
       const refused: unknown[] = [];

@@ -77,7 +77,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     writes: recordedWrites(commits, onError),
     outbox: createOutbox(db),
     sequencer,
-    wakeRelay: () => relay?.nudge(),
+    wakeRelay: () => relay?.wake(),
     async close() {
       await using closing = new AsyncDisposableStack();
       closing.defer(() => db.destroy());

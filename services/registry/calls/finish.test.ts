@@ -32,7 +32,7 @@ async function outcomeOf(grantId: string, end: CallEnd) {
     store: { finish } as CallStore,
     now: () => 1_800_000_000_000,
     lockOf: async () => undefined,
-    isHeard: () => false,
+    hasSubscribers: () => false,
     onFinished: () => undefined,
     endElsewhere: () => Promise.reject(new Error("nobody else leads it")),
   });
@@ -74,7 +74,7 @@ test("tells the end that another replica found where that one leads the call by 
     store: { finish: async () => false } as unknown as CallStore,
     now: () => 1_800_000_000_000,
     lockOf: async () => undefined,
-    isHeard: () => false,
+    hasSubscribers: () => false,
     onFinished: ({ id }) => void finished.push(id),
     endElsewhere: async ({ call }) => create(CallSchema, { id: call.id, state: CallState.CANCELED }),
   });

@@ -46,7 +46,7 @@ export interface FinishPorts {
   lockOf(deviceId: string): Promise<ConnectError | undefined>;
   now(): number;
   /** Whether an event about it would reach anybody. */
-  isHeard(): boolean;
+  hasSubscribers(): boolean;
   /** The end is on disk: its outcome can go to the audit log, its event to the bus. */
   onFinished(call: Call, outcome: Uint8Array | undefined): void;
   /** Resolves with the stored end of a call that another replica leads. */
@@ -77,7 +77,7 @@ export function createFinisher(ports: FinishPorts): Finisher {
       const call: Call = { ...live.call, state, endTime: timestampFromMs(now) };
       const deliveredDigest = deliver(call, end);
       const outcome = isRecordedByPolicy(end) ? undefined : outcomeOf(call, end, deliveredDigest, now);
-      const events = ports.isHeard() ? [callEndedEvent(call, end.state, now)] : [];
+      const events = ports.hasSubscribers() ? [callEndedEvent(call, end.state, now)] : [];
       if (!(await ports.store.finish(call, outcome, events))) return overtaken(live);
       live.advance({ end: end.state }, call);
       ports.onFinished(live.call, outcome);

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Events, type NatsConnection } from "nats";
 import { busNotReady, SILENT_LOGGER } from "./bus.ts";
-import { dialNats, messageOf, NatsAway, type NatsOptions } from "./nats-connection.ts";
-import { type ConnectionWatch, createWatch } from "./nats-watch.ts";
+import { dialNats, messageOf, type NatsOptions, NatsUnreachable } from "./nats-connection.ts";
 
-/** A connection that is held for good, and may not be there yet. */
-export interface NatsLine<T> extends ConnectionWatch {
-  /** What was made of the connection when it was there first; undefined until then. */
+/** A connection that is kept for good, and may not be up yet. */
+export interface ManagedConnection<T> {
+  isUp(): boolean;
+  /** What was made of the connection when it was up first; undefined until then. */
   ready(): T | undefined;
-  /** Why it was never there so far; undefined once it was. */
+  /** Why it was never up so far; undefined once it was. */
   waitsFor(): string | undefined;
   /**
    * Starts a request in the caller's own turn. Rejects NOT_READY while the connection is down, and as soon as it breaks:
@@ -19,26 +19,32 @@ export interface NatsLine<T> extends ConnectionWatch {
   close(): Promise<void>;
 }
 
-/** From one try to the next, while the server was never there, in milliseconds. */
+/** From one try to the next, while no server was ever reached, in milliseconds. */
 const RETRY_MS = 500;
 
 /**
- * Connects to NATS. Where no server is there it goes on trying for as long as it takes, and says so. A server that answers
- * and refuses rejects with NOT_READY, at the start; later it is logged, and tried again. Once there, the connection is made
- * anew whenever it breaks.
+ * Connects to NATS. Where no server is reachable it goes on trying for as long as it takes, and says so. A server that
+ * answers and refuses rejects with NOT_READY, at the start; later it is logged, and tried again. Once up, the connection
+ * is made anew whenever it breaks.
  *
- * @param prepare makes what is wanted of the first connection; what it throws refuses the server, but for NatsAway.
+ * @param prepare makes what is needed of the first connection; what it throws refuses the server, but for NatsUnreachable.
  */
-export async function holdLine<T>(
+export async function manageConnection<T>(
   options: NatsOptions,
-  prepare: (nc: NatsConnection) => T | Promise<T>,
-): Promise<NatsLine<T>> {
+  prepare: (nc: NatsConnection) => Promise<T>,
+): Promise<ManagedConnection<T>> {
   const { logger = SILENT_LOGGER } = options;
-  const watch = createWatch();
   const closing = new AbortController();
+  /** What rejects the requests in flight. */
+  const inFlight = new Set<(error: Error) => void>();
   let held: { nc: NatsConnection; ready: T } | undefined;
+  let isUp = false;
   let why: string | undefined;
 
+  const goDown = (): void => {
+    isUp = false;
+    for (const reject of inFlight) reject(busNotReady("the connection to NATS broke"));
+  };
   const connect = async (): Promise<void> => {
     const nc = await dialNats(options);
     const status = nc.status(); // from here on, so that no break is missed
@@ -51,31 +57,31 @@ export async function holdLine<T>(
       throw error;
     }
     why = undefined;
-    watch.goUp();
+    isUp = true;
     void follow(status);
-    void nc.closed().then(watch.end);
+    void nc.closed().then(goDown);
   };
   const follow = async (status: ReturnType<NatsConnection["status"]>): Promise<void> => {
     for await (const { type } of status) {
-      if (type === Events.Reconnect) watch.goUp();
+      if (type === Events.Reconnect) isUp = true;
       if (type !== Events.Disconnect) continue;
-      logger.warn({}, "the connection to NATS is down; reconnecting");
-      watch.goDown();
+      logger.warn({}, "nats disconnected");
+      goDown();
     }
   };
   const note = (error: unknown): void => {
     const text = messageOf(error);
     if (text === why) return;
     why = text;
-    if (error instanceof NatsAway) logger.warn({}, `${text}; going on without it until it is there`);
-    else logger.error({ err: error }, `${text}; trying again`);
+    if (error instanceof NatsUnreachable) logger.warn({ reason: text }, "nats unreachable");
+    else logger.error({ err: error }, "nats refuses the connection");
   };
   const keepTrying = async (): Promise<void> => {
     for (;;) {
       await sleep(RETRY_MS, undefined, { signal: closing.signal });
       try {
         await connect();
-        logger.warn({}, "NATS is there now");
+        logger.warn({}, "nats connected");
         return;
       } catch (error: unknown) {
         closing.signal.throwIfAborted();
@@ -84,28 +90,25 @@ export async function holdLine<T>(
     }
   };
   const request = async <R>(ask: (ready: T) => Promise<R>): Promise<R> => {
-    if (held === undefined || !watch.isUp()) throw busNotReady(why ?? "the connection to NATS is down");
-    const down = Promise.withResolvers<never>();
-    const stopListening = watch.onDown(() => down.reject(busNotReady("the connection to NATS broke")));
+    if (held === undefined || !isUp) throw busNotReady(why ?? "the connection to NATS is down");
+    const { promise: broken, reject } = Promise.withResolvers<never>();
+    inFlight.add(reject);
     try {
-      return await Promise.race([ask(held.ready), down.promise]);
+      return await Promise.race([ask(held.ready), broken]);
     } finally {
-      stopListening();
+      inFlight.delete(reject);
     }
   };
 
   try {
     await connect();
   } catch (error: unknown) {
-    if (!(error instanceof NatsAway)) throw error;
+    if (!(error instanceof NatsUnreachable)) throw error;
     note(error);
-    keepTrying().catch(() => undefined); // only the end of it all ends this
+    keepTrying().catch(() => undefined); // only `close` ends it
   }
   return {
-    isUp: watch.isUp,
-    isClosed: watch.isClosed,
-    whenUp: watch.whenUp,
-    onDown: watch.onDown,
+    isUp: () => isUp,
     ready: () => held?.ready,
     waitsFor: () => why,
     request,
@@ -116,7 +119,7 @@ export async function holdLine<T>(
         await request(() => nc.flush()).catch(() => undefined);
         await nc.close();
       }
-      watch.end();
+      goDown();
     },
   };
 }

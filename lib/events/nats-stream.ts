@@ -1,0 +1,85 @@
+import {
+  DiscardPolicy,
+  type JetStreamManager,
+  type NatsConnection,
+  NatsError,
+  nanos,
+  RetentionPolicy,
+  StorageType,
+} from "nats";
+import { busNotReady, SILENT_LOGGER } from "./bus.ts";
+import { DEFAULT_TIMEOUT_MS, messageOf, type NatsOptions, NatsUnreachable } from "./nats-connection.ts";
+import { checkNatsVersion } from "./nats-version.ts";
+import { SUBJECT_ROOT } from "./subject.ts";
+
+/** The stream that holds what was published. */
+export interface EventStream {
+  /** What the server does not give, a sentence each. */
+  degraded: readonly string[];
+  /** Sends at once; resolves when the stream has it. An id that the stream had lately is taken and not stored again. */
+  publish(subject: string, data: Uint8Array, id: string): Promise<unknown>;
+  /** Makes the stream where it is missing. */
+  ensure(): Promise<void>;
+}
+
+export const STREAM = "REEVE_EVENTS";
+
+// The limits of a stream that is made here; an operator may change them afterwards.
+const MAX_AGE_MS = 7 * 24 * 3_600_000;
+const MAX_BYTES = 1024 ** 3;
+const DUPLICATE_WINDOW_MS = 10 * 60_000;
+
+/**
+ * Checks the server and makes the stream (subjects "reeve.>", on disk, 7 days, 1 GiB) where it is missing. Rejects
+ * ERROR_REASON_NOT_READY for a server that cannot be used, and NatsUnreachable where JetStream is not ready yet.
+ */
+export async function openStream(nc: NatsConnection, options: NatsOptions): Promise<EventStream> {
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, replicas = 1, logger = SILENT_LOGGER } = options;
+  const server = nc.info?.version ?? "";
+  const version = checkNatsVersion(server);
+  if (version.kind === "refused") throw busNotReady(version.message);
+  for (const lack of version.degraded) logger.warn({ server, lack }, "nats server lacks guarantees");
+  const jsm = await nc.jetstreamManager({ timeout: timeoutMs, checkAPI: false });
+  try {
+    await ensureStream(jsm, replicas);
+  } catch (e: unknown) {
+    // As right after its start, and in a cluster that has no leader yet.
+    if (nc.info?.jetstream === true && isTransient(e))
+      throw new NatsUnreachable("JetStream is not ready yet", { cause: e });
+    throw e;
+  }
+  const js = nc.jetstream({ timeout: timeoutMs });
+  return {
+    degraded: version.degraded,
+    publish: (subject, data, id) => js.publish(subject, data, { msgID: id }),
+    ensure: () => ensureStream(jsm, replicas),
+  };
+}
+
+async function ensureStream(jsm: JetStreamManager, replicas: number): Promise<void> {
+  try {
+    await jsm.streams.info(STREAM);
+  } catch (e: unknown) {
+    if (!(e instanceof NatsError && e.api_error?.code === 404))
+      throw busNotReady(`NATS does not offer JetStream: ${messageOf(e)}`, e);
+    // Another process that makes it at the same time asks for the same stream, which is no error.
+    await jsm.streams.add({
+      name: STREAM,
+      subjects: [`${SUBJECT_ROOT}.>`],
+      retention: RetentionPolicy.Limits,
+      storage: StorageType.File,
+      discard: DiscardPolicy.Old,
+      max_age: nanos(MAX_AGE_MS),
+      max_bytes: MAX_BYTES,
+      duplicate_window: nanos(DUPLICATE_WINDOW_MS),
+      num_replicas: replicas,
+    });
+  }
+}
+
+/** JetStream does not answer, or says that it cannot now. */
+function isTransient(e: unknown): boolean {
+  const cause = e instanceof NatsError ? e : e instanceof Error ? e.cause : undefined;
+  if (!(cause instanceof NatsError)) return false;
+  return cause.api_error?.code === 503 || ["503", "TIMEOUT", "DISCONNECT", "CONNECTION_CLOSED"].includes(cause.code);
+}
