@@ -34,9 +34,8 @@ import { peerRoutes } from "./cluster/peer-routes.ts";
 import { createPeers, type PeersOptions } from "./cluster/peers.ts";
 import type { RegistryConfig } from "./config.ts";
 import type { AdmissionPolicy } from "./devices/admission.ts";
-import { forgetDevice, freeName, recheckDevice } from "./devices/device-changes.ts";
 import type { DeviceDialer } from "./devices/device-link.ts";
-import { createDeviceStore } from "./devices/device-store.ts";
+import { createDeviceStore, forgetDevice, freeName, recheckDevice } from "./devices/device-store.ts";
 import { createDirectory } from "./devices/directory.ts";
 import { createFleet, type Fleet } from "./devices/fleet.ts";
 import { followKeyring } from "./devices/keyring-follower.ts";
@@ -255,7 +254,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     adopted: () => adopter.adopted,
     policyUnavailable: () => policy.unavailable,
   });
-  await fleet.settled(config.startWaitMs ?? 3000);
+  await fleet.started(config.startWaitMs ?? 3000);
   await adopter.look();
   logger.info({ replica: self, database: dialectOf(db), peers: peers !== undefined }, "registry replica started");
   const fanOutStore = createFanOutStore(db, writes, sealer, self);

@@ -63,9 +63,10 @@ test("a newer stream of a device ends the older one, and the link goes on", asyn
   const device = parts.use(await openTestAgent());
   const { deviceId } = device.agent;
   const onGone = vi.fn();
-  const { sessions, dialer, server } = await openPoint(parts, deviceId, { onGone });
+  const point = await openPoint(parts, deviceId, { onGone });
+  const { sessions, server } = point;
   const seen = nobody();
-  const link = linkTo(parts, dialer, seen);
+  const link = linkTo(parts, point, seen);
   const proxy = parts.use(await startTcpProxy({ port: server.port }));
   await attach(parts, device, { ports: [proxy.port], seen });
   await eventually(() => expect(seen.hellos).toHaveLength(1));
@@ -84,7 +85,7 @@ test("goes elsewhere where it learns to, and what runs is still reported on the 
   const { deviceId } = device.agent;
   const points = [await openPoint(parts, deviceId), await openPoint(parts, deviceId)];
   const seen = points.map(nobody);
-  const links = points.map(({ dialer }, index) => linkTo(parts, dialer, seen[index] ?? nobody()));
+  const links = points.map((point, index) => linkTo(parts, point, seen[index] ?? nobody()));
   await attach(parts, device, { ports: points.map(({ server }) => server.port) });
   await eventually(() => expect(points.filter(({ sessions }) => sessions.get(deviceId))).toHaveLength(1));
   const old = points.findIndex(({ sessions }) => sessions.get(deviceId));
@@ -110,9 +111,10 @@ test("dials again when its certificate was replaced, and what runs learns on the
   await using parts = new AsyncDisposableStack();
   const device = parts.use(await openTestAgent());
   const { deviceId } = device.agent;
-  const { dialer, server } = await openPoint(parts, deviceId);
+  const point = await openPoint(parts, deviceId);
+  const { server } = point;
   const seen = nobody();
-  const link = linkTo(parts, dialer, seen);
+  const link = linkTo(parts, point, seen);
   const renewed = new EventEmitter();
   const onRenewed = (listener: () => void) => {
     renewed.on("change", listener);

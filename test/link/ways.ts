@@ -14,8 +14,7 @@ import { createServer, type Server, type ServerOptions } from "../../lib/server/
 import { type Attachment, type AttachOptions, attachAgent } from "../../services/device-agent/attach/attach.ts";
 import { openAttachCount } from "../../services/device-agent/attach/attach-count.ts";
 import type { TestAgent } from "../../services/device-agent/testing/test-agent.ts";
-import { createDeviceLink, type DeviceDialer, type DeviceLink } from "../../services/registry/devices/device-link.ts";
-import { createRoute } from "../../services/registry/devices/route.ts";
+import { createDeviceLink, type DeviceLink, type DeviceRoute } from "../../services/registry/devices/device-link.ts";
 import { attachRoutes, createSessions, type SessionsOptions } from "../../services/registry/devices/sessions.ts";
 import { deviceOver } from "../../services/registry/dialers.ts";
 import { startTcpProxy, type TcpProxy } from "../../testkit/tcp-proxy.ts";
@@ -77,7 +76,7 @@ export const LINK_WAYS: readonly LinkWay[] = [
       });
       parts.defer(() => transport.close());
       const dialer = deviceOver(transport, { heartbeatMs: HEARTBEAT_MS, answerMs: 400 });
-      const link = linkTo(parts, dialer, seen);
+      const link = linkTo(parts, { choose: () => ({ key: "direct", dialer }) }, seen);
       return {
         link,
         proxy,
@@ -92,9 +91,9 @@ export const LINK_WAYS: readonly LinkWay[] = [
     async open(device) {
       const parts = new AsyncDisposableStack();
       const seen: Seen = { hellos: [], downs: 0, deviceEnds: [] };
-      const { dialer, server } = await openPoint(parts, device.agent.deviceId);
-      const proxy = parts.use(await startTcpProxy({ port: server.port }));
-      const link = linkTo(parts, dialer, seen);
+      const point = await openPoint(parts, device.agent.deviceId);
+      const proxy = parts.use(await startTcpProxy({ port: point.server.port }));
+      const link = linkTo(parts, point, seen);
       const attachment = await attach(parts, device, { ports: [proxy.port], seen });
       return { link, proxy, seen, closeDevice: attachment.close, [Symbol.asyncDispose]: () => parts.disposeAsync() };
     },
@@ -103,16 +102,17 @@ export const LINK_WAYS: readonly LinkWay[] = [
 
 /** A place to attach that admits whoever comes for that device. */
 export async function openPoint(parts: AsyncDisposableStack, deviceId: string, options: SessionsOptions = {}) {
-  const route = createRoute(() => {
+  const links = new Set<DeviceLink>();
+  const choose = (): DeviceRoute | undefined => {
     const session = sessions.get(deviceId);
     return session && { key: session, dialer: session.open };
-  });
+  };
   const sessions = createSessions({
     heartbeatMs: HEARTBEAT_MS,
     ...options,
     onAdmitted(session) {
       options.onAdmitted?.(session);
-      route.update();
+      for (const link of links) link.reroute();
     },
   });
   const server = await serve(parts, {
@@ -120,7 +120,7 @@ export async function openPoint(parts: AsyncDisposableStack, deviceId: string, o
     authenticate: () => ({ id: deviceId, kind: "device", roles: [Role.DEVICE], name: deviceId }),
   });
   parts.defer(() => sessions.close());
-  return { sessions, dialer: route.dialer, server };
+  return { sessions, choose, links, server };
 }
 
 /** How an agent dials. */
@@ -158,10 +158,14 @@ export async function attach(
   return attachment;
 }
 
-/** The registry's link with a dialer, which trusts whatever it meets. */
-export function linkTo(parts: AsyncDisposableStack, dialer: DeviceDialer, seen: Seen): DeviceLink {
+/** The registry's link along a route, which trusts any device that it meets. */
+export function linkTo(
+  parts: AsyncDisposableStack,
+  { choose, links }: { choose(): DeviceRoute | undefined; links?: Set<DeviceLink> },
+  seen: Seen,
+): DeviceLink {
   const link = createDeviceLink({
-    dialer,
+    choose,
     maxBackoffMs: 100,
     onHello(hello) {
       seen.hellos.push(hello);
@@ -171,6 +175,7 @@ export function linkTo(parts: AsyncDisposableStack, dialer: DeviceDialer, seen: 
       seen.downs++;
     },
   });
+  links?.add(link);
   parts.defer(() => link.close());
   return link;
 }

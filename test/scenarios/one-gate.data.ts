@@ -258,7 +258,7 @@ export const PASSAGES: readonly Passage[] = [
   {
     what: "either way by the links of the registry's fleet",
     words: /\bcreateDeviceLink\(/,
-    only: ["services/registry/devices/device-link.ts", "services/registry/devices/links.ts"],
+    only: ["services/registry/devices/device-link.ts", "services/registry/devices/fleet.ts"],
   },
   {
     what: "which start what policy has permitted",

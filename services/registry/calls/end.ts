@@ -9,7 +9,7 @@ import { ExecutionOutcome, type Receipt, ReceiptSchema } from "../../../gen/ts/r
 import { fault, faultDetail } from "../../../lib/fault/fault.ts";
 import { parseStrictJson } from "../../../lib/json/strict-json.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
-import type { KnownDevice } from "../devices/linked-device.ts";
+import type { KnownDevice } from "../devices/known-device.ts";
 import { deviceError } from "./device-error.ts";
 import { endOf } from "./state.ts";
 

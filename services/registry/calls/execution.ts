@@ -9,7 +9,7 @@ import {
 import type { Permit } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { DeviceEnd, DeviceLink } from "../devices/device-link.ts";
-import type { KnownDevice } from "../devices/linked-device.ts";
+import type { KnownDevice } from "../devices/known-device.ts";
 import { acceptFinished, type CallEnd, canceledEnd, failedEnd } from "./end.ts";
 import type { Finisher } from "./finish.ts";
 import type { LiveCall } from "./live-call.ts";

@@ -6,7 +6,7 @@ import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import type { JsonSchema } from "../../../lib/tool/json-schema.ts";
 import { builtInTools } from "../../../lib/toolschema/built-in-tools.ts";
 import { schemaDigest } from "../../../lib/toolschema/digest.ts";
-import type { KnownDevice } from "../devices/linked-device.ts";
+import type { KnownDevice } from "../devices/known-device.ts";
 import { prepareAll } from "../fan-out/prepare.ts";
 import type { OfferedTool } from "../tools/offered.ts";
 import { questionOf } from "./question.ts";

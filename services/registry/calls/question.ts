@@ -4,7 +4,7 @@ import type { Call } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { type DecisionRequest, DecisionRequestSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { mainCapability } from "../../../lib/tool/spec.ts";
-import type { KnownDevice } from "../devices/linked-device.ts";
+import type { KnownDevice } from "../devices/known-device.ts";
 import type { OfferedTool } from "../tools/offered.ts";
 import { inputSchemaOf } from "./input-schema.ts";
 

@@ -5,6 +5,7 @@ import {
   type DeviceCommand,
   type DeviceEvent,
   DeviceEventSchema,
+  type DeviceFrame,
   DeviceFrameSchema,
   DeviceHelloSchema,
   ExecuteCommandSchema,
@@ -14,9 +15,9 @@ import {
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { createBatchQueue } from "../../../lib/async/batch-queue.ts";
 import { eventually } from "../../../testkit/eventually.ts";
-import { createDeviceLink, type DeviceDialer, type DeviceLink } from "./device-link.ts";
+import { createDeviceLink, type DeviceDialer, type DeviceLink, type DeviceRoute } from "./device-link.ts";
 
-/** A device that says what it is told to. */
+/** A device that says what a test has it say. */
 function puppet() {
   const commands: DeviceCommand["command"][] = [];
   let events = createBatchQueue<DeviceEvent>();
@@ -60,7 +61,7 @@ async function linkTo(
   };
   const onHello = () => true;
   const link = createDeviceLink({
-    dialer: device.dialer,
+    choose: () => ({ key: device, dialer: device.dialer }),
     onHello,
     initialCommands,
     onDown: () => undefined,
@@ -76,7 +77,7 @@ const output = (callId: string) => create(ExecutionOutputSchema, { callId, data:
 const finished = (callId: string) => create(ExecutionFinishedSchema, { callId, message: "done" });
 const kinds = (device: ReturnType<typeof puppet>) => device.commands.map(({ case: kind }) => kind);
 
-test("answers everybody who asks for the same call", async () => {
+test("reports to every caller of the same call", async () => {
   const device = puppet();
   const link = await linkTo(device);
   const printed: string[] = [];
@@ -140,25 +141,24 @@ test("a device that says Hello again is hung up on, and its word does not count"
   expect(await ended).toMatchObject({ kind: "finished" });
 });
 
-test("a device is sent nothing and not listened to before it is trusted", async () => {
+test("a device that is not trusted is sent nothing and not listened to", async () => {
   const device = puppet();
   const asked = Promise.withResolvers<void>();
-  const answer = Promise.withResolvers<boolean>();
   const onHello = () => {
     asked.resolve();
-    return answer.promise;
+    return false;
   };
-  const link = createDeviceLink({ dialer: device.dialer, onHello, onDown: () => undefined, offlineMs: 50 });
+  const choose = () => ({ key: device, dialer: device.dialer });
+  const link = createDeviceLink({ choose, onHello, onDown: () => undefined, offlineMs: 50 });
   links.push(link);
   const ended = link.start(start("c"), () => undefined);
   await asked.promise;
   device.say({ case: "finished", value: finished("c") });
-  answer.resolve(false);
   expect(await ended).toEqual({ kind: "offline", why: undefined });
   expect(kinds(device)).toEqual([]);
 });
 
-test("who waits for a device that is none any more is told, and who waits when the process ends is not", async () => {
+test("who waits for a device that was removed gets an end, and who waits when the process ends gets none", async () => {
   const device = puppet();
   const link = await linkTo(device);
   const ends = [
@@ -190,7 +190,7 @@ function joinLink(link: DeviceLink, signal = new AbortController().signal) {
   return { events, over, ask };
 }
 
-test("another replica uses the same link: it hears of the calls it asked for, and of no others", async () => {
+test("another replica uses the same link: it receives events of the calls it asked for, and of no others", async () => {
   const device = puppet();
   const link = await linkTo(device);
   const own = link.start(start("own"), () => undefined);
@@ -200,7 +200,7 @@ test("another replica uses the same link: it hears of the calls it asked for, an
   other.ask({ case: "execute", value: start("theirs") });
   other.ask({ case: "trustKeyring", value: { $typeName: "reeve.device.v1.TrustKeyringCommand" } });
   other.ask({ case: "cancel", value: { $typeName: "reeve.device.v1.CancelCommand", callId: "theirs" } });
-  // Keys are told by whoever holds the stream.
+  // Keys are sent by the replica that holds the session.
   await eventually(() => expect(kinds(device)).toEqual(["execute", "execute", "cancel"]));
   device.say({ case: "output", value: output("own") });
   device.say({ case: "output", value: output("theirs") });
@@ -214,7 +214,7 @@ test("another replica uses the same link: it hears of the calls it asked for, an
   ]);
 });
 
-test("what another replica has open ends when the device goes away", async () => {
+test("what another replica has open ends when the device goes offline", async () => {
   const device = puppet();
   const link = await linkTo(device);
   const other = joinLink(link);
@@ -223,7 +223,7 @@ test("what another replica has open ends when the device goes away", async () =>
   await expect(other.over).rejects.toThrow("not linked");
 });
 
-test("live output that another replica does not take in time is left out, and it is told how much", async () => {
+test("live output that another replica does not take in time is left out, with a note of how much", async () => {
   const device = puppet();
   const link = await linkTo(device);
   const requests = createBatchQueue<DeviceCommand>();
@@ -251,4 +251,62 @@ test("live output that another replica does not take in time is left out, and it
   expect(note?.case === "output" && Buffer.from(note.value.data).toString()).toContain(
     `${16 * 64 * 1024} bytes left out`,
   );
+});
+
+/** A route whose streams stay open until they are left. */
+function openRoute(key: string): DeviceRoute & { open: number } {
+  const route = {
+    key,
+    open: 0,
+    async *dialer(_: AsyncIterable<unknown>, signal: AbortSignal): AsyncGenerator<DeviceFrame> {
+      route.open++;
+      yield create(DeviceFrameSchema);
+      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      route.open--;
+    },
+  };
+  return route;
+}
+
+function linkAlong(choose: () => DeviceRoute | undefined): DeviceLink {
+  const link = createDeviceLink({ choose, onHello: () => true });
+  links.push(link);
+  return link;
+}
+
+test("waits until there is a route, and takes it at once", async () => {
+  let route: DeviceRoute | undefined;
+  const link = linkAlong(() => route);
+  const here = openRoute("here");
+  route = here;
+  link.reroute();
+  await eventually(() => expect(here.open).toBe(1));
+  route = undefined;
+  link.reroute();
+  await eventually(() => expect(here.open).toBe(0));
+});
+
+test("leaves a route for a better one, and stays on one that is still the best", async () => {
+  const [old, better] = [openRoute("old"), openRoute("better")];
+  let best = old;
+  const link = linkAlong(() => best);
+  await eventually(() => expect(old.open).toBe(1));
+  link.reroute();
+  expect(old.open).toBe(1);
+  best = better;
+  link.reroute();
+  await eventually(() => expect([old.open, better.open]).toEqual([0, 1]));
+  const another = openRoute("yet another");
+  best = another;
+  link.reroute();
+  await eventually(() => expect([better.open, another.open]).toEqual([0, 1]));
+});
+
+test("a link that is closed ends, whether there is a route or not", async () => {
+  await linkAlong(() => undefined).close();
+  const here = openRoute("here");
+  const link = linkAlong(() => here);
+  await eventually(() => expect(here.open).toBe(1));
+  await link.close();
+  expect(here.open).toBe(0);
 });

@@ -1,26 +1,39 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
   type ControlFrame,
   ControlFrameSchema,
   type DeviceCommand,
   DeviceCommandSchema,
   type DeviceEvent,
+  DeviceEventSchema,
   type DeviceFrame,
+  DeviceFrameSchema,
   type DeviceHello,
   type ExecuteCommand,
   type ExecutionFinished,
   type ExecutionOutput,
   type ReconcileCommand,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { createBatchQueue } from "../../../lib/async/batch-queue.ts";
+import { fault } from "../../../lib/fault/fault.ts";
+import { eventShape } from "../../../lib/link/device-frames.ts";
 import { keepLinked } from "../../../lib/link/keep-linked.ts";
+import { createOutputRoom } from "../../../lib/link/output-room.ts";
 import type { StreamFactory } from "../../../lib/link/stream.ts";
-import { helloOf, requireNoHello } from "./hello.ts";
-import { createOutputFlow, type Followers, followOf, type OutputFlow } from "./output-flow.ts";
-import { createShares } from "./shares.ts";
+import { createOutputFlow, type Followers, type OutputFlow } from "./output-flow.ts";
+import { helloOf, requireNoHello } from "./session.ts";
 
-/** The way to a device's end of a link. */
+/** Opens a stream to a device. */
 export type DeviceDialer = StreamFactory<ControlFrame, DeviceFrame>;
+
+/** Where a device is reached: its session with this process, or the replica that holds it. */
+export interface DeviceRoute {
+  /** Compared by identity: a stream with another key than the present route's is on the wrong one. */
+  key: unknown;
+  dialer: DeviceDialer;
+}
 
 /** Gets what a tool printed. The promise resolves when its readers have taken it; undefined: nothing waits. */
 export type TakeOutput = (output: ExecutionOutput) => Promise<void> | undefined;
@@ -55,7 +68,12 @@ export interface DeviceLink {
   readonly isUp: boolean;
   /** The session is gone: no more calls are sent on its stream, which may still report what came before its end. */
   pause(): void;
-  /** The same device for another replica: begins with its Hello, and ends when this link goes down. */
+  /** Another route may be the best now. */
+  reroute(): void;
+  /**
+   * The same device for another replica: begins with its Hello, reports the calls that the replica asks for, and ends when
+   * this link goes down.
+   */
   readonly share: DeviceDialer;
   /** Whether a caller waits for something. */
   readonly busy: boolean;
@@ -65,20 +83,17 @@ export interface DeviceLink {
   close(): Promise<void>;
 }
 
-/** What a link needs to know. */
 export interface DeviceLinkOptions {
-  dialer: DeviceDialer;
-  /**
-   * Gets what the device says of itself at the start of each stream. False: it is not trusted, nothing is sent to it, and
-   * its events are dropped. Rejects where that is not known now: the stream ends, and is opened again.
-   */
-  onHello(hello: DeviceHello): boolean | Promise<boolean>;
+  /** The best route now; undefined where there is none. */
+  choose(): DeviceRoute | undefined;
+  /** Whether a device that begins a stream is trusted. If not, nothing is sent to it, and its events are dropped. */
+  onHello(hello: DeviceHello): boolean;
   /** What a trusted device is sent before anything else. Default nothing. */
-  initialCommands?(hello: DeviceHello): readonly DeviceCommand[];
+  initialCommands?(): readonly DeviceCommand[];
   onDown?(): void;
   /** More about why the device is not linked, where there is more. */
   whyOffline?(): string | undefined;
-  /** The longest wait before the stream is opened again, in milliseconds: 0 for an dialer that waits by itself. Default 1000. */
+  /** The longest wait before the stream is opened again, in milliseconds. Default 1000. */
   maxBackoffMs?: number;
   /** How long a call waits for a device that is not linked, in milliseconds. Default 5000. */
   offlineMs?: number;
@@ -87,23 +102,26 @@ export interface DeviceLinkOptions {
 }
 
 /** How long a device that is shut out has to report the ends of what it ran, in milliseconds. */
-const LAST_WORDS_MS = 1000;
+const SHUT_OUT_MS = 1000;
 
-/** How often it is looked whether it has. */
-const LOOK_MS = 20;
+/** How often it is checked whether it has. */
+const POLL_MS = 20;
+
+/** The most bytes of live output in one frame to another replica. */
+const SHARE_BATCH_BYTES = 256 * 1024;
+
+type CallCommand = Extract<DeviceCommand["command"], { case: "execute" | "reconcile" }>;
 
 interface Asked {
   onOutput: TakeOutput;
   followers: Followers | undefined;
-  /** Reconciling waits for ever: only the device knows. */
-  patient: boolean;
+  resolve(end: DeviceEnd): void;
 }
 
-interface Waiting {
+/** Who waits for the end of a call. */
+interface Waiter extends Omit<Asked, "followers"> {
   command: DeviceCommand;
-  onOutput: TakeOutput;
   flow: OutputFlow;
-  resolve(end: DeviceEnd): void;
   sent: boolean;
   timer: NodeJS.Timeout | undefined;
   /** Reconciling waits for ever: only the device knows. */
@@ -114,52 +132,86 @@ interface Waiting {
 /** Holds a stream to a device open. */
 export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   const { offlineMs = 5000, lostMs = 60_000 } = options;
-  /** By call: all who wait for it, since two may ask for the same one. */
-  const waiting = new Map<string, Waiting[]>();
-  let trusted = false;
+  /** By call: two may ask for the same one. */
+  const waiting = new Map<string, Waiter[]>();
+  const shares = new Set<(error: Error) => void>();
+  /** The trusted device's; undefined while the link is down. */
+  let hello: DeviceHello | undefined;
   let isPaused = false;
   let closed = false;
   /** Set while the device is shut out; resolves when it has had its time. */
   let shuttingOut: Promise<void> | undefined;
+  /** Ends the wait for a route, or the stream on one that is not the best any more. */
+  let reconsider: (() => void) | undefined;
 
+  /** Resolves when another route may be the best. */
+  const rerouted = async (signal: AbortSignal): Promise<void> => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    reconsider = resolve;
+    signal.addEventListener("abort", reconsider, { once: true });
+    await promise;
+    signal.removeEventListener("abort", reconsider);
+  };
   const link = keepLinked<DeviceCommand, DeviceEvent>({
     async *open(outgoing, signal) {
+      let route = options.choose();
+      while (route === undefined && !signal.aborted) {
+        await rerouted(signal);
+        route = options.choose();
+      }
+      if (route === undefined || signal.aborted) return;
+      const { key, dialer } = route;
+      const leaving = new AbortController();
+      reconsider = () => {
+        if (options.choose()?.key !== key) leaving.abort(new Error("the device is reached by another route now"));
+      };
       let hasHello = false;
-      for await (const { events } of options.dialer(requests(outgoing), signal)) {
+      for await (const { events } of dialer(requests(outgoing), AbortSignal.any([signal, leaving.signal]))) {
         if (events.length === 0) continue;
         if (hasHello) {
           requireNoHello(events);
-          if (trusted) yield events;
+          if (hello !== undefined) yield events;
           continue;
         }
         hasHello = true;
-        const hello = helloOf(events);
-        if (!(await isTrusted(hello, signal))) continue;
-        begin(hello);
+        const first = helloOf(events);
+        if (signal.aborted || !options.onHello(first)) continue;
+        begin(first);
         yield events.slice(1);
       }
     },
     sizeOf: ({ command }) => (command.case === "execute" ? command.value.arguments.length + 2048 : 256),
     ...(options.maxBackoffMs === undefined ? {} : { maxBackoffMs: options.maxBackoffMs }),
     onDown() {
-      if (!trusted) return;
-      trusted = false;
+      reconsider = undefined;
+      if (hello === undefined) return;
+      hello = undefined;
       isPaused = false;
       options.onDown?.();
-      shares.end();
+      for (const end of shares) end(notLinked());
       for (const [callId, all] of waiting) for (const one of all) giveUpLater(callId, one);
     },
     receive(events) {
-      for (const { event } of events) handle(event);
+      for (const { event } of events) {
+        if (event.case === "output") {
+          for (const one of waiting.get(event.value.callId) ?? [])
+            one.flow.received(event.value.data.length, one.onOutput(event.value));
+        } else if (event.case === "finished") {
+          const end: DeviceEnd = { kind: "finished", finished: event.value };
+          for (const one of waiting.get(event.value.callId) ?? []) release(event.value.callId, one, end);
+        }
+      }
     },
   });
 
-  const shares = createShares((command) => {
-    if (shuttingOut === undefined || command.command.case === "cancel") link.send(command);
-  });
-
-  const send = (callId: string, one: Waiting) => {
-    if (!trusted || isPaused) return;
+  const begin = (first: DeviceHello): void => {
+    hello = first;
+    isPaused = false;
+    shuttingOut = undefined;
+    for (const command of options.initialCommands?.() ?? []) link.send(command);
+    for (const [callId, all] of waiting) for (const one of all) send(callId, one);
+  };
+  const send = (callId: string, one: Waiter): void => {
     clearTimeout(one.timer);
     one.timer = undefined;
     one.sent = true;
@@ -167,157 +219,165 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     link.send(one.command);
     if (one.canceled) link.send(cancelOf(callId));
   };
-  const release = (callId: string, one: Waiting, end: DeviceEnd) => {
+  const forget = (callId: string, one: Waiter): void => {
     clearTimeout(one.timer);
+    one.flow.end();
     const others = waiting.get(callId)?.filter((other) => other !== one) ?? [];
     if (others.length > 0) waiting.set(callId, others);
     else waiting.delete(callId);
-    one.flow.end();
+  };
+  const release = (callId: string, one: Waiter, end: DeviceEnd): void => {
+    forget(callId, one);
     one.resolve(end);
   };
-  const giveUp = (callId: string, one: Waiting) =>
-    release(callId, one, one.sent ? { kind: "lost" } : { kind: "offline", why: options.whyOffline?.() });
-  const giveUpLater = (callId: string, one: Waiting) => {
+  const giveUpLater = (callId: string, one: Waiter): void => {
     if (closed || one.patient || one.timer !== undefined) return;
-    one.timer = setTimeout(() => giveUp(callId, one), one.sent ? lostMs : offlineMs);
+    const giveUp = (): void =>
+      release(callId, one, one.sent ? { kind: "lost" } : { kind: "offline", why: options.whyOffline?.() });
+    one.timer = setTimeout(giveUp, one.sent ? lostMs : offlineMs);
   };
-  const finish = (finished: ExecutionFinished) => {
-    const all = waiting.get(finished.callId);
-    if (all === undefined) return;
-    waiting.delete(finished.callId);
-    for (const one of all) {
-      clearTimeout(one.timer);
-      one.flow.end();
-      one.resolve({ kind: "finished", finished });
-    }
-  };
-  const isTrusted = async (hello: DeviceHello, signal: AbortSignal): Promise<boolean> => {
-    const closing = Promise.withResolvers<false>();
-    const close = (): void => closing.resolve(false);
-    signal.addEventListener("abort", close, { once: true });
-    try {
-      return (await Promise.race([options.onHello(hello), closing.promise])) && !signal.aborted;
-    } finally {
-      signal.removeEventListener("abort", close);
-    }
-  };
-  const begin = (hello: DeviceHello) => {
-    trusted = true;
-    isPaused = false;
-    shuttingOut = undefined;
-    for (const command of options.initialCommands?.(hello) ?? []) link.send(command);
-    shares.begin(hello);
-    for (const [callId, all] of waiting) for (const one of all) send(callId, one);
-  };
-  const handle = (event: DeviceEvent["event"]) => {
-    switch (event.case) {
-      case "output":
-        for (const one of waiting.get(event.value.callId) ?? [])
-          one.flow.received(event.value.data.length, one.onOutput(event.value));
-        shares.output(event.value);
-        break;
-      case "finished":
-        finish(event.value);
-        shares.finished(event.value);
-        break;
-      default:
-    }
-  };
-  const giveUpNow = (callId: string, one: Waiting): void =>
+  /** One that is reconciled may have been sent by an earlier owner. */
+  const giveUpNow = (callId: string, one: Waiter): void =>
     release(callId, one, { kind: one.sent || one.patient ? "lost" : "offline" });
+  const giveUpAll = (): void => {
+    for (const [callId, all] of waiting) for (const one of all) giveUpNow(callId, one);
+  };
   const endAll = async (): Promise<void> => {
     for (const [callId, all] of waiting) {
       for (const one of all) {
         if (one.sent) one.canceled = true;
         else giveUpNow(callId, one);
       }
-      if (trusted && waiting.has(callId)) link.send(cancelOf(callId));
+      if (hello !== undefined && waiting.has(callId)) link.send(cancelOf(callId));
     }
-    if (trusted) for (const callId of shares.calls()) link.send(cancelOf(callId));
-    const until = performance.now() + LAST_WORDS_MS;
-    const isQuiet = () => waiting.size === 0 && shares.calls().next().done === true;
-    while (trusted && !isQuiet() && performance.now() < until) await sleep(LOOK_MS);
-    for (const [callId, all] of waiting) for (const one of all) giveUpNow(callId, one);
+    const until = performance.now() + SHUT_OUT_MS;
+    while (hello !== undefined && waiting.size > 0 && performance.now() < until) await sleep(POLL_MS);
+    giveUpAll();
   };
-  const close = async () => {
-    closed = true;
-    trusted = false;
-    shares.end();
-    for (const all of waiting.values()) {
-      for (const one of all) {
-        clearTimeout(one.timer);
-        one.flow.end();
-      }
+  const wait = (command: CallCommand, { onOutput, followers, resolve }: Asked): Waiter | undefined => {
+    const { callId } = command.value;
+    const patient = command.case === "reconcile";
+    if (shuttingOut !== undefined) {
+      resolve({ kind: patient ? "lost" : "offline" });
+      return undefined;
     }
-    waiting.clear();
-    await link.close();
+    const one: Waiter = {
+      command: create(DeviceCommandSchema, { command }),
+      onOutput,
+      flow: createOutputFlow(followers, (until) => hello && link.send(followOf(callId, until))),
+      resolve,
+      sent: false,
+      timer: undefined,
+      patient,
+      canceled: false,
+    };
+    waiting.set(callId, [...(waiting.get(callId) ?? []), one]);
+    if (hello !== undefined && !isPaused) send(callId, one);
+    else giveUpLater(callId, one);
+    return one;
   };
-  const ask = (callId: string, command: DeviceCommand, { onOutput, followers, patient }: Asked) =>
-    new Promise<DeviceEnd>((resolve) => {
-      if (shuttingOut !== undefined) {
-        resolve({ kind: patient ? "lost" : "offline" });
+  const ask = (command: CallCommand, onOutput: TakeOutput, followers: Followers | undefined): Promise<DeviceEnd> =>
+    new Promise((resolve) => void wait(command, { onOutput, followers, resolve }));
+
+  async function* share(frames: AsyncIterable<ControlFrame>, signal: AbortSignal): AsyncGenerator<DeviceFrame> {
+    if (hello === undefined) throw notLinked();
+    const queue = createBatchQueue<DeviceEvent>({ sizeOf: eventShape.sizeOf, maxBytes: SHARE_BATCH_BYTES });
+    const push = (event: DeviceEvent["event"]): void => queue.push(create(DeviceEventSchema, { event }));
+    const room = createOutputRoom((value) => push({ case: "output", value }));
+    const asked = new Map<string, Waiter>();
+    let isOver = false;
+    const obey = (command: DeviceCommand): void => {
+      const { case: kind, value } = command.command;
+      if (isOver) return;
+      // Nothing else: only the replica that holds the session sends the keys that a device is to trust.
+      if (kind === "cancel" || kind === "follow") link.send(command);
+      if (kind !== "execute" && kind !== "reconcile") return;
+      const { callId } = value;
+      if (asked.has(callId)) {
+        // Asked again on the same stream: its events are sent already.
+        link.send(command);
         return;
       }
-      const flow = createOutputFlow(followers, (until) => trusted && link.send(followOf(callId, until)));
-      const one: Waiting = {
-        command,
-        onOutput,
-        flow,
-        resolve,
-        sent: false,
-        timer: undefined,
-        patient,
-        canceled: false,
+      const resolve = (end: DeviceEnd): void => {
+        asked.delete(callId);
+        if (end.kind !== "finished") return;
+        room.noteLeftOut(callId);
+        push({ case: "finished", value: end.finished });
       };
-      const others = waiting.get(callId);
-      if (others === undefined) waiting.set(callId, [one]);
-      else others.push(one);
-      if (trusted && !isPaused) send(callId, one);
-      else giveUpLater(callId, one);
-    });
+      const one = wait(command.command, { onOutput: room.print, followers: undefined, resolve });
+      if (one !== undefined) asked.set(callId, one);
+    };
+    const end = (error: Error): void => {
+      isOver = true;
+      for (const [callId, one] of asked) {
+        forget(callId, one);
+        // No program may wait for a reader that has left.
+        if (hello !== undefined) link.send(followOf(callId, 0n));
+      }
+      asked.clear();
+      queue.end(error);
+    };
+    const leave = (): void => end(new Error("the session ended"));
+    const read = async (): Promise<void> => {
+      for await (const { commands } of frames) for (const command of commands) obey(command);
+    };
+    signal.addEventListener("abort", leave, { once: true });
+    shares.add(end);
+    push({ case: "hello", value: hello });
+    read().catch((error: unknown) => end(error instanceof Error ? error : new Error(String(error))));
+    try {
+      for await (const events of queue.batches()) {
+        yield create(DeviceFrameSchema, { events });
+        for (const { event } of events) if (event.case === "output") room.taken(event.value);
+      }
+    } finally {
+      shares.delete(end);
+      signal.removeEventListener("abort", leave);
+      leave();
+    }
+  }
+
+  const close = async (): Promise<void> => {
+    closed = true;
+    hello = undefined;
+    for (const end of shares) end(notLinked());
+    for (const [callId, all] of waiting) for (const one of all) forget(callId, one);
+    await link.close();
+  };
 
   return {
-    start: (value, onOutput, followers) =>
-      ask(value.callId, create(DeviceCommandSchema, { command: { case: "execute", value } }), {
-        onOutput,
-        followers,
-        patient: false,
-      }),
-    reconcile: (value, onOutput = () => undefined, followers) =>
-      ask(value.callId, create(DeviceCommandSchema, { command: { case: "reconcile", value } }), {
-        onOutput,
-        followers,
-        patient: true,
-      }),
-    cancel: (callId) => {
+    start: (value, onOutput, followers) => ask({ case: "execute", value }, onOutput, followers),
+    reconcile: (value, onOutput = () => undefined, followers) => ask({ case: "reconcile", value }, onOutput, followers),
+    cancel(callId) {
       const all = waiting.get(callId);
       if (all === undefined) return;
       for (const one of all) {
         one.canceled = true;
-        // Settling is about a call that may have been sent before: the device has to say.
+        // Reconciling is about a call that may have been sent before: the device has to report it.
         if (!one.sent && !one.patient) release(callId, one, { kind: "canceled" });
       }
-      if (trusted) link.send(cancelOf(callId));
+      if (hello !== undefined) link.send(cancelOf(callId));
     },
     shutOut: () => (shuttingOut ??= endAll()),
-    send: (command) => {
-      if (trusted) link.send(command);
+    send(command) {
+      if (hello !== undefined) link.send(command);
     },
     get isUp() {
-      return trusted && !isPaused;
+      return hello !== undefined && !isPaused;
     },
     pause() {
-      isPaused = trusted;
+      isPaused = hello !== undefined;
     },
-    share: shares.open,
+    reroute() {
+      reconsider?.();
+      link.hurry();
+    },
+    share,
     get busy() {
       return waiting.size > 0 || shares.size > 0;
     },
     abandon() {
-      for (const [callId, all] of waiting) {
-        // One that is reconciled may have been sent by an earlier owner.
-        for (const one of all) giveUpNow(callId, one);
-      }
+      giveUpAll();
       return close();
     },
     close,
@@ -334,6 +394,15 @@ function askForOutput({ command }: DeviceCommand, untilBytes: bigint | undefined
   command.value.outputUntilBytes = untilBytes;
 }
 
+/** The command that says how much of a call's output a device may send in all; 0 for no more. */
+function followOf(callId: string, outputUntilBytes: bigint): DeviceCommand {
+  return create(DeviceCommandSchema, { command: { case: "follow", value: { callId, outputUntilBytes } } });
+}
+
 function cancelOf(callId: string): DeviceCommand {
   return create(DeviceCommandSchema, { command: { case: "cancel", value: { callId } } });
+}
+
+function notLinked(): Error {
+  return fault(ErrorReason.DEVICE_OFFLINE, {}, { message: "the device is not linked to this replica" });
 }

@@ -1,9 +1,8 @@
-import type { Selectable, Transaction } from "kysely";
+import { type Selectable, sql, type Transaction } from "kysely";
 import type { LinkMode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
-import type { RegistryTables } from "../tables.ts";
-import { forgetDevice, nextChange, recheckDevice } from "./device-changes.ts";
+import { DEVICE_CHANGES, type RegistryTables } from "../tables.ts";
 
 /** A device as it is stored. */
 export type DeviceRow = Selectable<RegistryTables["devices"]>;
@@ -64,6 +63,11 @@ export function createDeviceStore(
   const change = <R>(job: (trx: Transaction<RegistryTables>, number: number) => Promise<R>): Promise<R> =>
     // The number first of all, since it puts the changes of all replicas in order.
     writes.write(async (trx) => job(trx, await nextChange(trx)));
+  const released = (trx: Transaction<RegistryTables>, number: number) =>
+    trx
+      .updateTable("devices")
+      .set({ replica_id: "", last_seen_ms: now(), change: number })
+      .where("replica_id", "=", self);
   const changed = (after: number) =>
     db.selectFrom("devices").where("change", ">", after).orderBy("change").orderBy("name");
   const readable = async (after: number): Promise<DeviceRow[]> => {
@@ -120,21 +124,11 @@ export function createDeviceStore(
       }),
     release: (id, epoch) =>
       change(async (trx, number) => {
-        await trx
-          .updateTable("devices")
-          .set({ replica_id: "", last_seen_ms: now(), change: number })
-          .where("id", "=", id)
-          .where("epoch", "=", epoch)
-          .where("replica_id", "=", self)
-          .execute();
+        await released(trx, number).where("id", "=", id).where("epoch", "=", epoch).execute();
       }),
     releaseAll: () =>
       change(async (trx, number) => {
-        await trx
-          .updateTable("devices")
-          .set({ replica_id: "", last_seen_ms: now(), change: number })
-          .where("replica_id", "=", self)
-          .execute();
+        await released(trx, number).execute();
       }),
     recheck: (id) => writes.write((trx) => recheckDevice(trx, id)),
     remove: (id) => writes.write((trx) => forgetDevice(trx, id)),
@@ -147,6 +141,39 @@ export function createDeviceStore(
       }
     },
   };
+}
+
+/** The number of a new change of the devices. Its row lock puts the changes of all replicas in order until the commit. */
+async function nextChange(trx: Transaction<RegistryTables>): Promise<number> {
+  const { value } = await trx
+    .updateTable("counters")
+    .set({ value: sql<number>`value + 1` })
+    .where("name", "=", DEVICE_CHANGES)
+    .returning("value")
+    .executeTakeFirstOrThrow();
+  return value;
+}
+
+/** Has every replica with a session of the device ask again whether it may connect, once the transaction is committed. */
+export async function recheckDevice(trx: Transaction<RegistryTables>, id: string): Promise<void> {
+  const change = await nextChange(trx);
+  await trx.updateTable("devices").set({ checks: sql<number>`checks + 1`, change }).where("id", "=", id).execute();
+}
+
+/** Frees the device's name and ends its streams, once the transaction is committed. It counts its dials anew. */
+export async function forgetDevice(trx: Transaction<RegistryTables>, id: string): Promise<void> {
+  await (await forgotten(trx)).where("id", "=", id).execute();
+}
+
+/** Frees a name for one device: any other one that has it is forgotten, once the transaction is committed. */
+export async function freeName(trx: Transaction<RegistryTables>, name: string, forId: string): Promise<void> {
+  await (await forgotten(trx)).where("name", "=", name).where("id", "<>", forId).where("removed", "=", 0).execute();
+}
+
+async function forgotten(trx: Transaction<RegistryTables>) {
+  const change = await nextChange(trx);
+  const query = trx.updateTable("devices").set({ removed: 1, replica_id: "", attach_count: 0, change });
+  return { where: query.where.bind(query) };
 }
 
 /** True for a number that no number of this language holds. An outage of the database is something else. */

@@ -7,7 +7,7 @@ import { faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
 import { builtInTools } from "../../../lib/toolschema/built-in-tools.ts";
 import { offeredTools } from "../tools/offered.ts";
 import { createDirectory, resolveTool } from "./directory.ts";
-import type { KnownDevice } from "./linked-device.ts";
+import type { KnownDevice } from "./known-device.ts";
 
 function device(name: string, unavailable: { tool: string; why: string }[] = []): KnownDevice {
   const capabilities = ["fs.read", "shell.exec", "docker.container.list"];

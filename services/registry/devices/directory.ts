@@ -1,7 +1,7 @@
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { OfferedTool } from "../tools/offered.ts";
-import type { KnownDevice } from "./linked-device.ts";
+import type { KnownDevice } from "./known-device.ts";
 
 /** The devices by name and id. */
 export interface Directory {

@@ -7,7 +7,7 @@ import { fault, reasonOf } from "../../../lib/fault/fault.ts";
 import { openDatabase } from "../../../lib/store/database.ts";
 import { eventually } from "../../../testkit/eventually.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";
-import { recheckDevice } from "./device-changes.ts";
+import { recheckDevice } from "./device-store.ts";
 import {
   dialedDevice,
   openTestFleet,
@@ -287,7 +287,7 @@ describe("a device that is dialed", () => {
       if (out.has(id)) throw locked(id);
     };
     const scene = await fleetWith({ admission: { mayAttach }, dialers: new Map([["direct", dialed.dialer]]) });
-    await scene.fleet.settled(5000);
+    await scene.fleet.started(5000);
     const back = Promise.withResolvers<void>();
     dialed.hangUp(back.promise);
     await eventually(() => expect(isOnline(scene, device)).toBe(false));
@@ -313,7 +313,7 @@ describe("a device that is dialed", () => {
       admission: { mayAttach, refusals },
       dialers: new Map([["direct", dialed.dialer]]),
     });
-    await scene.fleet.settled(5000);
+    await scene.fleet.started(5000);
     expect([dialed.dials, scene.fleet.connectedHere]).toEqual([1, 0]);
     out.clear();
     await eventually(() => expect(scene.fleet.connectedHere).toBe(1));

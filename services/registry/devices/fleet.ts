@@ -1,20 +1,17 @@
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { DeviceCommand, DeviceHello } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { LinkMode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { identityRefused } from "../../../lib/auth/peer.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { Membership } from "../cluster/membership.ts";
 import type { Peers } from "../cluster/peers.ts";
 import { type AdmissionPolicy, createAdmission } from "./admission.ts";
-import type { DeviceDialer, DeviceLink } from "./device-link.ts";
+import { createDeviceLink, type DeviceDialer, type DeviceLink, type DeviceRoute } from "./device-link.ts";
+import { createDeviceRows } from "./device-rows.ts";
 import type { DeviceRow, DeviceStore } from "./device-store.ts";
 import type { Directory } from "./directory.ts";
 import type { TrustedKeys } from "./keyring-follower.ts";
-import { createLinks } from "./links.ts";
-import { checkManifest } from "./pin.ts";
-import { type ReadOptions, readDevice } from "./read-device.ts";
-import type { Way } from "./route.ts";
-import { createDeviceRows } from "./rows.ts";
+import type { ReadOptions } from "./known-device.ts";
+import { checkManifest } from "./manifest.ts";
 import { attachAgain, type DeviceSession } from "./session.ts";
 import { createSessions, type Sessions, type SessionsOptions } from "./sessions.ts";
 
@@ -35,7 +32,7 @@ export interface FleetOptions extends ReadOptions, Pick<SessionsOptions, "heartb
   now(): number;
 }
 
-/** The devices, and the way to each: its session with this process, or the replica that holds it. */
+/** The devices, and a link to each: over its session with this process, or over the replica that holds it. */
 export interface Fleet {
   /** The sessions with this process, for the RPC that devices call. */
   readonly sessions: Pick<Sessions, "attach" | "get">;
@@ -58,12 +55,15 @@ export interface Fleet {
   /** How many devices have a session with this process. */
   readonly connectedHere: number;
   /** Resolves when every device that is dialed has been admitted or refused once, or after `ms`. */
-  settled(ms: number): Promise<void>;
+  started(ms: number): Promise<void>;
   close(): Promise<void>;
 }
 
 /** How often to look for rows that name this process without a session, in milliseconds. */
 const SWEEP_MS = 5000;
+
+/** A link of a device without a session here is closed when it was idle for so long, in milliseconds. */
+const IDLE_MS = 60_000;
 
 /**
  * Owns the sessions, admissions, rows and links. A name is pinned to the key that it shows first: a device that comes later
@@ -74,6 +74,8 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
   const { self } = membership;
   const firsts = new Map([...dialers.keys()].map((name) => [name, Promise.withResolvers<void>()]));
   const dialFailures = new Map<string, string>();
+  /** By the devices' names. A link is made when it is first needed. */
+  const links = new Map<string, { link: DeviceLink; usedMs: number }>();
   let draining = false;
   let closed = false;
 
@@ -101,15 +103,8 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
       if (rows.byId(row.id) === undefined) {
         sessions.get(row.id)?.end(identityRefused("revoked", row.id, { message: "the device was removed" }));
       }
-      links.drop(row.name);
+      dropLink(row.name);
     },
-  });
-  const links = createLinks({
-    choose: wayTo,
-    isTrusted: isPinned,
-    initialCommands: (name) => newKeys(sessionOf(name)),
-    whyOffline,
-    isHere: (name) => sessionOf(name) !== undefined,
   });
   const admission = createAdmission({
     policy: options.admission,
@@ -117,15 +112,33 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
     rows,
     sessions,
     isDraining: () => draining,
-    endCalls: links.shutOut,
+    endCalls: async (name) => links.get(name)?.link.shutOut(),
     logger,
   });
 
+  function linkTo(name: string): DeviceLink {
+    const known = links.get(name);
+    const link =
+      known?.link ??
+      createDeviceLink({
+        choose: () => routeTo(name),
+        onHello: (hello) => isPinned(name, hello),
+        initialCommands: () => newKeys(sessionOf(name)),
+        whyOffline: () => whyOffline(name),
+      });
+    links.set(name, { link, usedMs: performance.now() });
+    return link;
+  }
+  function dropLink(name: string): void {
+    const known = links.get(name);
+    links.delete(name);
+    void known?.link.abandon();
+  }
   function sessionOf(name: string): DeviceSession | undefined {
     const row = rows.byName(name);
     return row && sessions.get(row.id);
   }
-  function wayTo(name: string): Way | undefined {
+  function routeTo(name: string): DeviceRoute | undefined {
     const row = rows.byName(name);
     if (row === undefined) return undefined;
     const session = sessions.get(row.id);
@@ -153,33 +166,25 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
     return commands;
   }
   function onAdmitted(session: DeviceSession): void {
-    const { name, deviceId, hello, transport } = session;
+    const { name, deviceId, transport } = session;
     const row = rows.byName(name);
-    if (transport === "attached" && (row?.id !== deviceId || row.replica_id !== self || row.epoch !== session.epoch)) {
+    const isHeld = row?.replica_id === self && row.epoch === session.epoch;
+    if (row?.id !== deviceId || (transport === "attached" && !isHeld)) {
       session.end(attachAgain("the device has changed during its admission"));
       return;
     }
-    // Calls can begin at once.
-    const linkMode = transport === "attached" ? LinkMode.ATTACH : LinkMode.DIRECT;
-    const link = { online: true, lastSeenMs: options.now(), linkMode, replicaId: self };
-    const known = directory.byId(deviceId);
-    const same = known?.name === name && known.manifestDigest === hello.digest;
-    const device = same ? Object.assign(known, link) : readDevice(hello, link, options);
-    directory.put(device);
-    logger.info({ device: name, device_id: deviceId, tools: device.tools.size, transport }, "device session opened");
+    const tools = directory.byId(deviceId)?.tools.size;
+    logger.info({ device: name, device_id: deviceId, tools, transport }, "device session opened");
     firsts.get(name)?.resolve();
     dialFailures.delete(name);
-    links.link(name);
-    links.reroute(name);
+    linkTo(name).reroute();
     // A change during the admission found no session to end.
     void admission.recheck(name, deviceId);
   }
   function onGone(session: DeviceSession): void {
     const { name, deviceId, epoch } = session;
     logger.info({ device: name, device_id: deviceId, reason: String(session.gone.reason) }, "device session closed");
-    links.pause(name);
-    const row = rows.byId(deviceId);
-    if (row !== undefined) rows.refresh(row);
+    links.get(name)?.link.pause();
     if (!closed && epoch > 0) inBackground(store.release(deviceId, epoch));
   }
   function onDialFailed(name: string, error: unknown): void {
@@ -196,7 +201,7 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
     if (isOrphan && !closed && session?.transport === "dialed") {
       inBackground(admission.claim(session).finally(() => void admission.recheck(row.name, row.id)));
     }
-    links.reroute(row.name);
+    links.get(row.name)?.link.reroute();
   }
   function inBackground(work: Promise<void>): void {
     work.then(announce).catch((error: unknown) => {
@@ -208,12 +213,16 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
     options.wake();
     await rows.catchUp();
   }
-  /** Releases rows that stay wrong from one look to the next: their release was not written. */
+  /** Releases rows that stay wrong from one look to the next: their release was not written. Closes idle links. */
   let doubtful = new Set<DeviceRow>();
   function sweep(): void {
     const before = doubtful;
     doubtful = new Set([...rows.all()].filter((row) => row.replica_id === self && sessions.get(row.id) === undefined));
     for (const row of doubtful) if (before.has(row)) inBackground(store.release(row.id, row.epoch));
+    const idleSince = performance.now() - IDLE_MS;
+    for (const [name, { link, usedMs }] of links) {
+      if (usedMs <= idleSince && !link.busy && sessionOf(name) === undefined) dropLink(name);
+    }
   }
 
   await rows.catchUp();
@@ -224,21 +233,19 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
   const sweeping = setInterval(sweep, SWEEP_MS);
   const stopKeys = keys?.onChange(() => {
     for (const session of sessions.all()) {
-      if (links.isUp(session.name)) for (const command of newKeys(session)) links.link(session.name).send(command);
+      const link = links.get(session.name)?.link;
+      if (link?.isUp === true) for (const command of newKeys(session)) link.send(command);
     }
   });
   const stopWatching = membership.onChange(() => {
-    for (const row of rows.all()) {
-      rows.refresh(row);
-      tend(row);
-    }
+    for (const row of rows.all()) tend(row);
   });
 
   return {
     sessions,
     link(deviceId) {
       const name = directory.byId(deviceId)?.name;
-      return name === undefined ? undefined : links.link(name);
+      return name === undefined ? undefined : linkTo(name);
     },
     async recheck(deviceId) {
       await store.recheck(deviceId);
@@ -256,7 +263,7 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
     },
     shared(deviceId) {
       const session = sessions.get(deviceId);
-      return session && links.link(session.name).share;
+      return session && linkTo(session.name).share;
     },
     catchUp: () => (options.pollMs === 0 ? Promise.resolve() : rows.catchUp()),
     drain() {
@@ -266,7 +273,7 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
     get connectedHere() {
       return sessions.size;
     },
-    async settled(ms) {
+    async started(ms) {
       const timeout = Promise.withResolvers<void>();
       const timer = setTimeout(timeout.resolve, ms);
       await Promise.race([Promise.all([...firsts.values()].map(({ promise }) => promise)), timeout.promise]);
@@ -278,7 +285,7 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
       stopKeys?.();
       admission.close();
       stopWatching();
-      await links.close();
+      await Promise.all([...links.values()].map(({ link }) => link.close()));
       await sessions.close();
       await rows.close();
       await store.releaseAll();

@@ -1,6 +1,3 @@
-import { create } from "@bufbuild/protobuf";
-import { type DeviceCommand, DeviceCommandSchema } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-
 /** Those who read the live output of one call. */
 export interface Followers {
   isFollowed(): boolean;
@@ -62,9 +59,4 @@ export function createOutputFlow(
     },
     end: () => stopListening?.(),
   };
-}
-
-/** The command that says how much of a call's output a device may send in all; 0 for no more. */
-export function followOf(callId: string, outputUntilBytes: bigint): DeviceCommand {
-  return create(DeviceCommandSchema, { command: { case: "follow", value: { callId, outputUntilBytes } } });
 }

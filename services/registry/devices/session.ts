@@ -1,7 +1,16 @@
+import { fromBinary } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { ControlFrame, DeviceFrame } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { SignedEnvelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import type {
+  ControlFrame,
+  DeviceEvent,
+  DeviceFrame,
+  DeviceHello,
+} from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { type Manifest, ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
+import { identityRefused } from "../../../lib/auth/peer.ts";
 import { fault } from "../../../lib/fault/fault.ts";
-import { requireNoHello, type SessionHello } from "./hello.ts";
+import { checkManifest } from "./manifest.ts";
 
 /** A session between this process and a device, from its first byte to its last. */
 export type SessionState =
@@ -130,4 +139,94 @@ export function createDeviceSession(
 /** The fault for a device whose session is over, while the device may connect. */
 export function attachAgain(what: string): Error {
   return fault(ErrorReason.NOT_READY, {}, { message: `${what}; attach again` });
+}
+
+/** What a device says of itself at the start of a session. Its manifest is signed by the key behind its id. */
+export interface SessionHello {
+  manifest: Manifest;
+  /** SHA-256 of the manifest's signed bytes, in hex. */
+  digest: string;
+  envelope: SignedEnvelope;
+  /** How often the device has attached, this time included; 0 for one that is dialed. */
+  attachCount: number;
+}
+
+/** Who a device must be: by the id of its certificate where it attaches, by the configured name where it is dialed. */
+export type ExpectedDevice = { deviceId: string } | { name: string };
+
+/**
+ * Waits for the handshake: the first frame of a stream, which begins with the device's hello. Rejects with NOT_READY where
+ * none comes in time, INVALID_INPUT where something else comes, and IDENTITY_REFUSED where it is another device's or its
+ * manifest does not prove it.
+ */
+export async function readHello(
+  expected: ExpectedDevice,
+  frames: AsyncIterator<DeviceFrame>,
+  waitMs: number,
+): Promise<{ hello: SessionHello; keyringVersion: bigint; first: DeviceFrame }> {
+  const late = Promise.withResolvers<never>();
+  const message = `the device has not said who it is within ${waitMs} ms`;
+  const timer = setTimeout(() => late.reject(fault(ErrorReason.NOT_READY, {}, { message })), waitMs);
+  try {
+    for (;;) {
+      const next = frames.next();
+      // A failure after the deadline ends the stream, which reports it.
+      next.catch(() => undefined);
+      const { value, done } = await Promise.race([next, late.promise]);
+      if (done === true) {
+        throw fault(ErrorReason.NOT_READY, {}, { message: "the device left before it said who it is" });
+      }
+      // A frame without events is a heartbeat.
+      if (value.events.length === 0 && "name" in expected) continue;
+      const said = helloOf(value.events);
+      return { hello: checkHello(expected, said), keyringVersion: said.keyringVersion, first: value };
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function checkHello(expected: ExpectedDevice, { manifest: envelope, attachCount }: DeviceHello): SessionHello {
+  if (envelope === undefined) throw malformed("manifest", "required", "a hello comes with the device's manifest");
+  if (attachCount > Number.MAX_SAFE_INTEGER) {
+    throw malformed("attach_count", "uint64.lte", `hello.attach_count: at most ${Number.MAX_SAFE_INTEGER}`);
+  }
+  if ("deviceId" in expected && claimedId(envelope.payload) !== expected.deviceId) {
+    throw identityRefused("role", expected.deviceId, { message: "the manifest is that of another device" });
+  }
+  const name = "name" in expected ? expected.name : undefined;
+  const check = checkManifest(envelope, name, undefined);
+  if (!check.ok) {
+    const who = "name" in expected ? expected.name : expected.deviceId;
+    throw identityRefused("malformed", who, { message: `the device is not trusted: ${check.problem}` });
+  }
+  const count = "name" in expected ? 0 : Number(attachCount);
+  return { manifest: check.manifest, digest: check.digest, envelope, attachCount: count };
+}
+
+function claimedId(payload: Uint8Array): string | undefined {
+  try {
+    return fromBinary(ManifestSchema, payload).deviceId;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The hello that a session begins with. Throws INVALID_INPUT for anything else. */
+export function helloOf([first, ...rest]: readonly DeviceEvent[]): DeviceHello {
+  if (first?.event.case !== "hello") throw malformed("", "required", "the first event of a stream is a hello");
+  requireNoHello(rest);
+  return first.event.value;
+}
+
+/** Throws INVALID_INPUT for a hello among later events: who a device is does not change after its admission. */
+export function requireNoHello(events: readonly DeviceEvent[]): void {
+  if (events.some(({ event }) => event.case === "hello")) {
+    throw malformed("", "first", "a device sends one hello in a stream, and first; connect again to change it");
+  }
+}
+
+function malformed(field: string, rule: string, message: string): Error {
+  const path = `frame.events.hello${field === "" ? "" : `.${field}`}`;
+  return fault(ErrorReason.INVALID_INPUT, { field: path, rule }, { message });
 }

@@ -17,21 +17,27 @@ import { fault } from "../../../lib/fault/fault.ts";
 import { fullJitter } from "../../../lib/link/backoff.ts";
 import { toDevice } from "../../../lib/link/device-frames.ts";
 import { framedEnd } from "../../../lib/link/framed.ts";
+import { onTick } from "../../../lib/link/framing/ticker.ts";
 import { mapStream } from "../../../lib/link/stream.ts";
+import { type AddressRateOptions, createAddressRate } from "../../../lib/server/address-rate.ts";
 import { principalOf } from "../../../lib/server/context.ts";
-import { type AttachRateOptions, createAttachRate } from "./attach-rate.ts";
 import type { DeviceDialer } from "./device-link.ts";
-import { type ExpectedDevice, readHello } from "./hello.ts";
-import { isAlive } from "./liveness.ts";
-import { attachAgain, createDeviceSession, type DeviceSession, type SessionStream } from "./session.ts";
+import {
+  attachAgain,
+  createDeviceSession,
+  type DeviceSession,
+  type ExpectedDevice,
+  readHello,
+  type SessionStream,
+} from "./session.ts";
 
 export interface SessionsOptions {
   /** How often a stream that attaches sends a heartbeat, in milliseconds. Default 1000. */
   heartbeatMs?: number | undefined;
   /** How long a new stream may take until its hello, in milliseconds. Default 10000. */
   helloWaitMs?: number | undefined;
-  /** How often a device may attach. */
-  rate?: AttachRateOptions;
+  /** How often a device may attach. Default ten times at once, and once a second after that. */
+  rate?: Partial<AddressRateOptions>;
   /** Decides about each session before it takes the place of an older one. Throws or rejects with the device's fault. */
   admit?(session: DeviceSession): void | Promise<void>;
   /** A session was admitted, and is the device's newest. */
@@ -70,16 +76,19 @@ export interface DialOptions {
   onFailed(error: unknown): void;
 }
 
+/** How often a device may attach: it costs a transaction that all replicas wait for. */
+const ATTACH_RATE = { burst: 10, everyMs: 1000, maxAddresses: 100_000 };
+
 /** The longest wait between two dials, in milliseconds. */
 const LONGEST_PAUSE_MS = 1000;
 
 /** A session that lasted so long was no failure, in milliseconds. */
 const LASTING_MS = 2000;
 
-/** No sessions yet. */
 export function createSessions(options: SessionsOptions = {}): Sessions {
   const { heartbeatMs = 1000, helloWaitMs = 10_000 } = options;
-  const rate = createAttachRate(options.rate);
+  const limit = { ...ATTACH_RATE, ...options.rate };
+  const rate = createAddressRate(limit);
   const current = new Map<string, DeviceSession>();
   /** How to end the stream of a device that attaches and is not admitted yet. */
   const connecting = new Map<string, (error: unknown) => void>();
@@ -186,7 +195,9 @@ export function createSessions(options: SessionsOptions = {}): Sessions {
   return {
     attach(deviceId, requests, signal) {
       draining.signal.throwIfAborted();
-      rate.take(deviceId);
+      const waitMs = rate.waitMs(deviceId);
+      if (waitMs > 0) throw tooOften(limit.everyMs, waitMs);
+      rate.spend(deviceId);
       const cut = new AbortController();
       const end = (error: unknown): void => cut.abort(error);
       const leave = (): void => end(signal.reason);
@@ -269,4 +280,51 @@ function endingWith<T>(frames: AsyncIterator<T>, end: (error: unknown) => void):
       }
     },
   };
+}
+
+function tooOften(everyMs: number, waitMs: number): Error {
+  const metadata = { limit: `${1000 / everyMs}/s`, retry_after_ms: String(waitMs) };
+  const message = `the device attaches too often; try again in ${waitMs} ms`;
+  return fault(ErrorReason.RATE_LIMITED, metadata, { message });
+}
+
+interface LivenessSource {
+  /** How many frames have come in. */
+  frames(): number;
+  /** Aborted when the stream is over. */
+  gone: AbortSignal;
+  heartbeatMs: number;
+}
+
+/** A stream is alive when frames come in in so many intervals. */
+const INTERVALS = 3;
+
+/** So many intervals are waited for that, since a device may send its heartbeat less often. */
+const MAX_INTERVALS = 30;
+
+/**
+ * Resolves true when frames have come in in three more intervals of a heartbeat; false as soon as the stream is over, and
+ * where none has come in for 30. Counts ticks, so that what waits for a busy process is read before it decides.
+ */
+function isAlive({ frames, gone, heartbeatMs }: LivenessSource): Promise<boolean> {
+  return new Promise((resolve) => {
+    let alive = 0;
+    let intervals = 0;
+    let known = frames();
+    const conclude = (isAlive: boolean): void => {
+      stop();
+      gone.removeEventListener("abort", leave);
+      resolve(isAlive);
+    };
+    const leave = (): void => conclude(false);
+    const stop = onTick(heartbeatMs, () => {
+      intervals++;
+      if (frames() > known) alive++;
+      known = frames();
+      if (alive >= INTERVALS) conclude(true);
+      else if (intervals >= MAX_INTERVALS) conclude(false);
+    });
+    gone.addEventListener("abort", leave, { once: true });
+    if (gone.aborted) leave();
+  });
 }

@@ -7,8 +7,7 @@ import { EnrollmentState as State } from "../../../gen/ts/reeve/enrollment/v1/en
 import { faultDetail } from "../../../lib/fault/fault.ts";
 import { createGroupCommit } from "../../../lib/store/group-commit.ts";
 import { eventually } from "../../../testkit/eventually.ts";
-import { forgetDevice, freeName, recheckDevice } from "../devices/device-changes.ts";
-import { createDeviceStore } from "../devices/device-store.ts";
+import { createDeviceStore, forgetDevice, freeName, recheckDevice } from "../devices/device-store.ts";
 import { refusal, sceneOf } from "./testing/scene.ts";
 import { type TestDevice, testDevice } from "./testing/test-device.ts";
 import { SERVICE_CA, type TestEnrollment, testEnrollment } from "./testing/test-enrollment.ts";

@@ -6,8 +6,7 @@ import type { JoinRequest } from "../../../gen/ts/reeve/enrollment/v1/enrollment
 import { verifyJoin } from "../../../lib/identity/join-proof.ts";
 import { CertificateRequestError, checkRequest } from "../../../lib/identity/request.ts";
 import { verifyKeyFromRaw } from "../../../lib/sign/keys.ts";
-import { checkManifest } from "../devices/pin.ts";
-import { labelsOf } from "../devices/read-device.ts";
+import { checkManifest, labelsOf } from "../devices/manifest.ts";
 import type { Applicant } from "./decide-join.ts";
 import { joinRefused } from "./refusals.ts";
 

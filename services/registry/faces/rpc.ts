@@ -14,7 +14,7 @@ import { faceOf } from "../calls/ingress.ts";
 import { listCalls } from "../calls/list-calls.ts";
 import { watchCall } from "../calls/watch-call.ts";
 import type { Directory } from "../devices/directory.ts";
-import { type Locks, listDevices, withLocks } from "../devices/list-devices.ts";
+import { type Locks, listDevices, withLocks } from "../devices/known-device.ts";
 import { getCapability, listCapabilities } from "../tools/capabilities.ts";
 import { getTool, listTools } from "../tools/list-tools.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
-import type { KnownDevice } from "../devices/linked-device.ts";
+import type { KnownDevice } from "../devices/known-device.ts";
 import { type Choice, chooseDevices } from "./choose.ts";
 
 const DEVICES = ["web-1", "web-2", "web-3", "db-1"].map(

@@ -1,7 +1,7 @@
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { Directory } from "../devices/directory.ts";
-import type { KnownDevice } from "../devices/linked-device.ts";
+import type { KnownDevice } from "../devices/known-device.ts";
 import { parseSelector } from "./selector.ts";
 
 /** Which devices are wanted, and how many at most. */

@@ -25,7 +25,7 @@ import { createLiveCall, type LiveCall } from "../calls/live-call.ts";
 import { type CallRequest, receiveCall } from "../calls/receive.ts";
 import { inScope } from "../calls/scoped-id.ts";
 import { createDirectory } from "../devices/directory.ts";
-import type { KnownDevice } from "../devices/linked-device.ts";
+import type { KnownDevice } from "../devices/known-device.ts";
 import type { Standing } from "../queue/principals.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";
 import { createFanOuts, type FanOutPorts, type FanOuts } from "./fan-outs.ts";

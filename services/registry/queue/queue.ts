@@ -7,7 +7,7 @@ import { type CallEnd, failedEnd } from "../calls/end.ts";
 import { isQueueable } from "../calls/lifecycle.ts";
 import { questionOf } from "../calls/question.ts";
 import { type Directory, resolveTool } from "../devices/directory.ts";
-import type { KnownDevice } from "../devices/linked-device.ts";
+import type { KnownDevice } from "../devices/known-device.ts";
 import type { Presence } from "./presence.ts";
 import type { Standings } from "./principals.ts";
 import type { QueueStore } from "./store.ts";

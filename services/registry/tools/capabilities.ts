@@ -22,7 +22,7 @@ import { type CapabilitySpec, derivedFrom } from "../../../lib/tool/capability.t
 import { isInMode } from "../../../lib/tool/mode.ts";
 import { loadCatalog, toolByName } from "../../../lib/toolschema/catalog-file.ts";
 import type { Directory } from "../devices/directory.ts";
-import type { KnownDevice } from "../devices/linked-device.ts";
+import type { KnownDevice } from "../devices/known-device.ts";
 import { pageOf } from "../pages.ts";
 
 const RISKS: Readonly<Record<CapabilitySpec["risk"], Risk>> = {

@@ -6,9 +6,8 @@ import { createSharedRun } from "../../../lib/async/shared-run.ts";
 import type { Membership } from "../cluster/membership.ts";
 import type { DeviceRow, DeviceStore } from "./device-store.ts";
 import type { Directory } from "./directory.ts";
-import type { KnownDevice, LinkFacts } from "./linked-device.ts";
-import { checkManifest } from "./pin.ts";
-import { type ReadOptions, readDevice } from "./read-device.ts";
+import { type KnownDevice, type ReadOptions, readDevice } from "./known-device.ts";
+import { checkManifest } from "./manifest.ts";
 
 /** The devices in the database as this replica knows them. What changes there is brought into the directory. */
 export interface DeviceRows {
@@ -18,8 +17,6 @@ export interface DeviceRows {
   apply(row: DeviceRow): void;
   /** Whether another replica, which is alive, holds the device. */
   isElsewhere(row: DeviceRow): boolean;
-  /** Finds out anew whether a device is online. */
-  refresh(row: DeviceRow): void;
   all(): Iterable<DeviceRow>;
   /** Reads what has changed. Callers at the same time share one run that begins after they asked. */
   catchUp(): Promise<void>;
@@ -49,24 +46,32 @@ export function createDeviceRows(options: RowsOptions): DeviceRows {
 
   const isElsewhere = (row: DeviceRow): boolean =>
     row.replica_id !== membership.self && membership.isAlive(row.replica_id);
-  const linkOf = (row: DeviceRow): LinkFacts => ({
-    online: options.isHere(row.id) || isElsewhere(row),
-    lastSeenMs: row.last_seen_ms,
-    linkMode: row.link_mode as LinkMode,
-    replicaId: row.replica_id,
-  });
   /** The manifest is verified again: the database is not trusted. */
   const read = (row: DeviceRow): KnownDevice | undefined => {
     const check = checkManifest(fromBinary(SignedEnvelopeSchema, row.manifest), row.name, row.public_key);
-    if (check.ok) return readDevice(check, linkOf(row), options);
-    logger.error({ device: row.name, problem: check.problem }, "device row not trusted");
-    return undefined;
-  };
-  const put = (row: DeviceRow, old: DeviceRow | undefined): void => {
-    const known = directory.byId(row.id);
-    const same = old !== undefined && known?.name === row.name && Buffer.from(old.manifest).equals(row.manifest);
-    const device = same ? Object.assign(known, linkOf(row)) : read(row);
-    if (device !== undefined) directory.put(device);
+    if (!check.ok) {
+      logger.error({ device: row.name, problem: check.problem }, "device row not trusted");
+      return undefined;
+    }
+    const newest = (): DeviceRow => {
+      const known = rows.get(row.name);
+      return known?.id === row.id ? known : row;
+    };
+    return {
+      ...readDevice(check, options),
+      get online() {
+        return options.isHere(row.id) || isElsewhere(newest());
+      },
+      get lastSeenMs() {
+        return newest().last_seen_ms;
+      },
+      get linkMode() {
+        return newest().link_mode as LinkMode;
+      },
+      get replicaId() {
+        return newest().replica_id;
+      },
+    };
   };
   const forget = (row: DeviceRow): void => {
     rows.delete(row.name);
@@ -74,15 +79,19 @@ export function createDeviceRows(options: RowsOptions): DeviceRows {
     options.onRemoved(row);
   };
   const apply = (row: DeviceRow): void => {
-    const old = rows.get(row.name);
-    if (old !== undefined && old.change >= row.change) return;
-    const isOther = row.removed === 1 || (old !== undefined && old.id !== row.id);
-    if (old !== undefined && isOther) forget(old);
+    const known = rows.get(row.name);
+    if (known !== undefined && known.change >= row.change) return;
+    const isOther = row.removed === 1 || known?.id !== row.id;
+    if (known !== undefined && isOther) forget(known);
     if (row.removed === 1) return;
-    const before = isOther ? undefined : old;
+    const old = isOther ? undefined : known;
     rows.set(row.name, row);
-    put(row, before);
-    options.onChanged(row, before);
+    const isRead = directory.byId(row.id)?.name === row.name;
+    if (old === undefined || !isRead || !Buffer.from(old.manifest).equals(row.manifest)) {
+      const device = read(row);
+      if (device !== undefined) directory.put(device);
+    }
+    options.onChanged(row, old);
   };
   const catchingUp = createSharedRun(async () => {
     for (const row of await store.since(last)) {
@@ -107,10 +116,6 @@ export function createDeviceRows(options: RowsOptions): DeviceRows {
     isElsewhere,
     all: () => rows.values(),
     apply,
-    refresh(row) {
-      const known = directory.byId(row.id);
-      if (known !== undefined) known.online = linkOf(row).online;
-    },
     catchUp: catchingUp.run,
     async close() {
       clearInterval(timer);
