@@ -14,7 +14,8 @@ import { createServer, type Server } from "../lib/server/server.ts";
 import { readCaFile } from "./ca-file.ts";
 import { checkService } from "./doctor/service-checks.ts";
 import { UsageError } from "./errors/usage-error.ts";
-import { findTarget, sessionAt } from "./session.ts";
+import { findTarget } from "./find-target.ts";
+import { sessionAt } from "./session.ts";
 
 let folder: string;
 let server: Server;

@@ -5,10 +5,10 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { findTarget } from "./find-target.ts";
 import { currentLogin } from "./login/current-token.ts";
 import { type Login, readLogin, writeLogin } from "./login/login-file.ts";
 import type { LoginTokens } from "./login/provider.ts";
-import { findTarget } from "./session.ts";
 
 const REGISTRY = "https://reeve.example:7400";
 const NOW = 1_000_000;

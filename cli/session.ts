@@ -10,12 +10,10 @@ import { createServiceTransport } from "../lib/rpc-client/transport.ts";
 import { readCaFile } from "./ca-file.ts";
 import type { CommandContext } from "./command-context.ts";
 import { UsageError } from "./errors/usage-error.ts";
-import { currentLogin } from "./login/current-token.ts";
-import { readLogin } from "./login/login-file.ts";
-import { type OperatorAccess, operatorByPresence, operatorItself } from "./operator/access.ts";
-import { passphrasePresence } from "./operator/passphrase.ts";
-import { dataDir, readProfile } from "./profile.ts";
-import { needsLogin, resolveTarget, type Target, type TargetFlags } from "./target.ts";
+import { findTarget } from "./find-target.ts";
+import { type Presence, passphrasePresence } from "./operator/passphrase.ts";
+import { dataDir } from "./profile.ts";
+import type { Target, TargetFlags } from "./target.ts";
 
 /** A command's clients. */
 export interface Session {
@@ -35,6 +33,17 @@ export interface Session {
   close(): void;
 }
 
+/** How a command acts as an operator: approves, locks, issues. */
+export interface OperatorAccess {
+  /** True: `open` asks nothing, and gives the session that the command has already, or one that was proven. */
+  readonly isOpen: boolean;
+  /** False where `open` is known to fail, so that no question is asked in vain. */
+  isPossible(): Promise<boolean>;
+  /** The same control plane as an operator. Throws a UsageError that says what to do where that cannot be. */
+  open(): Promise<Session>;
+  close(): void;
+}
+
 /**
  * Finds out where to go and makes the clients; nothing is dialed yet. Warnings go to standard error. The profile's token
  * is no operator's: then a person has to prove presence before something is done as an operator.
@@ -51,24 +60,6 @@ export async function openSession(context: CommandContext, flags: TargetFlags): 
     session.close();
   };
   return { ...session, operator, close };
-}
-
-/**
- * Where to go, from flags, environment, login and profile. The login's provider is asked for a new token only where the
- * login is what lets this command in, and a login file that is damaged matters only where it might.
- */
-export async function findTarget(context: Pick<CommandContext, "env" | "now">, flags: TargetFlags): Promise<Target> {
-  const { env } = context;
-  const folder = dataDir(env);
-  const profile = await readProfile(folder);
-  const login = await readLogin(folder).catch((error: unknown) => {
-    if (needsLogin(flags, env)) throw error;
-    return undefined;
-  });
-  const target = resolveTarget(flags, env, profile, login);
-  if (login === undefined || target.token !== login.idToken) return target;
-  // All of it again: by now the file may hold the login of another registry.
-  return resolveTarget(flags, env, profile, await currentLogin(context));
 }
 
 /** Clients of a known target. Throws a UsageError where its file of authorities cannot be read. */
@@ -106,6 +97,41 @@ export function sessionOver(transports: { registry: Transport; policy: Transport
     close: () => undefined,
   };
   return session;
+}
+
+/** Access for a caller that brought its own token or login: the control plane knows whether that is an operator's. */
+export function operatorItself(session: () => Session): OperatorAccess {
+  return {
+    isOpen: true,
+    isPossible: () => Promise.resolve(true),
+    open: async () => session(),
+    close: () => undefined,
+  };
+}
+
+/** Access by presence, which is proven once. */
+export function operatorByPresence(presence: Presence, connect: (token: string) => Session): OperatorAccess {
+  let proven: Session | undefined;
+  let proving: Promise<Session> | undefined;
+  return {
+    get isOpen() {
+      return proven !== undefined;
+    },
+    isPossible: async () => proven !== undefined || (await presence.isPossible()),
+    open() {
+      proving ??= presence
+        .token()
+        .then((token) => {
+          proven = connect(token);
+          return proven;
+        })
+        .finally(() => {
+          if (proven === undefined) proving = undefined;
+        });
+      return proving;
+    },
+    close: () => proven?.close(),
+  };
 }
 
 const nowhere: Transport = { unary: refuse, stream: refuse };

@@ -1,7 +1,5 @@
 import type { CommandContext } from "../command-context.ts";
-import { withOperator, withSession } from "../connection-options.ts";
 import { UsageError } from "../errors/usage-error.ts";
-import { runFanOut } from "../fan-out/run.ts";
 import { jsonDocument } from "../print/json.ts";
 import { canAsk } from "../print/prompt.ts";
 import type { Session } from "../session.ts";
@@ -13,30 +11,14 @@ import { watchInterrupts } from "./interrupts.ts";
 import { createLiveOutput } from "./live-output.ts";
 import { recordedCall } from "./recorded-call.ts";
 import { runCall } from "./run-call.ts";
-import { callUsage, FAN_OUT_OPTIONS, fanOutUsage, isFanOut, type RunFlags, splitWords } from "./run-options.ts";
+import { FAN_OUT_OPTIONS, type RunFlags } from "./run-options.ts";
 import { showCall } from "./show-call.ts";
 import { callJson } from "./show-receipt.ts";
 
 /** How long a held call is waited for by default, in milliseconds; a person who is being asked gets an hour. */
 const WAIT_MS = { unattended: 60_000, asked: 3_600_000 };
 
-/** `reeve call run`: calls a tool on one device, or on many. */
-export async function runFromWords(words: readonly string[], flags: RunFlags, context: CommandContext): Promise<void> {
-  const many = isFanOut(flags);
-  const { device, tool, rest } = splitWords(words, many);
-  const connect = flags.asOperator ? withOperator : withSession;
-  if (many) {
-    if (tool === undefined) throw new UsageError("TOOL is needed", [`usage: reeve call ${fanOutUsage}`]);
-    return connect(context, flags, (session) =>
-      runFanOut({ session, tool, rest, flags, waitMs: waitMsFor(flags, session, context), context }),
-    );
-  }
-  refuseFanOutOptions(flags);
-  if (device === undefined || tool === undefined)
-    throw new UsageError("DEVICE and TOOL are needed", [`usage: reeve call ${callUsage}`]);
-  await connect(context, flags, (session) => callTool({ session, device, tool, rest, flags, context }));
-}
-
+/** One call as it was typed. */
 interface OneCall {
   session: Session;
   device: string;
@@ -46,7 +28,8 @@ interface OneCall {
   context: CommandContext;
 }
 
-async function callTool({ session, device, tool: name, rest, flags, context }: OneCall): Promise<void> {
+/** Calls a tool on one device, and shows how it goes and ends. */
+export async function callFromWords({ session, device, tool: name, rest, flags, context }: OneCall): Promise<void> {
   const tool = await findTool(session.registry, device, name);
   const params = await readInput({ input: flags.input, rest }, tool, context);
   const live = createLiveOutput(context);
@@ -91,12 +74,14 @@ async function callTool({ session, device, tool: name, rest, flags, context }: O
   }
 }
 
-function waitMsFor({ wait }: RunFlags, { hasPolicy }: Session, context: CommandContext): number {
+/** How long a held call is waited for, in milliseconds. */
+export function waitMsFor({ wait }: RunFlags, { hasPolicy }: Session, context: CommandContext): number {
   if (typeof wait === "number") return wait;
   return canAsk(context) && hasPolicy ? WAIT_MS.asked : WAIT_MS.unattended;
 }
 
-function refuseFanOutOptions(flags: RunFlags): void {
+/** Throws a UsageError for an option that means nothing for one call. */
+export function refuseFanOutOptions(flags: RunFlags): void {
   const given: Readonly<Record<(typeof FAN_OUT_OPTIONS)[number], unknown>> = {
     wave: flags.wave,
     canary: flags.canary,

@@ -2,9 +2,10 @@ import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { roleName } from "../../lib/auth/roles.ts";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
+import { findTarget } from "../find-target.ts";
 import { visibleLine } from "../print/escape.ts";
 import { dataDir, readChatToken } from "../profile.ts";
-import { findTarget, openSession, type Session, sessionAt } from "../session.ts";
+import { openSession, type Session, sessionAt } from "../session.ts";
 import type { Target, TargetFlags } from "../target.ts";
 
 /** Who takes part in a chat. */

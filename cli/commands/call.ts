@@ -6,12 +6,22 @@ import { callsTable, describeCall } from "../call/describe-call.ts";
 import { exitCodeOfCall } from "../call/exit-code.ts";
 import { callHelpText, showCallHelp } from "../call/help.ts";
 import { createLiveOutput } from "../call/live-output.ts";
-import { runFromWords } from "../call/run.ts";
-import { callUsage, fanOutUsage, keepRest, type RunFlags, withRunOptions } from "../call/run-options.ts";
+import { callFromWords, refuseFanOutOptions, waitMsFor } from "../call/run.ts";
+import {
+  callUsage,
+  fanOutUsage,
+  isFanOut,
+  keepRest,
+  type RunFlags,
+  splitWords,
+  withRunOptions,
+} from "../call/run-options.ts";
 import { callJson } from "../call/show-receipt.ts";
 import { watchCall } from "../call/watch-call.ts";
 import type { CommandContext } from "../command-context.ts";
-import { withConnection, withSession } from "../connection-options.ts";
+import { withConnection, withOperator, withSession } from "../connection-options.ts";
+import { UsageError } from "../errors/usage-error.ts";
+import { runFanOut } from "../fan-out/run.ts";
 import { followList } from "../follow-list.ts";
 import { noteListed } from "../list-notes.ts";
 import { type HistoryFlags, isSince, pageSize, withFollow, withHistory, withJson } from "../list-options.ts";
@@ -71,6 +81,23 @@ export function registerCall(program: Command, context: CommandContext): void {
   one("watch", "Follow one call to its end. Ends with the call's exit code; with --json a line for each event.", watch);
   one("cancel", "Cancel a call: a running one is killed, a held one never starts.", cancel);
 }
+
+async function runFromWords(words: readonly string[], flags: RunFlags, context: CommandContext): Promise<void> {
+  const many = isFanOut(flags);
+  const { device, tool, rest } = splitWords(words, many);
+  const connect = flags.asOperator ? withOperator : withSession;
+  if (many) {
+    if (tool === undefined) throw new UsageError("TOOL is needed", [`usage: reeve call ${fanOutUsage}`]);
+    return connect(context, flags, (session) =>
+      runFanOut({ session, tool, rest, flags, waitMs: waitMsFor(flags, session, context), context }),
+    );
+  }
+  refuseFanOutOptions(flags);
+  if (device === undefined || tool === undefined)
+    throw new UsageError("DEVICE and TOOL are needed", [`usage: reeve call ${callUsage}`]);
+  await connect(context, flags, (session) => callFromWords({ session, device, tool, rest, flags, context }));
+}
+
 async function listCalls(flags: CallListFlags, context: CommandContext): Promise<void> {
   const filter = {
     state: enumValue<CallState>(CallStateSchema, flags.state ?? "") ?? CallState.UNSPECIFIED,

@@ -6,11 +6,12 @@ import type { Finding, FindingState } from "../doctor/finding.ts";
 import { broken } from "../doctor/finding.ts";
 import { checkLocally, messageOf } from "../doctor/local-checks.ts";
 import { ExitCode } from "../exit-codes.ts";
+import { findTarget } from "../find-target.ts";
 import { withJson } from "../list-options.ts";
 import { visibleLine } from "../print/escape.ts";
 import { jsonDocument } from "../print/json.ts";
 import { type Style, styleFor } from "../print/style.ts";
-import { findTarget, sessionAt } from "../session.ts";
+import { sessionAt } from "../session.ts";
 import type { Target, TargetFlags } from "../target.ts";
 
 interface DoctorFlags extends TargetFlags {
@@ -88,7 +89,7 @@ function findingText({ check, state, text, todo }: Finding, style: Style): strin
 
 async function listSettings(flags: DoctorFlags, context: CommandContext): Promise<void> {
   const [{ allSettings }, { helpBlock }] = await Promise.all([
-    import("../doctor/settings.ts"),
+    import("../stack/settings.ts"),
     import("../flags/help.ts"),
   ]);
   const all = allSettings();

@@ -1,15 +1,12 @@
-import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { GetPolicyResponseSchema } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import { roleNames } from "../../lib/auth/roles.ts";
 import { callUsage, withToolWords } from "../call/run-options.ts";
 import type { CommandContext } from "../command-context.ts";
 import { withConnection, withSession } from "../connection-options.ts";
-import { UsageError } from "../errors/usage-error.ts";
-import { ExitCode } from "../exit-codes.ts";
 import { withJson } from "../list-options.ts";
 import type { ExplainFlags } from "../policy/explain.ts";
-import { safeFor, visible, visibleLine } from "../print/escape.ts";
+import { safeFor, visible } from "../print/escape.ts";
 import { jsonDocument, wholeJson } from "../print/json.ts";
 import { timeText } from "../print/time.ts";
 import type { TargetFlags } from "../target.ts";
@@ -18,12 +15,14 @@ interface JsonFlag {
   json?: true;
 }
 
-/** Registers `reeve serve policy` with check, explain and show. */
+/** Registers `reeve policy` with check, explain and show. */
 export function registerPolicy(program: Command, context: CommandContext): void {
   const policy = program.command("policy").description("Check, explain and show policy.");
   withJson(policy.command("check").argument("<file>", "the policy file"))
     .description("Check a policy file as it would be checked when loaded, its examples too. Exit code 2 on problems.")
-    .action((file: string, flags: JsonFlag) => check(file, flags, context));
+    .action(async (file: string, flags: JsonFlag) =>
+      (await import("../policy/check.ts")).check(file, flags.json === true, context),
+    );
   const explaining = withConnection(withJson(withToolWords(policy.command("explain"))))
     .usage(callUsage)
     .description(
@@ -39,39 +38,6 @@ export function registerPolicy(program: Command, context: CommandContext): void 
   withJson(withConnection(policy.command("show").description("Print the active policy."))).action(
     (flags: TargetFlags & JsonFlag) => show(flags, context),
   );
-}
-
-async function check(file: string, flags: JsonFlag, context: CommandContext): Promise<void> {
-  const { checkPolicyFile } = await import("../../services/policy/rules/load-policy.ts");
-  const result = checkPolicyFile(await readText(file));
-  if (!result.ok) context.setExitCode(ExitCode.USAGE);
-  if (flags.json) return void context.stdout.write(jsonDocument(result.ok ? { ...result } : problemsJson(result)));
-  if (result.ok) {
-    const { rules, examples, version } = result;
-    context.stdout.write(`${file}: ${rules} rules hold, and so do ${examples} examples (version ${version})\n`);
-    return;
-  }
-  const { problemText } = await import("../../services/policy/rules/problem.ts");
-  for (const problem of result.problems)
-    context.stderr.write(`reeve: ${visibleLine(`${file}: ${problemText(problem)}`)}\n`);
-}
-
-function problemsJson({
-  ok,
-  problems,
-}: {
-  ok: false;
-  problems: readonly { line: number; ruleId?: string; message: string }[];
-}) {
-  return { ok, problems: problems.map(({ line, ruleId, message }) => ({ line, ruleId: ruleId ?? null, message })) };
-}
-
-async function readText(file: string): Promise<string> {
-  try {
-    return await readFile(file, "utf8");
-  } catch (error: unknown) {
-    throw new UsageError(`${file} cannot be read`, [], { cause: error });
-  }
 }
 
 async function show(flags: TargetFlags & JsonFlag, context: CommandContext): Promise<void> {

@@ -1,9 +1,16 @@
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { askHidden, canAsk } from "../print/prompt.ts";
-import type { Presence } from "./access.ts";
 import { MIN_PASSPHRASE } from "./passphrase-seal.ts";
 import { openSealedOperator, readSealedOperator, type SealedOperator } from "./sealed-file.ts";
+
+/** What proves that a person is present who may act as an operator. */
+export interface Presence {
+  /** False where it is known that nothing can prove it here. */
+  isPossible(): Promise<boolean>;
+  /** The operator's token. Throws a UsageError where presence was not proven. */
+  token(): Promise<string>;
+}
 
 /** How often a passphrase may be mistyped. */
 const TRIES = 3;

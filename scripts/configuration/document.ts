@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { commandEnvironment } from "../../cli/doctor/settings.ts";
+import { commandEnvironment } from "../../cli/stack/settings.ts";
 import { type ConfigLine, type ConfigSpec, describeConfig } from "../../lib/config/config.ts";
 import { deviceEnvironment } from "../../services/device-agent/config.ts";
 import { policyEnvironment } from "../../services/policy/config.ts";

@@ -44,7 +44,8 @@ export const AREAS: Readonly<Record<string, Floors>> = {
   },
   cli: {
     ground: ["errors", "flags", "print"],
-    calls: ["approval", "call", "fan-out"],
+    calls: ["approval", "call"],
+    "fan-out": ["fan-out"],
     nouns: ["audit", "chat", "device", "key", "login", "operator", "policy", "service-ca", "stack"],
     tours: ["demo", "doctor"],
     commands: ["commands"],
