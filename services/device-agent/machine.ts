@@ -2,6 +2,7 @@ import { SandboxLevel } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { type DeviceAgentConfig, workDirOf } from "./config.ts";
 import type { Executor, ExecutorLevel } from "./executor/executor.ts";
 import { createLocalExecutor } from "./executor/local.ts";
+import { createSpawnerProcess } from "./executor/spawner-process.ts";
 import { openBuiltInTools } from "./providers/builtin/provider.ts";
 import { openGrpcTools } from "./providers/grpc/provider.ts";
 import type { ToolProvider } from "./providers/provider.ts";
@@ -32,7 +33,9 @@ export async function openMachine(
   more: readonly ToolProvider[] = [],
 ): Promise<Machine> {
   using parts = new DisposableStack();
-  const executor = createLocalExecutor({ env, writeRoots: config.writeRoots });
+  // First of all, while this process is small: what it forks is as large as it is.
+  const spawner = parts.use(createSpawnerProcess());
+  const executor = createLocalExecutor({ env, writeRoots: config.writeRoots, spawner });
   const roots = parts.use(
     createRoots({
       read: [...config.readRoots],

@@ -103,6 +103,7 @@ export function internalEnd(callId: string): CallEnd {
 const OUTCOMES: ReadonlyMap<ErrorReason, ExecutionOutcome> = new Map<ErrorReason, ExecutionOutcome>([
   [ErrorReason.TIMED_OUT, ExecutionOutcome.TIMED_OUT],
   [ErrorReason.CANCELED, ExecutionOutcome.CANCELED],
+  [ErrorReason.INTERRUPTED, ExecutionOutcome.INTERRUPTED],
 ]);
 
 function actorOf(kind: StopKind): string {

@@ -1,19 +1,27 @@
 import { execFile } from "node:child_process";
 import { closeSync, constants, mkdtempSync, openSync, rmSync } from "node:fs";
+import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 
-/** Both ends of a pipe. */
-export interface PipeEnds {
-  read: number;
-  write: number;
+/** A pipe of which neither end is open yet. */
+export interface Fifo {
+  /** Holds it without being an end of it. Another process of the same user opens an end as /proc/PID/fd/N. */
+  readonly fd: number;
+  /** The end that reads. To be opened first: opening the other one waits for it. */
+  openRead(): Readable;
+  /** The program's end, as a descriptor. The caller closes it. */
+  openWrite(): number;
+  /** Lets go of the pipe; its open ends stay. */
+  close(): void;
 }
 
 /** Makes real pipes. */
 export interface FifoPool {
-  /** So many pipes, or undefined where none can be made. The caller closes all ends. */
-  take(count: number): Promise<PipeEnds[] | undefined>;
+  /** So many pipes, or undefined where none can be made. The caller closes them. */
+  take(count: number): Promise<Fifo[] | undefined>;
 }
 
 /** How many are made at once, and at how many the next ones are made. */
@@ -36,7 +44,7 @@ const run = promisify(execFile);
  * unlinked at once, reached through a held descriptor only, and used for one run: a program that keeps an end cannot
  * read or write what belongs to a later one.
  */
-export function createFifoPool(): FifoPool {
+function createFifoPool(): FifoPool {
   const ready: number[] = [];
   let filling: Promise<void> | undefined;
   let broken = process.platform !== "linux";
@@ -60,7 +68,7 @@ export function createFifoPool(): FifoPool {
       if (ready.length < count) return undefined;
       const taken = ready.splice(-count);
       if (!broken && ready.length < LOW) filling ??= fill();
-      return taken.map(endsOf);
+      return taken.map(fifoOf);
     },
   };
 }
@@ -80,11 +88,15 @@ async function makeFifos(count: number): Promise<number[]> {
   }
 }
 
-/** The end that reads does not block, so that it opens before there is a writer; the program's end blocks. */
-function endsOf(fifo: number): PipeEnds {
-  const reopen = (flags: number): number => openSync(`/proc/self/fd/${fifo}`, flags);
-  const read = reopen(O_RDONLY | O_NONBLOCK);
-  const write = reopen(O_WRONLY);
-  closeSync(fifo);
-  return { read, write };
+function fifoOf(fd: number): Fifo {
+  const open = (flags: number): number => openSync(`/proc/self/fd/${fd}`, flags);
+  return {
+    fd,
+    openRead: () => new Socket({ fd: open(O_RDONLY | O_NONBLOCK), readable: true, writable: false }),
+    openWrite: () => open(O_WRONLY),
+    close: () => closeSync(fd),
+  };
 }
+
+/** Shared by all spawners of the process: made when first needed. */
+export const fifoPool: FifoPool = createFifoPool();

@@ -1,11 +1,13 @@
 import { constants } from "node:os";
 import type { Readable } from "node:stream";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { within } from "../../../lib/async/within.ts";
+import { fault } from "../../../lib/fault/fault.ts";
 import { type Capture, createCapture } from "./capture.ts";
 import type { OutputStream, RunOutcome, RunResult, RunSpec } from "./executor.ts";
-import { killTree } from "./kill-tree.ts";
+import { type KillOptions, killTree } from "./kill-tree.ts";
 import { groupExists } from "./process-tree.ts";
-import type { Started } from "./stdio.ts";
+import { type Exit, SpawnerGone, type Started } from "./spawner.ts";
 
 /** How a run is ended that has to be. */
 export interface EndOptions {
@@ -23,18 +25,15 @@ const DEFAULT_OUTPUT_BYTES = 256 * 1024;
 /** How long output may stay open after the program has ended, in milliseconds, before the processes that hold it are killed. */
 const DRAIN_MS = 500;
 
-type Exit = { code: number | null; signal: NodeJS.Signals | null };
 type StopKind = "timed_out" | "canceled";
 
 /**
- * Gathers what a program prints, which has just been started, and sees it to its end. Must be called in the same turn
- * of the event loop as the start, so that its end is not missed.
+ * Gathers what a program prints, which has just been started, and sees it to its end. Fault: INTERRUPTED where the process that
+ * started it ended before; its tree was killed then.
  */
 export async function follow(started: Started, spec: RunSpec, end: EndOptions): Promise<RunOutcome> {
   const startedAt = performance.now();
-  const { child, stdout, stderr } = started;
-  const pid = child.pid ?? 0;
-  const exited = new Promise<Exit>((resolve) => child.once("exit", (code, signal) => resolve({ code, signal })));
+  const { pid, exited, stdout, stderr } = started;
   const out = capture(stdout, "stdout", spec);
   const err = capture(stderr, "stderr", spec);
   const closed = Promise.all([out.closed, err.closed]).then(() => undefined);
@@ -48,9 +47,22 @@ export async function follow(started: Started, spec: RunSpec, end: EndOptions): 
     await drain(started, closed);
     const durationMs = Math.round(performance.now() - startedAt);
     return { program: end.program, ...textOf(out.kept, err.kept), durationMs, ...ending };
+  } catch (error: unknown) {
+    if (!(error instanceof SpawnerGone)) throw error;
+    stdout.destroy();
+    stderr.destroy();
+    throw await interrupted(error, { pid, ...end });
   } finally {
     stop.release();
   }
+}
+
+/** The fault of a run whose spawner ended. What is left of its tree is killed first. */
+export async function interrupted(cause: SpawnerGone, tree: KillOptions): Promise<Error> {
+  await killTree(tree);
+  const message =
+    "the process that starts programs died while this one may have been running; what it did is not known";
+  return fault(ErrorReason.INTERRUPTED, {}, { message, cause });
 }
 
 type Ending = RunOutcome extends infer O
@@ -92,7 +104,10 @@ function capture(source: Readable, stream: OutputStream, spec: RunSpec): Capture
   });
   // A reset means that the other end is gone, which the exit says better.
   source.on("error", () => undefined);
-  const closed = new Promise<void>((resolve) => source.once("close", resolve));
+  // A program that printed nothing may have ended before the message that it was started came.
+  const closed = source.closed
+    ? Promise.resolve()
+    : new Promise<void>((resolve) => void source.once("close", () => resolve()));
   const readOn = (): void => {
     mayPause = false;
     source.resume();

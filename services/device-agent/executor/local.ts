@@ -1,13 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { closeSync } from "node:fs";
+import { createDirectSpawner } from "./direct-spawner.ts";
 import { baseEnvironment, checkEnvironment } from "./environment.ts";
 import type { Executor, RunSpec } from "./executor.ts";
-import { follow, stopKind } from "./follow.ts";
+import { follow, interrupted, stopKind } from "./follow.ts";
 import { openInput } from "./input-file.ts";
 import { MARKER_NAME } from "./process-tree.ts";
 import { programFolders } from "./program-folders.ts";
 import { createProgramFinder, requireProgram, startFailed } from "./program-path.ts";
-import { type Started, spawnWithPipes } from "./stdio.ts";
+import { type Spawner, SpawnerGone, type Started } from "./spawner.ts";
 
 /** How the local executor is set up. */
 export interface LocalExecutorOptions {
@@ -17,10 +18,15 @@ export interface LocalExecutorOptions {
   writeRoots?: readonly string[];
   /** How long a tree may take to end after SIGTERM, in milliseconds. Default 2000. */
   killGraceMs?: number;
+  /** What starts the programs. Default this process itself. */
+  spawner?: Spawner;
 }
 
 /** An empty PATH would stand for the folder that a program runs in. */
 const NO_FOLDER = "/nonexistent";
+
+/** Larger than any pid of Linux (PID_MAX_LIMIT is 2^22), for a program of which only the marker is known. */
+const NO_PID = 2 ** 22 + 1;
 
 const NOTHING = { stdout: "", stderr: "", truncated: false, durationMs: 0, leftBehind: false, survivors: 0 };
 
@@ -36,6 +42,7 @@ export function createLocalExecutor(options: LocalExecutorOptions): Executor {
   const base = { ...inherited, PATH: programs.folders.join(":") || NO_FOLDER };
   const finder = createProgramFinder(programs);
   const graceMs = options.killGraceMs ?? 2000;
+  const spawner = options.spawner ?? createDirectSpawner();
   return {
     level: "none",
     droppedFolders: programs.dropped,
@@ -47,9 +54,11 @@ export function createLocalExecutor(options: LocalExecutorOptions): Executor {
       if (spec.signal.aborted) return { ...NOTHING, program, kind: stopKind(spec.signal) };
       const marker = randomUUID();
       try {
-        const started = await start(program, spec, { ...base, ...spec.env, ...spec.toolEnv, [MARKER_NAME]: marker });
+        const env = { ...base, ...spec.env, ...spec.toolEnv, [MARKER_NAME]: marker };
+        const started = await start(spawner, program, spec, env);
         return await follow(started, spec, { program, marker, graceMs });
       } catch (error: unknown) {
+        if (error instanceof SpawnerGone) throw await interrupted(error, { pid: NO_PID, marker, graceMs });
         finder.forget(name);
         throw error;
       }
@@ -58,14 +67,14 @@ export function createLocalExecutor(options: LocalExecutorOptions): Executor {
 }
 
 /** Starts the program. Fault: START_FAILED{program,cause} where the operating system refuses; nothing ran then. */
-async function start(program: string, spec: RunSpec, env: Record<string, string>): Promise<Started> {
-  const name = spec.argv[0] ?? program;
+async function start(spawner: Spawner, program: string, spec: RunSpec, env: Record<string, string>): Promise<Started> {
+  const argv0 = spec.argv[0] ?? program;
   const input = spec.stdin?.length ? openInput(spec.stdin, randomUUID()) : "ignore";
   try {
-    const options = { argv0: name, cwd: spec.cwd, env, detached: true, shell: false };
-    return await spawnWithPipes(program, spec.argv.slice(1), options, input);
+    return await spawner.start({ program, argv0, args: spec.argv.slice(1), cwd: spec.cwd, env, input });
   } catch (error: unknown) {
-    throw startFailed(name, causeOf(error), error);
+    if (error instanceof SpawnerGone) throw error;
+    throw startFailed(argv0, causeOf(error), error);
   } finally {
     if (input !== "ignore") closeSync(input);
   }

@@ -1,0 +1,61 @@
+// The spawner process: starts the programs of a device agent, so that a start costs neither the agent's memory size nor its
+// event loop. It reads nothing but what the agent sends, holds no secret, and ends with the agent.
+import { closeSync, constants, openSync } from "node:fs";
+import { exitOf, running, spawnProgram } from "./direct-spawner.ts";
+import { killTree } from "./kill-tree.ts";
+import { MARKER_NAME } from "./process-tree.ts";
+import type { SpawnerMessage, StartMessage } from "./spawner-messages.ts";
+
+const { O_RDONLY, O_WRONLY } = constants;
+
+/** The markers of the programs that run, by pid. */
+const runs = new Map<number, string>();
+
+process.title = "reeve spawner";
+process.on("message", (message: StartMessage) => void start(message));
+// Without the agent no output is read and no program can be stopped.
+process.on("disconnect", () => void end());
+// A signal to the whole group or unit is the agent's to answer: it ends its programs in order, and then this process.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
+
+async function start(message: StartMessage): Promise<void> {
+  const { id } = message;
+  try {
+    const child = await startProgram(message);
+    const pid = child.pid ?? 0;
+    const exited = exitOf(child);
+    runs.set(pid, message.env[MARKER_NAME] ?? "");
+    send({ kind: "started", id, pid });
+    const exit = await exited;
+    runs.delete(pid);
+    send({ kind: "exited", id, ...exit });
+  } catch (error: unknown) {
+    const { code, message: text } = error as NodeJS.ErrnoException;
+    send({ kind: "failed", id, code, message: text });
+  }
+}
+
+function startProgram(message: StartMessage) {
+  const ends: number[] = [];
+  const open = (fd: number, flags: number): number => {
+    const end = openSync(`/proc/${process.ppid}/fd/${fd}`, flags);
+    ends.push(end);
+    return end;
+  };
+  try {
+    const input = message.stdin === null ? "ignore" : open(message.stdin, O_RDONLY);
+    return running(spawnProgram(message, [input, open(message.stdout, O_WRONLY), open(message.stderr, O_WRONLY)]));
+  } finally {
+    for (const fd of ends) closeSync(fd);
+  }
+}
+
+function send(message: SpawnerMessage): void {
+  // Without a callback the loss of the channel would be an error that nothing catches.
+  if (process.connected) process.send?.(message, () => undefined);
+}
+
+async function end(): Promise<void> {
+  await Promise.all([...runs].map(([pid, marker]) => killTree({ pid, marker, graceMs: 0 })));
+  process.exit();
+}
