@@ -13,15 +13,15 @@ describe("an error", () => {
     const error = fault(
       ErrorReason.UNKNOWN_TOOL,
       { tool: "x", available: "exec, fs.read" },
-      { message: 'no tool "x"', violations: [{ field: "tool", message: "is not there" }] },
+      { message: 'no tool "x"', violations: [{ field: "tool", message: "does not exist" }] },
     );
-    expect(text(error)).toBe('reeve: no tool "x"\n  tool: is not there\n  available tools: exec, fs.read\n');
+    expect(text(error)).toBe('reeve: no tool "x"\n  tool: does not exist\n  available tools: exec, fs.read\n');
     expect(errorJson(describeError(error))).toEqual({
       error: {
         reason: "unknown_tool",
         message: 'no tool "x"',
         metadata: { tool: "x", available: "exec, fs.read" },
-        violations: [{ field: "tool", message: "is not there" }],
+        violations: [{ field: "tool", message: "does not exist" }],
         hints: ["available tools: exec, fs.read"],
         exitCode: 2,
       },

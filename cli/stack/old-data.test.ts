@@ -43,7 +43,7 @@ test("data of an earlier version is refused by whichever service finds it, with 
     const refused = await start().catch((e: unknown) => e);
     const text = errorText(describeError(refused));
     expect(text).toContain(`reeve: the database ${path} was written by an earlier, incompatible version of Reeve`);
-    expect(text).toContain("away, or choose another one; nothing in it was changed");
+    expect(text).toContain("or choose another one; nothing in it was changed");
     expect(text).toContain("REEVE_DATA_DIR");
     rename(path, "'v1/' || name");
   }

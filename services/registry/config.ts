@@ -53,7 +53,7 @@ export const registryEnvironment = {
     type: "duration",
     min: 500,
     default: 5000,
-    doc: "How long a replica that is gone keeps its calls and devices before another one takes over.",
+    doc: "How long a replica that is gone keeps its calls and devices before another one claims them.",
   },
   advertiseUrl: {
     name: "REEVE_REGISTRY_ADVERTISE_URL",

@@ -13,7 +13,7 @@ import { createStreamCaller, type StreamCaller } from "./stream-caller.ts";
 export interface Callers {
   /** Makes a call at its time and resolves with the end that its caller was given. */
   attend(planned: PlannedCall, startMs: number): Promise<Call>;
-  /** How often each kind of error was met on the way. */
+  /** How often each kind of error was met. */
   readonly errors: ReadonlyMap<string, number>;
   close(): void;
 }
@@ -28,13 +28,13 @@ export interface CallersOptions {
   seed: number;
 }
 
-interface Door {
+interface RegistryAt {
   registry: RegistryClient;
   stream: StreamCaller;
   close(): void;
 }
 
-/** How long one try may take, in milliseconds: a caller that hears nothing asks again, maybe somewhere else. */
+/** How long one try may take, in milliseconds: a caller without an answer asks again, maybe somewhere else. */
 const TRY_MS = 30_000;
 
 /** Codes that say that trying the same again cannot help. Every other error is one of a part that is broken. */
@@ -50,11 +50,11 @@ const FINAL = new Set([
 /** Callers with connections of their own to each address, as an operator and as an agent. */
 export function createCallers({ urls, tokens, ca, seed }: CallersOptions): Callers {
   const errors = new Map<string, number>();
-  const doors = { operator: urls.map(doorOf(tokens.operator)), agent: urls.map(doorOf(tokens.agent)) };
+  const registries = { operator: urls.map(registryAt(tokens.operator)), agent: urls.map(registryAt(tokens.agent)) };
   let turn = 0;
   let closed = false;
 
-  function doorOf(token: string): (baseUrl: string) => Door {
+  function registryAt(token: string): (baseUrl: string) => RegistryAt {
     return (baseUrl) => {
       const transport = createServiceTransport({
         baseUrl,
@@ -76,16 +76,16 @@ export function createCallers({ urls, tokens, ca, seed }: CallersOptions): Calle
       };
     };
   }
-  /** Tries until it works, each time at a door that chance gives. Undefined results are tried again, too. */
+  /** Tries until it works, each time at a registry that chance gives. Undefined results are tried again, too. */
   const persist = async <T>(
     planned: PlannedCall,
     what: string,
-    work: (door: Door) => Promise<T | undefined>,
+    work: (one: RegistryAt) => Promise<T | undefined>,
   ): Promise<T> => {
     const random = createRandom(seed + ++turn);
     for (;;) {
       try {
-        const result = await work(random.pick(doors[planned.as]));
+        const result = await work(random.pick(registries[planned.as]));
         if (result !== undefined) return result;
       } catch (error: unknown) {
         const { code, rawMessage } = ConnectError.from(error);
@@ -93,7 +93,7 @@ export function createCallers({ urls, tokens, ca, seed }: CallersOptions): Calle
         count(errors, `${what}: ${Code[code]} ${reason === undefined ? plain(rawMessage) : reasonName(reason)}`);
         if (FINAL.has(code)) throw new Error(`${what} ${planned.id}: ${rawMessage}`, { cause: error });
       }
-      if (closed) throw new Error(`${what} ${planned.id}: nobody waits for its end any more`);
+      if (closed) throw new Error(`${what} ${planned.id}: its end is not waited for any more`);
       await sleep(random.between(50, 400));
     }
   };
@@ -127,7 +127,7 @@ export function createCallers({ urls, tokens, ca, seed }: CallersOptions): Calle
     },
     close() {
       closed = true;
-      for (const door of [...doors.operator, ...doors.agent]) door.close();
+      for (const one of [...registries.operator, ...registries.agent]) one.close();
     },
   };
 }
@@ -139,7 +139,7 @@ function requestOf({ id, device, argv, stdin, queueSeconds }: PlannedCall) {
 
 /** An error of the connection in words, without what differs each time. */
 function plain(message: string): string {
-  return message.replace(/\d+\.\d+\.\d+\.\d+:\d+/, "a door");
+  return message.replace(/\d+\.\d+\.\d+\.\d+:\d+/, "a registry");
 }
 
 function count(counts: Map<string, number>, what: string): void {

@@ -18,7 +18,7 @@ import { contextOf } from "../../services/device-agent/ledger/sealed-ends.ts";
 export interface LedgerRow {
   /** "started", "finished", "refused" or "not_started". */
   state: string;
-  /** What the device tells everybody who asks; undefined where it has not ended. */
+  /** What the device answers every question for it; undefined where it has not ended. */
   finished: ExecutionFinished | undefined;
 }
 

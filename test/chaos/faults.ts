@@ -36,7 +36,7 @@ const LASTS: Record<FaultKind, [number, number]> = {
   "postgres kill": [0, 2500],
   "proxy hole": [500, 6000],
   "proxy cut": [0, 1],
-  // Longer than a lease lasts, so that who goes on finds that others have taken over.
+  // Longer than a lease lasts, so that a replica that goes on finds its calls claimed by others.
   "registry pause": [500, 12_000],
   "policy pause": [500, 8000],
 };

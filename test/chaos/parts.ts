@@ -25,7 +25,7 @@ export interface Parts {
   all: readonly Part[];
   /** Parts that ended without being reported to, or neither came up nor ended when they were started; in words. */
   readonly accidents: readonly string[];
-  /** Starts that failed, as when the database went away meanwhile, and were tried again; in words. */
+  /** Starts that failed, as when the database was gone meanwhile, and were tried again; in words. */
   readonly retries: readonly string[];
   /** Looks whether a part has ended by itself, and starts it again. */
   supervise(): Promise<void>;

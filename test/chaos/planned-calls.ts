@@ -1,6 +1,6 @@
 import { createRandom, type Random } from "./random.ts";
 
-/** What somebody wants, and what becomes of it on the way. */
+/** A call that is planned, and what disturbs it. */
 export interface PlannedCall {
   id: string;
   kind: PlannedKind;
@@ -18,7 +18,7 @@ export interface PlannedCall {
   cancelAfterMs?: number;
   /** What the human says, where one is asked. */
   answer?: "yes" | "no";
-  /** How long it is kept for a device that is away. */
+  /** How long it is kept for a device that is offline. */
   queueSeconds?: number;
 }
 

@@ -16,12 +16,12 @@ export interface ReturnWatch {
   readonly returns: readonly Return[];
   /** Something is about to break. */
   broken(part: Part, what: string): void;
-  /** Devices that are away. */
-  away(): string[];
+  /** Devices that are offline. */
+  offline(): string[];
   stop(): Promise<void>;
 }
 
-/** What measuring rests on. */
+/** Dependencies of the measurement. */
 export interface ReturnWatchOptions {
   devices: readonly { name: string; process: { log: readonly string[] } }[];
   parts: readonly Part[];
@@ -39,12 +39,12 @@ interface Watched {
   read: number;
   /** Its newest stream has been answered, and has not ended. */
   attachedAt: number | undefined;
-  away: { since: number; cause: string } | undefined;
+  offline: { since: number; cause: string } | undefined;
 }
 
 /**
- * A device is away from when its way, its process or its stream breaks. It can come back from the moment on at which its
- * way, its process, a registry and the database are there. It is back when it has a new stream, by its own word, and a
+ * A device is offline from when its path, its process or its stream breaks. It can come back from the moment on at which its
+ * path, its process, a registry and the database are available. It is back when it has a new stream, by its own word, and a
  * registry shows it online.
  */
 export function watchReturns({ devices, parts, list }: ReturnWatchOptions): ReturnWatch {
@@ -55,7 +55,7 @@ export function watchReturns({ devices, parts, list }: ReturnWatchOptions): Retu
       log: process.log,
       read: process.log.length,
       attachedAt: performance.now(),
-      away: undefined,
+      offline: undefined,
     }),
   );
   let lastBroken = "nothing";
@@ -71,7 +71,7 @@ export function watchReturns({ devices, parts, list }: ReturnWatchOptions): Retu
   };
   const leave = (one: Watched, since: number, cause: string): void => {
     one.attachedAt = undefined;
-    one.away ??= { since, cause };
+    one.offline ??= { since, cause };
   };
   const read = (one: Watched): void => {
     for (; one.read < one.log.length; one.read++) {
@@ -82,17 +82,19 @@ export function watchReturns({ devices, parts, list }: ReturnWatchOptions): Retu
   };
   const look = async (): Promise<void> => {
     for (const one of watched) read(one);
-    const hopeful = watched.filter(({ away, attachedAt }) => away !== undefined && (attachedAt ?? 0) > away.since);
+    const hopeful = watched.filter(
+      ({ offline, attachedAt }) => offline !== undefined && (attachedAt ?? 0) > offline.since,
+    );
     if (hopeful.length === 0) return;
     const shown = await list();
     const now = performance.now();
     for (const one of hopeful) {
       const whole = wholeSince(one.name);
       const isOnline = shown.some(({ name, link }) => name === one.name && link === LinkState.ONLINE);
-      if (!isOnline || whole === undefined || one.away === undefined) continue;
-      const { since, cause } = one.away;
+      if (!isOnline || whole === undefined || one.offline === undefined) continue;
+      const { since, cause } = one.offline;
       returns.push({ device: one.name, cause, ms: Math.max(0, now - Math.max(since, whole)) });
-      one.away = undefined;
+      one.offline = undefined;
     }
   };
   const run = async (): Promise<void> => {
@@ -114,7 +116,7 @@ export function watchReturns({ devices, parts, list }: ReturnWatchOptions): Retu
         }
       }
     },
-    away: () => watched.flatMap(({ name, away }) => (away === undefined ? [] : [name])),
+    offline: () => watched.flatMap(({ name, offline }) => (offline === undefined ? [] : [name])),
     async stop() {
       stopped = true;
       await running;

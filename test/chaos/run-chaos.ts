@@ -20,14 +20,14 @@ import type { ChaosSettings } from "./settings.ts";
 
 /** What came of a run, once everything was mended and calm. */
 export interface ChaosResult extends Gathered {
-  /** Calls whose caller heard of no end, or got an error that no trying again helps against; in words. */
+  /** Calls whose caller learned of no end, or got an error that no trying again helps against; in words. */
   unheard: string[];
   /** Services that ended by themselves, or neither came up nor ended when they were started. */
   accidents: readonly string[];
   /** Starts that failed and were tried again. */
   retries: readonly string[];
   /** Devices that did not come back at all. */
-  away: string[];
+  offline: string[];
   returns: readonly Return[];
   faults: ReadonlyMap<string, number>;
   errors: ReadonlyMap<string, number>;
@@ -35,7 +35,7 @@ export interface ChaosResult extends Gathered {
 }
 
 /** How long after the last fault every call must have ended, in milliseconds: longer than a lost device is waited for. */
-const SETTLE_MS = 150_000;
+const ENDING_MS = 150_000;
 
 /** How long the last device may take to come back, and the audit log to get the last outcome, in milliseconds. */
 const CALM_MS = 60_000;
@@ -43,7 +43,7 @@ const CALM_MS = 60_000;
 /**
  * Makes all calls while everything breaks, waits until all is calm, and gathers what everybody says. Stops the devices.
  *
- * @param say hears what happens, a line each.
+ * @param say receives what happens, a line each.
  */
 export async function runChaos(
   plane: Distributed,
@@ -68,10 +68,10 @@ export async function runChaos(
   await sleep(settings.ms);
   await breaker.stop();
   say(`everything is mended; callers wait for ${attending.unheard.size} calls`);
-  await Promise.race([attending.all, sleep(SETTLE_MS, undefined, { ref: false })]);
+  await Promise.race([attending.all, sleep(ENDING_MS, undefined, { ref: false })]);
   clearInterval(supervising);
   const durationMs = performance.now() - started;
-  await waitUntil(CALM_MS, async () => watch.away().length === 0);
+  await waitUntil(CALM_MS, async () => watch.offline().length === 0);
   await watch.stop();
   callers.close();
   await approver.close();
@@ -87,7 +87,7 @@ export async function runChaos(
     unheard: [...attending.unheard.values()],
     accidents: parts.accidents,
     retries: parts.retries,
-    away: watch.away(),
+    offline: watch.offline(),
     returns: watch.returns,
     faults: breaker.counts,
     errors: callers.errors,

@@ -8,7 +8,7 @@ export interface ChaosSettings {
   seed: number;
   /** The full run: how long devices take to come back is asserted, not only reported. */
   full: boolean;
-  /** A folder to put the log of every process into, for whoever looks for the cause of a finding. */
+  /** A folder to put the log of every process into, to look for the cause of a finding. */
   logs?: string;
 }
 

@@ -39,7 +39,7 @@ export function lies(evidence: Evidence): string[] {
   must(marks <= 1, "it was executed twice");
   must(reported !== undefined, "its caller was given no end");
   for (const other of [reported, ...shown.slice(1)]) {
-    if (other !== undefined) must(isSame(other, call), `somebody else was given ${describeEnd(other)}`);
+    if (other !== undefined) must(isSame(other, call), `another caller was given ${describeEnd(other)}`);
   }
   if (call.state === CallState.SUCCEEDED) must(marks === 1, "it succeeded and left no mark");
   if (ranNothing(call)) must(marks === 0, "it says that nothing ran");

@@ -82,7 +82,7 @@ test("setup makes what the services need, for nobody else's eyes, and shows the 
   );
 });
 
-test("setup keeps what is there, and makes only a certificate anew that ends soon", async () => {
+test("setup keeps existing files, and makes only a certificate anew that ends soon", async () => {
   const before = new Map(everyFile().map((path) => [path, readFileSync(path, "utf8")]));
   expect(await run("compose-setup.sh")).toBe("");
   expect(new Map(everyFile().map((path) => [path, readFileSync(path, "utf8")]))).toEqual(before);

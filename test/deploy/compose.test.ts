@@ -7,7 +7,7 @@ import { type ComposeService, compose, DEPLOY, mountsOf } from "./compose.ts";
 
 const ours = Object.entries(compose.services).filter(([name]) => ["policy", "registry", "device"].includes(name));
 
-/** The volumes of a service; files of the repository are none. */
+/** The volumes of a service; files of the repository do not count. */
 const volumesOf = (service: ComposeService | undefined): string[] =>
   mountsOf(service ?? {}).flatMap(({ source }) => (source.startsWith(".") ? [] : [source]));
 
@@ -30,7 +30,7 @@ describe("deploy/compose.yaml", () => {
     expect(service.read_only).toBe(true);
   });
 
-  test("builds targets that the Dockerfile has, and waits for services that are there", () => {
+  test("builds targets that the Dockerfile has, and waits for services that exist", () => {
     const dockerfile = readFileSync(join(DEPLOY, "Dockerfile"), "utf8");
     for (const { build, depends_on = {} } of Object.values(compose.services)) {
       if (build !== undefined) expect(dockerfile).toContain(` AS ${build.target}\n`);
@@ -38,7 +38,7 @@ describe("deploy/compose.yaml", () => {
     }
   });
 
-  test("mounts files and volumes that are there", () => {
+  test("mounts files and volumes that exist", () => {
     for (const service of Object.values(compose.services)) {
       for (const { source } of mountsOf(service)) {
         if (source.startsWith(".")) expect(existsSync(join(DEPLOY, source)), source).toBe(true);
@@ -47,7 +47,7 @@ describe("deploy/compose.yaml", () => {
     }
   });
 
-  test("has every volume given away by `setup`, since none of those who use them is root", () => {
+  test("has `setup` change the owner of every volume, since none of those who use them is root", () => {
     const { setup, postgres: _, ...users } = compose.services;
     const given = mountsOf(setup ?? {}).filter(({ target }) => /^\/(?:owner|certs|volumes\/.+)$/.test(target));
     expect(new Set(Object.values(users).flatMap(volumesOf))).toEqual(new Set(given.map(({ source }) => source)));

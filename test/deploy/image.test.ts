@@ -57,7 +57,7 @@ describe("the image", () => {
     }
   });
 
-  test("runs: every command's help is there", () => {
+  test("runs: every command has help", () => {
     const help = execFileSync(process.execPath, [join(repositoryRoot, "dist", "cli", "main.js"), "--help"], {
       encoding: "utf8",
     });
@@ -73,7 +73,7 @@ const ignored = readFileSync(join(repositoryRoot, ".dockerignore"), "utf8").spli
 const keptOut = ignored.filter((line) => line.startsWith("**/")).map((line) => line.slice("**/".length));
 
 describe("deploy/Dockerfile", () => {
-  test("copies what is there and is not kept out", () => {
+  test("copies existing files and is not kept out", () => {
     expect(SOURCES.length).toBeGreaterThan(5);
     for (const source of SOURCES) {
       expect(existsSync(join(repositoryRoot, source)), source).toBe(true);
@@ -99,7 +99,7 @@ describe("deploy/Dockerfile", () => {
     }
   });
 
-  test("runs as nobody special in every target", () => {
+  test("runs as an unprivileged user in every target", () => {
     const targets = dockerfile.split(/^FROM /m).filter((stage) => stage.includes("ENTRYPOINT"));
     expect(targets.length).toBe(2);
     for (const stage of targets) expect(stage).toContain("USER 65532:65532");

@@ -22,7 +22,7 @@ describe.each(BUILDS)("deploy/kubernetes/%s", (build) => {
   const rendered = hasKubectl();
   const manifests = rendered ? render(build) : written(build);
 
-  test("names files that are there, and renders where kubectl is present", () => {
+  test("names files that exist, and renders where kubectl is present", () => {
     expect(missingResources(build)).toEqual([]);
     if (rendered) expect(manifests.length).toBeGreaterThan(0);
   });
@@ -78,7 +78,7 @@ describe.each(BUILDS)("deploy/kubernetes/%s", (build) => {
   test("asks for health where the code answers", () => {
     for (const container of ourContainers(manifests)) {
       const environment = environmentOf(container, manifests);
-      // None of them asks /healthz: what is away would take every pod out of service, or restart it.
+      // None of them asks /healthz: one dependency that is unavailable would take every pod out of service, or restart it.
       for (const [name, path] of [
         ["startupProbe", "/readyz"],
         ["readinessProbe", "/readyz"],

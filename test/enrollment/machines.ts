@@ -12,7 +12,7 @@ export interface AgentProcess {
   readonly pid: number;
   /** Everything it has written to standard error. */
   text(): string;
-  /** Resolves when the text is there. Rejects when the process ends before. */
+  /** Resolves when the text was printed. Rejects when the process ends before. */
   shown(text: string | RegExp): Promise<string>;
   /** Resolves with its exit code. */
   ended: Promise<number | null>;

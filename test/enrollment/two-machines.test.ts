@@ -48,7 +48,7 @@ const startCall = (callId: string) => {
   };
 };
 const online = () => eventually(async () => expect(await link()).toBe("LINK_STATE_ONLINE"));
-const standing = async () => {
+const enrollmentStatus = async () => {
   const { stdout } = await plane.reeve("enrollment", "list", "--json");
   return (JSON.parse(stdout) as { enrollments: { state: string; why: string }[] }).enrollments[0];
 };
@@ -147,7 +147,7 @@ test("a copy of its folder locks it, and it enrolls again", async () => {
   await original.shown('"msg":"attached"');
   const clone = startAgent(copy);
   await clone.shown("two places");
-  expect(await standing()).toMatchObject({ state: "ENROLLMENT_STATE_LOCKED" });
+  expect(await enrollmentStatus()).toMatchObject({ state: "ENROLLMENT_STATE_LOCKED" });
   await original.shown("two places");
   await clone.stop();
   await original.stop();

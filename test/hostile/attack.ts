@@ -23,7 +23,7 @@ export type AttackReport =
   | { kind: "progress"; done: Record<string, number> }
   | { kind: "crowd"; connected: number; open: number };
 
-/** How long a crowd stays once all of it is there, in milliseconds. */
+/** How long a crowd stays once all of it is connected, in milliseconds. */
 export const CROWD_HOLD_MS = 5_000;
 
 /** Lets them begin. Resolves when the last has left; rejects where they cannot go on. */

@@ -8,7 +8,7 @@ import { makeVisit } from "./visit.ts";
 
 /** The hostile clients, on a thread of their own: what an honest caller measures beside them is the server, not them. */
 const { seed, mutants, perSecond, atOnce, targets, tokens, certificates, crowd } = workerData as Attack;
-const tell = (report: AttackReport): void => parentPort?.postMessage(report);
+const post = (report: AttackReport): void => parentPort?.postMessage(report);
 
 async function attack(): Promise<void> {
   const traffic = createTraffic({ random: createRandom(seed), targets, tokens, certificates });
@@ -25,19 +25,19 @@ async function attack(): Promise<void> {
       done[visit.kind] = (done[visit.kind] ?? 0) + visit.mutants;
     }
   };
-  const telling = setInterval(() => tell({ kind: "progress", done: { ...done } }), 500);
+  const reporting = setInterval(() => post({ kind: "progress", done: { ...done } }), 500);
   await Promise.all(Array.from({ length: atOnce }, one));
-  clearInterval(telling);
-  tell({ kind: "progress", done: { ...done } });
+  clearInterval(reporting);
+  post({ kind: "progress", done: { ...done } });
 }
 
 async function gather(connections: number): Promise<void> {
   const [target] = targets;
   if (target === undefined) throw new TypeError("a crowd needs a port to go to");
   const crowded = await joinCrowd(target, connections);
-  tell({ kind: "crowd", connected: crowded.connected, open: crowded.open() });
+  post({ kind: "crowd", connected: crowded.connected, open: crowded.open() });
   await sleep(CROWD_HOLD_MS);
-  tell({ kind: "crowd", connected: crowded.connected, open: crowded.open() });
+  post({ kind: "crowd", connected: crowded.connected, open: crowded.open() });
   crowded.leave();
 }
 

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { GREETING } from "./http2.ts";
+import { CLIENT_PREFACE } from "./http2.ts";
 import type { Target } from "./visit.ts";
 
 /** Strangers who hold connections. */
@@ -13,7 +13,12 @@ export interface Crowd {
 }
 
 /** What they send: nothing, half of a request, or the beginning of HTTP/2. */
-const OPENINGS = [Buffer.alloc(0), Buffer.from("POST /healthz HTTP/1.1\r\nhost: a\r\nx-slow:"), GREETING, GREETING];
+const OPENINGS = [
+  Buffer.alloc(0),
+  Buffer.from("POST /healthz HTTP/1.1\r\nhost: a\r\nx-slow:"),
+  CLIENT_PREFACE,
+  CLIENT_PREFACE,
+];
 
 /** They come from so many addresses of this machine. */
 const ADDRESSES = 200;
@@ -35,11 +40,11 @@ export async function joinCrowd({ host, port }: Target, connections: number): Pr
         .on("error", () => undefined)
         .resume();
       sockets.push(socket);
-      const isThere = await once(socket, "connect").then(
+      const isConnected = await once(socket, "connect").then(
         () => true,
         () => false,
       );
-      if (!isThere) continue;
+      if (!isConnected) continue;
       connected++;
       socket.write(OPENINGS[number % OPENINGS.length] as Buffer);
     }

@@ -30,7 +30,7 @@ export function frame(type: number, flags: number, stream: number, payload: Buff
 }
 
 /** What a connection begins with. */
-export const GREETING = Buffer.concat([PREFACE, frame(TYPE.settings, 0, 0, Buffer.alloc(0))]);
+export const CLIENT_PREFACE = Buffer.concat([PREFACE, frame(TYPE.settings, 0, 0, Buffer.alloc(0))]);
 
 /** A header block of literal fields without indexing (RFC 7541 §6.2.2), none longer than 126 bytes. */
 function headerBlock(fields: readonly (readonly [string, string])[]): Buffer {

@@ -19,7 +19,7 @@ export interface AttackedReeve {
   ended(): string | undefined;
   /** How many errors of connections reached the process's guard: each has an emitter that nothing listens to. */
   uncaught(): number;
-  /** Resident memory, in megabytes. Undefined where the machine does not tell. */
+  /** Resident memory, in megabytes. Undefined where the machine does not say. */
   rssMb(): Promise<number | undefined>;
   /** The last of what it wrote to standard error. */
   log(): string;

@@ -34,7 +34,7 @@ export interface HostileReport {
   uncaught: number;
   /** Its exit code when it was asked to end. */
   exitCode: number | null;
-  /** Resident memory in megabytes over the first phase, one figure a second; empty where the machine does not tell. */
+  /** Resident memory in megabytes over the first phase, one figure a second; empty where the machine does not say. */
   rssMb: number[];
   attack: PhaseReport;
   crowd: PhaseReport & { connected: number; openAfter: number };

@@ -1,6 +1,6 @@
 import type { Random } from "../chaos/random.ts";
 import { http1Request } from "./http1.ts";
-import { GREETING, http2Flood, http2Request, oddFrame } from "./http2.ts";
+import { CLIENT_PREFACE, http2Flood, http2Request, oddFrame } from "./http2.ts";
 import type { Target, Visit } from "./visit.ts";
 
 /** What hostile clients have to work with. */
@@ -67,13 +67,16 @@ const CONTENT: Record<keyof typeof KINDS, Content> = {
   streams: (options, target) => streams(options, target, 1, 16),
   flippedFrames(options, target) {
     const { bytes, mutants } = streams(options, target, 1, 8);
-    return { bytes: flip(options.random, bytes, GREETING.length), mutants };
+    return { bytes: flip(options.random, bytes, CLIENT_PREFACE.length), mutants };
   },
   oddFrames({ random }) {
     const mutants = Math.ceil(random.between(0, 6));
-    return { bytes: Buffer.concat([GREETING, ...Array.from({ length: mutants }, () => oddFrame(random))]), mutants };
+    return {
+      bytes: Buffer.concat([CLIENT_PREFACE, ...Array.from({ length: mutants }, () => oddFrame(random))]),
+      mutants,
+    };
   },
-  floods: ({ random }) => ({ bytes: Buffer.concat([GREETING, http2Flood(random)]), mutants: 1 }),
+  floods: ({ random }) => ({ bytes: Buffer.concat([CLIENT_PREFACE, http2Flood(random)]), mutants: 1 }),
   noise({ random }) {
     const bytes = Buffer.from(Array.from({ length: Math.floor(random.between(0, 300)) }, () => random.between(0, 256)));
     return { bytes, mutants: 1 };
@@ -95,7 +98,7 @@ function streams({ random, tokens }: TrafficOptions, { paths }: Target, from: nu
   const requests = Array.from({ length: mutants }, (_, index) =>
     http2Request(random, 2 * index + 1, random.pick(paths), tokens),
   );
-  return { bytes: Buffer.concat([GREETING, ...requests]), mutants };
+  return { bytes: Buffer.concat([CLIENT_PREFACE, ...requests]), mutants };
 }
 
 /** The bytes with one to eight of them changed, from a place on. */

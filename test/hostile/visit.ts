@@ -32,7 +32,7 @@ export interface Visit {
   mutants: number;
 }
 
-/** A connection that is not there, or not gone, by then is given up, in milliseconds. */
+/** A connection that is not open, or not closed, by then is given up, in milliseconds. */
 const LONGEST_VISIT_MS = 3_000;
 
 /** Makes the visit. Always resolves, when the connection is gone. */

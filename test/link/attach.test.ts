@@ -14,7 +14,7 @@ import { eventually } from "../../testkit/eventually.ts";
 import { startTcpProxy } from "../../testkit/tcp-proxy.ts";
 import { attach, folder, linkTo, openPoint, type Seen } from "./ways.ts";
 
-const nobody = (): Seen => ({ hellos: [], downs: 0, deviceEnds: [] });
+const nothingSeen = (): Seen => ({ hellos: [], downs: 0, deviceEnds: [] });
 
 test("says how often it has dialed, over resets and restarts", async () => {
   await using parts = new AsyncDisposableStack();
@@ -65,7 +65,7 @@ test("a newer stream of a device ends the older one, and the link goes on", asyn
   const onGone = vi.fn();
   const point = await openPoint(parts, deviceId, { onGone });
   const { sessions, server } = point;
-  const seen = nobody();
+  const seen = nothingSeen();
   const link = linkTo(parts, point, seen);
   const proxy = parts.use(await startTcpProxy({ port: server.port }));
   await attach(parts, device, { ports: [proxy.port], seen });
@@ -84,8 +84,8 @@ test("goes elsewhere where it learns to, and what runs is still reported on the 
   const device = parts.use(await openTestAgent());
   const { deviceId } = device.agent;
   const points = [await openPoint(parts, deviceId), await openPoint(parts, deviceId)];
-  const seen = points.map(nobody);
-  const links = points.map((point, index) => linkTo(parts, point, seen[index] ?? nobody()));
+  const seen = points.map(nothingSeen);
+  const links = points.map((point, index) => linkTo(parts, point, seen[index] ?? nothingSeen()));
   await attach(parts, device, { ports: points.map(({ server }) => server.port) });
   await eventually(() => expect(points.filter(({ sessions }) => sessions.get(deviceId))).toHaveLength(1));
   const old = points.findIndex(({ sessions }) => sessions.get(deviceId));
@@ -113,7 +113,7 @@ test("dials again when its certificate was replaced, and what runs learns on the
   const { deviceId } = device.agent;
   const point = await openPoint(parts, deviceId);
   const { server } = point;
-  const seen = nobody();
+  const seen = nothingSeen();
   const link = linkTo(parts, point, seen);
   const renewed = new EventEmitter();
   const onRenewed = (listener: () => void) => {
@@ -134,7 +134,7 @@ test("dials again when its certificate was replaced, and what runs learns on the
   expect(renewed.listenerCount("change")).toBe(0);
 });
 
-test("tells when a device has come and gone, and ends a stream with a fault when it is asked to", async () => {
+test("reports when a device has come and gone, and ends a stream with a fault when it is asked to", async () => {
   await using parts = new AsyncDisposableStack();
   const device = parts.use(await openTestAgent());
   const { deviceId } = device.agent;
@@ -143,7 +143,7 @@ test("tells when a device has come and gone, and ends a stream with a fault when
     onAdmitted: ({ hello }) => said.push(`attached ${hello.attachCount}`),
     onGone: (session) => said.push(`gone ${session.deviceId}`),
   });
-  const seen = nobody();
+  const seen = nothingSeen();
   const attachment = await attach(parts, device, { ports: [server.port], seen });
   await eventually(() => expect(said).toEqual(["attached 1"]));
   sessions.get(deviceId)?.end(fault(ErrorReason.DEVICE_LOCKED, { device: deviceId, why: "operator" }));
@@ -154,11 +154,11 @@ test("tells when a device has come and gone, and ends a stream with a fault when
   expect(sessions.size).toBe(0);
 });
 
-test("refuses a stream whose manifest is another device's, and it takes nobody's place", async () => {
+test("refuses a stream whose manifest is another device's, and it takes no other's place", async () => {
   await using parts = new AsyncDisposableStack();
   const device = parts.use(await openTestAgent());
   const { sessions, server } = await openPoint(parts, "dev-0000000000000000");
-  const seen = nobody();
+  const seen = nothingSeen();
   await attach(parts, device, { ports: [server.port], seen });
   await eventually(() => expect(seen.deviceEnds.length).toBeGreaterThan(1));
   const detail = faultDetail(seen.deviceEnds[0]);

@@ -6,7 +6,7 @@ import { openTestAgent, type TestAgent } from "../../services/device-agent/testi
 import { eventually } from "../../testkit/eventually.ts";
 import { LINK_WAYS } from "./ways.ts";
 
-/** Writes a line each time that it is started, and ends when the file `go` is there. */
+/** Writes a line each time that it is started, and ends when the file `go` exists. */
 const COUNTED = {
   argv: ["sh", "-c", "echo started >> starts; echo ready; until [ -e go ]; do sleep 0.02; done; echo gone"],
 };
@@ -112,7 +112,7 @@ describe.each(LINK_WAYS)("$name", ({ open }) => {
     expect(await ended).toMatchObject({ kind: "finished", finished: { outcome: ExecutionOutcome.CANCELED } });
   });
 
-  test("a device that closes still tells how its calls ended", async () => {
+  test("a device that closes still reports how its calls ended", async () => {
     await using device = await openTestAgent();
     await using linked = await open(device);
     const ready = Promise.withResolvers<void>();

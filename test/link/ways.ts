@@ -19,7 +19,7 @@ import { attachRoutes, createSessions, type SessionsOptions } from "../../servic
 import { deviceOver } from "../../services/registry/dialers.ts";
 import { startTcpProxy, type TcpProxy } from "../../testkit/tcp-proxy.ts";
 
-/** How often a link shows that it lives in these tests, in milliseconds: five times as often as outside. */
+/** How often a link sends a heartbeat in these tests, in milliseconds: five times as often as outside. */
 export const HEARTBEAT_MS = 200;
 
 export const logger = createLogger({ service: "test", level: "silent" });
@@ -100,7 +100,7 @@ export const LINK_WAYS: readonly LinkWay[] = [
   },
 ];
 
-/** A place to attach that admits whoever comes for that device. */
+/** A place to attach that admits any agent for that device. */
 export async function openPoint(parts: AsyncDisposableStack, deviceId: string, options: SessionsOptions = {}) {
   const links = new Set<DeviceLink>();
   const choose = (): DeviceRoute | undefined => {

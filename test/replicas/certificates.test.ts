@@ -48,7 +48,7 @@ afterAll(async () => {
 
 const DAY_MS = 24 * 3_600_000;
 
-/** Whoever is not a replica, by how it comes. */
+/** Callers that are not a replica, by how they come. */
 const INTRUDERS: Record<string, () => Promise<{ tls: TlsSource } | { token: string }>> = {
   "a certificate of policy": async () => ({ tls: await certificate(authority, service("policy")) }),
   "the certificate of a device": async () => ({ tls: await certificate(authority, device(nas.id)) }),

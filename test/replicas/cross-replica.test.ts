@@ -75,7 +75,7 @@ test("what a tool prints comes as it is printed, and a cancel through the same r
   await stream.end();
 });
 
-test("large arguments and output get there whole", async () => {
+test("large arguments and output arrive complete", async () => {
   // More than HTTP/2 carries in one window, in either direction.
   const argv = ["bash", "-c", "head -c 1500000 /dev/zero | tr '\\0' x"];
   const text = "y".repeat(1024 * 1024);
@@ -100,7 +100,7 @@ test("the same call id at two replicas is one call", async () => {
   expect(await readFile(mark, "utf8")).toBe("run\n");
 });
 
-test("a replica that does not lead a call tells what happens to it, and cancels it", async () => {
+test("a replica that does not own a call reports what happens to it, and cancels it", async () => {
   const stream = openCallStream(a.operator.registry);
   stream.call({ device: "nas", tool: "exec", params: { argv: ["bash", "-c", lasting(mark)] }, callId });
   await stream.next(printedIn);

@@ -93,7 +93,7 @@ test("a device follows the keys while it is linked, and calls go on through a wh
   }
 });
 
-test("a device that was away over two rotations follows when it is back, pinned to a key that has ended", async () => {
+test("a device that was offline over two rotations follows when it is online, pinned to a key that has ended", async () => {
   const pin = policy.grantKey;
   expect(await ping()).toEqual(SUCCEEDED);
   await device?.close();
@@ -121,7 +121,7 @@ test("a device that enrolls after a rotation never trusts the key that has retir
   });
   device = await openDevice(policy.grantKey, { keyringVersion: 4n, logger: logged });
   await eventually(async () => expect(await ping()).toEqual(SUCCEEDED));
-  // Whoever is between replays what policy has signed: the third version holds the old key beside the new one.
+  // A relay replays what policy has signed: the third version holds the old key beside the new one.
   async function* requests() {
     for (const keyring of keyrings)
       yield { commands: [{ command: { case: "trustKeyring", value: { keyring } } }] } as never;
@@ -136,7 +136,7 @@ test("a device that enrolls after a rotation never trusts the key that has retir
   expect(policy.grantKey.keyId).not.toBe(retired.keyId);
 });
 
-test("a device takes no keys that the one it trusts did not sign, whoever sends them", async () => {
+test("a device takes no keys that the one it trusts did not sign, from any sender", async () => {
   const stranger = generateSigningKey();
   const forged = signKeyring(stranger, { version: 99n, statementType: GRANT_TYPE, keys: [stranger] });
   async function* requests() {

@@ -92,7 +92,7 @@ beforeEach(() => {
   mark = join(work, callId);
 });
 
-/** The call's end as the second replica tells it. */
+/** The call's end as the second replica reports it. */
 function ended(): Promise<Call> {
   return eventually(async () => {
     const { call } = await operators[1].registry.getCall({ callId });

@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => scene?.close());
 
-async function away(replica: Replica): Promise<void> {
+async function isOffline(replica: Replica): Promise<void> {
   await eventually(async () => {
     const { device } = await replica.operator.registry.getDevice({ device: "nas" });
     expect(device?.link).toBe(LinkState.OFFLINE);
@@ -38,9 +38,9 @@ async function away(replica: Replica): Promise<void> {
 const stateOf = async (replica: Replica, callId: string) =>
   (await replica.operator.registry.getCall({ callId })).call?.state;
 
-test("a kept call is delivered through another replica than the one that keeps it, also when that is gone", async () => {
+test("a queued call is delivered through another replica than the one that keeps it, also when that is gone", async () => {
   await nas.close();
-  await Promise.all([away(a), away(b)]);
+  await Promise.all([isOffline(a), isOffline(b)]);
   const asked = (name: string) => ({
     device: "nas",
     tool: "exec",
@@ -49,7 +49,7 @@ test("a kept call is delivered through another replica than the one that keeps i
     queueSeconds: 600,
   });
   const c = await scene.replica();
-  await away(c);
+  await isOffline(c);
   for (const [replica, name] of [
     [a, "kept-by-a"],
     [c, "kept-by-c"],

@@ -162,7 +162,7 @@ describe("where no rule speaks of it", () => {
     // This time from a file, while the service is asked for nothing.
     const file = join(plane.folder, "printer.binpb");
     await writeFile(file, descriptorSetOf(printer.registry));
-    const services = `printer=${printer.url},away=http://127.0.0.1:1`;
+    const services = `printer=${printer.url},offline=http://127.0.0.1:1`;
     const env = { REEVE_DEVICE_SERVICES: services, REEVE_DEVICE_SERVICES_DESCRIPTORS: `printer=${file}` };
     other = await startControlPlane({ env });
   });
@@ -181,7 +181,7 @@ describe("where no rule speaks of it", () => {
   test("a service that is not there is listed as unavailable, with why", async () => {
     const { device } = await callerOf(other, other.tokens.agent).registry.getDevice({ device: "this" });
     expect(device?.unavailable).toContainEqual(
-      expect.objectContaining({ tool: "away", why: expect.stringContaining("server reflection") as string }),
+      expect.objectContaining({ tool: "offline", why: expect.stringContaining("server reflection") as string }),
     );
     expect(device?.tools).toContain("printer:print");
   });

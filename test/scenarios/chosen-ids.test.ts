@@ -89,7 +89,7 @@ test("an agent that names the call of another one by its whole id gets a call of
   expect((await operator.getCall({ callId: id })).call?.principalId).toBe("ada");
 });
 
-test("an agent cannot take an id away from an operator", async () => {
+test("an agent cannot occupy an id of an operator", async () => {
   await ping(bob, "maintenance");
   expect(await ping(operator, "maintenance")).toMatchObject({ id: "maintenance", state: CallState.SUCCEEDED });
 });

@@ -82,7 +82,7 @@ describe("without the right to call", () => {
     expect(stderr).toContain("reeve up");
   });
 
-  test("a token that nobody knows is refused", async () => {
+  test("an unknown token is refused", async () => {
     const token = `rv_${"0".repeat(12)}_${"A".repeat(43)}`;
     const { code, stderr } = await runReeve(["tool", "list"], shellOf(plane, token, home));
     expect(code).toBe(3);

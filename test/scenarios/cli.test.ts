@@ -102,7 +102,7 @@ describe("reeve call", () => {
     expect(stderr).toContain("This looks like a place where secrets are kept.");
   });
 
-  test("says that a call is blocked, and that nobody can lift that", async () => {
+  test("says that a call is blocked, and that no approval can lift that", async () => {
     const mark = join(plane.work, "blocked");
     const { code, stderr } = await asOperator("call", "this", "shell.eval", "--command", `touch ${mark}; rm -rf /`);
     expect(code, stderr).toBe(3);

@@ -17,7 +17,7 @@ const FOLDERS = ["bin", "cli", "client", "gen", "lib", "proto", "scripts", "serv
 const BESIDE = ["@bufbuild", "@connectrpc", "@types", "undici-types"];
 
 let folder: string;
-/** A program of somebody else, with the package installed. */
+/** A program of another author, with the package installed. */
 let app: string;
 let plane: ControlPlane | undefined;
 
@@ -76,7 +76,7 @@ describe("the packed client", () => {
     });
   });
 
-  test("tells by name why a call was refused", async () => {
+  test("names why a call was refused", async () => {
     const { code, lines } = await runExample("not-a-token");
     expect(code).toBe(1);
     expect(lines[0]).toMatch(/^unauthenticated: /);

@@ -15,7 +15,7 @@ import { type ControlPlane, startControlPlane } from "../../testkit/control-plan
 const CALLS = Number(process.env.REEVE_CRASH_CALLS ?? 200);
 
 /** How long to wait for every call to reach its end after the restart, in milliseconds. */
-const SETTLE_MS = 60_000;
+const ENDING_MS = 60_000;
 
 let plane: ControlPlane | undefined;
 afterEach(() => plane?.close());
@@ -35,7 +35,7 @@ test.each(["device", "policy", "registry"] as const)(
     await plane.processes[victim].start();
     await began;
 
-    const calls = await settle(caller, ids);
+    const calls = await allEnded(caller, ids);
     const ran = await countMarks(marks);
     for (const id of ids) {
       const call = calls.get(id);
@@ -94,10 +94,10 @@ function expectTruth(call: Call, times: number): void {
 }
 
 /** Waits until every call that is on record has ended. */
-async function settle(caller: Caller, ids: readonly string[]): Promise<Map<string, Call>> {
+async function allEnded(caller: Caller, ids: readonly string[]): Promise<Map<string, Call>> {
   const ended = new Map<string, Call>();
   const gone = new Set<string>();
-  const deadline = Date.now() + SETTLE_MS;
+  const deadline = Date.now() + ENDING_MS;
   while (ended.size + gone.size < ids.length) {
     if (Date.now() > deadline) throw new Error(`${ids.length - ended.size - gone.size} calls have not ended`);
     for (const id of ids.filter((one) => !ended.has(one) && !gone.has(one))) {

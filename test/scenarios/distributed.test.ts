@@ -22,7 +22,7 @@ async function startMany(): Promise<Backend> {
   const path = await makePath(join(folder, "bin"), PROGRAMS);
   const many = await startDistributed({ policyFile, deviceEnv: { PATH: path } });
   parts.defer(() => many.close());
-  // Whoever calls by URL alone, as `fetch` does, trusts the authority of the services from here on.
+  // A caller by URL alone, as `fetch` is, trusts the authority of the services from here on.
   setDefaultCACertificates([...getCACertificates("default"), many.ca]);
   const { user, pass } = many.nats.login;
   const bus = parts.adopt(

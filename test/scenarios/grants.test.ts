@@ -183,7 +183,7 @@ describe.each([
     expect(receipt).toMatchObject({ callId: call.callId, deviceId, outcome: ExecutionOutcome.REFUSED, reason });
     expect(receipt.startTime).toBeUndefined();
     expect(existsSync(mark)).toBe(false);
-    // Nobody can use a call's id up by sending rubbish under it.
+    // No caller can use a call's id up by sending rubbish under it.
     expect(await device.getExecution({ callId: call.callId }).catch(reasonOf)).toBe(ErrorReason.NOT_FOUND);
     const good = await execute(await grants.start(call));
     expect(good.finished.outcome).toBe(ExecutionOutcome.SUCCEEDED);
@@ -191,7 +191,7 @@ describe.each([
 });
 
 describe("a grant works once:", () => {
-  test("the same start again tells the stored end and runs nothing", async () => {
+  test("the same start again returns the stored end and runs nothing", async () => {
     const lines = { tool: "exec", args: { argv: ["tee", "-a", mark], stdin: "once\n" }, callId: call.callId };
     const start = await grants.start(lines);
     const [first, again] = [await execute(start), await execute(start)];

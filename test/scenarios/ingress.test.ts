@@ -18,7 +18,7 @@ const RULES = `
   - id: by-http
     effect: deny
     when: 'ingress == "http"'
-    message: Nobody may come in by HTTP.
+    message: No caller may come in by HTTP.
   - id: by-model
     effect: deny
     when: 'ingress == "llm"'

@@ -70,7 +70,7 @@ test.each<[string, Lie]>([
   ["of another end", { receipt: { outcome: ExecutionOutcome.FAILED } }],
   ["signed by another key", { signer: generateSigningKey() }],
   ["that is missing", { finished: { receipt: undefined as never } }],
-  ["for an output that was changed on the way", { finished: { output: Buffer.from('{"text":"gnop"}') } }],
+  ["for an output that was changed in transit", { finished: { output: Buffer.from('{"text":"gnop"}') } }],
 ])("does not believe a receipt %s: the end is not known", async (_, lie) => {
   device.lie = lie;
   expect(await ping()).toEqual({ state: CallState.UNKNOWN, reason: ErrorReason.RECEIPT_INVALID, output: undefined });

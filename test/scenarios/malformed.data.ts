@@ -10,7 +10,7 @@ export interface MalformedArguments {
 const ok = '"argv":["touch","MARK"]';
 const deep = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
 
-/** Arguments that no door may let through. MARK is replaced by the path of a file that must never come to be. */
+/** Arguments that no face may let through. MARK is replaced by the path of a file that must never come to be. */
 export const MALFORMED: readonly MalformedArguments[] = [
   { name: "a string for a list", raw: '{"argv":"uname"}', field: "params.argv" },
   { name: "a number in a list of strings", raw: '{"argv":["touch",1]}', field: "params.argv[1]" },
@@ -48,7 +48,7 @@ export const MALFORMED: readonly MalformedArguments[] = [
   { name: "a string for the arguments", raw: '"x"', field: "params" },
 ];
 
-/** Bytes that are no text, which only the doors that take bytes can be given. */
+/** Bytes that are no text, which only the faces that take bytes can be given. */
 export const MALFORMED_BYTES: readonly MalformedArguments[] = [
   {
     name: "invalid UTF-8 in a string",

@@ -37,7 +37,7 @@ afterAll(async () => {
   await plane.close();
 });
 
-/** What a door said of a request. */
+/** What a face said of a request. */
 interface Refused {
   reason: ErrorReason;
   fields: string[];

@@ -15,7 +15,7 @@ import { type Caller, callerOf } from "../../testkit/clients.ts";
 import { nodeEnv } from "../../testkit/node-env.ts";
 
 /**
- * Somebody who has just cloned Reeve, starts it as `npm start` does, and lets a model work: the real commands, and a model
+ * A person who has just cloned Reeve, starts it as `npm start` does, and lets a model work: the real commands, and a model
  * that does all it can to get past the person.
  */
 let home: string;

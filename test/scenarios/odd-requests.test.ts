@@ -52,7 +52,7 @@ test.each([
   "/calls/..",
   "/tools?device=%ff&device=b",
   "//[::1",
-])("%s blames nobody but the caller, whatever is sent", async (path) => {
+])("%s blames only the caller, whatever is sent", async (path) => {
   const authorization = `Bearer ${plane.tokens.operator}`;
   for (const method of ["GET", "POST", "PUT", "DELETE", "OPTIONS"]) {
     for (const text of [

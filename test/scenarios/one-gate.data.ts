@@ -24,7 +24,7 @@ const reads: Entry = { runsNone: "it only reads" };
 const decides: Entry = { runsNone: "it only decides; what it grants has to be shown to a device" };
 const stops: Entry = { runsNone: "it only keeps a call from running, or from going on" };
 const serves: Entry = { runsNone: "it starts services, which run what they are asked to" };
-const carries: Entry = { runsNone: "a device hears there what others have called; it can call nothing itself" };
+const carries: Entry = { runsNone: "a device receives there what others have called; it can call nothing itself" };
 const forwards: Entry = {
   runsNone:
     "it carries granted calls from another replica, where they passed the gate; a device runs none without its grant",
@@ -89,7 +89,7 @@ export const RPCS: Readonly<Record<string, Entry>> = {
   "reeve.call.v1.CallService/CancelCall": stops,
 };
 
-/** The package whose RPCs are the tools. The registry serves them, and nobody else does. */
+/** The package whose RPCs are the tools. The registry serves them, and no other service does. */
 export const TOOL_PACKAGE = "reeve.tools.v1";
 
 /** Every RPC of that package. */
@@ -276,7 +276,7 @@ export const PASSAGES: readonly Passage[] = [
     only: ["services/registry/calls/run.ts", "services/registry/calls/calls.ts"],
   },
   {
-    what: "where the doors bring them",
+    what: "where the faces bring them",
     words: /\bcalls\.begin\(/,
     only: [
       "services/registry/calls/call-tool.ts",

@@ -35,7 +35,7 @@ export interface AskedRequest {
 }
 
 /** What came of it. */
-export interface Told {
+export interface FaceAnswer {
   /** The call's id, where the way makes it. */
   callId: string;
   /** All that the caller was given, as text. */
@@ -45,7 +45,7 @@ export interface Told {
 /** A way that leads through the registry. */
 export interface GateWay {
   name: WayName;
-  call(plane: ControlPlane, asked: AskedRequest): Promise<Told>;
+  call(plane: ControlPlane, asked: AskedRequest): Promise<FaceAnswer>;
 }
 
 /** The ways that lead through the registry. Each waits for the call's end. */
@@ -133,7 +133,7 @@ function calledIn(events: readonly WatchFanOutResponse[]): string {
   return ids[1] ?? ids[0] ?? "";
 }
 
-async function callByRpc(plane: ControlPlane, { as, tool, params, callId }: AskedRequest): Promise<Told> {
+async function callByRpc(plane: ControlPlane, { as, tool, params, callId }: AskedRequest): Promise<FaceAnswer> {
   const method = toolMethods(BUILT_IN_SERVICES).get(tool);
   if (method === undefined) throw new Error(`no RPC is the tool ${tool}`);
   const transport = createServiceTransport({ baseUrl: plane.registry.url, token: plane.tokens[as], protocol: "grpc" });
@@ -167,7 +167,7 @@ export async function chatOnce(
   }
 }
 
-async function callByModel(plane: ControlPlane, { as, tool, params, callId }: AskedRequest): Promise<Told> {
+async function callByModel(plane: ControlPlane, { as, tool, params, callId }: AskedRequest): Promise<FaceAnswer> {
   const turns = [{ toolUses: [{ name: providerName(tool), input: params }] }, { text: "That is all." }];
   const scripted = await startScriptedModel({ turns });
   try {

@@ -55,7 +55,7 @@ beforeEach(async () => {
   await deviceIs(LinkState.OFFLINE);
 });
 
-test("a call waits for its device, is delivered once with a grant of its own, and whoever watches sees it", async () => {
+test("a call waits for its device, is delivered once with a grant of its own, and its watcher sees it", async () => {
   const { call } = await operator.registry.callTool(request());
   expect(call).toMatchObject({ state: CallState.QUEUED, grantId: "" });
   expect(call?.queueExpireTime).toBeDefined();
@@ -94,7 +94,7 @@ test("a call to a device that is there is not kept", async () => {
   expect((await operator.registry.callTool(request())).call).toMatchObject({ state: CallState.SUCCEEDED });
 });
 
-test("a kept call is denied where the rules deny it by then", async () => {
+test("a queued call is denied where the rules deny it by then", async () => {
   await operator.registry.callTool(request());
   await changeRules(`${RULES}  - { id: frozen, effect: deny, tools: [exec], message: Nothing runs now. }\n`);
   await plane.processes.device.start();
@@ -106,16 +106,16 @@ test("a kept call is denied where the rules deny it by then", async () => {
   expect(existsSync(mark)).toBe(false);
 });
 
-test("a kept call is held anew where the rules ask for a human by then", async () => {
+test("a queued call is held anew where the rules ask for a human by then", async () => {
   await operator.registry.callTool(request());
-  await changeRules(`${RULES}  - { id: careful, effect: hold, tools: [exec], message: Somebody has to look. }\n`);
+  await changeRules(`${RULES}  - { id: careful, effect: hold, tools: [exec], message: A person has to look. }\n`);
   await plane.processes.device.start();
   await approveCall(operator, callId);
   expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED });
 });
 
-test("an approval covers the call that waited for its device after it, and nobody is asked twice", async () => {
-  const { id: approvalId } = await approvedWhileAway();
+test("an approval covers the call that waited for its device after it, and no person is asked twice", async () => {
+  const { id: approvalId } = await approvedWhileOffline();
   await plane.processes.device.start();
   expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED, approvalId });
   const { approvals } = await operator.approvals.listApprovals({});
@@ -128,7 +128,7 @@ test("an approval covers the call that waited for its device after it, and nobod
   ]);
 });
 
-test("a kept call ends when its time is over, on record", async () => {
+test("a queued call ends when its time is over, on record", async () => {
   await operator.registry.callTool({ ...request(), queueSeconds: 1 });
   expect(await ended()).toMatchObject({
     state: CallState.FAILED,
@@ -141,7 +141,7 @@ test("a kept call ends when its time is over, on record", async () => {
   });
 });
 
-test.each(["kill", "stop"] as const)("a kept call outlives a %s of the registry", async (end) => {
+test.each(["kill", "stop"] as const)("a queued call outlives a %s of the registry", async (end) => {
   await operator.registry.callTool(request());
   await plane.processes.registry[end]();
   await plane.processes.registry.start();
@@ -151,7 +151,7 @@ test.each(["kill", "stop"] as const)("a kept call outlives a %s of the registry"
   expect(await readFile(mark, "utf8")).toBe("ran\n");
 });
 
-test("a kept call runs where its device came back while the registry was gone", async () => {
+test("a queued call runs where its device came back while the registry was gone", async () => {
   await operator.registry.callTool(request());
   await plane.processes.registry.kill();
   await plane.processes.device.start();
@@ -159,7 +159,7 @@ test("a kept call runs where its device came back while the registry was gone", 
   expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED });
 });
 
-test("a kept call outlives a registry that died before it reached the device that had just left", async () => {
+test("a queued call outlives a registry that died before it reached the device that had just left", async () => {
   await operator.registry.callTool(request());
   await plane.processes.registry.kill();
   await permittedOnDisk();
@@ -170,7 +170,7 @@ test("a kept call outlives a registry that died before it reached the device tha
   expect(await readFile(mark, "utf8")).toBe("ran\n");
 });
 
-test("a kept call that runs while its registry dies learns with its true end, whatever the rules say by then", async () => {
+test("a queued call that runs while its registry dies learns with its true end, whatever the rules say by then", async () => {
   await plane.processes.device.start();
   await deviceIs(LinkState.ONLINE);
   const argv = ["sh", "-c", `echo ran >> ${mark}; while [ -e ${mark} ]; do sleep 0.02; done; echo done`];
@@ -184,10 +184,10 @@ test("a kept call that runs while its registry dies learns with its true end, wh
   expect(existsSync(mark)).toBe(false);
 });
 
-test("a kept call is denied, on record, where the token that asked for it is gone by then", async () => {
+test("a queued call is denied, on record, where the token that asked for it is gone by then", async () => {
   const tokens = createTokenFile(join(plane.folder, "tokens.json"));
   const { token, entry } = tokens.issueToken({ name: "gone soon", roles: [Role.OPERATOR] });
-  // Whoever checks tokens looks at the file once a second.
+  // Services look at the file of tokens once a second.
   const { call: kept } = await eventually(() => callerOf(plane, token).registry.callTool(request()));
   expect(kept).toMatchObject({ state: CallState.QUEUED, principalId: entry.id });
   tokens.revokeToken(entry.id);
@@ -204,7 +204,7 @@ test("a kept call is denied, on record, where the token that asked for it is gon
   });
 });
 
-test("a kept call is canceled like any other, and never starts", async () => {
+test("a queued call is canceled like any other, and never starts", async () => {
   await operator.registry.callTool(request());
   const { call: canceled } = await operator.registry.cancelCall({ callId });
   expect(canceled).toMatchObject({ state: CallState.CANCELED });
@@ -231,7 +231,7 @@ test("plain HTTP answers 202, and the command line says what goes on", async () 
   await operator.registry.cancelCall({ callId });
 });
 
-test("the log tells all of it without a finding", async () => {
+test("the log has all of it without a finding", async () => {
   const key = join(plane.folder, "policy-0", "checkpoint.vkey");
   const result = await runReeve(["audit", "verify", "--db", plane.policyDatabase, "--key", key], {
     HOME: plane.folder,
@@ -267,8 +267,8 @@ async function permittedOnDisk(): Promise<void> {
   await db.destroy();
 }
 
-/** An agent's call that was held, and approved while its device is away. */
-async function approvedWhileAway() {
+/** An agent's call that was held, and approved while its device is offline. */
+async function approvedWhileOffline() {
   const { call: held } = await agent.registry.callTool({ ...request(), noWait: true });
   callId = held?.id ?? "";
   const approval = await pendingApproval(operator, callId);
@@ -279,8 +279,8 @@ async function approvedWhileAway() {
 
 async function changeRules(text: string): Promise<void> {
   await writeFile(policyFile, text);
-  const isInForce = async () => expect((await operator.policy.getPolicy({})).text).toBe(text);
-  await eventually(isInForce);
+  const isActive = async () => expect((await operator.policy.getPolicy({})).text).toBe(text);
+  await eventually(isActive);
 }
 
 async function call(): Promise<Call> {

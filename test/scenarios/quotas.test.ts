@@ -59,7 +59,7 @@ afterEach(() => {
 
 const ping = (client: RegistryClient) => client.callTool({ tool: "device.ping", params: { text: "ping" } });
 
-test("an agent has so many calls open and no more, and nobody else is held up", async () => {
+test("an agent has so many calls open and no more, and no other caller is held up", async () => {
   const gate = Promise.withResolvers<void>();
   device.lie = { until: gate.promise };
   const open = [ping(agent), ping(agent)];

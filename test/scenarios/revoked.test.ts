@@ -101,7 +101,7 @@ test("what runs for it ends on the device, and what is held is not waited for; b
   expect(existsSync(mark)).toBe(false);
 });
 
-test("whoever watches approvals with it hears no more of them", async () => {
+test("a watch of approvals with it receives no more of them", async () => {
   const { caller, id } = await issue(Role.OPERATOR);
   const watch = caller.approvals.watchApprovals({})[Symbol.asyncIterator]();
   const next = refusal(watch.next());

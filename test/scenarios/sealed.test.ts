@@ -25,7 +25,7 @@ const person = (id: string, role: Role, name: string) => ({ id, kind: "operator"
 const OPERATOR = person("op-1", Role.OPERATOR, "ada");
 const AGENT = person("agent-1", Role.AGENT, "night agent");
 
-/** Planted where nobody but the tool may see them. */
+/** Planted where only the tool may see them. */
 const SECRETS = { env: "value-of-a-variable-4711", stdin: "text-for-the-input-4712" };
 
 /** Planted where people may see them, and readers of files may not. */
@@ -159,7 +159,7 @@ describe("what a call says", () => {
     }
   });
 
-  it("is there for whoever may see it: arguments, purpose, output, error, and who and where by name", async () => {
+  it("is shown to those who may see it: arguments, purpose, output, error, and who and where by name", async () => {
     const calls = await plant();
     expect(await read(calls.secret)).toMatchObject({
       arguments: {

@@ -18,7 +18,7 @@ let key: string;
 /** How many records it holds, and how many were under an earlier checkpoint. */
 let size: number;
 let earlier: number;
-/** The newest checkpoint, as somebody outside has kept it. */
+/** The newest checkpoint, as an outsider has kept it. */
 let witness: string;
 
 beforeAll(async () => {
@@ -54,7 +54,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-test("a log that nobody has touched verifies, also against the witness", async () => {
+test("an untouched log verifies, also against the witness", async () => {
   const untouched = await tampered(() => undefined);
   expect(await verify(untouched, "--witness", witness)).toMatchObject({
     code: 0,
@@ -176,7 +176,7 @@ test("policy does not start on a log that was cut", async () => {
   expect(stderr).toContain("reeve: ");
 });
 
-/** A copy of the log that somebody has worked on: the path of its database. */
+/** A copy of the log that was changed: the path of its database. */
 async function tampered(work: (log: SqliteHandle) => void): Promise<string> {
   const copy = await mkdtemp(join(folder, "copy-"));
   await cp(stateDir, copy, { recursive: true });

@@ -113,7 +113,7 @@ describe("a client of grpc-js that knows only the .proto files", () => {
     expect(existsSync(mark)).toBe(false);
     const approval = await approveCall(operator, callId);
     expect(refused.metadata).toEqual({ approval_id: approval.id, call_id: approval.spec?.callId });
-    // The approval is on its way from policy to the registry for a moment.
+    // The approval travels from policy to the registry for a moment.
     const patient = { ...asked[2], "reeve-wait-ms": "20000" };
     const { response } = await asAgent.call(EXEC, { argv: ["touch", mark] }, patient);
     expect(response).toMatchObject({ exitCode: 0 });

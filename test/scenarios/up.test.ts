@@ -10,7 +10,7 @@ import { CLI, runReeve } from "../../testkit/cli.ts";
 import { nodeEnv } from "../../testkit/node-env.ts";
 import { processesWith } from "../../testkit/programs.ts";
 
-/** `reeve up`, as somebody runs it who has just cloned: an empty home, and nothing set. */
+/** `reeve up`, as a person runs it who has just cloned: an empty home, and nothing set. */
 let home: string;
 let state: string;
 let up: Up;
@@ -151,12 +151,12 @@ describe("a second one", () => {
   });
 });
 
-test("whoever listens on its port while it is away hears nothing of this machine's `reeve`", async () => {
+test("a program that listens on its port while it is down receives nothing from this machine's `reeve`", async () => {
   const port = Number(new URL(up.registry).port);
   expect(await up.stop()).toBe(0);
-  let heard = 0;
+  let received = 0;
   const stranger = createServer((socket) => {
-    heard++;
+    received++;
     socket.destroy();
   }).listen(port, "127.0.0.1");
   await once(stranger, "listening");
@@ -168,7 +168,7 @@ test("whoever listens on its port while it is away hears nothing of this machine
   }
   const given = await asOperator("tool", "list");
   expect([given.code, given.stderr]).toEqual([5, expect.stringContaining("`reeve up` starts it")]);
-  expect(heard).toBe(0);
+  expect(received).toBe(0);
   stranger.close();
   up = await startUp();
 });
@@ -176,8 +176,8 @@ test("whoever listens on its port while it is away hears nothing of this machine
 test("Ctrl-C ends it, and the log it leaves verifies; the next start shows no tokens and knows the calls", async () => {
   expect(await up.stop()).toBe(0);
   expect(await processesWith("HOME", home)).toEqual([]);
-  const away = await reeve("tool", "list");
-  expect(away.code).toBe(5);
+  const offline = await reeve("tool", "list");
+  expect(offline.code).toBe(5);
   const verified = await reeve("audit", "verify");
   expect([verified.code, verified.stdout]).toEqual([0, expect.stringContaining("The audit log verifies.")]);
   up = await startUp();

@@ -91,7 +91,7 @@ export function describeDecisions(scene: () => Scene): void {
     expect(existsSync(file)).toBe(false);
   });
 
-  test("a call that nobody decides on in time expires", async () => {
+  test("a call that is not decided in time expires", async () => {
     const { agent, newFile, changePolicy } = scene();
     const file = newFile();
     const restorePolicy = await changePolicy((text) => text.replace("ttl: 10m", "ttl: 1s"));
@@ -145,7 +145,7 @@ export function describeDecisions(scene: () => Scene): void {
     }
   });
 
-  test("a block cannot be lifted, whoever asks", async () => {
+  test("a block cannot be lifted by any role", async () => {
     const { operator, newFile } = scene();
     const file = newFile();
     const command = `touch ${file}; rm -rf /`;
@@ -155,7 +155,7 @@ export function describeDecisions(scene: () => Scene): void {
     expect(existsSync(file)).toBe(false);
   });
 
-  test("a policy file that is wrong is refused, and the one before stays in force", async () => {
+  test("a policy file that is wrong is refused, and the one before stays active", async () => {
     const { backend, operator, changePolicy } = scene();
     const restorePolicy = await changePolicy((text) => text);
     await writeFile(backend.policyFile, "version: 1\nrules: []\n");

@@ -52,7 +52,7 @@ export function describeHttp(scene: () => Scene): void {
     expect(body.message).toContain(`GET /calls/${id}`);
   });
 
-  test("GET /calls/ID answers with the call to who may see it, and to nobody else", async () => {
+  test("GET /calls/ID answers with the call to who may see it only", async () => {
     const { tokens } = scene().backend;
     const params = { argv: ["touch", scene().newFile()] };
     const { headers, body } = await invoke("operator", { tool: "exec", params });
@@ -60,7 +60,7 @@ export function describeHttp(scene: () => Scene): void {
     expect(headers.get("location")).toBeNull();
     const shown = await request(path, tokens.operator);
     expect(shown).toMatchObject({ status: 200, body: { id: body.id, state: "CALL_STATE_SUCCEEDED" } });
-    // To an agent, another's call is not there.
+    // To an agent, another's call does not exist.
     expect(await request(path, tokens.agent)).toMatchObject({ status: 404, body: { reason: "not_found" } });
     expect((await request(path, undefined)).status).toBe(401);
     expect((await request("/calls/none", tokens.operator)).status).toBe(404);
@@ -111,7 +111,7 @@ export function describeHttp(scene: () => Scene): void {
 
   test.each([
     ["no token", undefined],
-    ["a token that nobody knows", `rv_${"0".repeat(12)}_${"A".repeat(43)}`],
+    ["an unknown token", `rv_${"0".repeat(12)}_${"A".repeat(43)}`],
   ])("nothing is served to %s", async (_, token) => {
     const file = scene().newFile();
     const body = JSON.stringify({ tool: "exec", params: { argv: ["touch", file] } });

@@ -46,7 +46,7 @@ export interface Scene {
   newCallId(): string;
   /** The names of all devices, as errors list them. */
   deviceNames: string;
-  /** Puts another policy in force, made from the one that is shipped, until the result is called. */
+  /** Activates another policy, made from the one that is shipped, until the result is called. */
   changePolicy(change: (text: string) => string): Promise<() => Promise<void>>;
 }
 
@@ -75,28 +75,28 @@ function sceneOf(backend: Backend): Scene {
     newCallId: () => `call-${unique()}`,
     async changePolicy(change) {
       const shipped = await readFile(DEFAULT_POLICY_FILE, "utf8");
-      await putInForce(backend, change(shipped));
-      return () => putInForce(backend, shipped);
+      await activate(backend, change(shipped));
+      return () => activate(backend, shipped);
     },
   };
 }
 
-/** Resolves when every replica has the text in force: which one decides about a call is the registry's choice. */
-async function putInForce({ policyFile, registry, policy, policies, tokens }: Backend, text: string): Promise<void> {
+/** Resolves when every replica has activated the text: which one decides about a call is the registry's choice. */
+async function activate({ policyFile, registry, policy, policies, tokens }: Backend, text: string): Promise<void> {
   await writeFile(`${policyFile}.new`, text);
   await rename(`${policyFile}.new`, policyFile);
   for (const replica of policies ?? [policy]) {
     const operator = callerOf({ registry, policy: replica }, tokens.operator);
     await eventually(async () => {
-      const inForce = await operator.policy.getPolicy({});
-      if (inForce.text !== text) throw new Error(`the policy is not in force: ${inForce.refused}`);
+      const active = await operator.policy.getPolicy({});
+      if (active.text !== text) throw new Error(`the policy is not active: ${active.refused}`);
     });
   }
 }
 
 /** How long to wait for what comes a moment later. */
 
-/** A call at its end, whoever waited for it. */
+/** A call at its end, by any way of waiting for it. */
 export async function endOf({ registry }: Caller, callId: string): Promise<Call> {
   let call: Call | undefined;
   for await (const { event } of registry.watchCall({ callId })) {
