@@ -8,7 +8,7 @@ import { sqliteDialect } from "./sqlite-dialect.ts";
 import type { WalSync } from "./wal-sync.ts";
 
 export { type DialectName, dialectOf } from "./dialect.ts";
-export { IncompatibleDatabase, type Migration } from "./migrate.ts";
+export type { Migration } from "./migrate.ts";
 
 /** A database with the tables of T. Close it with `destroy()`. */
 export type Database<T> = Kysely<T>;
@@ -34,7 +34,7 @@ export function walSyncOf<T>(db: Database<T>): WalSync | undefined {
 /**
  * Opens a database and brings its schema up to date, all pending migrations in one transaction; several processes may
  * open one database at once. Rejects, and changes nothing, when the database holds a migration that this code does not
- * know: an older program must not write to it; with IncompatibleDatabase where an earlier, incompatible version wrote it. On PostgreSQL it waits a while for a server that is not there yet, and
+ * know: an older program must not write to it; with IncompatibleDatabase where an earlier, incompatible version wrote it. On PostgreSQL it waits a while for a server that is unavailable at first, and
  * rejects with DatabaseUnreachable when that does not come; a connection that is lost later is replaced by the next
  * query. Statements there end after 30 s, and a transaction that stands still for 10 s is rolled back.
  */

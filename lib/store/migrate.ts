@@ -2,6 +2,7 @@ import { type Kysely, sql } from "kysely";
 import { type Migration as KyselyMigration, Migrator } from "kysely/migration";
 import { beginTransaction } from "./begin.ts";
 import { dialectOf } from "./dialect.ts";
+import { IncompatibleDatabase } from "./incompatible-database.ts";
 
 /**
  * One step of a schema. Steps run once each, in the order of their names ("0001_calls", "0002_call_index"), and are
@@ -29,17 +30,6 @@ export interface MigrateOptions {
  * database has had, so that every database names its generation.
  */
 const GENERATION = 1;
-
-/** The database was written by an earlier version, whose data this one cannot read. Nothing in it was changed. */
-export class IncompatibleDatabase extends Error {
-  override readonly name = "IncompatibleDatabase";
-  readonly remedy: string;
-
-  constructor(label: string, remedy: string) {
-    super(`the database ${label} was written by an earlier, incompatible version of Reeve`);
-    this.remedy = remedy;
-  }
-}
 
 const MIGRATION_TABLE = "kysely_migration";
 

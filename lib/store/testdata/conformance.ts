@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { describe, expect, test } from "vitest";
-import { type Database, dialectOf, IncompatibleDatabase, type Migration } from "../database.ts";
+import { type Database, dialectOf, type Migration } from "../database.ts";
+import { IncompatibleDatabase } from "../incompatible-database.ts";
 import { prepared } from "../prepared.ts";
 import { type NoteTables, noteMigration } from "./notes.ts";
 import { SHARED_STORE_KINDS, type StoreKind, useStore } from "./stores.ts";
