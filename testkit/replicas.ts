@@ -14,7 +14,7 @@ import { createLogger, type Logger } from "../lib/log/log.ts";
 import { createServiceTransport, type ServiceTransport } from "../lib/rpc-client/transport.ts";
 import { createServer, type Server } from "../lib/server/server.ts";
 import { attachAgent } from "../services/device-agent/attach/attach.ts";
-import { openAttachCount } from "../services/device-agent/attach/attach-count.ts";
+import { openAttachCount } from "../services/device-agent/count-file.ts";
 import { createDeviceAgent } from "../services/device-agent/service.ts";
 import { createPolicyService } from "../services/policy/service.ts";
 import { createRegistry, type Registry, type RegistryOptions } from "../services/registry/service.ts";

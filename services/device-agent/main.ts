@@ -5,7 +5,6 @@ import { runService, untilSignal } from "../../lib/run/run-service.ts";
 import type { VerifyKey } from "../../lib/sign/keys.ts";
 import type { FolderLock } from "../../lib/store/folder-lock.ts";
 import { attachedAgent } from "./attach/attached-agent.ts";
-import { parseRegistryUrls } from "./attach/registry-urls.ts";
 import { type AgentParts, runAttached } from "./attach/run-attached.ts";
 import { DEFAULT_PORT, type DeviceAgentConfig, deviceEnvironment, joinEnvironment } from "./config.ts";
 import { type Enrolled, type Joining, openEnrolled } from "./identity/enrolled.ts";
@@ -13,7 +12,7 @@ import { type DeviceEnrollment, enrollmentFiles } from "./identity/enrollment-fi
 import { keepRenewed, requireUnexpired } from "./identity/renewal.ts";
 import { parseServices } from "./providers/grpc/service-list.ts";
 import { createDeviceAgent } from "./service.ts";
-import { MODES, parseGrantKeys, parseLabels, parseList } from "./settings.ts";
+import { MODES, parseGrantKeys, parseLabels, parseList, parseRegistryUrls } from "./settings.ts";
 import { lockStateDir } from "./state-dir.ts";
 
 type Settings = ConfigOf<typeof deviceEnvironment>;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { generateSigningKey } from "../../lib/sign/keys.ts";
-import { parseGrantKeys, parseLabels, parseList } from "./settings.ts";
+import { parseGrantKeys, parseLabels, parseList, parseRegistryUrls } from "./settings.ts";
 
 test("reads labels", () => {
   expect(parseLabels("role=web, zone=a=b,", "LABELS")).toEqual({ role: "web", zone: "a=b" });
@@ -24,4 +24,18 @@ test("reads one grant key or more", () => {
 test("refuses an invalid grant key, and a text without one", () => {
   expect(() => parseGrantKeys("AAAA", "KEY")).toThrow('KEY: "AAAA" is no base64 of 32 bytes');
   expect(() => parseGrantKeys(" \n", "KEY")).toThrow("KEY: holds no key");
+});
+
+test("reads a list of addresses", () => {
+  expect(parseRegistryUrls("https://a.example:7400/, https://b.example", "REEVE_DEVICE_REGISTRY_URL")).toEqual([
+    "https://a.example:7400",
+    "https://b.example",
+  ]);
+  expect(parseRegistryUrls("", "REEVE_DEVICE_REGISTRY_URL")).toEqual([]);
+});
+
+test.each(["http://127.0.0.1:7400", "127.0.0.1:7400", "https://a.example,nonsense"])("refuses %s", (text) => {
+  expect(() => parseRegistryUrls(text, "REEVE_DEVICE_REGISTRY_URL")).toThrow(
+    "REEVE_DEVICE_REGISTRY_URL must list https addresses",
+  );
 });

@@ -12,6 +12,18 @@ export function parseList(text: string, separator: "," | ":"): string[] {
     .filter((entry) => entry !== "");
 }
 
+/**
+ * Where to dial; nothing for an empty text. Throws an Error that names the variable where an entry is no https address: the
+ * registry knows a device by its certificate, which is shown over TLS only.
+ */
+export function parseRegistryUrls(text: string, variable: string): string[] {
+  return parseList(text, ",").map((entry) => {
+    const url = URL.parse(entry);
+    if (url?.protocol === "https:") return url.href.replace(/\/$/, "");
+    throw new Error(`${variable} must list https addresses, such as https://reeve.example:7400, not "${entry}"`);
+  });
+}
+
 /** Labels from "role=web,zone=home". Throws an Error that names the variable and the entry without a key. */
 export function parseLabels(text: string, variable: string): Record<string, string> {
   const labels = parseList(text, ",").map((entry): [string, string] => {

@@ -77,7 +77,7 @@ export function watchReturns({ devices, parts, list }: ReturnWatchOptions): Retu
     for (; one.read < one.log.length; one.read++) {
       const line = one.log[one.read] ?? "";
       if (line.includes('"msg":"attached"')) one.attachedAt = timeOf(line);
-      if (line.includes('"msg":"the stream to the registry ended"')) leave(one, timeOf(line), lastBroken);
+      if (line.includes('"msg":"stream to the registry ended"')) leave(one, timeOf(line), lastBroken);
     }
   };
   const look = async (): Promise<void> => {

@@ -12,7 +12,7 @@ import { createLogger } from "../../lib/log/log.ts";
 import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { createServer, type Server, type ServerOptions } from "../../lib/server/server.ts";
 import { type Attachment, type AttachOptions, attachAgent } from "../../services/device-agent/attach/attach.ts";
-import { openAttachCount } from "../../services/device-agent/attach/attach-count.ts";
+import { openAttachCount } from "../../services/device-agent/count-file.ts";
 import type { TestAgent } from "../../services/device-agent/testing/test-agent.ts";
 import { createDeviceLink, type DeviceLink, type DeviceRoute } from "../../services/registry/devices/device-link.ts";
 import { attachRoutes, createSessions, type SessionsOptions } from "../../services/registry/devices/sessions.ts";

@@ -1,14 +1,21 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { ControlFrame, DeviceFrame } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { AttachRequestSchema, AttachService } from "../../../gen/ts/reeve/device/v1/attach_service_pb.ts";
+import {
+  type ControlFrame,
+  ControlFrameSchema,
+  type DeviceFrame,
+} from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { fullJitter } from "../../../lib/link/backoff.ts";
-import type { StreamFactory } from "../../../lib/link/stream.ts";
+import { fromDevice } from "../../../lib/link/device-frames.ts";
+import { dialFramed } from "../../../lib/link/framed.ts";
+import { mapStream, type StreamFactory } from "../../../lib/link/stream.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { ServiceTransport } from "../../../lib/rpc-client/transport.ts";
-import type { AttachCount } from "./attach-count.ts";
-import { type AttachSession, openAttachSession } from "./attach-session.ts";
+import type { CountFile } from "../count-file.ts";
 import { hedge } from "./hedge.ts";
 
 /** What attaching needs to know. Times are milliseconds. */
@@ -19,7 +26,7 @@ export interface AttachOptions {
     close(): Promise<void>;
   };
   /** The count of dials in the agent's own folder. */
-  count: AttachCount;
+  count: CountFile;
   /** Where to dial. At least one; each connection takes the next. */
   urls: readonly string[];
   /** Makes a new connection. */
@@ -27,15 +34,15 @@ export interface AttachOptions {
   logger: Logger;
   /** Calls back when the device's certificate was replaced: the stream is opened anew with it. Default: it never is. */
   onRenewed?(listener: () => void): () => void;
-  /** How often the device shows that it lives. Default 1000. */
+  /** How often the device sends a heartbeat. Default 1000. */
   heartbeatMs?: number;
   /** The longest wait before a new dial. Default 1000. The first one after an end waits up to 20. */
   maxBackoffMs?: number;
   /** The longest wait where the control plane refuses who the device is. Default 10000. */
   refusedBackoffMs?: number;
-  /** Where nobody is there after so long, another connection is tried beside the first. Default 1500. */
+  /** Where there is no connection after so long, another one is tried beside the first. Default 1500. */
   againMs?: number;
-  /** How long a registry that is there may take to answer: those who hang up on a busy one only make it do the same again. Default 10000. */
+  /** How long a registry that is connected may take to answer. To hang up on a busy one only makes it do the same again. Default 10000. */
   answerMs?: number;
 }
 
@@ -43,19 +50,19 @@ export interface AttachOptions {
 export interface Attachment {
   /** Whether a stream is open and answered. */
   readonly isAttached: boolean;
-  /** Dials no more, closes the agent, lets the streams say the last of it, and hangs up. Safe to repeat. */
+  /** Dials no more, closes the agent, lets the streams send the last of it, and hangs up. Safe to repeat. */
   close(): Promise<void>;
 }
 
-/** A stream that lived so long was a good one: the next failure is the first again. */
+/** A stream that lasted so long was no failure: the next one is the first again. */
 const GOOD_MS = 2000;
 
-/** From the agent's end to the cut of streams that still have something to say. */
-const LAST_WORDS_MS = 2000;
+/** From the agent's end to the cut of streams that still have something to send. */
+const CLOSE_MS = 2000;
 
 /**
  * Dials out and holds one stream open for ever. Any end means: dial again, with full jitter. Where the control plane says
- * that it is going away, the device dials elsewhere at once, and what runs is still told on the old stream.
+ * that it drains, the device dials elsewhere at once, and what runs is still reported on the old stream.
  */
 export function attachAgent(options: AttachOptions): Attachment {
   const { agent, count, urls, transportTo, logger, heartbeatMs = 1000 } = options;
@@ -66,27 +73,27 @@ export function attachAgent(options: AttachOptions): Attachment {
   // Where several are named, devices spread over them.
   let next = Math.floor(Math.random() * urls.length);
   let answeredMs = Number.POSITIVE_INFINITY;
-  let told: string | undefined;
+  let logged: string | undefined;
   /** Ends the wait for a session, not the session. */
   let release = (): void => undefined;
 
   /** Logs what went wrong, once for each reason: it is tried again and again. */
-  const tell = (cause: unknown): void => {
+  const log = (cause: unknown): void => {
     const text = cause === undefined ? undefined : ConnectError.from(cause).message;
-    if (text !== undefined && text !== told) {
+    if (text !== undefined && text !== logged) {
       const level = refuses(cause) ? "error" : "warn";
-      logger[level]({ registry: urls.join(","), err: cause }, "the device is not attached; trying again");
+      logger[level]({ registry: urls.join(","), err: cause }, "device not attached; trying again");
     }
-    told = text;
+    logged = text;
   };
   const connect = () =>
     hedge(
       () => {
         const url = urls[next++ % urls.length] as string;
         const transport = transportTo(url);
-        return { there: transport.connect().then(() => ({ url, transport })), stop: transport.close };
+        return { ready: transport.connect().then(() => ({ url, transport })), stop: transport.close };
       },
-      { againMs, onAgain: () => tell(silent(againMs)), signal: closing.signal },
+      { againMs, onAgain: () => log(silent(againMs)), signal: closing.signal },
     );
   const dial = async (): Promise<AttachSession> => {
     const { url, transport } = await connect();
@@ -94,7 +101,7 @@ export function attachAgent(options: AttachOptions): Attachment {
       transport.close();
       throw error;
     });
-    const session: AttachSession = openAttachSession({
+    const session: AttachSession = openSession({
       end: agent.linkAs(attachCount),
       transport,
       heartbeatMs,
@@ -109,7 +116,7 @@ export function attachAgent(options: AttachOptions): Attachment {
     sessions.add(session);
     void session.ended.then((cause) => {
       sessions.delete(session);
-      if (answered.delete(session)) logger.warn({ registry: url, err: cause }, "the stream to the registry ended");
+      if (answered.delete(session)) logger.warn({ registry: url, err: cause }, "stream to the registry ended");
     });
     return session;
   };
@@ -130,14 +137,14 @@ export function attachAgent(options: AttachOptions): Attachment {
     for (let failures = 0; !closing.signal.aborted; ) {
       const cause = await attend().catch((error: unknown) => error);
       if (closing.signal.aborted) return;
-      tell(cause);
+      log(cause);
       failures = performance.now() - answeredMs > GOOD_MS ? 0 : failures + 1;
       const wait = refuses(cause) ? Math.random() * refusedBackoffMs : fullJitter(failures, maxBackoffMs);
       await sleep(wait, undefined, { signal: closing.signal }).catch(() => undefined);
     }
   };
   const running = run();
-  // The registry ends what the old certificate let in when that expires. What runs is told on the new stream.
+  // The registry ends what the old certificate let in when that expires. What runs is reported on the new stream.
   const stopListening = options.onRenewed?.(() => {
     for (const session of sessions) session.abort(new Error("the device dials again with its new certificate"));
   });
@@ -151,7 +158,7 @@ export function attachAgent(options: AttachOptions): Attachment {
     await running;
     const ends = Promise.all([...sessions].map((session) => session.ended));
     const late = new AbortController();
-    await Promise.race([ends, sleep(LAST_WORDS_MS, undefined, { signal: late.signal }).catch(() => undefined)]);
+    await Promise.race([ends, sleep(CLOSE_MS, undefined, { signal: late.signal }).catch(() => undefined)]);
     late.abort();
     for (const session of sessions) session.abort();
     await ends;
@@ -165,12 +172,61 @@ export function attachAgent(options: AttachOptions): Attachment {
 }
 
 function silent(ms: number): Error {
-  return fault(ErrorReason.NOT_READY, {}, { message: `the registry is silent: nobody was there within ${ms} ms` });
+  return fault(ErrorReason.NOT_READY, {}, { message: `the registry is silent: no connection within ${ms} ms` });
 }
 
-/** True where the control plane knows who this is and will have nothing of it: there is no hurry to ask again. */
+/** True where the control plane refuses who this is: there is no hurry to ask again. */
 function refuses(cause: unknown): boolean {
   if (cause === undefined) return false;
   const { code } = ConnectError.from(cause);
   return code === Code.Unauthenticated || code === Code.PermissionDenied;
+}
+
+interface SessionOptions {
+  /** The device's end of the link. */
+  end: StreamFactory<ControlFrame, DeviceFrame>;
+  /** A connection of its own, which the session closes. */
+  transport: ServiceTransport;
+  heartbeatMs: number;
+  /** How long the first answer may take. */
+  answerMs: number;
+  /** Aborted when the device begins to close. */
+  draining: AbortSignal;
+  /** The control plane has answered. */
+  onAnswer(): void;
+}
+
+/** One stream that the device opened. */
+interface AttachSession {
+  /** Resolves when the control plane says that it drains. */
+  readonly drained: Promise<void>;
+  /** Resolves at the end, with what went wrong if anything did. Never rejects. */
+  readonly ended: Promise<unknown>;
+  /** Hangs up at once. @param why default: the device hangs up. */
+  abort(why?: Error): void;
+}
+
+/** Opens a stream, and serves the control plane on it. */
+function openSession(options: SessionOptions): AttachSession {
+  const { transport, heartbeatMs, answerMs, draining } = options;
+  const leaving = new AbortController();
+  const drained = Promise.withResolvers<void>();
+  const client = createClient(AttachService, transport);
+  let isAnswered = false;
+  const wire: StreamFactory<DeviceFrame, ControlFrame> = (frames, signal) => {
+    const requests = mapStream(frames, (frame) => create(AttachRequestSchema, { frame }));
+    return mapStream(client.attach(requests, { signal }), ({ frame }) => {
+      if (!isAnswered) options.onAnswer();
+      isAnswered = true;
+      return frame ?? create(ControlFrameSchema);
+    });
+  };
+  const framing = { heartbeatMs, answerMs, draining, onDrain: drained.resolve };
+  const ended = dialFramed(options.end, wire, fromDevice, leaving.signal, framing)
+    .then(
+      () => undefined,
+      (error: unknown) => error ?? new Error("the stream failed without a reason"),
+    )
+    .finally(transport.close);
+  return { drained: drained.promise, ended, abort: (why = new Error("the device hangs up")) => leaving.abort(why) };
 }

@@ -1,9 +1,9 @@
 import type { TlsSource } from "../../../lib/identity/tls-source.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { createServiceTransport } from "../../../lib/rpc-client/transport.ts";
+import { openAttachCount } from "../count-file.ts";
 import type { DeviceAgent } from "../service.ts";
 import { type AttachOptions, attachAgent } from "./attach.ts";
-import { openAttachCount } from "./attach-count.ts";
 
 /** How an agent reaches the registry. */
 export interface AttachSettings {
@@ -18,7 +18,7 @@ export interface AttachSettings {
   logger: Logger;
 }
 
-/** HTTP/2's own signs of life, for what the framing does not see: a connection that has not got as far as a stream. */
+/** HTTP/2's own keepalive, for what the framing does not see: a connection that has not got as far as a stream. */
 const PING_MS = 1000;
 const PING_TIMEOUT_MS = 2000;
 

@@ -13,7 +13,7 @@ function attempts() {
     const stop = () => {
       one.isStopped = true;
     };
-    return { there: one.promise, stop };
+    return { ready: one.promise, stop };
   };
   return { all, begin, stopped: () => all.map(({ isStopped }) => isStopped) };
 }

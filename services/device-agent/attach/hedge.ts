@@ -1,14 +1,13 @@
 /** Something that was begun. */
 export interface Attempt<T> {
-  /** Resolves when it is there. */
-  readonly there: Promise<T>;
-  /** Gives it up, or away. */
+  readonly ready: Promise<T>;
+  /** Gives it up, or what it resulted in. */
   stop(): void;
 }
 
 /** How long to wait for one attempt alone. */
 export interface HedgeOptions {
-  /** Another is begun whenever none is there after so many milliseconds. */
+  /** Another is begun whenever none is ready after so many milliseconds. */
   againMs: number;
   /** Another is being begun. */
   onAgain(): void;
@@ -50,7 +49,7 @@ export function hedge<T>(begin: () => Attempt<T>, { againMs, onAgain, signal }: 
     const one = begin();
     for (const between of going.splice(1)) between.stop();
     going.push(one);
-    one.there.then(
+    one.ready.then(
       (value) => {
         if (!remove(one)) return;
         end();

@@ -17,7 +17,7 @@ export async function findAuthority(url: string, digest: string): Promise<string
   for (const certificate of await shownBy(new URL(url))) {
     if (certificate.ca && authorityId(certificate.toString()) === digest) return certificate.toString();
   }
-  const message = `${url} is not the control plane that this token is for: nothing was sent to it. Somebody may be in between; ask for a new token where this is not the reason`;
+  const message = `${url} is not the control plane that this token is for: nothing was sent to it. There may be an attacker in between; ask for a new token where this is not the reason`;
   throw identityRefused("foreign", undefined, { message });
 }
 

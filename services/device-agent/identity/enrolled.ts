@@ -4,13 +4,12 @@ import type { ConnectError } from "@connectrpc/connect";
 import type { Enrollment } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { parseJoinToken } from "../../../lib/identity/join-token.ts";
 import { defaultReadRoots } from "../roots/default-read-roots.ts";
-import { type DeviceEnrollment, readEnrollment } from "./enrollment-file.ts";
-import { enrolledEnvironment, settingsToKeep } from "./environment.ts";
+import { type DeviceEnrollment, enrollmentFiles, readEnrollment } from "./enrollment-file.ts";
 import { joinControlPlane } from "./join.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** How a device joins, where it is told to. */
+/** How a device joins, where it has a token. */
 export interface Joining {
   /** The join token. One that the device has joined with already is passed over. */
   token?: string;
@@ -26,13 +25,13 @@ export interface Joining {
 
 /** What a device agent starts with. */
 export interface Enrolled {
-  /** What it is told, and what it knows from joining. */
+  /** Its environment, and what it knows from joining. */
   env: Environment;
-  /** Undefined for a device that has not joined and is not told to: it is dialed, or has its certificate from elsewhere. */
+  /** Undefined for a device that has not joined and has no token: it is dialed, or has its certificate from elsewhere. */
   enrollment: DeviceEnrollment | undefined;
 }
 
-/** Joins where the device is told to and has not, and finds what it starts with. Rejects as joinControlPlane does. */
+/** Joins where the device has a token and has not joined with it, and finds what it starts with. Rejects as joinControlPlane does. */
 export async function openEnrolled(stateDir: string, env: Environment, joining: Joining): Promise<Enrolled> {
   const known = await readEnrollment(stateDir);
   const enrollment = await joined(stateDir, known, env, joining);
@@ -57,4 +56,36 @@ function withRoots(settings: Record<string, string>, env: Environment): Record<s
   if (settings.REEVE_DEVICE_READ_ROOTS || settings.REEVE_DEVICE_WRITE_ROOTS) return settings;
   const roots = defaultReadRoots(process.cwd(), env.HOME || homedir());
   return { ...settings, REEVE_DEVICE_READ_ROOTS: roots.join(":") };
+}
+
+/** The settings that an owner gives once, when the device joins, and need not give again. */
+const KEPT =
+  /^REEVE_DEVICE_(MODE|READ_ROOTS|WRITE_ROOTS|DENIED|WORK_DIR|CAPABILITIES|MAX_RUNNING|OPERATOR_PLACES|RETENTION|SERVICES|SERVICE_DESCRIPTORS)$/;
+
+/** What to keep of an environment, so that the device starts without it from then on. */
+export function settingsToKeep(env: Environment): Record<string, string> {
+  const kept = Object.entries(env).filter((entry): entry is [string, string] => KEPT.test(entry[0]) && !!entry[1]);
+  return Object.fromEntries(kept);
+}
+
+/**
+ * The environment of a device that has joined: what it kept, over that its present environment, and above all the name, the
+ * labels and the identity that it was given, which are not for its owner to change. Where it dials may be changed.
+ */
+export function enrolledEnvironment(stateDir: string, enrollment: DeviceEnrollment, env: Environment): Environment {
+  const files = enrollmentFiles(stateDir, enrollment.id);
+  const labels = Object.entries(enrollment.labels).map(([key, value]) => `${key}=${value}`);
+  return {
+    REEVE_DEVICE_REGISTRY_URL: enrollment.urls.join(","),
+    ...enrollment.settings,
+    ...Object.fromEntries(Object.entries(env).filter(([, value]) => value)),
+    REEVE_DEVICE_NAME: enrollment.name,
+    REEVE_DEVICE_LABELS: labels.join(","),
+    REEVE_GRANT_KEY: "",
+    REEVE_GRANT_KEY_FILE: files.grantKeysFile,
+    REEVE_TLS_CERT_FILE: files.certFile,
+    REEVE_TLS_KEY_FILE: files.keyFile,
+    REEVE_TLS_CA_FILE: files.caFile,
+    REEVE_TRUST_DOMAIN: enrollment.domain,
+  };
 }

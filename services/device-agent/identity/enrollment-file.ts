@@ -48,7 +48,7 @@ export function enrollmentFiles(stateDir: string, id: string): EnrollmentFiles {
   };
 }
 
-/** The enrollment in force; undefined where the device has not joined. Rejects where the file is damaged. */
+/** The active enrollment; undefined where the device has not joined. Rejects where the file is damaged. */
 export async function readEnrollment(stateDir: string): Promise<DeviceEnrollment | undefined> {
   const path = enrollmentPath(stateDir);
   const text = await readFile(path, "utf8").catch((error: unknown) => {
@@ -63,7 +63,7 @@ export async function readEnrollment(stateDir: string): Promise<DeviceEnrollment
   }
 }
 
-/** Puts an enrollment in force, whose files are there already, and clears away the one before. */
+/** Makes an enrollment active, whose files are written already, and removes the one before. */
 export async function writeEnrollment(stateDir: string, enrollment: DeviceEnrollment): Promise<void> {
   const before = await readEnrollment(stateDir).catch(() => undefined);
   await replaceFile(enrollmentPath(stateDir), `${JSON.stringify(enrollment, undefined, 2)}\n`);

@@ -5,6 +5,8 @@ import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { durationMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import type { SignedEnvelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import { Mode, SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import {
   type Enrollment,
   EnrollmentService,
@@ -19,11 +21,12 @@ import { createRequest, generateTlsKey, tlsKeyFromPem, tlsKeyToPem } from "../..
 import { createServiceTransport } from "../../../lib/rpc-client/transport.ts";
 import { loadOrCreateKeyFile } from "../../../lib/sign/key-file.ts";
 import type { SigningKey } from "../../../lib/sign/keys.ts";
+import { AGENT_VERSION } from "../agent-version.ts";
+import { buildManifest, sealManifest } from "../manifest/manifest.ts";
 import { replaceFile } from "../replace-file.ts";
 import { openStateDir } from "../state-dir.ts";
 import { findAuthority } from "./control-plane.ts";
 import { type DeviceEnrollment, enrollmentFiles, writeEnrollment } from "./enrollment-file.ts";
-import { joiningManifest } from "./joining-manifest.ts";
 
 /** What joining needs. */
 export interface JoinOptions {
@@ -46,7 +49,7 @@ const MAX_RETRY_MS = 10_000;
 
 /**
  * Makes this machine a device: checks that the control plane is the one that the token names, before anything is sent to
- * it, makes a key that stays here, and asks until an operator has confirmed it. What it gets is put in force as a whole or
+ * it, makes a key that stays here, and asks until an operator has confirmed it. What it gets becomes active all at once or
  * not at all; joining with the same token again after a break goes on with the same key. Rejects with INVALID_INPUT for
  * what is no token, IDENTITY_REFUSED for another control plane, JOIN_REFUSED, and the signal's reason.
  */
@@ -112,6 +115,29 @@ async function requestOf(token: JoinToken, key: SigningKey, tlsKey: KeyObject) {
   };
 }
 
+/**
+ * The manifest that a device joins with: who it is, with the name and labels of the token. What it can do it says when it
+ * attaches.
+ */
+function joiningManifest(key: SigningKey, { name, labels }: Pick<JoinToken, "name" | "labels">): SignedEnvelope {
+  const manifest = buildManifest({
+    key,
+    name,
+    labels,
+    mode: Mode.USER,
+    capabilities: [],
+    readRoots: [],
+    writeRoots: [],
+    sandbox: SandboxLevel.NONE,
+    platform: `${process.platform}/${process.arch}`,
+    agentVersion: AGENT_VERSION,
+    unavailable: [],
+    announced: [],
+    issueMs: Date.now(),
+  });
+  return sealManifest(key, manifest).envelope;
+}
+
 async function askUntilIn(
   baseUrl: string,
   ca: string,
@@ -121,7 +147,7 @@ async function askUntilIn(
   const serverName = { kind: "service", name: "registry", trustDomain: domain } as const;
   const transport = createServiceTransport({ baseUrl, ca, serverName });
   const client = createClient(EnrollmentService, transport);
-  let isTold = false;
+  let isReported = false;
   try {
     for (let failures = 0; ; ) {
       signal?.throwIfAborted();
@@ -129,8 +155,8 @@ async function askUntilIn(
       if (!(answer instanceof ConnectError) && answer.certificateChain !== "") return answer;
       failures = answer instanceof ConnectError ? failures + 1 : 0;
       if (answer instanceof ConnectError) onRetry?.(answer);
-      else if (!isTold && answer.enrollment !== undefined) {
-        isTold = true;
+      else if (!isReported && answer.enrollment !== undefined) {
+        isReported = true;
         onPending?.(answer.enrollment);
       }
       const wait = answer instanceof ConnectError ? Math.min(MAX_RETRY_MS, 250 * 2 ** failures) : delayOf(answer);

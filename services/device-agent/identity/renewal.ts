@@ -5,15 +5,15 @@ import { ConnectError, createClient } from "@connectrpc/connect";
 import { EnrollmentService } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { identityRefused } from "../../../lib/auth/peer.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
+import { BACKDATE_MS } from "../../../lib/identity/authority.ts";
 import { createRequest, tlsKeyFromPem } from "../../../lib/identity/request.ts";
 import { identityOf } from "../../../lib/identity/spiffe.ts";
 import { staticTls } from "../../../lib/identity/tls-source.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { createServiceTransport } from "../../../lib/rpc-client/transport.ts";
-import { openCount } from "../attach/attach-count.ts";
+import { openCount } from "../count-file.ts";
 import { replaceFile } from "../replace-file.ts";
 import type { EnrollmentFiles } from "./enrollment-file.ts";
-import { renewAt, retryMs } from "./renewal-times.ts";
 
 /** What renewal needs. */
 export interface RenewalOptions {
@@ -28,7 +28,7 @@ export interface RenewalOptions {
   now?: () => number;
 }
 
-/** Keeps the certificate in its file good. */
+/** Keeps the certificate in its file valid. */
 export interface Renewal {
   /** Renews now, whenever it is due. Rejects with what the control plane answers. */
   renew(): Promise<void>;
@@ -41,6 +41,12 @@ const TIMEOUT_MS = 15_000;
 /** The longest sleep at once: timers take no more than 24 days, and clocks are set. Milliseconds. */
 const LONGEST_SLEEP_MS = 60_000;
 
+/** How far from the middle of a certificate's validity its renewal may be, as a part of it, to either side. */
+const SPREAD = 0.1;
+
+/** The longest wait after a renewal that failed, in milliseconds. */
+const LONGEST_RETRY_MS = 60_000;
+
 /** The certificate in the file. IDENTITY_REFUSED where it has expired. */
 export async function requireUnexpired(files: EnrollmentFiles, now: number): Promise<X509Certificate> {
   const certificate = new X509Certificate(await readFile(files.certFile));
@@ -52,7 +58,7 @@ export async function requireUnexpired(files: EnrollmentFiles, now: number): Pro
 }
 
 /**
- * Renews the certificate at half its life, give or take a tenth, and tries again until it has expired. The number of a
+ * Renews the certificate halfway through its validity, give or take a tenth, and tries again until it has expired. The number of a
  * renewal is on disk before the control plane sees it, so that a number that comes twice shows a copied folder.
  */
 export async function keepRenewed(options: RenewalOptions): Promise<Renewal> {
@@ -130,4 +136,19 @@ async function tried(renew: () => Promise<void>, logger: Logger): Promise<boolea
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => undefined);
+}
+
+/** When to renew a certificate, in milliseconds since 1970: about its half-life, spread by a random number from 0 to 1. */
+export function renewAt(
+  { validFrom, validTo }: Pick<X509Certificate, "validFrom" | "validTo">,
+  random: number,
+): number {
+  const end = Date.parse(validTo);
+  const validMs = end - (Date.parse(validFrom) + BACKDATE_MS);
+  return end - validMs * (0.5 + SPREAD - 2 * SPREAD * random);
+}
+
+/** How long to wait after a renewal that failed, in milliseconds: the less time is left, the less. */
+export function retryMs(leftMs: number, random: number): number {
+  return Math.min(LONGEST_RETRY_MS, Math.max(100, leftMs / 10)) * (0.5 + random / 2);
 }

@@ -49,7 +49,7 @@ test("sends output in order, numbered without gaps, before the end", async () =>
   expect(events.at(-1)?.event.case).toBe("finished");
 });
 
-test("a call outlives the link it came on, and the next one hears its end", async () => {
+test("a call outlives the link it came on, and the next one receives its end", async () => {
   await using device = await openTestAgent();
   const waiting = { argv: ["sh", "-c", "echo ready; until [ -e go ]; do sleep 0.02; done; echo gone"] };
   const start = await device.grants.start({ tool: "exec", args: waiting, callId: "call-1" });
@@ -83,14 +83,17 @@ test("a refused start does not disturb the link", async () => {
   await link.leave();
 });
 
-test("a settled call is told and never starts", async () => {
+test("a reconciled call is reported and never starts", async () => {
   await using device = await openTestAgent();
   const link = openTestLink(device.client);
   const argsDigest = sha256Hex(argumentBytes(ping));
   link.send({ case: "reconcile", value: { callId: "call-1", tool: ping.tool, argsDigest } });
-  const settled = await link.next("finished");
-  expect(settled).toMatchObject({ outcome: ExecutionOutcome.NOT_STARTED, error: { reason: ErrorReason.NOT_STARTED } });
+  const reconciled = await link.next("finished");
+  expect(reconciled).toMatchObject({
+    outcome: ExecutionOutcome.NOT_STARTED,
+    error: { reason: ErrorReason.NOT_STARTED },
+  });
   link.send({ case: "execute", value: await device.grants.start({ ...ping, callId: "call-1" }) });
-  expect(await link.next("finished")).toEqual(settled);
+  expect(await link.next("finished")).toEqual(reconciled);
   await link.leave();
 });

@@ -19,9 +19,9 @@ import { createOutputWindows, type OutputWindows } from "./output-windows.ts";
 
 /** The keys that the device trusts for grants, as links see them. */
 export interface GrantTrust {
-  /** The version that is in force. */
+  /** The active version. */
   version(): bigint;
-  /** Takes over a newer version where it can be trusted. Never rejects. */
+  /** Trusts a newer version where it follows from this one. Never rejects. */
   follow(keyring: SignedEnvelope | undefined): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export interface LinkOptions {
   attachCount: bigint;
   /** Aborted when the caller has left, or the server ends its streams: the link ends at once. */
   left: AbortSignal;
-  /** Aborted when the agent has ended all calls: the link ends after what it still has to tell. */
+  /** Aborted when the agent has ended all calls: the link ends after what it still has to report. */
   closed: AbortSignal;
 }
 
@@ -144,7 +144,7 @@ function createAsker(queue: BatchQueue<DeviceEvent>): Asker {
         endIfDone();
       },
       lost(_, error) {
-        // A closing agent still tells the ends of its calls on this link. Else the caller has to link and ask again.
+        // A closing agent still reports the ends of its calls on this link. Else the caller has to link and ask again.
         if (reasonOf(error) !== ErrorReason.NOT_READY) queue.end(error);
       },
     },

@@ -1,26 +1,23 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { replaceFile } from "../replace-file.ts";
+import { replaceFile } from "./replace-file.ts";
 
-/** How often the device has done something, such as dialed, kept on its disk. */
-export interface AttachCount {
+/** How often the device has done something, kept on its disk. */
+export interface CountFile {
   /**
    * The next number, from 1, which is on disk before this resolves: a number that the control plane sees twice shows that
-   * the device's state was copied. Rejects where it cannot be written; then the device must not dial.
+   * the device's state was copied. Rejects where it cannot be written; then the device must not do it.
    */
   next(): Promise<bigint>;
 }
 
-/**
- * Reads the count of dials from the device's folder; 0 where there is none yet. Rejects where the file holds anything
- * else, since to begin again would look like a copy.
- */
-export function openAttachCount(stateDir: string): Promise<AttachCount> {
+/** How often the device has attached. */
+export function openAttachCount(stateDir: string): Promise<CountFile> {
   return openCount(join(stateDir, "attach-count"), "dials");
 }
 
-/** The same for a count of something else, in a file of its own. */
-export async function openCount(path: string, ofWhat: string): Promise<AttachCount> {
+/** 0 where there is no file yet. Rejects where it holds anything but a count: to begin again would look like a copy. */
+export async function openCount(path: string, ofWhat: string): Promise<CountFile> {
   let count = await readCount(path, ofWhat);
   return {
     async next() {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { renewAt, retryMs } from "./renewal-times.ts";
+import { renewAt, retryMs } from "./renewal.ts";
 
 const MADE = Date.parse("2026-11-22T10:00:00Z");
 const HOUR_MS = 3_600_000;

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openAttachCount } from "./attach-count.ts";
+import { openAttachCount } from "./count-file.ts";
 
 let folder: string;
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { enrolledEnvironment, settingsToKeep } from "./enrolled.ts";
 import type { DeviceEnrollment } from "./enrollment-file.ts";
-import { enrolledEnvironment, settingsToKeep } from "./environment.ts";
 
 const enrollment: DeviceEnrollment = {
   id: "enr-1",
