@@ -1,7 +1,6 @@
 import { sql, type Transaction } from "kysely";
 import { beginTransaction } from "./begin.ts";
-import { type Database, dialectOf, walSyncOf } from "./database.ts";
-import { runDirectly } from "./direct.ts";
+import { type Database, sqliteWriterOf } from "./database.ts";
 import { asksForRetry, CommitUnknown, DatabaseUnreachable } from "./postgres-errors.ts";
 import { SYNC_LATER } from "./sync-later.ts";
 
@@ -42,21 +41,22 @@ const MAX_TRIES = 5;
 
 /** Runs batches on a database; on PostgreSQL under the lock, when it has a name. */
 export function createBatches<T>(db: Database<T>, lock: string | undefined): Batches<T> {
-  const wal = walSyncOf(db);
-  const lockName = dialectOf(db) === "postgres" ? lock : undefined;
+  const sqlite = sqliteWriterOf(db);
 
-  async function begin(trx: Transaction<T>, jobs: readonly Job<T>[]): Promise<void> {
-    if (wal !== undefined || !jobs.some(isWaitedFor)) await trx.executeQuery(SYNC_LATER);
-    if (lockName !== undefined) await takeLock(trx, lockName);
-    runDirectly(db, trx);
-  }
+  const transact = <R>(jobs: readonly Job<T>[], work: (trx: Transaction<T>) => Promise<R>): Promise<R> => {
+    if (sqlite !== undefined) return sqlite.transact(work);
+    return beginTransaction(db).execute(async (trx) => {
+      if (!jobs.some(isWaitedFor)) await trx.executeQuery(SYNC_LATER);
+      if (lock !== undefined) await takeLock(trx, lock);
+      return work(trx);
+    });
+  };
 
   /** Resolves with undefined where another try may help. */
   async function attempt(jobs: readonly Job<T>[], apart: boolean, triesLeft: number): Promise<BatchEnd | undefined> {
     let begun = false;
     try {
-      const settles = await beginTransaction(db).execute(async (trx) => {
-        await begin(trx, jobs);
+      const settles = await transact(jobs, (trx) => {
         begun = true;
         return runInOrder(trx, jobs, apart ? runApart : runTogether);
       });
@@ -78,10 +78,11 @@ export function createBatches<T>(db: Database<T>, lock: string | undefined): Bat
       }
     },
     async sync(jobs) {
-      if (wal === undefined || !jobs.some(isWaitedFor)) return;
-      // A job that is alone has nobody who would use the time.
-      if (jobs.length === 1) wal.syncInPlace();
-      else await wal.sync();
+      if (sqlite?.wal === undefined) return;
+      if (!jobs.some(isWaitedFor)) sqlite.wal.syncSoon();
+      // While a single job waits, nothing else has work to do.
+      else if (jobs.length === 1) sqlite.wal.syncInPlace();
+      else await sqlite.wal.sync();
     },
   };
 }

@@ -1,7 +1,7 @@
 import { mkdir, open } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { Kysely } from "kysely";
-import { registerWriter } from "./direct.ts";
+import type { Transact } from "./direct.ts";
 import { type Migration, migrate } from "./migrate.ts";
 import { openPostgres, type PostgresOptions } from "./postgres-open.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
@@ -23,12 +23,18 @@ export interface SqliteOptions {
 /** Which database to open: a file of this process's own, or one on a server, which other processes may share. */
 export type DatabaseOptions = SqliteOptions | PostgresOptions;
 
-/** Kysely has no room for what is not SQL. */
-const walSyncs = new WeakMap<object, WalSync>();
+/** How batches are written to a SQLite database. */
+export interface SqliteWriter<T> {
+  transact: Transact<T>;
+  /** Syncs the log. Undefined for a database in memory. */
+  wal: WalSync | undefined;
+}
 
-/** Syncs the log of a database of `openDatabase`; undefined where each commit sees to that, or where there is no disk. */
-export function walSyncOf<T>(db: Database<T>): WalSync | undefined {
-  return walSyncs.get(db);
+const sqliteWriters = new WeakMap<object, SqliteWriter<unknown>>();
+
+/** The writer of a SQLite database of `openDatabase`; undefined on PostgreSQL. */
+export function sqliteWriterOf<T>(db: Database<T>): SqliteWriter<T> | undefined {
+  return sqliteWriters.get(db) as SqliteWriter<T> | undefined;
 }
 
 /**
@@ -46,8 +52,7 @@ async function openSqlite<T>({ path, migrations }: SqliteOptions): Promise<Datab
   if (path !== ":memory:") await createPrivateFile(path);
   const dialect = sqliteDialect(path);
   const db = new Kysely<T>({ dialect });
-  if (dialect.wal !== undefined) walSyncs.set(db, dialect.wal);
-  registerWriter(db, dialect.runOnWriter);
+  sqliteWriters.set(db, { transact: dialect.transactOn(db), wal: dialect.wal } as SqliteWriter<unknown>);
   try {
     const remedy = `Move the folder ${dirname(resolve(path))} away, or choose another one; nothing in it was changed.`;
     await migrate(db, { migrations, label: path, remedy });

@@ -1,29 +1,98 @@
-import type { CompiledQuery, QueryResult } from "kysely";
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Kysely,
+  type KyselyProps,
+  type QueryResult,
+  Transaction,
+} from "kysely";
+import type { SqliteHandle } from "./sqlite-handle.ts";
+import type { WriteLock } from "./write-lock.ts";
 
 /** Runs a compiled query at once. */
 export type DirectRunner = (query: CompiledQuery) => QueryResult<unknown>;
 
-/** By database: runs on its one writer. Only for whoever holds the writer. */
-const writers = new WeakMap<object, DirectRunner>();
+/** A transaction whose prepared queries skip Kysely's executor, whose promises cost more than SQLite takes to run them. */
+export class DirectTransaction<T> extends Transaction<T> {
+  readonly runNow: DirectRunner;
 
-/** By transaction: the same, for as long as the transaction lasts. */
-const runners = new WeakMap<object, DirectRunner>();
+  constructor(props: KyselyProps, runNow: DirectRunner) {
+    super(props);
+    this.runNow = runNow;
+  }
+}
 
-/** Says how queries of a database's transactions can be run without Kysely's executor. */
-export function registerWriter(db: object, run: DirectRunner): void {
-  writers.set(db, run);
+/** Runs work in a transaction on the one writer of a SQLite database, without syncing it to disk. */
+export type Transact<T> = <R>(work: (trx: Transaction<T>) => Promise<R>) => Promise<R>;
+
+/** What transactions run on. */
+interface Opened {
+  writer: SqliteHandle;
+  lock: WriteLock;
 }
 
 /**
- * Lets prepared queries of a transaction skip Kysely's executor, whose half a dozen promises for each query cost more
- * than SQLite takes to run it. Nothing happens for a database that has no such way.
+ * Transactions without Kysely's own: acquiring a connection, beginning and committing through its driver takes a dozen
+ * promises. Kysely's queries run in them as in any other.
  */
-export function runDirectly(db: object, trx: object): void {
-  const run = writers.get(db);
-  if (run !== undefined) runners.set(trx, run);
+export function transactOn<T>(db: Kysely<T>, dialect: Dialect, opened: () => Opened | undefined): Transact<T> {
+  const executor = db.getExecutor();
+  const driver = dialect.createDriver();
+  return async (work) => {
+    const handles = opened();
+    if (handles === undefined) throw new Error("the database is not open");
+    const { writer, lock } = handles;
+    await lock.acquire();
+    try {
+      writer.run("begin immediate", []);
+      const connection = openConnection(writer);
+      const own = executor.withConnectionProvider({ provideConnection: (consumer) => consumer(connection) });
+      try {
+        const result = await work(
+          new DirectTransaction<T>({ config: { dialect }, dialect, driver, executor: own }, connection.runNow),
+        );
+        openTransaction(writer).run("commit", []);
+        return result;
+      } catch (error: unknown) {
+        if (writer.inTransaction) writer.run("rollback", []);
+        throw error;
+      } finally {
+        connection.close();
+      }
+    } finally {
+      lock.release();
+    }
+  };
 }
 
-/** The direct way of a transaction; undefined for anything else. */
-export function directRunnerOf(on: object): DirectRunner | undefined {
-  return runners.get(on);
+/** The writer for the length of one transaction: a query that comes after it must not join the next one. */
+function openConnection(writer: SqliteHandle): DatabaseConnection & { runNow: DirectRunner; close(): void } {
+  let over = false;
+  const runNow: DirectRunner = (query) => {
+    if (over) throw new Error("the transaction is over");
+    return runOn(openTransaction(writer), query);
+  };
+  return {
+    runNow,
+    executeQuery: async <R>(query: CompiledQuery) => runNow(query) as QueryResult<R>,
+    async *streamQuery<R>({ sql, parameters }: CompiledQuery) {
+      for (const row of writer.iterate(sql, parameters)) yield { rows: [row as R] };
+    },
+    close() {
+      over = true;
+    },
+  };
+}
+
+/** A full disk makes SQLite end a transaction by itself; what came after would be committed statement by statement. */
+export function openTransaction(writer: SqliteHandle): SqliteHandle {
+  if (!writer.inTransaction) throw new Error("SQLite has rolled the transaction back");
+  return writer;
+}
+
+/** Runs a compiled query on a connection. */
+export function runOn<R>(handle: SqliteHandle, { sql, parameters }: CompiledQuery): QueryResult<R> {
+  const { rows, changes, insertId } = handle.run(sql, parameters);
+  return { rows: rows as R[], numAffectedRows: changes, insertId };
 }

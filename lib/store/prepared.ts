@@ -1,5 +1,5 @@
 import type { Compilable, CompiledQuery, QueryResult } from "kysely";
-import { directRunnerOf } from "./direct.ts";
+import { DirectTransaction } from "./direct.ts";
 
 /** What a prepared query runs on: a database or a transaction, whatever its tables. */
 export interface QueryRunner {
@@ -29,15 +29,14 @@ export interface Prepared<P, R> {
 export function prepared<P extends object, R>(build: (p: P) => Compilable<R>): Prepared<P, R> {
   const template = build(markers<P>()).compile();
   const bind = binder<P>(template.parameters);
-  const run = async (on: QueryRunner, parameters: P): Promise<QueryResult<R>> => {
+  const run = (on: QueryRunner, parameters: P): QueryResult<R> | Promise<QueryResult<R>> => {
     const query = { ...template, parameters: bind(parameters) };
-    const direct = directRunnerOf(on);
-    return direct === undefined ? on.executeQuery<R>(query) : (direct(query) as QueryResult<R>);
+    return on instanceof DirectTransaction ? (on.runNow(query) as QueryResult<R>) : on.executeQuery<R>(query);
   };
   return {
     all: async (on, parameters) => (await run(on, parameters)).rows,
     first: async (on, parameters) => (await run(on, parameters)).rows[0],
-    run: async (on, parameters) => Number((await run(on, parameters)).numAffectedRows ?? 0n),
+    run: async (on, parameters) => Number((await run(on, parameters)).numAffectedRows ?? 0),
   };
 }
 

@@ -8,10 +8,9 @@ import {
   SqliteAdapter,
   SqliteIntrospector,
 } from "kysely";
-import type { DirectRunner } from "./direct.ts";
+import { openTransaction, runOn, type Transact, transactOn } from "./direct.ts";
 import { PortableSqliteCompiler } from "./sqlite-compiler.ts";
 import { openSqlite, type SqliteHandle } from "./sqlite-handle.ts";
-import { SYNC_LATER } from "./sync-later.ts";
 import { createWalSync, type WalSync } from "./wal-sync.ts";
 import { createWriteLock, type WriteLock } from "./write-lock.ts";
 
@@ -22,6 +21,7 @@ const WRITER_PRAGMAS = `
   pragma synchronous = normal;
   pragma foreign_keys = on;
   pragma journal_size_limit = 67108864;
+  pragma temp_store = memory;
 `;
 
 const READER_PRAGMAS = `
@@ -41,25 +41,23 @@ export function sqliteDialect(path: string): SqliteDialect {
     handles = openHandles(path, wal);
     return handles;
   };
-  return {
+  const dialect: SqliteDialect = {
     wal,
-    runOnWriter(query) {
-      if (handles === undefined) throw new Error("the database is not open");
-      return runOn(openTransaction(handles.writer), query);
-    },
+    transactOn: (db) => transactOn(db, dialect, () => handles),
     createDriver: () => sqliteDriver(open),
     createQueryCompiler: () => new PortableSqliteCompiler(),
     createAdapter: () => new TransactionalAdapter(),
     createIntrospector: (db: Kysely<unknown>) => new SqliteIntrospector(db),
   };
+  return dialect;
 }
 
 /** The dialect of one database. */
 export interface SqliteDialect extends Dialect {
   /** Syncs its log. Undefined for a database in memory. */
   readonly wal: WalSync | undefined;
-  /** Runs a query on the writer at once: only for whoever is in a transaction. */
-  readonly runOnWriter: DirectRunner;
+  /** Runs transactions on a database of this dialect. */
+  transactOn<T>(db: Kysely<T>): Transact<T>;
 }
 
 /** SQLite can roll back schema changes, so all migrations of a start are one transaction. */
@@ -127,7 +125,6 @@ function connectionOf(connection: DatabaseConnection): SqliteConnection {
 class SqliteConnection implements DatabaseConnection {
   readonly #handles: Handles;
   #inTransaction = false;
-  #syncLater = false;
 
   constructor(handles: Handles) {
     this.#handles = handles;
@@ -150,10 +147,8 @@ class SqliteConnection implements DatabaseConnection {
    */
   async commit(): Promise<void> {
     openTransaction(this.#handles.writer).run("commit", []);
-    const syncLater = this.#syncLater;
     this.#leave();
-    if (syncLater) this.#handles.wal?.syncSoon();
-    else await this.#handles.wal?.sync();
+    await this.#handles.wal?.sync();
   }
 
   /** Nothing to do where the commit went through and only its sync failed. */
@@ -168,15 +163,10 @@ class SqliteConnection implements DatabaseConnection {
 
   #leave(): void {
     this.#inTransaction = false;
-    this.#syncLater = false;
     this.#handles.lock.release();
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    if (this.#inTransaction && query.sql === SYNC_LATER.sql) {
-      this.#syncLater = true;
-      return { rows: [] };
-    }
     if (this.#inTransaction) return runOn(openTransaction(this.#handles.writer), query);
     const { reader, wal } = this.#handles;
     if (reader && query.query.kind === "SelectQueryNode") return runOn(reader, query);
@@ -200,15 +190,4 @@ class SqliteConnection implements DatabaseConnection {
     const handle = this.#inTransaction ? this.#handles.writer : (this.#handles.reader ?? this.#handles.writer);
     for (const row of handle.iterate(query.sql, query.parameters)) yield { rows: [row as R] };
   }
-}
-
-/** A full disk makes SQLite end a transaction by itself; what came after would be committed statement by statement. */
-function openTransaction(writer: SqliteHandle): SqliteHandle {
-  if (!writer.inTransaction) throw new Error("SQLite has rolled the transaction back");
-  return writer;
-}
-
-function runOn<R>(handle: SqliteHandle, { sql, parameters }: CompiledQuery): QueryResult<R> {
-  const { rows, changes, insertId } = handle.run(sql, parameters);
-  return { rows: rows as R[], numAffectedRows: changes, insertId };
 }

@@ -1,7 +1,4 @@
 import { CompiledQuery } from "kysely";
 
-/**
- * Inside a transaction: its COMMIT need not wait for the disk. PostgreSQL's own statement; the SQLite dialect does the
- * same when it meets it.
- */
+/** Inside a transaction of PostgreSQL: its COMMIT need not wait for the disk. */
 export const SYNC_LATER = CompiledQuery.raw("set local synchronous_commit = off");
