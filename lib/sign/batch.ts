@@ -1,5 +1,6 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { BatchHeadSchema, type Signed, SignedSchema } from "../../gen/ts/reeve/common/v1/signed_pb.ts";
+import { createCompany } from "../async/company.ts";
 import { leafHash } from "../merkle/hash.ts";
 import { createTree } from "../merkle/tree.ts";
 import { signEnvelope } from "./dsse.ts";
@@ -23,33 +24,33 @@ export interface BatchSignerOptions {
 /** Signs statements, many with one signature. */
 export interface BatchSigner {
   /**
-   * Signs a statement together with all others that come in the same turn of the event loop. The bytes are carried as
+   * Signs a statement together with all others that come at the same time. The bytes are carried as
    * they are, not copied: leave them unchanged. The head is shared by the whole batch. Rejects only where signing fails.
    */
   readonly sign: (statement: Uint8Array) => Promise<Signed>;
 }
 
 /**
- * A signer that puts the statements of one turn of the event loop under one Merkle root (RFC 6962 hashing) and signs
- * that root once, because a signature costs as much as a hundred hashes. A statement that comes alone is signed at the
- * end of the turn, with an empty path. Throws RangeError for a maxBatch outside 1..1024.
+ * A signer that gathers statements (see createCompany), puts them under one Merkle root (RFC 6962 hashing) and signs that
+ * root once, because a signature costs as much as a hundred hashes. One that comes alone has an empty path. Throws RangeError for a maxBatch outside 1..1024.
  */
 export function createBatchSigner(options: BatchSignerOptions): BatchSigner {
   const { key, statementType, maxBatch = MAX_BATCH } = options;
   if (!(maxBatch >= 1 && maxBatch <= MAX_BATCH)) throw new RangeError(`maxBatch is from 1 to ${MAX_BATCH}`);
+  const company = createCompany();
   let waiting: Waiting[] = [];
   const flush = (): void => {
     const batch = waiting;
     waiting = [];
+    company.came(batch.length);
     settle(batch, key, statementType);
   };
   return {
     sign(statement) {
       const { promise, resolve, reject } = Promise.withResolvers<Signed>();
       waiting.push({ statement, resolve, reject });
-      // setImmediate runs after all I/O callbacks of the turn, and so gathers the calls of different connections.
       if (waiting.length >= maxBatch) flush();
-      else if (waiting.length === 1) setImmediate(flush);
+      else if (waiting.length === 1) company.gather(flush);
       return promise;
     },
   };

@@ -1,4 +1,5 @@
 import type { Transaction } from "kysely";
+import { createCompany } from "../async/company.ts";
 import { type Batches, createBatches, type Job, type Settle } from "./batch.ts";
 import type { Database } from "./database.ts";
 
@@ -55,8 +56,8 @@ const MAX_BATCH = 512;
 const LAZY_DELAY_MS = 10;
 
 /**
- * Gathers the jobs of one turn of the event loop into one transaction, without a savepoint for each: two statements a
- * job would cost more than the rare batch with a failing job, which is rolled back and run again with them.
+ * Gathers jobs into one transaction (see createCompany), without a savepoint for each: two statements a job would cost
+ * more than the rare batch with a failing job, which is rolled back and run again with them.
  */
 export function createGroupCommit<T>(db: Database<T>, options: GroupCommitOptions = {}): GroupCommit<T> {
   const onLazyError = options.onLazyError ?? ((error: Error) => process.emitWarning(error));
@@ -96,6 +97,9 @@ function createQueue<T>(commitBatch: (jobs: readonly Job<T>[]) => Promise<Settle
   let draining: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
+  /** How many of the jobs came along without being waited for. */
+  let lazy = 0;
+  const company = createCompany();
 
   function startDraining(): void {
     draining ??= drain();
@@ -105,9 +109,11 @@ function createQueue<T>(commitBatch: (jobs: readonly Job<T>[]) => Promise<Settle
     clearTimeout(timer);
     timer = undefined;
     while (jobs.length > 0) {
-      // A turn of the event loop lets everybody who was just answered, or has just arrived, join the batch.
-      await new Promise(setImmediate);
-      for (const settle of await commitBatch(jobs.splice(0, MAX_BATCH))) settle();
+      await new Promise<void>(company.gather);
+      const batch = jobs.splice(0, MAX_BATCH);
+      company.came(batch.length - lazy);
+      lazy = 0;
+      for (const settle of await commitBatch(batch)) settle();
     }
     draining = undefined;
   }
@@ -116,6 +122,7 @@ function createQueue<T>(commitBatch: (jobs: readonly Job<T>[]) => Promise<Settle
     push(job, when) {
       if (closed) return when === "now" ? job.fail(new Error("the group commit is closed")) : undefined;
       jobs.push(job);
+      if (when === "soon") lazy++;
       if (when === "now") startDraining();
       else if (!draining) timer ??= setTimeout(startDraining, LAZY_DELAY_MS);
     },

@@ -33,22 +33,13 @@ interface Leaf {
  * @param onAppend called for each record that was appended; it may still be rolled back.
  */
 export function createAuditLog(db: PolicyDatabase, onAppend: () => void): AuditLog {
-  const insert = prepared((p: Leaf) =>
-    db
+  const insert = prepared((p: Leaf) => {
+    const next = db.selectFrom("records").select(sql<number>`coalesce(max(idx) + 1, 0)`.as("idx"));
+    return db
       .insertInto("records")
-      .columns(["idx", "leaf", "hash", "call_id"])
-      .expression(
-        db
-          .selectFrom("records")
-          .select((eb) => [
-            sql<number>`coalesce(max(idx) + 1, 0)`.as("idx"),
-            eb.val(p.leaf).as("leaf"),
-            eb.val(p.hash).as("hash"),
-            eb.val(p.callId).as("call_id"),
-          ]),
-      )
-      .returning("idx"),
-  );
+      .values({ idx: next, leaf: p.leaf, hash: p.hash, call_id: p.callId })
+      .returning("idx");
+  });
   const list = prepared((p: { callId: string; index: number }) =>
     db.insertInto("call_records").values({ call_id: p.callId, idx: p.index }),
   );

@@ -23,7 +23,7 @@ export interface OutcomeRelayOptions {
 }
 
 /** How long outcomes are gathered, in milliseconds: those of one batch share one commit of the audit log. */
-const GATHER_MS = 10;
+const GATHER_MS = 50;
 
 /** A relay that nobody waits for: callers have their answers already. */
 export function createOutcomeRelay({ policy, store, logger }: OutcomeRelayOptions): OutcomeRelay {
