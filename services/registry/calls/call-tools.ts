@@ -100,7 +100,9 @@ async function follow(stream: CallStream, request: CallToolRequest): Promise<voi
   if (signal.aborted) return;
   const push = (event: CallEvent) => events.push(named(event, request.callId));
   const unwatch =
-    "watch" in begun ? begun.watch((event) => (interesting(event) ? push(event) : undefined)) : () => undefined;
+    "watch" in begun
+      ? begun.watch((event) => (interesting(event) ? push(event) : undefined), { states: isWorthTelling })
+      : () => undefined;
   watches.add(unwatch);
   try {
     if (isWorthTelling(begun.call.state)) void push(callEvent(begun.call));

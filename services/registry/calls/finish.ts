@@ -1,7 +1,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import type { ConnectError } from "@connectrpc/connect";
-import { CallOutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { type CallOutcome, CallOutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
@@ -48,7 +48,7 @@ export interface FinishPorts {
   /** Whether an event about it would reach anybody. */
   hasSubscribers(): boolean;
   /** The end is on disk: its outcome can go to the audit log, its event to the bus. */
-  onFinished(call: Call, outcome: Uint8Array | undefined): void;
+  onFinished(call: Call, outcome: CallOutcome | undefined): void;
   /** Resolves with the stored end of a call that another replica leads. */
   endElsewhere(live: LiveCall): Promise<Call>;
 }
@@ -78,7 +78,8 @@ export function createFinisher(ports: FinishPorts): Finisher {
       const deliveredDigest = deliver(call, end);
       const outcome = isRecordedByPolicy(end) ? undefined : outcomeOf(call, end, deliveredDigest, now);
       const events = ports.hasSubscribers() ? [callEndedEvent(call, end.state, now)] : [];
-      if (!(await ports.store.finish(call, outcome, events))) return overtaken(live);
+      const bytes = outcome && toBinary(CallOutcomeSchema, outcome);
+      if (!(await ports.store.finish(call, bytes, events))) return overtaken(live);
       live.advance({ end: end.state }, call);
       ports.onFinished(live.call, outcome);
     },
@@ -127,24 +128,21 @@ function deliver(call: Call, end: CallEnd): string {
   return cleaned.changed ? sha256Hex(canonicalJson(cleaned.value)) : end.outputDigest;
 }
 
-function outcomeOf(call: Call, end: CallEnd, deliveredDigest: string, now: number): Uint8Array {
+function outcomeOf(call: Call, end: CallEnd, deliveredDigest: string, now: number): CallOutcome {
   const received = call.createTime === undefined ? now : timestampMs(call.createTime);
-  return toBinary(
-    CallOutcomeSchema,
-    create(CallOutcomeSchema, {
-      callId: call.id,
-      state: end.state,
-      reason: end.error?.reason ?? ErrorReason.UNSPECIFIED,
-      grantId: call.grantId,
-      deviceId: call.deviceId,
-      tool: call.tool,
-      argsDigest: call.argsDigest,
-      outputDigest: end.outputDigest,
-      deliveredDigest,
-      outputBytes: end.outputBytes,
-      receiptDigest: end.receipt === undefined ? "" : sha256Hex(end.receipt.statement),
-      durationMs: Math.max(0, now - received),
-      endTime: timestampFromMs(now),
-    }),
-  );
+  return create(CallOutcomeSchema, {
+    callId: call.id,
+    state: end.state,
+    reason: end.error?.reason ?? ErrorReason.UNSPECIFIED,
+    grantId: call.grantId,
+    deviceId: call.deviceId,
+    tool: call.tool,
+    argsDigest: call.argsDigest,
+    outputDigest: end.outputDigest,
+    deliveredDigest,
+    outputBytes: end.outputBytes,
+    receiptDigest: end.receipt === undefined ? "" : sha256Hex(end.receipt.statement),
+    durationMs: Math.max(0, now - received),
+    endTime: timestampFromMs(now),
+  });
 }

@@ -14,6 +14,8 @@ export type Watcher = (event: CallEvent) => Promise<void> | undefined;
 export interface WatchOptions {
   /** Whether it follows the output too: a program that prints faster than it reads is slowed down. Default true. */
   output?: boolean;
+  /** Which states it wants to know. A hint: it may get others as well. Default all. */
+  states?(state: CallState): boolean;
 }
 
 /** A call that has not ended, whichever replica leads its life: the call as it stands, and what can be waited for. */
@@ -71,7 +73,7 @@ export function createLiveCall(
   const enter = (changes: Partial<Call> & { state: CallState }): void => {
     Object.assign(call, changes);
     ticket?.moved(call.state);
-    if (watchers.size > 0) watchers.notify(callEvent(call));
+    watchers.notify(call);
     if (!isEnd(call.state)) return;
     decided.resolve();
     ended.resolve(call);
@@ -93,7 +95,7 @@ export function createLiveCall(
       if (!watchers.followers.isFollowed() || output.data.length === 0) return undefined;
       return watchers.print(create(CallEventSchema, { callId: call.id, event: { case: "output", value: output } }));
     },
-    watch: (watcher, { output = true } = {}) => watchers.add(watcher, output),
+    watch: watchers.add,
     followers: watchers.followers,
     interrupt(cause) {
       ticket?.left();
@@ -109,7 +111,7 @@ export function createLiveCall(
 
 /** Who watches a call, and which of them follow its output. */
 function createWatchers() {
-  const all = new Set<{ watcher: Watcher; follows: boolean }>();
+  const all = new Set<{ watcher: Watcher; follows: boolean; states: WatchOptions["states"] }>();
   let following = 0;
   let onFollowed: (() => void)[] = [];
   const count = (change: number): void => {
@@ -128,8 +130,13 @@ function createWatchers() {
   };
   return {
     followers,
-    notify(event: CallEvent): void {
-      for (const { watcher } of all) void watcher(event);
+    notify(call: Call): void {
+      let event: CallEvent | undefined;
+      for (const { watcher, states } of all) {
+        if (states !== undefined && !states(call.state)) continue;
+        event ??= callEvent(call);
+        void watcher(event);
+      }
     },
     /** To those who follow the output; resolves when they have read it. */
     print(event: CallEvent): Promise<void> | undefined {
@@ -140,16 +147,13 @@ function createWatchers() {
       }
       return reading.length === 0 ? undefined : Promise.all(reading).then(() => undefined);
     },
-    add(watcher: Watcher, follows: boolean): () => void {
-      const one = { watcher, follows };
+    add(watcher: Watcher, { output: follows = true, states }: WatchOptions = {}): () => void {
+      const one = { watcher, follows, states };
       all.add(one);
       if (follows) count(1);
       return () => {
         if (all.delete(one) && follows) count(-1);
       };
-    },
-    get size() {
-      return all.size;
     },
     clear(): void {
       all.clear();

@@ -1,5 +1,4 @@
-import { fromBinary } from "@bufbuild/protobuf";
-import { CallOutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import type { CallOutcome } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { PolicyLink } from "../policy-client/policy-link.ts";
 import type { CallStore } from "./store.ts";
@@ -10,7 +9,7 @@ export interface OutcomeRelay {
    * Sends an outcome that is in the store. One that does not get through is sent again by whoever looks for those, or by
    * the next start. Nothing happens for one that is on its way.
    */
-  send(callId: string, outcome: Uint8Array): void;
+  send(outcome: CallOutcome): void;
   /** Resolves when the audit log has answered about every outcome that was sent. */
   drained(): Promise<void>;
 }
@@ -27,13 +26,14 @@ const GATHER_MS = 50;
 
 /** A relay that nobody waits for: callers have their answers already. */
 export function createOutcomeRelay({ policy, store, logger }: OutcomeRelayOptions): OutcomeRelay {
-  let gathered: { callId: string; outcome: Uint8Array }[] = [];
+  let gathered: CallOutcome[] = [];
   const onTheirWay = new Set<string>();
   let onDrained: (() => void) | undefined;
 
-  const record = async (callId: string, outcome: Uint8Array): Promise<void> => {
+  const record = async (outcome: CallOutcome): Promise<void> => {
+    const { callId } = outcome;
     try {
-      store.outcomeRecorded(callId, await policy.recordOutcome(fromBinary(CallOutcomeSchema, outcome)));
+      store.outcomeRecorded(callId, await policy.recordOutcome(outcome));
     } catch (error: unknown) {
       logger.error({ err: error, call_id: callId }, "the audit log refused an outcome");
     }
@@ -43,14 +43,14 @@ export function createOutcomeRelay({ policy, store, logger }: OutcomeRelayOption
   const flush = () => {
     const batch = gathered;
     gathered = [];
-    for (const { callId, outcome } of batch) void record(callId, outcome);
+    for (const outcome of batch) void record(outcome);
   };
 
   return {
-    send(callId, outcome) {
-      if (onTheirWay.has(callId)) return;
-      onTheirWay.add(callId);
-      if (gathered.push({ callId, outcome }) === 1) setTimeout(flush, GATHER_MS);
+    send(outcome) {
+      if (onTheirWay.has(outcome.callId)) return;
+      onTheirWay.add(outcome.callId);
+      if (gathered.push(outcome) === 1) setTimeout(flush, GATHER_MS);
     },
     drained: () =>
       new Promise((resolve) => {

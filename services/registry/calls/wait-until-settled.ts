@@ -34,7 +34,8 @@ export async function waitUntilSettled(awaited: AwaitedCall, { waitMs, signal }:
     if (event.case === "call") look(event.value.state);
     return undefined;
   };
-  const unwatch = awaited.watch?.(onEvent, { output: false });
+  const states = (state: CallState) => state === CallState.QUEUED || state === CallState.HELD || timer !== undefined;
+  const unwatch = awaited.watch?.(onEvent, { output: false, states });
   signal.addEventListener("abort", rest, { once: true });
   try {
     look(awaited.call.state);
