@@ -8,7 +8,7 @@ function alone() {
   return company;
 }
 
-const turn = () => new Promise<void>(setImmediate);
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 const tick = () => new Promise<void>((resolve) => process.nextTick(resolve));
 
 test("in the beginning, and in a crowd, waits for a turn of the event loop", async () => {

@@ -1,6 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { fromBinary } from "@bufbuild/protobuf";
-import { CallOutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
@@ -93,7 +91,7 @@ export function createCalls(options: CallsOptions): Calls {
       options.queue.forget(call);
       options.onEvent();
       options.onEnded?.(call);
-      if (outcome !== undefined) outcomes.send(outcome);
+      if (outcome !== undefined) outcomes.send(call.id, outcome);
     },
     endElsewhere(one) {
       live.delete(one.call.id);
@@ -188,7 +186,7 @@ export function createCalls(options: CallsOptions): Calls {
       if (cancelWanted) one.canceled.abort();
       follow(one, resumeCall(one, ports));
     },
-    sendOutcome: ({ outcome }) => outcomes.send(fromBinary(CallOutcomeSchema, outcome)),
+    sendOutcome: ({ callId, outcome }) => outcomes.send(callId, outcome),
     get open() {
       return live.size;
     },
