@@ -26,18 +26,13 @@ export async function askPolicy(plane: ControlPlane, { callId, tool, params, rol
   const facts = (await registry.listTools({ device: "this" })).tools.find(({ name }) => name === tool);
   if (device === undefined || facts === undefined) throw new Error(`the device has no tool ${tool}`);
   const { id, name, labels, mode, manifestDigest, sandbox } = device;
-  const {
-    capabilities: [capability = ""],
-    schemaDigest,
-    requiresApproval,
-    annotations,
-  } = facts;
+  const { capabilities, schemaDigest, requiresApproval, annotations } = facts;
   const { readOnly = false, destructive = false, idempotent = false, openWorld = false } = annotations ?? {};
   const request = create(DecisionRequestSchema, {
     callId,
     principal: { id: "caller", roles: [role] },
     device: { id, name, labels, mode, manifestDigest, sandbox },
-    tool: { name: tool, capability, schemaDigest, requiresApproval, readOnly, destructive, idempotent, openWorld },
+    tool: { name: tool, capabilities, schemaDigest, requiresApproval, readOnly, destructive, idempotent, openWorld },
     arguments: Buffer.from(canonicalJson(params)),
     time: timestampNow(),
     timeout: durationFromMs(60_000),

@@ -49,7 +49,7 @@ export function questionAbout({
     },
     tool: {
       name: tool.name,
-      capability: tool.capabilities[0] ?? "",
+      capabilities: tool.capabilities,
       readOnly: tool.annotations?.readOnly ?? false,
       destructive: tool.annotations?.destructive ?? false,
       idempotent: tool.annotations?.idempotent ?? false,

@@ -6,5 +6,5 @@ it.each([
   ["docker.container.list", "capability_container_list_ts_docker"],
   ["ping", "capability_ping_ts_ping"],
 ])("makes the function id of %s", (capability, id) => {
-  expect(functionId(capability)).toBe(id);
+  expect(functionId([capability, "another.one"])).toBe(id);
 });

@@ -28,8 +28,3 @@ export interface ToolSpec {
   /** SHA-256 in hex of the input schema's canonical bytes. */
   schemaDigest: string;
 }
-
-/** The capability that names a tool in records and rules: the first of those that it needs. */
-export function mainCapability({ capabilities }: Pick<ToolSpec, "capabilities">): string {
-  return capabilities[0] ?? "";
-}

@@ -19,9 +19,9 @@ import { createBatchVerifier } from "../../lib/sign/batch-verifier.ts";
 import { sha256Hex } from "../../lib/sign/canonical.ts";
 import { createKeyring, generateSigningKey, verifyKeyFromRaw } from "../../lib/sign/keys.ts";
 import { RECEIPT_TYPE } from "../../lib/sign/payload-types.ts";
+import { builtInTools } from "../../lib/toolschema/catalog-file.ts";
 import { createTestGrants } from "./testing/grants.ts";
 import { livingIn } from "./testing/living.ts";
-import { schemaDigests } from "./testing/test-agent.ts";
 import { openTestLink } from "./testing/test-link.ts";
 
 const MAIN = fileURLToPath(new URL("./main.ts", import.meta.url));
@@ -84,7 +84,7 @@ async function grantsFor({ client }: Awaited<ReturnType<typeof startAgent>>) {
   const { manifest } = await client.getManifest({});
   const payload = manifest?.payload ?? new Uint8Array();
   const { deviceId, publicKey } = fromBinary(ManifestSchema, payload);
-  const grants = createTestGrants({ deviceId, manifestDigest: sha256Hex(payload), schemaDigests }, { key });
+  const grants = createTestGrants({ deviceId, manifestDigest: sha256Hex(payload), tools: builtInTools }, { key });
   const keyring = createKeyring([verifyKeyFromRaw(publicKey)]);
   return { grants, receipts: createBatchVerifier({ keyring, statementType: RECEIPT_TYPE }) };
 }

@@ -41,6 +41,21 @@ async function recordsOf(policy: TestPolicy, callId: string) {
 }
 
 describe("authorize", () => {
+  it("names in the grant every capability that the tool needs, and refuses a tool that states none", async () => {
+    const policy = await start();
+    const request = testRequest({ tool: "exec", args: { argv: ["df", "-h"] } });
+    if (request.tool === undefined) throw new Error("the request has no tool");
+    request.tool.capabilities = ["shell.exec", "shell.input"];
+    const { outcome } = await authorize(policy, request);
+    if (outcome.case !== "permit") throw new Error("not permitted");
+    const { capabilities } = fromBinary(GrantSchema, outcome.value.grant?.statement ?? new Uint8Array());
+    expect(capabilities).toEqual(["shell.exec", "shell.input"]);
+    for (const none of [[], [""]]) {
+      request.tool.capabilities = none;
+      await expect(authorize(policy, { ...request, callId: "call-2" })).rejects.toThrow(/capabilities/);
+    }
+  });
+
   it("permits with a signed grant for exactly this call, and records it", async () => {
     const policy = await start();
     const request = testRequest({ tool: "exec", args: { argv: ["df", "-h"] } });

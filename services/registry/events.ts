@@ -19,7 +19,7 @@ export function callEndedEvent(call: Call, state: CallState, now: number): Event
     principalId: call.principalId,
     reason: call.error?.reason ?? ErrorReason.UNSPECIFIED,
     durationMs: Math.max(0, now - received),
-    functionId: functionId(call.capability),
+    functionId: functionId(call.capabilities),
   });
   return envelopeOf(CallEndedSchema, event, {
     id: timeOrderedId("evt", now),

@@ -24,7 +24,7 @@ import { createBatchSigner } from "../../lib/sign/batch.ts";
 import { type BatchVerifier, createBatchVerifier } from "../../lib/sign/batch-verifier.ts";
 import { sha256Hex } from "../../lib/sign/canonical.ts";
 import { createKeyring, generateSigningKey, verifyKeyFromRaw } from "../../lib/sign/keys.ts";
-import { loadCatalog } from "../../lib/toolschema/catalog-file.ts";
+import { builtInTools } from "../../lib/toolschema/catalog-file.ts";
 import { createTestGrants, type TestGrants } from "../../services/device-agent/testing/grants.ts";
 import { freePorts } from "../../testkit/free-port.ts";
 import { type ServiceProcess, startServiceProcess } from "../../testkit/service-process.ts";
@@ -64,8 +64,7 @@ beforeAll(async () => {
   const payload = (await device.getManifest({})).manifest?.payload ?? new Uint8Array();
   const manifest = fromBinary(ManifestSchema, payload);
   deviceId = manifest.deviceId;
-  const schemaDigests = new Map(loadCatalog().tools.map((tool) => [tool.name, tool.schemaDigest]));
-  grants = createTestGrants({ deviceId, manifestDigest: sha256Hex(payload), schemaDigests }, { key });
+  grants = createTestGrants({ deviceId, manifestDigest: sha256Hex(payload), tools: builtInTools }, { key });
   const keyring = createKeyring([verifyKeyFromRaw(manifest.publicKey)]);
   receipts = createBatchVerifier({ keyring, statementType: RECEIPT });
 });

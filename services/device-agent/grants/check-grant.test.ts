@@ -16,18 +16,17 @@ const NOW = 1_800_000_000_000;
 const audience = {
   deviceId: "dev-0123456789abcdef",
   manifestDigest: sha256Hex("manifest"),
-  schemaDigests: new Map([
-    ["device.ping", sha256Hex("ping")],
-    ["exec", sha256Hex("exec")],
+  tools: new Map([
+    ["device.ping", { schemaDigest: sha256Hex("ping"), capabilities: ["device.ping"] }],
+    ["exec", { schemaDigest: sha256Hex("exec"), capabilities: ["shell.exec", "shell.input"] }],
   ]),
 };
-const tools = new Map([...audience.schemaDigests].map(([name, schemaDigest]) => [name, { schemaDigest }]));
 const grants = createTestGrants(audience, { now: () => NOW });
 const verifier = createBatchVerifier({ keyring: createKeyring([grants.key]), statementType: GRANT_TYPE });
 const call = { tool: "device.ping", args: { text: "hello" }, callId: "call-1" };
 
 function check(start: ExecuteCommand, nowMs = NOW) {
-  return checkGrant(start, { ...audience, tools, verifier, nowMs });
+  return checkGrant(start, { ...audience, verifier, nowMs });
 }
 
 function reasonOf(start: ExecuteCommand, nowMs?: number): ErrorReason | "ok" {
@@ -124,6 +123,14 @@ describe("a grant", () => {
   test("for another version of the tool's schema is refused", async () => {
     const start = await grants.start(call, { schemaDigest: sha256Hex("old") });
     expect(reasonOf(start)).toBe(ErrorReason.GRANT_WRONG_ARGUMENTS);
+  });
+
+  test("that names fewer capabilities than the tool needs is refused, and one that names more is not", async () => {
+    const exec = { ...call, tool: "exec" };
+    expect(reasonOf(await grants.start(exec))).toBe("ok");
+    for (const capabilities of [[], ["shell.exec"], ["shell.input", "fs.read"]])
+      expect(reasonOf(await grants.start(exec, { capabilities }))).toBe(ErrorReason.GRANT_WRONG_ARGUMENTS);
+    expect(reasonOf(await grants.start(exec, { capabilities: ["fs.read", "shell.input", "shell.exec"] }))).toBe("ok");
   });
 
   test("for other arguments is refused", async () => {

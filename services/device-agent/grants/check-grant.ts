@@ -28,7 +28,7 @@ export interface GrantFacts {
   verifier: BatchVerifier;
   deviceId: string;
   /** The tools that the device knows, offered or not, by name. */
-  tools: ReadonlyMap<string, Pick<ToolSpec, "schemaDigest">>;
+  tools: ReadonlyMap<string, Pick<ToolSpec, "schemaDigest" | "capabilities">>;
   /** The digest of the active manifest, in hex. */
   manifestDigest: string;
   /** By the device's clock, in milliseconds since 1970. */
@@ -117,7 +117,10 @@ function checkTool(grant: Grant, start: ExecuteCommand, facts: GrantFacts): Refu
     const available = [...facts.tools.keys()].sort().join(", ");
     return refusal(ErrorReason.UNKNOWN_TOOL, "there is no such tool", { tool: grant.tool, available });
   }
-  return grant.schemaDigest === tool.schemaDigest ? undefined : wrong("the grant is for another version of the tool");
+  if (grant.schemaDigest !== tool.schemaDigest) return wrong("the grant is for another version of the tool");
+  // Policy decided about less than what would be done.
+  const more = tool.capabilities.filter((one) => !grant.capabilities.includes(one));
+  return more.length === 0 ? undefined : wrong(`the tool needs more than the grant names: ${more.join(", ")}`);
 }
 
 function checkManifest(grant: Grant, facts: GrantFacts): Refusal | undefined {

@@ -7,8 +7,9 @@ import { reasonOf } from "../../../lib/fault/fault.ts";
 import { signKeyring } from "../../../lib/sign/keyring.ts";
 import { generateSigningKey, type SigningKey } from "../../../lib/sign/keys.ts";
 import { CHECKPOINT_TYPE, GRANT_TYPE } from "../../../lib/sign/payload-types.ts";
+import { builtInTools } from "../../../lib/toolschema/catalog-file.ts";
 import { createTestGrants } from "../testing/grants.ts";
-import { openTestAgent, schemaDigests } from "../testing/test-agent.ts";
+import { openTestAgent } from "../testing/test-agent.ts";
 import { openTestLink } from "../testing/test-link.ts";
 import { openGrantKeyring } from "./keyring.ts";
 
@@ -151,7 +152,11 @@ describe("a device agent", () => {
     await using device = await openTestAgent();
     const { key } = device.grants;
     const next = generateSigningKey();
-    const audience = { deviceId: device.agent.deviceId, manifestDigest: device.agent.manifest().digest, schemaDigests };
+    const audience = {
+      deviceId: device.agent.deviceId,
+      manifestDigest: device.agent.manifest().digest,
+      tools: builtInTools,
+    };
     const grants = createTestGrants(audience, { key: next });
     const ping = { tool: "device.ping", args: { text: "hello" } };
     const link = openTestLink(device.client);

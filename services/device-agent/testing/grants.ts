@@ -8,6 +8,7 @@ import { type BatchSigner, createBatchSigner } from "../../../lib/sign/batch.ts"
 import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
 import { generateSigningKey, type SigningKey } from "../../../lib/sign/keys.ts";
 import { GRANT_TYPE } from "../../../lib/sign/payload-types.ts";
+import type { ToolSpec } from "../../../lib/tool/spec.ts";
 
 /** What a grant for a test is made of. */
 export interface TestCall {
@@ -21,7 +22,7 @@ export interface TestCall {
 export interface TestAudience {
   deviceId: string;
   manifestDigest: string;
-  schemaDigests: ReadonlyMap<string, string>;
+  tools: ReadonlyMap<string, Pick<ToolSpec, "schemaDigest" | "capabilities">>;
 }
 
 /** Stands in for policy in tests: signs whatever a test asks for. */
@@ -53,7 +54,8 @@ export function createTestGrants(
         deviceId: audience.deviceId,
         callId: call.callId ?? randomUUID(),
         tool: call.tool,
-        schemaDigest: audience.schemaDigests.get(call.tool) ?? "",
+        schemaDigest: audience.tools.get(call.tool)?.schemaDigest ?? "",
+        capabilities: audience.tools.get(call.tool)?.capabilities ?? [],
         argsDigest: sha256Hex(argumentBytes(call)),
         manifestDigest: audience.manifestDigest,
         principalId: "test-principal",

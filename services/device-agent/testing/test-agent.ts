@@ -10,15 +10,10 @@ import type { Principal } from "../../../lib/auth/principal.ts";
 import { createLogger } from "../../../lib/log/log.ts";
 import { inMemoryTransport } from "../../../lib/server/in-memory.ts";
 import { generateSigningKey } from "../../../lib/sign/keys.ts";
-import { loadCatalog } from "../../../lib/toolschema/catalog-file.ts";
+import { builtInTools } from "../../../lib/toolschema/catalog-file.ts";
 import type { DeviceAgentConfig } from "../config.ts";
 import { createDeviceAgent, type DeviceAgent } from "../service.ts";
 import { createTestGrants, type TestGrants } from "./grants.ts";
-
-/** By tool: the digest of its input schema in the catalog. */
-export const schemaDigests: ReadonlyMap<string, string> = new Map(
-  loadCatalog().tools.map((tool) => [tool.name, tool.schemaDigest]),
-);
 
 /** The control plane, as a device sees it. */
 const SERVICE: Principal = { id: "registry", kind: "service", roles: [Role.SERVICE], name: "registry" };
@@ -59,7 +54,7 @@ export async function openTestAgent(changes: Partial<DeviceAgentConfig> = {}): P
     },
     get grants() {
       return createTestGrants(
-        { deviceId: agent.deviceId, manifestDigest: agent.manifest().digest, schemaDigests },
+        { deviceId: agent.deviceId, manifestDigest: agent.manifest().digest, tools: builtInTools },
         { key },
       );
     },

@@ -58,8 +58,7 @@ export async function openTestDevice(options: TestDeviceOptions): Promise<TestDe
   const deviceId = `dev-${key.keyId}`;
   const manifestDigest = sha256Hex(randomUUID());
   const known = new Map([...tools, ...notOffered].map(({ spec }) => [spec.name, spec]));
-  const schemaDigests = new Map([...known].map(([name, spec]) => [name, spec.schemaDigest]));
-  const grants = createTestGrants({ deviceId, manifestDigest, schemaDigests }, { now });
+  const grants = createTestGrants({ deviceId, manifestDigest, tools: known }, { now });
   const signer = createBatchSigner({ key, statementType: RECEIPT_TYPE });
   const issuer = { signer, deviceId, manifestDigest: () => manifestDigest, sandbox: SandboxLevel.NONE };
   const roots = createRoots({ read: [], write: [folder], workDir: folder });

@@ -17,7 +17,7 @@ export function summaryFactsOf(
     deviceId: device.id,
     devices: request.devices.map(({ id, name }) => ({ id, name })),
     tool: tool.name,
-    capability: tool.capability,
+    capabilities: tool.capabilities,
     principalId: principal.id,
     principalName: principal.name,
     roles: principal.roles.map((role) => roleName(role) ?? "unknown"),

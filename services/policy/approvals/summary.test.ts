@@ -9,7 +9,7 @@ const FACTS: SummaryFacts = {
   deviceId: "dev-1",
   devices: [],
   tool: "exec",
-  capability: "shell.exec",
+  capabilities: ["shell.exec"],
   principalId: "agent-1",
   principalName: "",
   roles: ["agent"],

@@ -10,7 +10,7 @@ export interface SummaryFacts {
   /** All devices of a fan-out, when the summary is for all of it; empty otherwise. */
   devices: readonly { name: string; id: string }[];
   tool: string;
-  capability: string;
+  capabilities: readonly string[];
   principalId: string;
   /** For people; may be empty. */
   principalName: string;
@@ -95,7 +95,7 @@ function deviceLines({ devices, deviceName, deviceId }: SummaryFacts): string[] 
 
 function render(facts: SummaryFacts, limit: number, shown = Number.POSITIVE_INFINITY): string {
   const lines = [
-    `Tool:      ${escapeInvisible(facts.tool)} (${escapeInvisible(facts.capability)})`,
+    `Tool:      ${escapeInvisible(facts.tool)} (${facts.capabilities.map(escapeInvisible).join(", ")})`,
     `Asked by:  ${askedBy(facts)} by ${facts.ingress}`,
     `Purpose:   ${facts.purpose === "" ? "(none given)" : `in the caller's own words: ${quoted(facts.purpose, limit)}`}`,
     `Held:      ${escapeInvisible(facts.message)} (${facts.ruleIds.map(escapeInvisible).join(", ")})`,

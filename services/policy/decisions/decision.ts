@@ -124,7 +124,7 @@ export function decidedRecord(call: ValidatedRequest, decided: RecordedDecision)
         approvalId: decided.approvalId ?? "",
         ingress: request.ingress,
         manifestDigest: device.manifestDigest,
-        functionId: functionId(tool.capability),
+        functionId: functionId(tool.capabilities),
       },
     },
   });

@@ -47,6 +47,7 @@ export function validateRequest(request: DecisionRequest, lookup: ToolLookup): V
   if (!device?.id) throw missing("device.id");
   if (!device.manifestDigest) throw missing("device.manifestDigest");
   if (!tool?.name) throw missing("tool.name");
+  if (tool.capabilities.length === 0 || tool.capabilities.includes("")) throw missing("tool.capabilities");
   if (!tool.schemaDigest) throw missing("tool.schemaDigest");
   if (!time) throw missing("time");
   checkDevices(request);

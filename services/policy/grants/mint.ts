@@ -51,6 +51,7 @@ export function grantTemplate({ request, principal, device, tool, argsDigest }: 
     callId: request.callId,
     tool: tool.name,
     schemaDigest: tool.schemaDigest,
+    capabilities: tool.capabilities,
     argsDigest,
     manifestDigest: device.manifestDigest,
     principalId: principal.id,

@@ -63,12 +63,12 @@ function toolOf(stated: JsonValue | undefined, lookup: ToolLookup): JsonObject &
   if (typeof name !== "string") throw new ExampleError("tool.name must be a text");
   const known = lookup(name);
   if (!known && typeof stated === "string") throw new ExampleError(`no built-in tool is named "${name}"`);
-  return { capability: name, ...(known && builtInFacts(known)), ...tool, name };
+  return { capabilities: [name], ...(known && builtInFacts(known)), ...tool, name };
 }
 
-function builtInFacts({ capabilities: [capability = ""], annotations }: ToolSpec): JsonObject {
+function builtInFacts({ capabilities, annotations }: ToolSpec): JsonObject {
   const { readOnly, destructive, idempotent, openWorld } = annotations;
-  return { capability, read_only: readOnly, destructive, idempotent, open_world: openWorld };
+  return { capabilities, read_only: readOnly, destructive, idempotent, open_world: openWorld };
 }
 
 // A misspelt argument would make a no_match example true for the wrong reason.

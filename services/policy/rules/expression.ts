@@ -1,5 +1,6 @@
 import { Environment } from "@marcbachmann/cel-js";
 import { type Facts, registerFacts } from "../facts/facts.ts";
+import { capabilityNames } from "./capability-names.ts";
 import { chargeWalks, evaluateLimited, type Limited, registerCharges } from "./cost-limit.ts";
 import { registerLinearMatches, useLinearMatches } from "./linear-matches.ts";
 import { registerPathFunctions } from "./path-functions.ts";
@@ -14,8 +15,12 @@ export type Verdict =
 /** A checked expression. Never throws, and takes no longer than its cost limit allows; anything but true is no match. */
 export type Expression = (facts: Facts) => Verdict;
 
-/** The expression, or what is wrong with it and at which line of its text, from 0. */
-export type ExpressionResult = { ok: true; expression: Expression } | { ok: false; message: string; line: number };
+/**
+ * The expression and the capabilities that it names, or what is wrong with it; with the lines of its text, from 0.
+ */
+export type ExpressionResult =
+  | { ok: true; expression: Expression; capabilities: readonly { name: string; line: number }[] }
+  | { ok: false; message: string; line: number };
 
 const LIMITS = { maxAstNodes: 2000, maxDepth: 64, maxListElements: 1000, maxMapEntries: 100, maxCallArguments: 8 };
 
@@ -29,13 +34,15 @@ const environment = createEnvironment();
 export function compileExpression(text: string): ExpressionResult {
   try {
     const parsed = environment.parse(text);
+    const capabilities = capabilityNames(parsed.ast).map(({ name, offset }) => ({ name, line: lineAt(text, offset) }));
     const pattern = useLinearMatches(parsed.ast);
     if (pattern !== undefined) return refused(pattern.message, text, pattern.offset);
     const checked = parsed.check();
     if (!checked.valid) return refusedBy(checked.error, text);
     if (checked.type !== "bool") return refused(`the result must be bool, not ${checked.type}`, text, 0);
     const limited = limitedOf(text);
-    return { ok: true, expression: (facts) => verdictOf(evaluateLimited(() => limited(facts as never))) };
+    const expression: Expression = (facts) => verdictOf(evaluateLimited(() => limited(facts as never)));
+    return { ok: true, expression, capabilities };
   } catch (e: unknown) {
     return refusedBy(e, text);
   }
@@ -76,7 +83,11 @@ function refusedBy(error: unknown, text: string): ExpressionResult {
 }
 
 function refused(message: string, text: string, offset: number): ExpressionResult {
-  return { ok: false, message, line: text.slice(0, offset).split("\n").length - 1 };
+  return { ok: false, message, line: lineAt(text, offset) };
+}
+
+function lineAt(text: string, offset: number): number {
+  return text.slice(0, offset).split("\n").length - 1;
 }
 
 // The library's messages carry a drawing of the source; the summary is the sentence alone.

@@ -59,7 +59,20 @@ describe("a policy file", () => {
       "version: 1\nrules:\n  - { id: a, effect: hold, obligations: { max_run: 1s }, message: m }",
       "obligations belong to a rule that allows",
     ],
-    [rule("tools: [fs.raed]"), 'no built-in tool is named "fs.raed"'],
+    [rule("tools: [fs.raed]"), 'no built-in tool is named "fs.raed"; did you mean "fs.read"?'],
+    [rule("tools: [weather]"), 'line 3, rule "a": no built-in tool is named "weather"'],
+    [
+      rule(`when: '"shell.exce" in tool.capabilities'`),
+      'line 3, rule "a": when: no built-in capability is named "shell.exce"; did you mean "shell.exec"?',
+    ],
+    [rule(`when: 'tool.capabilities.all(c, c in ["fs.read", "fs.lsit"])'`), '"fs.lsit"; did you mean "fs.list"?'],
+    [rule(`when: 'tool.capabilities.exists(c, c != "fs.raed")'`), '"fs.raed"; did you mean "fs.read"?'],
+    [rule(`when: 'tool.capabilities == ["fs.raed"]'`), '"fs.raed"; did you mean "fs.read"?'],
+    [rule(`when: 'tool.capabilities[0] == "fs.raed"'`), '"fs.raed"; did you mean "fs.read"?'],
+    [rule(`when: 'cel.bind(c, tool.capabilities, "fs.raed" in c)'`), '"fs.raed"; did you mean "fs.read"?'],
+    [rule(`when: 'tool.capabilities.filter(c, c == "fs.raed") != []'`), '"fs.raed"; did you mean "fs.read"?'],
+    [rule(`when: '"everything" in tool.capabilities'`), 'no built-in capability is named "everything"'],
+    [rule(`when: 'tool.capability == "fs.read"'`), "No such key: capability"],
     [rule("tools: fs.read"), "tools must be a list"],
     [rule("tools: ['*.read']"), '"*.read" is no tool\'s name'],
     [rule("when: principal.nope"), 'line 3, rule "a": when: No such key: nope'],
@@ -110,6 +123,25 @@ rules:
     expect(problems(text)).toEqual([
       'line 8, rule "first": when: No such key: nope',
       'line 14, rule "second": match: no built-in tool is named "nope"',
+    ]);
+  });
+
+  it.each([
+    '"fs.read" in tool.capabilities && "weather:now" in tool.capabilities',
+    'tool.capabilities.exists(c, c.startsWith("fs.")) && args.argv.exists(c, c == "rm")',
+    'tool.capabilities.exists(c, args.argv.exists(c, c == "rm"))',
+    'tool.name == "nothing" && "agent" in principal.roles && args.capabilities == "none"',
+  ])("may name declared capabilities, announced ones, and texts that are none: %s", (text) => {
+    expect(problems(rule(`when: '${text}'`))).toEqual([]);
+  });
+
+  it("lets a rule ask for all capabilities of a tool that needs several", () => {
+    const needs = (...capabilities: string[]) =>
+      `{ tool: { name: "x:y", capabilities: [${capabilities.join(", ")}] } }`;
+    const examples = `match: [${needs("fs.read")}], no_match: [${needs("fs.read", "shell.exec")}]`;
+    expect(problems(rule(`when: 'tool.capabilities.all(c, c == "fs.read")', ${examples}`))).toEqual([]);
+    expect(problems(rule(`when: '"fs.read" in tool.capabilities', ${examples}`))).toEqual([
+      'line 3, rule "a": the example should be a no_match, but it is a match',
     ]);
   });
 

@@ -1,9 +1,10 @@
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
-import { toolByName } from "../../../lib/toolschema/catalog-file.ts";
+import { builtInCapabilities, builtInTools, toolByName } from "../../../lib/toolschema/catalog-file.ts";
 import type { ToolLookup } from "../facts/decision-request.ts";
 import { factsOf } from "../facts/facts.ts";
 import { completeExample } from "./example.ts";
 import { compileExpression, type Verdict } from "./expression.ts";
+import { nearestName } from "./nearest-name.ts";
 import { compileToolPatterns, type Policy, type Rule, rulesByTool } from "./policy.ts";
 import { type ExampleText, parsePolicyFile, type RuleText, type Written } from "./policy-file.ts";
 import type { PolicyProblem } from "./problem.ts";
@@ -73,7 +74,10 @@ function compileRule(written: RuleText, lookup: ToolLookup): CompiledRule {
   const problems = unknownTools(written.tools, lookup);
   if (!expression.ok)
     problems.push({ line: written.when.line + expression.line, message: `when: ${expression.message}` });
-  else problems.push(...failingExamples(rule, written, lookup));
+  else {
+    problems.push(...unknownCapabilities(expression.capabilities, written.when.line));
+    problems.push(...failingExamples(rule, written, lookup));
+  }
   return { rule, problems: problems.map((problem) => ({ ...problem, ruleId: written.id })) };
 }
 
@@ -81,7 +85,22 @@ function compileRule(written: RuleText, lookup: ToolLookup): CompiledRule {
 function unknownTools(tools: readonly Written[], lookup: ToolLookup): PolicyProblem[] {
   return tools
     .filter(({ text }) => !text.endsWith("*") && !text.includes(":") && lookup(text) === undefined)
-    .map(({ text, line }) => ({ line, message: `no built-in tool is named "${text}"` }));
+    .map(({ text, line }) => ({ line, message: unknownName("tool", text, builtInTools.keys()) }));
+}
+
+// As with tools: "service:capability" is known to devices only.
+function unknownCapabilities(names: readonly { name: string; line: number }[], firstLine: number): PolicyProblem[] {
+  return names
+    .filter(({ name }) => !name.includes(":") && !builtInCapabilities.has(name))
+    .map(({ name, line }) => ({
+      line: firstLine + line,
+      message: `when: ${unknownName("capability", name, builtInCapabilities.keys())}`,
+    }));
+}
+
+function unknownName(kind: string, name: string, known: Iterable<string>): string {
+  const nearest = nearestName(name, known);
+  return `no built-in ${kind} is named "${name}"${nearest === undefined ? "" : `; did you mean "${nearest}"?`}`;
 }
 
 function failingExamples(rule: Rule, written: RuleText, lookup: ToolLookup): PolicyProblem[] {

@@ -43,7 +43,7 @@ export function testRequest(test: TestRequest): DecisionRequest {
     },
     tool: {
       name: test.tool,
-      capability: tool?.capabilities[0] ?? test.tool,
+      capabilities: tool?.capabilities ?? [test.tool],
       readOnly: tool?.annotations.readOnly ?? false,
       destructive: tool?.annotations.destructive ?? false,
       idempotent: tool?.annotations.idempotent ?? false,

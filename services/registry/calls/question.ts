@@ -3,7 +3,6 @@ import { durationFromMs, type Timestamp } from "@bufbuild/protobuf/wkt";
 import type { Call } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { type DecisionRequest, DecisionRequestSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import { mainCapability } from "../../../lib/tool/spec.ts";
 import type { KnownDevice } from "../devices/known-device.ts";
 import type { OfferedTool } from "../tools/offered.ts";
 import { inputSchemaOf } from "./input-schema.ts";
@@ -46,7 +45,7 @@ export function questionOf(facts: QuestionFacts): DecisionRequest {
     },
     tool: {
       name: spec.name,
-      capability: mainCapability(spec),
+      capabilities: spec.capabilities,
       readOnly: spec.annotations.readOnly,
       destructive: spec.annotations.destructive,
       idempotent: spec.annotations.idempotent,

@@ -6,7 +6,6 @@ import type { DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_p
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { shortName } from "../../../lib/ids/short-name.ts";
 import { canonicalArguments, withoutSecrets } from "../../../lib/tool/arguments.ts";
-import { mainCapability } from "../../../lib/tool/spec.ts";
 import { type Directory, resolveTool } from "../devices/directory.ts";
 import type { OfferedTool } from "../tools/offered.ts";
 import { questionOf } from "./question.ts";
@@ -66,7 +65,7 @@ export function receiveCall(request: CallRequest, facts: ReceiveFacts): Received
     deviceId: device.id,
     deviceName: shortName(device.name),
     tool: tool.spec.name,
-    capability: mainCapability(tool.spec),
+    capabilities: tool.spec.capabilities,
     principalId: request.principal.id,
     principalName: shortName(request.principal.name),
     ingress: request.ingress,

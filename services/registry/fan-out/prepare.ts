@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { durationMs } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
@@ -61,7 +62,7 @@ function timeoutMsOf({ timeout }: DecisionRequest): number {
 function sameWork(one: DecisionRequest, other: DecisionRequest): boolean {
   return (
     one.tool?.schemaDigest === other.tool?.schemaDigest &&
-    one.tool?.capability === other.tool?.capability &&
+    isDeepStrictEqual(one.tool?.capabilities, other.tool?.capabilities) &&
     timeoutMsOf(one) === timeoutMsOf(other) &&
     Buffer.from(one.arguments).equals(other.arguments)
   );

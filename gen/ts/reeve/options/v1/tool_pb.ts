@@ -33,7 +33,7 @@ export type ToolOptions = Message<"reeve.options.v1.ToolOptions"> & {
 
   /**
    * The capabilities the tool needs on the device, all of them, such as ["docker.container.list"]. A service declares them with
-   * the option reeve.options.v1.capability. The first names the tool in records and rules. At least one.
+   * the option reeve.options.v1.capability. The first names the tool in records. At least one.
    *
    * @generated from field: repeated string capabilities = 2;
    */
