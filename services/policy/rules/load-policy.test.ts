@@ -131,7 +131,7 @@ rules:
     'tool.capabilities.exists(c, c.startsWith("fs.")) && args.argv.exists(c, c == "rm")',
     'tool.capabilities.exists(c, args.argv.exists(c, c == "rm"))',
     'tool.name == "nothing" && "agent" in principal.roles && args.capabilities == "none"',
-  ])("may name declared capabilities, announced ones, and texts that are none: %s", (text) => {
+  ])("may name declared capabilities, announced ones, and other texts elsewhere: %s", (text) => {
     expect(problems(rule(`when: '${text}'`))).toEqual([]);
   });
 
