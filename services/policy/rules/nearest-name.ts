@@ -17,10 +17,10 @@ export function nearestName(name: string, known: Iterable<string>): string | und
 /** How many characters have to be added, removed or replaced (Levenshtein). */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, at) => at);
-  for (const [index, character] of [...from].entries()) {
+  for (let index = 0; index < from.length; index++) {
     const next = [index + 1];
     for (let at = 0; at < to.length; at++) {
-      const replaced = (row[at] ?? 0) + (to[at] === character ? 0 : 1);
+      const replaced = (row[at] ?? 0) + (to[at] === from[index] ? 0 : 1);
       next.push(Math.min(replaced, (row[at + 1] ?? 0) + 1, (next[at] ?? 0) + 1));
     }
     row = next;
