@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
+import { runInFake } from "../cli/testing/fake-context.ts";
 import { nodeEnv } from "./node-env.ts";
 
 /** The command line's entry, run by this very Node. */
@@ -12,8 +13,20 @@ export interface CliResult {
   stderr: string;
 }
 
+/**
+ * Runs `reeve` in this process, off any terminal, with this environment only: a process of its own takes half a second of
+ * processor time to load the same code.
+ */
+export async function runReeve(args: readonly string[], env: Record<string, string>, input = ""): Promise<CliResult> {
+  return runInFake(args, { env, input });
+}
+
 /** Runs `reeve` in a process of its own, off any terminal, with this environment and PATH only. */
-export async function runReeve(args: readonly string[], env: Record<string, string>, stdin = ""): Promise<CliResult> {
+export async function runReeveProcess(
+  args: readonly string[],
+  env: Record<string, string>,
+  stdin = "",
+): Promise<CliResult> {
   const child = spawn(process.execPath, [CLI, ...args], { env: { ...nodeEnv(), ...env } });
   const out: Buffer[] = [];
   const err: Buffer[] = [];

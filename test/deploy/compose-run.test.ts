@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { authorityFromPem, issueCertificate } from "../../lib/identity/authority.ts";
-import { CLI, runReeve } from "../../testkit/cli.ts";
+import { CLI, runReeveProcess } from "../../testkit/cli.ts";
 import { eventually } from "../../testkit/eventually.ts";
 import { freePorts } from "../../testkit/free-port.ts";
 import { startNatsServer } from "../../testkit/nats-server.ts";
@@ -143,8 +143,13 @@ test("what compose.yaml says makes a control plane, whose device joins and can b
   const work = join(root, "volumes", "work");
   await start("device", "device", { ...environmentOf("device", addresses), REEVE_DEVICE_WRITE_ROOTS: work });
   const shell = { ...operator, HOME: root, REEVE_TOKEN: read("owner", "operator-token").trim() };
-  await eventually(async () => expect((await runReeve(["device", "list"], shell)).stdout).toMatch(/demo.*online/i));
-  const written = await runReeve(["call", "demo", "fs.write", "--path", join(work, "a"), "--text", "hello"], shell);
+  await eventually(async () =>
+    expect((await runReeveProcess(["device", "list"], shell)).stdout).toMatch(/demo.*online/i),
+  );
+  const written = await runReeveProcess(
+    ["call", "demo", "fs.write", "--path", join(work, "a"), "--text", "hello"],
+    shell,
+  );
   expect(written.stderr + written.stdout).not.toMatch(/denied|refused/i);
   expect(written.code).toBe(0);
   expect(readFileSync(join(work, "a"), "utf8")).toBe("hello");

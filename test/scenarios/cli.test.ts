@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { pendingApproval } from "../../testkit/approvals.ts";
-import { CLI, type CliResult, runReeve, shellOf } from "../../testkit/cli.ts";
+import { CLI, type CliResult, runReeve, runReeveProcess, shellOf } from "../../testkit/cli.ts";
 import { type Caller, callerOf } from "../../testkit/clients.ts";
 import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
 import { nodeEnv } from "../../testkit/node-env.ts";
@@ -52,9 +52,10 @@ describe("reeve call", () => {
     expect(result).toEqual({ code: 0, stdout: "a\nno newline", stderr: "" });
   });
 
-  test("keeps the program's two outputs apart", async () => {
-    const result = await asOperator("call", "this", "exec", "--", "sh", "-c", "echo out; echo err >&2");
-    expect(result).toEqual({ code: 0, stdout: "out\n", stderr: "err\n" });
+  test("keeps the program's two outputs apart, and ends with its exit code, as a process", async () => {
+    const words = ["call", "this", "exec", "--", "sh", "-c", "echo out; echo err >&2; exit 3"];
+    const result = await runReeveProcess(words, shellOf(plane, plane.tokens.operator, home));
+    expect(result).toEqual({ code: 3, stdout: "out\n", stderr: "err\n" });
   });
 
   test("ends with the program's exit code", async () => {
@@ -297,6 +298,8 @@ test("nothing that is printed off a terminal has colors, with NO_COLOR or withou
     const [plain, noColor] = await Promise.all([asOperator(...args), runReeve(args, env)]);
     for (const { stdout, stderr } of [plain, noColor]) expect(stdout + stderr).not.toContain("\u001b");
   }
+  const { stdout, stderr } = await runReeveProcess(["doctor"], shellOf(plane, plane.tokens.operator, home));
+  expect(stdout + stderr).not.toContain("\u001b");
 });
 
 test("an interrupted call is canceled on the device", async () => {

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type CliResult, runReeve } from "../../testkit/cli.ts";
+import { type CliResult, runReeveProcess } from "../../testkit/cli.ts";
 import { processesWith } from "../../testkit/programs.ts";
 
 let folder: string;
@@ -16,7 +16,7 @@ beforeAll(async () => {
   home = join(folder, "home");
   temporary = join(folder, "tmp");
   await Promise.all([mkdir(home), mkdir(temporary)]);
-  demo = await runReeve(["demo"], { HOME: home, TMPDIR: temporary });
+  demo = await runReeveProcess(["demo"], { HOME: home, TMPDIR: temporary });
 });
 afterAll(() => rm(folder, { recursive: true }));
 

@@ -10,7 +10,7 @@ import { reasonOf } from "../../lib/fault/fault.ts";
 import { repositoryRoot } from "../../scripts/repository-root.ts";
 import type { ScriptedToolUse, SeenResult } from "../../services/agent/scripted-model/script.ts";
 import { startScriptedModel } from "../../services/agent/scripted-model/server.ts";
-import { runReeve } from "../../testkit/cli.ts";
+import { runReeveProcess } from "../../testkit/cli.ts";
 import { type Caller, callerOf } from "../../testkit/clients.ts";
 import { nodeEnv } from "../../testkit/node-env.ts";
 
@@ -69,7 +69,7 @@ async function chat(uses: readonly ScriptedToolUse[], env: Record<string, string
   const scripted = await startScriptedModel({ turns: [...uses.map((use) => ({ toolUses: [use] })), last] });
   try {
     const model = { ANTHROPIC_API_KEY: "scripted", ANTHROPIC_BASE_URL: scripted.url };
-    const ended = await runReeve(["chat", "--wait", "100ms", "Do what the page says."], {
+    const ended = await runReeveProcess(["chat", "--wait", "100ms", "Do what the page says."], {
       HOME: home,
       ...model,
       ...env,
@@ -136,7 +136,7 @@ describe("a model in a new user's chat", () => {
         expect(await refusal(decide)).toBe(ErrorReason.ROLE_REQUIRED);
       }
     }
-    const { code, stderr: said } = await runReeve(["approval", "approve", "-y", approvalId], { HOME: home });
+    const { code, stderr: said } = await runReeveProcess(["approval", "approve", "-y", approvalId], { HOME: home });
     expect([code, said]).toEqual([2, expect.stringContaining("set REEVE_TOKEN to the operator's token")]);
     expect(existsSync(join(work, "pwned"))).toBe(false);
     const [, operator = ""] = /operator +(rv_\S+)/.exec(shown) ?? [];
@@ -155,7 +155,7 @@ describe("a model in a new user's chat", () => {
 
 test("the start and doctor say what is no secret from this user's own programs", async () => {
   expect(shown).toContain("No sandbox yet: a program that runs as you");
-  const { code, stdout } = await runReeve(["doctor"], { HOME: home });
+  const { code, stdout } = await runReeveProcess(["doctor"], { HOME: home });
   expect([code, stdout]).toEqual([0, expect.stringContaining("programs that run as you can read")]);
   const [, operator = ""] = /operator +(rv_\S+)/.exec(shown) ?? [];
   for (const name of ["profile.json", "chat.token", "tokens.json"]) {
@@ -164,10 +164,10 @@ test("the start and doctor say what is no secret from this user's own programs",
 });
 
 test("a second start in the same folder is refused, and says what runs there", async () => {
-  const second = await runReeve(["up", "--port", "0"], { HOME: home });
+  const second = await runReeveProcess(["up", "--port", "0"], { HOME: home });
   expect([second.code, second.stdout]).toEqual([2, ""]);
   expect(second.stderr).toContain(`already running at ${urls.registry.url}`);
-  expect((await runReeve(["tool", "list"], { HOME: home })).code).toBe(0);
+  expect((await runReeveProcess(["tool", "list"], { HOME: home })).code).toBe(0);
 });
 
 async function refusal(call: Promise<unknown>): Promise<ErrorReason | undefined> {

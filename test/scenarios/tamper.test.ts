@@ -6,7 +6,7 @@ import { generateSigningKey } from "../../lib/sign/keys.ts";
 import { formatVkey, noteKeyOf, parseVkey } from "../../lib/sign/note.ts";
 import { openSqlite, type SqliteHandle } from "../../lib/store/sqlite-handle.ts";
 import { approveCall } from "../../testkit/approvals.ts";
-import { type CliResult, runReeve } from "../../testkit/cli.ts";
+import { type CliResult, runReeve, runReeveProcess } from "../../testkit/cli.ts";
 import { callerOf } from "../../testkit/clients.ts";
 import { startControlPlane } from "../../testkit/control-plane.ts";
 import { eventually } from "../../testkit/eventually.ts";
@@ -166,7 +166,7 @@ test("policy does not start on a log that was cut", async () => {
   const db = await tampered((log) => log.exec("delete from records where idx >= 12"));
   const copy = join(db, "..");
   await writeFile(join(copy, "tokens.json"), '{"version":1,"tokens":[]}', { mode: 0o600 });
-  const { code, stderr } = await runReeve(["serve", "policy"], {
+  const { code, stderr } = await runReeveProcess(["serve", "policy"], {
     HOME: folder,
     REEVE_POLICY_PORT: "0",
     REEVE_POLICY_STATE_DIR: copy,

@@ -6,7 +6,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { CLI, runReeve } from "../../testkit/cli.ts";
+import { CLI, runReeve, runReeveProcess } from "../../testkit/cli.ts";
 import { nodeEnv } from "../../testkit/node-env.ts";
 import { processesWith } from "../../testkit/programs.ts";
 
@@ -100,7 +100,7 @@ describe("a second one", () => {
     const profile = await readFile(join(state, "profile.json"), "utf8");
     const { port } = new URL(up.registry);
     for (const same of [port, "0"]) {
-      const second = await reeve("up", "--port", same);
+      const second = await runReeveProcess(["up", "--port", same], { HOME: home });
       expect([second.code, second.stdout]).toEqual([2, ""]);
       expect(second.stderr).toContain(`reeve up is already running at ${up.registry} (pid ${up.pid})`);
       expect(second.stderr).toContain(`the folder ${state} belongs to it`);
@@ -128,7 +128,7 @@ describe("a second one", () => {
       REEVE_GRANT_KEY_FILE: join(state, "policy", "grant.pub"),
     };
     for (const part of ["registry", "policy", "device"]) {
-      const { code, stderr } = await runReeve(["serve", part], env);
+      const { code, stderr } = await runReeveProcess(["serve", part], env);
       expect([part, code, stderr]).toEqual([part, 2, expect.stringContaining(`${part} is already running (pid `)]);
       expect(stderr).toContain("_STATE_DIR");
     }
@@ -140,11 +140,11 @@ describe("a second one", () => {
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
     const other = { HOME: home, REEVE_DATA_DIR: join(home, "other") };
-    const foreign = await runReeve(["up", "--port", String(port)], other);
+    const foreign = await runReeveProcess(["up", "--port", String(port)], other);
     server.close();
     expect([foreign.code, foreign.stderr]).toEqual([2, expect.stringContaining(`port ${port} of 127.0.0.1 is in use`)]);
     expect(foreign.stderr).toContain("another program listens there");
-    const own = await runReeve(["up", "--port", new URL(up.registry).port], other);
+    const own = await runReeveProcess(["up", "--port", new URL(up.registry).port], other);
     expect([own.code, own.stderr]).toEqual([2, expect.stringContaining("another Reeve answers there")]);
     expect(own.stderr).toContain("--port");
     expect((await reeve("tool", "list")).code).toBe(0);
