@@ -1,8 +1,14 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { type ServerProcess, startServer } from "./measure/server-process.ts";
+import { gatewaySubjects } from "./peers/gateways.ts";
+import { installPeers } from "./peers/packages.ts";
 import { connectSubject, mcpSubjects, plainHttpSubjects, spawnSubject } from "./subjects/bare.ts";
 import { eventSubjects } from "./subjects/events.ts";
 import { governedSubjects } from "./subjects/governed.ts";
 import { pathSubjects } from "./subjects/paths.ts";
+import { rawSubjects } from "./subjects/raw.ts";
 import { storeSubjects } from "./subjects/stores.ts";
 import type { Section } from "./subjects/subject.ts";
 
@@ -11,13 +17,35 @@ export const SECTIONS: readonly Section[] = [
   {
     name: "calls",
     title: "a governed call against bare ones, everything of `reeve up` in one process",
-    open: async (parts) => [
-      ...(await mcpSubjects(await server(parts, "mcp"))),
-      ...governedSubjects(await server(parts, "governed")),
-      ...plainHttpSubjects(await server(parts, "plain-http")),
-      connectSubject(await server(parts, "connect")),
-      spawnSubject(),
-    ],
+    async open(parts) {
+      const [mcp, governed] = [await server(parts, "mcp"), await server(parts, "governed")];
+      return [
+        ...(await mcpSubjects(mcp)),
+        ...governedSubjects(governed),
+        ...(await rawSubjects(mcp, governed)),
+        ...plainHttpSubjects(await server(parts, "plain-http")),
+        connectSubject(await server(parts, "connect")),
+        spawnSubject(),
+      ];
+    },
+  },
+  {
+    name: "gateways",
+    title: "a governed call against MCP gateways in front of the bare server (installed from npm when first asked for)",
+    async open(parts, onStep) {
+      const commands = await installPeers(onStep).catch((error: unknown) => {
+        process.stderr.write(`\ngateways: not measured, because npm could not install them: ${String(error)}\n`);
+      });
+      if (commands === undefined) return [];
+      const folder = await mkdtemp(join(tmpdir(), "reeve-gateways-"));
+      parts.defer(() => rm(folder, { recursive: true, force: true }));
+      const gateways = await gatewaySubjects(parts, commands, folder);
+      const [mcp] = await mcpSubjects(await server(parts, "mcp"));
+      const against = gateways.map(({ name }) => name);
+      const [unary, stream] = governedSubjects(await server(parts, "governed"));
+      const governed = [unary, stream].filter((one) => one !== undefined).map((one) => ({ ...one, against }));
+      return [...(mcp === undefined ? [] : [mcp]), ...gateways, ...governed];
+    },
   },
   {
     name: "paths",

@@ -12,11 +12,13 @@ export interface CallFigures {
 /** The figures of one subject at one concurrency, over all rounds. */
 export interface Figures extends CallFigures {
   subject: string;
-  /** The subject that it is compared with. */
-  against?: string;
+  /** The subjects that it is compared with. */
+  against: readonly string[];
   concurrency: number;
   /** Processor time of server and client together, in microseconds. */
   cpuUsPerCall: number;
+  /** Of it the server's part. */
+  serverCpuUsPerCall: number;
   /** The server's resident memory at the end, in MiB. */
   serverRssMiB: number;
 }
@@ -25,23 +27,27 @@ export interface Figures extends CallFigures {
 export interface Round {
   sample: Sample;
   cpuUs: number;
+  /** Of it the server's part. */
+  serverCpuUs: number;
   rssBytes: number;
 }
 
 /** Rates are the median over the rounds, so that one disturbed round does not count; latencies are over all calls. */
 export function figuresOf(
-  { name: subject, against }: Pick<Subject, "name" | "against">,
+  { name: subject, against = [] }: Pick<Subject, "name" | "against">,
   concurrency: number,
   rounds: readonly Round[],
 ): Figures {
   const calls = callFigures(rounds.map(({ sample }) => sample));
-  const cpu = rounds.reduce((sum, round) => sum + round.cpuUs, 0);
+  const perCall = (cpuUs: (round: Round) => number): number =>
+    rounds.reduce((sum, round) => sum + cpuUs(round), 0) / Math.max(1, calls.calls);
   return {
     subject,
-    ...(against !== undefined && { against }),
+    against,
     concurrency,
     ...calls,
-    cpuUsPerCall: cpu / Math.max(1, calls.calls),
+    cpuUsPerCall: perCall((round) => round.cpuUs),
+    serverCpuUsPerCall: perCall((round) => round.serverCpuUs),
     serverRssMiB: Math.max(0, ...rounds.map((round) => round.rssBytes)) / 1024 / 1024,
   };
 }

@@ -19,9 +19,9 @@ export interface MeasureOptions {
 export async function measureSection(section: Section, options: MeasureOptions): Promise<Figures[]> {
   await using parts = new AsyncDisposableStack();
   options.onStep(`${section.name}: starting`);
-  const all = await section.open(parts);
+  const all = await section.open(parts, (text) => options.onStep(`${section.name}: ${text}`));
   const asked = all.filter(({ name }) => options.wanted(name));
-  const subjects = all.filter((one) => asked.includes(one) || asked.some(({ against }) => against === one.name));
+  const subjects = all.filter((one) => asked.includes(one) || asked.some(({ against }) => against?.includes(one.name)));
   // Waited for here: the section would end under it otherwise.
   return await measure(subjects, { ...options, onStep: (text) => options.onStep(`${section.name}: ${text}`) });
 }
@@ -52,7 +52,8 @@ async function measureOne(subject: Subject, concurrency: number, durationMs: num
   const sample = await drive(() => subject.call(), concurrency, durationMs);
   const spent = process.cpuUsage(own);
   const after = await usageOf(subject);
-  return { sample, cpuUs: after.cpuUs - before.cpuUs + spent.user + spent.system, rssBytes: after.rssBytes };
+  const serverCpuUs = after.cpuUs - before.cpuUs;
+  return { sample, cpuUs: serverCpuUs + spent.user + spent.system, serverCpuUs, rssBytes: after.rssBytes };
 }
 
 async function usageOf({ usage }: Subject) {

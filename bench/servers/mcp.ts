@@ -1,20 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import { bareMcpServer } from "./bare-tools.ts";
 import { reportUsage } from "./report-usage.ts";
-import { spawnTrue } from "./true.ts";
 
-// A bare MCP server with the same two tools over streamable HTTP: no policy, no grant, no record.
+// The bare MCP server over streamable HTTP.
 const transports = new Map<string, StreamableHTTPServerTransport>();
 
 async function open(): Promise<StreamableHTTPServerTransport> {
-  const server = new McpServer({ name: "bare", version: "1.0.0" });
-  server.registerTool("noop", { description: "Does nothing." }, () => ({ content: [{ type: "text", text: "" }] }));
-  server.registerTool("exec", { description: "Runs /bin/true." }, async () => ({
-    content: [{ type: "text", text: JSON.stringify(await spawnTrue()) }],
-  }));
+  const server = bareMcpServer();
   const transport = new StreamableHTTPServerTransport({
     sessionIdGenerator: randomUUID,
     onsessioninitialized: (id) => {

@@ -30,8 +30,8 @@ export function plainHttpSubjects(server: ServerProcess): Subject[] {
     await response.json();
   };
   return [
-    { name: "plain POST", against: "bare MCP", call: call("noop"), usage: server.usage },
-    { name: "plain POST exec", against: "bare MCP exec", call: call("exec"), usage: server.usage },
+    { name: "plain POST", against: ["bare MCP"], call: call("noop"), usage: server.usage },
+    { name: "plain POST exec", against: ["bare MCP exec"], call: call("exec"), usage: server.usage },
   ];
 }
 
@@ -41,7 +41,7 @@ export function connectSubject(server: ServerProcess): Subject {
   const call = async () => {
     await client.ping({ text: "" });
   };
-  return { name: "bare connect unary", against: "bare MCP", call, usage: server.usage };
+  return { name: "bare connect unary", against: ["bare MCP"], call, usage: server.usage };
 }
 
 /** Starting /bin/true in this process: what the operating system takes. */
@@ -49,5 +49,5 @@ export function spawnSubject(): Subject {
   const call = async () => {
     await spawnTrue();
   };
-  return { name: "bare spawn", against: "bare MCP exec", call };
+  return { name: "bare spawn", against: ["bare MCP exec"], call };
 }

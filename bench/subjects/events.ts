@@ -16,7 +16,7 @@ export async function eventSubjects(parts: AsyncDisposableStack): Promise<Subjec
   const nats = parts.adopt(await createNatsBus({ servers: [server.url] }), (bus) => bus.close());
   return [
     { name: YARDSTICK, call: await deliveries(inProcess) },
-    { name: "events over NATS", against: YARDSTICK, call: await deliveries(nats) },
+    { name: "events over NATS", against: [YARDSTICK], call: await deliveries(nats) },
   ];
 }
 

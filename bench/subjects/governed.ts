@@ -24,10 +24,10 @@ export function governedSubjects(server: ServerProcess): Subject[] {
   const { unary, streamed } = governedCalls(registryClient(transport));
   const { usage } = server;
   return [
-    { name: "governed unary", against: "bare MCP", call: unary(NOOP), usage },
-    { name: "governed stream", against: "bare MCP", call: streamed(NOOP), usage },
-    { name: "governed unary exec", against: "bare MCP exec", call: unary(EXEC), usage },
-    { name: "governed stream exec", against: "bare MCP exec", call: streamed(EXEC), usage },
+    { name: "governed unary", against: ["bare MCP"], call: unary(NOOP), usage },
+    { name: "governed stream", against: ["bare MCP"], call: streamed(NOOP), usage },
+    { name: "governed unary exec", against: ["bare MCP exec"], call: unary(EXEC), usage },
+    { name: "governed stream exec", against: ["bare MCP exec"], call: streamed(EXEC), usage },
   ];
 }
 

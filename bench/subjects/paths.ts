@@ -25,8 +25,8 @@ export async function pathSubjects(parts: AsyncDisposableStack): Promise<Subject
   return WAYS.flatMap(({ name, replica, device }) => {
     const { unary, streamed } = governedCalls(callerOf(plane, replica));
     return [
-      { name, against: YARDSTICK, call: unary({ ...NOOP, device }), usage },
-      { name: `${name}, stream`, against: YARDSTICK, call: streamed({ ...NOOP, device }), usage },
+      { name, against: [YARDSTICK], call: unary({ ...NOOP, device }), usage },
+      { name: `${name}, stream`, against: [YARDSTICK], call: streamed({ ...NOOP, device }), usage },
     ];
   });
 }

@@ -20,13 +20,13 @@ export async function storeSubjects(parts: AsyncDisposableStack): Promise<Subjec
   const server = parts.adopt(await startPostgresServer(), (one) => one.close());
   return [
     { name: "SQLite, unary", call: sqlite.unary, usage: sqlite.usage },
-    { name: "PostgreSQL, unary", against: "SQLite, unary", call: postgres.unary, usage: postgres.usage },
+    { name: "PostgreSQL, unary", against: ["SQLite, unary"], call: postgres.unary, usage: postgres.usage },
     { name: "SQLite, stream", call: sqlite.streamed, usage: sqlite.usage },
-    { name: "PostgreSQL, stream", against: "SQLite, stream", call: postgres.streamed, usage: postgres.usage },
+    { name: "PostgreSQL, stream", against: ["SQLite, stream"], call: postgres.streamed, usage: postgres.usage },
     { name: "SQLite, write", call: await writesTo({ path: join(folder, "bench.db") }, parts) },
     {
       name: "PostgreSQL, write",
-      against: "SQLite, write",
+      against: ["SQLite, write"],
       call: await writesTo({ url: await server.newDatabase() }, parts),
     },
   ];
