@@ -1,16 +1,22 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { type ConnectRouter, createRouterTransport } from "@connectrpc/connect";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { ServerReflection } from "../../../../gen/ts/grpc/reflection/v1/reflection_pb.ts";
 import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../../lib/fault/fault.ts";
 import { serveReflection } from "../../../../lib/server/reflection.ts";
 import { indexServices } from "../../../../lib/server/reflection-index.ts";
-import { descriptorSetOf, type Printer, startPrinter } from "../../../../testkit/printer.ts";
+import {
+  compileSource,
+  descriptorSetOf,
+  PRINTER_PROTO,
+  type Printer,
+  startPrinter,
+} from "../../../../testkit/printer.ts";
 import { createTestContext, faultOf, type TestContext } from "../../tools/testing/context.ts";
 import type { ToolContext } from "../../tools/tool.ts";
 import { type CollectedTools, collectTools } from "../collect.ts";
@@ -37,6 +43,12 @@ afterAll(async () => {
 beforeEach(() => {
   printer.fail = undefined;
 });
+
+/** In one step, so that no reader finds half of it. */
+async function replaceFile(path: string, content: Uint8Array | string): Promise<void> {
+  await writeFile(`${path}.new`, content);
+  await rename(`${path}.new`, path);
+}
 
 function collected(provider: ToolProvider): CollectedTools {
   return collectTools([provider.provided()]);
@@ -104,6 +116,116 @@ describe("a listed service", () => {
     const signal = AbortSignal.abort();
     expect(await faultOf(print("never", { signal }))).toMatchObject({ reason: ErrorReason.CANCELED });
     expect(printer.printed.map(({ text }) => text)).not.toContain("never");
+  });
+});
+
+describe("a listed service is read again", () => {
+  const changed = () => compileSource(PRINTER_PROTO.replace('name: "paper.get"', 'name: "paper.count"'));
+
+  /** A provider of the printer from a file, and of another service whose next change shows that both were read. */
+  async function watch(printerFile: Uint8Array | undefined) {
+    const files = await mkdtemp(join(folder, "again-"));
+    const [file, other] = [join(files, "printer.binpb"), join(files, "other.binpb")];
+    if (printerFile !== undefined) await writeFile(file, printerFile);
+    await writeFile(other, descriptorSetOf(printer.registry));
+    const list = [
+      { name: "printer", url: printer.url, descriptorFile: file },
+      { name: "other", url: printer.url, descriptorFile: other },
+    ];
+    const provider = await openGrpcTools(list, { refreshMs: 5 });
+    const onChange = vi.fn<() => void>();
+    const stop = provider.onChange(onChange);
+    return {
+      provider,
+      onChange,
+      stop,
+      write: (bytes: Uint8Array | string) => replaceFile(file, bytes),
+      why: () => collected(provider).unavailable.find(({ tool }) => tool === "printer")?.why,
+      remove: () => rm(file),
+      names: () => collected(provider).tools.map(({ spec }) => spec.name),
+      /** Resolves when both were read once more. */
+      async read() {
+        const seen = onChange.mock.calls.length;
+        const wasChanged = collected(provider).tools.some(({ spec }) => spec.name === "other:paper.count");
+        await replaceFile(other, descriptorSetOf(wasChanged ? printer.registry : await changed()));
+        await vi.waitUntil(() => onChange.mock.calls.length > seen, { timeout: 10_000 });
+      },
+      [Symbol.dispose]: () => provider[Symbol.dispose](),
+    };
+  }
+  const ofPrinter = (names: string[]) => names.filter((name) => name.startsWith("printer:"));
+
+  test("and its new RPCs replace those of before, with one notice of the change", async () => {
+    using watched = await watch(descriptorSetOf(printer.registry));
+    expect(ofPrinter(watched.names())).toEqual(["printer:print", "printer:paper.get"]);
+    await watched.write(descriptorSetOf(await changed()));
+    await vi.waitUntil(() => watched.names().includes("printer:paper.count"), { timeout: 10_000 });
+    expect(ofPrinter(watched.names())).toEqual(["printer:print", "printer:paper.count"]);
+    await watched.read();
+    expect(watched.onChange).toHaveBeenCalledTimes(2);
+  });
+
+  test("and keeps what it announced where its descriptors cannot be read, and takes what comes after", async () => {
+    using watched = await watch(descriptorSetOf(printer.registry));
+    await watched.remove();
+    await watched.read();
+    for (const unusable of ["no descriptors", ""]) {
+      await watched.write(unusable);
+      await watched.read();
+    }
+    expect(ofPrinter(watched.names())).toEqual(["printer:print", "printer:paper.get"]);
+    expect(watched.why()).toBeUndefined();
+    expect(watched.onChange).toHaveBeenCalledTimes(3);
+    await watched.write(descriptorSetOf(await changed()));
+    await vi.waitUntil(() => watched.names().includes("printer:paper.count"), { timeout: 10_000 });
+  });
+
+  test("and loses its tools where it has no annotated RPC any more", async () => {
+    using watched = await watch(descriptorSetOf(printer.registry));
+    const bare = PRINTER_PROTO.replace(/^ *option \(reeve.*$/gm, "");
+    await watched.write(descriptorSetOf(await compileSource(bare)));
+    await vi.waitUntil(() => ofPrinter(watched.names()).length === 0, { timeout: 10_000 });
+    expect(watched.why()).toContain("none of its RPCs");
+  });
+
+  test("and is announced once it can be read for the first time", async () => {
+    using watched = await watch(undefined);
+    expect(watched.why()).toContain("cannot be read from");
+    await watched.read();
+    expect(watched.why()).toContain("cannot be read from");
+    await watched.write(descriptorSetOf(printer.registry));
+    await vi.waitUntil(() => ofPrinter(watched.names()).length === 2, { timeout: 10_000 });
+    expect(watched.why()).toBeUndefined();
+  });
+
+  test("over reflection, and keeps what it announced while it is down", async () => {
+    const own = await startPrinter();
+    using provider = await openGrpcTools([{ name: "printer", url: own.url, descriptorFile: undefined }], {
+      refreshMs: 5,
+    });
+    const before = collected(provider).known;
+    const onChange = vi.fn<() => void>();
+    provider.onChange(onChange);
+    await own.close();
+    // Time for it to be asked, and to fail.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(collected(provider).known).toEqual(before);
+    expect(onChange).not.toHaveBeenCalled();
+  });
+
+  test("until the provider is disposed, and a listener until it stops", async () => {
+    const watched = await watch(descriptorSetOf(printer.registry));
+    const other = vi.fn<() => void>();
+    watched.provider.onChange(other);
+    await watched.read();
+    watched.stop();
+    await watched.write(descriptorSetOf(await changed()));
+    await vi.waitUntil(() => other.mock.calls.length === 2, { timeout: 10_000 });
+    expect(watched.onChange).toHaveBeenCalledTimes(1);
+    watched[Symbol.dispose]();
+    await watched.write(descriptorSetOf(printer.registry));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(other).toHaveBeenCalledTimes(2);
   });
 });
 

@@ -28,8 +28,8 @@ interface ServiceState {
 
 /**
  * The annotated RPCs of the gRPC services that the owner listed. Never rejects: a service that cannot be reached, or whose
- * descriptors cannot be used, is unavailable with the reason. All are asked again every 30 seconds; one that cannot be
- * reached then keeps what it announced before.
+ * descriptors cannot be used, is unavailable with the reason. All are asked again every 30 seconds; one whose
+ * descriptors cannot be read then keeps what it announced before.
  */
 export async function openGrpcTools(
   list: readonly LocalService[],
@@ -42,16 +42,15 @@ export async function openGrpcTools(
   }));
   const listeners = new Set<() => void>();
   const refresh = async (): Promise<void> => {
-    const states = await Promise.all(services.map(({ service, transport }) => readService(service, transport)));
-    let changed = false;
-    for (const [at, one] of services.entries()) {
-      const state = states[at];
-      if (state === undefined || isSame(state, one.state)) continue;
-      if (state.problem !== undefined && one.state.definitions.length > 0) continue;
-      one.state = state;
-      changed = true;
-    }
-    if (changed) for (const listener of listeners) listener();
+    const changes = await Promise.all(
+      services.map(async (one) => {
+        const state = await readService(one.service, one.transport, one.state);
+        if (isSame(state, one.state)) return false;
+        one.state = state;
+        return true;
+      }),
+    );
+    if (changes.includes(true)) for (const listener of listeners) listener();
   };
   await refresh();
   // Reads again only when the last read has ended, and keeps no process alive.
@@ -69,6 +68,7 @@ export async function openGrpcTools(
     [Symbol.dispose]() {
       clearTimeout(timer);
       timer = undefined;
+      listeners.clear();
       for (const { transport } of services) transport.close();
     },
   };
@@ -97,7 +97,11 @@ function providedBy(
   };
 }
 
-async function readService(service: LocalService, transport: ServiceTransport): Promise<ServiceState> {
+async function readService(
+  service: LocalService,
+  transport: ServiceTransport,
+  before: ServiceState,
+): Promise<ServiceState> {
   const { name, descriptorFile } = service;
   try {
     const files = descriptorFile === undefined ? await reflected(transport) : await readFiles(descriptorFile);
@@ -105,7 +109,7 @@ async function readService(service: LocalService, transport: ServiceTransport): 
     const problem = definitions.length > 0 ? undefined : "none of its RPCs has the option (reeve.options.v1.tool)";
     return { definitions, problem };
   } catch (error: unknown) {
-    return { definitions: [], problem: problemOf(service, error) };
+    return before.definitions.length > 0 ? before : { definitions: [], problem: problemOf(service, error) };
   }
 }
 
@@ -119,6 +123,8 @@ async function readFiles(path: string): Promise<FileDescriptorProto[]> {
   const { size } = await file.stat();
   if (size > MAX_FILE_BYTES) throw new Error(`larger than ${MAX_FILE_BYTES} bytes`);
   const set = fromBinary(FileDescriptorSetSchema, await file.readFile());
+  // As a file that is being written.
+  if (set.file.length === 0) throw new Error("holds no descriptors");
   return set.file.filter((one) => !isKnownFile(one.name));
 }
 
