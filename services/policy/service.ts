@@ -12,6 +12,7 @@ import {
 } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import type { EventBus } from "../../lib/events/bus.ts";
 import { measureOutbox } from "../../lib/events/outbox-metric.ts";
+import { createRandomHex } from "../../lib/ids/random-hex.ts";
 import type { StreamFactory } from "../../lib/link/stream.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { VerifyKey } from "../../lib/sign/keys.ts";
@@ -19,7 +20,6 @@ import { lockFolder } from "../../lib/store/folder-lock.ts";
 import { measureCount } from "../../lib/store/measured-count.ts";
 import { openComponents } from "./components.ts";
 import type { PolicyConfig } from "./config.ts";
-import { createRandomHex } from "./random-hex.ts";
 import { openStream, policyRoutes } from "./routes.ts";
 import { openPolicyState } from "./storage/state-dir.ts";
 import { openStorage } from "./storage/storage.ts";
