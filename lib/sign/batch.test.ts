@@ -157,7 +157,7 @@ describe("createBatchVerifier", () => {
     expect(kindOf(verify(hostile[9]))).toBe("malformed");
   });
 
-  it("refuses heads that a trusted key signed and that are none", () => {
+  it("refuses heads that a trusted key signed and that are malformed", () => {
     const { verify } = verifier();
     const kinds = [
       under({ size: 0 }),

@@ -43,7 +43,7 @@ export function createBatchSigner(options: BatchSignerOptions): BatchSigner {
     const batch = waiting;
     waiting = [];
     company.came(batch.length);
-    settle(batch, key, statementType);
+    signAll(batch, key, statementType);
   };
   return {
     sign(statement) {
@@ -62,7 +62,7 @@ interface Waiting {
   reject(reason: unknown): void;
 }
 
-function settle(batch: readonly Waiting[], key: SigningKey, statementType: string): void {
+function signAll(batch: readonly Waiting[], key: SigningKey, statementType: string): void {
   if (batch.length === 0) return;
   try {
     const statements = batch.map((waiting) => waiting.statement);

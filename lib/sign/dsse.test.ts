@@ -43,7 +43,7 @@ describe("verifyEnvelope", () => {
     expect(verifyEnvelope(envelope, keyring, TYPE).ok).toBe(true);
   });
 
-  it("tells an unknown key, a bad signature, another type and a malformed envelope apart", () => {
+  it("distinguishes an unknown key, a bad signature, another type and a malformed envelope", () => {
     const changed = create(SignedEnvelopeSchema, { ...signed(), payload: Buffer.from("other bytes") });
     const relabeled = create(SignedEnvelopeSchema, { ...signed(), payloadType: `${TYPE}x` });
     const kinds = [
@@ -62,7 +62,7 @@ describe("verifyEnvelope", () => {
     expect(kindOf(verifyEnvelope(envelope, keyring, TYPE))).toBe("bad_signature");
   });
 
-  it("does not take a signature over the payload without its type", () => {
+  it("refuses a signature of the payload without its type", () => {
     const bare = { keyId: key.keyId, signature: signBytes(key, payload) };
     const envelope = create(SignedEnvelopeSchema, { payload, payloadType: TYPE, signatures: [bare] });
     expect(kindOf(verifyEnvelope(envelope, keyring, TYPE))).toBe("bad_signature");

@@ -39,7 +39,7 @@ describe("a keyring", () => {
     ["signed as something else", sealed({}, MANIFEST_TYPE), "wrong_type"],
     ["without a version", sealed({ version: 0n }), "malformed"],
     ["without a key", sealed({ publicKeys: [] }), "malformed"],
-    ["with a key that is none", sealed({ publicKeys: [new Uint8Array(31)] }), "malformed"],
+    ["with a malformed key", sealed({ publicKeys: [new Uint8Array(31)] }), "malformed"],
     ["with more keys than there can be", sealed({ publicKeys: Array(17).fill(next.raw) }), "malformed"],
     ["that is no message", signEnvelope(key, KEYRING_TYPE, Uint8Array.of(0xff)), "malformed"],
     ["that is missing", undefined, "malformed"],

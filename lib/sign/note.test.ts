@@ -79,7 +79,7 @@ describe("verifyNote", () => {
     expect(kindOf(`${TEXT}\n${witness}${other}`)).toBe("unknown_key");
   });
 
-  it("tells an unknown name, an unknown key and a bad signature apart", () => {
+  it("distinguishes an unknown name, an unknown key and a bad signature", () => {
     expect(kindOf(NOTE.replace("— PeterNeumann", "— PeterNewman"))).toBe("unknown_key");
     expect(kindOf(signNote(TEXT, "PeterNeumann", stranger))).toBe("unknown_key");
     expect(kindOf(NOTE.replace("answer", "question"))).toBe("bad_signature");

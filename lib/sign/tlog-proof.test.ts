@@ -103,7 +103,7 @@ describe("receipts", () => {
     expect(kindOf(verifyTlogProof(text, leaves[0] ?? leaf, logKey))).toBe("ok");
   });
 
-  it("carry extra data that nobody trusts", () => {
+  it("carry extra data that is not trusted", () => {
     const proof = parseTlogProof(receipt) ?? expect.fail("the receipt was refused");
     const extra = Buffer.from("call 7");
     const text = formatTlogProof({ ...proof, extra });

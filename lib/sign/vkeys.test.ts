@@ -24,7 +24,7 @@ it.each([
   expect(parseVkeys(text)).toBeUndefined();
 });
 
-it("a head that several keys signed verifies with each of them alone, and tells who signed", () => {
+it("a head that several keys signed verifies with each of them alone, and the result names the signer", () => {
   const note = signCheckpoint(head, ...keys);
   expect(note.match(/^— reeve\/log /gm)).toHaveLength(2);
   for (const key of [older, newer]) expect(verifyNote(note, key).ok).toBe(true);

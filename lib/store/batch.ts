@@ -4,20 +4,20 @@ import { type Database, sqliteWriterOf } from "./database.ts";
 import { asksForRetry, CommitUnknown, DatabaseUnreachable } from "./postgres-errors.ts";
 import { SYNC_LATER } from "./sync-later.ts";
 
-/** Tells the caller of a job how it ended. */
-export type Settle = () => void;
+/** Resolves or rejects the promise of a job. */
+export type Report = () => void;
 
 /** What one caller wants to have done in a transaction. */
 export interface Job<T> {
-  /** Whether whoever waits for the job waits for the disk. */
+  /** Whether the promise waits for the disk. */
   waitsForSync: boolean;
-  run(trx: Transaction<T>): Promise<Settle>;
+  run(trx: Transaction<T>): Promise<Report>;
   fail(error: unknown): void;
 }
 
 /** How the transaction of a batch ended. All but "committed" have changed nothing, or CommitUnknown says that they may. */
 export type BatchEnd =
-  | { kind: "committed"; settles: Settle[] }
+  | { kind: "committed"; reports: Report[] }
   /** One of the jobs, or what it did, kept the batch from being committed: without it the others may go through. */
   | { kind: "job_failed"; error: unknown }
   /** No job is to blame. */
@@ -28,7 +28,7 @@ export interface Batches<T> {
   /**
    * Runs jobs one after another in one transaction. Never rejects.
    *
-   * @param apart each job has a savepoint, so that one that fails is rolled back alone; its settle then tells its error.
+   * @param apart each job has a savepoint, so that one that fails is rolled back alone; its report then rejects with its error.
    *   Costs two statements a job. Default false.
    */
   run(jobs: readonly Job<T>[], apart?: boolean): Promise<BatchEnd>;
@@ -56,11 +56,11 @@ export function createBatches<T>(db: Database<T>, lock: string | undefined): Bat
   async function attempt(jobs: readonly Job<T>[], apart: boolean, triesLeft: number): Promise<BatchEnd | undefined> {
     let begun = false;
     try {
-      const settles = await transact(jobs, (trx) => {
+      const reports = await transact(jobs, (trx) => {
         begun = true;
         return runInOrder(trx, jobs, apart ? runApart : runTogether);
       });
-      return { kind: "committed", settles };
+      return { kind: "committed", reports };
     } catch (error: unknown) {
       if (error instanceof CommitUnknown) return { kind: "failed", error };
       // Once: the connection may have been dead since a restart of the server, which is back by now or is not.
@@ -96,21 +96,21 @@ async function takeLock<T>(trx: Transaction<T>, name: string): Promise<void> {
 async function runInOrder<T>(
   trx: Transaction<T>,
   jobs: readonly Job<T>[],
-  run: (trx: Transaction<T>, job: Job<T>) => Promise<Settle>,
-): Promise<Settle[]> {
-  const settles: Settle[] = [];
-  for (const job of jobs) settles.push(await run(trx, job));
-  return settles;
+  run: (trx: Transaction<T>, job: Job<T>) => Promise<Report>,
+): Promise<Report[]> {
+  const reports: Report[] = [];
+  for (const job of jobs) reports.push(await run(trx, job));
+  return reports;
 }
 
-const runTogether = <T>(trx: Transaction<T>, job: Job<T>): Promise<Settle> => job.run(trx);
+const runTogether = <T>(trx: Transaction<T>, job: Job<T>): Promise<Report> => job.run(trx);
 
-async function runApart<T>(trx: Transaction<T>, job: Job<T>): Promise<Settle> {
+async function runApart<T>(trx: Transaction<T>, job: Job<T>): Promise<Report> {
   await sql`savepoint job`.execute(trx);
   try {
-    const settle = await job.run(trx);
+    const report = await job.run(trx);
     await sql`release savepoint job`.execute(trx);
-    return settle;
+    return report;
   } catch (error: unknown) {
     // These are about the whole transaction.
     if (error instanceof DatabaseUnreachable || asksForRetry(error)) throw error;

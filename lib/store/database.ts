@@ -54,7 +54,7 @@ async function openSqlite<T>({ path, migrations }: SqliteOptions): Promise<Datab
   const db = new Kysely<T>({ dialect });
   sqliteWriters.set(db, { transact: dialect.transactOn(db), wal: dialect.wal } as SqliteWriter<unknown>);
   try {
-    const remedy = `Move the folder ${dirname(resolve(path))} away, or choose another one; nothing in it was changed.`;
+    const remedy = `Rename the folder ${dirname(resolve(path))}, or choose another one; nothing in it was changed.`;
     await migrate(db, { migrations, label: path, remedy });
     return db;
   } catch (e: unknown) {

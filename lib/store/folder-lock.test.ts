@@ -52,7 +52,7 @@ test("one who is refused takes nothing from the holder, however often it asks", 
   expect(take).toThrow(FolderInUse);
 });
 
-test("another process is refused, and told which pid holds it", async () => {
+test("another process is refused with the pid of the holder", async () => {
   const { child, pid } = await startHolder();
   expect(take).toThrow(`(pid ${pid})`);
   const gone = once(child, "exit");
@@ -67,7 +67,7 @@ test("a holder that was killed holds nothing, although a program that it started
   await gone;
   try {
     expect(await isRunning(program)).toBe(true);
-    // What it wrote down about itself is still there, and counts for nothing.
+    // Its description of itself has no effect.
     expect(readdirSync(folder)).toContain("process.json");
     expect(take).not.toThrow();
   } finally {

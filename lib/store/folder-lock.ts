@@ -8,13 +8,13 @@ import { openSqlite, type SqliteHandle } from "./sqlite-handle.ts";
 export interface FolderOwner {
   /** What runs, such as "reeve up". */
   readonly program: string;
-  /** The setting that names another folder, such as "REEVE_DATA_DIR"; for the message of whoever comes second. */
+  /** The setting that names another folder, such as "REEVE_DATA_DIR"; for the message to a second process. */
   readonly setting: string;
 }
 
 /** A folder that belongs to this process. */
 export interface FolderLock {
-  /** Writes down where the holder listens, for the message of whoever comes second. */
+  /** Writes down where the holder listens, for the message to a second process. */
   listensAt(url: string): void;
   /** Gives the folder up. Safe to repeat. */
   release(): void;
@@ -34,7 +34,7 @@ const held = new Set<SqliteHandle>();
  * however it ends. Throws FolderInUse at once where it is taken, by this process or another.
  *
  * The lock is the kernel's, taken by SQLite on an empty database: there is no file whose age or pid would have to be
- * judged, so it is right after a crash, a restart of the machine, and between containers that share a volume. Programs
+ * evaluated, so it is right after a crash, a restart of the machine, and between containers that share a volume. Programs
  * that the process starts do not inherit it. A network file system must carry POSIX locks, as SQLite itself needs.
  *
  * The lock's file must not be opened by anything else in the process that holds it: POSIX drops all of a process's locks
@@ -66,7 +66,7 @@ export function lockFolder(folder: string, owner: FolderOwner): FolderLock {
   };
 }
 
-/** Never opens a file that is there, which would drop the lock of this process, where it has one. */
+/** Never opens an existing file, which would drop the lock of this process, where it has one. */
 function createOnce(path: string): void {
   try {
     closeSync(openSync(path, "wx", 0o600));
@@ -83,7 +83,7 @@ function writeHolder(folder: string, holder: FolderHolder): void {
   renameSync(draft, path);
 }
 
-/** Undefined for what is not there or is damaged: it is only for a message. */
+/** Undefined for what is missing or damaged: it is only for a message. */
 function readHolder(folder: string): FolderHolder | undefined {
   try {
     const value: unknown = JSON.parse(readFileSync(join(folder, HOLDER_FILE), "utf8"));

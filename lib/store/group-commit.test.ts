@@ -59,7 +59,7 @@ test("rejects the job that keeps a commit from going through, and no other", asy
   expect(await ids()).toEqual([1, 2, 3]);
 });
 
-test("tells the writer when the disk is full, and goes on when there is room", async () => {
+test("rejects when the disk is full, and writes again when there is room", async () => {
   await insert(1);
   await sql`pragma max_page_count = 10`.execute(db);
   const big = () => insert(2, new Uint8Array(200_000));

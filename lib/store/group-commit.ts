@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import { createCompany } from "../async/company.ts";
-import { type Batches, createBatches, type Job, type Settle } from "./batch.ts";
+import { type Batches, createBatches, type Job, type Report } from "./batch.ts";
 import type { Database } from "./database.ts";
 
 /**
@@ -29,17 +29,17 @@ export interface GroupCommit<T> {
    */
   writeThenSync<R>(job: (trx: Transaction<T>) => Promise<R>): Promise<R>;
   /**
-   * Like write, for a state that nobody needs to wait for: rides along with the next batch, in order, or is written 10
+   * Like write, for a state that no caller waits for: rides along with the next batch, in order, or is written 50
    * ms later. What a crash takes with it must be harmless, and so is dropped after `close`.
    */
   writeLazily(job: (trx: Transaction<T>) => Promise<unknown>): void;
-  /** Refuses new jobs and resolves when all earlier ones are settled. Leaves the database open. */
+  /** Refuses new jobs and resolves when all earlier ones are done. Leaves the database open. */
   close(): Promise<void>;
 }
 
 /** What can be chosen. */
 export interface GroupCommitOptions {
-  /** Hears why a lazy job failed. Default: a process warning. */
+  /** Receives why a lazy job failed. Default: a process warning. */
   onLazyError?: (error: Error) => void;
   /**
    * The batches of all processes that name the same lock, in one schema of a database, run one after another: each one
@@ -53,7 +53,7 @@ export interface GroupCommitOptions {
 const MAX_BATCH = 512;
 
 /** How long a lazy job waits for company, in milliseconds. */
-const LAZY_DELAY_MS = 10;
+const LAZY_DELAY_MS = 50;
 
 /**
  * Gathers jobs into one transaction (see createCompany), without a savepoint for each: two statements a job would cost
@@ -92,7 +92,7 @@ interface Queue<T> {
   close(): Promise<void>;
 }
 
-function createQueue<T>(commitBatch: (jobs: readonly Job<T>[]) => Promise<Settle[]>): Queue<T> {
+function createQueue<T>(commitBatch: (jobs: readonly Job<T>[]) => Promise<Report[]>): Queue<T> {
   const jobs: Job<T>[] = [];
   let draining: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -113,7 +113,7 @@ function createQueue<T>(commitBatch: (jobs: readonly Job<T>[]) => Promise<Settle
       const batch = jobs.splice(0, MAX_BATCH);
       company.came(batch.length - lazy);
       lazy = 0;
-      for (const settle of await commitBatch(batch)) settle();
+      for (const report of await commitBatch(batch)) report();
     }
     draining = undefined;
   }
@@ -137,21 +137,21 @@ function createQueue<T>(commitBatch: (jobs: readonly Job<T>[]) => Promise<Settle
  * Runs the jobs in one transaction; where one of them fails, again in one that keeps them apart, and where even that cannot
  * be committed one by one. Each job's outcome is in the result.
  */
-async function commit<T>(batches: Batches<T>, jobs: readonly Job<T>[]): Promise<Settle[]> {
+async function commit<T>(batches: Batches<T>, jobs: readonly Job<T>[]): Promise<Report[]> {
   let end = await batches.run(jobs);
   if (end.kind === "job_failed" && jobs.length > 1) end = await batches.run(jobs, true);
   if (end.kind === "job_failed" && jobs.length > 1) return commitEach(batches, jobs);
   if (end.kind !== "committed") return jobs.map((job) => () => job.fail(end.error));
   try {
     await batches.sync(jobs);
-    return end.settles;
+    return end.reports;
   } catch (e: unknown) {
     return jobs.map((job) => () => job.fail(e));
   }
 }
 
-async function commitEach<T>(batches: Batches<T>, jobs: readonly Job<T>[]): Promise<Settle[]> {
-  const settles: Settle[] = [];
-  for (const job of jobs) settles.push(...(await commit(batches, [job])));
-  return settles;
+async function commitEach<T>(batches: Batches<T>, jobs: readonly Job<T>[]): Promise<Report[]> {
+  const reports: Report[] = [];
+  for (const job of jobs) reports.push(...(await commit(batches, [job])));
+  return reports;
 }

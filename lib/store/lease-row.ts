@@ -30,12 +30,12 @@ export const leaseMigration: Migration = {
 
 /** One lease, as one holder sees it. */
 export interface LeaseRow {
-  /** Takes it where nobody has it, or where this holder has it without knowing; resolves with the new token. */
+  /** Takes it where it is free, or where this holder has it without knowing; resolves with the new token. */
   take(): Promise<number | undefined>;
   /** False where the holding is over. */
   renew(token: number): Promise<boolean>;
   giveBack(token: number): Promise<void>;
-  /** Whether the holding is the newest one; until the transaction ends nobody can change that. */
+  /** Whether the holding is the newest one; until the transaction ends that cannot change. */
   isHeld<T extends LeaseTables>(trx: Kysely<T>, token: number): Promise<boolean>;
 }
 
@@ -77,7 +77,7 @@ export function createLeaseRow<T extends LeaseTables>(options: LeaseRowOptions<T
       return taken?.token;
     },
     async renew(token) {
-      // Also one that has run out, as long as nobody else has taken it.
+      // Also one that has run out, as long as no other holder has taken it.
       const renewal = db.updateTable("leases").set({ expires_ms: expiry() });
       const { numUpdatedRows } = await renewal
         .where("name", "=", name)
@@ -97,7 +97,7 @@ export function createLeaseRow<T extends LeaseTables>(options: LeaseRowOptions<T
         .where("name", "=", name)
         .where("holder", "=", holder)
         .where("token", "=", token);
-      // SQLite has one writer: nobody else changes anything during its transaction.
+      // SQLite has one writer: nothing else changes during its transaction.
       return (await (isPostgres ? present.forShare() : present).execute()).length > 0;
     },
   };

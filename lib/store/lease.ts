@@ -10,11 +10,11 @@ export { type LeaseTables, leaseMigration } from "./lease-row.ts";
 export interface Lease {
   /**
    * True from the moment it was taken until it is given back or might have run out. It turns false before another holder
-   * can take it, also where the database cannot be reached, unless this process stands still: so whoever writes to the
+   * can take it, also where the database cannot be reached, unless this process stands still: so every writer to the
    * database calls `check` as well.
    */
   readonly held: boolean;
-  /** The number of this holding, while it is held. It rises with every new one, whoever takes it. */
+  /** The number of this holding, while it is held. It rises with every new one, of any holder. */
   readonly token: number | undefined;
   /**
    * Throws LEASE_LOST unless this holder has the lease now, under the token, and keeps it from everybody else until the
@@ -35,7 +35,7 @@ export interface LeaseOptions<T extends LeaseTables> {
   db: Database<T>;
   /** What it is the right to. */
   name: string;
-  /** Who asks: no two `keepLease` of one name may use the same. */
+  /** The holder: no two `keepLease` of one name may use the same. */
   holder: string;
   /** How long it lasts when it is not renewed, in milliseconds. Default 5000. */
   ttlMs?: number;
@@ -46,16 +46,16 @@ export interface LeaseOptions<T extends LeaseTables> {
    * the monotonic clock for `held`. On PostgreSQL the database's own clock says when a lease has run out.
    */
   now?: () => number;
-  /** Hears the first of a row of failures to reach the database. Default: nobody. */
+  /** Receives the first of a row of failures to reach the database. Default: ignored. */
   onError?: (error: unknown) => void;
 }
 
-/** This part of the time is given away at the end, since two machines' clocks never run at the very same rate. */
+/** This part of the time is not used at the end, since two machines' clocks never run at the very same rate. */
 const SAFETY = 0.1;
 
 /**
- * Asks for a lease until it is closed, and renews it while it is held. Returns at once; `onChange` tells when it is
- * held. Takes over from a holder that is gone within `ttlMs + renewMs`.
+ * Asks for a lease until it is closed, and renews it while it is held. Returns at once; `onChange` reports when it is
+ * held. Claims it from a holder that is gone within `ttlMs + renewMs`.
  */
 export function keepLease<T extends LeaseTables>(options: LeaseOptions<T>): Lease {
   const { name, holder, ttlMs = 5_000, renewMs = 1_500, onError = () => {} } = options;
@@ -63,7 +63,7 @@ export function keepLease<T extends LeaseTables>(options: LeaseOptions<T>): Leas
   const row = createLeaseRow({ ...options, ttlMs, now: options.now ?? Date.now });
   const listeners = new Set<(held: boolean) => void>();
   let holding: { token: number; untilMs: number } | undefined;
-  let told = false;
+  let reported = false;
   let failing = false;
   let closed = false;
   let timer: NodeJS.Timeout | undefined;
@@ -71,15 +71,15 @@ export function keepLease<T extends LeaseTables>(options: LeaseOptions<T>): Leas
 
   const current = () => (holding !== undefined && clock() < holding.untilMs ? holding.token : undefined);
 
-  function tell(held: boolean): void {
-    if (held === told) return;
-    told = held;
+  function report(held: boolean): void {
+    if (held === reported) return;
+    reported = held;
     for (const listener of listeners) listener(held);
   }
 
   function keep(next: typeof holding): void {
     // A holding that was lost and taken again is two changes.
-    if (next?.token !== holding?.token) tell(false);
+    if (next?.token !== holding?.token) report(false);
     holding = next;
     watch();
   }
@@ -88,7 +88,7 @@ export function keepLease<T extends LeaseTables>(options: LeaseOptions<T>): Leas
     clearTimeout(deadline);
     const leftMs = (holding?.untilMs ?? 0) - clock();
     if (holding !== undefined && leftMs > 0) deadline = setTimeout(watch, leftMs);
-    tell(current() !== undefined);
+    report(current() !== undefined);
   }
 
   /** The time counts from before the question: the database gives its own ttlMs from some later moment. */

@@ -1,10 +1,10 @@
 import { Gauge, type Registry } from "prom-client";
 
-/** How long whoever looks at the metrics waits for the count, in milliseconds, where nothing else is said. */
+/** How long a reader of the metrics waits for the count, in milliseconds, where nothing else is said. */
 const LIMIT_MS = 1000;
 
 /**
- * Exports a gauge that a database is asked for when somebody looks. While the database does not say, the value is the last
+ * Exports a gauge that a database is asked for when the metrics are read. While the database does not say, the value is the last
  * one, NaN before the first: the other metrics are wanted most then.
  */
 export function measureCount(
@@ -32,7 +32,7 @@ export function measureCount(
     try {
       gauge.set(await count());
     } catch {
-      // The database is away: its own alerts say so.
+      // The database is unavailable: its own alerts say so.
     }
   }
 }

@@ -49,7 +49,7 @@ export async function migrate<T>(db: Kysely<T>, options: MigrateOptions): Promis
 async function lockSchema<T>(trx: Kysely<T>, schema: string | undefined): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended('reeve migrations', 0))`.execute(trx);
   if (schema === undefined) return;
-  // Asked first: CREATE SCHEMA wants a right on the database even where the schema is there.
+  // Asked first: CREATE SCHEMA wants a right on the database even where the schema exists.
   const { rows } = await sql`select 1 from pg_catalog.pg_namespace where nspname = ${schema}`.execute(trx);
   if (rows.length === 0) await sql`create schema ${sql.id(schema)}`.execute(trx);
 }
@@ -78,8 +78,8 @@ function generationOf(name: string): number {
 
 async function appliedMigrations<T>(trx: Kysely<T>, schema: string | undefined): Promise<string[]> {
   const tables = await trx.introspection.getTables({ withInternalKyselyTables: true });
-  const isThere = tables.some((table) => table.name === MIGRATION_TABLE && (!schema || table.schema === schema));
-  if (!isThere) return [];
+  const exists = tables.some((table) => table.name === MIGRATION_TABLE && (!schema || table.schema === schema));
+  if (!exists) return [];
   const withTable = trx as unknown as Kysely<{ [MIGRATION_TABLE]: { name: string } }>;
   const rows = await withTable.selectFrom(MIGRATION_TABLE).select("name").execute();
   return rows.map((row) => row.name);

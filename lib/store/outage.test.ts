@@ -5,17 +5,17 @@ import { isRetryable, reasonOf } from "../fault/fault.ts";
 import { outageFault } from "./outage.ts";
 import { CommitUnknown, DatabaseUnreachable } from "./postgres-errors.ts";
 
-test("says that a database is away, and not where it is", () => {
-  const told = outageFault(new DatabaseUnreachable("postgres://db.internal cannot be reached"));
-  expect(reasonOf(told)).toBe(ErrorReason.NOT_READY);
-  expect(isRetryable(told)).toBe(true);
-  expect(told?.message).not.toContain("db.internal");
+test("says that a database is unavailable, and not where it is", () => {
+  const refusal = outageFault(new DatabaseUnreachable("postgres://db.internal cannot be reached"));
+  expect(reasonOf(refusal)).toBe(ErrorReason.NOT_READY);
+  expect(isRetryable(refusal)).toBe(true);
+  expect(refusal?.message).not.toContain("db.internal");
 });
 
 test("does not invite to try again what may have happened", () => {
-  const told = outageFault(new CommitUnknown("lost during COMMIT"));
-  expect(told?.code).toBe(Code.Unknown);
-  expect(isRetryable(told)).toBe(false);
+  const refusal = outageFault(new CommitUnknown("lost during COMMIT"));
+  expect(refusal?.code).toBe(Code.Unknown);
+  expect(isRetryable(refusal)).toBe(false);
 });
 
 test("says nothing about other errors", () => {

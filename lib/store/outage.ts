@@ -4,8 +4,8 @@ import { fault } from "../fault/fault.ts";
 import { CommitUnknown, DatabaseUnreachable } from "./postgres-errors.ts";
 
 /**
- * What a caller is told where the database went away: NOT_READY where nothing was done, so that trying again is safe, and
- * INTERRUPTED where nobody can say. Names no host. Undefined for every other error.
+ * The fault for a caller where the database was lost: NOT_READY where nothing was done, so that trying again is safe, and
+ * INTERRUPTED where that is not known. Names no host. Undefined for every other error.
  */
 export function outageFault(cause: unknown): ConnectError | undefined {
   if (cause instanceof DatabaseUnreachable) {
@@ -13,7 +13,7 @@ export function outageFault(cause: unknown): ConnectError | undefined {
     return fault(ErrorReason.NOT_READY, {}, { message, cause });
   }
   if (cause instanceof CommitUnknown) {
-    const message = "the database went away while this was written down: look whether it was, before it is done again";
+    const message = "the database was lost while this was written down: look whether it was, before it is done again";
     return fault(ErrorReason.INTERRUPTED, {}, { message, cause });
   }
   return undefined;

@@ -9,8 +9,8 @@ export class DatabaseUnreachable extends Error {
 }
 
 /**
- * The connection was lost while COMMIT was under way: the transaction has happened as a whole or not at all, and nobody
- * can say which. Treat it as a failure, and look into the database before the same is done again.
+ * The connection was lost while COMMIT was under way: the transaction has happened as a whole or not at all, and it
+ * is not known which. Treat it as a failure, and look into the database before the same is done again.
  */
 export class CommitUnknown extends Error {
   override readonly name = "CommitUnknown";

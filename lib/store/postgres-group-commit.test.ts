@@ -124,7 +124,7 @@ test("tries again, with all jobs of the batch, where the connection was lost bef
   expect(await ids()).toEqual([1, 2]);
 });
 
-test("rejects all at once, and runs nothing, while the server is away", async () => {
+test("rejects all at once, and runs nothing, while the server is unavailable", async () => {
   await server().kill();
   let ran = 0;
   const jobs = Array.from({ length: 600 }, () => writes.write(async () => ran++));
@@ -136,7 +136,7 @@ test("rejects all at once, and runs nothing, while the server is away", async ()
   expect(await ids()).toEqual([1]);
 });
 
-test("says that nobody knows when the connection is lost during COMMIT, and tries nothing again", async () => {
+test("says that it is not known when the connection is lost during COMMIT, and tries nothing again", async () => {
   const watcher = await open();
   await sql`
     create function slow() returns trigger language plpgsql as 'begin perform pg_sleep(25); return null; end'

@@ -16,7 +16,7 @@ export interface PostgresOptions {
   migrations: readonly Migration[];
   /** Connections at most. Default 10. */
   poolSize?: number;
-  /** How long to wait at the start for a server that is not there yet, in milliseconds. Default 20000. */
+  /** How long to wait at the start for a server that has not started yet, in milliseconds. Default 20000. */
   startWithinMs?: number;
 }
 

@@ -37,8 +37,8 @@ const SERVER_KEEP_ALIVE = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=
 export function createPostgresPool(options: PostgresPoolOptions): PostgresPool {
   const { label } = options.address;
   const pool = new Pool(poolConfig(options));
-  // Without listeners these errors would end the process. Whoever uses the connection next, or waits for an answer on
-  // it, hears of the loss.
+  // Without listeners these errors would end the process. The next use of the connection, or
+  // the query that waits for an answer on it, fails.
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
   return {
@@ -97,7 +97,7 @@ function unreachable(label: string, cause: unknown): Error {
 
 function commitUnknown(label: string, cause: unknown): Error {
   return new CommitUnknown(
-    `the database ${label} was lost during COMMIT, so that nobody knows whether it happened: ${words(cause)}`,
+    `the database ${label} was lost during COMMIT, so that it is not known whether it happened: ${words(cause)}`,
     { cause },
   );
 }

@@ -10,7 +10,7 @@ export interface PostgresAddress {
   label: string;
 }
 
-/** As PostgreSQL keeps names that are not quoted, so that nobody has to quote this one. */
+/** As PostgreSQL keeps names that are not quoted, so that this one needs no quotes. */
 const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,62}$/;
 
 /**

@@ -42,10 +42,10 @@ test("lets several replicas start at once on a new schema", async () => {
 });
 
 test("lets several processes start at once on a new schema", async () => {
-  const script = join(import.meta.dirname, "testdata", "opener.ts");
+  const script = join(import.meta.dirname, "testdata", "open-and-insert.ts");
   const at = `${url}?schema=processes`;
   const children = [1, 2, 3, 4].map((id) =>
-    spawn(process.execPath, [script, String(id)], { env: { ...process.env, OPENER_URL: at }, stdio: "inherit" }),
+    spawn(process.execPath, [script, String(id)], { env: { ...process.env, DATABASE_URL: at }, stdio: "inherit" }),
   );
   const codes = await Promise.all(children.map(async (child) => (await once(child, "exit"))[0]));
   expect(codes).toEqual([0, 0, 0, 0]);
@@ -117,7 +117,7 @@ test("outlives a connection that is lost while a transaction does something else
   const cut = db.transaction().execute(async (trx) => {
     const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(trx);
     await sql`select pg_terminate_backend(${rows[0]?.pid}::int, 5000)`.execute(db);
-    // The loss arrives here, where nobody waits for an answer.
+    // The loss arrives here, where no query waits for an answer.
     await new Promise((resolve) => setTimeout(resolve, 100));
     await insert(trx, 1);
   });

@@ -11,7 +11,7 @@ export interface WalSync {
   sync(): Promise<void>;
   /** The same, at once, in the caller's own turn: for one who is alone, waking another thread costs more than the disk. */
   syncInPlace(): void;
-  /** Syncs within 10 ms, unless another sync comes first. Its failure is told to the next who waits. */
+  /** Syncs within 10 ms, unless another sync comes first. Its failure rejects the next that waits. */
   syncSoon(): void;
   close(): Promise<void>;
 }
@@ -23,7 +23,7 @@ const datasync = promisify(fdatasync);
 
 /**
  * Syncs a database's write-ahead log. SQLite's own synchronous=FULL does the same fsync inside COMMIT, where it stops
- * the whole process for 0.1 to 5 ms each time; with synchronous=NORMAL and this sync before anybody is told, as much
+ * the whole process for 0.1 to 5 ms each time; with synchronous=NORMAL and this sync before the answer, as much
  * survives a power cut, the process goes on working meanwhile, and what it does meanwhile shares the next sync. A sync
  * that fails is final: what is on disk is not known any more (see "fsyncgate", 2018), so every later one fails too.
  *

@@ -134,7 +134,7 @@ function sharedConformance(kind: StoreKind): void {
       expect(refused).toBeInstanceOf(IncompatibleDatabase);
       expect(refused).toMatchObject({
         message: expect.stringContaining("was written by an earlier, incompatible version of Reeve"),
-        remedy: expect.stringMatching(/^(Move the folder .+ away, or choose another one|Use another database)/),
+        remedy: expect.stringMatching(/^(Rename the folder .+, or choose another one|Use another database)/),
       });
       expect((await names()).rows).toEqual([{ name: "0001_notes" }]);
     });

@@ -60,7 +60,7 @@ export function groupCommitConformance(kind: StoreKind): void {
       expect(ran).toEqual(["lazy", "awaited"]);
     });
 
-    test("writes a lazy job by itself when nobody else writes", async () => {
+    test("writes a lazy job by itself when nothing else is written", async () => {
       await new Promise((resolve) => writes.writeLazily(async () => resolve(undefined)));
     });
 
