@@ -117,14 +117,14 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])(
     const link = dial(
       framedDialer(framedEnd(echo(seen), toyShapes, { windowBytes }), toyShapes, { windowBytes, heartbeatMs: 16 }),
     );
-    const told = link.all();
+    const received = link.all();
     for (const each of toys) {
       link.send(each);
       if (random(4) === 0) await sleep(0);
     }
     link.end();
     const expected = fifoOf(toys);
-    expect(fifoOf(await told)).toEqual(expected);
+    expect(fifoOf(await received)).toEqual(expected);
     expect(fifoOf(seen)).toEqual(expected);
   },
 );
@@ -179,19 +179,19 @@ test("a side without framing gets none: the dialing one", async () => {
 });
 
 test("a side that says nothing at first is spoken to without framing", async () => {
-  const greeting: Wire = async function* greet() {
+  const first: Wire = async function* speak() {
     yield { toys: [toy("hello")] };
   };
-  expect(await dial(framedEnd(greeting, toyShapes, fast)).all()).toEqual([toy("hello")]);
+  expect(await dial(framedEnd(first, toyShapes, fast)).all()).toEqual([toy("hello")]);
 });
 
 test("stays up without anything to say, and says so at every heartbeat", async () => {
   const [out, back]: [ToyFrame[], ToyFrame[]] = [[], []];
   const link = dial(framedDialer(tapped(framedEnd(echo(), toyShapes, fast), out, back), toyShapes, fast));
-  const told = link.all();
+  const received = link.all();
   await eventually(() => expect(Math.min(out.length, back.length)).toBeGreaterThan(8));
   link.end();
-  expect(await told).toEqual([]);
+  expect(await received).toEqual([]);
 });
 
 test("both sides give up one that falls silent", async () => {
@@ -238,18 +238,21 @@ test("a gap in the numbers ends the link", async () => {
   await expect(link.all()).rejects.toSatisfy((error) => reasonOf(error) === ErrorReason.INVALID_INPUT);
 });
 
-test("each side learns that the other goes away, and what runs is still told", async () => {
-  const heard: string[] = [];
+test("each side learns that the other drains, and what runs is still reported", async () => {
+  const drained: string[] = [];
   const leaving = { near: new AbortController(), far: new AbortController() };
-  const far = framedEnd(echo(), toyShapes, { draining: leaving.far.signal, onDrain: () => heard.push("near leaves") });
-  const near = { draining: leaving.near.signal, onDrain: () => heard.push("far leaves") };
+  const far = framedEnd(echo(), toyShapes, {
+    draining: leaving.far.signal,
+    onDrain: () => drained.push("near leaves"),
+  });
+  const near = { draining: leaving.near.signal, onDrain: () => drained.push("far leaves") };
   const link = dial(framedDialer(far, toyShapes, near));
   link.send(toy("a"));
   expect(await link.next()).toEqual([toy("a")]);
   leaving.far.abort();
-  await eventually(() => expect(heard).toEqual(["far leaves"]));
+  await eventually(() => expect(drained).toEqual(["far leaves"]));
   leaving.near.abort();
-  await eventually(() => expect(heard).toEqual(["far leaves", "near leaves"]));
+  await eventually(() => expect(drained).toEqual(["far leaves", "near leaves"]));
   link.send(toy("b"));
   expect(await link.next()).toEqual([toy("b")]);
   link.end();
@@ -273,7 +276,7 @@ test("a side that dials can serve what comes", async () => {
   await dialed;
 });
 
-test("leaves at once when it is told to", async () => {
+test("leaves at once when its signal is aborted", async () => {
   const ends: unknown[] = [];
   const server: Wire = (requests, signal) => {
     signal.addEventListener("abort", () => ends.push(signal.reason));
@@ -282,9 +285,9 @@ test("leaves at once when it is told to", async () => {
   const link = dial(framedDialer(framedEnd(server, toyShapes), toyShapes));
   link.send(toy("a"));
   await link.next();
-  const told = link.all();
+  const received = link.all();
   link.leave();
-  await expect(told).rejects.toThrow("left");
+  await expect(received).rejects.toThrow("left");
   await eventually(() => expect(ends).toHaveLength(1));
 });
 

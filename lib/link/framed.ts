@@ -1,14 +1,13 @@
-import { createEndpoint, type Endpoint } from "./framing/endpoint.ts";
-import type { FramedOptions } from "./framing/options.ts";
+import { createEndpoint, type Endpoint, type FramedOptions } from "./framing/endpoint.ts";
 import type { Shapes } from "./framing/shape.ts";
 import type { StreamFactory } from "./stream.ts";
 
-export type { FramedOptions } from "./framing/options.ts";
+export type { FramedOptions } from "./framing/endpoint.ts";
 export type { Shape, Shapes } from "./framing/shape.ts";
 
 /**
- * A way to another process with numbers, windows, pieces and signs of life, over one that has none. To a side without
- * framing it is as the wire itself: its first message tells. A link that breaks the rules, or falls silent, ends with a
+ * Streams with numbers, windows, pieces and heartbeats, over streams that have none. With a side whose first message has no
+ * framing they are as the wire itself. A link that breaks the rules, or falls silent, ends with a
  * fault: INVALID_INPUT, INPUT_TOO_LARGE or NOT_READY. What it returns must be read, or left with `return`.
  */
 export function framedDialer<Out, In>(
@@ -45,7 +44,7 @@ export function framedEnd<Out, In>(
 
 /**
  * Dials, and serves what comes: `end` gets the other side's messages and answers them. What it says first goes out when
- * the other side has answered, so that nobody acts on a dial that was given up meanwhile. Resolves when the stream has
+ * the other side has answered, so that no caller acts on a dial that was given up meanwhile. Resolves when the stream has
  * ended well; rejects with what it ended with otherwise.
  */
 export async function dialFramed<Out, In>(

@@ -24,7 +24,7 @@ export interface LinkOptions<Req, Res> {
 export interface Link<Req> {
   /** Sends an item. Lost when the link is down: `onUp` is the place to send again. */
   send(item: Req): void;
-  /** Tries again soon where the link is down, because somebody waits for it. */
+  /** Tries again soon where the link is down, because a caller waits for it. */
   hurry(): void;
   /** Closes it for good. */
   close(): Promise<void>;

@@ -1,11 +1,16 @@
-import { createGate } from "./gate.ts";
+import { createHeartbeat } from "./heartbeat.ts";
 import { type Arrived, createIntake } from "./intake.ts";
-import { DEFAULT_HEARTBEAT_MS, DEFAULT_WINDOW_BYTES, LARGE_BACKLOG_BYTES, WHOLE_BACKLOG_BYTES } from "./limits.ts";
+import {
+  DEFAULT_ANSWER_MS,
+  DEFAULT_HEARTBEAT_MS,
+  DEFAULT_PLAIN_AFTER_MS,
+  DEFAULT_WINDOW_BYTES,
+  LARGE_BACKLOG_BYTES,
+  WHOLE_BACKLOG_BYTES,
+} from "./limits.ts";
 import { malformed, silent } from "./link-faults.ts";
 import { onAbort } from "./on-abort.ts";
-import { DEFAULT_ANSWER_MS, DEFAULT_PLAIN_AFTER_MS, type FramedOptions } from "./options.ts";
 import { createOutflow, type Mode } from "./outflow.ts";
-import { createPulse } from "./pulse.ts";
 import type { Shapes } from "./shape.ts";
 
 /** One side of one stream. */
@@ -26,6 +31,22 @@ export interface Endpoint<Out, In> {
   readonly error: unknown;
 }
 
+/** How one side of a link behaves. Times are milliseconds. */
+export interface FramedOptions {
+  /** This side sends at least a frame this often. Default 1000, at least 8. */
+  heartbeatMs?: number;
+  /** Bytes of items that may be in flight to this side. Default 1 MiB. */
+  windowBytes?: number;
+  /** Aborted when this side drains: the other side is notified, and what runs goes on. */
+  draining?: AbortSignal;
+  /** The other side drains. Called once. */
+  onDrain?(): void;
+  /** For the side that dials: how long the first answer may take. Default 2000. */
+  answerMs?: number;
+  /** For the side that is dialed: how long until a silent other side counts as one without framing. Default 1000. */
+  plainAfterMs?: number;
+}
+
 /** Which side this is, and what its end is. */
 export interface Side {
   /** It opened the stream: it shows its framing first. */
@@ -37,7 +58,7 @@ export interface Side {
 }
 
 /**
- * Joins a reader and a source of messages to a wire, with numbers, windows, pieces and signs of life where the other side
+ * Joins a reader and a source of messages to a wire, with numbers, windows, pieces and heartbeats where the other side
  * has them too, and as they are where it has not: the first message decides.
  */
 export function createEndpoint<Out, In>(
@@ -58,14 +79,14 @@ export function createEndpoint<Out, In>(
   let sourceEnded = false;
   /** Nothing can be acknowledged: the transport holds back what the reader does not take. */
   let isMute = false;
-  let drainHeard = false;
-  let drainSaid = false;
-  let toldConsumed = 0;
+  let peerDrains = false;
+  let sentDrain = false;
+  let reportedBytes = 0;
 
   const end = (cause: unknown): void => {
     if (ended.signal.aborted) return;
     error = cause;
-    pulse.stop();
+    heartbeat.stop();
     stopListening?.();
     ended.abort(cause);
     for (const gate of [sending, reading, roomy, handed]) gate.open();
@@ -74,11 +95,11 @@ export function createEndpoint<Out, In>(
     mode = decided;
     if (decided === "plain") {
       isMute = true;
-      pulse.stop();
+      heartbeat.stop();
     }
     sending.open();
   };
-  const pulse = createPulse({
+  const heartbeat = createHeartbeat({
     heartbeatMs,
     answerMs: dials ? (options.answerMs ?? DEFAULT_ANSWER_MS) : undefined,
     plainAfterMs: dials ? undefined : (options.plainAfterMs ?? DEFAULT_PLAIN_AFTER_MS),
@@ -88,20 +109,20 @@ export function createEndpoint<Out, In>(
   });
   const stopListening = draining && onAbort(draining, sending.open);
 
-  const isAckDue = (): boolean => intake.consumedBytes - toldConsumed >= windowBytes / 4;
+  const isAckDue = (): boolean => intake.consumedBytes - reportedBytes >= windowBytes / 4;
   const isFull = (): boolean =>
-    outflow.lanes.wholeBytes >= WHOLE_BACKLOG_BYTES || outflow.lanes.largeBytes >= LARGE_BACKLOG_BYTES;
+    outflow.queue.wholeBytes >= WHOLE_BACKLOG_BYTES || outflow.queue.largeBytes >= LARGE_BACKLOG_BYTES;
 
   const nextFrame = (): Out | undefined => {
     if (mode === "unknown" && !dials) return undefined;
     const { consumedBytes } = intake;
     const drain = draining?.aborted ?? false;
-    const due = pulse.isDue || drain !== drainSaid || isAckDue();
+    const due = heartbeat.isDue || drain !== sentDrain || isAckDue();
     const frame = outflow.next(mode, { consumedBytes, drain, due });
     if (frame === undefined) return undefined;
-    toldConsumed = consumedBytes;
-    drainSaid = drain;
-    pulse.sent();
+    reportedBytes = consumedBytes;
+    sentDrain = drain;
+    heartbeat.sent();
     if (!isFull()) roomy.open();
     return frame;
   };
@@ -112,11 +133,11 @@ export function createEndpoint<Out, In>(
     if (mode === "framed") {
       if (framing === undefined) throw malformed("framing", "required", "a frame came without its framing");
       arrived = intake.take(message, framing);
-      pulse.heard(framing.heartbeatMs);
-      outflow.heard(framing);
-      if (!outflow.lanes.isEmpty || isAckDue()) sending.open();
-      if (framing.drain && !drainHeard) {
-        drainHeard = true;
+      heartbeat.received(framing.heartbeatMs);
+      outflow.received(framing);
+      if (!outflow.queue.isEmpty || isAckDue()) sending.open();
+      if (framing.drain && !peerDrains) {
+        peerDrains = true;
         options.onDrain?.();
       }
     }
@@ -127,8 +148,8 @@ export function createEndpoint<Out, In>(
   const hangUp = (): void => {
     if (intake.isUnfinished) throw malformed("framing.pieces", "unfinished", "the stream ended within an item");
     wireEnded = true;
-    // It cannot acknowledge any more, nor show that it lives; what is still sent to it has the transport's own limits.
-    pulse.stop();
+    // It cannot acknowledge any more, nor send a heartbeat; what is still sent to it has the transport's own limits.
+    heartbeat.stop();
     outflow.unbounded();
     if (mode === "unknown") decide("plain");
     reading.open();
@@ -142,7 +163,7 @@ export function createEndpoint<Out, In>(
           if (ended.signal.aborted) break;
           const frame = nextFrame();
           if (frame !== undefined) yield frame;
-          else if (sourceEnded && outflow.lanes.isEmpty) return;
+          else if (sourceEnded && outflow.queue.isEmpty) return;
           else await sending.wait();
         }
         if (error !== undefined) throw error;
@@ -150,8 +171,8 @@ export function createEndpoint<Out, In>(
         end(cause);
         throw cause;
       } finally {
-        // Nor are the other side's signs of life asked for where there are none of this side.
-        pulse.stop();
+        // Nor are the other side's heartbeats required where there are none of this side.
+        heartbeat.stop();
         isMute = true;
         intake.unbounded();
         if (endsWith === "frames") end(undefined);
@@ -191,7 +212,7 @@ export function createEndpoint<Out, In>(
       try {
         for await (const message of source) {
           if (ended.signal.aborted) return;
-          for (const item of shapes.out.items(message)) outflow.lanes.add(item);
+          for (const item of shapes.out.items(message)) outflow.queue.add(item);
           sending.open();
           while (isFull() && !ended.signal.aborted) await roomy.wait();
         }
@@ -205,6 +226,32 @@ export function createEndpoint<Out, In>(
     ended: ended.signal,
     get error() {
       return error;
+    },
+  };
+}
+
+/** Lets one waiter go on when something has happened. What happens while there is no waiter is remembered, once. */
+interface Gate {
+  open(): void;
+  wait(): Promise<void>;
+}
+
+function createGate(): Gate {
+  let isOpen = false;
+  let wake: (() => void) | undefined;
+  return {
+    open() {
+      isOpen = true;
+      wake?.();
+      wake = undefined;
+    },
+    async wait() {
+      if (!isOpen) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+      isOpen = false;
     },
   };
 }

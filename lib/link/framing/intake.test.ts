@@ -145,7 +145,7 @@ test("does not ask for more while put together items pile up unread", () => {
       received += bytes.length;
     }
   });
-  // What is read by nobody: the window, twice over (once told as taken), and the slack.
+  // What has no reader: the window, twice over (once acknowledged), and the slack.
   expect(refusal?.metadata.field).toBe("framing.window_bytes");
   expect(received).toBeLessThanOrEqual(3 * MIB + 2 * PIECE_BYTES);
   for (const arrived of piles) intake.consumed(arrived);

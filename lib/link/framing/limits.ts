@@ -1,11 +1,11 @@
-/** How many bytes of items a side lets be on the way to it. */
+/** How many bytes of items may be in flight to a side. */
 export const DEFAULT_WINDOW_BYTES = 1024 * 1024;
 
 /** The most that a window may be opened to, whatever the other side says. */
 export const MAX_WINDOW_BYTES = 64 * 1024 * 1024;
 
 /**
- * What may be on the way beyond the window: a single item that is larger than all of it, and what is urgent. More than
+ * What may be in flight beyond the window: a single item that is larger than all of it, and what is urgent. More than
  * that ends the link.
  */
 export const WINDOW_SLACK_BYTES = 1024 * 1024;
@@ -45,3 +45,9 @@ export const DEFAULT_HEARTBEAT_MS = 1000;
 
 /** How much of silence is too much, in the other side's heartbeats: three, less a margin to notice it within three. */
 export const SILENT_HEARTBEATS = 2.75;
+
+/** How long the first answer may take where nothing else is said. */
+export const DEFAULT_ANSWER_MS = 2000;
+
+/** How long the side that is dialed waits for the other's first message before it sends without framing. */
+export const DEFAULT_PLAIN_AFTER_MS = 1000;

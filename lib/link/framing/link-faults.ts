@@ -12,7 +12,7 @@ export function tooMuch(field: string, limit: number, message: string): ConnectE
   return fault(ErrorReason.INPUT_TOO_LARGE, { field, limit: String(limit) }, { message });
 }
 
-/** The other side has not been heard of for too long. Code unavailable: a new link may do better. */
+/** The other side has been silent for too long. Code unavailable: a new link may do better. */
 export function silent(message: string): ConnectError {
   return fault(ErrorReason.NOT_READY, {}, { message });
 }

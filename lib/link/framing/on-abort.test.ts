@@ -2,17 +2,17 @@ import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
 import { onAbort } from "./on-abort.ts";
 
-test("tells each listener once, but those that have left", () => {
-  const heard: string[] = [];
+test("calls each listener once, but those that have left", () => {
+  const called: string[] = [];
   const leaving = new AbortController();
-  onAbort(leaving.signal, () => heard.push("a"));
-  const leave = onAbort(leaving.signal, () => heard.push("b"));
-  onAbort(leaving.signal, () => heard.push("c"));
+  onAbort(leaving.signal, () => called.push("a"));
+  const leave = onAbort(leaving.signal, () => called.push("b"));
+  onAbort(leaving.signal, () => called.push("c"));
   leave();
   leave();
   leaving.abort();
   leaving.abort();
-  expect(heard).toEqual(["a", "c"]);
+  expect(called).toEqual(["a", "c"]);
 });
 
 test("the same listener twice is two", () => {

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type Framing, FramingSchema, PieceSchema } from "../../../gen/ts/reeve/common/v1/framing_pb.ts";
-import { createLanes, type Lanes, type Taken } from "./lanes.ts";
 import { DEFAULT_WINDOW_BYTES, MAX_WINDOW_BYTES } from "./limits.ts";
+import { createSendQueue, type SendQueue, type Taken } from "./send-queue.ts";
 import type { Shape } from "./shape.ts";
 
 /** Whether the other side knows frames. */
@@ -18,11 +18,11 @@ export interface Saying {
 
 /** One direction's frames as they go out. */
 export interface Outflow<M, T> {
-  readonly lanes: Lanes<T>;
-  /** The next message; undefined where there is nothing to say. Throws as Lanes.take does. */
+  readonly queue: SendQueue<T>;
+  /** The next message; undefined where there is nothing to say. Throws as SendQueue.take does. */
   next(mode: Mode, saying: Saying): M | undefined;
-  /** Takes over what the other side says about its window. */
-  heard(framing: Framing): void;
+  /** Applies what the other side says about its window. */
+  received(framing: Framing): void;
   /** The other side says no more: nothing will ever be acknowledged. */
   unbounded(): void;
 }
@@ -37,19 +37,19 @@ export interface OutflowOptions {
 
 /** Numbers what goes out and keeps to the other side's window. */
 export function createOutflow<M, T>(shape: Shape<M, T>, options: OutflowOptions): Outflow<M, T> {
-  const lanes = createLanes(shape);
+  const queue = createSendQueue(shape);
   let number = 0;
   let sentBytes = 0;
   let theirConsumed = 0;
   let theirWindow = DEFAULT_WINDOW_BYTES;
 
   const take = (mode: Mode): Taken<T> | undefined => {
-    if (lanes.isEmpty || (options.waits && mode === "unknown")) return undefined;
-    if (mode === "plain") return lanes.take({ free: Infinity, idle: true, reserve: 0, large: "whole" });
-    const onTheWay = Math.max(0, sentBytes - theirConsumed);
-    const taken = lanes.take({
-      free: theirWindow - onTheWay,
-      idle: onTheWay === 0,
+    if (queue.isEmpty || (options.waits && mode === "unknown")) return undefined;
+    if (mode === "plain") return queue.take({ free: Infinity, idle: true, reserve: 0, large: "whole" });
+    const inFlight = Math.max(0, sentBytes - theirConsumed);
+    const taken = queue.take({
+      free: theirWindow - inFlight,
+      idle: inFlight === 0,
       reserve: theirWindow === Infinity ? 0 : theirWindow / 4,
       large: mode === "unknown" ? "wait" : "pieces",
     });
@@ -58,7 +58,7 @@ export function createOutflow<M, T>(shape: Shape<M, T>, options: OutflowOptions)
   };
 
   return {
-    lanes,
+    queue,
     next(mode, { consumedBytes, drain, due }) {
       const taken = take(mode);
       if (mode === "plain") return taken === undefined ? undefined : shape.build(taken.items);
@@ -75,7 +75,7 @@ export function createOutflow<M, T>(shape: Shape<M, T>, options: OutflowOptions)
       if (taken?.piece !== undefined) framing.pieces.push(create(PieceSchema, taken.piece));
       return shape.build(taken?.items ?? [], framing);
     },
-    heard(framing) {
+    received(framing) {
       if (framing.windowBytes > 0n) theirWindow = Number(min(framing.windowBytes, BigInt(MAX_WINDOW_BYTES)));
       const consumed = Number(min(framing.consumedBytes, BigInt(sentBytes)));
       if (consumed > theirConsumed) theirConsumed = consumed;

@@ -26,7 +26,7 @@ export interface Shape<M, T> {
 
 /** Both directions, as one side sees them. */
 export interface Shapes<Out, In> {
-  // The items' type is the shape's own business; nobody outside gets to see one.
+  // The items' type is the shape's own business; no caller sees one.
   // biome-ignore lint/suspicious/noExplicitAny: an existential type, which TypeScript cannot say
   out: Shape<Out, any>;
   // biome-ignore lint/suspicious/noExplicitAny: as above

@@ -1,4 +1,4 @@
-import { type BulkRoom, createBulkLane, type OutgoingPiece } from "./bulk-lane.ts";
+import { type BulkRoom, createBulkQueue, type OutgoingPiece } from "./bulk-queue.ts";
 import { FRAME_BYTES, FRAME_ITEMS, PROMPT_BYTES } from "./limits.ts";
 import type { Shape } from "./shape.ts";
 
@@ -17,7 +17,7 @@ export interface Room extends BulkRoom {
 }
 
 /** Items that wait to be sent. */
-export interface Lanes<T> {
+export interface SendQueue<T> {
   add(item: T): void;
   /** What goes next, within the room; undefined for nothing. Throws INPUT_TOO_LARGE for an item that no link takes. */
   take(room: Room): Taken<T> | undefined;
@@ -36,8 +36,8 @@ const PATIENCE_FRAMES = 8;
  * each frame, so that neither a large result nor a program that prints without end holds up anything but its own call.
  * What comes for a key that has large items waiting waits behind them.
  */
-export function createLanes<T>(shape: Shape<unknown, T>): Lanes<T> {
-  const bulk = createBulkLane(shape);
+export function createSendQueue<T>(shape: Shape<unknown, T>): SendQueue<T> {
+  const bulk = createBulkQueue(shape);
   let urgent: T[] = [];
   let prompt: T[] = [];
   let promptBytes = 0;

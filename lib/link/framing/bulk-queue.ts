@@ -13,7 +13,7 @@ export interface OutgoingPiece {
 export interface BulkRoom {
   /** Bytes that the window holds; Infinity where there is none. */
   free: number;
-  /** Nothing is on the way: one item or piece may go, however large. */
+  /** Nothing is in flight: one item or piece may go, however large. */
   idle: boolean;
   /** What becomes of an item over MAX_WHOLE_BYTES: it goes in pieces, goes whole, or waits until that is known. */
   large: "pieces" | "whole" | "wait";
@@ -28,7 +28,7 @@ export type Turn<T> =
   | { kind: "none" };
 
 /** Large items that wait to be sent, and what waits behind them. */
-export interface BulkLane<T> {
+export interface BulkQueue<T> {
   /** True where something of that key waits. */
   has(key: string): boolean;
   /** Adds an item. A new key's first turn comes when `after` small items have gone. */
@@ -43,21 +43,21 @@ export interface BulkLane<T> {
   readonly largeBytes: number;
 }
 
-interface Queue<T> {
+interface KeyQueue<T> {
   items: T[];
   after: number;
   open: { message: number | undefined; bytes: Uint8Array; at: number } | undefined;
 }
 
 /** Queues by key that take turns. Items that are under way in pieces together never exceed what the other side holds. */
-export function createBulkLane<T>(shape: Shape<unknown, T>): BulkLane<T> {
-  const queues = new Map<string, Queue<T>>();
+export function createBulkQueue<T>(shape: Shape<unknown, T>): BulkQueue<T> {
+  const queues = new Map<string, KeyQueue<T>>();
   let wholeBytes = 0;
   let largeBytes = 0;
   let unfinishedBytes = 0;
   let messages = 0;
 
-  const takeWhole = (queue: Queue<T>, room: BulkRoom): Turn<T> => {
+  const takeWhole = (queue: KeyQueue<T>, room: BulkRoom): Turn<T> => {
     let count = 0;
     let bytes = 0;
     for (; count < queue.items.length && count < FRAME_ITEMS; count++) {
@@ -72,7 +72,7 @@ export function createBulkLane<T>(shape: Shape<unknown, T>): BulkLane<T> {
     return { kind: "taken", items: queue.items.splice(0, count), piece: undefined, bytes };
   };
 
-  const takePiece = (queue: Queue<T>, room: BulkRoom): Turn<T> => {
+  const takePiece = (queue: KeyQueue<T>, room: BulkRoom): Turn<T> => {
     const item = queue.items[0] as T;
     queue.open ??= { message: undefined, bytes: encode(shape, item), at: 0 };
     const { open } = queue;
@@ -96,7 +96,7 @@ export function createBulkLane<T>(shape: Shape<unknown, T>): BulkLane<T> {
     return { kind: "taken", items: [], piece: { message: open.message, data, last }, bytes: data.length };
   };
 
-  const takeFrom = (queue: Queue<T>, room: BulkRoom): Turn<T> => {
+  const takeFrom = (queue: KeyQueue<T>, room: BulkRoom): Turn<T> => {
     if (room.large === "whole" || shape.sizeOf(queue.items[0] as T) <= MAX_WHOLE_BYTES) return takeWhole(queue, room);
     return room.large === "pieces" ? takePiece(queue, room) : { kind: "none" };
   };
