@@ -30,7 +30,7 @@ async function join(self: string, on = db): Promise<Membership> {
   return one;
 }
 
-/** Says that a replica is there, and never again: as one that is killed. */
+/** Writes a replica's lease once and never again: as one that is killed. */
 async function leaseOf(id: string): Promise<void> {
   const { expires_ms } = await db.selectFrom("replicas").select("expires_ms").executeTakeFirstOrThrow();
   await db.insertInto("replicas").values({ id, started_ms: 0, expires_ms }).execute();
@@ -47,7 +47,7 @@ test("replicas see each other come and leave", async () => {
   expect(a.others()).toEqual([]);
 });
 
-test("one that is killed is away when its lease is over, and gone for those who have watched it run out", async () => {
+test("one that is killed is not alive when its lease is over, and gone for those who have watched it run out", async () => {
   const a = await join("rep-a");
   const changes: string[][] = [];
   a.onChange(() => changes.push(a.others()));
@@ -57,13 +57,13 @@ test("one that is killed is away when its lease is over, and gone for those who 
   await eventually(() => expect(a.isGone("rep-x")).toBe(true));
   expect(a.isAlive("rep-x")).toBe(false);
   expect(changes).toEqual([["rep-x"], []]);
-  // Whoever comes now cannot know whether the others had a chance.
+  // A replica that joins now cannot know whether the others had a chance.
   const late = await join("rep-late");
   expect([late.isAlive("rep-x"), late.isGone("rep-x")]).toEqual([false, false]);
   await eventually(() => expect(late.isGone("rep-x")).toBe(true));
 });
 
-test("one whose lease ran out between two looks, and that is back by the next, is told of", async () => {
+test("one whose lease ran out between two looks, and that is back by the next, is reported", async () => {
   // It looks only when it is asked to.
   const a = await joinCluster({ db, self: "rep-a", logger, ttlMs: TTL_MS, renewMs: 3_600_000, now: Date.now });
   joined.push(a);
@@ -83,7 +83,7 @@ test("one whose lease ran out between two looks, and that is back by the next, i
   expect(changes).toHaveLength(1);
 });
 
-test("nobody is gone who could not renew a lease because the database was away", async () => {
+test("no replica is gone that could not renew its lease because the database was unavailable", async () => {
   const [a, b] = [await join("rep-a"), await join("rep-b")];
   await eventually(() => expect(a.others()).toEqual(["rep-b"]));
   await postgres.kill();
@@ -97,7 +97,7 @@ test("nobody is gone who could not renew a lease because the database was away",
   expect(gone).not.toContain(true);
 });
 
-test("a file is one process's own: whoever opens it finds the others gone", async () => {
+test("a file is one process's own: the one that opens it finds the others gone", async () => {
   const file = await openDatabase<RegistryTables>({ path: ":memory:", migrations: registryMigrations });
   await file
     .insertInto("replicas")

@@ -136,7 +136,7 @@ export function createPeers({ membership, transportTo }: PeersOptions): Peers {
         canceled.addEventListener("abort", cancel, { once: true });
         if (canceled.aborted) cancel();
         try {
-          // At the pace of whoever reads here: the other replica has a program wait for it.
+          // At the pace of the reader here: the other replica has a program wait for it.
           for await (const { events } of stream(owner, address, (client) => client.followCall({ callId })))
             for (const event of events) await notify(event);
         } catch {

@@ -48,7 +48,7 @@ export interface AdmissionOptions {
   store: Pick<DeviceStore, "take">;
   rows: Pick<DeviceRows, "byName" | "byId" | "apply" | "isElsewhere">;
   sessions: Pick<Sessions, "get" | "all" | "wakeDialers">;
-  /** Whether this replica sends its devices away: one that leaves is still alive on the stream that it gives up. */
+  /** Whether this replica drains: a device that leaves is still alive on the stream that it gives up. */
   isDraining(): boolean;
   /** Ends what runs on a device, in a second at most. */
   endCalls(name: string): Promise<void>;

@@ -29,7 +29,7 @@ export function parseDevices(
       throw new TypeError(`REEVE_DIAL_DEVICES: "${entry}" is not name=url, such as laptop=http://127.0.0.1:7402`);
     }
     if (isIdLike(name)) throw new TypeError(`REEVE_DIAL_DEVICES: "${name}" has the form of an id; choose another name`);
-    if (devices.has(name)) throw new TypeError(`REEVE_DIAL_DEVICES: "${name}" is there twice`);
+    if (devices.has(name)) throw new TypeError(`REEVE_DIAL_DEVICES: "${name}" is named twice`);
     devices.set(name, (overrideOf(name, env) ?? url).replace(/\/$/, ""));
   }
   return devices;

@@ -33,7 +33,7 @@ async function taken(store: DeviceStore, device: DeviceClaim) {
   return result.row;
 }
 
-test("a device belongs to whoever took its stream last, and each stream has a higher epoch", async () => {
+test("a device belongs to the replica that took its stream last, and each stream has a higher epoch", async () => {
   expect(await taken(a, nas)).toMatchObject({ replica_id: "rep-a", epoch: 1, attach_count: 1 });
   expect(await taken(b, { ...nas, attachCount: 2 })).toMatchObject({ replica_id: "rep-b", epoch: 2, attach_count: 2 });
 });
@@ -80,7 +80,7 @@ test("a device that goes by another name leaves its old one", async () => {
   ]);
 });
 
-test("every change has a number of its own, and since tells the newer ones in order", async () => {
+test("every change has a number of its own, and since returns the newer ones in order", async () => {
   const first = await taken(a, nas);
   const second = await taken(a, { ...nas, name: "box", id: "dev-2" });
   expect(second.change).toBe(first.change + 1);

@@ -75,7 +75,7 @@ test("names some of many devices and says how many more there are, so that the r
   }
 });
 
-test("tells a tool that nobody knows from one that this device cannot offer", () => {
+test("distinguishes an unknown tool from one that this device cannot offer", () => {
   const nas = device("nas", [{ tool: "docker.list", why: "docker: no engine answers" }]);
   expect(refused(() => resolveTool(nas, "fs.erase"))).toMatchObject({
     reason: ErrorReason.UNKNOWN_TOOL,
@@ -88,7 +88,7 @@ test("tells a tool that nobody knows from one that this device cannot offer", ()
   expect(resolveTool(nas, "fs.read").spec.name).toBe("fs.read");
 });
 
-test("looks at what other replicas know where a device is not known here, or seems to be away", async () => {
+test("looks at what other replicas know where a device is not known here, or seems to be offline", async () => {
   const box = { ...device("box"), online: false };
   let looks = 0;
   const directory = createDirectory(undefined, async () => {

@@ -58,7 +58,7 @@ test("a count of dials that no number holds is refused, and holds up no other de
 });
 
 describe("a device that is shut out", () => {
-  test.each(["locked", "removed"])("by being %s while it is on its way in is not let in", async (how) => {
+  test.each(["locked", "removed"])("by being %s during its admission is not let in", async (how) => {
     let isOut = false;
     let actNow = false;
     const scene: TestFleet = await fleetWith({
@@ -213,7 +213,7 @@ describe("a dial with a number that was used before", () => {
     expect(stream.isOver()).toBe(false);
   });
 
-  test("that was overtaken while it waited is told to dial again, however long it lives", async () => {
+  test("that was overtaken while it waited is sent to dial again, however long it stays alive", async () => {
     const onCloned = vi.fn(async () => undefined);
     const slow = Promise.withResolvers<void>();
     let asked = 0;
@@ -268,7 +268,7 @@ describe("a dial with a number that was used before", () => {
     expect(onCloned).toHaveBeenCalledOnce();
   });
 
-  test("locks nobody where the registry has sent its devices away", async () => {
+  test("locks no device where the registry has drained", async () => {
     const onCloned = vi.fn(async () => undefined);
     const { scene, device } = await attachedOnce(onCloned);
     const late = device.attach(scene.sessions, device.hello(5n));

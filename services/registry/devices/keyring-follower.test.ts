@@ -8,7 +8,7 @@ import { followKeyring } from "./keyring-follower.ts";
 const key = generateSigningKey();
 const chain = [1n, 2n, 3n].map((version) => signKeyring(key, { version, statementType: GRANT_TYPE, keys: [key] }));
 
-/** Policy, answering as it is told to. */
+/** Policy, which answers as a test says. */
 function policy() {
   const asked: { known: bigint; answer: PromiseWithResolvers<readonly (typeof chain)[number][]> }[] = [];
   return {
@@ -41,12 +41,12 @@ it("knows nothing until policy has said something, then all that brings a device
   await follower.close();
 });
 
-it("asks again after a failure, and tells of it", async () => {
+it("asks again after a failure, and reports it", async () => {
   const { asked, awaitKeyring } = policy();
   const onError = vi.fn();
   const follower = followKeyring({ awaitKeyring, onError });
   const askedAgain = (times: number) => eventually(() => expect(asked).toHaveLength(times));
-  asked[0]?.answer.reject(new Error("away"));
+  asked[0]?.answer.reject(new Error("offline"));
   await askedAgain(2);
   expect(onError).toHaveBeenCalledOnce();
   asked[1]?.answer.resolve([]);

@@ -9,7 +9,7 @@ import type { Database } from "../../../lib/store/database.ts";
 import type { AdmittedDevice, ShownDevice } from "../devices/admission.ts";
 import type { RegistryTables } from "../tables.ts";
 import { deviceLocked, type KeptLock } from "./refusals.ts";
-import { LIVE, labelsText } from "./rows.ts";
+import { LIVE, labelsText } from "./store.ts";
 
 /** Who may take part. */
 export interface Admission {

@@ -2,7 +2,10 @@ import type { KeyObject } from "node:crypto";
 import { fromBinary } from "@bufbuild/protobuf";
 import type { SignedEnvelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { type Manifest, ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
-import { type JoinRequest, EnrollmentState as State } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
+import {
+  type JoinRequest,
+  EnrollmentState as State,
+} from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { verifyJoin } from "../../../lib/identity/join-proof.ts";
 import { CertificateRequestError, checkRequest } from "../../../lib/identity/request.ts";
 import { verifyKeyFromRaw } from "../../../lib/sign/keys.ts";

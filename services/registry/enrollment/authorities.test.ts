@@ -110,14 +110,14 @@ describe.each([
     expect(plane.records.at(-3)).toMatchObject({ change: DeviceIdentityChange.AUTHORITY_ROTATED, actor: "ann" });
   });
 
-  test("another replica hears of a rotation by itself", async () => {
+  test("another replica learns of a rotation by itself", async () => {
     const first = await open();
     const second = await another(first);
-    const heard = vi.fn();
-    second.enrollment.tls?.onChange(heard);
+    const notified = vi.fn();
+    second.enrollment.tls?.onChange(notified);
     const { authority } = await first.operator.rotateAuthority({});
     await eventually(() => expect(second.enrollment.tls?.current().ca).toContain(authority?.certificate.trim()));
-    expect(heard).toHaveBeenCalled();
+    expect(notified).toHaveBeenCalled();
     const { chain } = await enroll(second);
     expect(chainTop(chain)).toBe(authority?.certificate);
   });

@@ -1,6 +1,12 @@
 import { createPublicKey } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Selectable } from "kysely";
 import { DeviceIdentityChange } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import {
+  AuthoritySchema,
+  type Authority as ShownAuthority,
+} from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { type Authority, authorityFromPem, authorityId, createAuthority } from "../../../lib/identity/authority.ts";
 import { fingerprintOf } from "../../../lib/identity/fingerprint.ts";
 import { tlsKeyToPem } from "../../../lib/identity/request.ts";
@@ -31,7 +37,6 @@ export interface Authorities {
   close(): void;
 }
 
-/** What authorities rest on. */
 export interface AuthoritiesOptions {
   db: Database<RegistryTables>;
   writes: GroupCommit<RegistryTables>;
@@ -119,7 +124,7 @@ export async function openAuthorities(options: AuthoritiesOptions): Promise<Auth
         return changes.plan(trx, recordOf(next, actor, ""), { kind: "authority", id: next.id });
       });
       await refresh();
-      await changes.settled(changeId);
+      await changes.applied(changeId);
       await refresh();
       return next.id;
     },
@@ -141,4 +146,15 @@ function recordOf({ id, certificate }: AuthorityRow, actor: string, why: string)
 
 function contextOf(id: string): string {
   return `device-authority/${id}`;
+}
+
+/** An authority for its callers. */
+export function toAuthority(row: AuthorityRow): ShownAuthority {
+  return create(AuthoritySchema, {
+    id: row.id,
+    certificate: row.certificate,
+    signs: row.signs === 1,
+    createTime: timestampFromMs(row.create_ms),
+    ...(row.trust_end_ms === null ? {} : { trustEndTime: timestampFromMs(row.trust_end_ms) }),
+  });
 }

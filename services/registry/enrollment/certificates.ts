@@ -3,7 +3,7 @@ import type { Transaction } from "kysely";
 import { chainOf, issueCertificate } from "../../../lib/identity/authority.ts";
 import type { RegistryTables } from "../tables.ts";
 import type { Authorities } from "./authorities.ts";
-import type { EnrollmentRow } from "./rows.ts";
+import type { EnrollmentRow } from "./store.ts";
 
 /** A certificate that was signed and not handed out yet. */
 export interface Issued {
@@ -18,7 +18,7 @@ export interface Issued {
 export interface IssueOptions {
   authorities: Authorities;
   trustDomain: string;
-  /** How long they are good for, in milliseconds. */
+  /** How long they are valid, in milliseconds. */
   ttlMs: number;
   now: number;
 }
@@ -37,7 +37,7 @@ export async function signFor(deviceId: string, publicKey: KeyObject, options: I
   };
 }
 
-/** Writes down that a certificate belongs to an enrollment, before anybody gets it, and forgets those that have expired. */
+/** Writes down that a certificate belongs to an enrollment, before the device gets it, and forgets those that have expired. */
 export async function keepCertificate(
   trx: Transaction<RegistryTables>,
   enrollment: Pick<EnrollmentRow, "id">,

@@ -27,18 +27,18 @@ export type ChangeRecord = MessageInitShape<typeof DeviceIdentitySchema> & { cha
 export type Apply = (trx: Transaction<RegistryTables>, effect: Effect) => Promise<(() => Promise<void>) | undefined>;
 
 /**
- * The changes on their way into the audit log. What lets somebody in waits for its record: it is written down as planned,
- * recorded, and takes effect in the transaction that forgets the plan. So the log never lacks what happened, and what it
- * says does happen, after a crash too. What shuts somebody out takes effect at once and is recorded as soon as policy is
- * there: a log that is away must not keep a stolen device in.
+ * The changes that the audit log does not have yet. What lets a device in waits for its record: it is written down as
+ * planned, recorded, and takes effect in the transaction that forgets the plan. So the log never lacks what happened, and
+ * what it says does happen, after a crash too. What shuts a device out takes effect at once and is recorded as soon as
+ * policy is available: a log that is unavailable must not keep a stolen device in.
  */
 export interface Changes {
-  /** Plans a change, within the caller's transaction. Returns its id, for `settled`. */
+  /** Plans a change, within the caller's transaction. Returns its id, for `applied`. */
   plan(trx: Transaction<RegistryTables>, record: ChangeRecord, effect: Effect): Promise<string>;
   /** Writes down, within the caller's transaction, what happens with it, to be recorded for as long as it takes. */
   note(trx: Transaction<RegistryTables>, record: ChangeRecord): Promise<void>;
   /** Resolves when a planned change is recorded and has taken effect. POLICY_UNAVAILABLE when that takes too long. */
-  settled(changeId: string): Promise<void>;
+  applied(changeId: string): Promise<void>;
   /** Records something now, planning nothing. POLICY_UNAVAILABLE when that takes too long. */
   record(record: ChangeRecord & { changeId: string }): Promise<void>;
   /** Looks for changes to record, soon. After a commit with a `note`. */
@@ -46,7 +46,6 @@ export interface Changes {
   close(): Promise<void>;
 }
 
-/** What changes rest on. */
 export interface ChangesOptions {
   db: Database<RegistryTables>;
   writes: GroupCommit<RegistryTables>;
@@ -67,11 +66,11 @@ const BATCH = 100;
 export function createChanges(options: ChangesOptions): Changes {
   const { db, writes, recordIdentity, apply, logger, waitMs = 10_000, pollMs = 1000 } = options;
   const closed = Promise.withResolvers<"closed">();
-  const settling = new Map<string, Promise<void>>();
+  const running = new Map<string, Promise<void>>();
   let isClosed = false;
   let wake = Promise.withResolvers<void>();
 
-  const settle = async ({ id, record }: { id: string; record: Uint8Array }): Promise<void> => {
+  const carryOut = async ({ id, record }: { id: string; record: Uint8Array }): Promise<void> => {
     const done = await Promise.race([recordIdentity(fromBinary(DeviceIdentitySchema, record)), closed.promise]);
     if (done === "closed") throw notRecorded();
     const after = await writes.write(async (trx) => {
@@ -85,25 +84,25 @@ export function createChanges(options: ChangesOptions): Changes {
     });
     await after?.();
   };
-  const settleOnce = (row: { id: string; record: Uint8Array }): Promise<void> => {
-    const running = settling.get(row.id);
-    if (running !== undefined) return running;
-    const started = settle(row).finally(() => settling.delete(row.id));
+  const carryOutOnce = (row: { id: string; record: Uint8Array }): Promise<void> => {
+    const known = running.get(row.id);
+    if (known !== undefined) return known;
+    const started = carryOut(row).finally(() => running.delete(row.id));
     started.catch((err: unknown) => isClosed || logger.error({ err, change: row.id }, "a change was not recorded yet"));
-    settling.set(row.id, started);
+    running.set(row.id, started);
     return started;
   };
   const find = (id: string) =>
     db.selectFrom("enrollment_changes").select(["id", "record"]).where("id", "=", id).executeTakeFirst();
-  const settleAll = async (): Promise<void> => {
+  const carryOutAll = async (): Promise<void> => {
     const rows = await db
       .selectFrom("enrollment_changes")
       .select(["id", "record"])
       .orderBy("row")
       .limit(BATCH)
       .execute();
-    // Not awaited: policy may be away, and what comes later must not be looked for later because of that.
-    for (const row of rows) settleOnce(row).catch(() => undefined);
+    // Not awaited: policy may be unavailable, and what comes later must not be looked for later because of that.
+    for (const row of rows) carryOutOnce(row).catch(() => undefined);
   };
   const insert = async (trx: Transaction<RegistryTables>, record: ChangeRecord, effect: string): Promise<string> => {
     const change = create(DeviceIdentitySchema, { ...record, changeId: record.changeId || newChangeId(record) });
@@ -117,7 +116,7 @@ export function createChanges(options: ChangesOptions): Changes {
   };
   const loop = (async () => {
     while (!isClosed) {
-      await settleAll().catch((err: unknown) => logger.error({ err }, "changes to record could not be read"));
+      await carryOutAll().catch((err: unknown) => logger.error({ err }, "changes to record could not be read"));
       await within(Promise.race([wake.promise, closed.promise]), pollMs);
       wake = Promise.withResolvers();
     }
@@ -126,9 +125,9 @@ export function createChanges(options: ChangesOptions): Changes {
   return {
     plan: (trx, record, effect) => insert(trx, record, JSON.stringify(effect)),
     note: async (trx, record) => void (await insert(trx, record, "")),
-    async settled(changeId) {
+    async applied(changeId) {
       const row = await find(changeId);
-      if (row !== undefined) await recordedWithin(settleOnce(row), waitMs);
+      if (row !== undefined) await recordedWithin(carryOutOnce(row), waitMs);
     },
     record: (record) => recordedWithin(recordIdentity(create(DeviceIdentitySchema, record)), waitMs),
     wake: () => wake.resolve(),
@@ -136,7 +135,7 @@ export function createChanges(options: ChangesOptions): Changes {
       isClosed = true;
       closed.resolve("closed");
       await loop;
-      await Promise.allSettled(settling.values());
+      await Promise.allSettled(running.values());
     },
   };
 }

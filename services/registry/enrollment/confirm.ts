@@ -8,8 +8,7 @@ import {
 import { fault } from "../../../lib/fault/fault.ts";
 import type { EnrollmentParts } from "./parts.ts";
 import { joinRefused } from "./refusals.ts";
-import { type EnrollmentRow, stateAt, toEnrollment } from "./rows.ts";
-import { findEnrollment } from "./store.ts";
+import { type EnrollmentRow, findEnrollment, stateAt, toEnrollment } from "./store.ts";
 
 /**
  * Confirms a device's key; the device fetches its certificate by itself. Confirming again changes nothing. INVALID_INPUT
@@ -38,7 +37,7 @@ export async function confirmEnrollment(
       { kind: "state", enrollmentId: row.id, from: [State.PENDING], to: State.ENROLLED },
     );
   });
-  if (changeId !== undefined) await parts.changes.settled(changeId);
+  if (changeId !== undefined) await parts.changes.applied(changeId);
   return toEnrollment(await findEnrollment(parts.db, enrollmentId), parts.now());
 }
 

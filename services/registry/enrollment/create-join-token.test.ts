@@ -48,7 +48,7 @@ describe("a join token", () => {
     await eventually(async () => expect((await plane.operator.listEnrollments({})).enrollments).toHaveLength(1));
   });
 
-  test.each(["rvj1", "enr-1", `enr-${"0".repeat(32)}`])("that nobody made is unknown: %s", async (id) => {
+  test.each(["rvj1", "enr-1", `enr-${"0".repeat(32)}`])("that was never made is unknown: %s", async (id) => {
     const made = parseJoinToken((await invite()).token);
     expect(await refusal(plane.anybody.join(await testDevice().joining(formatJoinToken({ ...made, id }))))).toBe(
       "JOIN_REFUSED unknown",
@@ -79,7 +79,7 @@ describe("a join token", () => {
     },
   );
 
-  test("is made by nobody but an operator", async () => {
+  test("is made by operators only", async () => {
     expect(await refusal(plane.anybody.createJoinToken({ name: "x" }))).toBe("UNAUTHENTICATED");
     expect(await refusal(plane.device("dev-1").createJoinToken({ name: "x" }))).toBe("ROLE_REQUIRED");
   });

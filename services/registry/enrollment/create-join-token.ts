@@ -1,3 +1,4 @@
+import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { durationMs } from "@bufbuild/protobuf/wkt";
 import { DeviceIdentityChange } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
@@ -11,10 +12,8 @@ import { formatJoinToken } from "../../../lib/identity/join-token.ts";
 import { isIdLike } from "../devices/device-list.ts";
 import type { DevicePki, EnrollmentParts } from "./parts.ts";
 import { joinRefused } from "./refusals.ts";
-import { LIVE, labelsText, toEnrollment } from "./rows.ts";
-import { mintSecret, newEnrollmentId } from "./secret.ts";
 import { serverAuthorityId } from "./server-trust.ts";
-import { findEnrollment } from "./store.ts";
+import { findEnrollment, LIVE, labelsText, toEnrollment } from "./store.ts";
 
 /** How long a token can be used where nothing is said, in milliseconds. */
 const DEFAULT_TTL_MS = 15 * 60_000;
@@ -32,14 +31,14 @@ export async function createJoinToken(
   if (isIdLike(request.name)) throw idForName(request.name);
   const urls = requireUrls(parts);
   const now = parts.now();
-  const { secret, secretHash } = mintSecret();
-  const id = newEnrollmentId();
+  const secret = randomBytes(16).toString("base64url");
+  const id = `enr-${randomBytes(16).toString("hex")}`;
   const row = {
     id,
     name: request.name,
     labels: labelsText(request.labels),
     state: State.UNSPECIFIED,
-    secret_hash: secretHash,
+    secret_hash: hashOf(secret),
     auto_confirm: request.autoConfirm ? 1 : 0,
     replaces: request.replace ? 1 : 0,
     created_by: actor,
@@ -59,7 +58,7 @@ export async function createJoinToken(
       { kind: "state", enrollmentId: id, from: [State.UNSPECIFIED], to: State.INVITED },
     );
   });
-  await parts.changes.settled(changeId);
+  await parts.changes.applied(changeId);
   const ca = serverAuthorityId(own.current());
   const { name, labels } = request;
   const token = formatJoinToken({ id, secret, urls, ca, domain: parts.trustDomain, name, labels });
@@ -88,4 +87,19 @@ function idForName(name: string): Error {
 
 function nameTaken(name: string): Error {
   return joinRefused("name", `a device named ${name} has enrolled; remove it first, or let the new one replace it`);
+}
+
+/** True where it is the secret, in a time that does not depend on how much of it was right. */
+export function isSecret(secret: string, secretHash: Uint8Array): boolean {
+  return timingSafeEqual(hashOf(secret), secretHash);
+}
+
+/** True where a text has the form of an enrollment's id, so that anything else costs no look into the database. */
+export function isEnrollmentId(text: string): boolean {
+  return /^enr-[0-9a-f]{32}$/.test(text);
+}
+
+/** What is kept of a secret. No slow hash: in 128 random bits there is nothing to guess. */
+function hashOf(secret: string): Buffer {
+  return hash("sha256", secret, "buffer");
 }

@@ -5,14 +5,13 @@ import type { RegistryTables } from "../tables.ts";
 import type { Apply, Changes, Effect } from "./changes.ts";
 import { recordOf } from "./lock.ts";
 import type { EnrolledFleet } from "./parts.ts";
-import { type EnrollmentRow, LIVE } from "./rows.ts";
-import { findEnrollment } from "./store.ts";
+import { type EnrollmentRow, findEnrollment, LIVE } from "./store.ts";
 
 /** What effects work on. */
 export interface EffectOptions {
   changes(): Changes;
   fleet: EnrolledFleet;
-  /** How long a certificate lives: for as long an authority that signs no more stays trusted. Milliseconds. */
+  /** How long a certificate is valid: for as long an authority that signs no more stays trusted. Milliseconds. */
   certificateTtlMs: number;
   now(): number;
 }
@@ -30,7 +29,7 @@ async function changeState(
 ): Promise<(() => Promise<void>) | undefined> {
   const update = trx.updateTable("enrollments").set({ state: to, why: "", cloned: 0 });
   const { numUpdatedRows } = await update.where("id", "=", enrollmentId).where("state", "in", from).executeTakeFirst();
-  // Somebody has removed it meanwhile.
+  // An operator has removed it meanwhile.
   if (numUpdatedRows === 0n || to !== State.ENROLLED) return undefined;
   const row = await findEnrollment(trx, enrollmentId);
   const { fleet } = options;

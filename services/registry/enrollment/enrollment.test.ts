@@ -107,7 +107,7 @@ describe("renewal", () => {
     await renew(device, 2n);
   });
 
-  test("is for nobody but devices", async () => {
+  test("is for devices only", async () => {
     const certificateRequest = await testDevice().request();
     expect(await refusal(plane.operator.renewCertificate({ certificateRequest, renewCount: 1n }))).toBe(
       "ROLE_REQUIRED",
@@ -119,7 +119,7 @@ describe("renewal", () => {
 });
 
 describe("an operator", () => {
-  test("locks a device, also while policy is away, and it is recorded later", async () => {
+  test("locks a device, also while policy is unavailable, and it is recorded later", async () => {
     const { device, chain } = await enroll();
     plane.policy(false);
     const { enrollment } = await plane.operator.lockDevice({ device: "web1", why: "stolen" });
@@ -165,9 +165,9 @@ describe("an operator", () => {
     expect(await refusal(plane.anybody.join(await testDevice().joining(token)))).toBe("JOIN_REFUSED unknown");
   });
 
-  test("hears of names that are none", async () => {
+  test("refuses names of no device", async () => {
     for (const call of [plane.operator.lockDevice, plane.operator.unlockDevice, plane.operator.removeDevice]) {
-      expect(await refusal(call({ device: "nobody" }))).toBe("UNKNOWN_DEVICE");
+      expect(await refusal(call({ device: "missing" }))).toBe("UNKNOWN_DEVICE");
     }
     await invite();
     expect(await refusal(plane.operator.lockDevice({ device: "web1" }))).toBe("UNKNOWN_DEVICE");
@@ -219,7 +219,7 @@ test("of many devices at once, those are refused that were locked or removed, or
   expect(refused.size).toBe(3);
 });
 
-test("what shuts a device out is written down for its streams in the same transaction, whoever is told of it", async () => {
+test("what shuts a device out is written down for its streams in the same transaction, whichever replica is notified", async () => {
   await plane.close();
   const announce = async () => Promise.reject(new Error("this process dies"));
   const fleet = {

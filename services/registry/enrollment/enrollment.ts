@@ -1,25 +1,32 @@
 import type { DescService } from "@bufbuild/protobuf";
-import type { ConnectRouter } from "@connectrpc/connect";
+import type { ConnectRouter, ServiceImpl } from "@connectrpc/connect";
 import type { DeviceIdentity } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { EnrollmentService } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
+import { fault } from "../../../lib/fault/fault.ts";
 import { loadSealingKey } from "../../../lib/identity/seal.ts";
 import type { TlsSource } from "../../../lib/identity/tls-source.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { createAddressRate } from "../../../lib/server/address-rate.ts";
+import { callerAddress } from "../../../lib/server/connections.ts";
+import { principalOf } from "../../../lib/server/context.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import { createGroupCommit } from "../../../lib/store/group-commit.ts";
 import { createSlidingCounter } from "../devices/sliding-counter.ts";
 import type { RegistryTables } from "../tables.ts";
 import { type Admission, createAdmission } from "./admission.ts";
-import { openAuthorities } from "./authorities.ts";
+import { openAuthorities, toAuthority } from "./authorities.ts";
 import { createChanges } from "./changes.ts";
+import { confirmEnrollment } from "./confirm.ts";
+import { createJoinToken, requirePki } from "./create-join-token.ts";
 import { createApply } from "./effects.ts";
-import { lockCloned } from "./lock.ts";
+import { join } from "./join.ts";
+import { lockCloned, lockDevice, removeDevice, unlockDevice } from "./lock.ts";
 import type { DevicePki, EnrolledFleet, EnrollmentParts, GrantKeys } from "./parts.ts";
-import { enrollmentRoutes } from "./routes.ts";
+import { renewCertificate } from "./renew.ts";
 import { trustDevices } from "./server-trust.ts";
+import { listEnrollments } from "./store.ts";
 
-/** What enrollment rests on. */
 export interface EnrollmentOptions {
   db: Database<RegistryTables>;
   fleet: EnrolledFleet;
@@ -34,7 +41,7 @@ export interface EnrollmentOptions {
   recordIdentity(change: DeviceIdentity): Promise<bigint>;
   /** The keys that sign grants now. */
   grantKeys(): Promise<GrantKeys>;
-  /** How long certificates of devices are good for, in milliseconds. Default a day. */
+  /** How long certificates of devices are valid, in milliseconds. Default a day. */
   certificateTtlMs?: number;
   /** How long a caller waits for a record, in milliseconds. Default 10000. */
   recordWaitMs?: number;
@@ -69,7 +76,7 @@ export async function createEnrollment(options: EnrollmentOptions): Promise<Enro
   const { db, logger, tls, now = Date.now, certificateTtlMs = DAY_MS } = options;
   const fleet: EnrolledFleet = {
     ...options.fleet,
-    // What was committed is in force whatever comes of this: every replica follows the database by itself, a little later.
+    // What was committed counts whatever comes of this: every replica follows the database by itself, a little later.
     announce: () =>
       options.fleet
         .announce()
@@ -113,4 +120,35 @@ async function openPki(
 ): Promise<DevicePki> {
   const sealingKey = await loadSealingKey(options.sealingKeyFile);
   return { own, authorities: await openAuthorities({ ...options, sealingKey }) };
+}
+
+function enrollmentRoutes(parts: EnrollmentParts): ServiceImpl<typeof EnrollmentService> {
+  return {
+    createJoinToken: (request, context) => createJoinToken(parts, request, principalOf(context).id),
+    join: (request, context) => join(parts, request, callerAddress(context.values)),
+    renewCertificate: (request, context) => renewCertificate(parts, request, principalOf(context).id, context.signal),
+    listEnrollments: (request) => listEnrollments(parts.db, parts.now(), request),
+    confirmEnrollment: async (request, context) => ({
+      enrollment: await confirmEnrollment(parts, request, principalOf(context).id),
+    }),
+    lockDevice: async ({ device, why }, context) => ({
+      enrollment: await lockDevice(parts, { device, why, actor: principalOf(context).id }),
+    }),
+    unlockDevice: async ({ device }, context) => ({
+      enrollment: await unlockDevice(parts, { device, actor: principalOf(context).id }),
+    }),
+    removeDevice: async ({ device, why }, context) => ({
+      enrollment: await removeDevice(parts, { device, why, actor: principalOf(context).id }),
+    }),
+    listAuthorities: async () => ({ authorities: (await parts.pki?.authorities.list())?.map(toAuthority) ?? [] }),
+    rotateAuthority: async (_, context) => ({ authority: await rotateAuthority(parts, principalOf(context).id) }),
+  };
+}
+
+async function rotateAuthority(parts: EnrollmentParts, actor: string) {
+  const { authorities } = requirePki(parts);
+  const id = await authorities.rotate(actor);
+  const made = (await authorities.list()).find((row) => row.id === id);
+  if (made === undefined) throw fault(ErrorReason.INTERNAL, {}, { message: "the new authority is gone" });
+  return toAuthority(made);
 }

@@ -8,15 +8,12 @@ import {
   EnrollmentState as State,
 } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import type { RegistryTables } from "../tables.ts";
+import { type Applicant, decideJoin, type JoinDecision, verifyApplicant } from "./applicant.ts";
 import { keepCertificate, signFor } from "./certificates.ts";
-import { requirePki } from "./create-join-token.ts";
-import { type Applicant, decideJoin, type JoinDecision } from "./decide-join.ts";
+import { isEnrollmentId, isSecret, requirePki } from "./create-join-token.ts";
 import type { EnrollmentParts } from "./parts.ts";
 import { deviceLocked, joinRefused, tooManyWrongTokens } from "./refusals.ts";
-import { type EnrollmentRow, LIVE, toEnrollment } from "./rows.ts";
-import { isEnrollmentId, isSecret } from "./secret.ts";
-import { findEnrollment } from "./store.ts";
-import { verifyApplicant } from "./verify-applicant.ts";
+import { type EnrollmentRow, findEnrollment, LIVE, toEnrollment } from "./store.ts";
 
 /** How long a device waits before it asks again, in milliseconds. */
 const RETRY_MS = 2000;
@@ -54,7 +51,7 @@ export async function join(parts: EnrollmentParts, request: JoinRequest, address
       nameIsPinned: pinned !== undefined && pinned.deviceId !== applicant.deviceId,
     }),
   );
-  if (changeId !== undefined) await parts.changes.settled(changeId);
+  if (changeId !== undefined) await parts.changes.applied(changeId);
   if (decision.kind === "locked") throw deviceLocked(row.name, row);
   if (decision.kind === "refused") return refuse(parts, row, joinRefused(decision.why), applicant);
   const current = await findEnrollment(parts.db, row.id);
@@ -74,7 +71,7 @@ export async function join(parts: EnrollmentParts, request: JoinRequest, address
   return { enrollment, certificateChain, grantKeys: [...keys], keyringVersion };
 }
 
-/** Says the same of a token that is not there and of a wrong secret. */
+/** The refusal is the same for an unknown token and for a wrong secret. */
 async function findInvited(
   { db, wrongTokens }: EnrollmentParts,
   { tokenId, secret }: JoinRequest,
@@ -165,7 +162,7 @@ async function firstCertificate(parts: EnrollmentParts, row: EnrollmentRow, publ
   });
 }
 
-/** Whoever shows a good token and is refused goes into the audit log. */
+/** A refusal of a valid token goes into the audit log. */
 async function refuse(parts: EnrollmentParts, row: EnrollmentRow, error: Error, applicant?: Applicant): Promise<never> {
   await parts.writes.write(async (trx) => {
     const { refusals } = await findEnrollment(trx, row.id);

@@ -6,8 +6,7 @@ import {
 import type { Effect } from "./changes.ts";
 import type { EnrollmentParts } from "./parts.ts";
 import { noEnrollment } from "./refusals.ts";
-import { type EnrollmentRow, toEnrollment } from "./rows.ts";
-import { enrollmentOfDevice, findEnrollment, resolveEnrollment } from "./store.ts";
+import { type EnrollmentRow, enrollmentOfDevice, findEnrollment, resolveEnrollment, toEnrollment } from "./store.ts";
 
 /** Who changes what, and why. */
 interface Order {
@@ -17,12 +16,12 @@ interface Order {
   actor: string;
 }
 
-/** Locks a device: at once, recorded as soon as policy is there. Locking again changes nothing. */
+/** Locks a device: at once, recorded as soon as policy is available. Locking again changes nothing. */
 export async function lockDevice(parts: EnrollmentParts, order: Order): Promise<Enrollment> {
   return toEnrollment(await shutOut(parts, order, DeviceIdentityChange.LOCKED), parts.now());
 }
 
-/** Removes a device, or an invitation: at once, recorded as soon as policy is there. Removing again changes nothing. */
+/** Removes a device, or an invitation: at once, recorded as soon as policy is available. Removing again changes nothing. */
 export async function removeDevice(parts: EnrollmentParts, order: Order): Promise<Enrollment> {
   return toEnrollment(await shutOut(parts, order, DeviceIdentityChange.REMOVED), parts.now());
 }
@@ -37,7 +36,7 @@ export async function unlockDevice(parts: EnrollmentParts, { device, actor }: Om
     const record = recordOf(found, DeviceIdentityChange.UNLOCKED, { actor, why: "" });
     return { row: found, changeId: await parts.changes.plan(trx, record, effect) };
   });
-  if (changeId !== undefined) await parts.changes.settled(changeId);
+  if (changeId !== undefined) await parts.changes.applied(changeId);
   return toEnrollment(await findEnrollment(parts.db, row.id), parts.now());
 }
 

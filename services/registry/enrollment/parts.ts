@@ -13,9 +13,9 @@ import type { Changes } from "./changes.ts";
 export interface EnrolledFleet {
   /** Whether the device may attach has changed: with this transaction, streams that it may not hold any more end. */
   recheck(trx: Transaction<RegistryTables>, deviceId: string): Promise<void>;
-  /** The device is none any more: with this transaction its streams end and its name is free. */
+  /** The device was removed: with this transaction its streams end and its name is free. */
   forget(trx: Transaction<RegistryTables>, deviceId: string): Promise<void>;
-  /** The name is this device's: with this transaction whichever other one had it is forgotten. */
+  /** The name is this device's: with this transaction any other one that had it is forgotten. */
   free(trx: Transaction<RegistryTables>, name: string, deviceId: string): Promise<void>;
   /** Brings in at once, on every replica, what was just committed; they look by themselves a little later. */
   announce(): Promise<void>;
@@ -23,7 +23,7 @@ export interface EnrolledFleet {
   pinned(name: string): Promise<{ deviceId: string } | undefined>;
 }
 
-/** Devices enroll over TLS only: this is there where the registry serves it. */
+/** What a registry that serves TLS signs with; devices enroll over TLS only. */
 export interface DevicePki {
   authorities: Authorities;
   /** The server's own files. */
@@ -32,7 +32,7 @@ export interface DevicePki {
 
 /** The keys that sign grants, as one version of the keyring says. */
 export interface GrantKeys {
-  /** The keyring's version: who pins the keys takes over only newer ones. */
+  /** The keyring's version: a device that pins the keys trusts only newer ones. */
   version: bigint;
   /** The public keys, 32 bytes each, the one that signs first. */
   keys: readonly Uint8Array[];
@@ -52,7 +52,7 @@ export interface EnrollmentParts {
   urls(): readonly string[];
   /** The keys that sign grants now. */
   grantKeys(): Promise<GrantKeys>;
-  /** How long certificates of devices are good for, in milliseconds. */
+  /** How long certificates of devices are valid, in milliseconds. */
   certificateTtlMs: number;
   /** Join tokens that are unknown, or shown with another secret, by the remote address. */
   wrongTokens: AddressRate;

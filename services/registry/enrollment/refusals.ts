@@ -46,7 +46,7 @@ export function deviceLocked(device: string, lock: KeptLock): ConnectError {
   return fault(ErrorReason.DEVICE_LOCKED, { device, why, since, by }, { message });
 }
 
-/** The fault for an enrollment, a device or a name that is none. */
+/** The fault for what names no enrollment. */
 export function noEnrollment(what: string): ConnectError {
   const message = `no device has enrolled under ${JSON.stringify(what)}`;
   return fault(ErrorReason.UNKNOWN_DEVICE, { device: what, available: "" }, { message });

@@ -10,8 +10,7 @@ import { requirePki } from "./create-join-token.ts";
 import { lockCloned } from "./lock.ts";
 import type { EnrollmentParts } from "./parts.ts";
 import { deviceLocked } from "./refusals.ts";
-import type { EnrollmentRow } from "./rows.ts";
-import { enrollmentOfDevice } from "./store.ts";
+import { type EnrollmentRow, enrollmentOfDevice } from "./store.ts";
 
 /**
  * Gives a device a new certificate for the key it has enrolled with. The number of the renewal has to be higher than any
@@ -32,7 +31,7 @@ export async function renewCertificate(
   const count = Number(request.renewCount);
   const { row, before } = await parts.writes.write(async (trx) => {
     const current = requireEnrolled(await enrollmentOfDevice(trx, deviceId), fingerprint);
-    // Whoever asked may have given up and asked with a higher number since: nothing is to be learned from this one.
+    // The device may have given up and asked with a higher number since: nothing is to be learned from this one.
     if (left.aborted) throw askAgain("the device has given this renewal up");
     if (count > current.renew_count) {
       await trx.updateTable("enrollments").set({ renew_count: count }).where("id", "=", current.id).execute();

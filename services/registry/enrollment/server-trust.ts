@@ -23,7 +23,7 @@ export function trustDevices(own: TlsSource, authorities: Pick<Authorities, "tru
   };
 }
 
-/** The authority that devices know the registry by: the last one on the way up from its certificate. */
+/** The authority that devices know the registry by: the last one upwards from its certificate. */
 export function serverAuthorityId(material: TlsMaterial): string {
   const top = chainUp(material).at(-1);
   if (top === undefined) throw new Error("none of the trusted authorities has signed the registry's own certificate");

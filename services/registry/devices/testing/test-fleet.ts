@@ -26,7 +26,7 @@ import { createDirectory, type Directory } from "../directory.ts";
 import { createFleet, type Fleet } from "../fleet.ts";
 import type { Sessions } from "../sessions.ts";
 
-/** How often streams show that they live in these tests, in milliseconds. */
+/** How often streams send heartbeats in these tests, in milliseconds. */
 export const HEARTBEAT_MS = 100;
 
 const logger = createLogger({ service: "test", level: "silent" });
@@ -92,7 +92,7 @@ export interface TestStream {
   say(...events: DeviceEvent[]): void;
   /** Hangs up. */
   leave(): void;
-  /** What it was told to do. */
+  /** The commands it got. */
   commands: DeviceCommand["command"][];
   /** Resolves at the end with the error that it ended with, if any. */
   over: Promise<unknown>;
@@ -122,8 +122,8 @@ function attach(sessions: Pick<Sessions, "attach">, id: string, first: DeviceEve
   const commands: DeviceCommand["command"][] = [];
   let isOver = false;
   outgoing.push(first);
-  // An empty frame is a sign of life.
-  const beat = setInterval(() => outgoing.push([]), HEARTBEAT_MS / 2);
+  // An empty frame is a heartbeat.
+  const heartbeat = setInterval(() => outgoing.push([]), HEARTBEAT_MS / 2);
   const run = async (): Promise<unknown> => {
     try {
       for await (const { frame } of sessions.attach(id, framed(outgoing.batches()), leaving.signal)) {
@@ -134,7 +134,7 @@ function attach(sessions: Pick<Sessions, "attach">, id: string, first: DeviceEve
       return error;
     } finally {
       isOver = true;
-      clearInterval(beat);
+      clearInterval(heartbeat);
     }
   };
   return {
@@ -157,7 +157,7 @@ async function* framed(batches: AsyncIterable<DeviceEvent[][]>) {
   }
 }
 
-/** A device that is dialed: says its Hello, and notes what it is told. */
+/** A device that is dialed: says its Hello, and notes its commands. */
 export function dialedDevice(hello: () => DeviceEvent) {
   const commands: DeviceCommand["command"][] = [];
   let gone = Promise.withResolvers<void>();
@@ -165,7 +165,7 @@ export function dialedDevice(hello: () => DeviceEvent) {
   const dialed = {
     commands,
     dials: 0,
-    /** Hangs up, and is there again when it may. */
+    /** Hangs up, and comes back when it may. */
     hangUp(until: Promise<void>) {
       back = until;
       gone.resolve();

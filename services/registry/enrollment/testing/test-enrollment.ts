@@ -25,7 +25,7 @@ export interface TestEnrollment {
   /** What the audit log holds, as "change name why". */
   records: DeviceIdentity[];
   /** Lets the audit log answer, or not. */
-  policy(isThere: boolean): void;
+  policy(isAvailable: boolean): void;
   /** What the fleet was asked, as "recheck dev-…". */
   requests: string[];
   pins: Map<string, { deviceId: string }>;
@@ -104,8 +104,8 @@ async function open(
     anybody: clientOf(),
     device: (id) => clientOf(principal(id, "device", Role.DEVICE)),
     records,
-    policy(isThere) {
-      if (isThere) return policy.resolve();
+    policy(isAvailable) {
+      if (isAvailable) return policy.resolve();
       policy = Promise.withResolvers();
     },
     requests,
