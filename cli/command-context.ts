@@ -16,6 +16,8 @@ export interface CommandContext {
   readonly stdin: Input;
   readonly stdout: Output;
   readonly stderr: Output;
+  /** What a passphrase costs to try, as scrypt's N. Default: what the operator's token is sealed with; only tests lower it. */
+  readonly passphraseCost?: number;
   /** Milliseconds since 1970. */
   now(): number;
   /** Runs something on SIGINT and SIGTERM in place of the default, which ends the process. The result takes it away. */

@@ -5,7 +5,7 @@ import { startTestStack, type TestStack } from "../../testkit/stack.ts";
 import { writeSealedOperator } from "../operator/sealed-file.ts";
 import { readProfile } from "../profile.ts";
 import { runCli } from "../run-cli.ts";
-import { createFakeContext, runInFake } from "../testing/fake-context.ts";
+import { createFakeContext, runInFake, TEST_COST } from "../testing/fake-context.ts";
 
 let stack: TestStack;
 let model: ScriptedModel | undefined;
@@ -13,7 +13,7 @@ const PASSPHRASE = "four words are good";
 
 beforeAll(async () => {
   stack = await startTestStack();
-  await writeSealedOperator(stack.dataFolder, stack.operator.REEVE_TOKEN, PASSPHRASE);
+  await writeSealedOperator(stack.dataFolder, stack.operator.REEVE_TOKEN, PASSPHRASE, TEST_COST);
 });
 afterAll(() => stack.close());
 afterEach(() => model?.close());

@@ -63,7 +63,7 @@ async function replace(context: CommandContext): Promise<void> {
   if (!/^y(es)?$/i.test(answer?.trim() ?? "")) throw new UsageError("nothing was done");
   const passphrase = await newPassphrase(context);
   const { token, entry } = tokens.issueToken({ name: "owner", roles: [Role.OPERATOR] });
-  await writeSealedOperator(folder, token, passphrase);
+  await writeSealedOperator(folder, token, passphrase, context.passphraseCost);
   const revoked = old !== undefined && tokens.revokeToken(old.tokenId);
   context.stderr.write(
     `reeve: ${entry.id} is the operator's token now, kept in ${sealedOperatorPath(folder)}` +
@@ -78,7 +78,7 @@ function questionAbout(old: SealedOperator | undefined): string {
 
 async function keep(context: CommandContext, token: string): Promise<void> {
   const folder = dataDir(context.env);
-  await writeSealedOperator(folder, token, await newPassphrase(context));
+  await writeSealedOperator(folder, token, await newPassphrase(context), context.passphraseCost);
   context.stderr.write(`reeve: kept in ${sealedOperatorPath(folder)}\n`);
 }
 

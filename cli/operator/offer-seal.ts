@@ -18,6 +18,6 @@ export async function offerSeal(context: CommandContext, folder: string, token: 
     context.stderr.write("Nothing was kept. `reeve operator seal` does it later.\n");
     return;
   }
-  await writeSealedOperator(folder, token, passphrase);
+  await writeSealedOperator(folder, token, passphrase, context.passphraseCost);
   context.stderr.write(`Kept in ${sealedOperatorPath(folder)}.\n`);
 }

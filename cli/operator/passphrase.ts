@@ -44,7 +44,7 @@ export async function askToOpen(sealed: SealedOperator, context: CommandContext)
     const passphrase = await askHidden(context, "Operator's passphrase: ");
     if (passphrase === undefined || passphrase === "")
       throw new UsageError("no passphrase was given: nothing was done");
-    const token = await openSealedOperator(sealed, passphrase);
+    const token = await openSealedOperator(sealed, passphrase, context.passphraseCost);
     if (token !== undefined) return token;
     context.stderr.write("That is not the passphrase.\n");
   }

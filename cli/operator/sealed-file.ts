@@ -30,16 +30,25 @@ export async function readSealedOperator(folder: string): Promise<SealedOperator
 }
 
 /** Seals a token and keeps it, mode 0600, in place of the one before. */
-export async function writeSealedOperator(folder: string, token: string, passphrase: string): Promise<void> {
+export async function writeSealedOperator(
+  folder: string,
+  token: string,
+  passphrase: string,
+  cost?: number,
+): Promise<void> {
   const tokenId = TOKEN.exec(token)?.[1] ?? "";
-  const { salt, nonce, sealed } = await sealWithPassphrase(token, passphrase, contextOf(tokenId));
+  const { salt, nonce, sealed } = await sealWithPassphrase(token, passphrase, contextOf(tokenId), cost);
   const text = JSON.stringify({ version: VERSION, token_id: tokenId, salt, nonce, sealed }, undefined, 2);
   await writePrivateFile(sealedOperatorPath(folder), `${text}\n`);
 }
 
 /** The token; undefined where the passphrase is not the one. */
-export function openSealedOperator(kept: SealedOperator, passphrase: string): Promise<string | undefined> {
-  return openWithPassphrase(kept, passphrase, contextOf(kept.tokenId));
+export function openSealedOperator(
+  kept: SealedOperator,
+  passphrase: string,
+  cost?: number,
+): Promise<string | undefined> {
+  return openWithPassphrase(kept, passphrase, contextOf(kept.tokenId), cost);
 }
 
 function contextOf(tokenId: string): string {

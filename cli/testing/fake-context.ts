@@ -11,6 +11,9 @@ export interface FakeContextOptions {
   input?: string | Uint8Array;
 }
 
+/** A cost of passphrases at which a test does not wait for them. */
+export const TEST_COST: number = 2 ** 10;
+
 /** A context that keeps what is written, and can be typed into. */
 export interface FakeContext extends CommandContext {
   /** What is written here is typed. */
@@ -44,6 +47,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     stdin,
     stdout,
     stderr,
+    passphraseCost: TEST_COST,
     now: Date.now,
     onInterrupt(handler) {
       handlers.add(handler);

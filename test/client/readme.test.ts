@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { repositoryRoot } from "../../scripts/repository-root.ts";
 import { runTool } from "../../scripts/run-tool.ts";
 import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
+import { nodeEnv } from "../../testkit/node-env.ts";
 
 /** What each example prints at the end, in the order of client/README.md. */
 const PRINTED = ["Linux", "succeeded hello", "true", "1 of 1 succeeded"];
@@ -23,7 +24,8 @@ afterAll(async () => {
 async function run(source: string, entry: string, name: string): Promise<string> {
   const file = join(folder, name);
   await writeFile(file, source.replaceAll('"reeve/client"', JSON.stringify(join(repositoryRoot, "client", entry))));
-  const env = [`REEVE_URL=${plane.registry.url}`, `REEVE_TOKEN=${plane.tokens.operator}`];
+  const own = { REEVE_URL: plane.registry.url, REEVE_TOKEN: plane.tokens.operator };
+  const env = Object.entries({ ...nodeEnv(), ...own }).map((entry) => entry.join("="));
   const { code, output } = await runTool("env", [...env, process.execPath, file], folder);
   expect(code, output).toBe(0);
   return output.trim();
