@@ -1,7 +1,7 @@
-import { create } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import { CallSchema, CallState } from "../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason, ErrorReasonSchema } from "../gen/ts/reeve/common/v1/error_pb.ts";
+import { testCall } from "../testkit/test-call.ts";
 import { exitCodeOfCall } from "./call/exit-code.ts";
 import { ExitCode, exitCodeHelp, exitCodeOfReason } from "./exit-codes.ts";
 
@@ -35,7 +35,7 @@ describe("exit codes", () => {
     [CallState.UNKNOWN, 8],
     [CallState.FAILED, 9],
   ])("a call in state %d ends with %d", (state, code) => {
-    expect(exitCodeOfCall(create(CallSchema, { state }))).toBe(code);
+    expect(exitCodeOfCall(testCall({ state }))).toBe(code);
   });
 
   it.each([
@@ -45,7 +45,7 @@ describe("exit codes", () => {
     [ErrorReason.TOOL_FAILED, 9],
     [ErrorReason.INTERNAL, 70],
   ])("a call that failed for reason %d ends with %d", (reason, code) => {
-    expect(exitCodeOfCall(create(CallSchema, { state: CallState.FAILED, error: { reason } }))).toBe(code);
+    expect(exitCodeOfCall(testCall({ state: CallState.FAILED, error: { reason } }))).toBe(code);
   });
 
   it.each([
@@ -59,6 +59,6 @@ describe("exit codes", () => {
     [{ exitCode: 1.5 }, 9],
     [{ exitCode: "3" }, 0],
   ])("a program that ended with %j ends the command with %d", (output, code) => {
-    expect(exitCodeOfCall(create(CallSchema, { state: CallState.SUCCEEDED, output }))).toBe(code);
+    expect(exitCodeOfCall(testCall({ state: CallState.SUCCEEDED, output }))).toBe(code);
   });
 });

@@ -31,7 +31,7 @@ describe("reeve call list", () => {
     expect(stdout).toMatch(/device: this \(dev-[0-9a-f]{16}\)\nasked by: owner \([0-9a-f]{12}\) by cli/);
     expect(stdout).toContain("arguments:\n  argv:\n    - echo\n    - three\n    - x y\n");
     const shown = JSON.parse((await reeve("call", "show", calls[0].id, "--json")).stdout);
-    expect(shown.arguments).toEqual({ argv: ["echo", "three", "x y"] });
+    expect(shown.spec.arguments).toEqual({ argv: ["echo", "three", "x y"] });
   });
 
   it("never cuts a list without a word, and goes on where it ended", async () => {
@@ -74,8 +74,7 @@ describe("reeve audit list", () => {
     expect(Number(JSON.parse(next.stdout).records[0].index)).toBe(Number(first.records[2].index) - 1);
     const { callId } = first.records[0].record;
     expect(first.calls[callId]).toMatchObject({
-      principalName: "owner",
-      arguments: { argv: ["echo", "three", "x y"] },
+      spec: { principalName: "owner", arguments: { argv: ["echo", "three", "x y"] } },
     });
     expect(JSON.stringify(first.records)).not.toContain("three");
   });

@@ -1,6 +1,7 @@
-import { type Call, CallState } from "../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../gen/ts/reeve/call/v1/call_pb.ts";
 import type { CallEvent, Refusal } from "../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { type ExecutionOutput, OutputStream } from "../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import { type CompleteCall, completeCall } from "./complete-call.ts";
 
 /** Something that happened to a call before its end. */
 export type CallUpdate =
@@ -14,11 +15,11 @@ export type CallUpdate =
 /** How following a call ended. */
 export type CallEnd =
   /** The call reached an end state. */
-  | { kind: "ended"; call: Call }
+  | { kind: "ended"; call: CompleteCall }
   /** It was still held when the wait was over. It goes on without a follower. */
-  | { kind: "held"; call: Call }
+  | { kind: "held"; call: CompleteCall }
   /** It waits for its device, which is offline. It goes on without a follower. */
-  | { kind: "queued"; call: Call }
+  | { kind: "queued"; call: CompleteCall }
   /** It never became a call: nothing ran. */
   | { kind: "refused"; refusal: Refusal }
   /** The connection is gone for good, or a canceled call did not end in time: what became of the call is not known. */
@@ -58,13 +59,13 @@ export function createCallProgress(
   let state: CallState = CallState.UNSPECIFIED;
   let clock: ReturnType<typeof setTimeout> | undefined;
 
-  const enter = (call: Call): void => {
-    if (call.state === state) return;
-    state = call.state;
+  const enter = (call: CompleteCall): void => {
+    if (call.status.state === state) return;
+    state = call.status.state;
     onUpdate({ kind: "state", callId: call.id, state: stateName(state) });
     clearTimeout(clock);
     if (state !== CallState.HELD) return;
-    onUpdate({ kind: "held", callId: call.id, approvalId: call.approvalId });
+    onUpdate({ kind: "held", callId: call.id, approvalId: call.status.approval?.id ?? "" });
     clock = setTimeout(onWaitOver, approvalWaitMs);
   };
 
@@ -78,9 +79,10 @@ export function createCallProgress(
         print(event.value);
       }
       if (event.case !== "call") return undefined;
-      enter(event.value);
-      if (event.value.state === CallState.QUEUED) return { kind: "queued", call: event.value };
-      return isEnd(event.value.state) ? { kind: "ended", call: event.value } : undefined;
+      const call = completeCall(event.value);
+      enter(call);
+      if (state === CallState.QUEUED) return { kind: "queued", call };
+      return isEnd(state) ? { kind: "ended", call } : undefined;
     },
     received: () => received,
     close: () => clearTimeout(clock),

@@ -1,6 +1,6 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import type { Duration } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Call } from "../gen/ts/reeve/call/v1/call_pb.ts";
 import {
   type CallEvent,
   type CallerFrame,
@@ -8,6 +8,7 @@ import {
   CallToolsRequestSchema,
 } from "../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { isEnd } from "./call-progress.ts";
+import { type CompleteCall, completeCall } from "./complete-call.ts";
 import { refusalError } from "./errors.ts";
 import type { RegistryClient } from "./registry.ts";
 
@@ -22,10 +23,8 @@ export interface CallRequest {
   params?: JsonObject;
   /** Why it is made: shown to the human who decides. At most 1000 characters. */
   purpose?: string;
-  /** How long the registry waits for a human, in milliseconds. */
-  waitMs?: number;
-  /** How long the call may wait for a device that is offline, in seconds. Default 0: not at all. */
-  queueSeconds?: number;
+  /** How long the call may wait for a device that is offline. Default 0: not at all. */
+  queueTimeout?: Duration;
   /** What the caller says that it is, for display only: printable ASCII, at most 64 characters. */
   client?: string;
 }
@@ -38,7 +37,7 @@ export interface CallStream {
    *
    * @param onEvent receives what happens to the call, its end included. Must not throw.
    */
-  call(request: CallRequest, onEvent?: (event: CallEvent) => void): Promise<Call>;
+  call(request: CallRequest, onEvent?: (event: CallEvent) => void): Promise<CompleteCall>;
   /** Asks that a call be canceled. Has no effect where it overtakes the call; nothing is reported but the call's end. */
   cancel(callId: string): void;
   /** Announces that no more calls come: the stream ends with its last call. */
@@ -105,15 +104,15 @@ export function openCallStream(
 
 interface Waiter {
   onEvent: ((event: CallEvent) => void) | undefined;
-  end: PromiseWithResolvers<Call>;
+  end: PromiseWithResolvers<CompleteCall>;
 }
 
 /** Those who wait for calls, by call id. */
 function createWaiting() {
   const waiters = new Map<string, Waiter[]>();
   return {
-    add(callId: string, onEvent: Waiter["onEvent"]): Promise<Call> {
-      const end = Promise.withResolvers<Call>();
+    add(callId: string, onEvent: Waiter["onEvent"]): Promise<CompleteCall> {
+      const end = Promise.withResolvers<CompleteCall>();
       const same = waiters.get(callId);
       if (same === undefined) waiters.set(callId, [{ onEvent, end }]);
       else same.push({ onEvent, end });
@@ -123,12 +122,12 @@ function createWaiting() {
       const { callId, event: what } = event;
       const found = waiters.get(callId);
       if (found === undefined) return;
-      const ends = what.case === "refusal" || (what.case === "call" && isEnd(what.value.state));
+      const ends = what.case === "refusal" || (what.case === "call" && isEnd(completeCall(what.value).status.state));
       if (ends) waiters.delete(callId);
       for (const { onEvent, end } of found) {
         onEvent?.(event);
         if (what.case === "refusal") end.reject(refusalError(what.value));
-        else if (ends && what.case === "call") end.resolve(what.value);
+        else if (ends && what.case === "call") end.resolve(completeCall(what.value));
       }
     },
     fail(error: unknown): void {

@@ -1,10 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type Call, CallState } from "../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../gen/ts/reeve/call/v1/call_pb.ts";
 import { CallEventSchema } from "../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorReason } from "../gen/ts/reeve/common/v1/error_pb.ts";
 import { type CallEnd, type CallProgress, type CallUpdate, createCallProgress, isEnd } from "./call-progress.ts";
 import { type CallRequest, type CallStream, type CallStreamOptions, openCallStream } from "./call-stream.ts";
+import { type CompleteCall, completeCall } from "./complete-call.ts";
 import { createError, reasonOf, refusalError } from "./errors.ts";
 import type { RegistryClient } from "./registry.ts";
 import { mayReconnect, pause, RETRY_DELAYS_MS } from "./retry.ts";
@@ -52,7 +53,7 @@ export async function callTool(
   client: CallClient,
   { callId = newCallId(), ...request }: NewCall,
   options: CallOptions = {},
-): Promise<Call> {
+): Promise<CompleteCall> {
   const end = await followCall({ ...options, client, request: { ...request, callId } });
   if (end.kind === "refused") throw refusalError(end.refusal);
   if (end.kind !== "lost") return end.call;
@@ -113,7 +114,7 @@ async function afterWait(
   try {
     const { call } = await client.getCall({ callId: request.callId }, { signal: stop });
     if (call === undefined) return { kind: "lost", cause: new Error("the registry returned no call") };
-    if (call.state === CallState.HELD) return { kind: "held", call };
+    if (completeCall(call).status.state === CallState.HELD) return { kind: "held", call: completeCall(call) };
     return progress.take(create(CallEventSchema, { callId: call.id, event: { case: "call", value: call } }));
   } catch (cause: unknown) {
     return { kind: "lost", cause };
@@ -183,7 +184,8 @@ function onceAborted<T>(signal: AbortSignal, run: () => T): { result(): T | unde
 async function cancelByRpc({ client, request, cancelGraceMs }: Following): Promise<CallEnd> {
   try {
     const { call } = await client.cancelCall({ callId: request.callId }, { timeoutMs: cancelGraceMs });
-    if (call !== undefined && isEnd(call.state)) return { kind: "ended", call };
+    const ended = call && completeCall(call);
+    if (ended !== undefined && isEnd(ended.status.state)) return { kind: "ended", call: ended };
     return { kind: "lost", cause: new ConnectError("the call had not ended yet", Code.Unavailable) };
   } catch (cause: unknown) {
     return { kind: "lost", cause };

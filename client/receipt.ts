@@ -1,5 +1,4 @@
 import { fromBinary } from "@bufbuild/protobuf";
-import type { Call } from "../gen/ts/reeve/call/v1/call_pb.ts";
 import {
   type BatchHead,
   BatchHeadSchema,
@@ -7,6 +6,7 @@ import {
   type SignedEnvelope,
 } from "../gen/ts/reeve/common/v1/signed_pb.ts";
 import { type Receipt, ReceiptSchema } from "../gen/ts/reeve/device/v1/receipt_pb.ts";
+import type { CompleteCall } from "./complete-call.ts";
 
 /** A receipt that the device signed for this very call, or why it is not one. */
 export type ReceiptResult = { ok: true; receipt: Receipt } | { ok: false; problem: string };
@@ -24,18 +24,19 @@ const LIMITS = { batch: 1024, path: 10, signatures: 8 };
  *
  * @param publicKey the device's, 32 bytes.
  */
-export async function verifyReceipt(call: Call, publicKey: Uint8Array): Promise<ReceiptResult> {
-  const signed = call.receipt;
+export async function verifyReceipt(call: CompleteCall, publicKey: Uint8Array): Promise<ReceiptResult> {
+  const signed = call.status.receipt;
   if (signed?.head === undefined) return problem("there is no receipt");
   const keyId = hex(await sha256(publicKey)).slice(0, 16);
-  if (call.deviceId !== `dev-${keyId}`) return problem("the key is not this device's");
+  if (call.spec.deviceId !== `dev-${keyId}`) return problem("the key is not this device's");
   const head = await verifyHead(signed.head, publicKey, keyId);
   if (head === undefined) return problem("the device did not sign it");
   if (head.statementType !== RECEIPT_TYPE) return problem("the statement is not a receipt");
   if (!(await isInBatch(signed, head))) return problem("the receipt is not in the batch that was signed");
   const receipt = decode(ReceiptSchema, signed.statement);
   if (receipt === undefined) return problem("the statement is not a receipt");
-  const isAboutIt = receipt.callId === call.id && receipt.deviceId === call.deviceId && receipt.tool === call.tool;
+  const isAboutIt =
+    receipt.callId === call.id && receipt.deviceId === call.spec.deviceId && receipt.tool === call.spec.tool;
   return isAboutIt ? { ok: true, receipt } : problem("the receipt is about another call");
 }
 

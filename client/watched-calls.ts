@@ -1,10 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Call } from "../gen/ts/reeve/call/v1/call_pb.ts";
 import { type CallEvent, CallEventSchema } from "../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { isEnd } from "./call-progress.ts";
 import type { CallRequest, CallStream, CallStreamOptions } from "./call-stream.ts";
 import type { CallClient } from "./call-tool.ts";
+import { type CompleteCall, completeCall } from "./complete-call.ts";
 import { detailOf, isRetryable } from "./errors.ts";
 
 /**
@@ -18,7 +18,7 @@ export function openWatchedCalls(client: CallClient, { signal, onEvent }: CallSt
   const close = () => {
     if (ended && open === 0) closed.resolve(undefined);
   };
-  const follow = async (request: CallRequest, emit: (event: CallEvent["event"]) => void): Promise<Call> => {
+  const follow = async (request: CallRequest, emit: (event: CallEvent["event"]) => void): Promise<CompleteCall> => {
     const { call } = await client.callTool({ ...request, noWait: true }, options).catch((error: unknown): never => {
       const detail = detailOf(error);
       if (detail !== undefined && !isRetryable(error)) {
@@ -29,12 +29,14 @@ export function openWatchedCalls(client: CallClient, { signal, onEvent }: CallSt
     });
     if (call !== undefined) {
       emit({ case: "call", value: call });
-      if (isEnd(call.state)) return call;
+      if (isEnd(completeCall(call).status.state)) return completeCall(call);
     }
     for await (const { event } of client.watchCall({ callId: request.callId }, options)) {
       if (event === undefined) continue;
       emit(event.event);
-      if (event.event.case === "call" && isEnd(event.event.value.state)) return event.event.value;
+      if (event.event.case !== "call") continue;
+      const now = completeCall(event.event.value);
+      if (isEnd(now.status.state)) return now;
     }
     throw new ConnectError("the stream ended before the call", Code.Unavailable);
   };

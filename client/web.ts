@@ -5,8 +5,8 @@
  */
 import type { UniversalClientFn } from "@connectrpc/connect/protocol";
 import { createTransport } from "@connectrpc/connect/protocol-connect";
-import type { Call } from "../gen/ts/reeve/call/v1/call_pb.ts";
 import { type CallClient, type CallOptions, callTool as callOverStream, type NewCall } from "./call-tool.ts";
+import type { CompleteCall } from "./complete-call.ts";
 import { commonOptions, type ReeveTransport, type TransportOptions } from "./transport.ts";
 import { openWatchedCalls } from "./watched-calls.ts";
 
@@ -46,7 +46,7 @@ export function createReeveTransport({ fetch = globalThis.fetch, ...options }: R
 }
 
 /** As `callTool` over HTTP/2: sends the call by CallTool and follows it by WatchCall. */
-export function callTool(client: CallClient, request: NewCall, options: CallOptions = {}): Promise<Call> {
+export function callTool(client: CallClient, request: NewCall, options: CallOptions = {}): Promise<CompleteCall> {
   return callOverStream(client, request, { open: openWatchedCalls, ...options });
 }
 

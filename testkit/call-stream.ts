@@ -1,7 +1,7 @@
 import { isEnd } from "../client/call-progress.ts";
 import { type CallRequest, openCallStream as openStream } from "../client/call-stream.ts";
+import { type CompleteCall, completeCall } from "../client/complete-call.ts";
 import type { RegistryClient } from "../client/registry.ts";
-import type { Call } from "../gen/ts/reeve/call/v1/call_pb.ts";
 import type { CallEvent } from "../gen/ts/reeve/call/v1/call_service_pb.ts";
 
 /** A caller's own CallTools stream, event by event. */
@@ -11,7 +11,7 @@ export interface CallStream {
   /** The next event that is wanted; those before it are passed over. */
   next<T>(take: (event: CallEvent) => T | undefined): Promise<T>;
   /** The end of a call; events before it are passed over. */
-  ended(callId: string): Promise<Call>;
+  ended(callId: string): Promise<CompleteCall>;
   /** Every event so far, passed over or not. */
   readonly seen: readonly CallEvent[];
   /** Announces that no more calls come, and resolves when the stream has ended, which is after its last call. */
@@ -64,8 +64,10 @@ export function openCallStream(registry: RegistryClient): CallStream {
 }
 
 /** The call in an event, where it has ended. */
-export function endIn({ event }: CallEvent): Call | undefined {
-  return event.case === "call" && isEnd(event.value.state) ? event.value : undefined;
+export function endIn({ event }: CallEvent): CompleteCall | undefined {
+  if (event.case !== "call") return undefined;
+  const call = completeCall(event.value);
+  return isEnd(call.status.state) ? call : undefined;
 }
 
 /** What a tool printed, in an event. */

@@ -24,7 +24,8 @@ export function openFleetCaller({ replicas, tokens, ca }: Plane, names: readonly
   const ping = (device: string) => ({ device, tool: "device.ping", params: {} });
   const unary = async (device: string): Promise<void> => {
     const { call } = await client.callTool(ping(device));
-    if (call?.state !== CallState.SUCCEEDED) throw new Error(`a call ended as ${call?.state}: ${call?.errorMessage}`);
+    if (call?.status?.state !== CallState.SUCCEEDED)
+      throw new Error(`a call ended as ${call?.status?.state}: ${call?.status?.errorMessage}`);
   };
   let turn = 0;
   const next = (): string => names[turn++ % names.length] ?? "";
@@ -34,7 +35,7 @@ export function openFleetCaller({ replicas, tokens, ca }: Plane, names: readonly
       const stream = openCallStream(client);
       return drive(
         async () => {
-          const { state, errorMessage } = await stream.call(ping(next()));
+          const { state, errorMessage } = (await stream.call(ping(next()))).status;
           if (state !== CallState.SUCCEEDED) throw new Error(`a call ended as ${state}: ${errorMessage}`);
         },
         concurrency,

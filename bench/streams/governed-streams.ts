@@ -80,7 +80,7 @@ async function readFile(registry: Registry, path: string, bytes: number): Promis
     const params = { path, offset, max_bytes: READ_BYTES };
     const { call } = await registry.callTool({ device: "only", tool: "fs.read", params });
     requireSuccess(call);
-    const text = call?.output?.text;
+    const text = call?.status?.output?.text;
     return typeof text === "string" ? text.length : 0;
   });
   const elapsedMs = performance.now() - began;
@@ -100,6 +100,6 @@ async function makeFile(path: string, bytes: number): Promise<void> {
 }
 
 function requireSuccess(call: Call | undefined): void {
-  if (call?.state === CallState.SUCCEEDED) return;
-  throw new Error(`a call ended as ${call?.state}: ${call?.errorMessage}`);
+  if (call?.status?.state === CallState.SUCCEEDED) return;
+  throw new Error(`a call ended as ${call?.status?.state}: ${call?.status?.errorMessage}`);
 }

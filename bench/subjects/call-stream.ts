@@ -1,10 +1,10 @@
 import { type CallRequest, openCallStream as openStream } from "../../client/call-stream.ts";
+import type { CompleteCall } from "../../client/complete-call.ts";
 import type { RegistryClient } from "../../client/registry.ts";
-import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 
 /** A caller's stream of calls, each with an id of its own. */
 export interface CallStream {
-  call(request: Omit<CallRequest, "callId">): Promise<Call>;
+  call(request: Omit<CallRequest, "callId">): Promise<CompleteCall>;
   /** Announces that no more calls come: the stream ends. */
   end(): void;
 }

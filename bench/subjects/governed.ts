@@ -41,6 +41,6 @@ export function governedCalls(client: RegistryClient) {
 }
 
 function requireSuccess(call: Call | undefined): void {
-  if (call?.state === CallState.SUCCEEDED) return;
-  throw new Error(`a governed call ended as ${call?.state}: ${call?.errorMessage}`);
+  if (call?.status?.state === CallState.SUCCEEDED) return;
+  throw new Error(`a governed call ended as ${call?.status?.state}: ${call?.status?.errorMessage}`);
 }

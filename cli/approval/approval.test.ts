@@ -126,7 +126,7 @@ describe("a held call without a terminal", () => {
 describe("reeve approval list", () => {
   async function holdOne(command: string): Promise<string> {
     const { stdout } = await reeve(...held(command, "--no-wait", "--json"));
-    return JSON.parse(stdout).approvalId;
+    return JSON.parse(stdout).status.approval.id;
   }
 
   it("lists and shows what waits", async () => {

@@ -1,5 +1,5 @@
+import { type CompleteCall, completeCall } from "../../client/complete-call.ts";
 import type { LogEntry } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
-import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { Session } from "../session.ts";
 
 /** How many calls a page of the registry's list has. */
@@ -15,20 +15,21 @@ const MOST_SINGLE = 100;
 export async function callsOf(
   { registry }: Pick<Session, "registry">,
   entries: readonly LogEntry[],
-): Promise<ReadonlyMap<string, Call>> {
+): Promise<ReadonlyMap<string, CompleteCall>> {
   const wanted = new Set(entries.flatMap(({ record }) => record?.callId || []));
-  const found = new Map<string, Call>();
+  const found = new Map<string, CompleteCall>();
   if (wanted.size === 0) return found;
   try {
     for (const call of (await registry.listCalls({ pageSize: PAGE })).calls) {
-      if (wanted.delete(call.id)) found.set(call.id, call);
+      if (wanted.delete(call.id)) found.set(call.id, completeCall(call));
     }
   } catch {
     return found;
   }
   const single = [...wanted].slice(0, MOST_SINGLE).map((callId) => registry.getCall({ callId }));
   for (const answer of await Promise.allSettled(single)) {
-    if (answer.status === "fulfilled" && answer.value.call) found.set(answer.value.call.id, answer.value.call);
+    if (answer.status === "fulfilled" && answer.value.call)
+      found.set(answer.value.call.id, completeCall(answer.value.call));
   }
   return found;
 }

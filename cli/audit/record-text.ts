@@ -1,7 +1,9 @@
+import { durationMs } from "@bufbuild/protobuf/wkt";
+import type { CompleteCall } from "../../client/complete-call.ts";
 import { ApprovalStateSchema } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import type { LogEntry } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
 import type { AuditRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { type Call, CallStateSchema, DecisionKind, DecisionKindSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallStateSchema, DecisionKind, DecisionKindSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { reasonName } from "../../lib/fault/fault.ts";
 import { callLine } from "../call/call-line.ts";
 import type { CommandContext } from "../command-context.ts";
@@ -17,11 +19,11 @@ import { ageText, timeText } from "../print/time.ts";
  */
 export function recordsTable(
   entries: readonly LogEntry[],
-  calls: ReadonlyMap<string, Call>,
+  calls: ReadonlyMap<string, CompleteCall>,
   context: CommandContext,
   parts: TableParts = {},
 ): string {
-  const names = new Map([...calls.values()].map((call) => [call.principalId, call.principalName]));
+  const names = new Map([...calls.values()].map((call) => [call.spec.principalId, call.spec.principalName]));
   const rows = entries.map(({ index, record }) => [
     String(index),
     timeText(record?.time),
@@ -36,9 +38,9 @@ export function recordsTable(
 }
 
 /** What a record is about: the call with its arguments and its device's name, where the registry still has them. */
-function subjectText(record: AuditRecord, call: Call | undefined): string {
+function subjectText(record: AuditRecord, call: CompleteCall | undefined): string {
   if (call === undefined) return record.resource;
-  return `${callLine(call.tool, call.arguments, 40)} on ${nameOr(call.deviceName, call.deviceId)}`;
+  return `${callLine(call.spec.tool, call.spec.arguments, 40)} on ${nameOr(call.spec.deviceName, call.spec.deviceId)}`;
 }
 
 /** What a record says happened, such as "decided: hold by shell/always-ask". */
@@ -53,7 +55,7 @@ export function eventText({ event }: AuditRecord): string {
     case "approvalDecided":
       return `approval ${event.value.approvalId}: ${enumName(ApprovalStateSchema, event.value.state)}`;
     case "outcome":
-      return `ended: ${enumName(CallStateSchema, event.value.state)} after ${event.value.durationMs} ms`;
+      return `ended: ${enumName(CallStateSchema, event.value.state)} after ${event.value.duration ? durationMs(event.value.duration) : 0} ms`;
     case "policyLoaded": {
       const { accepted, policyVersion, problem } = event.value;
       return accepted ? `policy ${policyVersion} loaded` : `policy ${policyVersion} refused: ${problem}`;

@@ -57,15 +57,15 @@ describe("a call that runs a program", () => {
     const call = JSON.parse(stdout);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(call).toMatchObject({
-      state: "CALL_STATE_SUCCEEDED",
-      tool: "exec",
-      ingress: "INGRESS_CLI",
-      client: "cli",
-      decision: { kind: "DECISION_KIND_PERMIT", auditIndex: expect.stringMatching(/^\d+$/) },
-      output: { stdout: "Linux\n" },
-      outcomeAuditIndex: expect.stringMatching(/^\d+$/),
-      receipt: { callId: call.id, grantId: call.grantId, outcome: "EXECUTION_OUTCOME_SUCCEEDED" },
-      signedReceipt: expect.stringMatching(/^[A-Za-z0-9+/]+=*$/),
+      spec: { tool: "exec", ingress: "INGRESS_CLI", client: "cli" },
+      status: {
+        state: "CALL_STATE_SUCCEEDED",
+        decision: { kind: "DECISION_KIND_PERMIT", auditIndex: expect.stringMatching(/^\d+$/) },
+        output: { stdout: "Linux\n" },
+        outcomeAuditIndex: expect.stringMatching(/^\d+$/),
+        receipt: { callId: call.id, grantId: call.status.grantId, outcome: "EXECUTION_OUTCOME_SUCCEEDED" },
+        signedReceipt: expect.stringMatching(/^[A-Za-z0-9+/]+=*$/),
+      },
     });
   });
 });

@@ -1,6 +1,8 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { CallUpdate } from "../../client/call-progress.ts";
 import { callTool, newCallId } from "../../client/call-tool.ts";
+import { type CompleteCall, completeCall } from "../../client/complete-call.ts";
 import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault, reasonOf } from "../../lib/fault/fault.ts";
@@ -18,8 +20,8 @@ export interface CallOrder {
   waitMs: number;
   /** Do not wait for anything but policy's decision. */
   noWait: boolean;
-  /** How long the call may wait for a device that is offline, in seconds. 0: not at all. */
-  queueSeconds: number;
+  /** How long the call may wait for a device that is offline, in milliseconds. 0: not at all. */
+  queueMs: number;
 }
 
 /** How to run a call. */
@@ -34,11 +36,10 @@ export interface RunOptions {
  * Sends a call and resolves with it at its end, or as it is when no human has decided in time or its device is offline.
  * Rejects with why it never became a call, and with INTERRUPTED where its end is not known.
  */
-export async function runCall(order: CallOrder, options: RunOptions): Promise<Call> {
+export async function runCall(order: CallOrder, options: RunOptions): Promise<CompleteCall> {
   const callId = order.callId ?? newCallId("cli");
-  const { waitMs: approvalWaitMs, noWait, purpose = "", ...content } = order;
-  const waitMs = Math.max(1, approvalWaitMs);
-  const request = { ...content, callId, purpose, waitMs, client: "cli" };
+  const { waitMs: approvalWaitMs, noWait, purpose = "", queueMs, ...content } = order;
+  const request = { ...content, callId, purpose, client: "cli", queueTimeout: durationFromMs(queueMs) };
   const { registry } = options.session;
   if (noWait) return present((await registry.callTool({ ...request, noWait })).call);
   return callTool(registry, request, {
@@ -52,7 +53,7 @@ export async function runCall(order: CallOrder, options: RunOptions): Promise<Ca
   });
 }
 
-function present(call: Call | undefined): Call {
-  if (call !== undefined) return call;
+function present(call: Call | undefined): CompleteCall {
+  if (call !== undefined) return completeCall(call);
   throw fault(ErrorReason.INTERNAL, {}, { message: "the registry answered without a call" });
 }

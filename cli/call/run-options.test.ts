@@ -38,9 +38,9 @@ describe("a call's command line", () => {
     [["--help"], { help: true }],
     [["--no-wait"], { wait: false }],
     [["--wait", "3d"], { wait: 3_600_000 }],
-    [["--queue", "1h"], { queue: 3600 }],
-    [["--queue", "1500ms"], { queue: 2 }],
-    [["--queue", "7d"], { queue: 604_800 }],
+    [["--queue", "1h"], { queue: 3_600_000 }],
+    [["--queue", "1500ms"], { queue: 1500 }],
+    [["--queue", "7d"], { queue: 604_800_000 }],
   ])("reads %j", (more, flags) => {
     expect(read("this", "exec", ...more).flags).toEqual(flags);
   });

@@ -46,7 +46,7 @@ export const fanOutUsage = "--on SELECTOR|--device NAME,… TOOL [--flag VALUE .
 const MAX_WAIT_MS = 3_600_000;
 
 /** The longest a call is queued for its device: 7 days. */
-const MAX_QUEUE_SECONDS = 604_800;
+const MAX_QUEUE_MS = 604_800_000;
 
 /**
  * Makes a command one whose words end in a tool's own: an option that it does not know is the tool's, and "--" stays among
@@ -140,8 +140,8 @@ function parseWait(text: string): number {
 }
 
 function parseQueue(text: string): number {
-  const seconds = Math.ceil(parseDuration(text, "--queue") / 1000);
-  if (seconds > 0 && seconds <= MAX_QUEUE_SECONDS) return seconds;
+  const ms = parseDuration(text, "--queue");
+  if (ms >= 1000 && ms <= MAX_QUEUE_MS) return ms;
   throw new UsageError("--queue: a call can be queued for 1s to 7d");
 }
 

@@ -45,7 +45,7 @@ export async function callFromWords({ session, device, tool: name, rest, flags, 
       purpose: flags.purpose,
       waitMs: waitMsFor(flags, session, context),
       noWait: flags.wait === false,
-      queueSeconds: flags.queue ?? 0,
+      queueMs: flags.queue ?? 0,
     };
     const asked: Promise<void>[] = [];
     const ended = await runCall(order, {

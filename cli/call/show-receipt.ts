@@ -1,5 +1,6 @@
 import { fromBinary, type JsonObject, type JsonValue, toBinary } from "@bufbuild/protobuf";
-import { type Call, CallSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import type { CompleteCall } from "../../client/complete-call.ts";
+import { CallSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { type Signed, SignedSchema } from "../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { type Receipt, ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { wholeJson } from "../print/json.ts";
@@ -21,16 +22,17 @@ export function receiptJson(signed: Signed | undefined): JsonObject | undefined 
 }
 
 /**
- * A call as ProtoJSON, with its receipt decoded: `receipt` is the device's statement, and `signedReceipt` the binary
- * reeve.common.v1.Signed in base64, which can be verified.
+ * A call as ProtoJSON, with its receipt decoded: in its status, `receipt` is the device's statement, and `signedReceipt` the
+ * binary reeve.common.v1.Signed in base64, which can be verified.
  */
-export function callJson(call: Call): JsonObject {
-  const { receipt: _signed, ...rest } = objectOf(wholeJson(CallSchema, call));
-  if (call.receipt === undefined) return rest;
-  const signedReceipt = Buffer.from(toBinary(SignedSchema, call.receipt)).toString("base64");
-  return { ...rest, receipt: receiptJson(call.receipt) ?? null, signedReceipt };
+export function callJson(call: CompleteCall): JsonObject {
+  const json = objectOf(wholeJson(CallSchema, call));
+  const { receipt } = call.status;
+  if (receipt === undefined) return json;
+  const signedReceipt = Buffer.from(toBinary(SignedSchema, receipt)).toString("base64");
+  return { ...json, status: { ...objectOf(json.status), receipt: receiptJson(receipt) ?? null, signedReceipt } };
 }
 
-function objectOf(value: JsonValue): JsonObject {
+function objectOf(value: JsonValue | undefined): JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
 }

@@ -1,5 +1,6 @@
 import { type JsonValue, toJson } from "@bufbuild/protobuf";
-import { type Call, CallStateSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { type CompleteCall, completeCall } from "../../client/complete-call.ts";
+import { CallStateSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { CallEventSchema } from "../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { OutputStream } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { enumName } from "../print/enum-name.ts";
@@ -18,14 +19,14 @@ export async function watchCall(
   { registry }: Pick<Session, "registry">,
   callId: string,
   onEvent: (event: WatchedEvent) => void,
-): Promise<Call | undefined> {
+): Promise<CompleteCall | undefined> {
   const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
-  let last: Call | undefined;
+  let last: CompleteCall | undefined;
   for await (const { event } of registry.watchCall({ callId })) {
     if (event?.event.case === "call") {
-      last = event.event.value;
-      const error = last.errorMessage === "" ? "" : `: ${last.errorMessage}`;
-      const text = visibleLine(`${last.id} ${enumName(CallStateSchema, last.state)}${error}`);
+      last = completeCall(event.event.value);
+      const error = last.status.errorMessage === "" ? "" : `: ${last.status.errorMessage}`;
+      const text = visibleLine(`${last.id} ${enumName(CallStateSchema, last.status.state)}${error}`);
       onEvent({ kind: "state", text, json: { callId, call: callJson(last) } });
     } else if (event?.event.case === "output") {
       const { stream, data } = event.event.value;

@@ -1,5 +1,6 @@
 import { type Command, Option } from "commander";
-import { type Call, CallState, CallStateSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { type CompleteCall, completeCall } from "../../client/complete-call.ts";
+import { CallState, CallStateSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
 import { callsTable, describeCall } from "../call/describe-call.ts";
@@ -105,19 +106,22 @@ async function listCalls(flags: CallListFlags, context: CommandContext): Promise
     tool: flags.tool ?? "",
   };
   const { limit, pageToken, since } = flags;
-  const part = { limit, pageToken, isWanted: (call: Call) => isSince(call.createTime, since) };
+  const part = { limit, pageToken, isWanted: (call: CompleteCall) => isSince(call.createTime, since) };
   await withSession(context, flags, async ({ registry }) => {
     const read = async (token: string, room: number) => {
       const page = await registry.listCalls({ ...filter, pageToken: token, pageSize: pageSize(room, 250) });
-      return { items: page.calls, nextPageToken: page.nextPageToken };
+      return { items: page.calls.map(completeCall), nextPageToken: page.nextPageToken };
     };
     if (flags.follow) {
       const parts: TableParts = {};
-      const print = (calls: readonly Call[]) =>
+      const print = (calls: readonly CompleteCall[]) =>
         context.stdout.write(
           flags.json ? calls.map((call) => jsonLine(callJson(call))).join("") : callsTable(calls, context, parts),
         );
-      return followList({ read, part, idOf: ({ id }: Call) => id, print: (calls) => void print(calls) }, context);
+      return followList(
+        { read, part, idOf: ({ id }: CompleteCall) => id, print: (calls) => void print(calls) },
+        context,
+      );
     }
     const { items: calls, nextPageToken } = await readPages(read, part);
     if (flags.json) return void context.stdout.write(jsonDocument({ calls: calls.map(callJson), nextPageToken }));
@@ -128,7 +132,7 @@ async function listCalls(flags: CallListFlags, context: CommandContext): Promise
 
 async function show({ registry }: Session, callId: string, flags: OneFlags, context: CommandContext): Promise<void> {
   const { call } = await registry.getCall({ callId });
-  if (call !== undefined) print(call, flags, context);
+  if (call !== undefined) print(completeCall(call), flags, context);
 }
 
 async function watch(session: Session, callId: string, flags: OneFlags, context: CommandContext): Promise<void> {
@@ -148,10 +152,10 @@ async function cancel(session: Session, callId: string, flags: OneFlags, context
     const { registry } = await session.operator.open();
     return registry.cancelCall({ callId });
   });
-  if (call !== undefined) print(call, flags, context);
+  if (call !== undefined) print(completeCall(call), flags, context);
 }
 
-function print(call: Call, flags: OneFlags, context: CommandContext): void {
+function print(call: CompleteCall, flags: OneFlags, context: CommandContext): void {
   context.stdout.write(
     flags.json ? jsonDocument(callJson(call)) : describeCall(call, styleFor(context, context.stdout), context.now()),
   );

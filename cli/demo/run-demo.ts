@@ -1,8 +1,9 @@
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type CompleteCall, completeCall } from "../../client/complete-call.ts";
 import { registryClient } from "../../client/registry.ts";
-import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
@@ -144,15 +145,15 @@ async function pickModel(
   return { model: scripted.model, scripted: true };
 }
 
-async function listAll(session: Session): Promise<Call[]> {
+async function listAll(session: Session): Promise<CompleteCall[]> {
   const { calls } = await session.registry.listCalls({ pageSize: 250 });
-  return calls.reverse();
+  return calls.map(completeCall).reverse();
 }
 
-function summary(calls: readonly Call[]): string[] {
+function summary(calls: readonly CompleteCall[]): string[] {
   return calls.map((call) => {
-    const rules = call.decision?.ruleIds.join(", ") ?? "";
-    return `${stateText(call.state).padEnd(10)} ${call.tool.padEnd(11)} ${rules}`;
+    const rules = call.status.decision?.ruleIds.join(", ") ?? "";
+    return `${stateText(call.status.state).padEnd(10)} ${call.spec.tool.padEnd(11)} ${rules}`;
   });
 }
 
@@ -166,7 +167,7 @@ function indent(text: string): string {
 
 interface Facts {
   result: AgentResult;
-  calls: readonly Call[];
+  calls: readonly CompleteCall[];
   report: string | undefined;
   proved: boolean;
   scripted: boolean;
@@ -175,8 +176,8 @@ interface Facts {
 
 /** 0 only where everything that the demo promises was seen. A real model may find its own way to the report. */
 function verdict({ result, calls, report, proved, scripted, say }: Facts): number {
-  const held = calls.some((call) => call.approvalId !== "" && call.state === CallState.SUCCEEDED);
-  const blocked = calls.some((call) => call.state === CallState.DENIED);
+  const held = calls.some((call) => call.status.approval?.id !== "" && call.status.state === CallState.SUCCEEDED);
+  const blocked = calls.some((call) => call.status.state === CallState.DENIED);
   const missing = [
     ...(result.kind === "done" ? [] : [`the model's run ended as ${result.kind}: ${result.error?.message ?? ""}`]),
     ...(report === undefined ? ["no report was written"] : []),

@@ -1,12 +1,13 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import { type CallSchema, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
   FanOutCallSchema,
   FanOutPlanSchema,
   FanOutSummarySchema,
 } from "../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
+import { type TestCallFields, testCall } from "../../testkit/test-call.ts";
 import { plain } from "../print/style.ts";
 import { createBoard, lineText } from "./board.ts";
 import { exitCodeOfFanOut } from "./exit-code.ts";
@@ -17,8 +18,8 @@ const plan = create(FanOutPlanSchema, {
     { number: 2, devices: ["web-2", "web-3"] },
   ],
 });
-const event = (device: string, call: MessageInitShape<typeof CallSchema>) =>
-  create(FanOutCallSchema, { device, event: { event: { case: "call", value: call } } });
+const event = (device: string, call: TestCallFields) =>
+  create(FanOutCallSchema, { device, event: { event: { case: "call", value: testCall(call) } } });
 
 describe("the board of a fan-out", () => {
   it("has a line for each device, which waits at first", () => {
@@ -30,7 +31,7 @@ describe("the board of a fan-out", () => {
   });
 
   it.each([
-    [{ state: CallState.HELD, approvalId: "apr-1" }, "held", "apr-1"],
+    [{ state: CallState.HELD, approval: { id: "apr-1" } }, "held", "apr-1"],
     [{ state: CallState.QUEUED }, "queued", "its device is offline"],
     [{ state: CallState.DISPATCHED }, "running", ""],
     [{ state: CallState.SUCCEEDED, output: { exitCode: 0 } }, "ok", ""],
@@ -68,19 +69,19 @@ describe("the exit code of a fan-out", () => {
       "the first of the plan that failed decides",
       {
         failed: {
-          "web-3": { state: CallState.TIMED_OUT, error: { reason: ErrorReason.TIMED_OUT } },
-          "web-2": { state: CallState.DENIED, error: { reason: ErrorReason.POLICY_DENIED } },
+          "web-3": testCall({ state: CallState.TIMED_OUT, error: { reason: ErrorReason.TIMED_OUT } }),
+          "web-2": testCall({ state: CallState.DENIED, error: { reason: ErrorReason.POLICY_DENIED } }),
         },
       },
       3,
     ],
     [
       "a program that failed is a tool that failed",
-      { failed: { "web-1": { state: CallState.SUCCEEDED, error: { reason: ErrorReason.TOOL_FAILED } } } },
+      { failed: { "web-1": testCall({ state: CallState.SUCCEEDED, error: { reason: ErrorReason.TOOL_FAILED } }) } },
       9,
     ],
-    ["one that is held", { failed: { "web-1": { state: CallState.HELD } } }, 4],
-    ["one that still runs is no success", { failed: { "web-1": { state: CallState.DISPATCHED } } }, 9],
+    ["one that is held", { failed: { "web-1": testCall({ state: CallState.HELD }) } }, 4],
+    ["one that still runs is no success", { failed: { "web-1": testCall({ state: CallState.DISPATCHED }) } }, 9],
     ["it was denied as a whole", { notStarted: ["web-1"], stopped: { reason: ErrorReason.POLICY_DENIED } }, 3],
     ["it is still held", { notStarted: ["web-1"], stopped: { reason: ErrorReason.APPROVAL_REQUIRED } }, 4],
     ["some are kept for their devices", { queued: ["web-1"] }, 4],

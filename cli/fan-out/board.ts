@@ -1,4 +1,5 @@
-import { type Call, CallState, CallStateSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { type CompleteCall, completeCall } from "../../client/complete-call.ts";
+import { CallState, CallStateSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { FanOutCall, FanOutPlan } from "../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { reasonName } from "../../lib/fault/fault.ts";
 import { enumName } from "../print/enum-name.ts";
@@ -13,7 +14,7 @@ export interface DeviceLine {
   /** Why, where it is worth saying. */
   note: string;
   /** The call; undefined until it has begun. */
-  call: Call | undefined;
+  call: CompleteCall | undefined;
 }
 
 /** What is known of a fan-out, device by device. */
@@ -49,29 +50,34 @@ function lineAfter(line: DeviceLine, event: NonNullable<FanOutCall["event"]>["ev
     const reason = event.value.error === undefined ? "" : `${reasonName(event.value.error.reason)}: `;
     return { ...line, status: "failed", note: `${reason}${event.value.message}` };
   }
-  return event.case === "call" ? { ...line, ...statusOf(event.value), call: event.value } : undefined;
+  if (event.case !== "call") return undefined;
+  const call = completeCall(event.value);
+  return { ...line, ...statusOf(call), call };
 }
 
 /** A program that ended with another code than 0 has not succeeded, as the registry counts it. */
-function statusOf(call: Call): Pick<DeviceLine, "status" | "note"> {
-  const code = call.output?.exitCode;
-  switch (call.state) {
+function statusOf(call: CompleteCall): Pick<DeviceLine, "status" | "note"> {
+  const code = call.status.output?.exitCode;
+  switch (call.status.state) {
     case CallState.SUCCEEDED:
       if (code === undefined || code === 0) return { status: "ok", note: "" };
       return { status: "failed", note: `exit code ${JSON.stringify(code)}` };
     case CallState.RECEIVED:
       return { status: "waiting", note: "" };
     case CallState.HELD:
-      return { status: "held", note: call.approvalId };
+      return { status: "held", note: call.status.approval?.id ?? "" };
     case CallState.QUEUED:
       return { status: "queued", note: "its device is offline" };
     case CallState.PERMITTED:
     case CallState.DISPATCHED:
       return { status: "running", note: "" };
     default: {
-      const state = enumName(CallStateSchema, call.state);
-      const reason = call.error === undefined ? state : reasonName(call.error.reason);
-      return { status: "failed", note: call.errorMessage === "" ? reason : `${reason}: ${call.errorMessage}` };
+      const state = enumName(CallStateSchema, call.status.state);
+      const reason = call.status.error === undefined ? state : reasonName(call.status.error.reason);
+      return {
+        status: "failed",
+        note: call.status.errorMessage === "" ? reason : `${reason}: ${call.status.errorMessage}`,
+      };
     }
   }
 }

@@ -64,7 +64,7 @@ export function createDisplay(board: Board, tool: Tool, context: CommandContext)
 
 /** What a call returned, each line under its device's name. */
 function printResult({ device, call }: DeviceLine, tool: Tool, nameWidth: number, context: CommandContext): void {
-  const output = call?.output;
+  const output = call?.status.output;
   if (output === undefined) return;
   const style = styleFor(context, context.stdout);
   const name = style.dim(`${visibleLine(device).padEnd(nameWidth)} │`);

@@ -46,7 +46,8 @@ export function personView({ session, tool, context, fanOutId }: PersonViewOptio
         const line = board?.take(event.value);
         if (line === undefined) return;
         display?.changed(line);
-        const { id = "", approvalId = "" } = line.call ?? {};
+        const { id = "", status } = line.call ?? {};
+        const approvalId = status?.approval?.id ?? "";
         if (line.status === "held") questions.ask({ id, approvalId });
         else questions.withdraw(id);
       }

@@ -1,4 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { newCallId } from "../../client/call-tool.ts";
 import { followFanOut } from "../../client/fan-out.ts";
 import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
@@ -60,7 +61,7 @@ export async function runFanOut(options: RunFanOutOptions): Promise<void> {
 function specOf(flags: RunFlags, params: JsonObject) {
   const { on: selector = "", wave = 0, canary = 0, maxDevices = 0, stopAfter = 0, queue = 0, purpose = "" } = flags;
   const waves = { waveSize: wave, canary, maxDevices, stopAfterFailures: stopAfter };
-  return { selector, ...waves, params, purpose, client: "cli", queueSeconds: queue };
+  return { selector, ...waves, params, purpose, client: "cli", queueTimeout: durationFromMs(queue) };
 }
 
 /** The tool as one of the devices offers it: the registry checks that it is the same on all. */

@@ -79,7 +79,7 @@ test("metrics count devices, of calls by tool, decision and end, and of approval
   const transport = createServiceTransport({ baseUrl: stack.registryUrl, token: tokens.agent });
   const client = registryClient(transport);
   const ping = await client.callTool({ tool: "device.ping", params: { text: "hi" } });
-  expect(ping.call?.state).toBe(CallState.SUCCEEDED);
+  expect(ping.call?.status?.state).toBe(CallState.SUCCEEDED);
   await client.callTool({ tool: "exec", params: { argv: ["touch", "x"] }, noWait: true });
   transport.close();
   const metrics = async (url: string) => (await fetch(`${url}/metrics`)).text();

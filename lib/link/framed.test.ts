@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { eventually } from "../../testkit/eventually.ts";
@@ -83,7 +84,7 @@ test("carries messages both ways in frames that are numbered from 1", async () =
   expect(await link.all()).toEqual([toy("b"), toy("c")]);
   for (const frames of [out, back]) {
     expect(frames.map(({ framing }) => framing?.number)).toEqual(frames.map((_, index) => BigInt(index + 1)));
-    expect(frames[0]?.framing).toMatchObject({ windowBytes: BigInt(MIB), heartbeatMs: 1000 });
+    expect(frames[0]?.framing).toMatchObject({ windowBytes: BigInt(MIB), heartbeat: durationFromMs(1000) });
   }
 });
 

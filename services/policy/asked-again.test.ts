@@ -120,6 +120,7 @@ describe("a call that is asked about again", () => {
       manifestDigest,
       callId: request.callId,
     });
+    expect(decision.approval).toMatchObject({ id: approval.id, decidedBy: OPERATOR.id, decidedByName: OPERATOR.name });
     const { entries } = await policy.audit.listRecords({ callId: request.callId });
     expect(entries.at(-1)?.record?.event).toMatchObject({
       case: "decided",

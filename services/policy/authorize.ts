@@ -1,5 +1,6 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { AuditRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
+import type { CallApproval } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Decision, type DecisionRequest, DecisionSchema } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { Outbox } from "../../lib/events/outbox.ts";
@@ -20,7 +21,7 @@ import { type Denied, decidedRecord, type Outcome, type WrittenDecision, writeDe
 import { type DecisionStore, decisionKey, requestDigest } from "./decisions/decision-store.ts";
 import type { Evaluated, Evaluator } from "./evaluate/evaluate.ts";
 import { isFanOut } from "./facts/decision-request.ts";
-import { type GrantMinter, grantTemplate, type Release, withObligations } from "./grants/mint.ts";
+import { type GrantMinter, grantTemplate, withObligations } from "./grants/mint.ts";
 import { type RecordedWrites, RollBack } from "./storage/recorded-writes.ts";
 import type { PolicyDatabase } from "./storage/tables.ts";
 
@@ -133,20 +134,20 @@ function holdOrDeny(options: AuthorizerOptions, evaluated: Evaluated): Write {
 async function releaseOf(
   { db, approvals, now }: AuthorizerOptions,
   evaluated: Evaluated,
-): Promise<Release | undefined> {
+): Promise<CallApproval | undefined> {
   const { request } = evaluated.call;
   if (request.approvalId === "" || isFanOut(request)) return undefined;
   // Read outside the transaction: an approval that was given never changes again.
   return coveredBy(await approvals.find(db, request.approvalId), evaluated, now());
 }
 
-async function preparePermit(options: AuthorizerOptions, evaluated: Evaluated, release?: Release): Promise<Write> {
+async function preparePermit(options: AuthorizerOptions, evaluated: Evaluated, release?: CallApproval): Promise<Write> {
   const { call, evaluation, policy } = evaluated;
   if (isFanOut(call.request)) return (trx) => record(options, trx, evaluated, { kind: "permit", minted: undefined });
   const template = grantTemplate(call);
   const limited = release ? template : withObligations(template, evaluation.obligations);
   const minted = await options.minter.mint(limited, policy.grantTtlMs, release);
-  return (trx) => record(options, trx, evaluated, { kind: "permit", minted }, release?.approvalId);
+  return (trx) => record(options, trx, evaluated, { kind: "permit", minted }, release);
 }
 
 function writeDenial(options: AuthorizerOptions, evaluated: Evaluated, denied: Denied): Write {
@@ -162,7 +163,7 @@ function writeHold(options: AuthorizerOptions, evaluated: Evaluated): Write {
     const approvalId = newApprovalId();
     const expireMs = nowMs + policy.approvalTtlMs;
     const outcome: Outcome = { kind: "hold", approvalId, expireMs, message: evaluation.message };
-    const written = await record(options, trx, evaluated, outcome, approvalId);
+    const written = await record(options, trx, evaluated, outcome);
     const held = { ...newApproval(approvalId, { ...evaluated, nowMs }, written.record), change_idx: written.idx };
     const approval = approvalOf(await approvals.insert(trx, held));
     await requests.keep(trx, approvalId, call.request);
@@ -177,14 +178,27 @@ async function record(
   trx: QueryRunner,
   { call, evaluation, policy }: Evaluated,
   outcome: Outcome,
-  approvalId = "",
+  release?: CallApproval,
 ): Promise<WrittenDecision & { record: AuditRecord }> {
   const head = { ruleIds: evaluation.ruleIds, policyVersion: policy.version };
+  const approvalId = outcome.kind === "hold" ? outcome.approvalId : release?.id;
   const grantId = outcome.kind === "permit" ? (outcome.minted?.grantId ?? "") : "";
   const reason = outcome.kind === "denial" ? outcome.reason : ErrorReason.UNSPECIFIED;
-  const message = decidedRecord(call, { ...head, kind: outcome.kind, reason, grantId, approvalId, nowMs: now() });
+  const message = decidedRecord(call, {
+    ...head,
+    kind: outcome.kind,
+    reason,
+    grantId,
+    ...(approvalId && { approvalId }),
+    nowMs: now(),
+  });
   // The decision's own row is found by the call's id only where it is the first about the call.
   const listed: Listed = call.request.delivery === 0 ? "elsewhere" : "here";
-  const written = await writeDecision(log, trx, { record: message, listed, head, outcome });
+  const written = await writeDecision(log, trx, {
+    record: message,
+    listed,
+    head: { ...head, approval: release },
+    outcome,
+  });
   return { ...written, record: message };
 }

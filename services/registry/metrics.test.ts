@@ -1,14 +1,14 @@
-import { create } from "@bufbuild/protobuf";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
-import { CallSchema, CallState, DecisionKind } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState, DecisionKind } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { testCall } from "../../testkit/test-call.ts";
 import { createRegistryMetrics } from "./metrics.ts";
 
 test("calls are counted by tool, decision and end, and whatever devices announce under one name", async () => {
   const registry = new Registry();
   const metrics = createRegistryMetrics(registry, new Set(["exec"]));
   const end = (tool: string, kind: DecisionKind | undefined, state: CallState) =>
-    metrics.ended(create(CallSchema, { tool, state, ...(kind !== undefined && { decision: { kind } }) }));
+    metrics.ended(testCall({ tool, state, ...(kind !== undefined && { decision: { kind } }) }));
   end("exec", DecisionKind.PERMIT, CallState.SUCCEEDED);
   end("exec", DecisionKind.PERMIT, CallState.SUCCEEDED);
   end("exec", DecisionKind.DENIAL, CallState.DENIED);

@@ -1,5 +1,6 @@
 import { Counter, Gauge, type Registry as MetricsRegistry } from "prom-client";
-import { type Call, type DecisionKind, DecisionKindSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { type DecisionKind, DecisionKindSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import type { GovernedCall } from "./calls/governed-call.ts";
 import { stateName } from "./calls/state.ts";
 
 /** What calls are counted by. */
@@ -15,7 +16,7 @@ export interface RegistryMetrics {
   /** A call was refused because its principal has as much open as it may. */
   quotaRefused(quota: string): void;
   /** A call ended. */
-  ended(call: Call): void;
+  ended(call: GovernedCall): void;
   /** Measures these from now on, whenever somebody asks. */
   measure(what: { linkedHere(): number; openCalls(): number; adopted(): number; policyUnavailable(): boolean }): void;
 }
@@ -79,7 +80,10 @@ export function createRegistryMetrics(
 }
 
 /** Counts are kept as numbers and become labels only when they are asked for. */
-function countEnds(registers: MetricsRegistry[], builtIn: { has(tool: string): boolean }): (call: Call) => void {
+function countEnds(
+  registers: MetricsRegistry[],
+  builtIn: { has(tool: string): boolean },
+): (call: GovernedCall) => void {
   const counts = new Map<string, Ends>();
   new Counter({
     name: "reeve_calls_total",
@@ -91,7 +95,8 @@ function countEnds(registers: MetricsRegistry[], builtIn: { has(tool: string): b
       for (const { count, ...labels } of counts.values()) this.inc(labels, count);
     },
   });
-  return ({ tool: name, decision: decided, state: end }) => {
+  return ({ spec: { tool: name }, status }) => {
+    const { decision: decided, state: end } = status;
     const tool = builtIn.has(name) ? name : "announced";
     const decision = decided === undefined ? "none" : decisionName(decided.kind);
     const key = `${tool} ${decision} ${end}`;

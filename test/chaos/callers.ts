@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { isEnd } from "../../client/call-progress.ts";
+import { type CompleteCall, completeCall } from "../../client/complete-call.ts";
 import { type RegistryClient, registryClient } from "../../client/registry.ts";
 import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { faultDetail, reasonName } from "../../lib/fault/fault.ts";
@@ -12,7 +14,7 @@ import { createStreamCaller, type StreamCaller } from "./stream-caller.ts";
 /** Those who make calls, as careful clients do: with an id of their own, again and again, until there is an end. */
 export interface Callers {
   /** Makes a call at its time and resolves with the end that its caller was given. */
-  attend(planned: PlannedCall, startMs: number): Promise<Call>;
+  attend(planned: PlannedCall, startMs: number): Promise<CompleteCall>;
   /** How often each kind of error was met. */
   readonly errors: ReadonlyMap<string, number>;
   close(): void;
@@ -104,8 +106,8 @@ export function createCallers({ urls, tokens, ca, seed }: CallersOptions): Calle
       const reported =
         planned.way === "stream"
           ? await stream.call(request, signal)
-          : (await registry.callTool({ ...request, waitMs: TRY_MS / 3 }, { signal })).call;
-      return reported !== undefined && isEnd(reported.state) ? reported : undefined;
+          : (await registry.callTool({ ...request, approvalWait: durationFromMs(TRY_MS / 3) }, { signal })).call;
+      return reported && endIn(reported);
     });
   const cancel = (planned: PlannedCall) =>
     persist(planned, "cancel", async ({ registry }) => {
@@ -113,7 +115,7 @@ export function createCallers({ urls, tokens, ca, seed }: CallersOptions): Calle
         { callId: planned.id },
         { signal: AbortSignal.timeout(TRY_MS) },
       );
-      return reported !== undefined && isEnd(reported.state) ? reported : undefined;
+      return reported && endIn(reported);
     });
 
   return {
@@ -132,9 +134,14 @@ export function createCallers({ urls, tokens, ca, seed }: CallersOptions): Calle
   };
 }
 
-function requestOf({ id, device, argv, stdin, queueSeconds }: PlannedCall) {
+function requestOf({ id, device, argv, stdin, queueMs }: PlannedCall) {
   const params = { argv, ...(stdin === undefined ? {} : { stdin }) };
-  return { tool: "exec", device, params, callId: id, queueSeconds: queueSeconds ?? 0 };
+  return { tool: "exec", device, params, callId: id, queueTimeout: durationFromMs(queueMs ?? 0) };
+}
+
+function endIn(call: Call): CompleteCall | undefined {
+  const complete = completeCall(call);
+  return isEnd(complete.status.state) ? complete : undefined;
 }
 
 /** An error of the connection in words, without what differs each time. */

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import type { CompleteCall } from "../../client/complete-call.ts";
 import type { Distributed } from "../../testkit/distributed.ts";
 import { readLedger, readMarks, readRecords } from "./evidence.ts";
 import type { PlannedCall } from "./planned-calls.ts";
@@ -19,9 +19,9 @@ export interface Said {
   /** The id under which a call is stored. */
   storedId(planned: PlannedCall): string;
   /** The ends that callers were given, by call. */
-  reported: ReadonlyMap<string, Call>;
+  reported: ReadonlyMap<string, CompleteCall>;
   /** How each registry shows each call, in the order of the planned calls. */
-  shown: readonly (readonly (Call | undefined)[])[];
+  shown: readonly (readonly (CompleteCall | undefined)[])[];
 }
 
 /** Where each device keeps the witness of what ran on it, by the device's name. */

@@ -18,8 +18,8 @@ export interface PlannedCall {
   cancelAfterMs?: number;
   /** What the human says, where one is asked. */
   answer?: "yes" | "no";
-  /** How long it is kept for a device that is offline. */
-  queueSeconds?: number;
+  /** How long it is kept for a device that is offline, in milliseconds. */
+  queueMs?: number;
 }
 
 /** How often each kind of call is wanted, in hundredths. */
@@ -77,7 +77,7 @@ function oneOfKind(kind: PlannedKind, parts: Parts): Pick<PlannedCall, "kind" | 
     case "canceledHeld":
       return { ...marking(":"), as: "agent", cancelAfterMs: random.between(0, 3000) };
     case "queued":
-      return { ...marking("sleep 0.2"), queueSeconds: 600 };
+      return { ...marking("sleep 0.2"), queueMs: 600_000 };
   }
 }
 

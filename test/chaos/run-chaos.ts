@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { type CompleteCall, completeCall } from "../../client/complete-call.ts";
 import { type RegistryClient, registryClient } from "../../client/registry.ts";
 import type { AuditRecord as LogRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Device } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
@@ -77,7 +78,7 @@ export async function runChaos(
   await approver.close();
   say("looking at what everybody says");
 
-  const shown: (Call | undefined)[][] = [];
+  const shown: (CompleteCall | undefined)[][] = [];
   for (const planned of plannedCalls) {
     shown.push(await Promise.all(registries.map((registry) => show(registry, storedId(planned)))));
   }
@@ -97,7 +98,7 @@ export async function runChaos(
 
 /** Makes all calls, each at its time. */
 function attendAll(plannedCalls: readonly PlannedCall[], callers: Callers, startMs: number) {
-  const reported = new Map<string, Call>();
+  const reported = new Map<string, CompleteCall>();
   const unheard = new Map<string, string>(plannedCalls.map(({ id }) => [id, `${id}: its caller waits still`]));
   const attend = async (planned: PlannedCall): Promise<void> => {
     try {
@@ -140,9 +141,10 @@ function registryAt(baseUrl: string, { tokens, ca }: Distributed, token = tokens
 }
 
 /** The call as a registry shows it; undefined where it does not know it. Rejects where it does not answer. */
-async function show(registry: RegistryClient, callId: string): Promise<Call | undefined> {
+async function show(registry: RegistryClient, callId: string): Promise<CompleteCall | undefined> {
   try {
-    return (await registry.getCall({ callId }, { timeoutMs: 30_000 })).call;
+    const { call } = await registry.getCall({ callId }, { timeoutMs: 30_000 });
+    return call && completeCall(call);
   } catch (error: unknown) {
     if (reasonOf(error) === ErrorReason.NOT_FOUND) return undefined;
     throw error;
@@ -151,12 +153,12 @@ async function show(registry: RegistryClient, callId: string): Promise<Call | un
 
 /** Whether the log has an outcome for each call that is to have one. */
 function isRecorded(
-  shown: readonly (readonly (Call | undefined)[])[],
+  shown: readonly (readonly (CompleteCall | undefined)[])[],
   records: ReadonlyMap<string, LogRecord[]>,
 ): boolean {
   return shown.every(([call]) => {
     if (call === undefined) return true;
-    if (call.state === CallState.DENIED || call.state === CallState.EXPIRED) return true;
+    if (call.status.state === CallState.DENIED || call.status.state === CallState.EXPIRED) return true;
     return records.get(call.id)?.some(({ event }) => event.case === "outcome") ?? false;
   });
 }

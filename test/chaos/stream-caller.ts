@@ -1,11 +1,11 @@
 import { type CallRequest, type CallStream, openCallStream } from "../../client/call-stream.ts";
+import type { CompleteCall } from "../../client/complete-call.ts";
 import type { RegistryClient } from "../../client/registry.ts";
-import type { Call } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 
 /** Makes calls on one CallTools stream, which is opened when it is needed. */
 export interface StreamCaller {
   /** Resolves with the call's end. Rejects with the stream's error where it breaks first, and where the call is refused. */
-  call(request: CallRequest, signal: AbortSignal): Promise<Call>;
+  call(request: CallRequest, signal: AbortSignal): Promise<CompleteCall>;
   close(): void;
 }
 

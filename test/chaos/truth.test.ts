@@ -1,10 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
+import type { CompleteCall } from "../../client/complete-call.ts";
 import { AuditRecordSchema } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { type Call, CallSchema, CallState, DecisionKind } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState, DecisionKind } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ExecutionFinishedSchema } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { ExecutionOutcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { testCall } from "../../testkit/test-call.ts";
 import { planFaults } from "./faults.ts";
 import { type PlannedCall, planCalls } from "./planned-calls.ts";
 import { type Evidence, lies } from "./truth.ts";
@@ -20,7 +22,7 @@ const planned: PlannedCall = {
   way: "unary",
   argv: ["true"],
 };
-const succeeded = create(CallSchema, { id: "c", state: CallState.SUCCEEDED, grantId: "g", receipt });
+const succeeded = testCall({ id: "c", state: CallState.SUCCEEDED, grantId: "g", receipt });
 const decided = (decision: DecisionKind, grantId = "") =>
   create(AuditRecordSchema, { callId: "c", event: { case: "decided", value: { decision, grantId } } });
 const outcome = (state: CallState, grantId = "") =>
@@ -42,8 +44,7 @@ function evidenceOf(changed: Partial<Evidence> = {}): Evidence {
   };
 }
 
-const failed = (reason: ErrorReason): Call =>
-  create(CallSchema, { id: "c", state: CallState.FAILED, error: { reason } });
+const failed = (reason: ErrorReason): CompleteCall => testCall({ id: "c", state: CallState.FAILED, error: { reason } });
 
 test("a call that everybody says the same of is true", () => {
   expect(lies(evidenceOf())).toEqual([]);
@@ -55,7 +56,7 @@ test("a call that never ran and says so is true", () => {
   expect(lies(evidenceOf({ reported: call, shown: [call, call], marks: 0, ledger: undefined, records }))).toEqual([]);
 });
 
-const running = create(CallSchema, { id: "c", state: CallState.DISPATCHED });
+const running = testCall({ id: "c", state: CallState.DISPATCHED });
 const offline = failed(ErrorReason.DEVICE_OFFLINE);
 
 test.each<[string, Partial<Evidence>]>([

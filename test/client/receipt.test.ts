@@ -1,18 +1,19 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
+import type { CompleteCall } from "../../client/complete-call.ts";
 import { verifyReceipt } from "../../client/receipt.ts";
-import { type Call, CallSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { Signed } from "../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { createBatchSigner } from "../../lib/sign/batch.ts";
 import { generateSigningKey } from "../../lib/sign/keys.ts";
 import { GRANT_TYPE, RECEIPT_TYPE } from "../../lib/sign/payload-types.ts";
+import { testCall } from "../../testkit/test-call.ts";
 
 const key = generateSigningKey();
 const deviceId = `dev-${key.keyId}`;
 
 /** The calls of one batch of receipts. */
-async function calls(count: number, statementType = RECEIPT_TYPE, signer = key): Promise<Call[]> {
+async function calls(count: number, statementType = RECEIPT_TYPE, signer = key): Promise<CompleteCall[]> {
   const { sign } = createBatchSigner({ key: signer, statementType });
   const ids = Array.from({ length: count }, (_, index) => `call-${index}`);
   const receipts = await Promise.all(
@@ -21,14 +22,17 @@ async function calls(count: number, statementType = RECEIPT_TYPE, signer = key):
   return ids.map((id, index) => callWith({ id }, receipts[index]));
 }
 
-function callWith(fields: { id?: string; tool?: string; deviceId?: string }, receipt: Signed | undefined): Call {
-  return create(CallSchema, { id: "call-0", tool: "exec", deviceId, ...fields, ...(receipt && { receipt }) });
+function callWith(
+  fields: { id?: string; tool?: string; deviceId?: string },
+  receipt: Signed | undefined,
+): CompleteCall {
+  return testCall({ id: "call-0", tool: "exec", deviceId, ...fields, ...(receipt && { receipt }) });
 }
 
-async function one(): Promise<Call & { receipt: Signed }> {
+async function one(): Promise<CompleteCall & { receipt: Signed }> {
   const [call] = await calls(3);
-  if (call?.receipt === undefined) throw new Error("nothing was signed");
-  return { ...call, receipt: call.receipt };
+  if (call?.status.receipt === undefined) throw new Error("nothing was signed");
+  return { ...call, receipt: call.status.receipt };
 }
 
 describe("a receipt", () => {
@@ -48,7 +52,9 @@ describe("a receipt", () => {
     });
     expect(await verifyReceipt(call, stranger.raw)).toMatchObject({ problem: "the key is not this device's" });
     const [forged] = await calls(1, RECEIPT_TYPE, { ...stranger, keyId: key.keyId });
-    expect(await verifyReceipt(forged as Call, key.raw)).toMatchObject({ problem: "the device did not sign it" });
+    expect(await verifyReceipt(forged as CompleteCall, key.raw)).toMatchObject({
+      problem: "the device did not sign it",
+    });
   });
 
   it("is about one call", async () => {
@@ -68,6 +74,8 @@ describe("a receipt", () => {
     expect(await verifyReceipt(callWith({}, { ...receipt, index: 1 }), key.raw)).toEqual(notSigned);
     expect(await verifyReceipt(callWith({}, { ...receipt, path: receipt.path.slice(1) }), key.raw)).toEqual(notSigned);
     const [grant] = await calls(1, GRANT_TYPE);
-    expect(await verifyReceipt(grant as Call, key.raw)).toMatchObject({ problem: "the statement is not a receipt" });
+    expect(await verifyReceipt(grant as CompleteCall, key.raw)).toMatchObject({
+      problem: "the statement is not a receipt",
+    });
   });
 });

@@ -110,9 +110,11 @@ test("locked while it runs something: that ends on the device, and its caller le
   expect([code, stderr]).toEqual([7, expect.stringContaining("web1 is locked (taxi)")]);
   await eventually(async () => expect(await isRunning(pid)).toBe(false));
   expect(await shown("lock-running")).toMatchObject({
-    state: "CALL_STATE_CANCELED",
-    error: { reason: "ERROR_REASON_DEVICE_LOCKED", metadata: { why: "taxi" } },
-    receipt: expect.anything(),
+    status: {
+      state: "CALL_STATE_CANCELED",
+      error: { reason: "ERROR_REASON_DEVICE_LOCKED", metadata: { why: "taxi" } },
+      receipt: expect.anything(),
+    },
   });
   await plane.reeve("device", "unlock", "web1");
   await online();
@@ -128,8 +130,7 @@ test("locked while it does not answer: its callers learn that the end is not kno
     const { code, stderr } = await running.ended;
     expect([code, stderr]).toEqual([8, expect.stringContaining("web1 is locked (silent)")]);
     expect(await shown("lock-silent")).toMatchObject({
-      state: "CALL_STATE_UNKNOWN",
-      error: { reason: "ERROR_REASON_DEVICE_LOCKED" },
+      status: { state: "CALL_STATE_UNKNOWN", error: { reason: "ERROR_REASON_DEVICE_LOCKED" } },
     });
   } finally {
     agent?.resume();

@@ -100,7 +100,7 @@ test.each(Object.keys(INTRUDERS))("a replica does nothing for %s", async (name) 
   }
   expect(existsSync(mark)).toBe(true);
   stream.cancel(callId);
-  expect((await stream.ended(callId)).state).toBe(CallState.CANCELED);
+  expect((await stream.ended(callId)).status.state).toBe(CallState.CANCELED);
   await stream.end();
 });
 
@@ -110,8 +110,8 @@ test("a replica sends no call to an address where another service answers", asyn
   const guest = await scene.device("guest", [c.url]);
   await online(a, "guest", c);
   const { call } = await a.operator.registry.callTool({ device: "guest", tool: "device.ping", params: {} });
-  expect(call).toMatchObject({ state: CallState.FAILED, error: { reason: ErrorReason.DEVICE_OFFLINE } });
-  expect(call?.errorMessage).toContain("service/registry");
+  expect(call).toMatchObject({ status: { state: CallState.FAILED, error: { reason: ErrorReason.DEVICE_OFFLINE } } });
+  expect(call?.status?.errorMessage).toContain("service/registry");
   await guest.close();
   await c.close();
 });

@@ -60,7 +60,7 @@ test("a call through one replica runs on a device that another one holds", async
     tool: "exec",
     params: { argv: ["echo", "hi"] },
   });
-  expect(call).toMatchObject({ state: CallState.SUCCEEDED, output: { stdout: "hi\n" } });
+  expect(call).toMatchObject({ status: { state: CallState.SUCCEEDED, output: { stdout: "hi\n" } } });
 });
 
 test("what a tool prints comes as it is printed, and a cancel through the same replica ends the process", async () => {
@@ -70,7 +70,7 @@ test("what a tool prints comes as it is printed, and a cancel through the same r
   const pid = Number(await readFile(mark, "utf8"));
   expect(isRunning(pid)).toBe(true);
   stream.cancel(callId);
-  expect((await stream.ended(callId)).state).toBe(CallState.CANCELED);
+  expect((await stream.ended(callId)).status.state).toBe(CallState.CANCELED);
   expect(isRunning(pid)).toBe(false);
   await stream.end();
 });
@@ -84,9 +84,9 @@ test("large arguments and output arrive complete", async () => {
     a.operator.registry.callTool({ device: "nas", tool: "exec", params: { argv } }),
     a.operator.registry.callTool(write),
   ]);
-  expect(written.call?.state).toBe(CallState.SUCCEEDED);
+  expect(written.call?.status?.state).toBe(CallState.SUCCEEDED);
   expect((await readFile(mark, "utf8")).length).toBe(text.length);
-  expect(printed.call).toMatchObject({ state: CallState.SUCCEEDED });
+  expect(printed.call).toMatchObject({ status: { state: CallState.SUCCEEDED } });
 });
 
 test("the same call id at two replicas is one call", async () => {
@@ -95,8 +95,8 @@ test("the same call id at two replicas is one call", async () => {
     a.operator.registry.callTool(request),
     b.operator.registry.callTool(request),
   ]);
-  expect(one.call?.state).toBe(CallState.SUCCEEDED);
-  expect(other.call?.receipt).toEqual(one.call?.receipt);
+  expect(one.call?.status?.state).toBe(CallState.SUCCEEDED);
+  expect(other.call?.status?.receipt).toEqual(one.call?.status?.receipt);
   expect(await readFile(mark, "utf8")).toBe("run\n");
 });
 
@@ -107,15 +107,15 @@ test("a replica that does not own a call reports what happens to it, and cancels
   const seen: (CallState | undefined)[] = [];
   const watching = (async () => {
     for await (const { event } of b.operator.registry.watchCall({ callId })) {
-      if (event?.event.case === "call") seen.push(event.event.value.state);
+      if (event?.event.case === "call") seen.push(event.event.value.status?.state);
     }
   })();
   await eventually(() => expect(seen.at(-1)).toBe(CallState.DISPATCHED));
   const { call } = await b.operator.registry.cancelCall({ callId });
-  expect(call?.state).toBe(CallState.CANCELED);
+  expect(call?.status?.state).toBe(CallState.CANCELED);
   await watching;
   expect(seen.slice(-2)).toEqual([CallState.DISPATCHED, CallState.CANCELED]);
-  expect((await stream.ended(callId)).state).toBe(CallState.CANCELED);
+  expect((await stream.ended(callId)).status.state).toBe(CallState.CANCELED);
   await stream.end();
 });
 
@@ -124,7 +124,7 @@ test("a call that one replica holds is approved, and reported by the other", asy
   await a.agent.registry.callTool({ ...request, noWait: true });
   const reported = b.agent.registry.callTool(request);
   await approveCall(b.operator, callId);
-  expect((await reported).call?.state).toBe(CallState.SUCCEEDED);
+  expect((await reported).call?.status?.state).toBe(CallState.SUCCEEDED);
   expect(existsSync(mark)).toBe(true);
 });
 
@@ -132,13 +132,15 @@ test("every replica shows a call as it stands each time, and the end on a stream
   const request = { device: "nas", tool: "exec", params: { argv: ["bash", "-c", "echo hi"] }, callId };
   await a.agent.registry.callTool({ ...request, noWait: true });
   const seen = async () => (await b.agent.registry.getCall({ callId })).call;
-  await eventually(async () => expect(await seen()).toMatchObject({ state: CallState.HELD }));
-  expect((await seen())?.approvalId).not.toBe("");
-  expect((await b.agent.registry.callTool({ ...request, noWait: true })).call?.approvalId).not.toBe("");
+  await eventually(async () => expect(await seen()).toMatchObject({ status: { state: CallState.HELD } }));
+  expect((await seen())?.status?.approval?.id).not.toBe("");
+  expect((await b.agent.registry.callTool({ ...request, noWait: true })).call?.status?.approval?.id).not.toBe("");
   const stream = openCallStream(b.agent.registry);
   stream.call(request);
   await approveCall(b.operator, callId);
-  expect(await stream.ended(callId)).toMatchObject({ state: CallState.SUCCEEDED, output: { stdout: "hi\n" } });
+  expect(await stream.ended(callId)).toMatchObject({
+    status: { state: CallState.SUCCEEDED, output: { stdout: "hi\n" } },
+  });
   await stream.end();
 });
 
@@ -158,7 +160,7 @@ test("a call goes on when its device moves to another replica", async () => {
   await rm(file);
   const call = await stream.ended(callId);
   await stream.end();
-  expect(call).toMatchObject({ state: CallState.SUCCEEDED, output: { stdout: "started\nended\n" } });
+  expect(call).toMatchObject({ status: { state: CallState.SUCCEEDED, output: { stdout: "started\nended\n" } } });
   expect(await readFile(`${file}.runs`, "utf8")).toBe("run\n");
   await mover.close();
 });
@@ -196,7 +198,7 @@ test("a device that may not connect any more loses its session, whichever replic
     expect(seen?.link).toBe(LinkState.OFFLINE);
   });
   const { call } = await a.operator.registry.callTool({ device: "guest", tool: "exec", params: { argv: ["uname"] } });
-  expect(call).toMatchObject({ state: CallState.FAILED, error: { reason: ErrorReason.DEVICE_OFFLINE } });
+  expect(call).toMatchObject({ status: { state: CallState.FAILED, error: { reason: ErrorReason.DEVICE_OFFLINE } } });
   await device.close();
 });
 
@@ -209,7 +211,7 @@ test("a call goes on when the connection between the replicas was cut under it",
   await rm(mark);
   const call = await stream.ended(callId);
   await stream.end();
-  expect(call).toMatchObject({ state: CallState.SUCCEEDED, output: { stdout: "started\nended\n" } });
+  expect(call).toMatchObject({ status: { state: CallState.SUCCEEDED, output: { stdout: "started\nended\n" } } });
   expect(await readFile(`${mark}.runs`, "utf8")).toBe("run\n");
 });
 
@@ -217,8 +219,8 @@ test("a device at a replica that is not reached is offline, and the caller learn
   const alone = await scene.replica({ peerTransport: undefined });
   await online(alone, "nas");
   const { call } = await alone.operator.registry.callTool({ device: "nas", tool: "exec", params: { argv: ["uname"] } });
-  expect(call).toMatchObject({ state: CallState.FAILED, error: { reason: ErrorReason.DEVICE_OFFLINE } });
-  expect(call?.errorMessage).toContain("REEVE_REGISTRY_ADVERTISE_URL");
+  expect(call).toMatchObject({ status: { state: CallState.FAILED, error: { reason: ErrorReason.DEVICE_OFFLINE } } });
+  expect(call?.status?.errorMessage).toContain("REEVE_REGISTRY_ADVERTISE_URL");
   await alone.close();
 });
 
@@ -231,8 +233,8 @@ test("a call of a replica that is not reached is followed and canceled all the s
   await stream.next(printedIn);
   const reported = alone.operator.registry.callTool(request);
   await alone.operator.registry.cancelCall({ callId });
-  expect((await reported).call?.state).toBe(CallState.CANCELED);
-  expect((await stream.ended(callId)).state).toBe(CallState.CANCELED);
+  expect((await reported).call?.status?.state).toBe(CallState.CANCELED);
+  expect((await stream.ended(callId)).status.state).toBe(CallState.CANCELED);
   await stream.end();
   await alone.close();
 });

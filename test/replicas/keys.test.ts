@@ -67,7 +67,7 @@ function openDevice(pin: VerifyKey, more: { keyringVersion?: bigint; logger?: Lo
 async function ping(): Promise<{ state: CallState | undefined; reason: ErrorReason | undefined }> {
   const client = registryClient(inMemoryTransport(registry.routes, { principal: OPERATOR }));
   const { call } = await client.callTool({ device: "this", tool: "device.ping", params: { text: "hello" } });
-  return { state: call?.state, reason: call?.error?.reason };
+  return { state: call?.status?.state, reason: call?.status?.error?.reason };
 }
 
 const SUCCEEDED = { state: CallState.SUCCEEDED, reason: undefined };

@@ -3,7 +3,8 @@ import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { type CompleteCall, completeCall } from "../../client/complete-call.ts";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { createTokenFile } from "../../lib/auth/token-file.ts";
@@ -93,13 +94,14 @@ beforeEach(() => {
 });
 
 /** The call's end as the second replica reports it. */
-function ended(): Promise<Call> {
+function ended(): Promise<CompleteCall> {
   return eventually(async () => {
     const { call } = await operators[1].registry.getCall({ callId });
-    if (call === undefined || call.state < CallState.SUCCEEDED || call.state > CallState.UNKNOWN) {
+    const state = call?.status?.state ?? CallState.UNSPECIFIED;
+    if (call === undefined || state < CallState.SUCCEEDED || state > CallState.UNKNOWN) {
       throw new Error(`${callId} has not ended`);
     }
-    return call;
+    return completeCall(call);
   });
 }
 
@@ -120,8 +122,8 @@ test("a call that runs when its replica is killed learns with its true end by an
   await eventually(() => expect(second.log.some((line) => line.includes("taking over"))).toBe(true));
   await rm(mark);
   const call = await ended();
-  expect(call).toMatchObject({ state: CallState.SUCCEEDED, output: { stdout: "started\nended\n" } });
-  expect((await waiting).call).toMatchObject({ state: CallState.SUCCEEDED });
+  expect(call).toMatchObject({ status: { state: CallState.SUCCEEDED, output: { stdout: "started\nended\n" } } });
+  expect((await waiting).call).toMatchObject({ status: { state: CallState.SUCCEEDED } });
   expect(await readFile(`${mark}.runs`, "utf8")).toBe("run\n");
   await eventually(async () => expect(await recorded()).toEqual(["decided", "outcome"]));
   await first.start();
@@ -133,7 +135,7 @@ test("a call that is held when its replica is killed runs once when it is approv
   callId = call?.id ?? "";
   await first.kill();
   await approveCall(operators[1], callId);
-  expect((await ended()).state).toBe(CallState.SUCCEEDED);
+  expect((await ended()).status.state).toBe(CallState.SUCCEEDED);
   expect(await readFile(mark, "utf8")).toBe("run\n");
   await first.start();
 });
@@ -147,7 +149,7 @@ test("a cancel at another replica reaches a call whose own replica was killed", 
   await first.kill();
   await expect(stream.end()).rejects.toThrow();
   await operators[1].registry.cancelCall({ callId });
-  expect((await ended()).state).toBe(CallState.CANCELED);
+  expect((await ended()).status.state).toBe(CallState.CANCELED);
   expect(existsSync(`/proc/${pid}`)).toBe(false);
   await first.start();
 });
@@ -158,7 +160,7 @@ test("a replica that leaves hands over what is held at once, and a call that run
   callId = call?.id ?? "";
   await first.stop();
   await approveCall(operators[1], callId);
-  expect((await ended()).state).toBe(CallState.SUCCEEDED);
+  expect((await ended()).status.state).toBe(CallState.SUCCEEDED);
   expect(existsSync(mark)).toBe(true);
   await first.start();
 });
@@ -177,10 +179,12 @@ test("calls that were open while the database was killed and started again end t
   expect(meanwhile).toBeInstanceOf(Error);
   await postgres.restart();
   const call = await ended();
-  expect([CallState.SUCCEEDED, CallState.UNKNOWN]).toContain(call.state);
-  expect(call.state === CallState.UNKNOWN ? call.error?.reason : undefined).not.toBe(ErrorReason.INTERNAL);
+  expect([CallState.SUCCEEDED, CallState.UNKNOWN]).toContain(call.status.state);
+  expect(call.status.state === CallState.UNKNOWN ? call.status.error?.reason : undefined).not.toBe(
+    ErrorReason.INTERNAL,
+  );
   expect(await readFile(`${mark}.runs`, "utf8")).toBe("run\n");
   await over;
   const after = await eventually(() => operators[0].registry.callTool({ tool: "exec", params: { argv: ["uname"] } }));
-  expect(after.call?.state).toBe(CallState.SUCCEEDED);
+  expect(after.call?.status?.state).toBe(CallState.SUCCEEDED);
 });

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
@@ -36,7 +37,7 @@ async function isOffline(replica: Replica): Promise<void> {
 }
 
 const stateOf = async (replica: Replica, callId: string) =>
-  (await replica.operator.registry.getCall({ callId })).call?.state;
+  (await replica.operator.registry.getCall({ callId })).call?.status?.state;
 
 test("a queued call is delivered through another replica than the one that keeps it, also when that is gone", async () => {
   await nas.close();
@@ -46,7 +47,7 @@ test("a queued call is delivered through another replica than the one that keeps
     tool: "exec",
     params: { argv: ["bash", "-c", `echo ran >> ${join(nas.work, name)}`] },
     callId: name,
-    queueSeconds: 600,
+    queueTimeout: durationFromMs(600_000),
   });
   const c = await scene.replica();
   await isOffline(c);
@@ -54,7 +55,7 @@ test("a queued call is delivered through another replica than the one that keeps
     [a, "kept-by-a"],
     [c, "kept-by-c"],
   ] as const) {
-    expect((await replica.operator.registry.callTool(asked(name))).call?.state).toBe(CallState.QUEUED);
+    expect((await replica.operator.registry.callTool(asked(name))).call?.status?.state).toBe(CallState.QUEUED);
   }
   await c.close();
   expect(await stateOf(b, "kept-by-c")).toBe(CallState.QUEUED);

@@ -12,11 +12,12 @@ test("a replica serves its own devices while another does not reach it, and that
   await Promise.all([online(a, "nas", b), online(b, "nas", b)]);
   b.peerProxy.blackhole();
   const ping = { device: "nas", tool: "device.ping", params: {} };
-  expect((await b.operator.registry.callTool(ping)).call?.state).toBe(CallState.SUCCEEDED);
+  expect((await b.operator.registry.callTool(ping)).call?.status?.state).toBe(CallState.SUCCEEDED);
   const { call } = await a.operator.registry.callTool(ping);
-  expect(call?.error).toMatchObject({ reason: ErrorReason.DEVICE_OFFLINE });
-  expect(call?.errorMessage).toContain("the replica that holds its session is not reached");
+  expect(call?.status?.error).toMatchObject({ reason: ErrorReason.DEVICE_OFFLINE });
+  expect(call?.status?.errorMessage).toContain("the replica that holds its session is not reached");
   b.peerProxy.cut();
-  const reached = async () => expect((await a.operator.registry.callTool(ping)).call?.state).toBe(CallState.SUCCEEDED);
+  const reached = async () =>
+    expect((await a.operator.registry.callTool(ping)).call?.status?.state).toBe(CallState.SUCCEEDED);
   await eventually(reached);
 }, 90_000);

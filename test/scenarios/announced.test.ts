@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { type CompleteCall, completeCall } from "../../client/complete-call.ts";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ManifestSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { fault, faultDetail } from "../../lib/fault/fault.ts";
@@ -71,10 +72,10 @@ beforeEach(() => {
   printer.fail = undefined;
 });
 
-async function print(caller: Caller, params: { text: string; copies?: number }): Promise<Call> {
+async function print(caller: Caller, params: { text: string; copies?: number }): Promise<CompleteCall> {
   const { call } = await caller.registry.callTool({ tool: "printer:print", params, callId, noWait: caller === agent });
   if (call === undefined) throw new Error("no call");
-  return call;
+  return completeCall(call);
 }
 
 describe("a service that a device announces", () => {
@@ -105,13 +106,15 @@ describe("a service that a device announces", () => {
 
   test("is called where policy permits it, and its answer is the output", async () => {
     const call = await print(operator, { text: "hello", copies: 2 });
-    expect(call).toMatchObject({ state: CallState.SUCCEEDED, output: { pages: 2, printTime: "2027-01-15T08:00:00Z" } });
-    expect(call.receipt).toBeDefined();
+    expect(call).toMatchObject({
+      status: { state: CallState.SUCCEEDED, output: { pages: 2, printTime: "2027-01-15T08:00:00Z" } },
+    });
+    expect(call.status.receipt).toBeDefined();
     expect(printer.printed).toEqual([{ text: "hello", copies: 2 }]);
   });
 
   test("waits for a human where policy says so", async () => {
-    expect(await print(agent, { text: "please" })).toMatchObject({ state: CallState.HELD });
+    expect(await print(agent, { text: "please" })).toMatchObject({ status: { state: CallState.HELD } });
     expect(printer.printed).toEqual([]);
     await approveCall(operator, callId);
     await eventually(() => expect(printer.printed).toEqual([{ text: "please", copies: 0 }]));
@@ -128,12 +131,14 @@ describe("a service that a device announces", () => {
     printer.fail = () => fault(ErrorReason.RATE_LIMITED, {}, { message: "out of paper\u001b[31m" });
     const call = await print(operator, { text: "hello" });
     expect(call).toMatchObject({
-      state: CallState.FAILED,
-      error: {
-        reason: ErrorReason.TOOL_FAILED,
-        metadata: { service: "acme.printer.v1.Printer", code: "resource_exhausted" },
+      status: {
+        state: CallState.FAILED,
+        error: {
+          reason: ErrorReason.TOOL_FAILED,
+          metadata: { service: "acme.printer.v1.Printer", code: "resource_exhausted" },
+        },
+        errorMessage: "acme.printer.v1.Printer answered resource_exhausted: out of paper",
       },
-      errorMessage: "acme.printer.v1.Printer answered resource_exhausted: out of paper",
     });
   });
 
@@ -141,7 +146,7 @@ describe("a service that a device announces", () => {
     const call = print(operator, { text: "forever" });
     await eventually(() => expect(printer.printed).toHaveLength(1));
     await operator.registry.cancelCall({ callId });
-    expect(await call).toMatchObject({ state: CallState.CANCELED });
+    expect(await call).toMatchObject({ status: { state: CallState.CANCELED } });
     await printer.gaveUp;
   });
 
@@ -173,7 +178,7 @@ describe("where no rule speaks of it", () => {
     for (const tool of ["printer:print", "printer:paper.get"]) {
       const params = tool === "printer:print" ? { text: "x" } : {};
       const { call } = await caller.registry.callTool({ tool, params });
-      expect(call).toMatchObject({ state: CallState.DENIED, error: { reason: ErrorReason.POLICY_DENIED } });
+      expect(call).toMatchObject({ status: { state: CallState.DENIED, error: { reason: ErrorReason.POLICY_DENIED } } });
     }
     expect(printer.printed).toEqual([]);
   });

@@ -34,7 +34,7 @@ const hold = async (callId: string) => {
     callId,
     noWait: true,
   });
-  return call?.approvalId ?? "";
+  return call?.status?.approval?.id ?? "";
 };
 
 test("watching goes on over a restart, takes back what is moot, and ends when the token is refused", async () => {
@@ -61,7 +61,7 @@ test("watching goes on over a restart, takes back what is moot, and ends when th
   await context.shown("stdout", `${wanted} approved by`);
   await eventually(async () => {
     const { call } = await agent.registry.getCall({ callId: "watch-wanted" });
-    expect(call?.state).toBe(CallState.SUCCEEDED);
+    expect(call?.status?.state).toBe(CallState.SUCCEEDED);
   });
 
   tokens.revokeToken(entry.id);

@@ -60,7 +60,7 @@ async function ping(client: RegistryClient, callId: string, text = "ping") {
 
 test("two agents that choose the same id have a call each, and neither learns of the other's", async () => {
   const ids = await Promise.all([ping(ada, "deploy", "ada's"), ping(bob, "deploy", "bob's")]);
-  expect(ids.map(({ state }) => state)).toEqual([CallState.SUCCEEDED, CallState.SUCCEEDED]);
+  expect(ids.map(({ status }) => status?.state)).toEqual([CallState.SUCCEEDED, CallState.SUCCEEDED]);
   expect(new Set(ids.map(({ id }) => id)).size).toBe(2);
   for (const [client, own] of [
     [ada, ids[0]],
@@ -83,15 +83,18 @@ test("trying again under a chosen id returns the same call, and so does the id i
 test("an agent that names the call of another one by its whole id gets a call of its own", async () => {
   const { id } = await ping(ada, "");
   const own = await ping(bob, id);
-  expect(own).toMatchObject({ state: CallState.SUCCEEDED, principalId: "bob" });
+  expect(own).toMatchObject({ spec: { principalId: "bob" }, status: { state: CallState.SUCCEEDED } });
   expect(own.id).not.toBe(id);
   expect(await bob.cancelCall({ callId: id })).toMatchObject({ call: { id: own.id } });
-  expect((await operator.getCall({ callId: id })).call?.principalId).toBe("ada");
+  expect((await operator.getCall({ callId: id })).call?.spec?.principalId).toBe("ada");
 });
 
 test("an agent cannot occupy an id of an operator", async () => {
   await ping(bob, "maintenance");
-  expect(await ping(operator, "maintenance")).toMatchObject({ id: "maintenance", state: CallState.SUCCEEDED });
+  expect(await ping(operator, "maintenance")).toMatchObject({
+    id: "maintenance",
+    status: { state: CallState.SUCCEEDED },
+  });
 });
 
 test("a stream names its calls by the ids that its caller chose", async () => {

@@ -65,25 +65,26 @@ describe("reeve call", () => {
 
   test("prints the call with decision, grant, receipt and its places in the log, as JSON", async () => {
     const result = await asOperator("call", "this", "exec", "--argv", "uname", "--argv=-a", "--json");
-    const call = jsonOf(result) as Record<string, unknown>;
+    const call = jsonOf(result) as { id: string; spec: { argsDigest: string }; status: { grantId: string } };
     const grantId = expect.stringMatching(/^[0-9a-f]{32}$/) as string;
     expect(call).toMatchObject({
-      state: "CALL_STATE_SUCCEEDED",
-      ingress: expect.stringMatching(/^INGRESS_/) as string,
-      client: "cli",
-      decision: {
-        kind: "DECISION_KIND_PERMIT",
-        ruleIds: ["exec/operator"],
-        auditIndex: expect.stringMatching(/^\d+$/) as string,
+      spec: { ingress: expect.stringMatching(/^INGRESS_/) as string, client: "cli" },
+      status: {
+        state: "CALL_STATE_SUCCEEDED",
+        decision: {
+          kind: "DECISION_KIND_PERMIT",
+          ruleIds: ["exec/operator"],
+          auditIndex: expect.stringMatching(/^\d+$/) as string,
+        },
+        grantId,
+        receipt: {
+          callId: call.id,
+          grantId: call.status.grantId,
+          outcome: "EXECUTION_OUTCOME_SUCCEEDED",
+          argsDigest: call.spec.argsDigest,
+        },
+        outcomeAuditIndex: expect.stringMatching(/^\d+$/) as string,
       },
-      grantId,
-      receipt: {
-        callId: call.id,
-        grantId: call.grantId,
-        outcome: "EXECUTION_OUTCOME_SUCCEEDED",
-        argsDigest: call.argsDigest,
-      },
-      outcomeAuditIndex: expect.stringMatching(/^\d+$/) as string,
     });
     expect(result.code).toBe(0);
   });
@@ -213,7 +214,7 @@ describe("reeve approval list", () => {
 
   test("an agent may not approve", async () => {
     const held = await asAgent("call", "this", "exec", "--no-wait", "--json", "--argv", "touch", "--argv", "x");
-    const { approvalId } = jsonOf(held) as { approvalId: string };
+    const { id: approvalId } = (jsonOf(held) as { status: { approval: { id: string } } }).status.approval;
     const { code, stderr } = await asAgent("approval", "approve", approvalId, "--yes");
     expect(code).toBe(3);
     expect(stderr).toContain("operator");
@@ -243,7 +244,7 @@ describe("reeve call list", () => {
     const { stdout, stderr } = await asAgent("call", "cancel", "cli-cancel", "--json");
     expect(JSON.parse(stdout), stderr).toMatchObject({
       id: expect.stringMatching(/^cli-cancel-/),
-      state: "CALL_STATE_CANCELED",
+      status: { state: "CALL_STATE_CANCELED" },
     });
   });
 });
@@ -321,5 +322,5 @@ test("an interrupted call is canceled on the device", async () => {
   child.kill("SIGINT");
   expect(await closed).toEqual([7, null]);
   const shown = await asOperator("call", "show", "cli-interrupted", "--json");
-  expect(jsonOf(shown)).toMatchObject({ state: "CALL_STATE_CANCELED" });
+  expect(jsonOf(shown)).toMatchObject({ status: { state: "CALL_STATE_CANCELED" } });
 });

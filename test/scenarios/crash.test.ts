@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import { isEnd } from "../../client/call-progress.ts";
-import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { type CompleteCall, completeCall } from "../../client/complete-call.ts";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { openLogFile } from "../../lib/audit-verify/log-source.ts";
 import { verifyLog } from "../../lib/audit-verify/verify.ts";
@@ -44,7 +45,7 @@ test.each(["device", "policy", "registry"] as const)(
       expect(times, `${id} ran`).toBeLessThanOrEqual(1);
       if (call !== undefined) expectTruth(call, times);
     }
-    const succeeded = [...calls.values()].filter((call) => call.state === CallState.SUCCEEDED).length;
+    const succeeded = [...calls.values()].filter((call) => call.status.state === CallState.SUCCEEDED).length;
     expect(succeeded).toBeGreaterThan(0);
     await expectLogVerifies(plane);
   },
@@ -68,9 +69,9 @@ async function appendMark(caller: Caller, id: string, marks: string): Promise<vo
 }
 
 /** What a call says of itself has to agree with what is in the file. */
-function expectTruth(call: Call, times: number): void {
-  const what = `${call.id} is in state ${Number(call.state)}: ${call.errorMessage}`;
-  switch (call.state) {
+function expectTruth(call: CompleteCall, times: number): void {
+  const what = `${call.id} is in state ${Number(call.status.state)}: ${call.status.errorMessage}`;
+  switch (call.status.state) {
     case CallState.SUCCEEDED:
       expect(times, what).toBe(1);
       break;
@@ -85,7 +86,7 @@ function expectTruth(call: Call, times: number): void {
           ErrorReason.GRANT_EXPIRED,
         ],
         what,
-      ).toContain(call.error?.reason);
+      ).toContain(call.status.error?.reason);
       expect(times, what).toBe(0);
       break;
     default:
@@ -94,8 +95,8 @@ function expectTruth(call: Call, times: number): void {
 }
 
 /** Waits until every call that is on record has ended. */
-async function allEnded(caller: Caller, ids: readonly string[]): Promise<Map<string, Call>> {
-  const ended = new Map<string, Call>();
+async function allEnded(caller: Caller, ids: readonly string[]): Promise<Map<string, CompleteCall>> {
+  const ended = new Map<string, CompleteCall>();
   const gone = new Set<string>();
   const deadline = Date.now() + ENDING_MS;
   while (ended.size + gone.size < ids.length) {
@@ -103,16 +104,17 @@ async function allEnded(caller: Caller, ids: readonly string[]): Promise<Map<str
     for (const id of ids.filter((one) => !ended.has(one) && !gone.has(one))) {
       const call = await find(caller, id);
       if (call === undefined) gone.add(id);
-      else if (isEnd(call.state)) ended.set(id, call);
+      else if (isEnd(call.status.state)) ended.set(id, call);
     }
     await sleep(50);
   }
   return ended;
 }
 
-async function find(caller: Caller, id: string): Promise<Call | undefined> {
+async function find(caller: Caller, id: string): Promise<CompleteCall | undefined> {
   try {
-    return (await caller.registry.getCall({ callId: id })).call;
+    const { call } = await caller.registry.getCall({ callId: id });
+    return call && completeCall(call);
   } catch (error: unknown) {
     if (reasonOf(error) === ErrorReason.NOT_FOUND) return undefined;
     throw error;

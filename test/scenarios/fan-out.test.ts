@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { runCli } from "../../cli/run-cli.ts";
 import { createFakeContext } from "../../cli/testing/fake-context.ts";
@@ -84,7 +85,7 @@ const order = (events: readonly WatchFanOutResponse[]) =>
     if (event.case === "wave") return [`wave ${event.value.number}`];
     const call =
       event.case === "call" && event.value.event?.event.case === "call" ? event.value.event.event.value : undefined;
-    return call?.state === CallState.SUCCEEDED && event.case === "call" ? [event.value.device] : [];
+    return call?.status?.state === CallState.SUCCEEDED && event.case === "call" ? [event.value.device] : [];
   });
 
 const recordsOf = async (callId: string) => {
@@ -102,7 +103,7 @@ describe("a fan-out", () => {
     for (const name of ["web-1", "web-2", "web-3"]) {
       const callId = fanOutCallId(fanOutId, ids[name] ?? "");
       const { call } = await operator.registry.getCall({ callId });
-      expect(call).toMatchObject({ state: CallState.SUCCEEDED, fanOutId, deviceId: ids[name] });
+      expect(call).toMatchObject({ spec: { fanOutId, deviceId: ids[name] }, status: { state: CallState.SUCCEEDED } });
     }
     expect((await recordsOf(fanOutId)).map(({ event }) => event)).toMatchObject([
       { case: "decided", value: { decision: DecisionKind.PERMIT, grantId: "" } },
@@ -124,7 +125,7 @@ describe("a fan-out", () => {
   test("is no success where some of it did not succeed", async () => {
     const { summary } = await run(operator, onlyOnce({ waveSize: 2 }));
     expect(summary).toMatchObject({ succeeded: false, succeededCount: 1, notStarted: ["web-3"] });
-    expect(Object.values(summary.failed)).toMatchObject([{ error: { reason: ErrorReason.TOOL_FAILED } }]);
+    expect(Object.values(summary.failed)).toMatchObject([{ status: { error: { reason: ErrorReason.TOOL_FAILED } } }]);
   });
 
   test("starts nothing where more devices match than may, or one lacks the tool", async () => {
@@ -238,7 +239,7 @@ describe("a fan-out", () => {
     expect(fanOut?.status?.state).toBe(FanOutState.CANCELED);
     const { summary } = await running;
     expect(summary).toMatchObject({ notStarted: ["web-3"], stopped: { reason: ErrorReason.CANCELED } });
-    expect(Object.values(summary.failed).map(({ state }) => state)).toEqual(Array(2).fill(CallState.CANCELED));
+    expect(Object.values(summary.failed).map(({ status }) => status?.state)).toEqual(Array(2).fill(CallState.CANCELED));
   });
 
   test("that is held is canceled before anything was called", async () => {
@@ -275,12 +276,12 @@ describe("a fan-out", () => {
     const callIds = ["web-1", "web-2", "web-3"].map((name) => fanOutCallId(fanOutId, ids[name] ?? ""));
     for (const callId of callIds) {
       await eventually(async () =>
-        expect((await operator.registry.getCall({ callId })).call?.state).toBe(CallState.DISPATCHED),
+        expect((await operator.registry.getCall({ callId })).call?.status?.state).toBe(CallState.DISPATCHED),
       );
       await operator.registry.cancelCall({ callId });
     }
     const { summary } = await running;
-    expect(Object.values(summary.failed).map(({ state }) => state)).toEqual(Array(3).fill(CallState.CANCELED));
+    expect(Object.values(summary.failed).map(({ status }) => status?.state)).toEqual(Array(3).fill(CallState.CANCELED));
   });
 });
 
@@ -324,19 +325,23 @@ describe("with a device that is offline", () => {
     expect(summary).toMatchObject({
       succeeded: false,
       succeededCount: 2,
-      failed: { "web-2": { state: CallState.FAILED, error: { reason: ErrorReason.DEVICE_OFFLINE } } },
+      failed: {
+        "web-2": { status: { state: CallState.FAILED, error: { reason: ErrorReason.DEVICE_OFFLINE } } },
+      },
     });
   });
 
   test("a fan-out keeps the call for it where that is wanted", async () => {
-    const { summary } = await run(operator, uptime({ queueSeconds: 600 }));
+    const { summary } = await run(operator, uptime({ queueTimeout: durationFromMs(600_000) }));
     expect(summary).toMatchObject({ succeeded: false, succeededCount: 2, queued: ["web-2"], failed: {} });
     const callId = fanOutCallId(fanOutId, ids["web-2"] ?? "");
     await plane.device("web-2").process.start();
     await eventually(async () =>
-      expect((await operator.registry.getCall({ callId })).call?.state).toBe(CallState.SUCCEEDED),
+      expect((await operator.registry.getCall({ callId })).call?.status?.state).toBe(CallState.SUCCEEDED),
     );
-    expect((await run(operator, uptime({ queueSeconds: 600 }))).summary).toMatchObject({ succeeded: true });
+    expect((await run(operator, uptime({ queueTimeout: durationFromMs(600_000) }))).summary).toMatchObject({
+      succeeded: true,
+    });
     await plane.device("web-2").process.stop();
   });
 });

@@ -107,7 +107,7 @@ test("a device that announces what would take hours to read is linked without it
   const first = await startRegistry([["nas", dialer]]);
   await expectRefused(first.client);
   const { call } = await first.client.callTool({ tool: "device.ping", params: { text: "ping" } });
-  expect(call?.state).toBe(CallState.SUCCEEDED);
+  expect(call?.status?.state).toBe(CallState.SUCCEEDED);
   const refused = await first.client.callTool({ tool: "dense:r0" }).catch(reasonOf);
   expect(refused).toBe(ErrorReason.NOT_AVAILABLE);
   expect(logged).toMatch(/"limit":"descriptor_bytes"/);

@@ -49,7 +49,7 @@ const CLAIM = { client: "cli" };
 const FACES: Record<string, (who: Who) => Promise<boolean>> = {
   async CallTool(who) {
     const { call } = await as(who).registry.callTool({ tool: "device.ping", ...CLAIM });
-    return call?.state === CallState.SUCCEEDED;
+    return call?.status?.state === CallState.SUCCEEDED;
   },
   async CallTools(who) {
     const call = { tool: "device.ping", callId: `stream-${who}`, ...CLAIM };
@@ -58,7 +58,7 @@ const FACES: Record<string, (who: Who) => Promise<boolean>> = {
     })();
     let state: CallState | undefined;
     for await (const { events } of as(who).registry.callTools(requests)) {
-      for (const { event } of events) if (event.case === "call") state = event.value.state;
+      for (const { event } of events) if (event.case === "call") state = event.value.status?.state;
     }
     return state === CallState.SUCCEEDED;
   },
@@ -109,9 +109,12 @@ test("what a caller says of itself is shown, and does not make two calls differe
   const { registry } = as("operator");
   const ping = { tool: "device.ping", callId: "claimed" };
   const { call } = await registry.callTool({ ...ping, client: "llm" });
-  expect(call).toMatchObject({ state: CallState.SUCCEEDED, ingress: Ingress.RPC, client: "llm" });
+  expect(call).toMatchObject({ spec: { ingress: Ingress.RPC, client: "llm" }, status: { state: CallState.SUCCEEDED } });
   const { call: again } = await registry.callTool({ ...ping, client: "another program" });
-  expect(again).toMatchObject({ state: CallState.SUCCEEDED, client: "llm", grantId: call?.grantId });
+  expect(again).toMatchObject({
+    spec: { client: "llm" },
+    status: { state: CallState.SUCCEEDED, grantId: call?.status?.grantId },
+  });
 });
 
 test("what a caller says of itself is bounded", async () => {

@@ -2,8 +2,9 @@ import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { type CompleteCall, completeCall } from "../../client/complete-call.ts";
 import { type RegistryClient, registryClient } from "../../client/registry.ts";
-import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { CallToolsRequestSchema } from "../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { createServiceTransport, type ServiceTransport } from "../../lib/rpc-client/transport.ts";
@@ -45,7 +46,8 @@ async function* outputOf(callId: string, argv: string[], timeoutMs: number, left
       for (const { event } of events) {
         if (event.case === "refusal") throw new Error(event.value.message);
         if (event.case === "output") yield Buffer.from(event.value.data);
-        else if (event.case === "call" && event.value.state >= CallState.SUCCEEDED) return event.value;
+        else if (event.case === "call" && completeCall(event.value).status.state >= CallState.SUCCEEDED)
+          return completeCall(event.value);
       }
     }
     throw new Error("the stream ended before the call");
@@ -61,7 +63,7 @@ test("a fast program with a slow reader loses nothing, and nothing piles up", { 
   let [next, bytes] = [FIRST_LINE, 0];
   const [pid = "", first = ""] = ((await output.next()).value as Buffer).toString().split(/(?<=^\d+\n)/);
   let rest = first;
-  let end: Call | undefined;
+  let end: CompleteCall | undefined;
   for (let pulls = 0; end === undefined; pulls++) {
     if (pulls === 5) {
       await sleep(2000);
@@ -82,7 +84,7 @@ test("a fast program with a slow reader loses nothing, and nothing piles up", { 
     rest = text.slice(cut);
     await sleep(bytes < 2 * MIB ? 20 : 0);
   }
-  expect(end).toMatchObject({ state: CallState.SUCCEEDED, output: { truncated: true } });
+  expect(end).toMatchObject({ status: { state: CallState.SUCCEEDED, output: { truncated: true } } });
   expect([bytes, next, rest]).toEqual([lines * LINE_BYTES, FIRST_LINE + lines, ""]);
 });
 
@@ -99,7 +101,7 @@ test("a program that waits for its reader is killed when its time is up", async 
   expect((await output.next()).value).toBeInstanceOf(Buffer);
   await sleep(2500);
   const { call } = await operator.getCall({ callId: "live-timeout" });
-  expect(call).toMatchObject({ state: CallState.TIMED_OUT, error: { reason: ErrorReason.TIMED_OUT } });
+  expect(call).toMatchObject({ status: { state: CallState.TIMED_OUT, error: { reason: ErrorReason.TIMED_OUT } } });
   await output.return(undefined as never);
 });
 
@@ -108,7 +110,7 @@ test("a program that waits for its reader can be canceled", async () => {
   expect((await output.next()).value).toBeInstanceOf(Buffer);
   await sleep(500);
   const { call } = await operator.cancelCall({ callId: "live-cancel" });
-  expect(call).toMatchObject({ state: CallState.CANCELED, error: { reason: ErrorReason.CANCELED } });
+  expect(call).toMatchObject({ status: { state: CallState.CANCELED, error: { reason: ErrorReason.CANCELED } } });
   await output.return(undefined as never);
 });
 
@@ -118,11 +120,11 @@ test("a program goes on at its own pace when the reader that it waits for leaves
   const output = outputOf("live-left", argv, 60_000, left.signal);
   expect((await output.next()).value).toBeInstanceOf(Buffer);
   await sleep(500);
-  expect((await operator.getCall({ callId: "live-left" })).call?.state).toBe(CallState.DISPATCHED);
+  expect((await operator.getCall({ callId: "live-left" })).call?.status?.state).toBe(CallState.DISPATCHED);
   left.abort();
   await expect(output.next().then(() => output.next())).rejects.toThrow();
   await expect
-    .poll(async () => (await operator.getCall({ callId: "live-left" })).call?.state, { timeout: 20_000 })
+    .poll(async () => (await operator.getCall({ callId: "live-left" })).call?.status?.state, { timeout: 20_000 })
     .toBe(CallState.SUCCEEDED);
 });
 
@@ -132,12 +134,12 @@ test("one who follows another's call holds its program back, too, and loses noth
   const ended = operator.callTool({ callId: "live-watch", tool: "exec", params: { argv: ["sh", "-c", script] } });
   let bytes = 0;
   await expect
-    .poll(async () => (await operator.getCall({ callId: "live-watch" }).catch(() => undefined))?.call?.state)
+    .poll(async () => (await operator.getCall({ callId: "live-watch" }).catch(() => undefined))?.call?.status?.state)
     .toBe(CallState.DISPATCHED);
   for await (const { event } of operator.watchCall({ callId: "live-watch" })) {
     if (event?.event.case === "output") bytes += event.event.value.data.length;
     await sleep(1);
   }
-  expect((await ended).call?.state).toBe(CallState.SUCCEEDED);
+  expect((await ended).call?.status?.state).toBe(CallState.SUCCEEDED);
   expect(bytes).toBe(lines * LINE_BYTES);
 });

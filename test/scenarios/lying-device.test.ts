@@ -52,11 +52,11 @@ beforeEach(() => {
 
 async function ping() {
   const { call } = await client.callTool({ tool: "device.ping", params: { text: "ping" } });
-  return { state: call?.state, reason: call?.error?.reason, output: call?.output };
+  return { state: call?.status?.state, reason: call?.status?.error?.reason, output: call?.status?.output };
 }
 
 test("believes a device whose receipt holds", async () => {
-  expect(await ping()).toMatchObject({ state: CallState.SUCCEEDED, output: { text: "pong" } });
+  expect(await ping()).toMatchObject({ status: { state: CallState.SUCCEEDED, output: { text: "pong" } } });
 });
 
 const other = "f".repeat(64);
@@ -83,7 +83,11 @@ test("does not let a device say what only others know, nor as much of it as it l
     const error = create(ErrorDetailSchema, { reason, metadata });
     device.lie = { receipt, finished: { outcome: ExecutionOutcome.FAILED, output: Buffer.alloc(0), error } };
     const { call } = await client.callTool({ tool: "device.ping", params: { text: "ping" } });
-    return { state: call?.state, reason: call?.error?.reason, keys: Object.keys(call?.error?.metadata ?? {}).length };
+    return {
+      state: call?.status?.state,
+      reason: call?.status?.error?.reason,
+      keys: Object.keys(call?.status?.error?.metadata ?? {}).length,
+    };
   };
   expect(await ends(ErrorReason.POLICY_UNAVAILABLE)).toEqual({
     state: CallState.FAILED,
@@ -101,7 +105,7 @@ test("sends the same call again, with the same grant, to a device that hung up",
   const answer = ping();
   await expect.poll(() => device.starts.length).toBeGreaterThan(before);
   device.lie = {};
-  expect(await answer).toMatchObject({ state: CallState.SUCCEEDED });
+  expect(await answer).toMatchObject({ status: { state: CallState.SUCCEEDED } });
   const [first, ...rest] = device.starts.slice(before);
   expect(rest.length).toBeGreaterThan(0);
   for (const again of rest) expect(again).toEqual(first);

@@ -30,7 +30,7 @@ afterAll(async () => {
   expect((await caller.registry.listCalls({})).calls).toEqual([]);
   expect(existsSync(mark)).toBe(false);
   const after = await caller.registry.callTool({ tool: "device.ping", params: { text: "alive" } });
-  expect(after.call?.output).toEqual({ text: "alive" });
+  expect(after.call?.status?.output).toEqual({ text: "alive" });
   for (const part of Object.values(plane.processes)) {
     expect(part.log.filter((line) => /uncaught|unhandled/i.test(line))).toEqual([]);
   }

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RegistryClient, registryClient } from "../../client/registry.ts";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
@@ -48,5 +49,7 @@ test("a program that no person approved is stopped at the rule's max_run, and it
       /without a person's approval policy lets it run for 200 ms \(max_run\)/,
     ) as string,
   });
-  expect(fromBinary(ReceiptSchema, call?.receipt?.statement ?? new Uint8Array()).timeoutMs).toBe(200);
+  expect(fromBinary(ReceiptSchema, call?.status?.receipt?.statement ?? new Uint8Array()).timeout).toEqual(
+    durationFromMs(200),
+  );
 });

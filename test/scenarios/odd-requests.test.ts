@@ -61,7 +61,7 @@ test.each([
       "[]",
       "{",
       '{"tool":"exec","params":null}',
-      '{"tool":"exec","waitMs":-1}',
+      '{"tool":"exec","approvalWait":"-1s"}',
       "\u0000",
     ]) {
       const answer = await askH1(plane.registry.url, {

@@ -195,7 +195,10 @@ describe("reeve chat's model", () => {
     const { stdout } = await chatOnce(plane, plane.tokens.agent, { tool: "exec", params });
     const [call] = (JSON.parse(stdout) as { calls: { callId?: string }[] }).calls;
     const reported = await operator.registry.getCall({ callId: call?.callId ?? "" });
-    expect(reported.call).toMatchObject({ state: CallState.HELD, ingress: Ingress.LLM, client: "agent" });
+    expect(reported.call).toMatchObject({
+      spec: { ingress: Ingress.LLM, client: "agent" },
+      status: { state: CallState.HELD },
+    });
     await expectNeverSent(call?.callId ?? "");
     expect(existsSync(mark)).toBe(false);
   });

@@ -59,8 +59,8 @@ test("a governed call works over every protocol by reflection alone", async () =
     const params = { text: `by ${protocol}` };
     const body = JSON.stringify({ device: "this", tool: "device.ping", params });
     const answer = JSON.parse(await bufCurl("--protocol", protocol, "-H", authorization, "-d", body, url)) as {
-      call: { state: string; output: unknown };
+      call: { status: { state: string; output: unknown } };
     };
-    expect(answer.call).toMatchObject({ state: "CALL_STATE_SUCCEEDED", output: params });
+    expect(answer.call.status).toMatchObject({ state: "CALL_STATE_SUCCEEDED", output: params });
   }
 });

@@ -3,10 +3,12 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { isEnd } from "../../client/call-progress.ts";
+import { type CompleteCall, completeCall } from "../../client/complete-call.ts";
 import type { Decided } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { type Call, CallSchema, CallState, DecisionKind } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallSchema, CallState, DecisionKind } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
@@ -57,18 +59,18 @@ beforeEach(async () => {
 
 test("a call waits for its device, is delivered once with a grant of its own, and its watcher sees it", async () => {
   const { call } = await operator.registry.callTool(request());
-  expect(call).toMatchObject({ state: CallState.QUEUED, grantId: "" });
-  expect(call?.queueExpireTime).toBeDefined();
+  expect(call).toMatchObject({ status: { state: CallState.QUEUED, grantId: "" } });
+  expect(call?.spec?.queueExpireTime).toBeDefined();
   const queued = await operator.registry.listCalls({ state: CallState.QUEUED });
   expect(queued.calls.map(({ id }) => id)).toEqual([callId]);
   const states: CallState[] = [];
   const watching = (async () => {
     for await (const { event } of operator.registry.watchCall({ callId })) {
-      if (event?.event.case === "call") states.push(event.event.value.state);
+      if (event?.event.case === "call") states.push(completeCall(event.event.value).status.state);
     }
   })();
   await plane.processes.device.start();
-  expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED });
+  expect(await ended()).toMatchObject({ status: { state: CallState.SUCCEEDED } });
   await watching;
   expect(states).toEqual([CallState.QUEUED, CallState.PERMITTED, CallState.DISPATCHED, CallState.SUCCEEDED]);
   expect(await readFile(mark, "utf8")).toBe("ran\n");
@@ -84,14 +86,14 @@ test("a call waits for its device, is delivered once with a grant of its own, an
 });
 
 test("a call that is not to be kept fails at once, as before", async () => {
-  const { call } = await operator.registry.callTool({ ...request(), queueSeconds: 0 });
-  expect(call).toMatchObject({ state: CallState.FAILED, error: { reason: ErrorReason.DEVICE_OFFLINE } });
+  const { call } = await operator.registry.callTool({ ...request(), queueTimeout: durationFromMs(0) });
+  expect(call).toMatchObject({ status: { state: CallState.FAILED, error: { reason: ErrorReason.DEVICE_OFFLINE } } });
 });
 
 test("a call to a device that is there is not kept", async () => {
   await plane.processes.device.start();
   await deviceIs(LinkState.ONLINE);
-  expect((await operator.registry.callTool(request())).call).toMatchObject({ state: CallState.SUCCEEDED });
+  expect((await operator.registry.callTool(request())).call).toMatchObject({ status: { state: CallState.SUCCEEDED } });
 });
 
 test("a queued call is denied where the rules deny it by then", async () => {
@@ -99,9 +101,11 @@ test("a queued call is denied where the rules deny it by then", async () => {
   await changeRules(`${RULES}  - { id: frozen, effect: deny, tools: [exec], message: Nothing runs now. }\n`);
   await plane.processes.device.start();
   expect(await ended()).toMatchObject({
-    state: CallState.DENIED,
-    error: { reason: ErrorReason.POLICY_DENIED },
-    errorMessage: "Nothing runs now.",
+    status: {
+      state: CallState.DENIED,
+      error: { reason: ErrorReason.POLICY_DENIED },
+      errorMessage: "Nothing runs now.",
+    },
   });
   expect(existsSync(mark)).toBe(false);
 });
@@ -111,13 +115,13 @@ test("a queued call is held anew where the rules ask for a human by then", async
   await changeRules(`${RULES}  - { id: careful, effect: hold, tools: [exec], message: A person has to look. }\n`);
   await plane.processes.device.start();
   await approveCall(operator, callId);
-  expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED });
+  expect(await ended()).toMatchObject({ status: { state: CallState.SUCCEEDED } });
 });
 
 test("an approval covers the call that waited for its device after it, and no person is asked twice", async () => {
   const { id: approvalId } = await approvedWhileOffline();
   await plane.processes.device.start();
-  expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED, approvalId });
+  expect(await ended()).toMatchObject({ status: { state: CallState.SUCCEEDED, approval: { id: approvalId } } });
   const { approvals } = await operator.approvals.listApprovals({});
   expect(approvals.filter(({ spec }) => spec?.callId === callId)).toHaveLength(1);
   const decided = (await recordsOf(5)).flatMap(({ event }) => (event.case === "decided" ? [event.value] : []));
@@ -129,10 +133,9 @@ test("an approval covers the call that waited for its device after it, and no pe
 });
 
 test("a queued call ends when its time is over, on record", async () => {
-  await operator.registry.callTool({ ...request(), queueSeconds: 1 });
+  await operator.registry.callTool({ ...request(), queueTimeout: durationFromMs(1000) });
   expect(await ended()).toMatchObject({
-    state: CallState.FAILED,
-    error: { reason: ErrorReason.QUEUE_EXPIRED, metadata: { device: "this" } },
+    status: { state: CallState.FAILED, error: { reason: ErrorReason.QUEUE_EXPIRED, metadata: { device: "this" } } },
   });
   const [, outcome] = await recordsOf(2);
   expect(outcome?.event).toMatchObject({
@@ -145,9 +148,9 @@ test.each(["kill", "stop"] as const)("a queued call outlives a %s of the registr
   await operator.registry.callTool(request());
   await plane.processes.registry[end]();
   await plane.processes.registry.start();
-  expect((await call()).state).toBe(CallState.QUEUED);
+  expect((await call()).status.state).toBe(CallState.QUEUED);
   await plane.processes.device.start();
-  expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED });
+  expect(await ended()).toMatchObject({ status: { state: CallState.SUCCEEDED } });
   expect(await readFile(mark, "utf8")).toBe("ran\n");
 });
 
@@ -156,7 +159,7 @@ test("a queued call runs where its device came back while the registry was gone"
   await plane.processes.registry.kill();
   await plane.processes.device.start();
   await plane.processes.registry.start();
-  expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED });
+  expect(await ended()).toMatchObject({ status: { state: CallState.SUCCEEDED } });
 });
 
 test("a queued call outlives a registry that died before it reached the device that had just left", async () => {
@@ -164,9 +167,9 @@ test("a queued call outlives a registry that died before it reached the device t
   await plane.processes.registry.kill();
   await permittedOnDisk();
   await plane.processes.registry.start();
-  expect((await call()).state).toBe(CallState.QUEUED);
+  expect((await call()).status.state).toBe(CallState.QUEUED);
   await plane.processes.device.start();
-  expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED });
+  expect(await ended()).toMatchObject({ status: { state: CallState.SUCCEEDED } });
   expect(await readFile(mark, "utf8")).toBe("ran\n");
 });
 
@@ -180,7 +183,7 @@ test("a queued call that runs while its registry dies learns with its true end, 
   await changeRules(`${RULES}  - { id: frozen, effect: deny, tools: [exec], message: Nothing runs now. }\n`);
   await plane.processes.registry.start();
   await rm(mark);
-  expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED, output: { stdout: "done\n" } });
+  expect(await ended()).toMatchObject({ status: { state: CallState.SUCCEEDED, output: { stdout: "done\n" } } });
   expect(existsSync(mark)).toBe(false);
 });
 
@@ -189,12 +192,11 @@ test("a queued call is denied, on record, where the token that asked for it is g
   const { token, entry } = tokens.issueToken({ name: "gone soon", roles: [Role.OPERATOR] });
   // Services look at the file of tokens once a second.
   const { call: kept } = await eventually(() => callerOf(plane, token).registry.callTool(request()));
-  expect(kept).toMatchObject({ state: CallState.QUEUED, principalId: entry.id });
+  expect(kept).toMatchObject({ spec: { principalId: entry.id }, status: { state: CallState.QUEUED } });
   tokens.revokeToken(entry.id);
   await plane.processes.device.start();
   expect(await ended()).toMatchObject({
-    state: CallState.DENIED,
-    error: { reason: ErrorReason.TOKEN_REFUSED, metadata: { why: "revoked" } },
+    status: { state: CallState.DENIED, error: { reason: ErrorReason.TOKEN_REFUSED, metadata: { why: "revoked" } } },
   });
   expect(existsSync(mark)).toBe(false);
   const [, outcome] = await recordsOf(2);
@@ -207,10 +209,10 @@ test("a queued call is denied, on record, where the token that asked for it is g
 test("a queued call is canceled like any other, and never starts", async () => {
   await operator.registry.callTool(request());
   const { call: canceled } = await operator.registry.cancelCall({ callId });
-  expect(canceled).toMatchObject({ state: CallState.CANCELED });
+  expect(canceled).toMatchObject({ status: { state: CallState.CANCELED } });
   await plane.processes.device.start();
   await deviceIs(LinkState.ONLINE);
-  expect((await call()).state).toBe(CallState.CANCELED);
+  expect((await call()).status.state).toBe(CallState.CANCELED);
   expect(existsSync(mark)).toBe(false);
 });
 
@@ -220,7 +222,7 @@ test("plain HTTP answers 202, and the command line says what goes on", async () 
     headers: { authorization: `Bearer ${plane.tokens.operator}`, "content-type": "application/json" },
     body: JSON.stringify(request()),
   });
-  expect([response.status, await response.json()]).toMatchObject([202, { state: "CALL_STATE_QUEUED" }]);
+  expect([response.status, await response.json()]).toMatchObject([202, { status: { state: "CALL_STATE_QUEUED" } }]);
   const reeve = (...args: string[]) => runReeve(args, shellOf(plane, plane.tokens.operator, plane.folder));
   const typed = await reeve("call", "--queue", "1h", "--call-id", "typed", "this", "exec", "--argv", "uname");
   expect(typed).toMatchObject({ code: 4, stderr: expect.stringMatching(/typed is queued until .* for its device/) });
@@ -244,7 +246,7 @@ const request = () => ({
   tool: "exec",
   params: { argv: ["sh", "-c", `echo ran >> ${mark}`] },
   callId,
-  queueSeconds: 600,
+  queueTimeout: durationFromMs(600_000),
 });
 
 async function deviceIs(link: LinkState): Promise<void> {
@@ -260,9 +262,9 @@ async function permittedOnDisk(): Promise<void> {
     .select("call")
     .where("id", "=", callId)
     .executeTakeFirstOrThrow();
-  const left = fromBinary(CallSchema, bytes);
-  Object.assign(left, { state: CallState.PERMITTED, grantId: "ab".repeat(16) });
-  const row = { state: left.state, call: toBinary(CallSchema, left) };
+  const left = completeCall(fromBinary(CallSchema, bytes));
+  Object.assign(left.status, { state: CallState.PERMITTED, grantId: "ab".repeat(16) });
+  const row = { state: left.status.state, call: toBinary(CallSchema, left) };
   await db.updateTable("calls").set(row).where("id", "=", callId).execute();
   await db.destroy();
 }
@@ -273,7 +275,7 @@ async function approvedWhileOffline() {
   callId = held?.id ?? "";
   const approval = await pendingApproval(operator, callId);
   await approveCall(operator, callId);
-  await eventually(async () => expect((await call()).state).toBe(CallState.QUEUED));
+  await eventually(async () => expect((await call()).status.state).toBe(CallState.QUEUED));
   return approval;
 }
 
@@ -283,17 +285,17 @@ async function changeRules(text: string): Promise<void> {
   await eventually(isActive);
 }
 
-async function call(): Promise<Call> {
+async function call(): Promise<CompleteCall> {
   const { call: found } = await operator.registry.getCall({ callId });
   if (found === undefined) throw new Error("no call");
-  return found;
+  return completeCall(found);
 }
 
-function ended(): Promise<Call> {
+function ended(): Promise<CompleteCall> {
   return eventually(async () => {
     const found = await call();
-    if (!isEnd(found.state)) throw new Error(`it is in state ${found.state}`);
-    return found;
+    if (!isEnd(found.status.state)) throw new Error(`it is in state ${found.status.state}`);
+    return completeCall(found);
   });
 }
 

@@ -3,7 +3,8 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { isEnd } from "../../client/call-progress.ts";
-import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { type CompleteCall, completeCall } from "../../client/complete-call.ts";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { LinkState } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { approveCall, pendingApproval } from "../../testkit/approvals.ts";
@@ -38,7 +39,7 @@ test.each(["registry", "policy"] as const)(
     await plane.processes[part].kill();
     await plane.processes[part].start();
     await approveCall(operator, callId);
-    expect((await ended()).state).toBe(CallState.SUCCEEDED);
+    expect((await ended()).status.state).toBe(CallState.SUCCEEDED);
     expect(existsSync(mark)).toBe(true);
   },
 );
@@ -49,7 +50,7 @@ test("a held call runs when it was approved while the registry was gone", async 
   await approveCall(operator, callId);
   expect(existsSync(mark)).toBe(false);
   await plane.processes.registry.start();
-  expect((await ended()).state).toBe(CallState.SUCCEEDED);
+  expect((await ended()).status.state).toBe(CallState.SUCCEEDED);
   expect(existsSync(mark)).toBe(true);
 });
 
@@ -59,7 +60,7 @@ test("a held call is denied when its approval was denied while the registry was 
   const { id: approvalId } = await pendingApproval(operator, callId);
   await operator.approvals.deny({ approvalId, comment: "no" });
   await plane.processes.registry.start();
-  expect((await ended()).state).toBe(CallState.DENIED);
+  expect((await ended()).status.state).toBe(CallState.DENIED);
   expect(existsSync(mark)).toBe(false);
 });
 
@@ -72,7 +73,9 @@ test("a call that runs while the registry is gone learns with its true end", asy
   await expect(stream.end()).rejects.toThrow();
   await plane.processes.registry.start();
   await writeFile(mark, "");
-  expect(await ended()).toMatchObject({ state: CallState.SUCCEEDED, output: { stdout: "started\nended\n" } });
+  expect(await ended()).toMatchObject({
+    status: { state: CallState.SUCCEEDED, output: { stdout: "started\nended\n" } },
+  });
 });
 
 test("a call whose device dies under it has an unknown end, and is not run again", async () => {
@@ -85,8 +88,8 @@ test("a call whose device dies under it has an unknown end, and is not run again
   await plane.processes.device.start();
   const call = await stream.ended(callId);
   await stream.end();
-  expect(call).toMatchObject({ state: CallState.UNKNOWN, error: { reason: ErrorReason.INTERRUPTED } });
-  expect(call.receipt).toBeDefined();
+  expect(call).toMatchObject({ status: { state: CallState.UNKNOWN, error: { reason: ErrorReason.INTERRUPTED } } });
+  expect(call.status.receipt).toBeDefined();
   expect(await readFile(mark, "utf8")).toBe("run\n");
   await rm(mark);
 });
@@ -99,7 +102,9 @@ test("nothing runs while policy is gone, and its callers learn so", async () => 
     operator.registry.callTool({ ...asked, callId }),
     fetch(`${plane.registry.url}/invoke`, { method: "POST", headers, body: JSON.stringify(asked) }),
   ]);
-  expect(call).toMatchObject({ state: CallState.FAILED, error: { reason: ErrorReason.POLICY_UNAVAILABLE } });
+  expect(call).toMatchObject({
+    status: { state: CallState.FAILED, error: { reason: ErrorReason.POLICY_UNAVAILABLE } },
+  });
   expect(response.status).toBe(503);
   const health = () => fetch(`${plane.registry.url}/healthz`).then(async (one) => [one.status, await one.json()]);
   await eventually(async () => {
@@ -108,7 +113,7 @@ test("nothing runs while policy is gone, and its callers learn so", async () => 
   expect((await fetch(`${plane.registry.url}/readyz`)).status).toBe(200);
   await plane.processes.policy.start();
   const after = await operator.registry.callTool({ tool: "exec", params: { argv: ["uname"] } });
-  expect(after.call?.state).toBe(CallState.SUCCEEDED);
+  expect(after.call?.status?.state).toBe(CallState.SUCCEEDED);
   expect(await health()).toEqual([200, { status: "SERVING" }]);
   expect(existsSync(mark)).toBe(false);
 });
@@ -120,7 +125,7 @@ test("the end of a call that ran while policy was gone gets into the log when it
   await stream.next(printedIn);
   await plane.processes.policy.kill();
   await writeFile(mark, "");
-  expect((await stream.ended(callId)).state).toBe(CallState.SUCCEEDED);
+  expect((await stream.ended(callId)).status.state).toBe(CallState.SUCCEEDED);
   await stream.end();
   await plane.processes.policy.start();
   await eventually(async () => {
@@ -132,7 +137,7 @@ test("the end of a call that ran while policy was gone gets into the log when it
 test("a call for a device that is gone fails without having run, and the device's absence shows", async () => {
   await plane.processes.device.kill();
   const { call } = await operator.registry.callTool({ tool: "exec", params: { argv: ["touch", mark] }, callId });
-  expect(call).toMatchObject({ state: CallState.FAILED, error: { reason: ErrorReason.DEVICE_OFFLINE } });
+  expect(call).toMatchObject({ status: { state: CallState.FAILED, error: { reason: ErrorReason.DEVICE_OFFLINE } } });
   const { device } = await operator.registry.getDevice({ device: "this" });
   expect(device?.link).toBe(LinkState.OFFLINE);
   await plane.processes.device.start();
@@ -141,7 +146,7 @@ test("a call for a device that is gone fails without having run, and the device'
     expect(now.device?.link).toBe(LinkState.ONLINE);
   });
   const after = await operator.registry.callTool({ tool: "exec", params: { argv: ["uname"] } });
-  expect(after.call?.state).toBe(CallState.SUCCEEDED);
+  expect(after.call?.status?.state).toBe(CallState.SUCCEEDED);
   expect(existsSync(mark)).toBe(false);
 });
 
@@ -153,10 +158,10 @@ async function hold(): Promise<void> {
 }
 
 /** The call when it has ended, asked for until the registry answers. */
-function ended(): Promise<Call> {
+function ended(): Promise<CompleteCall> {
   return eventually(async () => {
     const { call } = await operator.registry.getCall({ callId });
-    if (call === undefined || !isEnd(call.state)) throw new Error(`${callId} has not ended`);
-    return call;
+    if (call === undefined || !isEnd(completeCall(call).status.state)) throw new Error(`${callId} has not ended`);
+    return completeCall(call);
   });
 }

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { isEnd } from "../../client/call-progress.ts";
-import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { type CompleteCall, completeCall } from "../../client/complete-call.ts";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { createTokenFile, type TokenFile } from "../../lib/auth/token-file.ts";
@@ -46,18 +47,18 @@ const refusal = async (run: Promise<unknown>) => {
 };
 const REVOKED = [Code.Unauthenticated, ErrorReason.TOKEN_REFUSED, "revoked"];
 
-async function ended(callId: string): Promise<Call> {
+async function ended(callId: string): Promise<CompleteCall> {
   return eventually(async () => {
     const { call } = await operator.registry.getCall({ callId });
-    if (call === undefined || !isEnd(call.state)) throw new Error("it has not ended");
-    return call;
+    if (call === undefined || !isEnd(completeCall(call).status.state)) throw new Error("it has not ended");
+    return completeCall(call);
   });
 }
 
 test("a stream of calls ends, and nothing that is asked on it then runs", async () => {
   const stream = openCallStream(agent.registry);
   stream.call({ device: "this", tool: "exec", params: { argv: ["uname"] }, callId: "revoked-before" });
-  expect((await stream.ended("revoked-before")).state).toBe(CallState.SUCCEEDED);
+  expect((await stream.ended("revoked-before")).status.state).toBe(CallState.SUCCEEDED);
   tokens.revokeToken(agentId);
   const over = refusal(stream.ended("revoked-after"));
   await eventually(async () => expect(await refusal(agent.registry.listDevices({}))).toContain(Code.Unauthenticated));
@@ -80,21 +81,21 @@ test("what runs for it ends on the device, and what is held is not waited for; b
   const held = await exec("touch", mark);
   // By the end of the call, or by the end of the wait for it, whichever comes first.
   const waiting = agent.registry.callTool({ device: "this", tool: "exec", params: { argv: ["touch", mark] } }).then(
-    ({ call }) => call?.error?.reason,
+    ({ call }) => call?.status?.error?.reason,
     (error: unknown) => faultDetail(error)?.reason,
   );
 
   tokens.revokeToken(agentId);
   for (const callId of [running, held]) {
     const call = await ended(callId);
-    expect([callId, call.state, call.error?.reason, call.error?.metadata.why]).toEqual([
+    expect([callId, call.status.state, call.status.error?.reason, call.status.error?.metadata.why]).toEqual([
       callId,
       CallState.CANCELED,
       ErrorReason.TOKEN_REFUSED,
       "revoked",
     ]);
-    expect(call.errorMessage).toContain("the token that asked for this was revoked");
-    expect(call.receipt !== undefined).toBe(callId === running);
+    expect(call.status.errorMessage).toContain("the token that asked for this was revoked");
+    expect(call.status.receipt !== undefined).toBe(callId === running);
   }
   expect(await waiting).toBe(ErrorReason.TOKEN_REFUSED);
   await eventually(async () => expect(await isRunning(pid)).toBe(false));

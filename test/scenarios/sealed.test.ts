@@ -1,12 +1,14 @@
 import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { createClient } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type CompleteCall, completeCall } from "../../client/complete-call.ts";
 import { type RegistryClient, registryClient } from "../../client/registry.ts";
 import { ApprovalService } from "../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { AuditService } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
-import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { openLogFile } from "../../lib/audit-verify/log-source.ts";
@@ -94,14 +96,20 @@ function as(principal: typeof OPERATOR): RegistryClient {
 const approvals = () => createClient(ApprovalService, inMemoryTransport(policy.routes, { principal: OPERATOR }));
 const audit = () => createClient(AuditService, inMemoryTransport(policy.routes, { principal: OPERATOR }));
 
-async function run(tool: string, params: Record<string, unknown>, principal = OPERATOR): Promise<Call> {
-  const request = { device: "desk", tool, params: params as never, purpose: BODIES.purpose, waitMs: 1 };
+async function run(tool: string, params: Record<string, unknown>, principal = OPERATOR): Promise<CompleteCall> {
+  const request = {
+    device: "desk",
+    tool,
+    params: params as never,
+    purpose: BODIES.purpose,
+    approvalWait: durationFromMs(1),
+  };
   const { call } = await as(principal).callTool(request);
   if (call === undefined) throw new Error("no call");
-  return call;
+  return completeCall(call);
 }
 
-const read = async ({ id }: Call) => (await as(OPERATOR).getCall({ callId: id })).call;
+const read = async ({ id }: CompleteCall) => (await as(OPERATOR).getCall({ callId: id })).call;
 
 /** The files below the folders of state, logs of databases included, that hold a text. */
 async function filesWith(text: string): Promise<string[]> {
@@ -116,7 +124,7 @@ async function filesWith(text: string): Promise<string[]> {
 }
 
 /** One call of each kind: with secrets, with a result, one that fails, and one that is held. */
-async function plant(): Promise<Record<"secret" | "read" | "failed" | "held", Call>> {
+async function plant(): Promise<Record<"secret" | "read" | "failed" | "held", CompleteCall>> {
   const path = join(folder, "work", "a.txt");
   const secret = await run("exec", {
     argv: ["sh", "-c", 'cat; echo "$A_NAME"', BODIES.argument],
@@ -135,13 +143,13 @@ async function plant(): Promise<Record<"secret" | "read" | "failed" | "held", Ca
 describe("what a call says", () => {
   it("is nowhere in clear in a file or a log, and secrets are shown nowhere", async () => {
     const calls = await plant();
-    expect([calls.secret, calls.read, calls.failed, calls.held].map(({ state }) => state)).toEqual([
+    expect([calls.secret, calls.read, calls.failed, calls.held].map(({ status }) => status.state)).toEqual([
       CallState.SUCCEEDED,
       CallState.SUCCEEDED,
       CallState.FAILED,
       CallState.HELD,
     ]);
-    expect(calls.secret.output?.stdout).toBe(`${SECRETS.stdin}${SECRETS.env}\n`);
+    expect(calls.secret.status.output?.stdout).toBe(`${SECRETS.stdin}${SECRETS.env}\n`);
     for (const text of [...Object.values(SECRETS), ...Object.values(BODIES)]) {
       expect(await filesWith(text), text).toEqual([]);
     }
@@ -150,7 +158,7 @@ describe("what a call says", () => {
       const shown = [
         ...(await as(OPERATOR).listCalls({})).calls,
         ...(await approvals().listApprovals({})).approvals,
-        await approvals().getApproval({ approvalId: calls.held.approvalId, view: 2 }),
+        await approvals().getApproval({ approvalId: calls.held.status.approval?.id ?? "", view: 2 }),
         ...(await audit().listRecords({})).entries,
       ];
       expect(JSON.stringify(shown, (_, value) => (typeof value === "bigint" ? String(value) : value))).not.toContain(
@@ -162,47 +170,55 @@ describe("what a call says", () => {
   it("is shown to those who may see it: arguments, purpose, output, error, and who and where by name", async () => {
     const calls = await plant();
     expect(await read(calls.secret)).toMatchObject({
-      arguments: {
-        argv: ["sh", "-c", 'cat; echo "$A_NAME"', BODIES.argument],
-        env: { A_NAME: "[redacted]" },
-        stdin: "[redacted]",
+      spec: {
+        arguments: {
+          argv: ["sh", "-c", 'cat; echo "$A_NAME"', BODIES.argument],
+          env: { A_NAME: "[redacted]" },
+          stdin: "[redacted]",
+        },
+        purpose: BODIES.purpose,
+        deviceName: "desk",
+        principalId: "op-1",
+        principalName: "ada",
       },
-      purpose: BODIES.purpose,
-      deviceName: "desk",
-      principalId: "op-1",
-      principalName: "ada",
     });
-    expect((await read(calls.read))?.output?.text).toBe(BODIES.file);
+    expect((await read(calls.read))?.status?.output?.text).toBe(BODIES.file);
     const failed = await read(calls.failed);
-    expect(failed?.errorMessage).toContain(BODIES.missing);
-    expect(failed?.error?.reason).toBe(calls.failed.error?.reason);
+    expect(failed?.status?.errorMessage).toContain(BODIES.missing);
+    expect(failed?.status?.error?.reason).toBe(calls.failed.status.error?.reason);
     const held = await read(calls.held);
     expect(held).toMatchObject({
-      arguments: { argv: ["touch", BODIES.held], env: { A_NAME: "[redacted]" } },
-      principalName: "night agent",
+      spec: {
+        arguments: { argv: ["touch", BODIES.held], env: { A_NAME: "[redacted]" } },
+        principalName: "night agent",
+      },
     });
     const listed = (await as(OPERATOR).listCalls({})).calls;
-    expect(listed.map(({ tool }) => tool)).toEqual(["exec", "fs.read", "fs.read", "fs.write", "exec"]);
-    expect(listed[0]?.arguments).toEqual(held?.arguments);
-    expect(listed[1]).toMatchObject({ errorMessage: failed?.errorMessage, purpose: BODIES.purpose });
-    expect(listed.map(({ output }) => output)).toEqual(Array(5).fill(undefined));
-    const { approval } = await approvals().getApproval({ approvalId: calls.held.approvalId });
+    expect(listed.map(({ spec }) => spec?.tool)).toEqual(["exec", "fs.read", "fs.read", "fs.write", "exec"]);
+    expect(listed[0]?.spec?.arguments).toEqual(held?.spec?.arguments);
+    expect(listed[1]).toMatchObject({
+      spec: { purpose: BODIES.purpose },
+      status: { errorMessage: failed?.status?.errorMessage },
+    });
+    expect(listed.map(({ status }) => status?.output)).toEqual(Array(5).fill(undefined));
+    const { approval } = await approvals().getApproval({ approvalId: calls.held.status.approval?.id ?? "" });
     expect(approval?.spec).toMatchObject({ principalName: "night agent", deviceName: "desk" });
     expect(approval?.spec?.summary).toContain("Asked by:  night agent (agent-1; agent)");
   });
 
   it("still runs with its secrets after a restart and a yes, and then loses them", async () => {
-    const { id, approvalId } = await run(
+    const { id, status } = await run(
       "exec",
       { argv: ["sh", "-c", 'echo "got $A_NAME" > out.txt'], cwd: join(folder, "work"), env: { A_NAME: SECRETS.env } },
       AGENT,
     );
+    const approvalId = status.approval?.id ?? "";
     await stopAll();
     await startAll();
     const { approval } = await approvals().getApproval({ approvalId });
     await approvals().approve({ approvalId, summaryDigest: approval?.spec?.summaryDigest ?? "" });
     await eventually(async () =>
-      expect((await as(OPERATOR).getCall({ callId: id })).call?.state).toBe(CallState.SUCCEEDED),
+      expect((await as(OPERATOR).getCall({ callId: id })).call?.status?.state).toBe(CallState.SUCCEEDED),
     );
     expect(await readFile(join(folder, "work", "out.txt"), "utf8")).toBe(`got ${SECRETS.env}\n`);
     await eventually(async () => expect(requestsKept()).toBe(0));
@@ -228,53 +244,56 @@ function requestsKept(): number {
 describe("the retention", () => {
   it("deletes what calls say, keeps the rest, and breaks no proof", async () => {
     const calls = await plant();
-    await approvals().deny({ approvalId: calls.held.approvalId });
+    await approvals().deny({ approvalId: calls.held.status.approval?.id ?? "" });
     const ended = { ...calls.read, ...(await recorded(calls.read)) };
     const { size } = await verified();
     await stopAll();
     nowMs += 29 * DAY;
     await startAll();
-    expect((await read(calls.read))?.arguments).toBeDefined();
+    expect((await read(calls.read))?.spec?.arguments).toBeDefined();
     await stopAll();
     nowMs += 2 * DAY;
     await startAll();
-    await eventually(async () => expect((await read(calls.read))?.bodiesDeleteTime).toBeDefined());
+    await eventually(async () => expect((await read(calls.read))?.status?.bodiesDeleteTime).toBeDefined());
     const kept = await read(calls.read);
     expect(kept).toMatchObject({
-      state: CallState.SUCCEEDED,
-      purpose: "",
-      argsDigest: calls.read.argsDigest,
-      decision: calls.read.decision,
-      receipt: { statement: calls.read.receipt?.statement },
-      outcomeAuditIndex: ended.outcomeAuditIndex,
+      spec: { purpose: "", argsDigest: calls.read.spec.argsDigest },
+      status: {
+        state: CallState.SUCCEEDED,
+        decision: calls.read.status.decision,
+        receipt: { statement: calls.read.status.receipt?.statement },
+        outcomeAuditIndex: ended.status.outcomeAuditIndex,
+      },
     });
-    expect(kept?.arguments).toBeUndefined();
-    expect(kept?.output).toBeUndefined();
-    expect(await read(calls.failed)).toMatchObject({ errorMessage: "", error: { reason: calls.failed.error?.reason } });
+    expect(kept?.spec?.arguments).toBeUndefined();
+    expect(kept?.status?.output).toBeUndefined();
+    expect(await read(calls.failed)).toMatchObject({
+      status: { errorMessage: "", error: { reason: calls.failed.status.error?.reason } },
+    });
     await eventually(async () => {
-      const { approval } = await approvals().getApproval({ approvalId: calls.held.approvalId });
+      const { approval } = await approvals().getApproval({ approvalId: calls.held.status.approval?.id ?? "" });
       expect(approval?.spec).toMatchObject({
         summary: "",
         purpose: "",
         tool: "exec",
-        argsDigest: calls.held.argsDigest,
+        argsDigest: calls.held.spec.argsDigest,
       });
       expect(approval?.spec?.arguments).toBeUndefined();
     });
     const after = await verified();
     expect(after.size).toBeGreaterThanOrEqual(size);
-    const index = ended.outcomeAuditIndex ?? 0n;
+    const index = ended.status.outcomeAuditIndex ?? 0n;
     const proof = await audit().getInclusionProof({ index });
     expect(proof.entry?.index).toBe(index);
     expect(proof.text).toContain("c2sp.org/tlog-proof");
   });
 });
 
-async function recorded(call: Call): Promise<Call> {
+async function recorded(call: CompleteCall): Promise<CompleteCall> {
   return eventually(async () => {
     const stored = await read(call);
-    if (stored?.outcomeAuditIndex === undefined) throw new Error("not recorded yet");
-    return stored;
+    if (stored?.status?.outcomeAuditIndex === undefined) throw new Error("not recorded yet");
+    return completeCall(stored);
   });
 }
 

@@ -5,8 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type CompleteCall, completeCall } from "../../client/complete-call.ts";
 import { registryClient } from "../../client/registry.ts";
-import { type Call, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { MissingReason } from "../../gen/ts/reeve/capability/v1/capability_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { AnnouncedToolsSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
@@ -101,10 +102,10 @@ beforeEach(() => {
   callId = `tools-${randomBytes(6).toString("hex")}`;
 });
 
-async function call(caller: Caller, tool: string, params: JsonObject): Promise<Call> {
+async function call(caller: Caller, tool: string, params: JsonObject): Promise<CompleteCall> {
   const { call } = await caller.registry.callTool({ tool, params, callId, noWait: caller === operator });
   if (call === undefined) throw new Error("no call");
-  return call;
+  return completeCall(call);
 }
 
 /** How many records of the audit log name a tool. */
@@ -113,13 +114,13 @@ async function recordsOf(tool: string): Promise<number> {
   return entries.filter(({ leaf }) => Buffer.from(leaf).includes(tool)).length;
 }
 
-async function invoke(tool: string, params: JsonObject): Promise<{ status: number; body: JsonObject }> {
+async function invoke(tool: string, params: JsonObject): Promise<{ status: number; body: { status: JsonObject } }> {
   const response = await fetch(`${stack.registry.url}/invoke`, {
     method: "POST",
     headers: { authorization: `Bearer ${stack.tokens.agent}`, "content-type": "application/json" },
     body: JSON.stringify({ tool, params, callId, noWait: true }),
   });
-  return { status: response.status, body: (await response.json()) as JsonObject };
+  return { status: response.status, body: (await response.json()) as { status: JsonObject } };
 }
 
 async function toolsForModel() {
@@ -145,14 +146,14 @@ describe("fs.delete, which is a proto and one file", () => {
 
   test("waits for a person through its annotation alone, runs with a grant and is on record", async () => {
     const held = await call(operator, "fs.delete", { path: victim, recursive: true });
-    expect(held.state).toBe(CallState.HELD);
+    expect(held.status.state).toBe(CallState.HELD);
     expect(existsSync(victim)).toBe(true);
     await approveCall(operator, callId);
     await eventually(() => expect(existsSync(victim)).toBe(false));
     await eventually(async () => {
       const { call: ended } = await operator.registry.getCall({ callId });
-      expect(ended).toMatchObject({ state: CallState.SUCCEEDED, output: { deleted: "2" } });
-      expect(ended?.receipt).toBeDefined();
+      expect(ended).toMatchObject({ status: { state: CallState.SUCCEEDED, output: { deleted: "2" } } });
+      expect(ended?.status?.receipt).toBeDefined();
     });
     await eventually(async () => expect(await recordsOf("fs.delete")).toBeGreaterThan(0));
   });
@@ -170,12 +171,14 @@ describe("fs.delete, which is a proto and one file", () => {
 
   test("is held over HTTP, and refuses a granted folder though it is approved", async () => {
     const { status, body } = await invoke("fs.delete", { path: stack.workFolder, recursive: true });
-    expect([status, body.state]).toEqual([202, "CALL_STATE_HELD"]);
+    expect([status, body.status.state]).toEqual([202, "CALL_STATE_HELD"]);
     await approveCall(operator, callId);
     await eventually(async () => {
       const { calls } = await operator.registry.listCalls({ pageSize: 20 });
       const ended = calls.find(({ id }) => id === callId || id.startsWith(`${callId}-`));
-      expect(ended).toMatchObject({ state: CallState.FAILED, error: { reason: ErrorReason.PATH_OUTSIDE_ROOTS } });
+      expect(ended).toMatchObject({
+        status: { state: CallState.FAILED, error: { reason: ErrorReason.PATH_OUTSIDE_ROOTS } },
+      });
     });
     expect(existsSync(victim)).toBe(true);
   });
@@ -189,8 +192,8 @@ describe("a tool that a JSON Schema defines, from a provider", () => {
 
   test("runs with a grant and a receipt, and is on record without its secret", async () => {
     const ended = await call(agent, "weather:now", { city: "Bern", token: "s3cret" });
-    expect(ended).toMatchObject({ state: CallState.SUCCEEDED, output: { sky: "clear" } });
-    expect(ended.receipt).toBeDefined();
+    expect(ended).toMatchObject({ status: { state: CallState.SUCCEEDED, output: { sky: "clear" } } });
+    expect(ended.status.receipt).toBeDefined();
     expect(weather.asked).toContainEqual({ city: "Bern", token: "s3cret" });
     await eventually(async () => expect(await recordsOf("weather:now")).toBeGreaterThan(0));
   });
@@ -217,7 +220,9 @@ describe("a tool that a JSON Schema defines, from a provider", () => {
       expect((await agent.registry.getTool({ tool: "weather:tomorrow" })).tool).toBeDefined(),
     );
     await eventually(async () =>
-      expect(await call(agent, "weather:tomorrow", { city: "Bern" })).toMatchObject({ state: CallState.SUCCEEDED }),
+      expect(await call(agent, "weather:tomorrow", { city: "Bern" })).toMatchObject({
+        status: { state: CallState.SUCCEEDED },
+      }),
     );
     weather.offer("now");
     await eventually(async () => {

@@ -89,8 +89,11 @@ describe("a client of grpc-js that knows only the .proto files", () => {
     expect(response).toMatchObject({ text: "a note\n" });
     expect(header("reeve-call-id")).toBe(callId);
     const { call } = await operator.registry.getCall({ callId });
-    expect(call).toMatchObject({ tool: "fs.read", state: CallState.SUCCEEDED, purpose: "to know" });
-    expect(header("reeve-audit-index")).toBe(String(call?.decision?.auditIndex));
+    expect(call).toMatchObject({
+      spec: { tool: "fs.read", purpose: "to know" },
+      status: { state: CallState.SUCCEEDED },
+    });
+    expect(header("reeve-audit-index")).toBe(String(call?.status?.decision?.auditIndex));
   });
 
   test("runs a program", async () => {
@@ -163,7 +166,7 @@ describe("a client of grpc-js that knows only the .proto files", () => {
     const argv = ["sh", "-c", `echo once >> ${mark}; cat ${mark}`];
     const { response } = await asOperator.call(EXEC, { argv }, { "reeve-call-id": callId });
     const { call } = await operator.registry.callTool({ tool: "exec", params: { argv }, callId });
-    expect(call?.output).toMatchObject({ stdout: "once\n" });
+    expect(call?.status?.output).toMatchObject({ stdout: "once\n" });
     expect(response).toMatchObject({ stdout: "once\n" });
   });
 

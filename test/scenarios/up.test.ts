@@ -110,7 +110,9 @@ describe("a second one", () => {
     await writeFile(go, "");
     expect(await call.ended).toEqual({ code: 0, stdout: "started\nfinished\n" });
     const shown = await reeve("call", "show", "up-lives", "--json");
-    expect(JSON.parse(shown.stdout)).toMatchObject({ state: "CALL_STATE_SUCCEEDED", receipt: expect.anything() });
+    expect(JSON.parse(shown.stdout)).toMatchObject({
+      status: { state: "CALL_STATE_SUCCEEDED", receipt: expect.anything() },
+    });
   });
 
   test("of a part of it is refused too", async () => {
@@ -198,8 +200,7 @@ test("Ctrl-C while a program runs ends the program too, and the next start knows
   up = await startUp();
   const shown = await reeve("call", "show", "up-running", "--json");
   expect(JSON.parse(shown.stdout)).toMatchObject({
-    state: "CALL_STATE_CANCELED",
-    error: { reason: "ERROR_REASON_CANCELED", metadata: { by: "shutdown" } },
+    status: { state: "CALL_STATE_CANCELED", error: { reason: "ERROR_REASON_CANCELED", metadata: { by: "shutdown" } } },
   });
 });
 

@@ -1,3 +1,4 @@
+import { durationMs } from "@bufbuild/protobuf/wkt";
 import { createHeartbeat } from "./heartbeat.ts";
 import { type Arrived, createIntake } from "./intake.ts";
 import {
@@ -133,7 +134,7 @@ export function createEndpoint<Out, In>(
     if (mode === "framed") {
       if (framing === undefined) throw malformed("framing", "required", "a frame came without its framing");
       arrived = intake.take(message, framing);
-      heartbeat.received(framing.heartbeatMs);
+      heartbeat.received(framing.heartbeat ? durationMs(framing.heartbeat) : 0);
       outflow.received(framing);
       if (!outflow.queue.isEmpty || isAckDue()) sending.open();
       if (framing.drain && !peerDrains) {

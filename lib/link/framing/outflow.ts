@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { type Framing, FramingSchema, PieceSchema } from "../../../gen/ts/reeve/common/v1/framing_pb.ts";
 import { DEFAULT_WINDOW_BYTES, MAX_WINDOW_BYTES } from "./limits.ts";
 import { createSendQueue, type SendQueue, type Taken } from "./send-queue.ts";
@@ -70,7 +71,7 @@ export function createOutflow<M, T>(shape: Shape<M, T>, options: OutflowOptions)
       framing.drain = drain;
       if (number === 1) {
         framing.windowBytes = BigInt(options.windowBytes);
-        framing.heartbeatMs = options.heartbeatMs;
+        framing.heartbeat = durationFromMs(options.heartbeatMs);
       }
       if (taken?.piece !== undefined) framing.pieces.push(create(PieceSchema, taken.piece));
       return shape.build(taken?.items ?? [], framing);

@@ -1,5 +1,6 @@
 import { type CallEnd, stateName } from "../../../client/call-progress.ts";
-import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import type { CompleteCall } from "../../../client/complete-call.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { Refusal } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { DEVICE_REASONS } from "../../../lib/fault/device-reasons.ts";
@@ -24,7 +25,7 @@ export interface ResultFacts {
 export function resultOf(end: CallEnd, facts: ResultFacts): ToolResult {
   switch (end.kind) {
     case "ended":
-      return end.call.state === CallState.SUCCEEDED
+      return end.call.status.state === CallState.SUCCEEDED
         ? success(end.call, facts)
         : failure(end.call, endFacts(end.call), facts);
     case "held":
@@ -38,9 +39,11 @@ export function resultOf(end: CallEnd, facts: ResultFacts): ToolResult {
   }
 }
 
-function success(call: Call, facts: ResultFacts): ToolResult {
-  const output = call.output ?? {};
-  const note = call.outputCleaned ? "\nControl characters or what looked like secrets were taken out of it." : "";
+function success(call: CompleteCall, facts: ResultFacts): ToolResult {
+  const output = call.status.output ?? {};
+  const note = call.status.outputSanitized
+    ? "\nControl characters or what looked like secrets were taken out of it."
+    : "";
   return {
     content: wrapUntrusted(shortenJson(output, facts.maxChars), facts.from) + note,
     isError: false,
@@ -49,26 +52,27 @@ function success(call: Call, facts: ResultFacts): ToolResult {
   };
 }
 
-function failure(call: Call, error: ErrorFacts, facts: ResultFacts): ToolResult {
+function failure(call: CompleteCall, error: ErrorFacts, facts: ResultFacts): ToolResult {
   return { content: errorText(error, facts.from), isError: true, ...identity(call) };
 }
 
-function identity(call: Call): Pick<ToolResult, "callId" | "state" | "approvalId"> {
-  const approval = call.approvalId === "" ? {} : { approvalId: call.approvalId };
-  return { callId: call.id, state: stateName(call.state), ...approval };
+function identity(call: CompleteCall): Pick<ToolResult, "callId" | "state" | "approvalId"> {
+  const { approval } = call.status;
+  return { callId: call.id, state: stateName(call.status.state), ...(approval && { approvalId: approval.id }) };
 }
 
-function endFacts(call: Call): ErrorFacts {
-  const reason = call.error?.reason ?? REASONS[call.state] ?? ErrorReason.TOOL_FAILED;
-  const unknown = call.state === CallState.UNKNOWN;
-  const said = call.errorMessage !== "" || call.error !== undefined;
+function endFacts(call: CompleteCall): ErrorFacts {
+  const reason = call.status.error?.reason ?? REASONS[call.status.state] ?? ErrorReason.TOOL_FAILED;
+  const unknown = call.status.state === CallState.UNKNOWN;
+  const said = call.status.errorMessage !== "" || call.status.error !== undefined;
   return {
     reason,
-    message: call.errorMessage === "" ? `the call ended as ${stateName(call.state)}` : call.errorMessage,
-    metadata: call.error?.metadata ?? {},
-    violations: call.error?.violations ?? [],
-    own: { approval_id: call.approvalId, ...(unknown ? { call_id: call.id } : {}) },
-    fromDevice: said && REACHED_DEVICE.has(call.state) && DEVICE_REASONS.has(reason),
+    message:
+      call.status.errorMessage === "" ? `the call ended as ${stateName(call.status.state)}` : call.status.errorMessage,
+    metadata: call.status.error?.metadata ?? {},
+    violations: call.status.error?.violations ?? [],
+    own: { approval_id: call.status.approval?.id ?? "", ...(unknown ? { call_id: call.id } : {}) },
+    fromDevice: said && REACHED_DEVICE.has(call.status.state) && DEVICE_REASONS.has(reason),
     ...(unknown ? { advice: "What it did is not known. Look before doing it again." } : {}),
   };
 }
@@ -89,18 +93,18 @@ const REASONS: Partial<Record<number, ErrorReason>> = {
   [CallState.UNKNOWN]: ErrorReason.INTERRUPTED,
 };
 
-function heldFacts(call: Call): ErrorFacts {
+function heldFacts(call: CompleteCall): ErrorFacts {
   return {
     reason: ErrorReason.APPROVAL_REQUIRED,
     message: "a person must approve this call and has not decided yet",
-    metadata: { call_id: call.id, approval_id: call.approvalId },
+    metadata: { call_id: call.id, approval_id: call.status.approval?.id ?? "" },
     advice:
       "It has not run. It runs once it is approved, without being asked for again: do not send it again. " +
       "Go on with what does not need it, or report to the user which approval it waits for.",
   };
 }
 
-function queuedFacts(call: Call): ErrorFacts {
+function queuedFacts(call: CompleteCall): ErrorFacts {
   return {
     reason: ErrorReason.DEVICE_OFFLINE,
     message: "the device is offline, and the call waits until it is back",

@@ -18,9 +18,9 @@ describe("a held call", () => {
     let approve = () => {};
     const { call, reports } = start({
       onCall(stream) {
-        stream.emit(CallState.HELD, { approvalId: "apr-7" });
+        stream.emit(CallState.HELD, { approval: { id: "apr-7" } });
         approve = () => {
-          stream.emit(CallState.PERMITTED, { approvalId: "apr-7" });
+          stream.emit(CallState.PERMITTED, { approval: { id: "apr-7" } });
           succeed(stream);
         };
       },
@@ -34,7 +34,7 @@ describe("a held call", () => {
     let cancels = 0;
     const { call } = start(
       {
-        onCall: (stream) => stream.emit(CallState.HELD, { approvalId: "apr-7" }),
+        onCall: (stream) => stream.emit(CallState.HELD, { approval: { id: "apr-7" } }),
         onCancel: () => cancels++,
         getCall: held,
       },
@@ -56,11 +56,11 @@ describe("a held call whose approval the stream does not report", () => {
       {
         onCall(opened) {
           stream = opened;
-          opened.emit(CallState.HELD, { approvalId: "apr-7" });
+          opened.emit(CallState.HELD, { approval: { id: "apr-7" } });
         },
         getCall({ callId }) {
           setImmediate(() => stream && succeed(stream));
-          return { call: { id: callId, state: CallState.DISPATCHED, approvalId: "apr-7" } };
+          return { call: { id: callId, status: { state: CallState.DISPATCHED, approval: { id: "apr-7" } } } };
         },
       },
       { approvalWaitMs: 1 },
@@ -101,7 +101,7 @@ describe("canceling", () => {
     const { call, abort, calls } = start({
       onCall: (stream) => stream.emit(CallState.DISPATCHED),
       onCancel: (stream) => stream.fail(new ConnectError("gone", Code.Unavailable)),
-      cancelCall: ({ callId }) => ({ call: { id: callId, state: CallState.CANCELED } }),
+      cancelCall: ({ callId }) => ({ call: { id: callId, status: { state: CallState.CANCELED } } }),
     });
     const result = await call(undefined, "exec", (report) => report.kind === "state" && abort.abort());
     expect(result).toMatchObject({ isError: true, state: "canceled" });
@@ -154,7 +154,7 @@ describe("over HTTP/2", () => {
     const { routes, calls } = inMemoryRegistry({
       onCall(stream, { params }) {
         if (params?.do === "run") succeed(stream);
-        else stream.emit(params?.do === "hold" ? CallState.HELD : CallState.DISPATCHED, { approvalId: "apr-7" });
+        else stream.emit(params?.do === "hold" ? CallState.HELD : CallState.DISPATCHED, { approval: { id: "apr-7" } });
       },
       onCancel: (stream) => stream.emit(CallState.CANCELED, { errorMessage: "stopped" }),
       getCall: held,

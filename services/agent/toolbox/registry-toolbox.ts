@@ -71,7 +71,6 @@ async function callTool(
       tool: tool.name,
       params: input,
       callId,
-      waitMs: Math.max(approvalWaitMs, 1),
       purpose: (options.purpose ?? "").slice(0, 1000),
       client: "agent",
     },

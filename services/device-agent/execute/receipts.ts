@@ -1,5 +1,5 @@
 import { create, toBinary } from "@bufbuild/protobuf";
-import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
   type ExecutionFinished,
@@ -58,7 +58,7 @@ export async function sealEnd(
     manifestDigest: issuer.manifestDigest(),
     sandbox: issuer.sandbox,
     endTime: timestampFromMs(subject.endMs),
-    timeoutMs: subject.timeoutMs,
+    ...(subject.timeoutMs > 0 && { timeout: durationFromMs(subject.timeoutMs) }),
     ...startTime(subject.startMs),
   });
   const signed = await issuer.signer.sign(toBinary(ReceiptSchema, receipt));

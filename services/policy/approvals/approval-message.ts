@@ -8,6 +8,7 @@ import {
   ApprovalState,
   ApprovalStatusSchema,
 } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import { type CallApproval, CallApprovalSchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { ApprovalRow } from "./approval-store.ts";
 
 /** A stored approval as its message. */
@@ -26,6 +27,16 @@ export function approvalOf(row: ApprovalRow): Approval {
     status,
     createTime: timestampFromMs(row.create_ms),
     expireTime: timestampFromMs(row.expire_ms),
+  });
+}
+
+/** A stored approval as the calls that it is for show it. */
+export function callApprovalOf(row: ApprovalRow): CallApproval {
+  return create(CallApprovalSchema, {
+    id: row.id,
+    decidedBy: row.decided_by,
+    decidedByName: row.decided_by_name,
+    ...(row.decide_ms !== null && { decideTime: timestampFromMs(row.decide_ms) }),
   });
 }
 

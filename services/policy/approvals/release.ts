@@ -12,10 +12,10 @@ import type { OutcomeStore } from "../audit/outcomes.ts";
 import { type DecisionHead, type Denied, decisionOf, writeDecision } from "../decisions/decision.ts";
 import type { GrantMinter, MintedGrant } from "../grants/mint.ts";
 import type { RecordedWrites } from "../storage/recorded-writes.ts";
-import { specOf } from "./approval-message.ts";
+import { callApprovalOf, specOf } from "./approval-message.ts";
 import type { ApprovalRow, ApprovalStore } from "./approval-store.ts";
 import type { HeldRequests } from "./held-requests.ts";
-import { type Review, type Reviewer, releaseBy } from "./validity.ts";
+import type { Review, Reviewer } from "./validity.ts";
 
 /** Turns resolved approvals into decisions. */
 export interface ApprovalRelease {
@@ -59,14 +59,16 @@ export function createApprovalRelease(options: ReleaseOptions): ApprovalRelease 
   const permit = async (trx: QueryRunner, row: ApprovalRow, head: DecisionHead, minted: MintedGrant | undefined) => {
     const record = recordOf(row, { ...head, decision: DecisionKind.PERMIT, grantId: minted?.grantId ?? "" }, now());
     const outcome = { kind: "permit" as const, minted };
-    const { decision } = await writeDecision(log, trx, { record, listed: "here", head, outcome });
+    const written = { record, listed: "here" as const, head: { ...head, approval: callApprovalOf(row) }, outcome };
+    const { decision } = await writeDecision(log, trx, written);
     await store.keepDecision(trx, row.id, toBinary(DecisionSchema, decision), minted?.expireMs ?? NEVER_MS);
     return decision;
   };
   const deny = async (trx: QueryRunner, row: ApprovalRow, head: DecisionHead, denied: Denied) => {
     const record = recordOf(row, { ...head, decision: DecisionKind.DENIAL, reason: denied.reason }, now());
     const outcome = { kind: "denial" as const, ...denied };
-    const { decision } = await writeDecision(log, trx, { record, listed: "here", head, outcome });
+    const written = { record, listed: "here" as const, head: { ...head, approval: callApprovalOf(row) }, outcome };
+    const { decision } = await writeDecision(log, trx, written);
     await store.keepDecision(trx, row.id, toBinary(DecisionSchema, decision), NEVER_MS);
     await requests.delete(trx, row.id);
     return decision;
@@ -76,7 +78,7 @@ export function createApprovalRelease(options: ReleaseOptions): ApprovalRelease 
     const { head, denied }: Review = await review(row);
     const minted =
       denied === undefined && devices.length === 0
-        ? await minter.mint(fromBinary(GrantSchema, row.template), row.grant_ttl_ms, releaseBy(row))
+        ? await minter.mint(fromBinary(GrantSchema, row.template), row.grant_ttl_ms, callApprovalOf(row))
         : undefined;
     return writes.write(async (trx) => {
       const known = kept(await store.find(trx, row.id));
@@ -130,7 +132,7 @@ function refusalOf({ state, comment }: ApprovalRow): Denied {
 }
 
 function headOf(row: ApprovalRow): DecisionHead {
-  return { ruleIds: specOf(row).ruleIds, policyVersion: row.policy_version };
+  return { ruleIds: specOf(row).ruleIds, policyVersion: row.policy_version, approval: callApprovalOf(row) };
 }
 
 // The record of the hold, with what has changed: all the facts of the call are those that the person decided on.

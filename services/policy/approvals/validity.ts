@@ -1,16 +1,16 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { durationMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
+import type { CallApproval } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import { fanOutCallId } from "../../../lib/ids/fan-out-call-id.ts";
 import type { DecisionHead, Denied } from "../decisions/decision.ts";
 import type { Evaluated, Evaluator } from "../evaluate/evaluate.ts";
 import type { ValidatedRequest } from "../facts/decision-request.ts";
-import type { Release } from "../grants/mint.ts";
 import type { Policy } from "../rules/policy.ts";
 import type { PolicyDatabase } from "../storage/tables.ts";
-import { specOf } from "./approval-message.ts";
+import { callApprovalOf, specOf } from "./approval-message.ts";
 import type { ApprovalRow } from "./approval-store.ts";
 import type { HeldRequests } from "./held-requests.ts";
 
@@ -31,7 +31,7 @@ export function coveredBy(
   row: ApprovalRow | undefined,
   { call, policy }: Pick<Evaluated, "call" | "policy">,
   nowMs: number,
-): Release | undefined {
+): CallApproval | undefined {
   if (row?.state !== ApprovalState.APPROVED) return undefined;
   const { principal, tool, argsDigest, timeoutMs } = call;
   const spec = specOf(row);
@@ -43,12 +43,7 @@ export function coveredBy(
     template.schemaDigest === tool.schemaDigest &&
     (template.timeout ? durationMs(template.timeout) : 0) === timeoutMs;
   if (!isSameWork || !isOfCall(spec, call) || invalidityOf(row, policy, nowMs) !== undefined) return undefined;
-  return releaseBy(row);
-}
-
-/** The person's decision as a grant names it. */
-export function releaseBy({ id, decided_by }: Pick<ApprovalRow, "id" | "decided_by">): Release {
-  return { approvalId: id, approverIds: [decided_by] };
+  return callApprovalOf(row);
 }
 
 type Spec = ReturnType<typeof specOf>;

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type AuditRecord, AuditRecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { DecisionKind } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { type CallApproval, DecisionKind } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Decision, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { functionId } from "../../../lib/ids/function-id.ts";
@@ -33,6 +33,8 @@ export interface Denied {
 export interface DecisionHead {
   ruleIds: string[];
   policyVersion: string;
+  /** The approval that it follows, and who decided. Default none. */
+  approval?: CallApproval | undefined;
 }
 
 /** A decision whose record was written. */
@@ -53,12 +55,17 @@ export async function writeDecision(
 }
 
 /** A decision whose record has this index. */
-export function decisionOf({ ruleIds, policyVersion }: DecisionHead, auditIndex: number, outcome: Outcome): Decision {
+export function decisionOf(
+  { ruleIds, policyVersion, approval }: DecisionHead,
+  auditIndex: number,
+  outcome: Outcome,
+): Decision {
   return create(DecisionSchema, {
     outcome: outcomeOf(outcome),
     ruleIds,
     policyVersion,
     auditIndex: BigInt(auditIndex),
+    ...(approval && { approval }),
   });
 }
 

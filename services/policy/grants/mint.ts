@@ -1,5 +1,6 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { durationFromMs, durationMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { CallApproval } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import type { Signed } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
@@ -21,16 +22,10 @@ export interface MintedGrant {
   obligations?: GrantObligations | undefined;
 }
 
-/** The human decision that released a grant. */
-export interface Release {
-  approvalId: string;
-  approverIds: string[];
-}
-
 /** Makes grants. */
 export interface GrantMinter {
-  /** Signs a grant from a template, valid from now for so many milliseconds, under a new id. */
-  mint(template: Grant, ttlMs: number, release?: Release): Promise<MintedGrant>;
+  /** Signs a grant from a template, valid from now for so many milliseconds, under a new id; of the approval that released it. */
+  mint(template: Grant, ttlMs: number, approval?: CallApproval): Promise<MintedGrant>;
 }
 
 /** Dependencies of a minter. */
@@ -71,7 +66,7 @@ export function withObligations(template: Grant, { maxRunMs }: Obligations): Gra
 /** A minter on a batch signer: grants of one moment share a signature. */
 export function createGrantMinter({ signer, issuer, now, newGrantId }: GrantMinterOptions): GrantMinter {
   return {
-    async mint(template, ttlMs, release) {
+    async mint(template, ttlMs, approval) {
       const notBefore = now();
       const expireMs = notBefore + ttlMs;
       const grant: Grant = {
@@ -80,7 +75,7 @@ export function createGrantMinter({ signer, issuer, now, newGrantId }: GrantMint
         grantId: newGrantId(),
         notBefore: timestampFromMs(notBefore),
         expireTime: timestampFromMs(expireMs),
-        ...release,
+        ...(approval && { approvalId: approval.id, approverIds: [approval.decidedBy] }),
       };
       const signed = await signer.sign(toBinary(GrantSchema, grant));
       return { signed, grantId: grant.grantId, expireMs, obligations: grant.obligations };

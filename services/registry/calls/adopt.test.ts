@@ -1,8 +1,8 @@
-import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { createLogger } from "../../../lib/log/log.ts";
 import { eventually } from "../../../testkit/eventually.ts";
+import { testCall } from "../../../testkit/test-call.ts";
 import type { Membership } from "../cluster/membership.ts";
 import { createAdopter } from "./adopt.ts";
 import { createLiveCall, type LiveCall } from "./live-call.ts";
@@ -22,7 +22,7 @@ function scene(
   let looks = 0;
   const led = new Map<string, LiveCall>();
   const stored = (id: string) => ({
-    call: create(CallSchema, { id, state: CallState.HELD }),
+    call: testCall({ id, state: CallState.HELD }),
     args: new Uint8Array(),
     owner: "rep-me",
     cancelWanted: false,
@@ -82,7 +82,7 @@ test("looks for a replica that it does not know before it takes anything from it
 
 test("takes up what it has lost hold of itself, and cancels what somebody wants canceled", async () => {
   const { adopter, takenUp, led } = scene([], { own: ["held", "lost"], everyMs: 1 });
-  const held = createLiveCall(create(CallSchema, { id: "held" }), new Uint8Array(), undefined);
+  const held = createLiveCall(testCall({ id: "held" }), new Uint8Array(), undefined);
   led.set("held", held);
   await eventually(() => expect(takenUp).toContain("lost"));
   await adopter.close();

@@ -72,7 +72,7 @@ export function createAdopter(options: AdopterOptions): Adopter {
     for (const callId of await ownership.mine()) {
       if (options.led(callId) !== undefined) continue;
       const stored = await options.store.get(callId);
-      if (stored?.owner === self && !isEnd(stored.call.state)) options.resume(stored);
+      if (stored?.owner === self && !isEnd(stored.call.status.state)) options.resume(stored);
     }
     for (const outcome of await ownership.myOutcomes()) options.send(outcome);
   };

@@ -1,7 +1,8 @@
 import { create, fromJson, type JsonObject, type JsonValue, toBinary, toJson } from "@bufbuild/protobuf";
-import { type Call, CallSchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallSchema, type CallSpec, type CallStatus } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorDetailSchema } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Sealer } from "../../../lib/identity/sealer.ts";
+import type { GovernedCall } from "./governed-call.ts";
 
 /** What a caller asked with. */
 export interface Asked {
@@ -11,7 +12,7 @@ export interface Asked {
 }
 
 /** What came of a call. */
-export type Result = Pick<Call, "output" | "error" | "errorMessage">;
+export type Result = Pick<CallStatus, "output" | "error" | "errorMessage">;
 
 /**
  * What of a call lies sealed in the database, since callers and tools wrote it: its arguments and purpose, its output and
@@ -58,33 +59,35 @@ export function createBodies(sealer: Sealer): Bodies {
 
 /** The fields of a call that are sealed, and the error, of which the reason stays in clear. */
 interface SealedFields {
-  output: Call["output"] | undefined;
-  arguments: Call["arguments"] | undefined;
-  error: Call["error"] | undefined;
-  purpose: string;
-  errorMessage: string;
+  spec: { purpose: string; arguments: CallSpec["arguments"] | undefined };
+  status: {
+    output: CallStatus["output"] | undefined;
+    error: CallStatus["error"] | undefined;
+    errorMessage: string;
+  };
 }
 
 /**
  * The encoded call without what is sealed: of an error the reason stays. The fields are emptied while the call is encoded
  * rather than left out of a copy, which would cost as much again as encoding it.
  */
-export function skeletonOf(call: Call): Uint8Array {
-  const fields: SealedFields = call as SealedFields;
-  const { output, arguments: shown, error, purpose, errorMessage } = fields;
-  fields.output = undefined;
-  fields.arguments = undefined;
-  fields.error = error && create(ErrorDetailSchema, { reason: error.reason });
-  fields.purpose = "";
-  fields.errorMessage = "";
+export function skeletonOf(call: GovernedCall): Uint8Array {
+  const { spec, status } = call as SealedFields;
+  const { purpose, arguments: shown } = spec;
+  const { output, error, errorMessage } = status;
+  spec.purpose = "";
+  spec.arguments = undefined;
+  status.output = undefined;
+  status.error = error && create(ErrorDetailSchema, { reason: error.reason });
+  status.errorMessage = "";
   try {
     return toBinary(CallSchema, call);
   } finally {
-    fields.output = output;
-    fields.arguments = shown;
-    fields.error = error;
-    fields.purpose = purpose;
-    fields.errorMessage = errorMessage;
+    spec.purpose = purpose;
+    spec.arguments = shown;
+    status.output = output;
+    status.error = error;
+    status.errorMessage = errorMessage;
   }
 }
 

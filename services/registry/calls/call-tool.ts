@@ -1,7 +1,8 @@
-import type { Call } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { durationMs } from "@bufbuild/protobuf/wkt";
 import type { CallToolRequest } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import type { Calls } from "./calls.ts";
+import type { GovernedCall } from "./governed-call.ts";
 import { type Face, observedIngress } from "./ingress.ts";
 import type { CallRequest } from "./receive.ts";
 import { waitUntilSettled } from "./wait-until-settled.ts";
@@ -21,13 +22,13 @@ export function callRequestFrom(request: CallToolRequest, principal: Principal, 
     ingress: observedIngress(face, principal),
     client: request.client,
     principal,
-    queueSeconds: request.queueSeconds,
+    queueMs: request.queueTimeout ? durationMs(request.queueTimeout) : 0,
   };
 }
 
 /**
- * Calls a tool and waits: for the end of a call that runs, and at most `wait_ms` for the human that a held one needs. A
- * call that is kept for its device is returned at once.
+ * Calls a tool and waits: for the end of a call that runs, and at most `approval_wait` for the human that a held one needs.
+ * A queued call is returned at once.
  * A caller that leaves changes nothing.
  */
 export async function callTool(
@@ -36,8 +37,9 @@ export async function callTool(
   principal: Principal,
   signal: AbortSignal,
   face: Face,
-): Promise<Call> {
+): Promise<GovernedCall> {
   const begun = await calls.begin(callRequestFrom(request, principal, face));
   if (request.noWait) return begun.call;
-  return waitUntilSettled(begun, { waitMs: request.waitMs === 0 ? DEFAULT_WAIT_MS : request.waitMs, signal });
+  const waitMs = request.approvalWait ? durationMs(request.approvalWait) : DEFAULT_WAIT_MS;
+  return waitUntilSettled(begun, { waitMs, signal });
 }

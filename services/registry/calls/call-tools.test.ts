@@ -1,12 +1,13 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { CallToolsRequestSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault, faultDetail } from "../../../lib/fault/fault.ts";
 import { CommitUnknown, DatabaseUnreachable } from "../../../lib/store/postgres-errors.ts";
+import { testCall } from "../../../testkit/test-call.ts";
 import { callTools } from "./call-tools.ts";
 import type { Calls, EndedCall } from "./calls.ts";
 import { cancelCall } from "./cancel-call.ts";
@@ -24,7 +25,7 @@ function streamOf(begin: () => Promise<LiveCall | EndedCall>, signal = new Abort
   return callTools({ begin } as unknown as Calls, requests, PRINCIPAL, signal);
 }
 
-const callIn = (state: CallState) => create(CallSchema, { id: "c", state });
+const callIn = (state: CallState) => testCall({ id: "c", state });
 
 test("refuses what never became a call", async () => {
   const events = [];

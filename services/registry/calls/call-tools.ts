@@ -105,9 +105,9 @@ async function follow(stream: CallStream, request: CallToolRequest): Promise<voi
       : () => undefined;
   watches.add(unwatch);
   try {
-    if (isWorthTelling(begun.call.state)) void push(callEvent(begun.call));
-    const { state } = await begun.ended;
-    if (!isEnd(state)) throw new Error("its end is not known here");
+    if (isWorthTelling(begun.call.status.state)) void push(callEvent(begun.call));
+    const { status } = await begun.ended;
+    if (!isEnd(status.state)) throw new Error("its end is not known here");
   } catch (cause: unknown) {
     throw interrupted(request.callId, cause);
   } finally {
@@ -130,7 +130,7 @@ function named(event: CallEvent, callId: string): CallEvent {
 
 /** Permitted and dispatched follow each other within a millisecond and tell a caller nothing it can act on. */
 function interesting({ event }: CallEvent): boolean {
-  return event.case !== "call" || isWorthTelling(event.value.state);
+  return event.case !== "call" || isWorthTelling(event.value.status?.state ?? CallState.UNSPECIFIED);
 }
 
 function isWorthTelling(state: CallState): boolean {

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { createFinisher, type FinishPorts } from "./finish.ts";
 import { createCallFollower, type FollowOptions } from "./follow.ts";
+import { type GovernedCall, withArguments } from "./governed-call.ts";
 import { isEnd } from "./lifecycle.ts";
 import { createLiveCall, type LiveCall, type OpenCall } from "./live-call.ts";
 import { createOutcomeRelay } from "./outcome-relay.ts";
@@ -26,7 +27,7 @@ export interface Calls {
   /** A call that the principal may see, whoever leads it; NOT_FOUND otherwise. */
   find(callId: string, principal: Principal): Promise<OpenCall | EndedCall>;
   /** The same as it stands now, with its arguments as they may be shown: read when somebody wants to see them. */
-  read(callId: string, principal: Principal): Promise<Call>;
+  read(callId: string, principal: Principal): Promise<GovernedCall>;
   /** A call whose life is led here. */
   led(callId: string): LiveCall | undefined;
   /** Takes up the life of a call that this replica leads by now, unless it has done so. */
@@ -49,8 +50,8 @@ export interface Calls {
 
 /** A call that has ended. */
 export interface EndedCall {
-  readonly call: Call;
-  readonly ended: Promise<Call>;
+  readonly call: GovernedCall;
+  readonly ended: Promise<GovernedCall>;
 }
 
 /** What the calls rest on. */
@@ -71,7 +72,7 @@ export interface CallsOptions
   /** An event is in the outbox. */
   onEvent(): void;
   /** A call that was led here has ended. Default: nobody wants to know. */
-  onEnded?(call: Call): void;
+  onEnded?(call: GovernedCall): void;
 }
 
 /** States in which a call waits for somebody, and may for days. */
@@ -117,7 +118,7 @@ export function createCalls(options: CallsOptions): Calls {
     if (running !== undefined) return running;
     const stored = await options.store.get(callId);
     if (stored === undefined) return undefined;
-    const isOver = options.alone || isEnd(stored.call.state);
+    const isOver = options.alone || isEnd(stored.call.status.state);
     return isOver ? { call: stored.call, ended: Promise.resolve(stored.call) } : follower.follow(stored.call);
   };
 
@@ -131,7 +132,7 @@ export function createCalls(options: CallsOptions): Calls {
     throw fault(ErrorReason.NOT_FOUND, { resource: `calls/${callId}` }, { message: `no call ${callId}` });
   };
   const ownerOf = async (callId: string): Promise<string | undefined> =>
-    (live.get(callId)?.call ?? (await options.store.get(callId))?.call)?.principalId;
+    (live.get(callId)?.call ?? (await options.store.get(callId))?.call)?.spec.principalId;
   const arrive = async (one: LiveCall, { shown, question }: ReceivedCall, ticket: QuotaTicket): Promise<boolean> => {
     const { call, args } = one;
     const inserted = options.queue.note(call, question).then(() => options.store.insert(call, { args, shown }));
@@ -177,7 +178,7 @@ export function createCalls(options: CallsOptions): Calls {
     async read(callId, principal) {
       const { call } = await find(callId, principal);
       const shown = await options.store.shownArguments(call.id);
-      return shown === undefined ? call : { ...call, arguments: shown };
+      return shown === undefined ? call : withArguments(call, shown);
     },
     led,
     resume({ call, args, cancelWanted }) {
@@ -192,7 +193,7 @@ export function createCalls(options: CallsOptions): Calls {
     },
     running: () => live.values(),
     async drain(ms) {
-      const running = [...live.values()].filter(({ call }) => !WAITING.has(call.state));
+      const running = [...live.values()].filter(({ call }) => !WAITING.has(call.status.state));
       const given = new AbortController();
       const timeout = sleep(ms, undefined, { signal: given.signal }).catch(() => undefined);
       const quiet = Promise.allSettled(running.map(({ ended }) => ended)).then(() =>
@@ -209,18 +210,18 @@ export function createCalls(options: CallsOptions): Calls {
 }
 
 /** Operators and auditors see every call, an agent its own. */
-function maySee(principal: Principal, call: Call): boolean {
-  return seesAll(principal) || call.principalId === principal.id;
+function maySee(principal: Principal, call: GovernedCall): boolean {
+  return seesAll(principal) || call.spec.principalId === principal.id;
 }
 
 /** The call that has this id already, if it is the same; trying again is safe only for the same. */
-function same<C extends OpenCall | EndedCall>(old: C, wanted: Call): C {
+function same<C extends OpenCall | EndedCall>(old: C, wanted: GovernedCall): C {
   const { call } = old;
   const equal =
-    call.deviceId === wanted.deviceId &&
-    call.tool === wanted.tool &&
-    call.argsDigest === wanted.argsDigest &&
-    call.principalId === wanted.principalId;
+    call.spec.deviceId === wanted.spec.deviceId &&
+    call.spec.tool === wanted.spec.tool &&
+    call.spec.argsDigest === wanted.spec.argsDigest &&
+    call.spec.principalId === wanted.spec.principalId;
   if (equal) return old;
   throw fault(
     ErrorReason.CALL_ID_REUSED,

@@ -24,8 +24,8 @@ export function endCallsOfRevoked({ running, standings, onError, everyMs = 500 }
   const look = async (): Promise<void> => {
     const known = new Map<string, Standing>();
     for (const live of [...running()]) {
-      const { principalId, state } = live.call;
-      if (state === CallState.QUEUED || live.canceled.signal.aborted) continue;
+      const { principalId } = live.call.spec;
+      if (live.call.status.state === CallState.QUEUED || live.canceled.signal.aborted) continue;
       const standing = known.get(principalId) ?? (await standings(principalId));
       known.set(principalId, standing);
       if (!standing.valid && standing.why === "revoked") live.canceled.abort(tokenRevoked());

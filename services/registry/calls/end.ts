@@ -1,6 +1,6 @@
 import { fromBinary, type JsonObject } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
-import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { type ErrorDetail, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Signed } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import type { ExecutionFinished } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
@@ -11,6 +11,7 @@ import { parseStrictJson } from "../../../lib/json/strict-json.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import type { KnownDevice } from "../devices/known-device.ts";
 import { deviceError } from "./device-error.ts";
+import type { GovernedCall } from "./governed-call.ts";
 import { endOf } from "./state.ts";
 
 /** How a call ended, before its output is cleaned. */
@@ -55,7 +56,11 @@ export function canceledEnd(): CallEnd {
  * The end that a device tells. It counts only with a receipt that the device's pinned key signed for this very call
  * and this very output; without one nobody knows what was done, and the call is UNKNOWN.
  */
-export function acceptFinished(finished: ExecutionFinished, call: Call, device: KnownDevice | undefined): CallEnd {
+export function acceptFinished(
+  finished: ExecutionFinished,
+  call: GovernedCall,
+  device: KnownDevice | undefined,
+): CallEnd {
   const checked = checkReceipt(finished, call, device);
   if (!checked.ok) return untrustedEnd(checked.problem);
   const { receipt } = checked;
@@ -78,7 +83,7 @@ export function acceptFinished(finished: ExecutionFinished, call: Call, device: 
 
 type ReceiptCheck = { ok: true; receipt: Receipt } | { ok: false; problem: string };
 
-function checkReceipt(finished: ExecutionFinished, call: Call, device: KnownDevice | undefined): ReceiptCheck {
+function checkReceipt(finished: ExecutionFinished, call: GovernedCall, device: KnownDevice | undefined): ReceiptCheck {
   if (device === undefined) return { ok: false, problem: "the device is not known" };
   const verified = device.receipts.verify(finished.receipt);
   if (!verified.ok) return { ok: false, problem: `the receipt's signature: ${verified.kind}` };
@@ -87,9 +92,9 @@ function checkReceipt(finished: ExecutionFinished, call: Call, device: KnownDevi
   const outputDigest = finished.output.length === 0 ? "" : sha256Hex(finished.output);
   const holds =
     receipt.callId === call.id &&
-    receipt.deviceId === call.deviceId &&
-    receipt.tool === call.tool &&
-    receipt.argsDigest === call.argsDigest &&
+    receipt.deviceId === call.spec.deviceId &&
+    receipt.tool === call.spec.tool &&
+    receipt.argsDigest === call.spec.argsDigest &&
     receipt.outcome === finished.outcome &&
     receipt.outputDigest === outputDigest;
   return holds ? { ok: true, receipt } : { ok: false, problem: "the receipt is for something else" };

@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { expect, it } from "vitest";
-import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ExecutionOutputSchema, OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
 import { MAX_WAITING_BYTES } from "../../../lib/link/output-room.ts";
+import { testCall } from "../../../testkit/test-call.ts";
 import { createEventQueue } from "./event-queue.ts";
 
 const CHUNK = 64 * 1024;
@@ -22,7 +23,7 @@ function printed(callId: string, text: string, sequence = 0): CallEvent {
 }
 
 function ended(callId: string, text = ""): CallEvent {
-  const value = create(CallSchema, { id: callId, state: CallState.SUCCEEDED, output: { text } });
+  const value = testCall({ id: callId, state: CallState.SUCCEEDED, output: { text } });
   return create(CallEventSchema, { callId, event: { case: "call", value } });
 }
 

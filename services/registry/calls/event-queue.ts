@@ -54,7 +54,8 @@ export function createEventQueue({ maxBytes, stallMs = STALL_MS }: EventQueueOpt
       }
       room.noteLeftOut(event.callId);
       queue.push(event);
-      if (event.event.case === "call" && isEnd(event.event.value.state)) sequences.delete(event.callId);
+      if (event.event.case === "call" && event.event.value.status && isEnd(event.event.value.status.state))
+        sequences.delete(event.callId);
       return undefined;
     },
     room: queue.room,
@@ -91,7 +92,7 @@ function stalled(callId: string, limitMs: number): Error {
 function sizeOf({ event }: CallEvent): number {
   if (event.case === "output") return event.value.data.length + 128;
   if (event.case !== "call") return 4096;
-  const { output, error, errorMessage } = event.value;
+  const { output, error, errorMessage = "" } = event.value.status ?? {};
   const bytes = 4096 + errorMessage.length + errorBytes(error);
   return output === undefined ? bytes : bytes + JSON.stringify(output).length;
 }

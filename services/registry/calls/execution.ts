@@ -25,7 +25,7 @@ export interface ExecutionPorts {
 export function execute(live: LiveCall, permit: Permit, link: DeviceLink, ports: ExecutionPorts): Promise<DeviceEnd> {
   const command = create(ExecuteCommandSchema, {
     callId: live.call.id,
-    tool: live.call.tool,
+    tool: live.call.spec.tool,
     arguments: live.args,
     ...(permit.grant === undefined ? {} : { grant: permit.grant }),
   });
@@ -37,7 +37,8 @@ export function execute(live: LiveCall, permit: Permit, link: DeviceLink, ports:
  * is shown. Waits for the device for as long as it takes. "lost" for a device that is not known any more.
  */
 export async function reconcile(live: LiveCall, ports: ExecutionPorts): Promise<CallEnd> {
-  const { id: callId, deviceId, tool, argsDigest } = live.call;
+  const { id: callId, spec } = live.call;
+  const { deviceId, tool, argsDigest } = spec;
   const link = ports.link(deviceId);
   if (link === undefined) return endOnDevice({ kind: "lost" }, live, ports);
   const command = create(ReconcileCommandSchema, { callId, tool, argsDigest });
@@ -69,8 +70,8 @@ async function watched(
 
 /** What a device's end means for the call. */
 export function endOnDevice(end: DeviceEnd, { call }: LiveCall, ports: Pick<ExecutionPorts, "device">): CallEnd {
-  const known = ports.device(call.deviceId);
-  const device = known?.name ?? call.deviceId;
+  const known = ports.device(call.spec.deviceId);
+  const device = known?.name ?? call.spec.deviceId;
   switch (end.kind) {
     case "finished":
       return acceptFinished(end.finished, call, known);

@@ -22,7 +22,7 @@ export async function explainEnd(
   if (isCanceled && aborted) return faultDetail(reason) === undefined ? end : because(ConnectError.from(reason), end);
   if (!isCanceled && !OF_THE_LINK.has(end.error?.reason)) return end;
   // The lock is not what the end depends on, and a database that is away is told of elsewhere.
-  const lock = await lockOf(call.deviceId).catch(() => undefined);
+  const lock = await lockOf(call.spec.deviceId).catch(() => undefined);
   return lock === undefined ? end : because(lock, end);
 }
 

@@ -1,9 +1,10 @@
 import { create, fromBinary } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { CallOutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ExecutionOutputSchema, OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
+import { testCall } from "../../../testkit/test-call.ts";
 import type { CallEnd } from "./end.ts";
 import { createFinisher, type FinishPorts } from "./finish.ts";
 import { createLiveCall } from "./live-call.ts";
@@ -36,7 +37,7 @@ async function outcomeOf(grantId: string, end: CallEnd) {
     onFinished: () => undefined,
     endElsewhere: () => Promise.reject(new Error("nobody else leads it")),
   });
-  const call = create(CallSchema, { id: "call-1", tool: "exec", grantId, state: CallState.RECEIVED });
+  const call = testCall({ id: "call-1", tool: "exec", grantId, state: CallState.RECEIVED });
   await finisher.finish(createLiveCall(call, new Uint8Array(), undefined), end);
   return written.map((bytes) => fromBinary(CallOutcomeSchema, bytes));
 }
@@ -76,18 +77,14 @@ test("tells the end that another replica found where that one leads the call by 
     lockOf: async () => undefined,
     hasSubscribers: () => false,
     onFinished: ({ id }) => void finished.push(id),
-    endElsewhere: async ({ call }) => create(CallSchema, { id: call.id, state: CallState.CANCELED }),
+    endElsewhere: async ({ call }) => testCall({ id: call.id, state: CallState.CANCELED }),
   });
-  const live = createLiveCall(
-    create(CallSchema, { id: "c", state: CallState.DISPATCHED }),
-    new Uint8Array(),
-    undefined,
-  );
+  const live = createLiveCall(testCall({ id: "c", state: CallState.DISPATCHED }), new Uint8Array(), undefined);
   const seen: (CallState | undefined)[] = [];
-  live.watch(({ event }) => void (event.case === "call" && seen.push(event.value.state)));
+  live.watch(({ event }) => void (event.case === "call" && seen.push(event.value.status?.state)));
   await finisher.finish(live, ENDED);
-  expect(await live.ended).toMatchObject({ state: CallState.CANCELED });
-  expect(live.call.output).toBeUndefined();
+  expect(await live.ended).toMatchObject({ status: { state: CallState.CANCELED } });
+  expect(live.call.status.output).toBeUndefined();
   expect(seen).toEqual([CallState.CANCELED]);
   // No second outcome, and no second event.
   expect(finished).toEqual([]);

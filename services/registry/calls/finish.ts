@@ -1,8 +1,8 @@
 import { create, toBinary } from "@bufbuild/protobuf";
-import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import type { ConnectError } from "@connectrpc/connect";
 import { type CallOutcome, CallOutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState, type CallStatus } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
   type ExecutionOutput,
@@ -14,6 +14,7 @@ import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
 import { callEndedEvent } from "../events.ts";
 import type { CallEnd } from "./end.ts";
 import { explainEnd } from "./explain-end.ts";
+import type { GovernedCall } from "./governed-call.ts";
 import { stepOf } from "./lifecycle.ts";
 import type { LiveCall } from "./live-call.ts";
 import type { CallStore } from "./store.ts";
@@ -48,9 +49,9 @@ export interface FinishPorts {
   /** Whether an event about it would reach anybody. */
   hasSubscribers(): boolean;
   /** The end is on disk: its outcome can go to the audit log, its event to the bus. */
-  onFinished(call: Call, outcome: CallOutcome | undefined): void;
+  onFinished(call: GovernedCall, outcome: CallOutcome | undefined): void;
   /** Resolves with the stored end of a call that another replica leads. */
-  endElsewhere(live: LiveCall): Promise<Call>;
+  endElsewhere(live: LiveCall): Promise<GovernedCall>;
 }
 
 const encoder = new TextEncoder();
@@ -74,13 +75,14 @@ export function createFinisher(ports: FinishPorts): Finisher {
       const { state } = stepOf(live.call, { end: end.state });
       const now = ports.now();
       // A copy: it counts only when it is kept.
-      const call: Call = { ...live.call, state, endTime: timestampFromMs(now) };
-      const deliveredDigest = deliver(call, end);
+      const status = { ...live.call.status, state, endTime: timestampFromMs(now) };
+      const call: GovernedCall = { ...live.call, status };
+      const deliveredDigest = deliver(status, end);
       const outcome = isRecordedByPolicy(end) ? undefined : outcomeOf(call, end, deliveredDigest, now);
       const events = ports.hasSubscribers() ? [callEndedEvent(call, end.state, now)] : [];
       const bytes = outcome && toBinary(CallOutcomeSchema, outcome);
       if (!(await ports.store.finish(call, bytes, events))) return overtaken(live);
-      live.advance({ end: end.state }, call);
+      live.advance({ end: end.state }, status);
       ports.onFinished(live.call, outcome);
     },
     overtaken,
@@ -111,38 +113,38 @@ function outputCleaner(): OutputCleaner {
   };
 }
 
-/** Puts the cleaned output and error into the call; returns the digest of what the caller gets. */
-function deliver(call: Call, end: CallEnd): string {
+/** Puts the sanitized output and error into the call's status; returns the digest of what the caller gets. */
+function deliver(status: CallStatus, end: CallEnd): string {
   if (end.error !== undefined) {
-    call.error = end.error;
-    call.errorMessage = cleanOutput(end.message).text;
+    status.error = end.error;
+    status.errorMessage = cleanOutput(end.message).text;
   }
-  if (end.receipt !== undefined) call.receipt = end.receipt;
+  if (end.receipt !== undefined) status.receipt = end.receipt;
   // The device's word counts: a registry that died in between may not have kept the grant, or was given a newer one.
-  if (end.grantId !== "") call.grantId = end.grantId;
-  call.sandbox = end.sandbox;
+  if (end.grantId !== "") status.grantId = end.grantId;
+  status.sandbox = end.sandbox;
   if (end.output === undefined) return "";
   const cleaned = cleanJson(end.output);
-  call.output = cleaned.value;
-  call.outputCleaned = cleaned.changed;
+  status.output = cleaned.value;
+  status.outputSanitized = cleaned.changed;
   return cleaned.changed ? sha256Hex(canonicalJson(cleaned.value)) : end.outputDigest;
 }
 
-function outcomeOf(call: Call, end: CallEnd, deliveredDigest: string, now: number): CallOutcome {
+function outcomeOf(call: GovernedCall, end: CallEnd, deliveredDigest: string, now: number): CallOutcome {
   const received = call.createTime === undefined ? now : timestampMs(call.createTime);
   return create(CallOutcomeSchema, {
     callId: call.id,
     state: end.state,
     reason: end.error?.reason ?? ErrorReason.UNSPECIFIED,
-    grantId: call.grantId,
-    deviceId: call.deviceId,
-    tool: call.tool,
-    argsDigest: call.argsDigest,
+    grantId: call.status.grantId,
+    deviceId: call.spec.deviceId,
+    tool: call.spec.tool,
+    argsDigest: call.spec.argsDigest,
     outputDigest: end.outputDigest,
     deliveredDigest,
     outputBytes: end.outputBytes,
     receiptDigest: end.receipt === undefined ? "" : sha256Hex(end.receipt.statement),
-    durationMs: Math.max(0, now - received),
+    duration: durationFromMs(Math.max(0, now - received)),
     endTime: timestampFromMs(now),
   });
 }

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { CallSchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallStatusSchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { createEventQueue } from "./event-queue.ts";
 import { callEvent, type LiveCall } from "./live-call.ts";
@@ -22,7 +22,8 @@ export async function* followOwned(live: LiveCall, signal: AbortSignal): AsyncGe
 
 /** The output of a call that has ended is in the database, where the follower reads it. */
 function withoutOutput(event: CallEvent): CallEvent {
-  if (event.event.case !== "call" || event.event.value.output === undefined) return event;
-  const { output: _, ...call } = event.event.value;
-  return create(CallEventSchema, { callId: event.callId, event: { case: "call", value: create(CallSchema, call) } });
+  if (event.event.case !== "call" || event.event.value.status?.output === undefined) return event;
+  const { output: _, ...status } = event.event.value.status;
+  const value = { ...event.event.value, status: create(CallStatusSchema, status) };
+  return create(CallEventSchema, { callId: event.callId, event: { case: "call", value } });
 }

@@ -1,9 +1,10 @@
-import { create } from "@bufbuild/protobuf";
 import { afterEach, expect, test } from "vitest";
-import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { createLogger } from "../../../lib/log/log.ts";
 import { eventually } from "../../../testkit/eventually.ts";
+import { testCall } from "../../../testkit/test-call.ts";
 import { type CallFollower, createCallFollower, type FollowOptions } from "./follow.ts";
+import { type GovernedCall, governedCall } from "./governed-call.ts";
 import { callEvent, type OpenCall, type Watcher } from "./live-call.ts";
 
 const followers: CallFollower[] = [];
@@ -13,11 +14,11 @@ afterEach(() => {
 
 /** A call of another replica, in a database that can be read and changed, and the one who can be asked about it. */
 function scene(options: Partial<FollowOptions> = {}) {
-  const stored = create(CallSchema, { id: "c", state: CallState.RECEIVED });
+  const stored = testCall({ id: "c", state: CallState.RECEIVED });
   const asked: { tell: Watcher; canceled: AbortSignal; leave(): void }[] = [];
   const wanted: string[] = [];
   let reads = 0;
-  const read = () => create(CallSchema, { ...stored });
+  const read = () => ({ ...stored, status: { ...stored.status } });
   const follower = createCallFollower({
     store: {
       get: async () => {
@@ -56,15 +57,17 @@ async function leaderOf({ asked }: ReturnType<typeof scene>) {
 
 function statesOf(open: OpenCall): CallState[] {
   const states: CallState[] = [];
-  open.watch(({ event }) => void (event.case === "call" && states.push(event.value.state)));
+  open.watch(
+    ({ event }) => void (event.case === "call" && states.push(event.value.status?.state ?? CallState.UNSPECIFIED)),
+  );
   return states;
 }
 
 test("shows how a call stands whenever it is asked for, and asks nobody about one that nobody waits for", () => {
   const one = scene();
-  expect(one.find().call.state).toBe(CallState.RECEIVED);
-  Object.assign(one.stored, { state: CallState.HELD, approvalId: "apr-1" });
-  expect(one.find().call).toMatchObject({ state: CallState.HELD, approvalId: "apr-1" });
+  expect(one.find().call.status.state).toBe(CallState.RECEIVED);
+  one.stored.status = testCall({ state: CallState.HELD, approval: { id: "apr-1" } }).status;
+  expect(one.find().call).toMatchObject({ status: { state: CallState.HELD, approval: { id: "apr-1" } } });
   expect([one.asked.length, one.reads()]).toEqual([0, 0]);
 });
 
@@ -73,9 +76,9 @@ test("all who wait for a call share one who asks, and see what is told", async (
   const [first, second] = [one.find(), one.find()];
   const seen = [statesOf(first), statesOf(second)];
   const leader = await leaderOf(one);
-  void leader.tell(callEvent(create(CallSchema, { ...one.stored, state: CallState.HELD, approvalId: "apr-1" })));
+  void leader.tell(callEvent(testCall({ id: "c", state: CallState.HELD, approval: { id: "apr-1" } })));
   expect(seen).toEqual([[CallState.HELD], [CallState.HELD]]);
-  expect(second.call.approvalId).toBe("apr-1");
+  expect(second.call.status.approval?.id).toBe("apr-1");
   expect(one.asked).toHaveLength(1);
 });
 
@@ -83,23 +86,23 @@ test("what was told a moment ago is not taken back by a database that does not h
   const one = scene();
   const open = one.find();
   const seen = statesOf(open);
-  void (await leaderOf(one)).tell(callEvent(create(CallSchema, { ...one.stored, state: CallState.DISPATCHED })));
-  expect(one.find().call.state).toBe(CallState.DISPATCHED);
-  expect(open.call.state).toBe(CallState.DISPATCHED);
+  void (await leaderOf(one)).tell(callEvent(testCall({ id: "c", state: CallState.DISPATCHED })));
+  expect(one.find().call.status.state).toBe(CallState.DISPATCHED);
+  expect(open.call.status.state).toBe(CallState.DISPATCHED);
   expect(seen).toEqual([CallState.DISPATCHED]);
 });
 
 test("those who watch see the end with its output, which no event between replicas holds", async () => {
   const one = scene();
   const open = one.find();
-  const ends: Call[] = [];
-  open.watch(({ event }) => void (event.case === "call" && ends.push(event.value)));
+  const ends: GovernedCall[] = [];
+  open.watch(({ event }) => void (event.case === "call" && ends.push(governedCall(event.value))));
   const leader = await leaderOf(one);
-  Object.assign(one.stored, { state: CallState.SUCCEEDED, output: { text: "done" } });
-  void leader.tell(callEvent(create(CallSchema, { id: "c", state: CallState.SUCCEEDED })));
+  Object.assign(one.stored.status, { state: CallState.SUCCEEDED, output: { text: "done" } });
+  void leader.tell(callEvent(testCall({ id: "c", state: CallState.SUCCEEDED })));
   leader.leave();
-  expect(await open.ended).toMatchObject({ state: CallState.SUCCEEDED, output: { text: "done" } });
-  expect(ends).toMatchObject([{ state: CallState.SUCCEEDED, output: { text: "done" } }]);
+  expect(await open.ended).toMatchObject({ status: { state: CallState.SUCCEEDED, output: { text: "done" } } });
+  expect(ends).toMatchObject([{ status: { state: CallState.SUCCEEDED, output: { text: "done" } } }]);
 });
 
 test("a cancel is told to whoever leads the call, and written down", async () => {
@@ -113,9 +116,9 @@ test("those who watch see changes in the database where nobody can be asked", as
   const one = scene({ ask: () => undefined, pause: () => new Promise((resolve) => setImmediate(resolve)) });
   const open = one.find();
   const seen = statesOf(open);
-  one.stored.state = CallState.HELD;
+  one.stored.status.state = CallState.HELD;
   await eventually(() => expect(seen).toEqual([CallState.HELD]));
-  one.stored.state = CallState.CANCELED;
+  one.stored.status.state = CallState.CANCELED;
   await open.ended;
   expect(seen).toEqual([CallState.HELD, CallState.CANCELED]);
 });
@@ -126,7 +129,7 @@ test("asks less and less often while the bus is down", async () => {
     ask: () => Promise.resolve(),
     pause: async (ms) => {
       pauses.push(ms);
-      if (pauses.length === 8) one.stored.state = CallState.CANCELED;
+      if (pauses.length === 8) one.stored.status.state = CallState.CANCELED;
     },
   });
   await one.find().ended;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Call } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { CallEvent } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import type { Logger } from "../../../lib/log/log.ts";
+import { type GovernedCall, governedCall } from "./governed-call.ts";
 import { isEnd } from "./lifecycle.ts";
 import { callEvent, type LiveCall, type OpenCall, type Watcher } from "./live-call.ts";
 import type { Ownership } from "./ownership.ts";
@@ -13,9 +13,9 @@ export interface CallFollower {
    * A call as it was just read, as an open one. What happens to it from then on is asked for only when somebody waits for it,
    * watches or cancels it; nothing is kept for whoever does not.
    */
-  follow(call: Call): OpenCall;
+  follow(call: GovernedCall): OpenCall;
   /** Resolves with the call's stored end, whoever brings it about. Rejects when the follower is closed. */
-  end(callId: string): Promise<Call>;
+  end(callId: string): Promise<GovernedCall>;
   close(): void;
 }
 
@@ -50,7 +50,7 @@ const FRESH_MS = 1000;
 /** An open call that is followed, whether anybody still wants to know or not. */
 interface FollowedCall extends OpenCall {
   /** Takes over how the call stands in the database. */
-  bringUpToDate(stored: Call): void;
+  bringUpToDate(stored: GovernedCall): void;
 }
 
 /** The database has the last word: events only say when to look at it. */
@@ -58,14 +58,14 @@ export function createCallFollower(options: FollowOptions): CallFollower {
   /** The calls that somebody waits for, watches or cancels. */
   const followed = new Map<string, FollowedCall>();
   const closing = new AbortController();
-  const begin = (call: Call): FollowedCall => {
+  const begin = (call: GovernedCall): FollowedCall => {
     const known = followed.get(call.id);
     if (known !== undefined) return known;
     const one = createFollowed(call, options, closing.signal, () => followed.delete(call.id));
     followed.set(call.id, one);
     return one;
   };
-  const follow = (call: Call): OpenCall => {
+  const follow = (call: GovernedCall): OpenCall => {
     let joined = followed.get(call.id);
     joined?.bringUpToDate(call);
     const join = (): FollowedCall => {
@@ -91,13 +91,18 @@ export function createCallFollower(options: FollowOptions): CallFollower {
     async end(callId) {
       const stored = await options.store.get(callId);
       if (stored === undefined) throw new Error(`the call ${callId} is not in the store`);
-      return isEnd(stored.call.state) ? stored.call : follow(stored.call).ended;
+      return isEnd(stored.call.status.state) ? stored.call : follow(stored.call).ended;
     },
     close: () => closing.abort(new Error("the registry is closing")),
   };
 }
 
-function createFollowed(call: Call, options: FollowOptions, closing: AbortSignal, onOver: () => void): FollowedCall {
+function createFollowed(
+  call: GovernedCall,
+  options: FollowOptions,
+  closing: AbortSignal,
+  onOver: () => void,
+): FollowedCall {
   const { store, ownership, led, ask, logger } = options;
   const pause = options.pause ?? ((ms, signal) => sleep(ms, undefined, { signal }));
   const watchers = new Set<Watcher>();
@@ -111,29 +116,30 @@ function createFollowed(call: Call, options: FollowOptions, closing: AbortSignal
     const reading = [...watchers].map((watcher) => watcher(event)).filter((one) => one !== undefined);
     return reading.length === 0 ? undefined : Promise.all(reading).then(() => undefined);
   };
-  const enter = (changed: Call): void => {
+  const enter = (changed: GovernedCall): void => {
     // The first word of whoever leads it says how the call stands, which may be no news.
-    const isNews = changed.state !== call.state;
+    const isNews = changed.status.state !== call.status.state;
     Object.assign(call, changed);
     if (isNews) void show(callEvent(call));
   };
-  const bringUpToDate = (stored: Call): void => {
+  const bringUpToDate = (stored: GovernedCall): void => {
     if (performance.now() - toldMs > FRESH_MS) enter(stored);
   };
   const tell: Watcher = (event) => {
     if (event.event.case !== "call") return show(event);
+    const call = governedCall(event.event.value);
     // It is in the database by now, with its output, which is too large for an event.
-    isEndTold = isEnd(event.event.value.state);
+    isEndTold = isEnd(call.status.state);
     if (isEndTold) return undefined;
     toldMs = performance.now();
-    enter(event.event.value);
+    enter(call);
     return undefined;
   };
   /** One stretch with whoever leads the call now. The stored end, where there is one. */
-  const stretch = async (): Promise<Call | undefined> => {
+  const stretch = async (): Promise<GovernedCall | undefined> => {
     const stored = await store.get(call.id);
     if (stored === undefined) throw new Error(`the call ${call.id} is not in the store`);
-    if (isEnd(stored.call.state)) return stored.call;
+    if (isEnd(stored.call.status.state)) return stored.call;
     bringUpToDate(stored.call);
     const here = led(call.id);
     const beganMs = performance.now();
@@ -146,7 +152,7 @@ function createFollowed(call: Call, options: FollowOptions, closing: AbortSignal
     await pause(told === undefined ? POLL_MS : pauseAfter(failures), closing);
     return undefined;
   };
-  const run = async (): Promise<Call> => {
+  const run = async (): Promise<GovernedCall> => {
     for (;;) {
       closing.throwIfAborted();
       try {

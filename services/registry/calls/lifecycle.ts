@@ -1,4 +1,5 @@
-import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import type { GovernedCall } from "./governed-call.ts";
 
 /** The states of a call that has not ended. */
 const OPEN_STATES = [
@@ -117,16 +118,16 @@ export function isEnd(state: CallState): boolean {
 }
 
 /** Whether a call's caller lets it wait for a device that is offline. */
-export function isQueueable(call: Call): boolean {
-  return call.queueExpireTime !== undefined;
+export function isQueueable(call: GovernedCall): boolean {
+  return call.spec.queueExpireTime !== undefined;
 }
 
 /** The step that an event leads a call to. Throws where it cannot happen in the call's state: a fault of this program. */
-export function stepOf(call: Call, event: LifecycleEvent): Step {
-  const found = next(call.state, event, { queueable: isQueueable(call) });
+export function stepOf(call: GovernedCall, event: LifecycleEvent): Step {
+  const found = next(call.status.state, event, { queueable: isQueueable(call) });
   if (found !== undefined) return found;
   const what = typeof event === "string" ? event : `end in state ${event.end}`;
-  throw new Error(`the call ${call.id} is in state ${call.state} and cannot ${what}`);
+  throw new Error(`the call ${call.id} is in state ${call.status.state} and cannot ${what}`);
 }
 
 /** Where an event leads a call, and what has to be done there; undefined where it cannot happen in that state. */

@@ -1,9 +1,10 @@
 import { create } from "@bufbuild/protobuf";
-import type { Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import type { CallStatus } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import type { ExecutionOutput } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import type { Followers } from "../devices/output-flow.ts";
 import type { OfferedTool } from "../tools/offered.ts";
+import type { GovernedCall } from "./governed-call.ts";
 import { isEnd, type LifecycleEvent, type Step, stepOf } from "./lifecycle.ts";
 import type { QuotaTicket } from "./quotas.ts";
 
@@ -20,13 +21,13 @@ export interface WatchOptions {
 
 /** A call that has not ended, whichever replica leads its life: the call as it stands, and what can be waited for. */
 export interface OpenCall {
-  readonly call: Call;
+  readonly call: GovernedCall;
   /** Aborted when somebody cancels the call. */
   readonly canceled: AbortController;
   /** Adds a watcher; the result removes it. The present state is not sent. */
   watch(watcher: Watcher, options?: WatchOptions): () => void;
   /** Resolves when the call has ended and its end is on disk. */
-  readonly ended: Promise<Call>;
+  readonly ended: Promise<GovernedCall>;
 }
 
 /** A call whose life this replica leads. */
@@ -39,9 +40,9 @@ export interface LiveCall extends OpenCall {
    * Takes the step that an event leads to, with what else it changes, and notifies the watchers. Throws, and changes
    * nothing, where the event cannot happen in the call's state.
    */
-  advance(event: LifecycleEvent, changes?: Partial<Call>): Step;
+  advance(event: LifecycleEvent, changes?: Partial<CallStatus>): Step;
   /** Takes over how the call stands in the store, where another replica owns it by now. */
-  replace(stored: Call): void;
+  replace(stored: GovernedCall): void;
   /** Passes on what the tool printed. The promise resolves when all who follow it have read it. */
   print(output: ExecutionOutput): Promise<void> | undefined;
   /** Those who read what the tool prints. */
@@ -60,21 +61,21 @@ export interface LiveCall extends OpenCall {
  * @param ticket counts the call as what its principal has open. Default: it is not counted.
  */
 export function createLiveCall(
-  call: Call,
+  call: GovernedCall,
   args: Uint8Array,
   tool: OfferedTool | undefined,
   ticket?: QuotaTicket,
 ): LiveCall {
   const watchers = createWatchers();
-  const ended = Promise.withResolvers<Call>();
+  const ended = Promise.withResolvers<GovernedCall>();
   const decided = Promise.withResolvers<void>();
   // Nobody may be waiting when it breaks off.
   ended.promise.catch(() => undefined);
-  const enter = (changes: Partial<Call> & { state: CallState }): void => {
-    Object.assign(call, changes);
-    ticket?.moved(call.state);
+  const enter = (status: CallStatus): void => {
+    call.status = status;
+    ticket?.moved(call.status.state);
     watchers.notify(call);
-    if (!isEnd(call.state)) return;
+    if (!isEnd(call.status.state)) return;
     decided.resolve();
     ended.resolve(call);
     watchers.clear();
@@ -87,10 +88,10 @@ export function createLiveCall(
     advance(event, changes = {}) {
       const step = stepOf(call, event);
       // A call that is resumed is as it was: there is nothing to report.
-      if (event !== "resume") enter({ ...changes, state: step.state });
+      if (event !== "resume") enter(Object.assign(call.status, changes, { state: step.state }));
       return step;
     },
-    replace: enter,
+    replace: ({ status }) => enter(status),
     print(output) {
       if (!watchers.followers.isFollowed() || output.data.length === 0) return undefined;
       return watchers.print(create(CallEventSchema, { callId: call.id, event: { case: "output", value: output } }));
@@ -163,6 +164,9 @@ function createWatchers() {
 }
 
 /** The event that says how a call stands now. A copy, so that a later change does not show in it. */
-export function callEvent(call: Call): CallEvent {
-  return create(CallEventSchema, { callId: call.id, event: { case: "call", value: { ...call } } });
+export function callEvent(call: GovernedCall): CallEvent {
+  return create(CallEventSchema, {
+    callId: call.id,
+    event: { case: "call", value: { ...call, status: { ...call.status } } },
+  });
 }

@@ -1,11 +1,11 @@
 import { createSecretKey } from "node:crypto";
-import { create } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { createOutbox } from "../../../lib/events/outbox.ts";
 import { sealerWith } from "../../../lib/identity/sealer.ts";
 import { type Database, openDatabase } from "../../../lib/store/database.ts";
 import { createGroupCommit } from "../../../lib/store/group-commit.ts";
+import { testCall } from "../../../testkit/test-call.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";
 import { createBodies } from "./bodies.ts";
 import { createOwnership, type Ownership } from "./ownership.ts";
@@ -27,7 +27,7 @@ beforeEach(async () => {
 });
 afterEach(() => db.destroy());
 
-const call = (id: string, state: CallState = CallState.RECEIVED) => create(CallSchema, { id, state });
+const call = (id: string, state: CallState = CallState.RECEIVED) => testCall({ id, state });
 const ended = (id: string) => call(id, CallState.SUCCEEDED);
 const args = Buffer.from("{}");
 
@@ -62,7 +62,7 @@ test("a replica that has lost a call cannot write to it, and does not write its 
   expect(await b.finish(call("c", CallState.CANCELED), Buffer.from("b"), [])).toBe(true);
   expect(await b.finish(ended("c"), Buffer.from("b again"), [])).toBe(false);
   const stored = await a.get("c");
-  expect(stored?.call.state).toBe(CallState.CANCELED);
+  expect(stored?.call.status.state).toBe(CallState.CANCELED);
   expect((await b.myOutcomes()).map(({ outcome }) => Buffer.from(outcome).toString())).toEqual(["b"]);
 });
 

@@ -1,12 +1,11 @@
-import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { CallSchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import type { JsonSchema } from "../../../lib/tool/json-schema.ts";
 import { builtInTools } from "../../../lib/toolschema/built-in-tools.ts";
 import { schemaDigest } from "../../../lib/toolschema/digest.ts";
 import type { KnownDevice } from "../devices/known-device.ts";
+import { testCall } from "../../../testkit/test-call.ts";
 import { prepareAll } from "../fan-out/prepare.ts";
 import type { OfferedTool } from "../tools/offered.ts";
 import { questionOf } from "./question.ts";
@@ -35,7 +34,7 @@ const schema = {
 };
 
 function ask(tool: OfferedTool, delivery = 0) {
-  const call = create(CallSchema, { id: "c", tool: tool.spec.name });
+  const call = testCall({ id: "c", tool: tool.spec.name });
   return questionOf({ call, device, tool, roles: [Role.AGENT], args: Buffer.from("{}"), timeoutMs: 1, delivery });
 }
 

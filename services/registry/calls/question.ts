@@ -1,15 +1,15 @@
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs, type Timestamp } from "@bufbuild/protobuf/wkt";
-import type { Call } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { type DecisionRequest, DecisionRequestSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { KnownDevice } from "../devices/known-device.ts";
 import type { OfferedTool } from "../tools/offered.ts";
+import type { GovernedCall } from "./governed-call.ts";
 import { inputSchemaOf } from "./input-schema.ts";
 
 /** What policy is told of a call. */
 export interface QuestionFacts {
-  call: Call;
+  call: GovernedCall;
   device: KnownDevice;
   tool: OfferedTool;
   /** The roles of whoever asked. */
@@ -33,7 +33,7 @@ export function questionOf(facts: QuestionFacts): DecisionRequest {
   const { spec } = tool;
   return create(DecisionRequestSchema, {
     callId: call.id,
-    principal: { id: call.principalId, roles: [...facts.roles], name: call.principalName },
+    principal: { id: call.spec.principalId, roles: [...facts.roles], name: call.spec.principalName },
     device: {
       id: device.id,
       name: device.name,
@@ -55,11 +55,11 @@ export function questionOf(facts: QuestionFacts): DecisionRequest {
       inputSchema: inputSchemaOf(spec),
     },
     arguments: facts.args,
-    ingress: call.ingress,
+    ingress: call.spec.ingress,
     ...(time && { time }),
     ...(facts.timeoutMs > 0 && { timeout: durationFromMs(facts.timeoutMs) }),
-    purpose: call.purpose,
+    purpose: call.spec.purpose,
     delivery,
-    approvalId: call.approvalId,
+    approvalId: call.status.approval?.id ?? "",
   });
 }

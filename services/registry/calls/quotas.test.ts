@@ -1,11 +1,11 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
+import { type TestCallFields, testCall } from "../../../testkit/test-call.ts";
 import { createQuotas, type Quotas } from "./quotas.ts";
 
 const AGENT: Principal = { id: "a", kind: "agent", roles: [Role.AGENT], name: "a" };
@@ -14,8 +14,8 @@ const OPERATOR: Principal = { id: "o", kind: "operator", roles: [Role.OPERATOR],
 const LIMITS = { calls: 2, fanOutCalls: 3, queuedCalls: 2, queuedBytes: 100 };
 const KEPT = { queueExpireTime: timestampFromMs(1) };
 
-function open(quotas: Quotas, principal: Principal, changes: MessageInitShape<typeof CallSchema> = {}, bytes = 10) {
-  return quotas.open(principal, create(CallSchema, { principalId: principal.id, ...changes }), bytes);
+function open(quotas: Quotas, principal: Principal, changes: TestCallFields = {}, bytes = 10) {
+  return quotas.open(principal, testCall({ principalId: principal.id, ...changes }), bytes);
 }
 
 /** What a refusal names. */
@@ -83,7 +83,7 @@ describe("quotas", () => {
 
   test("a call of before a restart is counted, and never refused", () => {
     const quotas = createQuotas(LIMITS);
-    const call = create(CallSchema, { principalId: "a", state: CallState.DISPATCHED });
+    const call = testCall({ principalId: "a", state: CallState.DISPATCHED });
     const tickets = Array.from({ length: 5 }, () => quotas.reopen(call, 0));
     expect(refusal(() => open(quotas, AGENT))).toBeDefined();
     for (const ticket of tickets) ticket.left();

@@ -1,8 +1,9 @@
-import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault } from "../../../lib/fault/fault.ts";
+import type { GovernedCall } from "./governed-call.ts";
 import { isEnd, isQueueable } from "./lifecycle.ts";
 
 /** How much one agent may have open at this replica. Principals with the role operator may have eight times as much. */
@@ -39,9 +40,9 @@ export interface QuotaTicket {
 /** Counts what principals have open at this replica. Each step takes the same time, however much there is. */
 export interface Quotas {
   /** Counts a new call. Throws QUOTA_EXCEEDED where its principal may open no more; then nothing was counted. */
-  open(principal: Principal, call: Call, bytes: number): QuotaTicket;
+  open(principal: Principal, call: GovernedCall, bytes: number): QuotaTicket;
   /** Counts a call that was let in before, as after a restart. */
-  reopen(call: Call, bytes: number): QuotaTicket;
+  reopen(call: GovernedCall, bytes: number): QuotaTicket;
 }
 
 /** What one principal has open: `open` are all of its calls, so that those who have none are forgotten. */
@@ -74,13 +75,13 @@ export function createQuotas(
     onRefused(NAMES[key]);
     throw exceeded(key, limit);
   };
-  const count = (call: Call, bytes: number): QuotaTicket => {
-    const { principalId } = call;
+  const count = (call: GovernedCall, bytes: number): QuotaTicket => {
+    const { principalId } = call.spec;
     const counts = all.get(principalId) ?? { open: 0, calls: 0, fanOutCalls: 0, queuedCalls: 0, queuedBytes: 0 };
     all.set(principalId, counts);
     const kept = isQueueable(call) ? 1 : 0;
     const key = activeKey(call);
-    let active = isWaiting(call.state) ? 0 : 1;
+    let active = isWaiting(call.status.state) ? 0 : 1;
     let isOpen = true;
     const add = (sign: 1 | -1): void => {
       counts.open += sign;
@@ -125,8 +126,8 @@ function isWaiting(state: CallState): boolean {
   return state === CallState.HELD || state === CallState.QUEUED;
 }
 
-function activeKey({ fanOutId }: Call): "calls" | "fanOutCalls" {
-  return fanOutId === "" ? "calls" : "fanOutCalls";
+function activeKey({ spec }: GovernedCall): "calls" | "fanOutCalls" {
+  return spec.fanOutId === "" ? "calls" : "fanOutCalls";
 }
 
 function exceeded(key: keyof QuotaLimits, limit: number): Error {

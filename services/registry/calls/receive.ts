@@ -1,6 +1,6 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallApprovalSchema, CallSpecSchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import type { DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
@@ -8,6 +8,7 @@ import { shortName } from "../../../lib/ids/short-name.ts";
 import { canonicalArguments, withoutSecrets } from "../../../lib/tool/arguments.ts";
 import { type Directory, resolveTool } from "../devices/directory.ts";
 import type { OfferedTool } from "../tools/offered.ts";
+import { type GovernedCall, newGovernedCall } from "./governed-call.ts";
 import { questionOf } from "./question.ts";
 
 /** What a caller asks for, whichever door it came through. */
@@ -29,13 +30,13 @@ export interface CallRequest {
   fanOutId?: string;
   /** The approval of the whole fan-out, where it has one. Default none. */
   approvalId?: string;
-  /** How long to keep the call for a device that is away, in seconds. Default 0: not at all. */
-  queueSeconds?: number;
+  /** How long the call may wait for a device that is offline, in milliseconds. Default 0: not at all. */
+  queueMs?: number;
 }
 
 /** A call that holds to its tool's schema, and the question about it. */
 export interface ReceivedCall {
-  call: Call;
+  call: GovernedCall;
   tool: OfferedTool;
   args: Uint8Array;
   /** The arguments without their secrets; undefined where they have none. */
@@ -59,25 +60,24 @@ export function receiveCall(request: CallRequest, facts: ReceiveFacts): Received
   const tool = resolveTool(device, request.tool);
   const args = canonicalArguments(tool, request.params);
   const nowMs = facts.now();
-  const queueMs = (request.queueSeconds ?? 0) * 1000;
-  const call = create(CallSchema, {
-    id: request.callId === "" ? facts.newCallId() : request.callId,
-    deviceId: device.id,
-    deviceName: shortName(device.name),
+  const { queueMs = 0 } = request;
+  const { principal, approvalId = "" } = request;
+  const spec = create(CallSpecSchema, {
     tool: tool.spec.name,
     capabilities: tool.spec.capabilities,
-    principalId: request.principal.id,
-    principalName: shortName(request.principal.name),
+    deviceId: device.id,
+    deviceName: shortName(device.name),
+    argsDigest: args.digest,
+    purpose: request.purpose,
+    principalId: principal.id,
+    principalName: shortName(principal.name),
     ingress: request.ingress,
     client: request.client,
-    argsDigest: args.digest,
-    state: CallState.RECEIVED,
-    createTime: timestampFromMs(nowMs),
-    purpose: request.purpose,
     fanOutId: request.fanOutId ?? "",
-    approvalId: request.approvalId ?? "",
     ...(queueMs > 0 && { queueExpireTime: timestampFromMs(nowMs + queueMs) }),
   });
+  const call = newGovernedCall(request.callId === "" ? facts.newCallId() : request.callId, spec, nowMs);
+  if (approvalId !== "") call.status.approval = create(CallApprovalSchema, { id: approvalId });
   const timeoutMs = args.timeoutMs === 0 ? tool.spec.defaultTimeoutMs : args.timeoutMs;
   return {
     call,
@@ -88,7 +88,7 @@ export function receiveCall(request: CallRequest, facts: ReceiveFacts): Received
       call,
       device,
       tool,
-      roles: request.principal.roles,
+      roles: principal.roles,
       args: args.bytes,
       timeoutMs,
     }),

@@ -1,7 +1,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
   type ExecutionFinished,
@@ -10,6 +10,7 @@ import {
 import { ExecutionOutcome, ReceiptSchema } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { type Decision, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
+import { testCall } from "../../../testkit/test-call.ts";
 import type { DeviceEnd } from "../devices/device-link.ts";
 import type { QueueTurn } from "../queue/queue.ts";
 import { type CallEnd, failedEnd } from "./end.ts";
@@ -61,12 +62,14 @@ async function recovered(
   facts: { device: ReturnType<typeof ledgerDevice>; decision?: Decision; isAway?: boolean; turn?: QueueTurn },
 ) {
   const { isKept = true, isCanceled = false, grantId = "first" } = left;
-  const call = create(CallSchema, { id: "c", deviceId: "dev-1", state: left.state, grantId });
-  if (isKept) call.queueExpireTime = timestampFromMs(1);
+  const call = testCall({ id: "c", deviceId: "dev-1", state: left.state, grantId });
+  if (isKept) call.spec.queueExpireTime = timestampFromMs(1);
   const live = createLiveCall(call, new Uint8Array(), undefined);
   if (isCanceled) live.canceled.abort();
   const states: CallState[] = [];
-  live.watch(({ event }) => void (event.case === "call" && states.push(event.value.state)));
+  live.watch(
+    ({ event }) => void (event.case === "call" && states.push(event.value.status?.state ?? CallState.UNSPECIFIED)),
+  );
   const ends: CallEnd[] = [];
   let mustKeep = facts.isAway ?? false;
   await resumeCall(live, {

@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { testCall } from "../../../testkit/test-call.ts";
 import type { CallEnd } from "./end.ts";
 import { createLiveCall } from "./live-call.ts";
 import { type RunPorts, resumeCall } from "./run.ts";
@@ -20,8 +21,7 @@ function portsThat(options: { decide: () => Promise<unknown>; finish: (end: Call
   } as unknown as RunPorts;
 }
 
-const heldCall = () =>
-  createLiveCall(create(CallSchema, { id: "call-1", state: CallState.HELD }), new Uint8Array(), undefined);
+const heldCall = () => createLiveCall(testCall({ id: "call-1", state: CallState.HELD }), new Uint8Array(), undefined);
 
 test("an end that could not be written is not written as another one", async () => {
   const ends: CallState[] = [];
@@ -59,7 +59,7 @@ test("a held call that was allowed is on disk as permitted before it is sent", a
     ...ports,
     store: {
       ...ports.store,
-      async save({ state, grantId }) {
+      async save({ status: { state, grantId } }) {
         steps.push(`saved ${stateName(state)} with ${grantId}`);
         return true;
       },

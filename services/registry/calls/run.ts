@@ -1,7 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import { CallState, DecisionKind, DecisionSummarySchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import {
+  CallApprovalSchema,
+  CallState,
+  type CallStatus,
+  DecisionKind,
+  DecisionSummarySchema,
+} from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Decision, DecisionRequest, Denial, Hold, Permit } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { fault, isRetryable } from "../../../lib/fault/fault.ts";
@@ -63,7 +69,7 @@ export function resumeCall(live: LiveCall, ports: RunPorts): Promise<void> {
 async function drive(live: LiveCall, first: Happening, ports: RunPorts): Promise<void> {
   for (let happened: Happening | undefined = first; happened !== undefined; ) {
     if (happened.event === "end") return finish(live, happened, ports);
-    const sentWith = live.call.grantId;
+    const sentWith = live.call.status.grantId;
     const step = live.advance(happened.event, changesBy(happened));
     if (step.write === "before" && !(await ports.store.save(live.call))) return ports.finisher.overtaken(live);
     if (step.write === "lazily") ports.store.saveLazily(live.call);
@@ -72,8 +78,8 @@ async function drive(live: LiveCall, first: Happening, ports: RunPorts): Promise
   }
 }
 
-function changesBy(happened: Happening) {
-  if (happened.event === "hold") return { approvalId: happened.hold.approvalId };
+function changesBy(happened: Happening): Partial<CallStatus> {
+  if (happened.event === "hold") return { approval: create(CallApprovalSchema, { id: happened.hold.approvalId }) };
   if (happened.event === "permit") return { grantId: happened.permit.grantId };
   // The grant was not used; the one that it may have been sent with by a process before this stays noted.
   return happened.event === "return" ? { grantId: happened.sentWith } : {};
@@ -97,8 +103,9 @@ const COMMANDS: Readonly<Record<Command, Run>> = {
 /** What policy's answer means for a call. */
 function afterAnswer(live: LiveCall, answer: PolicyAnswer, ports: RunPorts): Happening {
   if (answer.kind === "failed") return endUnsent(live, failedEnd(answer.error));
-  const { outcome } = answer.decision;
-  live.call.decision = summaryOf(answer.decision);
+  const { outcome, approval } = answer.decision;
+  live.call.status.decision = summaryOf(answer.decision);
+  if (approval !== undefined) live.call.status.approval = approval;
   switch (outcome.case) {
     case "permit":
       return ports.queue.mustKeep(live.call) ? { event: "defer" } : { event: "permit", permit: outcome.value };
@@ -113,12 +120,12 @@ function afterAnswer(live: LiveCall, answer: PolicyAnswer, ports: RunPorts): Hap
   }
 }
 
-function endUnsent(live: LiveCall, end: CallEnd, sentWith = live.call.grantId): Happening {
+function endUnsent(live: LiveCall, end: CallEnd, sentWith = live.call.status.grantId): Happening {
   return { event: "end", end, sentWith };
 }
 
 async function send(live: LiveCall, permit: Permit, ports: RunPorts, sentWith: string): Next {
-  const { deviceId } = live.call;
+  const { deviceId } = live.call.spec;
   if (live.canceled.signal.aborted) return endUnsent(live, canceledEnd(), sentWith);
   // Reported at once: a device that is locked does not come back while its caller waits.
   const isLocked = ports.device(deviceId)?.online !== true && (await ports.lockOf(deviceId)) !== undefined;
@@ -137,7 +144,7 @@ async function awaitEnd(live: LiveCall, sent: Happening & { event: "dispatch" },
 /** Waits until a person has decided about a held call, whether or not its caller still waits. */
 async function awaitApproval(live: LiveCall, _: Happening, ports: RunPorts): Next {
   // Only the wait can fail here: once the call may have been sent, an error is no reason to say that it failed.
-  const answer = await answerOf(ports.policy.awaitApproval(live.call.approvalId, live.canceled.signal));
+  const answer = await answerOf(ports.policy.awaitApproval(live.call.status.approval?.id ?? "", live.canceled.signal));
   if (answer.kind === "failed" && live.canceled.signal.aborted) return endUnsent(live, canceledEnd());
   // A person takes a while: the replica that owns the call by now has the same answer.
   if (!(await ports.isMine(live.call.id))) return overtaken(live, ports);

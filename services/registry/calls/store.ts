@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { type SqlBool, sql } from "kysely";
-import type { Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import type { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { EventEnvelope } from "../../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import type { Outbox } from "../../../lib/events/outbox.ts";
 import type { Database } from "../../../lib/store/database.ts";
@@ -8,13 +8,14 @@ import type { GroupCommit } from "../../../lib/store/group-commit.ts";
 import { prepared } from "../../../lib/store/prepared.ts";
 import type { RegistryTables } from "../tables.ts";
 import { type Bodies, skeletonOf } from "./bodies.ts";
+import type { GovernedCall } from "./governed-call.ts";
 import { createLastingStates } from "./lasting-states.ts";
 import { isEnd, storedBefore } from "./lifecycle.ts";
 import { argumentsIn, callIn, listedCallIn, STORED_COLUMNS, type StoredRow, shownIn } from "./stored-row.ts";
 
 /** A call as it is stored. */
 export interface StoredCall {
-  call: Call;
+  call: GovernedCall;
   /** The canonical arguments; empty once it has ended, where they had secrets. */
   args: Uint8Array;
   /** The replica that leads it. */
@@ -55,16 +56,16 @@ export interface NewArguments {
  */
 export interface CallStore {
   /** Writes a new call down. False where the id is taken: nothing was written. */
-  insert(call: Call, asked: NewArguments): Promise<boolean>;
+  insert(call: GovernedCall, asked: NewArguments): Promise<boolean>;
   /** Keeps a call's new state. False where another replica leads the call now, or has ended it. */
-  save(call: Call): Promise<boolean>;
+  save(call: GovernedCall): Promise<boolean>;
   /** Keeps a state if it lasts. A restart finds it out again, so that nothing waits for the write. */
-  saveLazily(call: Call): void;
+  saveLazily(call: GovernedCall): void;
   /**
    * Keeps a call's end, its outcome for the audit log and its events, in one transaction, which also deletes the secrets
    * among its arguments. False, and nothing is kept, where another replica leads the call now, or has ended it.
    */
-  finish(call: Call, outcome: Uint8Array | undefined, events: readonly EventEnvelope[]): Promise<boolean>;
+  finish(call: GovernedCall, outcome: Uint8Array | undefined, events: readonly EventEnvelope[]): Promise<boolean>;
   /** A call by id. */
   get(id: string): Promise<StoredCall | undefined>;
   /** A call's arguments as they may be shown; undefined where they are not kept. */
@@ -73,7 +74,7 @@ export interface CallStore {
    * Calls, newest first, each with its row, with short arguments and without output. Fewer than asked for where the arguments
    * are large: `more` says whether there are any after them.
    */
-  list(filter: CallFilter): Promise<{ calls: { row: number; call: Call }[]; more: boolean }>;
+  list(filter: CallFilter): Promise<{ calls: { row: number; call: GovernedCall }[]; more: boolean }>;
   /** The audit log has the outcome. */
   outcomeRecorded(callId: string, auditIndex: bigint): void;
 }
@@ -170,21 +171,26 @@ export function createCallStore(options: CallStoreOptions): CallStore {
   const saveLazily = createLastingStates((call) =>
     writes.writeLazily(async (trx) => {
       // Taken when it is written, not when it was asked for: a call that has ended meanwhile needs no write.
-      if (isEnd(call.state)) return;
-      await updateCall.run(trx, { id: call.id, state: call.state, call: skeletonOf(call), from: statesBefore(call) });
+      if (isEnd(call.status.state)) return;
+      await updateCall.run(trx, {
+        id: call.id,
+        state: call.status.state,
+        call: skeletonOf(call),
+        from: statesBefore(call),
+      });
     }),
   );
   const byId = prepared((p: { id: string }) => db.selectFrom("calls").select(STORED_COLUMNS).where("id", "=", p.id));
 
   return {
     insert: async (call, { args, shown }) => {
-      const { purpose } = call;
+      const { purpose } = call.spec;
       const row = {
         id: call.id,
-        device_id: call.deviceId,
-        tool: call.tool,
-        principal_id: call.principalId,
-        state: call.state,
+        device_id: call.spec.deviceId,
+        tool: call.spec.tool,
+        principal_id: call.spec.principalId,
+        state: call.status.state,
         args: bodies.sealAsked(call.id, { args, purpose }),
         shown: shown === undefined ? null : bodies.sealShown(call.id, { args: shown, purpose }),
         call: skeletonOf(call),
@@ -192,17 +198,17 @@ export function createCallStore(options: CallStoreOptions): CallStore {
       return (await writes.write((trx) => insertCall.run(trx, row))) === 1;
     },
     save: async (call) => {
-      const row = { id: call.id, state: call.state, call: skeletonOf(call), from: statesBefore(call) };
+      const row = { id: call.id, state: call.status.state, call: skeletonOf(call), from: statesBefore(call) };
       return (await writes.write((trx) => updateCall.run(trx, row))) === 1;
     },
     saveLazily,
     finish: async (call, outcome, events) => {
       const row = {
         id: call.id,
-        state: call.state,
+        state: call.status.state,
         call: skeletonOf(call),
         from: statesBefore(call),
-        result: bodies.sealResult(call.id, call),
+        result: bodies.sealResult(call.id, call.status),
         outcome: outcome ?? null,
         pending: outcome === undefined ? 0 : 1,
         // Until the audit log has the end, nothing is deleted.
@@ -255,8 +261,8 @@ export function storedCallIn(row: StoredRow, bodies: Bodies): StoredCall {
 }
 
 /** The states that a row may be in for a call's state to be written over it, a bit each: see the lifecycle. */
-function statesBefore({ state }: Call): number {
-  return storedBefore(state).reduce<number>((bits, from) => bits | (1 << from), 0);
+function statesBefore({ status }: GovernedCall): number {
+  return storedBefore(status.state).reduce<number>((bits, from) => bits | (1 << from), 0);
 }
 
 function isIn(states: number) {

@@ -1,10 +1,11 @@
 import { fromBinary, type JsonObject } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Selectable } from "kysely";
-import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { keptArguments } from "../../../lib/tool/cut.ts";
 import type { RegistryTables } from "../tables.ts";
 import type { Asked, Bodies } from "./bodies.ts";
+import { type GovernedCall, governedCall } from "./governed-call.ts";
 
 type CallRow = Selectable<RegistryTables["calls"]>;
 
@@ -28,29 +29,29 @@ export type StoredRow = Pick<CallRow, (typeof STORED_COLUMNS)[number]>;
 const LISTED = { texts: [1000, 100], total: 4096 };
 
 /** A call as it is stored, with its purpose, output and error; without its arguments. Throws SealError. */
-export function callIn(row: StoredRow, bodies: Bodies): Call {
+export function callIn(row: StoredRow, bodies: Bodies): GovernedCall {
   const call = skeletonIn(row);
   if (row.bodies_delete_ms !== null) return call;
-  call.purpose = askedIn(row, bodies).purpose;
-  if (row.result !== null) Object.assign(call, bodies.openResult(row.id, row.result));
+  call.spec.purpose = askedIn(row, bodies).purpose;
+  if (row.result !== null) Object.assign(call.status, bodies.openResult(row.id, row.result));
   return call;
 }
 
 /** A call for a list: with short arguments and without output. One whose bodies cannot be opened is listed without them. */
-export function listedCallIn(row: StoredRow, bodies: Bodies): Call {
+export function listedCallIn(row: StoredRow, bodies: Bodies): GovernedCall {
   const call = skeletonIn(row);
   try {
     const shown = shownIn(row, bodies);
     if (shown !== undefined) {
-      call.arguments = keptArguments(shown.arguments, LISTED);
-      call.purpose = shown.purpose;
+      call.spec.arguments = keptArguments(shown.arguments, LISTED);
+      call.spec.purpose = shown.purpose;
     }
-    if (row.result !== null && call.state !== CallState.SUCCEEDED) {
+    if (row.result !== null && call.status.state !== CallState.SUCCEEDED) {
       const { output: _output, ...failure } = bodies.openResult(row.id, row.result);
-      Object.assign(call, failure);
+      Object.assign(call.status, failure);
     }
   } catch {
-    call.arguments = { note: "[cannot be read]" };
+    call.spec.arguments = { note: "[cannot be read]" };
   }
   return call;
 }
@@ -73,9 +74,9 @@ function askedIn(row: StoredRow, bodies: Bodies): Asked {
   return row.shown === null ? bodies.openAsked(row.id, row.args) : bodies.openShown(row.id, row.shown);
 }
 
-function skeletonIn({ call: bytes, outcome_index, bodies_delete_ms }: StoredRow): Call {
-  const call = fromBinary(CallSchema, bytes);
-  if (outcome_index !== null) call.outcomeAuditIndex = BigInt(outcome_index);
-  if (bodies_delete_ms !== null) call.bodiesDeleteTime = timestampFromMs(bodies_delete_ms);
+function skeletonIn({ call: bytes, outcome_index, bodies_delete_ms }: StoredRow): GovernedCall {
+  const call = governedCall(fromBinary(CallSchema, bytes));
+  if (outcome_index !== null) call.status.outcomeAuditIndex = BigInt(outcome_index);
+  if (bodies_delete_ms !== null) call.status.bodiesDeleteTime = timestampFromMs(bodies_delete_ms);
   return call;
 }

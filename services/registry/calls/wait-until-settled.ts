@@ -1,11 +1,12 @@
-import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import type { GovernedCall } from "./governed-call.ts";
 import { interrupted } from "./interrupted.ts";
 import type { Watcher, WatchOptions } from "./live-call.ts";
 
 /** A call that can be waited for, whether it is live or has ended. */
 export interface AwaitedCall {
-  readonly call: Call;
-  readonly ended: Promise<Call>;
+  readonly call: GovernedCall;
+  readonly ended: Promise<GovernedCall>;
   watch?(watcher: Watcher, options?: WatchOptions): () => void;
 }
 
@@ -21,8 +22,8 @@ export interface SettleOptions {
  * Resolves with the call when it has ended, or as it stands when it goes nowhere for now: it is kept for a device that is
  * away, nobody has decided about it in time, or nobody waits any more. Rejects with INTERRUPTED where its life broke off.
  */
-export async function waitUntilSettled(awaited: AwaitedCall, { waitMs, signal }: SettleOptions): Promise<Call> {
-  const resting = Promise.withResolvers<Call>();
+export async function waitUntilSettled(awaited: AwaitedCall, { waitMs, signal }: SettleOptions): Promise<GovernedCall> {
+  const resting = Promise.withResolvers<GovernedCall>();
   let timer: NodeJS.Timeout | undefined;
   const rest = () => resting.resolve(awaited.call);
   const look = (state: CallState) => {
@@ -31,14 +32,14 @@ export async function waitUntilSettled(awaited: AwaitedCall, { waitMs, signal }:
     if (state === CallState.HELD) timer = setTimeout(rest, waitMs);
   };
   const onEvent: Watcher = ({ event }) => {
-    if (event.case === "call") look(event.value.state);
+    if (event.case === "call") look(event.value.status?.state ?? CallState.UNSPECIFIED);
     return undefined;
   };
   const states = (state: CallState) => state === CallState.QUEUED || state === CallState.HELD || timer !== undefined;
   const unwatch = awaited.watch?.(onEvent, { output: false, states });
   signal.addEventListener("abort", rest, { once: true });
   try {
-    look(awaited.call.state);
+    look(awaited.call.status.state);
     if (signal.aborted) rest();
     const ended = awaited.ended.catch((cause: unknown): never => {
       throw interrupted(awaited.call.id, cause);

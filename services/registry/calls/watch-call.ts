@@ -3,6 +3,7 @@ import { type WatchCallResponse, WatchCallResponseSchema } from "../../../gen/ts
 import type { Principal } from "../../../lib/auth/principal.ts";
 import type { Calls } from "./calls.ts";
 import { createEventQueue } from "./event-queue.ts";
+import { withArguments } from "./governed-call.ts";
 import { callEvent } from "./live-call.ts";
 
 /** Sends how a call stands, then what happens to it until it ends. */
@@ -15,7 +16,7 @@ export async function* watchCall(
   const found = await calls.find(callId, principal);
   const events = createEventQueue();
   const shown = await calls.store.shownArguments(found.call.id);
-  void events.push(callEvent(shown === undefined ? found.call : { ...found.call, arguments: shown }));
+  void events.push(callEvent(shown === undefined ? found.call : withArguments(found.call, shown)));
   if ("watch" in found) {
     const unwatch = found.watch((event) => events.push(event));
     const stop = () => {

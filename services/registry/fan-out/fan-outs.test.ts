@@ -134,7 +134,7 @@ function deviceOf(name: string, tools: KnownDevice["tools"]): KnownDevice {
 }
 
 function reach(live: LiveCall | undefined, state: CallState): void {
-  live?.replace({ ...live.call, state });
+  live?.replace({ ...live.call, status: { ...live.call.status, state } });
 }
 
 function go(live: LiveCall, course: Course): void {
@@ -144,7 +144,7 @@ function go(live: LiveCall, course: Course): void {
     if (course === "held") return reach(live, CallState.HELD);
     reach(live, CallState.DISPATCHED);
     if (course === "open") return;
-    live.call.output = { exitCode: course === "exit 1" ? 1 : 0 };
+    live.call.status.output = { exitCode: course === "exit 1" ? 1 : 0 };
     reach(live, course === "failed" ? CallState.FAILED : CallState.SUCCEEDED);
   });
 }
@@ -194,7 +194,7 @@ describe("a fan-out", () => {
     ]);
     const states = events.flatMap(({ event }) =>
       event.case === "call" && event.value.event?.event.case === "call"
-        ? [`${event.value.device} ${event.value.event.event.value.state}`]
+        ? [`${event.value.device} ${event.value.event.event.value.status?.state}`]
         : [],
     );
     expect(states.findLast((state) => state.startsWith("web-1"))).toBe(`web-1 ${CallState.SUCCEEDED}`);
@@ -239,10 +239,10 @@ describe("a fan-out", () => {
 
   it("waits for a call that is held on its own", async () => {
     const running = run(portsFor({ "web-1": "ok", "web-2": "held" }), { fanOutId: "f" });
-    await expect.poll(() => calls.get(`${F}-dev-web-2`)?.call.state).toBe(CallState.HELD);
+    await expect.poll(() => calls.get(`${F}-dev-web-2`)?.call.status.state).toBe(CallState.HELD);
     reach(calls.get(`${F}-dev-web-2`), CallState.EXPIRED);
     const { summary } = await running;
-    expect(summary).toMatchObject({ succeededCount: 1, failed: { "web-2": { state: CallState.EXPIRED } } });
+    expect(summary).toMatchObject({ succeededCount: 1, failed: { "web-2": { status: { state: CallState.EXPIRED } } } });
   });
 
   it("waits for one approval, and its calls name it", async () => {
@@ -287,14 +287,14 @@ describe("a fan-out", () => {
     const ports = portsFor({ "web-1": "ok", "web-2": "open", "web-3": "ok" }, hold);
     const first = open({ ...ports, store: storeOf("rep-0"), membership: { self: "rep-0", isGone: () => false } });
     await start(first, { fanOutId: "f", waveSize: 2 });
-    await expect.poll(() => calls.get(`${F}-dev-web-2`)?.call.state).toBe(CallState.DISPATCHED);
+    await expect.poll(() => calls.get(`${F}-dev-web-2`)?.call.status.state).toBe(CallState.DISPATCHED);
     const second = open(ports);
     await second.look();
     const stored = await second.find(F, AGENT);
     expect(stored).toMatchObject({ owner: "rep-1", startedWaves: 1, permitted: true });
     const ended = Array.fromAsync(watch(stored, ports));
     const open2 = calls.get(`${F}-dev-web-2`);
-    if (open2 !== undefined) open2.call.output = { exitCode: 0 };
+    if (open2 !== undefined) open2.call.status.output = { exitCode: 0 };
     reach(open2, CallState.SUCCEEDED);
     const { summary, waves } = ending(await ended);
     expect(summary).toMatchObject({ succeeded: true, succeededCount: 3 });
@@ -319,7 +319,7 @@ describe("a fan-out", () => {
   it("starts no further wave once the token that started it was revoked", async () => {
     const ports = portsFor({ "web-1": "open", "web-2": "ok" });
     const running = run(ports, { fanOutId: "f", waveSize: 1, stopAfterFailures: 9 });
-    await expect.poll(() => calls.get(`${F}-dev-web-1`)?.call.state).toBe(CallState.DISPATCHED);
+    await expect.poll(() => calls.get(`${F}-dev-web-1`)?.call.status.state).toBe(CallState.DISPATCHED);
     standing = { valid: false, why: "revoked" };
     reach(calls.get(`${F}-dev-web-1`), CallState.SUCCEEDED);
     const { summary } = await running;
@@ -330,7 +330,7 @@ describe("a fan-out", () => {
     const ports = portsFor({ "web-1": "open", "web-2": "ok" });
     const fanOuts = open(ports);
     const one = await start(fanOuts, { waveSize: 1 });
-    await expect.poll(() => calls.get(`${one.id}-dev-web-1`)?.call.state).toBe(CallState.DISPATCHED);
+    await expect.poll(() => calls.get(`${one.id}-dev-web-1`)?.call.status.state).toBe(CallState.DISPATCHED);
     expect(await fanOuts.cancel(one.id, { ...AGENT, id: "agent-2" }).catch(reasonOf)).toBe(ErrorReason.NOT_FOUND);
     const call = calls.get(`${one.id}-dev-web-1`);
     call?.canceled.signal.addEventListener("abort", () => reach(call, CallState.CANCELED));

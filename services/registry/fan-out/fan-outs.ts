@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
   type FanOut,
@@ -17,6 +17,7 @@ import { type Principal, requireRole } from "../../../lib/auth/principal.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
+import { type GovernedCall, governedCall } from "../calls/governed-call.ts";
 import { type Face, observedIngress } from "../calls/ingress.ts";
 import { scopedId, seesAll } from "../calls/scoped-id.ts";
 import type { Membership } from "../cluster/membership.ts";
@@ -24,7 +25,7 @@ import type { Directory } from "../devices/directory.ts";
 import { chooseDevices } from "./choose.ts";
 import { planWaves } from "./plan.ts";
 import { summaryOf, verdictOf, wavesOf } from "./progress.ts";
-import { findCall, questionAbout, type RunPorts, runFanOut } from "./run.ts";
+import { findCall, questionAbout, queueMsOf, type RunPorts, runFanOut } from "./run.ts";
 import type { StoredFanOut } from "./store.ts";
 
 /** What fan-outs use. */
@@ -177,11 +178,12 @@ export function fanOutOf(one: StoredFanOut): FanOut {
 async function refreshed(one: StoredFanOut, { calls }: Pick<FanOutPorts, "calls">): Promise<StoredFanOut> {
   const { summary } = one;
   if (!one.ended || summary === undefined || summary.queued.length === 0) return one;
-  const results = new Map<string, Call>();
+  const results = new Map<string, GovernedCall>();
   for (const device of one.waves.flat()) {
     if (summary.notStarted.includes(device.name)) continue;
     const call = summary.queued.includes(device.name) ? (await findCall(one, device, calls))?.call : undefined;
-    results.set(device.name, call ?? summary.failed[device.name] ?? create(CallSchema, { state: CallState.SUCCEEDED }));
+    const failed = summary.failed[device.name] ?? create(CallSchema, { status: { state: CallState.SUCCEEDED } });
+    results.set(device.name, call ?? governedCall(failed));
   }
   const { stopped, message } = summary;
   const now = summaryOf(one.id, one.waves, results, stopped && { error: stopped, message });
@@ -192,6 +194,6 @@ async function refreshed(one: StoredFanOut, { calls }: Pick<FanOutPorts, "calls"
 /** Everything that makes two requests with one id the same fan-out. */
 function digestOf(spec: FanOutSpec): string {
   const { selector, devices, tool, params = {}, waveSize, canary, maxDevices, purpose } = spec;
-  const sizes = [waveSize, canary, maxDevices, spec.stopAfterFailures, spec.queueSeconds];
+  const sizes = [waveSize, canary, maxDevices, spec.stopAfterFailures, queueMsOf(spec)];
   return sha256Hex(canonicalJson([selector, devices, tool, params, sizes, purpose]));
 }

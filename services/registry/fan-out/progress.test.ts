@@ -1,11 +1,12 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { type TestCallFields, testCall } from "../../../testkit/test-call.ts";
+import type { GovernedCall } from "../calls/governed-call.ts";
 import { stopAfterWave, summaryOf, verdictOf } from "./progress.ts";
 
-const call = (state: CallState, output?: MessageInitShape<typeof CallSchema>["output"]): Call =>
-  create(CallSchema, { state, ...(output && { output }) });
+const call = (state: CallState, output?: TestCallFields["output"]): GovernedCall =>
+  testCall({ state, ...(output && { output }) });
 const done = call(CallState.SUCCEEDED, { exitCode: 0, stdout: "ok" });
 const broken = call(CallState.SUCCEEDED, { exitCode: 3 });
 const waves = [["a"], ["b", "c"], ["d"]].map((wave) => wave.map((name) => ({ id: `dev-${name}`, name })));
@@ -29,7 +30,7 @@ describe("a call of a fan-out", () => {
 
 describe("a fan-out", () => {
   const rules = { fanOutId: "f", canary: false, stopAfterFailures: 2 };
-  const results = (...calls: [string, Call][]) => new Map(calls);
+  const results = (...calls: [string, GovernedCall][]) => new Map(calls);
 
   it("goes on while fewer have failed than may", () => {
     expect(stopAfterWave(rules, 1, results(["a", broken]))).toBeUndefined();
@@ -66,9 +67,9 @@ describe("a fan-out", () => {
       queued: ["b"],
       notStarted: ["d"],
       stopped: { reason: ErrorReason.FAN_OUT_STOPPED },
-      failed: { c: { state: CallState.SUCCEEDED, error: { reason: ErrorReason.TOOL_FAILED } } },
+      failed: { c: { status: { state: CallState.SUCCEEDED, error: { reason: ErrorReason.TOOL_FAILED } } } },
     });
-    expect(some.failed.c?.output).toBeUndefined();
+    expect(some.failed.c?.status?.output).toBeUndefined();
     expect(some.message).toContain("1 of 4 succeeded, 1 did not, 1 kept for devices that are away, 1 never started:");
   });
 

@@ -1,11 +1,12 @@
 import { create } from "@bufbuild/protobuf";
-import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { type ErrorDetail, ErrorDetailSchema, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type FanOutSummary, FanOutSummarySchema } from "../../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
+import type { GovernedCall } from "../calls/governed-call.ts";
 import type { Waves } from "./plan.ts";
 
 /** How the calls of a fan-out stand, by device name. A device that was never called is not in it. */
-export type Results = ReadonlyMap<string, Call>;
+export type Results = ReadonlyMap<string, GovernedCall>;
 
 /** Why no further wave is started. */
 export interface Stop {
@@ -26,9 +27,9 @@ export interface StopRules {
  * What became of one call. "succeeded": the tool ran and, where it ran a program, that ended with 0. "queued": kept for a
  * device that is away. Everything else is no success, whether it failed, waits or is not known.
  */
-export function verdictOf(call: Call): "succeeded" | "queued" | "failed" {
-  if (call.state === CallState.QUEUED) return "queued";
-  return call.state === CallState.SUCCEEDED && programCode(call) === 0 ? "succeeded" : "failed";
+export function verdictOf(call: GovernedCall): "succeeded" | "queued" | "failed" {
+  if (call.status.state === CallState.QUEUED) return "queued";
+  return call.status.state === CallState.SUCCEEDED && programCode(call) === 0 ? "succeeded" : "failed";
 }
 
 /** Whether to stop after a wave. Pure. */
@@ -76,18 +77,19 @@ export function summaryOf(fanOutId: string, waves: Waves, results: Results, stop
   });
 }
 
-function entryOf(name: string, call: Call | undefined): [string, Call][] {
+function entryOf(name: string, call: GovernedCall | undefined): [string, GovernedCall][] {
   if (call === undefined) return [];
-  const { output: _left, ...rest } = call;
-  if (call.state !== CallState.SUCCEEDED) return [[name, rest]];
+  const { output: _left, ...rest } = call.status;
+  if (call.status.state !== CallState.SUCCEEDED) return [[name, { ...call, status: rest }]];
   // The call itself succeeded; without its output nobody would see why it counts as a failure.
   const code = programCode(call);
   const error = create(ErrorDetailSchema, { reason: ErrorReason.TOOL_FAILED, metadata: { exit_code: String(code) } });
-  return [[name, { ...rest, error, errorMessage: `the program ended with the exit code ${code}` }]];
+  const errorMessage = `the program ended with the exit code ${code}`;
+  return [[name, { ...call, status: { ...rest, error, errorMessage } }]];
 }
 
 /** The exit code of the program that a call ran; 0 for tools that run none. -1 for a program that a signal ended. */
-function programCode({ output }: Call): number {
+function programCode({ status: { output } }: GovernedCall): number {
   if (output === undefined || !("exitCode" in output)) return 0;
   return typeof output.exitCode === "number" ? output.exitCode : -1;
 }

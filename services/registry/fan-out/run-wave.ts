@@ -1,10 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
-import { type Call, CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorDetailSchema } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
 import { fanOutCallId } from "../../../lib/ids/fan-out-call-id.ts";
+import { type GovernedCall, governedCall } from "../calls/governed-call.ts";
 import { callEvent } from "../calls/live-call.ts";
 import { type AwaitedCall, waitUntilSettled } from "../calls/wait-until-settled.ts";
 import type { PlannedDevice } from "./plan.ts";
@@ -27,21 +28,30 @@ const FOREVER_MS = 2 ** 31 - 1;
  * The calls of one wave, all at once. Resolves when every call has ended or is queued for its device, with each call as it
  * is then, by device name.
  */
-export async function runWave(devices: readonly PlannedDevice[], options: WaveOptions): Promise<Map<string, Call>> {
+export async function runWave(
+  devices: readonly PlannedDevice[],
+  options: WaveOptions,
+): Promise<Map<string, GovernedCall>> {
   const results = await Promise.all(
     devices.map(async (device) => [device.name, await resultOn(device, options)] as const),
   );
   return new Map(results);
 }
 
-async function resultOn(device: PlannedDevice, { fanOutId, callOn, onEvent, signal }: WaveOptions): Promise<Call> {
+async function resultOn(
+  device: PlannedDevice,
+  { fanOutId, callOn, onEvent, signal }: WaveOptions,
+): Promise<GovernedCall> {
   let call: AwaitedCall;
   try {
     call = await callOn(device);
   } catch (error: unknown) {
     signal.throwIfAborted();
     const refused = refusedCall(fanOutCallId(fanOutId, device.id), device.id, error);
-    const value = { ...(refused.error && { error: refused.error }), message: refused.errorMessage };
+    const value = {
+      ...(refused.status.error && { error: refused.status.error }),
+      message: refused.status.errorMessage,
+    };
     void onEvent?.(device.name, create(CallEventSchema, { callId: refused.id, event: { case: "refusal", value } }));
     return refused;
   }
@@ -56,8 +66,9 @@ async function resultOn(device: PlannedDevice, { fanOutId, callOn, onEvent, sign
 }
 
 /** Stands in for a call that never became one: nothing was written and nothing ran. */
-function refusedCall(id: string, deviceId: string, error: unknown): Call {
+function refusedCall(id: string, deviceId: string, error: unknown): GovernedCall {
   const detail = faultDetail(error) ?? create(ErrorDetailSchema, { reason: reasonOf(error) });
   const errorMessage = faultDetail(error) === undefined ? "internal error" : ConnectError.from(error).rawMessage;
-  return create(CallSchema, { id, deviceId, state: CallState.FAILED, error: detail, errorMessage });
+  const status = { state: CallState.FAILED, error: detail, errorMessage };
+  return governedCall(create(CallSchema, { id, spec: { deviceId }, status }));
 }

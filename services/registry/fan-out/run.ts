@@ -1,13 +1,15 @@
 import { create } from "@bufbuild/protobuf";
+import { durationMs } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
 import { CallOutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorDetailSchema, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { FanOutState } from "../../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
+import { type FanOutSpec, FanOutState } from "../../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import type { Decision, DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { fault, faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
 import { fanOutCallId } from "../../../lib/ids/fan-out-call-id.ts";
 import type { Calls, EndedCall } from "../calls/calls.ts";
+import type { GovernedCall } from "../calls/governed-call.ts";
 import type { OpenCall } from "../calls/live-call.ts";
 import type { CallRequest } from "../calls/receive.ts";
 import type { PolicyLink } from "../policy-client/policy-link.ts";
@@ -49,7 +51,7 @@ class LetGo extends Error {}
  */
 export async function runFanOut(run: Run): Promise<void> {
   const { one, ports, canceled } = run;
-  const results = new Map<string, Call>();
+  const results = new Map<string, GovernedCall>();
   const end = async (state: FanOutState, stop: Stop | undefined) => {
     await ports.store.end(one, state, summaryOf(one.id, one.waves, results, stop), ports.now());
   };
@@ -68,7 +70,7 @@ export async function runFanOut(run: Run): Promise<void> {
   }
 }
 
-async function callWaves(run: Run, approvalId: string, results: Map<string, Call>): Promise<Stop | undefined> {
+async function callWaves(run: Run, approvalId: string, results: Map<string, GovernedCall>): Promise<Stop | undefined> {
   const { one, closing, canceled } = run;
   for (const [index, wave] of one.waves.entries()) {
     if (canceled.aborted) return canceledStop(one.id);
@@ -183,7 +185,7 @@ function requestFor({ id }: PlannedDevice, approvalId: string, one: Origin): Cal
     principal,
     fanOutId: one.id,
     approvalId,
-    queueSeconds: spec.queueSeconds,
+    queueMs: queueMsOf(spec),
   };
 }
 
@@ -198,6 +200,11 @@ async function revoked({ one, ports }: Run): Promise<Stop | undefined> {
   if (standing.valid) return undefined;
   const error = create(ErrorDetailSchema, { reason: ErrorReason.TOKEN_REFUSED, metadata: { why: standing.why } });
   return { error, message: `the token that started it is ${standing.why}` };
+}
+
+/** How long its calls may wait for a device that is offline, in milliseconds. */
+export function queueMsOf({ queueTimeout }: FanOutSpec): number {
+  return queueTimeout ? durationMs(queueTimeout) : 0;
 }
 
 function stopRulesOf({ id, spec }: StoredFanOut) {

@@ -100,7 +100,7 @@ async function callOrRefusal(
     if (call !== undefined) return call;
     const refused = one.summary?.failed[device.name];
     if (refused !== undefined || one.ended) {
-      const { error, errorMessage = "it never started" } = refused ?? {};
+      const { error, errorMessage = "it never started" } = refused?.status ?? {};
       throw fault(error?.reason ?? ErrorReason.NOT_STARTED, error?.metadata, { message: errorMessage });
     }
     await sleep(LOOK_MS, undefined, { signal: signal }).catch(() => undefined);

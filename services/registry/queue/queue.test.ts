@@ -1,7 +1,7 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { DecisionRequestSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
@@ -9,6 +9,7 @@ import { type Database, openDatabase } from "../../../lib/store/database.ts";
 import { createGroupCommit, type GroupCommit } from "../../../lib/store/group-commit.ts";
 import { builtInTools } from "../../../lib/toolschema/built-in-tools.ts";
 import type { KnownDevice } from "../devices/known-device.ts";
+import { type TestCallFields, testCall } from "../../../testkit/test-call.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";
 import { createPresence } from "./presence.ts";
 import type { Standing } from "./principals.ts";
@@ -51,8 +52,8 @@ afterEach(async () => {
   await db.destroy();
 });
 
-const call = (changes: MessageInitShape<typeof CallSchema> = {}) =>
-  create(CallSchema, {
+const call = (changes: TestCallFields = {}) =>
+  testCall({
     id: "c",
     deviceId: "dev-1",
     tool: "exec",
@@ -73,8 +74,9 @@ describe("a call", () => {
     expect(queue.mustKeep(call())).toBe(false);
     if (device !== undefined) device.online = false;
     expect(queue.mustKeep(call())).toBe(true);
-    const { queueExpireTime: _, ...never } = call();
-    expect(queue.mustKeep(create(CallSchema, never))).toBe(false);
+    const never = call();
+    delete never.spec.queueExpireTime;
+    expect(queue.mustKeep(never)).toBe(false);
     device = undefined;
     expect(queue.mustKeep(call())).toBe(true);
   });
@@ -82,7 +84,7 @@ describe("a call", () => {
   it("is asked about again with what was asked then, what is known now, and a number that rises", async () => {
     await queue.note(call(), asked);
     nowMs = 5_000;
-    const kept = call({ approvalId: "apr-1" });
+    const kept = call({ approval: { id: "apr-1" } });
     const first = await queue.next(kept, args, signal);
     expect(first).toMatchObject({
       kind: "ask",

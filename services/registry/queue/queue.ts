@@ -1,9 +1,10 @@
 import { durationMs, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
-import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { type CallEnd, failedEnd } from "../calls/end.ts";
+import type { GovernedCall } from "../calls/governed-call.ts";
 import { isQueueable } from "../calls/lifecycle.ts";
 import { questionOf } from "../calls/question.ts";
 import { type Directory, resolveTool } from "../devices/directory.ts";
@@ -15,13 +16,13 @@ import type { QueueStore } from "./store.ts";
 /** Keeps calls for devices that are away. */
 export interface Queue {
   /** Writes down what policy has to be told again of a call that is to be kept if need be. Others need no note. */
-  note(call: Call, question: DecisionRequest): Promise<void>;
+  note(call: GovernedCall, question: DecisionRequest): Promise<void>;
   /** Whether a call that may run has to be kept: its caller wants that, and its device is away. */
-  mustKeep(call: Call): boolean;
+  mustKeep(call: GovernedCall): boolean;
   /** Waits until the device is back, the time is over or the signal aborts. */
-  next(call: Call, args: Uint8Array, signal: AbortSignal): Promise<QueueTurn>;
+  next(call: GovernedCall, args: Uint8Array, signal: AbortSignal): Promise<QueueTurn>;
   /** The call has ended. */
-  forget(call: Call): void;
+  forget(call: GovernedCall): void;
 }
 
 /** What is to be done about a kept call. */
@@ -44,8 +45,8 @@ export interface QueueOptions {
 
 /** A queue without an order of its own: each call waits for its device, and the device's ledger runs each once. */
 export function createQueue({ store, presence, directory, standings, now }: QueueOptions): Queue {
-  const askAgain = async (call: Call, args: Uint8Array): Promise<QueueTurn> => {
-    const standing = await standings(call.principalId);
+  const askAgain = async (call: GovernedCall, args: Uint8Array): Promise<QueueTurn> => {
+    const standing = await standings(call.spec.principalId);
     if (!standing.valid) return { kind: "end", end: deniedEnd(standing.why) };
     const delivery = await store.nextDelivery(call.id);
     if (delivery === undefined) throw fault(ErrorReason.TAMPERED, { what: `queued_calls/${call.id}` });
@@ -53,7 +54,7 @@ export function createQueue({ store, presence, directory, standings, now }: Queu
     const question = questionOf({
       call,
       device,
-      tool: resolveTool(device, call.tool),
+      tool: resolveTool(device, call.spec.tool),
       roles: standing.roles ?? delivery.roles,
       args,
       timeoutMs: delivery.timeoutMs,
@@ -68,10 +69,10 @@ export function createQueue({ store, presence, directory, standings, now }: Queu
       const timeoutMs = timeout ? durationMs(timeout) : 0;
       if (isQueueable(call)) await store.note(call.id, { roles: principal?.roles ?? [], timeoutMs });
     },
-    mustKeep: (call) => isQueueable(call) && directory.byId(call.deviceId)?.online !== true,
+    mustKeep: (call) => isQueueable(call) && directory.byId(call.spec.deviceId)?.online !== true,
     async next(call, args, signal) {
-      const untilMs = call.queueExpireTime === undefined ? 0 : timestampMs(call.queueExpireTime);
-      const arrival = await presence.awaitOnline(call.deviceId, { untilMs, signal });
+      const untilMs = call.spec.queueExpireTime === undefined ? 0 : timestampMs(call.spec.queueExpireTime);
+      const arrival = await presence.awaitOnline(call.spec.deviceId, { untilMs, signal });
       if (arrival === "aborted") return { kind: "canceled" };
       if (arrival === "late") return { kind: "end", end: expiredEnd(call, directory) };
       try {
@@ -84,14 +85,14 @@ export function createQueue({ store, presence, directory, standings, now }: Queu
   };
 }
 
-function deviceOf({ deviceId }: Call, directory: Pick<Directory, "byId">): KnownDevice {
+function deviceOf({ spec: { deviceId } }: GovernedCall, directory: Pick<Directory, "byId">): KnownDevice {
   const device = directory.byId(deviceId);
   if (device !== undefined) return device;
   const message = "the device that the call was kept for is not known any more";
   throw fault(ErrorReason.UNKNOWN_DEVICE, { device: deviceId, available: "" }, { message });
 }
 
-function expiredEnd({ deviceId }: Call, directory: Pick<Directory, "byId">): CallEnd {
+function expiredEnd({ spec: { deviceId } }: GovernedCall, directory: Pick<Directory, "byId">): CallEnd {
   const device = directory.byId(deviceId)?.name ?? deviceId;
   const message = `${device} did not come back in the time that the call was kept for; nothing ran`;
   return failedEnd(fault(ErrorReason.QUEUE_EXPIRED, { device }, { message }));

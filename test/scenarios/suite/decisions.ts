@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { fromBinary } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { CallState, DecisionKind } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
@@ -15,24 +16,33 @@ export function describeDecisions(scene: () => Scene): void {
     const { operator, newFile } = scene();
     const file = newFile();
     const call = callIn(await operator.registry.callTool({ tool: "exec", params: { argv: ["touch", file] } }));
-    expect(call).toMatchObject({ state: CallState.SUCCEEDED, outputCleaned: false });
-    expect(call.output).toMatchObject({ exitCode: 0, stderr: "" });
-    expect(call.decision).toMatchObject({ kind: DecisionKind.PERMIT, ruleIds: ["exec/operator"] });
-    const receipt = fromBinary(ReceiptSchema, call.receipt?.statement ?? new Uint8Array());
-    const { id: callId, grantId, argsDigest, deviceId } = call;
+    expect(call).toMatchObject({ status: { state: CallState.SUCCEEDED, outputSanitized: false } });
+    expect(call.status.output).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(call.status.decision).toMatchObject({ kind: DecisionKind.PERMIT, ruleIds: ["exec/operator"] });
+    const receipt = fromBinary(ReceiptSchema, call.status.receipt?.statement ?? new Uint8Array());
+    const { grantId } = call.status;
+    const { argsDigest, deviceId } = call.spec;
     expect(grantId).toMatch(/^[0-9a-f]{32}$/);
-    expect(receipt).toMatchObject({ callId, grantId, argsDigest, deviceId, outcome: ExecutionOutcome.SUCCEEDED });
+    expect(receipt).toMatchObject({
+      callId: call.id,
+      grantId,
+      argsDigest,
+      deviceId,
+      outcome: ExecutionOutcome.SUCCEEDED,
+    });
     expect(existsSync(file)).toBe(true);
   });
 
   test("a denied call says why and reaches no device", async () => {
     const { agent } = scene();
     const call = callIn(await agent.registry.callTool({ tool: "fs.read", params: { path: "/etc/shadow" } }));
-    expect(call).toMatchObject({ state: CallState.DENIED, grantId: "", error: { reason: ErrorReason.POLICY_DENIED } });
-    expect(call.decision).toMatchObject({ kind: DecisionKind.DENIAL });
-    expect(call.decision?.ruleIds).toContain("fs.read/agent-secrets");
-    expect(call.errorMessage).toContain("secrets");
-    expect([call.receipt, call.output]).toEqual([undefined, undefined]);
+    expect(call).toMatchObject({
+      status: { state: CallState.DENIED, grantId: "", error: { reason: ErrorReason.POLICY_DENIED } },
+    });
+    expect(call.status.decision).toMatchObject({ kind: DecisionKind.DENIAL });
+    expect(call.status.decision?.ruleIds).toContain("fs.read/agent-secrets");
+    expect(call.status.errorMessage).toContain("secrets");
+    expect([call.status.receipt, call.status.output]).toEqual([undefined, undefined]);
   });
 
   test("a held call runs when it is approved while its caller waits", async () => {
@@ -44,7 +54,19 @@ export function describeDecisions(scene: () => Scene): void {
     expect(existsSync(file)).toBe(false);
     const approval = await approveCall(operator, callId);
     const call = callIn(await answer);
-    expect(call).toMatchObject({ state: CallState.SUCCEEDED, approvalId: approval.id });
+    const { id, status } = approval;
+    expect(status?.decidedBy).not.toBe("");
+    expect(call.status).toMatchObject({
+      state: CallState.SUCCEEDED,
+      approval: {
+        id,
+        decidedBy: status?.decidedBy,
+        decidedByName: status?.decidedByName,
+        decideTime: status?.decideTime,
+      },
+    });
+    const shown = callIn(await agent.registry.getCall({ callId: call.id }));
+    expect(shown.status.approval).toEqual(call.status.approval);
     expect(existsSync(file)).toBe(true);
   });
 
@@ -59,8 +81,8 @@ export function describeDecisions(scene: () => Scene): void {
     await expect(answer).rejects.toThrow();
     const ended = endOf(agent, callId);
     await approveCall(operator, callId);
-    expect((await ended).state).toBe(CallState.SUCCEEDED);
-    expect(callIn(await agent.registry.getCall({ callId })).state).toBe(CallState.SUCCEEDED);
+    expect((await ended).status.state).toBe(CallState.SUCCEEDED);
+    expect(callIn(await agent.registry.getCall({ callId })).status.state).toBe(CallState.SUCCEEDED);
     expect(existsSync(file)).toBe(true);
   });
 
@@ -68,10 +90,10 @@ export function describeDecisions(scene: () => Scene): void {
     const { operator, agent, newFile } = scene();
     const request = { tool: "exec", params: { argv: ["touch", newFile()] } };
     const atOnce = callIn(await agent.registry.callTool({ ...request, noWait: true }));
-    const soon = callIn(await agent.registry.callTool({ ...request, waitMs: 1 }));
-    for (const { id, state, approvalId } of [atOnce, soon]) {
-      expect(state).toBe(CallState.HELD);
-      expect((await pendingApproval(operator, id)).id).toBe(approvalId);
+    const soon = callIn(await agent.registry.callTool({ ...request, approvalWait: durationFromMs(1) }));
+    for (const { id, status } of [atOnce, soon]) {
+      expect(status.state).toBe(CallState.HELD);
+      expect((await pendingApproval(operator, id)).id).toBe(status.approval?.id);
     }
   });
 
@@ -83,11 +105,10 @@ export function describeDecisions(scene: () => Scene): void {
     await operator.approvals.deny({ approvalId, comment: "not on a Friday" });
     const call = callIn(await answer);
     expect(call).toMatchObject({
-      state: CallState.DENIED,
-      grantId: "",
-      error: { reason: ErrorReason.APPROVAL_DENIED },
+      status: { state: CallState.DENIED, grantId: "", error: { reason: ErrorReason.APPROVAL_DENIED } },
     });
-    expect(call.errorMessage).toContain("not on a Friday");
+    expect(call.status.approval).toMatchObject({ id: approvalId, decidedBy: expect.stringMatching(/./) as string });
+    expect(call.status.errorMessage).toContain("not on a Friday");
     expect(existsSync(file)).toBe(false);
   });
 
@@ -97,7 +118,9 @@ export function describeDecisions(scene: () => Scene): void {
     const restorePolicy = await changePolicy((text) => text.replace("ttl: 10m", "ttl: 1s"));
     try {
       const call = callIn(await agent.registry.callTool({ tool: "exec", params: { argv: ["touch", file] } }));
-      expect(call).toMatchObject({ state: CallState.EXPIRED, error: { reason: ErrorReason.APPROVAL_EXPIRED } });
+      expect(call).toMatchObject({
+        status: { state: CallState.EXPIRED, error: { reason: ErrorReason.APPROVAL_EXPIRED } },
+      });
       expect(existsSync(file)).toBe(false);
     } finally {
       await restorePolicy();
@@ -150,8 +173,8 @@ export function describeDecisions(scene: () => Scene): void {
     const file = newFile();
     const command = `touch ${file}; rm -rf /`;
     const call = callIn(await operator.registry.callTool({ tool: "shell.eval", params: { command } }));
-    expect(call).toMatchObject({ state: CallState.DENIED, error: { reason: ErrorReason.POLICY_BLOCKED } });
-    expect(call.decision?.ruleIds[0]).toBe("blocklist/delete-system");
+    expect(call).toMatchObject({ status: { state: CallState.DENIED, error: { reason: ErrorReason.POLICY_BLOCKED } } });
+    expect(call.status.decision?.ruleIds[0]).toBe("blocklist/delete-system");
     expect(existsSync(file)).toBe(false);
   });
 
@@ -161,7 +184,7 @@ export function describeDecisions(scene: () => Scene): void {
     await writeFile(backend.policyFile, "version: 1\nrules: []\n");
     await expect.poll(async () => (await operator.policy.getPolicy({})).refused, { timeout: 30_000 }).toContain("rule");
     const call = callIn(await operator.registry.callTool({ tool: "device.ping" }));
-    expect(call.state).toBe(CallState.SUCCEEDED);
+    expect(call.status.state).toBe(CallState.SUCCEEDED);
     await restorePolicy();
   });
 }

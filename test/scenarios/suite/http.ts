@@ -34,19 +34,20 @@ export function describeHttp(scene: () => Scene): void {
     });
     expect(status).toBe(200);
     expect(body).toMatchObject({
-      state: "CALL_STATE_SUCCEEDED",
-      ingress: "INGRESS_HTTP",
-      decision: { kind: "DECISION_KIND_PERMIT" },
+      spec: { ingress: "INGRESS_HTTP" },
+      status: { state: "CALL_STATE_SUCCEEDED", decision: { kind: "DECISION_KIND_PERMIT" } },
     });
     expect(existsSync(file)).toBe(true);
   });
 
   test("POST /invoke answers 202 with the call while it is held", async () => {
     const params = { argv: ["touch", scene().newFile()] };
-    const { status, headers, body } = await invoke("agent", { tool: "exec", params, waitMs: 1 });
+    const { status, headers, body } = await invoke("agent", { tool: "exec", params, approvalWait: "0.001s" });
     expect(status).toBe(202);
-    const { id, approvalId } = body as { id: string; approvalId: string };
-    expect(body).toMatchObject({ state: "CALL_STATE_HELD", approvalId: expect.stringMatching(/^apr-/) as string });
+    const { id, status: held } = body as { id: string; status: { state: string; approval: { id: string } } };
+    const { id: approvalId } = held.approval;
+    expect(held.state).toBe("CALL_STATE_HELD");
+    expect(approvalId).toMatch(/^apr-/);
     expect(body.message).toContain(`a person has to decide about approval ${approvalId}`);
     expect(headers.get("location")).toBe(`/calls/${id}`);
     expect(body.message).toContain(`GET /calls/${id}`);
@@ -59,7 +60,7 @@ export function describeHttp(scene: () => Scene): void {
     const path = `/calls/${String(body.id)}`;
     expect(headers.get("location")).toBeNull();
     const shown = await request(path, tokens.operator);
-    expect(shown).toMatchObject({ status: 200, body: { id: body.id, state: "CALL_STATE_SUCCEEDED" } });
+    expect(shown).toMatchObject({ status: 200, body: { id: body.id, status: { state: "CALL_STATE_SUCCEEDED" } } });
     // To an agent, another's call does not exist.
     expect(await request(path, tokens.agent)).toMatchObject({ status: 404, body: { reason: "not_found" } });
     expect((await request(path, undefined)).status).toBe(401);
@@ -72,10 +73,10 @@ export function describeHttp(scene: () => Scene): void {
   test("POST /invoke answers 403 and 404 for what the device refuses or does not find", async () => {
     const outside = await invoke("operator", { tool: "exec", params: { argv: ["true"], cwd: "/root" } });
     expect(outside.status).toBe(403);
-    expect(outside.body).toMatchObject({ error: { reason: "ERROR_REASON_PATH_OUTSIDE_ROOTS" } });
+    expect(outside.body).toMatchObject({ status: { error: { reason: "ERROR_REASON_PATH_OUTSIDE_ROOTS" } } });
     const missing = await invoke("operator", { tool: "fs.read", params: { path: scene().newFile() } });
     expect(missing.status).toBe(404);
-    expect(missing.body).toMatchObject({ error: { reason: "ERROR_REASON_TARGET_NOT_FOUND" } });
+    expect(missing.body).toMatchObject({ status: { error: { reason: "ERROR_REASON_TARGET_NOT_FOUND" } } });
   });
 
   test("POST /invoke answers 400 and names the field", async () => {
@@ -87,7 +88,8 @@ export function describeHttp(scene: () => Scene): void {
   test("POST /invoke answers 403 where the call is denied", async () => {
     const { status, body } = await invoke("agent", { tool: "fs.read", params: { path: "/etc/shadow" } });
     expect(status).toBe(403);
-    expect(body).toMatchObject({ state: "CALL_STATE_DENIED", error: { reason: "ERROR_REASON_POLICY_DENIED" } });
+    const denied = { state: "CALL_STATE_DENIED", error: { reason: "ERROR_REASON_POLICY_DENIED" } };
+    expect(body).toMatchObject({ status: denied });
   });
 
   test("POST /invoke answers 404 with what there is", async () => {

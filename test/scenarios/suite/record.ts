@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
+import type { CompleteCall } from "../../../client/complete-call.ts";
 import {
   ApprovalRequestedSchema,
   ApprovalResolvedSchema,
 } from "../../../gen/ts/reeve/approval/v1/approval_events_pb.ts";
 import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import { CallEndedSchema } from "../../../gen/ts/reeve/call/v1/call_events_pb.ts";
-import { type Call, CallState, DecisionKind } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState, DecisionKind } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { rpcLogSource } from "../../../lib/audit-verify/log-source.ts";
 import { verifyLog } from "../../../lib/audit-verify/verify.ts";
@@ -26,9 +27,14 @@ export function describeRecord(scene: () => Scene, bus: boolean): void {
     const { operator } = scene();
     const call = await recorded(operator, callIn(await operator.registry.callTool({ tool: "device.ping" })));
     const { entries } = await operator.audit.listRecords({ callId: call.id });
-    const { id: callId, grantId, argsDigest, deviceId, principalId } = call;
-    const receiptDigest = sha256Hex(call.receipt?.statement ?? "");
-    expect(entries.map(({ index }) => index)).toEqual([call.decision?.auditIndex, call.outcomeAuditIndex]);
+    const { id: callId, status } = call;
+    const { grantId } = status;
+    const { argsDigest, deviceId, principalId } = call.spec;
+    const receiptDigest = sha256Hex(call.status.receipt?.statement ?? "");
+    expect(entries.map(({ index }) => index)).toEqual([
+      call.status.decision?.auditIndex,
+      call.status.outcomeAuditIndex,
+    ]);
     expect(entries.map(({ record }) => record?.event)).toMatchObject([
       { case: "decided", value: { decision: DecisionKind.PERMIT, grantId, argsDigest, deviceId, tool: "device.ping" } },
       { case: "outcome", value: { callId, state: CallState.SUCCEEDED, grantId, argsDigest, deviceId, receiptDigest } },
@@ -94,7 +100,7 @@ export function describeRecord(scene: () => Scene, bus: boolean): void {
     const [settled] = inbox.envelopes.flatMap((envelope) => payloadOf(ApprovalResolvedSchema, envelope) ?? []);
     expect(settled).toMatchObject({ approvalId: approval.id, callId: call.id, state: ApprovalState.APPROVED });
     const [ended] = inbox.envelopes.flatMap((envelope) => payloadOf(CallEndedSchema, envelope) ?? []);
-    const { deviceId, principalId } = call;
+    const { deviceId, principalId } = call.spec;
     const functionId = "capability_exec_ts_shell";
     expect(ended).toMatchObject({
       callId: call.id,
@@ -108,10 +114,10 @@ export function describeRecord(scene: () => Scene, bus: boolean): void {
 }
 
 /** The call once the log has its end, which gets there a moment after the caller learns. */
-function recorded({ registry }: Caller, { id: callId }: Call): Promise<Call> {
+function recorded({ registry }: Caller, { id: callId }: CompleteCall): Promise<CompleteCall> {
   return eventually(async () => {
     const call = callIn(await registry.getCall({ callId }));
-    expect(call.outcomeAuditIndex).toBeDefined();
+    expect(call.status.outcomeAuditIndex).toBeDefined();
     return call;
   });
 }

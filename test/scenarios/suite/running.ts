@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
+import { type CompleteCall, completeCall } from "../../../client/complete-call.ts";
 import { type Approval, ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
-import { type Call, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { CallEvent } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { reasonOf } from "../../../lib/fault/fault.ts";
@@ -24,8 +25,8 @@ export function describeRunning(scene: () => Scene): void {
     expect(pids).toHaveLength(2);
     expect(await Promise.all(pids.map(isRunning))).toEqual([true, true]);
     const call = callIn(await operator.registry.cancelCall({ callId }));
-    expect(call).toMatchObject({ state: CallState.CANCELED, error: { reason: ErrorReason.CANCELED } });
-    expect((await stream.ended(callId)).state).toBe(CallState.CANCELED);
+    expect(call).toMatchObject({ status: { state: CallState.CANCELED, error: { reason: ErrorReason.CANCELED } } });
+    expect((await stream.ended(callId)).status.state).toBe(CallState.CANCELED);
     await stream.end();
     await expect.poll(() => Promise.all(pids.map(isRunning))).toEqual([false, false]);
   });
@@ -37,7 +38,7 @@ export function describeRunning(scene: () => Scene): void {
     stream.call({ tool: "exec", params: { argv: ["bash", "-c", "echo started; sleep 60"] }, callId });
     await stream.next(printedIn);
     stream.cancel(callId);
-    expect((await stream.ended(callId)).state).toBe(CallState.CANCELED);
+    expect((await stream.ended(callId)).status.state).toBe(CallState.CANCELED);
     await stream.end();
   });
 
@@ -46,8 +47,9 @@ export function describeRunning(scene: () => Scene): void {
     const file = newFile();
     const params = { argv: ["touch", file] };
     const held = callIn(await agent.registry.callTool({ tool: "exec", params, noWait: true }));
-    const { id: callId, approvalId } = held;
-    expect(callIn(await agent.registry.cancelCall({ callId })).state).toBe(CallState.CANCELED);
+    const { id: callId } = held;
+    const approvalId = held.status.approval?.id ?? "";
+    expect(callIn(await agent.registry.cancelCall({ callId })).status.state).toBe(CallState.CANCELED);
     // Policy learns of the end a moment after the caller.
     const { spec, status } = await eventually(async () => {
       const { approval } = await operator.approvals.getApproval({ approvalId });
@@ -59,7 +61,7 @@ export function describeRunning(scene: () => Scene): void {
     expect(reasonOf(await late.catch((e: unknown) => e))).toBe(ErrorReason.APPROVAL_DECIDED);
     // Calls of one device start in order: had it been sent, it would have been started by now.
     await operator.registry.callTool({ tool: "exec", params: { argv: ["uname"] } });
-    expect(callIn(await agent.registry.getCall({ callId })).state).toBe(CallState.CANCELED);
+    expect(callIn(await agent.registry.getCall({ callId })).status.state).toBe(CallState.CANCELED);
     expect(existsSync(file)).toBe(false);
   });
 
@@ -68,7 +70,7 @@ export function describeRunning(scene: () => Scene): void {
     const file = newFile();
     const argv = ["bash", "-c", `sleep 60 & echo $! > ${file}; wait`];
     const call = callIn(await operator.registry.callTool({ tool: "exec", params: { argv, timeoutMs: 500 } }));
-    expect(call).toMatchObject({ state: CallState.TIMED_OUT, error: { reason: ErrorReason.TIMED_OUT } });
+    expect(call).toMatchObject({ status: { state: CallState.TIMED_OUT, error: { reason: ErrorReason.TIMED_OUT } } });
     const child = Number(await readFile(file, "utf8"));
     await expect.poll(() => isRunning(child)).toBe(false);
   });
@@ -79,7 +81,7 @@ export function describeRunning(scene: () => Scene): void {
     const request = { tool: "exec", params: { argv: ["tee", "-a", file], stdin: "once\n" }, callId };
     const both = await Promise.all([operator.registry.callTool(request), operator.registry.callTool(request)]);
     const [first, second, third] = [...both, await operator.registry.callTool(request)].map(callIn);
-    expect(first?.state).toBe(CallState.SUCCEEDED);
+    expect(first?.status.state).toBe(CallState.SUCCEEDED);
     expect(receiptOf(second)).toEqual(receiptOf(first));
     expect(receiptOf(third)).toEqual(receiptOf(first));
     expect(await readFile(file, "utf8")).toBe("once\n");
@@ -95,7 +97,7 @@ export function describeRunning(scene: () => Scene): void {
     ].map((other) => other.catch(reasonOf));
     for (const other of others) expect(await other).toBe(ErrorReason.CALL_ID_REUSED);
     const own = callIn(await agent.registry.callTool({ tool: "device.ping", params: { text: "b" }, callId }));
-    expect(own).toMatchObject({ state: CallState.SUCCEEDED, output: { text: "b" } });
+    expect(own).toMatchObject({ status: { state: CallState.SUCCEEDED, output: { text: "b" } } });
     expect(existsSync(file)).toBe(false);
   });
 
@@ -113,8 +115,8 @@ export function describeRunning(scene: () => Scene): void {
       .map(printedIn)
       .filter((text) => text !== undefined)
       .join("");
-    expect(call.output?.stdout).toBe("first\nsecond\nthe last has no newline");
-    expect(printed).toBe(call.output?.stdout);
+    expect(call.status.output?.stdout).toBe("first\nsecond\nthe last has no newline");
+    expect(printed).toBe(call.status.output?.stdout);
     expectNumbered(stream.seen);
   });
 
@@ -127,8 +129,8 @@ export function describeRunning(scene: () => Scene): void {
     const call = await stream.ended(callId);
     await stream.end();
     // What is kept of it is head and tail.
-    expect(call).toMatchObject({ state: CallState.SUCCEEDED, output: { truncated: true } });
-    expect(call.output?.stdout).toMatch(/bytes left out.*\ndone\n$/s);
+    expect(call).toMatchObject({ status: { state: CallState.SUCCEEDED, output: { truncated: true } } });
+    expect(call.status.output?.stdout).toMatch(/bytes left out.*\ndone\n$/s);
     const printed = stream.seen.map((event) => printedIn(event) ?? "").join("");
     expect(printed.length).toBe(20_000 * 1001 + 5);
     expect(printed).toMatch(/^[xdone\n]*$/);
@@ -141,7 +143,7 @@ export function describeRunning(scene: () => Scene): void {
     const stream = openCallStream(operator.registry);
     stream.call({ tool: "exec", params: { argv: [] }, callId: bad });
     stream.call({ tool: "device.ping", params: { text: "still here" }, callId: good });
-    expect((await stream.ended(good)).output).toEqual({ text: "still here" });
+    expect((await stream.ended(good)).status.output).toEqual({ text: "still here" });
     const refusal = stream.seen.find(({ callId }) => callId === bad)?.event;
     expect(refusal).toMatchObject({ case: "refusal", value: { error: { reason: ErrorReason.INVALID_INPUT } } });
     await stream.end();
@@ -157,19 +159,19 @@ export function describeRunning(scene: () => Scene): void {
       if (event === undefined) continue;
       printed += printedIn(event) ?? "";
       if (event.event.case !== "call") continue;
-      states.push(event.event.value.state);
-      if (event.event.value.state === CallState.HELD) await approveCall(operator, callId);
+      states.push(completeCall(event.event.value).status.state);
+      if (event.event.value.status?.state === CallState.HELD) await approveCall(operator, callId);
     }
     expect(states.at(0)).toBe(CallState.HELD);
     expect(states.at(-1)).toBe(CallState.SUCCEEDED);
     expect(states).toEqual([...states].sort((a, b) => a - b));
     expect(printed).toBe("seen live\n");
-    expect((await endOf(agent, callId)).state).toBe(CallState.SUCCEEDED);
+    expect((await endOf(agent, callId)).status.state).toBe(CallState.SUCCEEDED);
   });
 }
 
-function receiptOf(call: Call | undefined): Uint8Array | undefined {
-  return call?.receipt?.statement;
+function receiptOf(call: CompleteCall | undefined): Uint8Array | undefined {
+  return call?.status.receipt?.statement;
 }
 
 function expectNumbered(events: readonly CallEvent[]): void {

@@ -3,6 +3,7 @@ import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import { isEnd } from "../../../client/call-progress.ts";
+import { type CompleteCall, completeCall } from "../../../client/complete-call.ts";
 import type { Call } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { EventBus } from "../../../lib/events/bus.ts";
 import { DEFAULT_POLICY_FILE } from "../../../services/policy/rules/default-policy.ts";
@@ -97,17 +98,17 @@ async function activate({ policyFile, registry, policy, policies, tokens }: Back
 /** How long to wait for what comes a moment later. */
 
 /** A call at its end, by any way of waiting for it. */
-export async function endOf({ registry }: Caller, callId: string): Promise<Call> {
-  let call: Call | undefined;
+export async function endOf({ registry }: Caller, callId: string): Promise<CompleteCall> {
+  let call: CompleteCall | undefined;
   for await (const { event } of registry.watchCall({ callId })) {
-    if (event?.event.case === "call") call = event.event.value;
+    if (event?.event.case === "call") call = completeCall(event.event.value);
   }
-  if (call !== undefined && isEnd(call.state)) return call;
+  if (call !== undefined && isEnd(call.status.state)) return call;
   throw new Error(`the watch ended before the call ${callId} did`);
 }
 
 /** The call that an answer must hold. */
-export function callIn({ call }: { call?: Call | undefined }): Call {
+export function callIn({ call }: { call?: Call | undefined }): CompleteCall {
   if (call === undefined) throw new Error("the answer holds no call");
-  return call;
+  return completeCall(call);
 }

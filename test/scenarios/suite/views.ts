@@ -22,25 +22,29 @@ export function describeViews(scene: () => Scene): void {
     const call = await stream.ended(callId);
     await stream.end();
     const clean = "red token=[redacted: github_token]\nand more\n";
-    expect(call).toMatchObject({ state: CallState.SUCCEEDED, outputCleaned: true, output: { stdout: clean } });
+    expect(call).toMatchObject({
+      status: { state: CallState.SUCCEEDED, outputSanitized: true, output: { stdout: clean } },
+    });
     expect(stream.seen.map((event) => printedIn(event) ?? "").join("")).toBe(clean);
     const stored = callIn(await operator.registry.getCall({ callId }));
-    expect(stored.output).toEqual(call.output);
+    expect(stored.status.output).toEqual(call.status.output);
   });
 
   test("errors of the device are cleaned too", async () => {
     const { operator, newFile } = scene();
     const argv = ["bash", "-c", `printf '\\033[31m%s' ${SECRET} >&2; sleep 60`];
     const call = callIn(await operator.registry.callTool({ tool: "exec", params: { argv, timeoutMs: 300 } }));
-    expect(call.state).toBe(CallState.TIMED_OUT);
-    expect(call.errorMessage).toContain("[redacted: github_token]");
+    expect(call.status.state).toBe(CallState.TIMED_OUT);
+    expect(call.status.errorMessage).toContain("[redacted: github_token]");
     const folder = newFile();
     await mkdir(dirname(folder), { recursive: true });
     const missing = callIn(
       await operator.registry.callTool({ tool: "fs.read", params: { path: `${folder}\u001b[31m` } }),
     );
-    expect(missing).toMatchObject({ state: CallState.FAILED, error: { reason: ErrorReason.TARGET_NOT_FOUND } });
-    expect(missing.errorMessage).not.toContain("\u001b");
+    expect(missing).toMatchObject({
+      status: { state: CallState.FAILED, error: { reason: ErrorReason.TARGET_NOT_FOUND } },
+    });
+    expect(missing.status.errorMessage).not.toContain("\u001b");
   });
 
   test("an unknown tool is refused with the tools that there are", async () => {
@@ -86,7 +90,7 @@ export function describeViews(scene: () => Scene): void {
     do {
       const page = await operator.registry.listCalls({ tool: "device.ping", pageSize: 2, pageToken });
       expect(page.calls.length).toBeLessThanOrEqual(2);
-      expect(page.calls.map(({ output }) => output)).toEqual(page.calls.map(() => undefined));
+      expect(page.calls.map(({ status }) => status?.output)).toEqual(page.calls.map(() => undefined));
       listed.push(...page.calls.map(({ id }) => id));
       pageToken = page.nextPageToken;
     } while (pageToken !== "");
@@ -99,7 +103,7 @@ export function describeViews(scene: () => Scene): void {
     const denied = callIn(await agent.registry.callTool({ tool: "fs.read", params: { path: "/etc/shadow" } }));
     const { calls } = await operator.registry.listCalls({ state: CallState.DENIED, device: "this" });
     expect(calls.map(({ id }) => id)).toContain(denied.id);
-    expect(new Set(calls.map(({ state }) => state))).toEqual(new Set([CallState.DENIED]));
+    expect(new Set(calls.map(({ status }) => status?.state))).toEqual(new Set([CallState.DENIED]));
   });
 
   test("an agent does not see the calls of others", async () => {
@@ -115,7 +119,7 @@ export function describeViews(scene: () => Scene): void {
     for (const look of looks) expect(await look).toBe(ErrorReason.NOT_FOUND);
     const { calls } = await agent.registry.listCalls({ pageSize: 250 });
     expect(calls.map(({ id }) => id)).toContain(own.id);
-    expect(new Set(calls.map(({ principalId }) => principalId))).toEqual(new Set([own.principalId]));
+    expect(new Set(calls.map(({ spec }) => spec?.principalId))).toEqual(new Set([own.spec.principalId]));
     const everything = await operator.registry.listCalls({ pageSize: 250 });
     expect(everything.calls.map(({ id }) => id)).toEqual(expect.arrayContaining([own.id, callId]));
   });
@@ -123,20 +127,22 @@ export function describeViews(scene: () => Scene): void {
   test("no tool reaches what lies outside of the device's roots", async () => {
     const { operator } = scene();
     const call = callIn(await operator.registry.callTool({ tool: "fs.read", params: { path: "/etc/hostname" } }));
-    expect(call).toMatchObject({ state: CallState.FAILED, error: { reason: ErrorReason.PATH_OUTSIDE_ROOTS } });
+    expect(call).toMatchObject({
+      status: { state: CallState.FAILED, error: { reason: ErrorReason.PATH_OUTSIDE_ROOTS } },
+    });
   });
 
   test("a tool's file can be written, listed and read through the gate", async () => {
     const { agent, operator, newFile } = scene();
     const path = newFile();
     const written = { path, text: "by way of the gate\n", mode: "WRITE_MODE_CREATE" };
-    expect(callIn(await agent.registry.callTool({ tool: "fs.write", params: written })).state).toBe(
+    expect(callIn(await agent.registry.callTool({ tool: "fs.write", params: written })).status.state).toBe(
       CallState.SUCCEEDED,
     );
     const read = callIn(await operator.registry.callTool({ tool: "fs.read", params: { path } }));
-    expect(JSON.stringify(read.output)).toContain("by way of the gate");
+    expect(JSON.stringify(read.status.output)).toContain("by way of the gate");
     await writeFile(path, "changed beside the gate\n");
     const again = callIn(await agent.registry.callTool({ tool: "fs.read", params: { path } }));
-    expect(JSON.stringify(again.output)).toContain("changed beside the gate");
+    expect(JSON.stringify(again.status.output)).toContain("changed beside the gate");
   });
 }

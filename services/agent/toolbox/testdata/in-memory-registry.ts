@@ -59,7 +59,7 @@ export function inMemoryRegistry(behavior: Behavior) {
     const stream: Stream = {
       index,
       emit: (state, more = {}) =>
-        queue.push({ callId, event: { case: "call", value: { id: callId, state, ...more } } }),
+        queue.push({ callId, event: { case: "call", value: { id: callId, status: { state, ...more } } } }),
       print: (sequence, data, from = OutputStream.STDOUT) =>
         queue.push({ callId, event: { case: "output", value: { callId, sequence, stream: from, data } } }),
       send: (event) => queue.push(event),

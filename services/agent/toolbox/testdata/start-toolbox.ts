@@ -51,5 +51,5 @@ export const succeed = (stream: Stream, output: JsonObject = { stdout: "ok" }) =
 
 /** What a registry says of a call that waits for a human. */
 export const held = ({ callId }: { callId: string }) => ({
-  call: { id: callId, state: CallState.HELD, approvalId: "apr-7" },
+  call: { id: callId, status: { state: CallState.HELD, approval: { id: "apr-7" } } },
 });

@@ -1,10 +1,10 @@
-import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { CallSchema, CallState } from "../../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { testCall } from "../../../../testkit/test-call.ts";
 import { statusOf } from "./status.ts";
 
-const ended = (state: CallState, reason: ErrorReason) => statusOf(create(CallSchema, { state, error: { reason } }));
+const ended = (state: CallState, reason: ErrorReason) => statusOf(testCall({ state, error: { reason } }));
 
 test.each([
   [CallState.FAILED, "INVALID_INPUT", 400],
@@ -29,8 +29,8 @@ test.each([
 });
 
 test("a call that succeeded is 200, and one that has not ended is 202", () => {
-  expect(statusOf(create(CallSchema, { state: CallState.SUCCEEDED }))).toBe(200);
+  expect(statusOf(testCall({ state: CallState.SUCCEEDED }))).toBe(200);
   for (const state of [CallState.RECEIVED, CallState.HELD, CallState.QUEUED, CallState.PERMITTED, CallState.DISPATCHED])
-    expect(statusOf(create(CallSchema, { state }))).toBe(202);
-  expect(statusOf(create(CallSchema, { state: CallState.UNKNOWN }))).toBe(500);
+    expect(statusOf(testCall({ state }))).toBe(202);
+  expect(statusOf(testCall({ state: CallState.UNKNOWN }))).toBe(500);
 });

@@ -1,7 +1,8 @@
 import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
-import { type Call, CallState } from "../../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { codeOf } from "../../../../lib/fault/fault.ts";
+import type { GovernedCall } from "../../calls/governed-call.ts";
 import { isEnd } from "../../calls/lifecycle.ts";
 
 /** Where the status of the reason's code would say something else to a caller of plain HTTP. */
@@ -16,7 +17,7 @@ const STATUS = new Map<ErrorReason, number>([
  * The HTTP status of a call: 200 where it succeeded, 202 where it has not ended, else that of its error's Connect code
  * (https://connectrpc.com/docs/protocol#error-codes). An end that is not known is 500.
  */
-export function statusOf({ state, error }: Call): number {
+export function statusOf({ status: { state, error } }: GovernedCall): number {
   if (state === CallState.SUCCEEDED) return 200;
   if (!isEnd(state)) return 202;
   const reason = error?.reason ?? ErrorReason.INTERNAL;

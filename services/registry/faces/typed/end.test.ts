@@ -1,17 +1,17 @@
-import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { CallSchema, CallState } from "../../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Shell } from "../../../../gen/ts/reeve/tools/v1/shell_pb.ts";
 import { faultDetail } from "../../../../lib/fault/fault.ts";
+import { type TestCallFields, testCall } from "../../../../testkit/test-call.ts";
 import { responseOf } from "./end.ts";
 
 const OUTPUT = Shell.method.exec.output;
 
-function refusal(call: Parameters<typeof create<typeof CallSchema>>[1]) {
+function refusal(call: TestCallFields) {
   try {
-    responseOf(OUTPUT, create(CallSchema, { id: "c1", ...call }));
+    responseOf(OUTPUT, testCall({ id: "c1", ...call }));
   } catch (error: unknown) {
     const { code, rawMessage } = ConnectError.from(error);
     return { code, rawMessage, reason: faultDetail(error)?.reason, metadata: faultDetail(error)?.metadata };
@@ -22,7 +22,7 @@ function refusal(call: Parameters<typeof create<typeof CallSchema>>[1]) {
 describe("responseOf", () => {
   test("reads the output, without what this version does not know", () => {
     const output = { stdout: "hi", exitCode: 3, fromTomorrow: true };
-    const response = responseOf(OUTPUT, create(CallSchema, { state: CallState.SUCCEEDED, output }));
+    const response = responseOf(OUTPUT, testCall({ state: CallState.SUCCEEDED, output }));
     expect(response).toMatchObject({ stdout: "hi", exitCode: 3 });
   });
 
@@ -33,7 +33,7 @@ describe("responseOf", () => {
   });
 
   test("names the approval of a held call", () => {
-    expect(refusal({ state: CallState.HELD, approvalId: "a1" })).toMatchObject({
+    expect(refusal({ state: CallState.HELD, approval: { id: "a1" } })).toMatchObject({
       code: Code.FailedPrecondition,
       reason: ErrorReason.APPROVAL_REQUIRED,
       metadata: { approval_id: "a1", call_id: "c1" },

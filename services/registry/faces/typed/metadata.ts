@@ -1,4 +1,5 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { createValidator } from "@bufbuild/protovalidate";
 import { type CallToolRequest, CallToolRequestSchema } from "../../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
@@ -11,7 +12,7 @@ export const CALL_HEADERS = {
   device: "reeve-device",
   callId: "reeve-call-id",
   purpose: "reeve-purpose",
-  waitMs: "reeve-wait-ms",
+  approvalWait: "reeve-wait-ms",
   client: "reeve-client",
 } as const;
 
@@ -36,23 +37,23 @@ export function callRequestOf(
     callId: header.get(CALL_HEADERS.callId) ?? "",
     purpose: header.get(CALL_HEADERS.purpose) ?? "",
     client: header.get(CALL_HEADERS.client) ?? "",
-    // 0 would be the default of CallTool, which is a minute.
-    waitMs: Math.max(1, waitMsOf(requestedWait(header), remainingMs)),
+    approvalWait: durationFromMs(waitMsOf(requestedWait(header), remainingMs)),
   });
   assertHeaders(request);
   return request;
 }
 
 function requestedWait(header: Headers): number | undefined {
-  const text = header.get(CALL_HEADERS.waitMs);
+  const text = header.get(CALL_HEADERS.approvalWait);
   if (text === null) return undefined;
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw invalid([{ field: CALL_HEADERS.waitMs, message: "must be a number of milliseconds" }], "type");
+  throw invalid([{ field: CALL_HEADERS.approvalWait, message: "must be a number of milliseconds" }], "type");
 }
 
 /** Only what came in headers: the tool's name is ours, and its arguments are checked as such. */
-function assertHeaders({ device, callId, purpose, waitMs, client }: CallToolRequest): void {
-  const headers = create(CallToolRequestSchema, { tool: "-", device, callId, purpose, waitMs, client });
+function assertHeaders({ device, callId, purpose, approvalWait, client }: CallToolRequest): void {
+  const wait = approvalWait && { approvalWait };
+  const headers = create(CallToolRequestSchema, { tool: "-", device, callId, purpose, client, ...wait });
   try {
     assertValid(validator, CallToolRequestSchema, headers);
   } catch (error: unknown) {

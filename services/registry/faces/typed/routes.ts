@@ -1,11 +1,11 @@
 import { type DescMethodUnary, type JsonObject, toJson } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
-import type { Call } from "../../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { Ingress } from "../../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import { principalOf } from "../../../../lib/server/context.ts";
 import { BUILT_IN_SERVICES, toolMethods } from "../../../../lib/toolschema/built-in.ts";
 import { callTool } from "../../calls/call-tool.ts";
 import type { Calls } from "../../calls/calls.ts";
+import type { GovernedCall } from "../../calls/governed-call.ts";
 import { faceOf } from "../../calls/ingress.ts";
 import { responseOf } from "./end.ts";
 import { callRequestOf } from "./metadata.ts";
@@ -47,7 +47,7 @@ async function answer(
   return responseOf(method.output, call);
 }
 
-function describe(call: Call, header: Headers): void {
+function describe(call: GovernedCall, header: Headers): void {
   header.set(CALL_ID_HEADER, call.id);
-  if (call.decision !== undefined) header.set(AUDIT_INDEX_HEADER, String(call.decision.auditIndex));
+  if (call.status.decision !== undefined) header.set(AUDIT_INDEX_HEADER, String(call.status.decision.auditIndex));
 }

@@ -2,10 +2,12 @@
 // @generated from file reeve/call/v1/call_events.proto (package reeve.call.v1, syntax proto3)
 /* eslint-disable */
 
-// What the registry tells the world, after it has happened.
+// Events that the registry publishes after they have happened.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Duration } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration } from "@bufbuild/protobuf/wkt";
 import type { CallState } from "./call_pb.ts";
 import { file_reeve_call_v1_call } from "./call_pb.ts";
 import type { ErrorReason } from "../../common/v1/error_pb.ts";
@@ -16,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/call/v1/call_events.proto.
  */
 export const file_reeve_call_v1_call_events: GenFile = /*@__PURE__*/
-  fileDesc("Ch9yZWV2ZS9jYWxsL3YxL2NhbGxfZXZlbnRzLnByb3RvEg1yZWV2ZS5jYWxsLnYxItQBCglDYWxsRW5kZWQSDwoHY2FsbF9pZBgBIAEoCRInCgVzdGF0ZRgCIAEoDjIYLnJlZXZlLmNhbGwudjEuQ2FsbFN0YXRlEhEKCWRldmljZV9pZBgDIAEoCRIMCgR0b29sGAQgASgJEhQKDHByaW5jaXBhbF9pZBgFIAEoCRIsCgZyZWFzb24YBiABKA4yHC5yZWV2ZS5jb21tb24udjEuRXJyb3JSZWFzb24SEwoLZHVyYXRpb25fbXMYByABKA0SEwoLZnVuY3Rpb25faWQYCCABKAliBnByb3RvMw", [file_reeve_call_v1_call, file_reeve_common_v1_error]);
+  fileDesc("Ch9yZWV2ZS9jYWxsL3YxL2NhbGxfZXZlbnRzLnByb3RvEg1yZWV2ZS5jYWxsLnYxIuwBCglDYWxsRW5kZWQSDwoHY2FsbF9pZBgBIAEoCRInCgVzdGF0ZRgCIAEoDjIYLnJlZXZlLmNhbGwudjEuQ2FsbFN0YXRlEhEKCWRldmljZV9pZBgDIAEoCRIMCgR0b29sGAQgASgJEhQKDHByaW5jaXBhbF9pZBgFIAEoCRIsCgZyZWFzb24YBiABKA4yHC5yZWV2ZS5jb21tb24udjEuRXJyb3JSZWFzb24SKwoIZHVyYXRpb24YByABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEwoLZnVuY3Rpb25faWQYCCABKAliBnByb3RvMw", [file_google_protobuf_duration, file_reeve_call_v1_call, file_reeve_common_v1_error]);
 
 /**
  * A call ended.
@@ -67,11 +69,11 @@ export type CallEnded = Message<"reeve.call.v1.CallEnded"> & {
   reason: ErrorReason;
 
   /**
-   * From arrival to end, in milliseconds. System managed.
+   * From arrival to end. System managed.
    *
-   * @generated from field: uint32 duration_ms = 7;
+   * @generated from field: google.protobuf.Duration duration = 7;
    */
-  durationMs: number;
+  duration?: Duration | undefined;
 
   /**
    * capability_<name>_ts_<domain>, for monitors that expect it. System managed.

@@ -22,7 +22,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/call/v1/call.proto.
  */
 export const file_reeve_call_v1_call: GenFile = /*@__PURE__*/
-  fileDesc("ChhyZWV2ZS9jYWxsL3YxL2NhbGwucHJvdG8SDXJlZXZlLmNhbGwudjEilgcKBENhbGwSCgoCaWQYASABKAkSEQoJZGV2aWNlX2lkGAIgASgJEgwKBHRvb2wYAyABKAkSFAoMY2FwYWJpbGl0aWVzGAQgAygJEhQKDHByaW5jaXBhbF9pZBgFIAEoCRIpCgdpbmdyZXNzGAYgASgOMhgucmVldmUuY29tbW9uLnYxLkluZ3Jlc3MSEwoLYXJnc19kaWdlc3QYByABKAkSJwoFc3RhdGUYCCABKA4yGC5yZWV2ZS5jYWxsLnYxLkNhbGxTdGF0ZRIwCghkZWNpc2lvbhgJIAEoCzIeLnJlZXZlLmNhbGwudjEuRGVjaXNpb25TdW1tYXJ5EhAKCGdyYW50X2lkGAogASgJEhMKC2FwcHJvdmFsX2lkGAsgASgJEicKBm91dHB1dBgMIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFgoOb3V0cHV0X2NsZWFuZWQYDSABKAgSKwoFZXJyb3IYDiABKAsyHC5yZWV2ZS5jb21tb24udjEuRXJyb3JEZXRhaWwSFQoNZXJyb3JfbWVzc2FnZRgPIAEoCRIoCgdyZWNlaXB0GBAgASgLMhcucmVldmUuY29tbW9uLnYxLlNpZ25lZBIuCgdzYW5kYm94GBEgASgOMh0ucmVldmUuZGV2aWNlLnYxLlNhbmRib3hMZXZlbBIgChNvdXRjb21lX2F1ZGl0X2luZGV4GBIgASgESACIAQESLwoLY3JlYXRlX3RpbWUYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGBQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdwdXJwb3NlGBUgASgJEjUKEXF1ZXVlX2V4cGlyZV90aW1lGBYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpmYW5fb3V0X2lkGBcgASgJEg4KBmNsaWVudBgYIAEoCRIqCglhcmd1bWVudHMYGSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhMKC2RldmljZV9uYW1lGBogASgJEhYKDnByaW5jaXBhbF9uYW1lGBsgASgJEjYKEmJvZGllc19kZWxldGVfdGltZRgcIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCFgoUX291dGNvbWVfYXVkaXRfaW5kZXgiewoPRGVjaXNpb25TdW1tYXJ5EikKBGtpbmQYASABKA4yGy5yZWV2ZS5jYWxsLnYxLkRlY2lzaW9uS2luZBIQCghydWxlX2lkcxgCIAMoCRIWCg5wb2xpY3lfdmVyc2lvbhgDIAEoCRITCgthdWRpdF9pbmRleBgEIAEoBCrMAgoJQ2FsbFN0YXRlEhoKFkNBTExfU1RBVEVfVU5TUEVDSUZJRUQQABIXChNDQUxMX1NUQVRFX1JFQ0VJVkVEEAESEwoPQ0FMTF9TVEFURV9IRUxEEAISGAoUQ0FMTF9TVEFURV9QRVJNSVRURUQQAxIZChVDQUxMX1NUQVRFX0RJU1BBVENIRUQQBBIYChRDQUxMX1NUQVRFX1NVQ0NFRURFRBAFEhUKEUNBTExfU1RBVEVfRkFJTEVEEAYSGAoUQ0FMTF9TVEFURV9USU1FRF9PVVQQBxIXChNDQUxMX1NUQVRFX0NBTkNFTEVEEAgSFQoRQ0FMTF9TVEFURV9ERU5JRUQQCRIWChJDQUxMX1NUQVRFX0VYUElSRUQQChIWChJDQUxMX1NUQVRFX1VOS05PV04QCxIVChFDQUxMX1NUQVRFX1FVRVVFRBAMKnkKDERlY2lzaW9uS2luZBIdChlERUNJU0lPTl9LSU5EX1VOU1BFQ0lGSUVEEAASGAoUREVDSVNJT05fS0lORF9QRVJNSVQQARIWChJERUNJU0lPTl9LSU5EX0hPTEQQAhIYChRERUNJU0lPTl9LSU5EX0RFTklBTBADYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_reeve_common_v1_error, file_reeve_common_v1_ingress, file_reeve_common_v1_signed, file_reeve_device_v1_device]);
+  fileDesc("ChhyZWV2ZS9jYWxsL3YxL2NhbGwucHJvdG8SDXJlZXZlLmNhbGwudjEilQEKBENhbGwSCgoCaWQYASABKAkSJQoEc3BlYxgCIAEoCzIXLnJlZXZlLmNhbGwudjEuQ2FsbFNwZWMSKQoGc3RhdHVzGAMgASgLMhkucmVldmUuY2FsbC52MS5DYWxsU3RhdHVzEi8KC2NyZWF0ZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLcAgoIQ2FsbFNwZWMSDAoEdG9vbBgBIAEoCRIUCgxjYXBhYmlsaXRpZXMYAiADKAkSEQoJZGV2aWNlX2lkGAMgASgJEhMKC2RldmljZV9uYW1lGAQgASgJEioKCWFyZ3VtZW50cxgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEwoLYXJnc19kaWdlc3QYBiABKAkSDwoHcHVycG9zZRgHIAEoCRIUCgxwcmluY2lwYWxfaWQYCCABKAkSFgoOcHJpbmNpcGFsX25hbWUYCSABKAkSKQoHaW5ncmVzcxgKIAEoDjIYLnJlZXZlLmNvbW1vbi52MS5JbmdyZXNzEg4KBmNsaWVudBgLIAEoCRISCgpmYW5fb3V0X2lkGAwgASgJEjUKEXF1ZXVlX2V4cGlyZV90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKpBAoKQ2FsbFN0YXR1cxInCgVzdGF0ZRgBIAEoDjIYLnJlZXZlLmNhbGwudjEuQ2FsbFN0YXRlEjAKCGRlY2lzaW9uGAIgASgLMh4ucmVldmUuY2FsbC52MS5EZWNpc2lvblN1bW1hcnkSLQoIYXBwcm92YWwYAyABKAsyGy5yZWV2ZS5jYWxsLnYxLkNhbGxBcHByb3ZhbBIQCghncmFudF9pZBgEIAEoCRInCgZvdXRwdXQYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhgKEG91dHB1dF9zYW5pdGl6ZWQYBiABKAgSKwoFZXJyb3IYByABKAsyHC5yZWV2ZS5jb21tb24udjEuRXJyb3JEZXRhaWwSFQoNZXJyb3JfbWVzc2FnZRgIIAEoCRIoCgdyZWNlaXB0GAkgASgLMhcucmVldmUuY29tbW9uLnYxLlNpZ25lZBIuCgdzYW5kYm94GAogASgOMh0ucmVldmUuZGV2aWNlLnYxLlNhbmRib3hMZXZlbBIgChNvdXRjb21lX2F1ZGl0X2luZGV4GAsgASgESACIAQESLAoIZW5kX3RpbWUYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjYKEmJvZGllc19kZWxldGVfdGltZRgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCFgoUX291dGNvbWVfYXVkaXRfaW5kZXgieAoMQ2FsbEFwcHJvdmFsEgoKAmlkGAEgASgJEhIKCmRlY2lkZWRfYnkYAiABKAkSFwoPZGVjaWRlZF9ieV9uYW1lGAMgASgJEi8KC2RlY2lkZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJ7Cg9EZWNpc2lvblN1bW1hcnkSKQoEa2luZBgBIAEoDjIbLnJlZXZlLmNhbGwudjEuRGVjaXNpb25LaW5kEhAKCHJ1bGVfaWRzGAIgAygJEhYKDnBvbGljeV92ZXJzaW9uGAMgASgJEhMKC2F1ZGl0X2luZGV4GAQgASgEKswCCglDYWxsU3RhdGUSGgoWQ0FMTF9TVEFURV9VTlNQRUNJRklFRBAAEhcKE0NBTExfU1RBVEVfUkVDRUlWRUQQARITCg9DQUxMX1NUQVRFX0hFTEQQAhIYChRDQUxMX1NUQVRFX1BFUk1JVFRFRBADEhkKFUNBTExfU1RBVEVfRElTUEFUQ0hFRBAEEhgKFENBTExfU1RBVEVfU1VDQ0VFREVEEAUSFQoRQ0FMTF9TVEFURV9GQUlMRUQQBhIYChRDQUxMX1NUQVRFX1RJTUVEX09VVBAHEhcKE0NBTExfU1RBVEVfQ0FOQ0VMRUQQCBIVChFDQUxMX1NUQVRFX0RFTklFRBAJEhYKEkNBTExfU1RBVEVfRVhQSVJFRBAKEhYKEkNBTExfU1RBVEVfVU5LTk9XThALEhUKEUNBTExfU1RBVEVfUVVFVUVEEAwqeQoMRGVjaXNpb25LaW5kEh0KGURFQ0lTSU9OX0tJTkRfVU5TUEVDSUZJRUQQABIYChRERUNJU0lPTl9LSU5EX1BFUk1JVBABEhYKEkRFQ0lTSU9OX0tJTkRfSE9MRBACEhgKFERFQ0lTSU9OX0tJTkRfREVOSUFMEANiBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_reeve_common_v1_error, file_reeve_common_v1_ingress, file_reeve_common_v1_signed, file_reeve_device_v1_device]);
 
 /**
  * One use of one tool on one device.
@@ -38,196 +38,25 @@ export type Call = Message<"reeve.call.v1.Call"> & {
   id: string;
 
   /**
-   * The device, by id. System managed.
+   * What was asked, by which principal. Never changes. System managed.
    *
-   * @generated from field: string device_id = 2;
+   * @generated from field: reeve.call.v1.CallSpec spec = 2;
    */
-  deviceId: string;
+  spec?: CallSpec | undefined;
 
   /**
-   * The tool's name. Set by the caller.
+   * What became of it. System managed.
    *
-   * @generated from field: string tool = 3;
+   * @generated from field: reeve.call.v1.CallStatus status = 3;
    */
-  tool: string;
-
-  /**
-   * The capabilities that the tool needs. System managed.
-   *
-   * @generated from field: repeated string capabilities = 4;
-   */
-  capabilities: string[];
-
-  /**
-   * Who asked, by principal id. System managed.
-   *
-   * @generated from field: string principal_id = 5;
-   */
-  principalId: string;
-
-  /**
-   * The face through which it came in, as the gate observed it. System managed.
-   *
-   * @generated from field: reeve.common.v1.Ingress ingress = 6;
-   */
-  ingress: Ingress;
-
-  /**
-   * SHA-256 of the canonical arguments, in hex. System managed.
-   *
-   * @generated from field: string args_digest = 7;
-   */
-  argsDigest: string;
-
-  /**
-   * Where it stands. System managed.
-   *
-   * @generated from field: reeve.call.v1.CallState state = 8;
-   */
-  state: CallState;
-
-  /**
-   * What policy decided. Absent until it has. System managed.
-   *
-   * @generated from field: reeve.call.v1.DecisionSummary decision = 9;
-   */
-  decision?: DecisionSummary | undefined;
-
-  /**
-   * The grant's id. Empty where none was given. System managed.
-   *
-   * @generated from field: string grant_id = 10;
-   */
-  grantId: string;
-
-  /**
-   * The approval's id, where it was held. System managed.
-   *
-   * @generated from field: string approval_id = 11;
-   */
-  approvalId: string;
-
-  /**
-   * What the tool returned, cleaned. Absent where it did not succeed. Untrusted: it comes from the device. System managed.
-   *
-   * @generated from field: google.protobuf.Struct output = 12;
-   */
-  output?: JsonObject | undefined;
-
-  /**
-   * True when cleaning took something out of the output: control characters, or what looked like a secret. System managed.
-   *
-   * @generated from field: bool output_cleaned = 13;
-   */
-  outputCleaned: boolean;
-
-  /**
-   * Why it did not succeed. Absent where it did. System managed.
-   *
-   * @generated from field: reeve.common.v1.ErrorDetail error = 14;
-   */
-  error?: ErrorDetail | undefined;
-
-  /**
-   * The error in words. System managed.
-   *
-   * @generated from field: string error_message = 15;
-   */
-  errorMessage: string;
-
-  /**
-   * The device's signed receipt (reeve.device.v1.Receipt). Absent where the device was not reached. System managed.
-   *
-   * @generated from field: reeve.common.v1.Signed receipt = 16;
-   */
-  receipt?: Signed | undefined;
-
-  /**
-   * How far the device kept the program apart. System managed.
-   *
-   * @generated from field: reeve.device.v1.SandboxLevel sandbox = 17;
-   */
-  sandbox: SandboxLevel;
-
-  /**
-   * The index of the record of its end in the audit log. Absent until it is there. System managed.
-   *
-   * @generated from field: optional uint64 outcome_audit_index = 18;
-   */
-  outcomeAuditIndex?: bigint | undefined;
+  status?: CallStatus | undefined;
 
   /**
    * When it was received. System managed.
    *
-   * @generated from field: google.protobuf.Timestamp create_time = 19;
+   * @generated from field: google.protobuf.Timestamp create_time = 4;
    */
   createTime?: Timestamp | undefined;
-
-  /**
-   * When it ended. Absent until it has. System managed.
-   *
-   * @generated from field: google.protobuf.Timestamp end_time = 20;
-   */
-  endTime?: Timestamp | undefined;
-
-  /**
-   * Why the caller says it wants this. Set by the caller.
-   *
-   * @generated from field: string purpose = 21;
-   */
-  purpose: string;
-
-  /**
-   * Until when it is kept for a device that is away. Absent where it is not to be kept. System managed.
-   *
-   * @generated from field: google.protobuf.Timestamp queue_expire_time = 22;
-   */
-  queueExpireTime?: Timestamp | undefined;
-
-  /**
-   * The fan-out that it belongs to. Empty where it belongs to none. System managed.
-   *
-   * @generated from field: string fan_out_id = 23;
-   */
-  fanOutId: string;
-
-  /**
-   * What the caller says that it is, such as "cli". Untrusted: for display only, no rule sees it. Set by the caller.
-   *
-   * @generated from field: string client = 24;
-   */
-  client: string;
-
-  /**
-   * The arguments as they were run, secrets replaced by "[redacted]": the field's name, and a map's keys, still show. Absent
-   * in what CallTool, CallTools and CancelCall return, and once they were deleted, as the retention says. In lists, long
-   * values are cut in the middle. System managed.
-   *
-   * @generated from field: google.protobuf.Struct arguments = 25;
-   */
-  arguments?: JsonObject | undefined;
-
-  /**
-   * The device's name when the call was made. At most 128 characters. System managed.
-   *
-   * @generated from field: string device_name = 26;
-   */
-  deviceName: string;
-
-  /**
-   * The name of whoever asked when the call was made. For people; not unique. At most 128 characters. System managed.
-   *
-   * @generated from field: string principal_name = 27;
-   */
-  principalName: string;
-
-  /**
-   * When its arguments, output, purpose and error text were deleted, as the retention says. Digests stay. Absent while they
-   * are kept. System managed.
-   *
-   * @generated from field: google.protobuf.Timestamp bodies_delete_time = 28;
-   */
-  bodiesDeleteTime?: Timestamp | undefined;
 };
 
 /**
@@ -236,6 +65,261 @@ export type Call = Message<"reeve.call.v1.Call"> & {
  */
 export const CallSchema: GenMessage<Call> = /*@__PURE__*/
   messageDesc(file_reeve_call_v1_call, 0);
+
+/**
+ * What was asked: fixed when the call is received, with the names that ids had then.
+ *
+ * @generated from message reeve.call.v1.CallSpec
+ */
+export type CallSpec = Message<"reeve.call.v1.CallSpec"> & {
+  /**
+   * The tool's name. Set by the caller.
+   *
+   * @generated from field: string tool = 1;
+   */
+  tool: string;
+
+  /**
+   * The capabilities that the tool needs. System managed.
+   *
+   * @generated from field: repeated string capabilities = 2;
+   */
+  capabilities: string[];
+
+  /**
+   * The device, by id. System managed.
+   *
+   * @generated from field: string device_id = 3;
+   */
+  deviceId: string;
+
+  /**
+   * The device's name when the call was made. At most 128 characters. System managed.
+   *
+   * @generated from field: string device_name = 4;
+   */
+  deviceName: string;
+
+  /**
+   * The arguments as they were run, secrets replaced by "[redacted]": the field's name, and a map's keys, still show. Absent
+   * in what CallTool, CallTools and CancelCall return, and once they were deleted, as the retention says. In lists, long
+   * values are cut in the middle. System managed.
+   *
+   * @generated from field: google.protobuf.Struct arguments = 5;
+   */
+  arguments?: JsonObject | undefined;
+
+  /**
+   * SHA-256 of the canonical arguments, in hex. System managed.
+   *
+   * @generated from field: string args_digest = 6;
+   */
+  argsDigest: string;
+
+  /**
+   * Why the caller says it wants this. Set by the caller.
+   *
+   * @generated from field: string purpose = 7;
+   */
+  purpose: string;
+
+  /**
+   * The caller, by principal id. System managed.
+   *
+   * @generated from field: string principal_id = 8;
+   */
+  principalId: string;
+
+  /**
+   * The caller's name when the call was made. For people; not unique. At most 128 characters. System managed.
+   *
+   * @generated from field: string principal_name = 9;
+   */
+  principalName: string;
+
+  /**
+   * The face through which it came in, as the gate observed it. System managed.
+   *
+   * @generated from field: reeve.common.v1.Ingress ingress = 10;
+   */
+  ingress: Ingress;
+
+  /**
+   * What the caller says that it is, such as "cli". Untrusted: for display only, no rule sees it. Set by the caller.
+   *
+   * @generated from field: string client = 11;
+   */
+  client: string;
+
+  /**
+   * The fan-out that it belongs to. Empty where it belongs to none. System managed.
+   *
+   * @generated from field: string fan_out_id = 12;
+   */
+  fanOutId: string;
+
+  /**
+   * Until when it may wait for a device that is offline. Absent where it may not wait. System managed.
+   *
+   * @generated from field: google.protobuf.Timestamp queue_expire_time = 13;
+   */
+  queueExpireTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message reeve.call.v1.CallSpec.
+ * Use `create(CallSpecSchema)` to create a new message.
+ */
+export const CallSpecSchema: GenMessage<CallSpec> = /*@__PURE__*/
+  messageDesc(file_reeve_call_v1_call, 1);
+
+/**
+ * What became of a call.
+ *
+ * @generated from message reeve.call.v1.CallStatus
+ */
+export type CallStatus = Message<"reeve.call.v1.CallStatus"> & {
+  /**
+   * Where it stands. System managed.
+   *
+   * @generated from field: reeve.call.v1.CallState state = 1;
+   */
+  state: CallState;
+
+  /**
+   * What policy decided. Absent until it has. System managed.
+   *
+   * @generated from field: reeve.call.v1.DecisionSummary decision = 2;
+   */
+  decision?: DecisionSummary | undefined;
+
+  /**
+   * The approval that it needs, or that released it. Absent where no person had to decide. System managed.
+   *
+   * @generated from field: reeve.call.v1.CallApproval approval = 3;
+   */
+  approval?: CallApproval | undefined;
+
+  /**
+   * The grant's id. Empty where none was given. System managed.
+   *
+   * @generated from field: string grant_id = 4;
+   */
+  grantId: string;
+
+  /**
+   * What the tool returned, sanitized. Absent where it did not succeed. Untrusted: it comes from the device. System managed.
+   *
+   * @generated from field: google.protobuf.Struct output = 5;
+   */
+  output?: JsonObject | undefined;
+
+  /**
+   * True where something was taken out of the output: control characters, or what looked like a secret. System managed.
+   *
+   * @generated from field: bool output_sanitized = 6;
+   */
+  outputSanitized: boolean;
+
+  /**
+   * Why it did not succeed. Absent where it did. System managed.
+   *
+   * @generated from field: reeve.common.v1.ErrorDetail error = 7;
+   */
+  error?: ErrorDetail | undefined;
+
+  /**
+   * The error in words. System managed.
+   *
+   * @generated from field: string error_message = 8;
+   */
+  errorMessage: string;
+
+  /**
+   * The device's signed receipt (reeve.device.v1.Receipt). Absent where the device was not reached. System managed.
+   *
+   * @generated from field: reeve.common.v1.Signed receipt = 9;
+   */
+  receipt?: Signed | undefined;
+
+  /**
+   * How far the device kept the program apart. System managed.
+   *
+   * @generated from field: reeve.device.v1.SandboxLevel sandbox = 10;
+   */
+  sandbox: SandboxLevel;
+
+  /**
+   * The index of the record of its end in the audit log. Absent until it is in the log. System managed.
+   *
+   * @generated from field: optional uint64 outcome_audit_index = 11;
+   */
+  outcomeAuditIndex?: bigint | undefined;
+
+  /**
+   * When it ended. Absent until it has. System managed.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 12;
+   */
+  endTime?: Timestamp | undefined;
+
+  /**
+   * When its arguments, output, purpose and error text were deleted, as the retention says. Digests stay. Absent while they
+   * are kept. System managed.
+   *
+   * @generated from field: google.protobuf.Timestamp bodies_delete_time = 13;
+   */
+  bodiesDeleteTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message reeve.call.v1.CallStatus.
+ * Use `create(CallStatusSchema)` to create a new message.
+ */
+export const CallStatusSchema: GenMessage<CallStatus> = /*@__PURE__*/
+  messageDesc(file_reeve_call_v1_call, 2);
+
+/**
+ * The approval of a call, its own or its fan-out's, and who decided.
+ *
+ * @generated from message reeve.call.v1.CallApproval
+ */
+export type CallApproval = Message<"reeve.call.v1.CallApproval"> & {
+  /**
+   * Its id. System managed.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Who decided, by principal id. Empty where no person has. System managed.
+   *
+   * @generated from field: string decided_by = 2;
+   */
+  decidedBy: string;
+
+  /**
+   * The name of who decided. For people; not unique. System managed.
+   *
+   * @generated from field: string decided_by_name = 3;
+   */
+  decidedByName: string;
+
+  /**
+   * When it was decided, or expired. Absent until then. System managed.
+   *
+   * @generated from field: google.protobuf.Timestamp decide_time = 4;
+   */
+  decideTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message reeve.call.v1.CallApproval.
+ * Use `create(CallApprovalSchema)` to create a new message.
+ */
+export const CallApprovalSchema: GenMessage<CallApproval> = /*@__PURE__*/
+  messageDesc(file_reeve_call_v1_call, 3);
 
 /**
  * What policy decided.
@@ -277,7 +361,7 @@ export type DecisionSummary = Message<"reeve.call.v1.DecisionSummary"> & {
  * Use `create(DecisionSummarySchema)` to create a new message.
  */
 export const DecisionSummarySchema: GenMessage<DecisionSummary> = /*@__PURE__*/
-  messageDesc(file_reeve_call_v1_call, 1);
+  messageDesc(file_reeve_call_v1_call, 4);
 
 /**
  * Where a call stands. RECEIVED → DENIED | HELD → (DENIED | EXPIRED) | PERMITTED → DISPATCHED → an end.
@@ -328,7 +412,7 @@ export const CallState = {
   SUCCEEDED: 5,
 
   /**
-   * End: it failed, or was never started. The error tells which.
+   * End: it failed, or was never started: the error says which.
    *
    * @generated from enum value: CALL_STATE_FAILED = 6;
    */
@@ -370,7 +454,7 @@ export const CallState = {
   UNKNOWN: 11,
 
   /**
-   * No end: it may run, its device is away, and the caller asked to keep it until the device is back. Policy is asked again then.
+   * No end: it may run, its device is offline, and its caller lets it wait for the device. Policy is asked again then.
    *
    * @generated from enum value: CALL_STATE_QUEUED = 12;
    */

@@ -7,7 +7,8 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
+import type { Duration } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import type { Call, CallState } from "./call_pb.ts";
 import { file_reeve_call_v1_call } from "./call_pb.ts";
 import type { ErrorDetail } from "../../common/v1/error_pb.ts";
@@ -23,7 +24,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file reeve/call/v1/call_service.proto.
  */
 export const file_reeve_call_v1_call_service: GenFile = /*@__PURE__*/
-  fileDesc("CiByZWV2ZS9jYWxsL3YxL2NhbGxfc2VydmljZS5wcm90bxINcmVldmUuY2FsbC52MSKuAgoPQ2FsbFRvb2xSZXF1ZXN0EhgKBmRldmljZRgBIAEoCUIIukgFcgMYgAESGAoEdG9vbBgCIAEoCUIKukgHcgUQARiAARInCgZwYXJhbXMYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei0KB2NhbGxfaWQYBCABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXswLDY0fSQSGwoHd2FpdF9tcxgFIAEoDUIKukgHKgUYgN3bARIPCgdub193YWl0GAYgASgIEhkKB3B1cnBvc2UYByABKAlCCLpIBXIDGOgHEiAKDXF1ZXVlX3NlY29uZHMYCSABKA1CCbpIBioEGID1JBIkCgZjbGllbnQYCiABKAlCFLpIEXIPMg1eWyAtfl17MCw2NH0kIjUKEENhbGxUb29sUmVzcG9uc2USIQoEY2FsbBgBIAEoCzITLnJlZXZlLmNhbGwudjEuQ2FsbCJJChBDYWxsVG9vbHNSZXF1ZXN0EjUKBmZyYW1lcxgBIAMoCzIaLnJlZXZlLmNhbGwudjEuQ2FsbGVyRnJhbWVCCbpIBpIBAxCACCKWAQoLQ2FsbGVyRnJhbWUSLgoEY2FsbBgBIAEoCzIeLnJlZXZlLmNhbGwudjEuQ2FsbFRvb2xSZXF1ZXN0SAASGAoOY2FuY2VsX2NhbGxfaWQYAiABKAlIABI0Cg10cmFjZV9jb250ZXh0GAMgASgLMh0ucmVldmUuY29tbW9uLnYxLlRyYWNlQ29udGV4dEIHCgVmcmFtZSI9ChFDYWxsVG9vbHNSZXNwb25zZRIoCgZldmVudHMYASADKAsyGC5yZWV2ZS5jYWxsLnYxLkNhbGxFdmVudCLfAQoJQ2FsbEV2ZW50Eg8KB2NhbGxfaWQYASABKAkSIwoEY2FsbBgCIAEoCzITLnJlZXZlLmNhbGwudjEuQ2FsbEgAEjIKBm91dHB1dBgDIAEoCzIgLnJlZXZlLmRldmljZS52MS5FeGVjdXRpb25PdXRwdXRIABIpCgdyZWZ1c2FsGAQgASgLMhYucmVldmUuY2FsbC52MS5SZWZ1c2FsSAASNAoNdHJhY2VfY29udGV4dBgFIAEoCzIdLnJlZXZlLmNvbW1vbi52MS5UcmFjZUNvbnRleHRCBwoFZXZlbnQiRwoHUmVmdXNhbBIrCgVlcnJvchgBIAEoCzIcLnJlZXZlLmNvbW1vbi52MS5FcnJvckRldGFpbBIPCgdtZXNzYWdlGAIgASgJIiwKDkdldENhbGxSZXF1ZXN0EhoKB2NhbGxfaWQYASABKAlCCbpIBnIEEAEYQCI0Cg9HZXRDYWxsUmVzcG9uc2USIQoEY2FsbBgBIAEoCzITLnJlZXZlLmNhbGwudjEuQ2FsbCKyAQoQTGlzdENhbGxzUmVxdWVzdBIxCgVzdGF0ZRgBIAEoDjIYLnJlZXZlLmNhbGwudjEuQ2FsbFN0YXRlQgi6SAWCAQIQARIYCgZkZXZpY2UYAiABKAlCCLpIBXIDGIABEhYKBHRvb2wYAyABKAlCCLpIBXIDGIABEhsKCXBhZ2Vfc2l6ZRgEIAEoDUIIukgFKgMY+gESHAoKcGFnZV90b2tlbhgFIAEoCUIIukgFcgMYgAIiUAoRTGlzdENhbGxzUmVzcG9uc2USIgoFY2FsbHMYASADKAsyEy5yZWV2ZS5jYWxsLnYxLkNhbGwSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIi4KEFdhdGNoQ2FsbFJlcXVlc3QSGgoHY2FsbF9pZBgBIAEoCUIJukgGcgQQARhAIjwKEVdhdGNoQ2FsbFJlc3BvbnNlEicKBWV2ZW50GAEgASgLMhgucmVldmUuY2FsbC52MS5DYWxsRXZlbnQiLwoRQ2FuY2VsQ2FsbFJlcXVlc3QSGgoHY2FsbF9pZBgBIAEoCUIJukgGcgQQARhAIjcKEkNhbmNlbENhbGxSZXNwb25zZRIhCgRjYWxsGAEgASgLMhMucmVldmUuY2FsbC52MS5DYWxsMr4ECgtDYWxsU2VydmljZRJYCghDYWxsVG9vbBIeLnJlZXZlLmNhbGwudjEuQ2FsbFRvb2xSZXF1ZXN0Gh8ucmVldmUuY2FsbC52MS5DYWxsVG9vbFJlc3BvbnNlIguQAgD6uxgECgIBAhJfCglDYWxsVG9vbHMSHy5yZWV2ZS5jYWxsLnYxLkNhbGxUb29sc1JlcXVlc3QaIC5yZWV2ZS5jYWxsLnYxLkNhbGxUb29sc1Jlc3BvbnNlIguQAgD6uxgECgIBAigBMAESVgoHR2V0Q2FsbBIdLnJlZXZlLmNhbGwudjEuR2V0Q2FsbFJlcXVlc3QaHi5yZWV2ZS5jYWxsLnYxLkdldENhbGxSZXNwb25zZSIMkAIB+rsYBQoDAQIDElwKCUxpc3RDYWxscxIfLnJlZXZlLmNhbGwudjEuTGlzdENhbGxzUmVxdWVzdBogLnJlZXZlLmNhbGwudjEuTGlzdENhbGxzUmVzcG9uc2UiDJACAfq7GAUKAwECAxJeCglXYXRjaENhbGwSHy5yZWV2ZS5jYWxsLnYxLldhdGNoQ2FsbFJlcXVlc3QaIC5yZWV2ZS5jYWxsLnYxLldhdGNoQ2FsbFJlc3BvbnNlIgyQAgH6uxgFCgMBAgMwARJeCgpDYW5jZWxDYWxsEiAucmVldmUuY2FsbC52MS5DYW5jZWxDYWxsUmVxdWVzdBohLnJlZXZlLmNhbGwudjEuQ2FuY2VsQ2FsbFJlc3BvbnNlIguQAgL6uxgECgIBAmIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct, file_reeve_call_v1_call, file_reeve_common_v1_error, file_reeve_common_v1_trace, file_reeve_device_v1_device_agent_service, file_reeve_options_v1_access]);
+  fileDesc("CiByZWV2ZS9jYWxsL3YxL2NhbGxfc2VydmljZS5wcm90bxINcmVldmUuY2FsbC52MSLyAgoPQ2FsbFRvb2xSZXF1ZXN0EhgKBmRldmljZRgBIAEoCUIIukgFcgMYgAESGAoEdG9vbBgCIAEoCUIKukgHcgUQARiAARInCgZwYXJhbXMYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei0KB2NhbGxfaWQYBCABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXswLDY0fSQSPwoNYXBwcm92YWxfd2FpdBgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkINukgKqgEHIgMIkBwyABIPCgdub193YWl0GAYgASgIEhkKB3B1cnBvc2UYByABKAlCCLpIBXIDGOgHEkAKDXF1ZXVlX3RpbWVvdXQYCCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CDrpIC6oBCCIECID1JDIAEiQKBmNsaWVudBgJIAEoCUIUukgRcg8yDV5bIC1+XXswLDY0fSQiNQoQQ2FsbFRvb2xSZXNwb25zZRIhCgRjYWxsGAEgASgLMhMucmVldmUuY2FsbC52MS5DYWxsIkkKEENhbGxUb29sc1JlcXVlc3QSNQoGZnJhbWVzGAEgAygLMhoucmVldmUuY2FsbC52MS5DYWxsZXJGcmFtZUIJukgGkgEDEIAIIpYBCgtDYWxsZXJGcmFtZRIuCgRjYWxsGAEgASgLMh4ucmVldmUuY2FsbC52MS5DYWxsVG9vbFJlcXVlc3RIABIYCg5jYW5jZWxfY2FsbF9pZBgCIAEoCUgAEjQKDXRyYWNlX2NvbnRleHQYAyABKAsyHS5yZWV2ZS5jb21tb24udjEuVHJhY2VDb250ZXh0QgcKBWZyYW1lIj0KEUNhbGxUb29sc1Jlc3BvbnNlEigKBmV2ZW50cxgBIAMoCzIYLnJlZXZlLmNhbGwudjEuQ2FsbEV2ZW50It8BCglDYWxsRXZlbnQSDwoHY2FsbF9pZBgBIAEoCRIjCgRjYWxsGAIgASgLMhMucmVldmUuY2FsbC52MS5DYWxsSAASMgoGb3V0cHV0GAMgASgLMiAucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGlvbk91dHB1dEgAEikKB3JlZnVzYWwYBCABKAsyFi5yZWV2ZS5jYWxsLnYxLlJlZnVzYWxIABI0Cg10cmFjZV9jb250ZXh0GAUgASgLMh0ucmVldmUuY29tbW9uLnYxLlRyYWNlQ29udGV4dEIHCgVldmVudCJHCgdSZWZ1c2FsEisKBWVycm9yGAEgASgLMhwucmVldmUuY29tbW9uLnYxLkVycm9yRGV0YWlsEg8KB21lc3NhZ2UYAiABKAkiLAoOR2V0Q2FsbFJlcXVlc3QSGgoHY2FsbF9pZBgBIAEoCUIJukgGcgQQARhAIjQKD0dldENhbGxSZXNwb25zZRIhCgRjYWxsGAEgASgLMhMucmVldmUuY2FsbC52MS5DYWxsIrIBChBMaXN0Q2FsbHNSZXF1ZXN0EjEKBXN0YXRlGAEgASgOMhgucmVldmUuY2FsbC52MS5DYWxsU3RhdGVCCLpIBYIBAhABEhgKBmRldmljZRgCIAEoCUIIukgFcgMYgAESFgoEdG9vbBgDIAEoCUIIukgFcgMYgAESGwoJcGFnZV9zaXplGAQgASgNQgi6SAUqAxj6ARIcCgpwYWdlX3Rva2VuGAUgASgJQgi6SAVyAxiAAiJQChFMaXN0Q2FsbHNSZXNwb25zZRIiCgVjYWxscxgBIAMoCzITLnJlZXZlLmNhbGwudjEuQ2FsbBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiLgoQV2F0Y2hDYWxsUmVxdWVzdBIaCgdjYWxsX2lkGAEgASgJQgm6SAZyBBABGEAiPAoRV2F0Y2hDYWxsUmVzcG9uc2USJwoFZXZlbnQYASABKAsyGC5yZWV2ZS5jYWxsLnYxLkNhbGxFdmVudCIvChFDYW5jZWxDYWxsUmVxdWVzdBIaCgdjYWxsX2lkGAEgASgJQgm6SAZyBBABGEAiNwoSQ2FuY2VsQ2FsbFJlc3BvbnNlEiEKBGNhbGwYASABKAsyEy5yZWV2ZS5jYWxsLnYxLkNhbGwyvgQKC0NhbGxTZXJ2aWNlElgKCENhbGxUb29sEh4ucmVldmUuY2FsbC52MS5DYWxsVG9vbFJlcXVlc3QaHy5yZWV2ZS5jYWxsLnYxLkNhbGxUb29sUmVzcG9uc2UiC5ACAPq7GAQKAgECEl8KCUNhbGxUb29scxIfLnJlZXZlLmNhbGwudjEuQ2FsbFRvb2xzUmVxdWVzdBogLnJlZXZlLmNhbGwudjEuQ2FsbFRvb2xzUmVzcG9uc2UiC5ACAPq7GAQKAgECKAEwARJWCgdHZXRDYWxsEh0ucmVldmUuY2FsbC52MS5HZXRDYWxsUmVxdWVzdBoeLnJlZXZlLmNhbGwudjEuR2V0Q2FsbFJlc3BvbnNlIgyQAgH6uxgFCgMBAgMSXAoJTGlzdENhbGxzEh8ucmVldmUuY2FsbC52MS5MaXN0Q2FsbHNSZXF1ZXN0GiAucmVldmUuY2FsbC52MS5MaXN0Q2FsbHNSZXNwb25zZSIMkAIB+rsYBQoDAQIDEl4KCVdhdGNoQ2FsbBIfLnJlZXZlLmNhbGwudjEuV2F0Y2hDYWxsUmVxdWVzdBogLnJlZXZlLmNhbGwudjEuV2F0Y2hDYWxsUmVzcG9uc2UiDJACAfq7GAUKAwECAzABEl4KCkNhbmNlbENhbGwSIC5yZWV2ZS5jYWxsLnYxLkNhbmNlbENhbGxSZXF1ZXN0GiEucmVldmUuY2FsbC52MS5DYW5jZWxDYWxsUmVzcG9uc2UiC5ACAvq7GAQKAgECYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct, file_reeve_call_v1_call, file_reeve_common_v1_error, file_reeve_common_v1_trace, file_reeve_device_v1_device_agent_service, file_reeve_options_v1_access]);
 
 /**
  * Calls a tool.
@@ -61,11 +62,11 @@ export type CallToolRequest = Message<"reeve.call.v1.CallToolRequest"> & {
   callId: string;
 
   /**
-   * How long to wait for the end, in milliseconds, once a human has to decide. 0 is the default of 60000; at most 3600000.
+   * How long to wait for the end once a human has to decide. Default 1 minute; at most 1 hour. 0 does not wait for a human.
    *
-   * @generated from field: uint32 wait_ms = 5;
+   * @generated from field: google.protobuf.Duration approval_wait = 5;
    */
-  waitMs: number;
+  approvalWait?: Duration | undefined;
 
   /**
    * Do not wait: return as soon as policy has decided. Default false.
@@ -82,18 +83,18 @@ export type CallToolRequest = Message<"reeve.call.v1.CallToolRequest"> & {
   purpose: string;
 
   /**
-   * Keep the call for so long when the device is away, in seconds: it is delivered when the device is back, after policy
-   * was asked again. Default 0: a device that is away fails the call. At most 604800.
+   * How long the call may wait for a device that is offline: it is delivered when the device is back, after policy was
+   * asked again. Default 0: an offline device fails the call. At most 7 days.
    *
-   * @generated from field: uint32 queue_seconds = 9;
+   * @generated from field: google.protobuf.Duration queue_timeout = 8;
    */
-  queueSeconds: number;
+  queueTimeout?: Duration | undefined;
 
   /**
    * What the caller says that it is, such as "cli": printable ASCII, at most 64. For display only: no rule sees it, and it
    * does not make two calls different. Default empty.
    *
-   * @generated from field: string client = 10;
+   * @generated from field: string client = 9;
    */
   client: string;
 };
@@ -240,7 +241,7 @@ export type CallEvent = Message<"reeve.call.v1.CallEvent"> & {
     case: "call";
   } | {
     /**
-     * The tool printed something. Cleaned.
+     * The tool printed something. Sanitized.
      *
      * @generated from field: reeve.device.v1.ExecutionOutput output = 3;
      */
@@ -510,8 +511,8 @@ export const CancelCallResponseSchema: GenMessage<CancelCallResponse> = /*@__PUR
  */
 export const CallService: GenService<{
   /**
-   * Call a tool and wait for its end, or for the end of wait_ms. A call that is held when the wait ends is returned as
-   * it stands and runs when a human approves it, whoever left. The same call id with the same content returns the same
+   * Call a tool and wait for its end, or until approval_wait is over. A call that is held when the wait ends is returned as
+   * it stands and runs when a human approves it, whether or not its caller stays. The same call id with the same content returns the same
    * call and runs nothing again. A call that was denied or failed is returned with its error inside the call.
    *
    * @generated from rpc reeve.call.v1.CallService.CallTool

@@ -7,13 +7,15 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Duration } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file reeve/common/v1/framing.proto.
  */
 export const file_reeve_common_v1_framing: GenFile = /*@__PURE__*/
-  fileDesc("Ch1yZWV2ZS9jb21tb24vdjEvZnJhbWluZy5wcm90bxIPcmVldmUuY29tbW9uLnYxIpQBCgdGcmFtaW5nEg4KBm51bWJlchgBIAEoBBIWCg5jb25zdW1lZF9ieXRlcxgCIAEoBBIUCgx3aW5kb3dfYnl0ZXMYAyABKAQSJgoGcGllY2VzGAQgAygLMhYucmVldmUuY29tbW9uLnYxLlBpZWNlEg0KBWRyYWluGAUgASgIEhQKDGhlYXJ0YmVhdF9tcxgGIAEoDSI0CgVQaWVjZRIPCgdtZXNzYWdlGAEgASgNEgwKBGRhdGEYAiABKAwSDAoEbGFzdBgDIAEoCGIGcHJvdG8z");
+  fileDesc("Ch1yZWV2ZS9jb21tb24vdjEvZnJhbWluZy5wcm90bxIPcmVldmUuY29tbW9uLnYxIqwBCgdGcmFtaW5nEg4KBm51bWJlchgBIAEoBBIWCg5jb25zdW1lZF9ieXRlcxgCIAEoBBIUCgx3aW5kb3dfYnl0ZXMYAyABKAQSJgoGcGllY2VzGAQgAygLMhYucmVldmUuY29tbW9uLnYxLlBpZWNlEg0KBWRyYWluGAUgASgIEiwKCWhlYXJ0YmVhdBgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiI0CgVQaWVjZRIPCgdtZXNzYWdlGAEgASgNEgwKBGRhdGEYAiABKAwSDAoEbGFzdBgDIAEoCGIGcHJvdG8z", [file_google_protobuf_duration]);
 
 /**
  * The frame's number, the window, and pieces of what is too large for one frame. A frame is one message of a stream. A
@@ -59,12 +61,12 @@ export type Framing = Message<"reeve.common.v1.Framing"> & {
   drain: boolean;
 
   /**
-   * How often the sender sends at least a frame, in milliseconds; the other side gives it up after three times as much of
-   * silence. Stated in the first frame. Default 1000.
+   * How often the sender sends at least a frame; the other side gives it up after three times as much of
+   * silence. Stated in the first frame. Default 1 second.
    *
-   * @generated from field: uint32 heartbeat_ms = 6;
+   * @generated from field: google.protobuf.Duration heartbeat = 6;
    */
-  heartbeatMs: number;
+  heartbeat?: Duration | undefined;
 };
 
 /**

@@ -6,8 +6,8 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { ErrorReason } from "../../common/v1/error_pb.ts";
 import { file_reeve_common_v1_error } from "../../common/v1/error_pb.ts";
 import type { SandboxLevel } from "./device_pb.ts";
@@ -18,7 +18,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/device/v1/receipt.proto.
  */
 export const file_reeve_device_v1_receipt: GenFile = /*@__PURE__*/
-  fileDesc("Ch1yZWV2ZS9kZXZpY2UvdjEvcmVjZWlwdC5wcm90bxIPcmVldmUuZGV2aWNlLnYxIr0DCgdSZWNlaXB0Eg8KB3ZlcnNpb24YASABKA0SDwoHY2FsbF9pZBgCIAEoCRIQCghncmFudF9pZBgDIAEoCRIRCglkZXZpY2VfaWQYBCABKAkSDAoEdG9vbBgFIAEoCRITCgthcmdzX2RpZ2VzdBgGIAEoCRIyCgdvdXRjb21lGAcgASgOMiEucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGlvbk91dGNvbWUSLAoGcmVhc29uGAggASgOMhwucmVldmUuY29tbW9uLnYxLkVycm9yUmVhc29uEhUKDW91dHB1dF9kaWdlc3QYCSABKAkSFAoMb3V0cHV0X2J5dGVzGAogASgNEhcKD21hbmlmZXN0X2RpZ2VzdBgLIAEoCRIuCgdzYW5kYm94GAwgASgOMh0ucmVldmUuZGV2aWNlLnYxLlNhbmRib3hMZXZlbBIuCgpzdGFydF90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKdGltZW91dF9tcxgPIAEoDSqaAgoQRXhlY3V0aW9uT3V0Y29tZRIhCh1FWEVDVVRJT05fT1VUQ09NRV9VTlNQRUNJRklFRBAAEh8KG0VYRUNVVElPTl9PVVRDT01FX1NVQ0NFRURFRBABEhwKGEVYRUNVVElPTl9PVVRDT01FX0ZBSUxFRBACEh8KG0VYRUNVVElPTl9PVVRDT01FX1RJTUVEX09VVBADEh4KGkVYRUNVVElPTl9PVVRDT01FX0NBTkNFTEVEEAQSHQoZRVhFQ1VUSU9OX09VVENPTUVfUkVGVVNFRBAFEiEKHUVYRUNVVElPTl9PVVRDT01FX0lOVEVSUlVQVEVEEAYSIQodRVhFQ1VUSU9OX09VVENPTUVfTk9UX1NUQVJURUQQB2IGcHJvdG8z", [file_google_protobuf_timestamp, file_reeve_common_v1_error, file_reeve_device_v1_device]);
+  fileDesc("Ch1yZWV2ZS9kZXZpY2UvdjEvcmVjZWlwdC5wcm90bxIPcmVldmUuZGV2aWNlLnYxItUDCgdSZWNlaXB0Eg8KB3ZlcnNpb24YASABKA0SDwoHY2FsbF9pZBgCIAEoCRIQCghncmFudF9pZBgDIAEoCRIRCglkZXZpY2VfaWQYBCABKAkSDAoEdG9vbBgFIAEoCRITCgthcmdzX2RpZ2VzdBgGIAEoCRIyCgdvdXRjb21lGAcgASgOMiEucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGlvbk91dGNvbWUSLAoGcmVhc29uGAggASgOMhwucmVldmUuY29tbW9uLnYxLkVycm9yUmVhc29uEhUKDW91dHB1dF9kaWdlc3QYCSABKAkSFAoMb3V0cHV0X2J5dGVzGAogASgNEhcKD21hbmlmZXN0X2RpZ2VzdBgLIAEoCRIuCgdzYW5kYm94GAwgASgOMh0ucmVldmUuZGV2aWNlLnYxLlNhbmRib3hMZXZlbBIuCgpzdGFydF90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKgoHdGltZW91dBgPIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiqaAgoQRXhlY3V0aW9uT3V0Y29tZRIhCh1FWEVDVVRJT05fT1VUQ09NRV9VTlNQRUNJRklFRBAAEh8KG0VYRUNVVElPTl9PVVRDT01FX1NVQ0NFRURFRBABEhwKGEVYRUNVVElPTl9PVVRDT01FX0ZBSUxFRBACEh8KG0VYRUNVVElPTl9PVVRDT01FX1RJTUVEX09VVBADEh4KGkVYRUNVVElPTl9PVVRDT01FX0NBTkNFTEVEEAQSHQoZRVhFQ1VUSU9OX09VVENPTUVfUkVGVVNFRBAFEiEKHUVYRUNVVElPTl9PVVRDT01FX0lOVEVSUlVQVEVEEAYSIQodRVhFQ1VUSU9OX09VVENPTUVfTk9UX1NUQVJURUQQB2IGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_reeve_common_v1_error, file_reeve_device_v1_device]);
 
 /**
  * A device's signed statement of what it did with one call. Carried as reeve.common.v1.Signed.
@@ -97,7 +97,7 @@ export type Receipt = Message<"reeve.device.v1.Receipt"> & {
   outputBytes: number;
 
   /**
-   * SHA-256 of the manifest in force, in hex. System managed.
+   * SHA-256 of the active manifest, in hex. System managed.
    *
    * @generated from field: string manifest_digest = 11;
    */
@@ -125,11 +125,11 @@ export type Receipt = Message<"reeve.device.v1.Receipt"> & {
   endTime?: Timestamp | undefined;
 
   /**
-   * The longest that it was let run, in milliseconds. 0 where nothing ran, or where the device died meanwhile. System managed.
+   * The longest that it was let run. Absent where nothing ran, or where the device died meanwhile. System managed.
    *
-   * @generated from field: uint32 timeout_ms = 15;
+   * @generated from field: google.protobuf.Duration timeout = 15;
    */
-  timeoutMs: number;
+  timeout?: Duration | undefined;
 };
 
 /**
