@@ -220,7 +220,7 @@ test("plain HTTP answers 202, and the command line says what goes on", async () 
   const response = await fetch(`${plane.registry.url}/invoke`, {
     method: "POST",
     headers: { authorization: `Bearer ${plane.tokens.operator}`, "content-type": "application/json" },
-    body: JSON.stringify(request()),
+    body: JSON.stringify({ ...request(), queueTimeout: "600s" }),
   });
   expect([response.status, await response.json()]).toMatchObject([202, { status: { state: "CALL_STATE_QUEUED" } }]);
   const reeve = (...args: string[]) => runReeve(args, shellOf(plane, plane.tokens.operator, plane.folder));

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import type { CallStatus } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import type { CallState, CallStatus } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import type { ExecutionOutput } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import type { Followers } from "../devices/output-flow.ts";
@@ -131,10 +131,10 @@ function createWatchers() {
   };
   return {
     followers,
-    notify(call: Call): void {
+    notify(call: GovernedCall): void {
       let event: CallEvent | undefined;
       for (const { watcher, states } of all) {
-        if (states !== undefined && !states(call.state)) continue;
+        if (states !== undefined && !states(call.status.state)) continue;
         event ??= callEvent(call);
         void watcher(event);
       }

@@ -8,8 +8,8 @@ import { DecisionRequestSchema } from "../../../gen/ts/reeve/policy/v1/decision_
 import { type Database, openDatabase } from "../../../lib/store/database.ts";
 import { createGroupCommit, type GroupCommit } from "../../../lib/store/group-commit.ts";
 import { builtInTools } from "../../../lib/toolschema/built-in-tools.ts";
-import type { KnownDevice } from "../devices/known-device.ts";
 import { type TestCallFields, testCall } from "../../../testkit/test-call.ts";
+import type { KnownDevice } from "../devices/known-device.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";
 import { createPresence } from "./presence.ts";
 import type { Standing } from "./principals.ts";
