@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import type { Figures } from "./measure/figures.ts";
 import { measureSection } from "./measure/measure-section.ts";
 import { tableOf } from "./print.ts";
+import { profileCalls, splitTable } from "./profile/profile-calls.ts";
 import { SECTIONS } from "./sections.ts";
 import { measureStreams, type StreamFigures, streamTable } from "./streams/measure-streams.ts";
 
@@ -17,6 +18,7 @@ ${SECTIONS.map(({ name, title }) => `                      ${name.padEnd(8)} ${t
   --concurrency L   calls in flight, comma-separated. Default 1,16,64
   --bytes N         how much goes along each stream, in bytes. Default 1000000000
   --only WORDS      only subjects whose name holds one of these words, comma-separated, and what they are compared with
+  --profile         instead: where the time of a governed call goes in the server's one thread, by what it does
   --out FILE        where to write the figures as JSON. Default bench/figures.json
 `;
 
@@ -29,12 +31,20 @@ const { values } = parseArgs({
     bytes: { type: "string", default: "1000000000" },
     only: { type: "string", default: "" },
     out: { type: "string", default: join(import.meta.dirname, "figures.json") },
+    profile: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
 });
 
 if (values.help) process.stdout.write(HELP);
+else if (values.profile) await profile();
 else await run();
+
+async function profile(): Promise<void> {
+  const concurrencies = values.concurrency.split(",").map(Number);
+  print(splitTable(await profileCalls({ concurrencies, seconds: Number(values.seconds), onStep })));
+  process.exit(0);
+}
 
 async function run(): Promise<void> {
   const wantedSections = new Set(values.sections.split(","));

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import type { CpuProfile } from "../profile/categories.ts";
 
 /** What a server has used since it started. */
 export interface Usage {
@@ -15,6 +16,8 @@ export interface ServerProcess {
   /** Whom its callers have to trust, PEM; empty where it listens in cleartext. */
   ca: string;
   usage(): Promise<Usage>;
+  /** Profiles the server while `work` goes on; only the governed one answers. */
+  profile(work: () => Promise<void>): Promise<CpuProfile>;
   stop(): Promise<void>;
 }
 
@@ -31,6 +34,13 @@ export async function startServer(name: string): Promise<ServerProcess> {
     async usage() {
       child.send("usage");
       return (await nextMessage(child)) as Usage;
+    },
+    async profile(work) {
+      child.send("profile");
+      await nextMessage(child);
+      await work();
+      child.send("profiled");
+      return (await nextMessage(child)) as CpuProfile;
     },
     async stop() {
       const gone = once(child, "exit");

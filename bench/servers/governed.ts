@@ -5,6 +5,7 @@ import { issueFirstTokens } from "../../cli/stack/first-tokens.ts";
 import { startStack } from "../../cli/stack/stack.ts";
 import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { createLogger } from "../../lib/log/log.ts";
+import { answerProfiles } from "./profiler.ts";
 import { reportUsage } from "./report-usage.ts";
 
 // Everything that `reeve up` runs, in one process, with every check and every record switched on.
@@ -27,4 +28,5 @@ const token = issueFirstTokens(stack.tokens)?.agent ?? "";
 process.on("disconnect", () => {
   void stack.close().then(() => process.exit(0));
 });
+answerProfiles();
 reportUsage({ url: stack.registryUrl, token });
