@@ -2,6 +2,7 @@ import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { type RegistryClient, registryClient } from "../client/registry.ts";
 import { ApprovalService } from "../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { AuditService } from "../gen/ts/reeve/audit/v1/audit_service_pb.ts";
+import { AuthorityService } from "../gen/ts/reeve/enrollment/v1/authority_service_pb.ts";
 import { EnrollmentService } from "../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { FanOutService } from "../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { KeyService } from "../gen/ts/reeve/key/v1/key_service_pb.ts";
@@ -20,6 +21,7 @@ export interface Session {
   readonly registry: RegistryClient;
   readonly fanOut: Client<typeof FanOutService>;
   readonly enrollment: Client<typeof EnrollmentService>;
+  readonly authorities: Client<typeof AuthorityService>;
   readonly approvals: Client<typeof ApprovalService>;
   readonly policy: Client<typeof PolicyService>;
   readonly audit: Client<typeof AuditService>;
@@ -87,6 +89,7 @@ export function sessionOver(transports: { registry: Transport; policy: Transport
     registry: registryClient(registry),
     fanOut: createClient(FanOutService, registry),
     enrollment: createClient(EnrollmentService, registry),
+    authorities: createClient(AuthorityService, registry),
     approvals: createClient(ApprovalService, policy),
     policy: createClient(PolicyService, policy),
     audit: createClient(AuditService, policy),

@@ -1,6 +1,6 @@
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Argument, type Command, Option } from "commander";
-import { AuthoritySchema } from "../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
+import { AuthoritySchema } from "../../gen/ts/reeve/enrollment/v1/authority_service_pb.ts";
 import { KeyRole, KeySchema } from "../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import type { CommandContext } from "../command-context.ts";
 import { withConnection, withOperator, withSession } from "../connection-options.ts";
@@ -89,7 +89,7 @@ async function rotateAuthority(
       "--overlap is not for device-ca: the old authority stays trusted until its last certificate has ended",
     );
   }
-  const { authority } = await session.enrollment.rotateAuthority({});
+  const { authority } = await session.authorities.rotateAuthority({});
   if (authority === undefined) return;
   if (json) context.stdout.write(jsonDocument(wholeJson(AuthoritySchema, authority)));
   else context.stdout.write(keysTable([], [authority], context));

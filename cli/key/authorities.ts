@@ -1,12 +1,12 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Authority } from "../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
+import type { Authority } from "../../gen/ts/reeve/enrollment/v1/authority_service_pb.ts";
 import { faultDetail } from "../../lib/fault/fault.ts";
 import type { Session } from "../session.ts";
 
 /** The authorities that sign the certificates of devices; undefined where the registry enrolls no devices. */
-export async function listAuthorities({ enrollment }: Pick<Session, "enrollment">): Promise<Authority[] | undefined> {
+export async function listAuthorities({ authorities }: Pick<Session, "authorities">): Promise<Authority[] | undefined> {
   try {
-    return (await enrollment.listAuthorities({})).authorities;
+    return (await authorities.listAuthorities({})).authorities;
   } catch (error: unknown) {
     if (isNotServed(error)) return undefined;
     throw error;

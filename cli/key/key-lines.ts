@@ -1,5 +1,5 @@
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import type { Authority } from "../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
+import type { Authority } from "../../gen/ts/reeve/enrollment/v1/authority_service_pb.ts";
 import { type Key, KeyRoleSchema, KeyState, KeyStateSchema } from "../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import type { CommandContext } from "../command-context.ts";
 import { enumName } from "../print/enum-name.ts";

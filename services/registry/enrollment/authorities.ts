@@ -6,7 +6,7 @@ import { DeviceIdentityChange } from "../../../gen/ts/reeve/audit/v1/record_pb.t
 import {
   AuthoritySchema,
   type Authority as ShownAuthority,
-} from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
+} from "../../../gen/ts/reeve/enrollment/v1/authority_service_pb.ts";
 import { type Authority, authorityFromPem, authorityId, createAuthority } from "../../../lib/identity/authority.ts";
 import { fingerprintOf } from "../../../lib/identity/fingerprint.ts";
 import { tlsKeyToPem } from "../../../lib/identity/request.ts";

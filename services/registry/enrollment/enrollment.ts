@@ -2,6 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter, ServiceImpl } from "@connectrpc/connect";
 import type { DeviceIdentity } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { AuthorityService } from "../../../gen/ts/reeve/enrollment/v1/authority_service_pb.ts";
 import { EnrollmentService } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { loadSealingKey } from "../../../lib/identity/seal.ts";
@@ -101,13 +102,14 @@ export async function createEnrollment(options: EnrollmentOptions): Promise<Enro
   const owned = opened.move();
   return {
     ...createAdmission(db, pki !== undefined, now),
-    routes: (router) => router.service(EnrollmentService, enrollmentRoutes(parts)),
+    routes: (router) =>
+      router.service(EnrollmentService, enrollmentRoutes(parts)).service(AuthorityService, authorityRoutes(parts)),
     machineRoutes(router) {
       const { join, renewCertificate } = enrollmentRoutes(parts);
       router.rpc(EnrollmentService.method.join, join);
       router.rpc(EnrollmentService.method.renewCertificate, renewCertificate);
     },
-    services: [EnrollmentService],
+    services: [EnrollmentService, AuthorityService],
     onCloned: (deviceId) => lockCloned(parts, deviceId, "it dialed with a number that was used before"),
     tls: pki === undefined ? undefined : trustDevices(pki.own, pki.authorities),
     close: () => owned.disposeAsync(),
@@ -140,6 +142,11 @@ function enrollmentRoutes(parts: EnrollmentParts): ServiceImpl<typeof Enrollment
     removeDevice: async ({ device, why }, context) => ({
       enrollment: await removeDevice(parts, { device, why, actor: principalOf(context).id }),
     }),
+  };
+}
+
+function authorityRoutes(parts: EnrollmentParts): ServiceImpl<typeof AuthorityService> {
+  return {
     listAuthorities: async () => ({ authorities: (await parts.pki?.authorities.list())?.map(toAuthority) ?? [] }),
     rotateAuthority: async (_, context) => ({ authority: await rotateAuthority(parts, principalOf(context).id) }),
   };

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Client, createClient } from "@connectrpc/connect";
 import type { DeviceIdentity } from "../../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { AuthorityService } from "../../../../gen/ts/reeve/enrollment/v1/authority_service_pb.ts";
 import { EnrollmentService } from "../../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { Role } from "../../../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal, PrincipalKind } from "../../../../lib/auth/principal.ts";
@@ -18,7 +19,7 @@ import { createEnrollment, type Enrollment, type EnrollmentOptions } from "../en
 export interface TestEnrollment {
   enrollment: Enrollment;
   db: Database<RegistryTables>;
-  operator: Client<typeof EnrollmentService>;
+  operator: Client<typeof EnrollmentService> & Client<typeof AuthorityService>;
   anybody: Client<typeof EnrollmentService>;
   /** The RPCs as a device calls them. */
   device(id: string): Client<typeof EnrollmentService>;
@@ -94,8 +95,10 @@ async function open(
     now: () => clock.now,
     ...options,
   });
-  const clientOf = (principal?: Principal) =>
-    createClient(EnrollmentService, inMemoryTransport(enrollment.routes, principal === undefined ? {} : { principal }));
+  const clientOf = (principal?: Principal) => {
+    const transport = inMemoryTransport(enrollment.routes, principal === undefined ? {} : { principal });
+    return { ...createClient(EnrollmentService, transport), ...createClient(AuthorityService, transport) };
+  };
   const principal = (id: string, kind: PrincipalKind, role: Role): Principal => ({ id, kind, roles: [role], name: id });
   return {
     enrollment,

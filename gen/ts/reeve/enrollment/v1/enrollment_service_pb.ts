@@ -18,7 +18,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/enrollment/v1/enrollment_service.proto.
  */
 export const file_reeve_enrollment_v1_enrollment_service: GenFile = /*@__PURE__*/
-  fileDesc("CixyZWV2ZS9lbnJvbGxtZW50L3YxL2Vucm9sbG1lbnRfc2VydmljZS5wcm90bxITcmVldmUuZW5yb2xsbWVudC52MSKHBAoKRW5yb2xsbWVudBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjsKBmxhYmVscxgDIAMoCzIrLnJlZXZlLmVucm9sbG1lbnQudjEuRW5yb2xsbWVudC5MYWJlbHNFbnRyeRIzCgVzdGF0ZRgEIAEoDjIkLnJlZXZlLmVucm9sbG1lbnQudjEuRW5yb2xsbWVudFN0YXRlEhEKCWRldmljZV9pZBgFIAEoCRITCgtmaW5nZXJwcmludBgGIAEoCRILCgN3aHkYByABKAkSEgoKY3JlYXRlZF9ieRgIIAEoCRIvCgtjcmVhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZXhwaXJlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjsKF2NlcnRpZmljYXRlX2V4cGlyZV90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIUCgxhdXRvX2NvbmZpcm0YDCABKAgSLQoJbG9ja190aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglsb2NrZWRfYnkYDiABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASL3AgoWQ3JlYXRlSm9pblRva2VuUmVxdWVzdBI1CgRuYW1lGAEgASgJQie6SCRyIjIgXltBLVphLXowLTldW0EtWmEtejAtOV8tXXswLDYzfSQSlQEKBmxhYmVscxgCIAMoCzI3LnJlZXZlLmVucm9sbG1lbnQudjEuQ3JlYXRlSm9pblRva2VuUmVxdWVzdC5MYWJlbHNFbnRyeUJMukhJmgFGECAiJnIkMiJeW0EtWmEtejAtOV1bQS1aYS16MC05Xy4vLV17MCw2Mn0kKhpyGDIWXltBLVphLXowLTlfLi1dezAsNjN9JBI4CgN0dGwYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CELpIDaoBCiIECICjBTICCAESFAoMYXV0b19jb25maXJtGAQgASgIEg8KB3JlcGxhY2UYBSABKAgaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJdChdDcmVhdGVKb2luVG9rZW5SZXNwb25zZRINCgV0b2tlbhgBIAEoCRIzCgplbnJvbGxtZW50GAIgASgLMh8ucmVldmUuZW5yb2xsbWVudC52MS5FbnJvbGxtZW50IsEBCgtKb2luUmVxdWVzdBIbCgh0b2tlbl9pZBgBIAEoCUIJukgGcgQQARhAEhkKBnNlY3JldBgCIAEoCUIJukgGcgQQEBhAEicKE2NlcnRpZmljYXRlX3JlcXVlc3QYAyABKAxCCrpIB3oFEAEYgEASOQoIbWFuaWZlc3QYBCABKAsyHy5yZWV2ZS5jb21tb24udjEuU2lnbmVkRW52ZWxvcGVCBrpIA8gBARIWCgVwcm9vZhgFIAEoDEIHukgEegJoQCK7AQoMSm9pblJlc3BvbnNlEjMKCmVucm9sbG1lbnQYASABKAsyHy5yZWV2ZS5lbnJvbGxtZW50LnYxLkVucm9sbG1lbnQSGQoRY2VydGlmaWNhdGVfY2hhaW4YAiABKAkSEgoKZ3JhbnRfa2V5cxgDIAMoDBIuCgtyZXRyeV9kZWxheRgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIXCg9rZXlyaW5nX3ZlcnNpb24YBSABKAQiaQoXUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QSJwoTY2VydGlmaWNhdGVfcmVxdWVzdBgBIAEoDEIKukgHegUQARiAQBIlCgtyZW5ld19jb3VudBgCIAEoBEIQukgNMgsY/////////w8oASJSChhSZW5ld0NlcnRpZmljYXRlUmVzcG9uc2USGQoRY2VydGlmaWNhdGVfY2hhaW4YASABKAkSGwoTdHJ1c3RlZF9hdXRob3JpdGllcxgCIAEoCSKSAQoWTGlzdEVucm9sbG1lbnRzUmVxdWVzdBI9CgVzdGF0ZRgBIAEoDjIkLnJlZXZlLmVucm9sbG1lbnQudjEuRW5yb2xsbWVudFN0YXRlQgi6SAWCAQIQARIbCglwYWdlX3NpemUYAiABKA1CCLpIBSoDGOgHEhwKCnBhZ2VfdG9rZW4YAyABKAlCCLpIBXIDGIACImgKF0xpc3RFbnJvbGxtZW50c1Jlc3BvbnNlEjQKC2Vucm9sbG1lbnRzGAEgAygLMh8ucmVldmUuZW5yb2xsbWVudC52MS5FbnJvbGxtZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJdChhDb25maXJtRW5yb2xsbWVudFJlcXVlc3QSIAoNZW5yb2xsbWVudF9pZBgBIAEoCUIJukgGcgQQARhAEh8KC2ZpbmdlcnByaW50GAIgASgJQgq6SAdyBRABGIABIlAKGUNvbmZpcm1FbnJvbGxtZW50UmVzcG9uc2USMwoKZW5yb2xsbWVudBgBIAEoCzIfLnJlZXZlLmVucm9sbG1lbnQudjEuRW5yb2xsbWVudCJGChFMb2NrRGV2aWNlUmVxdWVzdBIaCgZkZXZpY2UYASABKAlCCrpIB3IFEAEYgAESFQoDd2h5GAIgASgJQgi6SAVyAxj0AyJJChJMb2NrRGV2aWNlUmVzcG9uc2USMwoKZW5yb2xsbWVudBgBIAEoCzIfLnJlZXZlLmVucm9sbG1lbnQudjEuRW5yb2xsbWVudCIxChNVbmxvY2tEZXZpY2VSZXF1ZXN0EhoKBmRldmljZRgBIAEoCUIKukgHcgUQARiAASJLChRVbmxvY2tEZXZpY2VSZXNwb25zZRIzCgplbnJvbGxtZW50GAEgASgLMh8ucmVldmUuZW5yb2xsbWVudC52MS5FbnJvbGxtZW50IkgKE1JlbW92ZURldmljZVJlcXVlc3QSGgoGZGV2aWNlGAEgASgJQgq6SAdyBRABGIABEhUKA3doeRgCIAEoCUIIukgFcgMY9AMiSwoUUmVtb3ZlRGV2aWNlUmVzcG9uc2USMwoKZW5yb2xsbWVudBgBIAEoCzIfLnJlZXZlLmVucm9sbG1lbnQudjEuRW5yb2xsbWVudCIYChZMaXN0QXV0aG9yaXRpZXNSZXF1ZXN0Ik4KF0xpc3RBdXRob3JpdGllc1Jlc3BvbnNlEjMKC2F1dGhvcml0aWVzGAEgAygLMh4ucmVldmUuZW5yb2xsbWVudC52MS5BdXRob3JpdHkioAEKCUF1dGhvcml0eRIKCgJpZBgBIAEoCRITCgtjZXJ0aWZpY2F0ZRgCIAEoCRINCgVzaWducxgDIAEoCBIvCgtjcmVhdGVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMgoOdHJ1c3RfZW5kX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIhgKFlJvdGF0ZUF1dGhvcml0eVJlcXVlc3QiTAoXUm90YXRlQXV0aG9yaXR5UmVzcG9uc2USMQoJYXV0aG9yaXR5GAEgASgLMh4ucmVldmUuZW5yb2xsbWVudC52MS5BdXRob3JpdHkq5wEKD0Vucm9sbG1lbnRTdGF0ZRIgChxFTlJPTExNRU5UX1NUQVRFX1VOU1BFQ0lGSUVEEAASHAoYRU5ST0xMTUVOVF9TVEFURV9JTlZJVEVEEAESHAoYRU5ST0xMTUVOVF9TVEFURV9QRU5ESU5HEAISHQoZRU5ST0xMTUVOVF9TVEFURV9FTlJPTExFRBADEhwKGEVOUk9MTE1FTlRfU1RBVEVfRVhQSVJFRBAEEhsKF0VOUk9MTE1FTlRfU1RBVEVfTE9DS0VEEAUSHAoYRU5ST0xMTUVOVF9TVEFURV9SRU1PVkVEEAYynwkKEUVucm9sbG1lbnRTZXJ2aWNlEngKD0NyZWF0ZUpvaW5Ub2tlbhIrLnJlZXZlLmVucm9sbG1lbnQudjEuQ3JlYXRlSm9pblRva2VuUmVxdWVzdBosLnJlZXZlLmVucm9sbG1lbnQudjEuQ3JlYXRlSm9pblRva2VuUmVzcG9uc2UiCpACAPq7GAMKAQESVgoESm9pbhIgLnJlZXZlLmVucm9sbG1lbnQudjEuSm9pblJlcXVlc3QaIS5yZWV2ZS5lbnJvbGxtZW50LnYxLkpvaW5SZXNwb25zZSIJkAIC+rsYAhABEnsKEFJlbmV3Q2VydGlmaWNhdGUSLC5yZWV2ZS5lbnJvbGxtZW50LnYxLlJlbmV3Q2VydGlmaWNhdGVSZXF1ZXN0Gi0ucmVldmUuZW5yb2xsbWVudC52MS5SZW5ld0NlcnRpZmljYXRlUmVzcG9uc2UiCpACAPq7GAMKAQUSeQoPTGlzdEVucm9sbG1lbnRzEisucmVldmUuZW5yb2xsbWVudC52MS5MaXN0RW5yb2xsbWVudHNSZXF1ZXN0GiwucmVldmUuZW5yb2xsbWVudC52MS5MaXN0RW5yb2xsbWVudHNSZXNwb25zZSILkAIB+rsYBAoCAQMSfgoRQ29uZmlybUVucm9sbG1lbnQSLS5yZWV2ZS5lbnJvbGxtZW50LnYxLkNvbmZpcm1FbnJvbGxtZW50UmVxdWVzdBouLnJlZXZlLmVucm9sbG1lbnQudjEuQ29uZmlybUVucm9sbG1lbnRSZXNwb25zZSIKkAIC+rsYAwoBARJpCgpMb2NrRGV2aWNlEiYucmVldmUuZW5yb2xsbWVudC52MS5Mb2NrRGV2aWNlUmVxdWVzdBonLnJlZXZlLmVucm9sbG1lbnQudjEuTG9ja0RldmljZVJlc3BvbnNlIgqQAgL6uxgDCgEBEm8KDFVubG9ja0RldmljZRIoLnJlZXZlLmVucm9sbG1lbnQudjEuVW5sb2NrRGV2aWNlUmVxdWVzdBopLnJlZXZlLmVucm9sbG1lbnQudjEuVW5sb2NrRGV2aWNlUmVzcG9uc2UiCpACAvq7GAMKAQESbwoMUmVtb3ZlRGV2aWNlEigucmVldmUuZW5yb2xsbWVudC52MS5SZW1vdmVEZXZpY2VSZXF1ZXN0GikucmVldmUuZW5yb2xsbWVudC52MS5SZW1vdmVEZXZpY2VSZXNwb25zZSIKkAIC+rsYAwoBARJ5Cg9MaXN0QXV0aG9yaXRpZXMSKy5yZWV2ZS5lbnJvbGxtZW50LnYxLkxpc3RBdXRob3JpdGllc1JlcXVlc3QaLC5yZWV2ZS5lbnJvbGxtZW50LnYxLkxpc3RBdXRob3JpdGllc1Jlc3BvbnNlIguQAgH6uxgECgIBAxJ4Cg9Sb3RhdGVBdXRob3JpdHkSKy5yZWV2ZS5lbnJvbGxtZW50LnYxLlJvdGF0ZUF1dGhvcml0eVJlcXVlc3QaLC5yZWV2ZS5lbnJvbGxtZW50LnYxLlJvdGF0ZUF1dGhvcml0eVJlc3BvbnNlIgqQAgD6uxgDCgEBYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp, file_reeve_common_v1_signed, file_reeve_options_v1_access]);
+  fileDesc("CixyZWV2ZS9lbnJvbGxtZW50L3YxL2Vucm9sbG1lbnRfc2VydmljZS5wcm90bxITcmVldmUuZW5yb2xsbWVudC52MSKHBAoKRW5yb2xsbWVudBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjsKBmxhYmVscxgDIAMoCzIrLnJlZXZlLmVucm9sbG1lbnQudjEuRW5yb2xsbWVudC5MYWJlbHNFbnRyeRIzCgVzdGF0ZRgEIAEoDjIkLnJlZXZlLmVucm9sbG1lbnQudjEuRW5yb2xsbWVudFN0YXRlEhEKCWRldmljZV9pZBgFIAEoCRITCgtmaW5nZXJwcmludBgGIAEoCRILCgN3aHkYByABKAkSEgoKY3JlYXRlZF9ieRgIIAEoCRIvCgtjcmVhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZXhwaXJlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjsKF2NlcnRpZmljYXRlX2V4cGlyZV90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIUCgxhdXRvX2NvbmZpcm0YDCABKAgSLQoJbG9ja190aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglsb2NrZWRfYnkYDiABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASL3AgoWQ3JlYXRlSm9pblRva2VuUmVxdWVzdBI1CgRuYW1lGAEgASgJQie6SCRyIjIgXltBLVphLXowLTldW0EtWmEtejAtOV8tXXswLDYzfSQSlQEKBmxhYmVscxgCIAMoCzI3LnJlZXZlLmVucm9sbG1lbnQudjEuQ3JlYXRlSm9pblRva2VuUmVxdWVzdC5MYWJlbHNFbnRyeUJMukhJmgFGECAiJnIkMiJeW0EtWmEtejAtOV1bQS1aYS16MC05Xy4vLV17MCw2Mn0kKhpyGDIWXltBLVphLXowLTlfLi1dezAsNjN9JBI4CgN0dGwYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CELpIDaoBCiIECICjBTICCAESFAoMYXV0b19jb25maXJtGAQgASgIEg8KB3JlcGxhY2UYBSABKAgaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJdChdDcmVhdGVKb2luVG9rZW5SZXNwb25zZRINCgV0b2tlbhgBIAEoCRIzCgplbnJvbGxtZW50GAIgASgLMh8ucmVldmUuZW5yb2xsbWVudC52MS5FbnJvbGxtZW50IsEBCgtKb2luUmVxdWVzdBIbCgh0b2tlbl9pZBgBIAEoCUIJukgGcgQQARhAEhkKBnNlY3JldBgCIAEoCUIJukgGcgQQEBhAEicKE2NlcnRpZmljYXRlX3JlcXVlc3QYAyABKAxCCrpIB3oFEAEYgEASOQoIbWFuaWZlc3QYBCABKAsyHy5yZWV2ZS5jb21tb24udjEuU2lnbmVkRW52ZWxvcGVCBrpIA8gBARIWCgVwcm9vZhgFIAEoDEIHukgEegJoQCK7AQoMSm9pblJlc3BvbnNlEjMKCmVucm9sbG1lbnQYASABKAsyHy5yZWV2ZS5lbnJvbGxtZW50LnYxLkVucm9sbG1lbnQSGQoRY2VydGlmaWNhdGVfY2hhaW4YAiABKAkSEgoKZ3JhbnRfa2V5cxgDIAMoDBIuCgtyZXRyeV9kZWxheRgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIXCg9rZXlyaW5nX3ZlcnNpb24YBSABKAQiaQoXUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QSJwoTY2VydGlmaWNhdGVfcmVxdWVzdBgBIAEoDEIKukgHegUQARiAQBIlCgtyZW5ld19jb3VudBgCIAEoBEIQukgNMgsY/////////w8oASJSChhSZW5ld0NlcnRpZmljYXRlUmVzcG9uc2USGQoRY2VydGlmaWNhdGVfY2hhaW4YASABKAkSGwoTdHJ1c3RlZF9hdXRob3JpdGllcxgCIAEoCSKSAQoWTGlzdEVucm9sbG1lbnRzUmVxdWVzdBI9CgVzdGF0ZRgBIAEoDjIkLnJlZXZlLmVucm9sbG1lbnQudjEuRW5yb2xsbWVudFN0YXRlQgi6SAWCAQIQARIbCglwYWdlX3NpemUYAiABKA1CCLpIBSoDGOgHEhwKCnBhZ2VfdG9rZW4YAyABKAlCCLpIBXIDGIACImgKF0xpc3RFbnJvbGxtZW50c1Jlc3BvbnNlEjQKC2Vucm9sbG1lbnRzGAEgAygLMh8ucmVldmUuZW5yb2xsbWVudC52MS5FbnJvbGxtZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJdChhDb25maXJtRW5yb2xsbWVudFJlcXVlc3QSIAoNZW5yb2xsbWVudF9pZBgBIAEoCUIJukgGcgQQARhAEh8KC2ZpbmdlcnByaW50GAIgASgJQgq6SAdyBRABGIABIlAKGUNvbmZpcm1FbnJvbGxtZW50UmVzcG9uc2USMwoKZW5yb2xsbWVudBgBIAEoCzIfLnJlZXZlLmVucm9sbG1lbnQudjEuRW5yb2xsbWVudCJGChFMb2NrRGV2aWNlUmVxdWVzdBIaCgZkZXZpY2UYASABKAlCCrpIB3IFEAEYgAESFQoDd2h5GAIgASgJQgi6SAVyAxj0AyJJChJMb2NrRGV2aWNlUmVzcG9uc2USMwoKZW5yb2xsbWVudBgBIAEoCzIfLnJlZXZlLmVucm9sbG1lbnQudjEuRW5yb2xsbWVudCIxChNVbmxvY2tEZXZpY2VSZXF1ZXN0EhoKBmRldmljZRgBIAEoCUIKukgHcgUQARiAASJLChRVbmxvY2tEZXZpY2VSZXNwb25zZRIzCgplbnJvbGxtZW50GAEgASgLMh8ucmVldmUuZW5yb2xsbWVudC52MS5FbnJvbGxtZW50IkgKE1JlbW92ZURldmljZVJlcXVlc3QSGgoGZGV2aWNlGAEgASgJQgq6SAdyBRABGIABEhUKA3doeRgCIAEoCUIIukgFcgMY9AMiSwoUUmVtb3ZlRGV2aWNlUmVzcG9uc2USMwoKZW5yb2xsbWVudBgBIAEoCzIfLnJlZXZlLmVucm9sbG1lbnQudjEuRW5yb2xsbWVudCrnAQoPRW5yb2xsbWVudFN0YXRlEiAKHEVOUk9MTE1FTlRfU1RBVEVfVU5TUEVDSUZJRUQQABIcChhFTlJPTExNRU5UX1NUQVRFX0lOVklURUQQARIcChhFTlJPTExNRU5UX1NUQVRFX1BFTkRJTkcQAhIdChlFTlJPTExNRU5UX1NUQVRFX0VOUk9MTEVEEAMSHAoYRU5ST0xMTUVOVF9TVEFURV9FWFBJUkVEEAQSGwoXRU5ST0xMTUVOVF9TVEFURV9MT0NLRUQQBRIcChhFTlJPTExNRU5UX1NUQVRFX1JFTU9WRUQQBjKqBwoRRW5yb2xsbWVudFNlcnZpY2USeAoPQ3JlYXRlSm9pblRva2VuEisucmVldmUuZW5yb2xsbWVudC52MS5DcmVhdGVKb2luVG9rZW5SZXF1ZXN0GiwucmVldmUuZW5yb2xsbWVudC52MS5DcmVhdGVKb2luVG9rZW5SZXNwb25zZSIKkAIA+rsYAwoBARJWCgRKb2luEiAucmVldmUuZW5yb2xsbWVudC52MS5Kb2luUmVxdWVzdBohLnJlZXZlLmVucm9sbG1lbnQudjEuSm9pblJlc3BvbnNlIgmQAgL6uxgCEAESewoQUmVuZXdDZXJ0aWZpY2F0ZRIsLnJlZXZlLmVucm9sbG1lbnQudjEuUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QaLS5yZWV2ZS5lbnJvbGxtZW50LnYxLlJlbmV3Q2VydGlmaWNhdGVSZXNwb25zZSIKkAIA+rsYAwoBBRJ5Cg9MaXN0RW5yb2xsbWVudHMSKy5yZWV2ZS5lbnJvbGxtZW50LnYxLkxpc3RFbnJvbGxtZW50c1JlcXVlc3QaLC5yZWV2ZS5lbnJvbGxtZW50LnYxLkxpc3RFbnJvbGxtZW50c1Jlc3BvbnNlIguQAgH6uxgECgIBAxJ+ChFDb25maXJtRW5yb2xsbWVudBItLnJlZXZlLmVucm9sbG1lbnQudjEuQ29uZmlybUVucm9sbG1lbnRSZXF1ZXN0Gi4ucmVldmUuZW5yb2xsbWVudC52MS5Db25maXJtRW5yb2xsbWVudFJlc3BvbnNlIgqQAgL6uxgDCgEBEmkKCkxvY2tEZXZpY2USJi5yZWV2ZS5lbnJvbGxtZW50LnYxLkxvY2tEZXZpY2VSZXF1ZXN0GicucmVldmUuZW5yb2xsbWVudC52MS5Mb2NrRGV2aWNlUmVzcG9uc2UiCpACAvq7GAMKAQESbwoMVW5sb2NrRGV2aWNlEigucmVldmUuZW5yb2xsbWVudC52MS5VbmxvY2tEZXZpY2VSZXF1ZXN0GikucmVldmUuZW5yb2xsbWVudC52MS5VbmxvY2tEZXZpY2VSZXNwb25zZSIKkAIC+rsYAwoBARJvCgxSZW1vdmVEZXZpY2USKC5yZWV2ZS5lbnJvbGxtZW50LnYxLlJlbW92ZURldmljZVJlcXVlc3QaKS5yZWV2ZS5lbnJvbGxtZW50LnYxLlJlbW92ZURldmljZVJlc3BvbnNlIgqQAgL6uxgDCgEBYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp, file_reeve_common_v1_signed, file_reeve_options_v1_access]);
 
 /**
  * One machine's way to being a device.
@@ -48,7 +48,7 @@ export type Enrollment = Message<"reeve.enrollment.v1.Enrollment"> & {
   labels: { [key: string]: string };
 
   /**
-   * Where it stands. System managed.
+   * How far it has got. System managed.
    *
    * @generated from field: reeve.enrollment.v1.EnrollmentState state = 4;
    */
@@ -262,7 +262,7 @@ export const JoinRequestSchema: GenMessage<JoinRequest> = /*@__PURE__*/
   messageDesc(file_reeve_enrollment_v1_enrollment_service, 3);
 
 /**
- * How the enrollment stands.
+ * How far the enrollment has got.
  *
  * @generated from message reeve.enrollment.v1.JoinResponse
  */
@@ -296,7 +296,7 @@ export type JoinResponse = Message<"reeve.enrollment.v1.JoinResponse"> & {
   retryDelay?: Duration | undefined;
 
   /**
-   * The version of the keyring that grant_keys are from: the device takes over only newer ones. System managed.
+   * The version of the keyring that grant_keys are from: the device trusts only newer ones. System managed.
    *
    * @generated from field: uint64 keyring_version = 5;
    */
@@ -621,128 +621,7 @@ export const RemoveDeviceResponseSchema: GenMessage<RemoveDeviceResponse> = /*@_
   messageDesc(file_reeve_enrollment_v1_enrollment_service, 16);
 
 /**
- * Asks for the authorities.
- *
- * @generated from message reeve.enrollment.v1.ListAuthoritiesRequest
- */
-export type ListAuthoritiesRequest = Message<"reeve.enrollment.v1.ListAuthoritiesRequest"> & {
-};
-
-/**
- * Describes the message reeve.enrollment.v1.ListAuthoritiesRequest.
- * Use `create(ListAuthoritiesRequestSchema)` to create a new message.
- */
-export const ListAuthoritiesRequestSchema: GenMessage<ListAuthoritiesRequest> = /*@__PURE__*/
-  messageDesc(file_reeve_enrollment_v1_enrollment_service, 17);
-
-/**
- * The authorities.
- *
- * @generated from message reeve.enrollment.v1.ListAuthoritiesResponse
- */
-export type ListAuthoritiesResponse = Message<"reeve.enrollment.v1.ListAuthoritiesResponse"> & {
-  /**
-   * The authorities, the one that signs first. System managed.
-   *
-   * @generated from field: repeated reeve.enrollment.v1.Authority authorities = 1;
-   */
-  authorities: Authority[];
-};
-
-/**
- * Describes the message reeve.enrollment.v1.ListAuthoritiesResponse.
- * Use `create(ListAuthoritiesResponseSchema)` to create a new message.
- */
-export const ListAuthoritiesResponseSchema: GenMessage<ListAuthoritiesResponse> = /*@__PURE__*/
-  messageDesc(file_reeve_enrollment_v1_enrollment_service, 18);
-
-/**
- * One authority.
- *
- * @generated from message reeve.enrollment.v1.Authority
- */
-export type Authority = Message<"reeve.enrollment.v1.Authority"> & {
-  /**
-   * SHA-256 of its public key (SubjectPublicKeyInfo), in hex. System managed.
-   *
-   * @generated from field: string id = 1;
-   */
-  id: string;
-
-  /**
-   * Its certificate, PEM. System managed.
-   *
-   * @generated from field: string certificate = 2;
-   */
-  certificate: string;
-
-  /**
-   * True for the one that signs. System managed.
-   *
-   * @generated from field: bool signs = 3;
-   */
-  signs: boolean;
-
-  /**
-   * When it was made. System managed.
-   *
-   * @generated from field: google.protobuf.Timestamp create_time = 4;
-   */
-  createTime?: Timestamp | undefined;
-
-  /**
-   * From when on it is trusted no more. Absent for the one that signs. System managed.
-   *
-   * @generated from field: google.protobuf.Timestamp trust_end_time = 5;
-   */
-  trustEndTime?: Timestamp | undefined;
-};
-
-/**
- * Describes the message reeve.enrollment.v1.Authority.
- * Use `create(AuthoritySchema)` to create a new message.
- */
-export const AuthoritySchema: GenMessage<Authority> = /*@__PURE__*/
-  messageDesc(file_reeve_enrollment_v1_enrollment_service, 19);
-
-/**
- * Asks for a new authority.
- *
- * @generated from message reeve.enrollment.v1.RotateAuthorityRequest
- */
-export type RotateAuthorityRequest = Message<"reeve.enrollment.v1.RotateAuthorityRequest"> & {
-};
-
-/**
- * Describes the message reeve.enrollment.v1.RotateAuthorityRequest.
- * Use `create(RotateAuthorityRequestSchema)` to create a new message.
- */
-export const RotateAuthorityRequestSchema: GenMessage<RotateAuthorityRequest> = /*@__PURE__*/
-  messageDesc(file_reeve_enrollment_v1_enrollment_service, 20);
-
-/**
- * The new authority.
- *
- * @generated from message reeve.enrollment.v1.RotateAuthorityResponse
- */
-export type RotateAuthorityResponse = Message<"reeve.enrollment.v1.RotateAuthorityResponse"> & {
-  /**
-   * The authority that signs now. System managed.
-   *
-   * @generated from field: reeve.enrollment.v1.Authority authority = 1;
-   */
-  authority?: Authority | undefined;
-};
-
-/**
- * Describes the message reeve.enrollment.v1.RotateAuthorityResponse.
- * Use `create(RotateAuthorityResponseSchema)` to create a new message.
- */
-export const RotateAuthorityResponseSchema: GenMessage<RotateAuthorityResponse> = /*@__PURE__*/
-  messageDesc(file_reeve_enrollment_v1_enrollment_service, 21);
-
-/**
- * Where an enrollment stands.
+ * How far an enrollment has got.
  *
  * @generated from enum reeve.enrollment.v1.EnrollmentState
  */
@@ -755,7 +634,7 @@ export const EnrollmentState = {
   UNSPECIFIED: 0,
 
   /**
-   * The token was made; nobody has shown it.
+   * The token was made; no device has shown it.
    *
    * @generated from enum value: ENROLLMENT_STATE_INVITED = 1;
    */
@@ -776,7 +655,7 @@ export const EnrollmentState = {
   ENROLLED: 3,
 
   /**
-   * The token expired before anybody was confirmed.
+   * The token expired before a device was confirmed.
    *
    * @generated from enum value: ENROLLMENT_STATE_EXPIRED = 4;
    */
@@ -798,7 +677,7 @@ export const EnrollmentState = {
 } as const;
 
 /**
- * Where an enrollment stands.
+ * How far an enrollment has got.
  *
  * @generated from enum reeve.enrollment.v1.EnrollmentState
  */
@@ -829,7 +708,7 @@ export const EnrollmentService: GenService<{
   },
   /**
    * Ask to become a device. The token is used up by the first request that shows it with a valid proof; the same key may
-   * ask again and learns how the enrollment stands, and gets its certificate once it is confirmed.
+   * ask again and learns how far the enrollment has got, and gets its certificate once it is confirmed.
    *
    * @generated from rpc reeve.enrollment.v1.EnrollmentService.Join
    */
@@ -897,26 +776,6 @@ export const EnrollmentService: GenService<{
     methodKind: "unary";
     input: typeof RemoveDeviceRequestSchema;
     output: typeof RemoveDeviceResponseSchema;
-  },
-  /**
-   * List the authorities that sign the certificates of devices: the one that signs, and those that are still trusted.
-   *
-   * @generated from rpc reeve.enrollment.v1.EnrollmentService.ListAuthorities
-   */
-  listAuthorities: {
-    methodKind: "unary";
-    input: typeof ListAuthoritiesRequestSchema;
-    output: typeof ListAuthoritiesResponseSchema;
-  },
-  /**
-   * Make a new authority that signs from now on. The old one stays trusted until its last certificate has expired.
-   *
-   * @generated from rpc reeve.enrollment.v1.EnrollmentService.RotateAuthority
-   */
-  rotateAuthority: {
-    methodKind: "unary";
-    input: typeof RotateAuthorityRequestSchema;
-    output: typeof RotateAuthorityResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_reeve_enrollment_v1_enrollment_service, 0);
