@@ -1,56 +1,24 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type RegistryClient, registryClient } from "../../client/registry.ts";
+import type { RegistryClient } from "../../client/registry.ts";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
-import type { Principal } from "../../lib/auth/principal.ts";
-import { createInProcessBus } from "../../lib/events/in-process-bus.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
-import { createLogger } from "../../lib/log/log.ts";
-import { inMemoryTransport } from "../../lib/server/in-memory.ts";
-import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
-import { deviceOver, policyOver } from "../../services/registry/dialers.ts";
-import { createRegistry, type Registry } from "../../services/registry/service.ts";
 import { openCallStream } from "../../testkit/call-stream.ts";
+import { agentOf, type InMemoryPlane, OPERATOR, startInMemoryPlane } from "../../testkit/in-memory-plane.ts";
 import { lyingDevice } from "../../testkit/lying-device.ts";
 
-const OPERATOR: Principal = { id: "owner", kind: "operator", roles: [Role.OPERATOR], name: "owner" };
-const agentOf = (id: string): Principal => ({ id, kind: "agent", roles: [Role.AGENT], name: id });
-const SERVICE: Principal = { id: "registry", kind: "service", roles: [Role.SERVICE], name: "registry" };
-
 const device = lyingDevice("nas", [], ["device.ping"]);
-let folder: string;
-let policy: PolicyService;
-let registry: Registry;
+let plane: InMemoryPlane;
 let ada: RegistryClient;
 let bob: RegistryClient;
 let operator: RegistryClient;
-
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "reeve-test-"));
-  const logger = createLogger({ service: "test", level: "silent" });
-  const bus = createInProcessBus();
-  policy = await createPolicyService({ config: { stateDir: join(folder, "policy") }, logger, bus });
-  registry = await createRegistry({
-    config: { stateDir: join(folder, "registry") },
-    policy: policyOver(inMemoryTransport(policy.routes, { principal: SERVICE })),
-    devices: new Map([["nas", deviceOver(inMemoryTransport(device.routes, { principal: SERVICE }))]]),
-    bus,
-    logger,
-  });
-  const as = (principal: Principal) => registryClient(inMemoryTransport(registry.routes, { principal }));
-  ada = as(agentOf("ada"));
-  bob = as(agentOf("bob"));
-  operator = as(OPERATOR);
+  plane = await startInMemoryPlane({ nas: device });
+  ada = plane.as(agentOf("ada"));
+  bob = plane.as(agentOf("bob"));
+  operator = plane.as(OPERATOR);
 });
-afterAll(async () => {
-  await registry.close();
-  await policy.close();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => plane.close());
 
 async function ping(client: RegistryClient, callId: string, text = "ping") {
   const { call } = await client.callTool({ tool: "device.ping", params: { text }, callId });

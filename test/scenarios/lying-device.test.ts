@@ -1,51 +1,21 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type RegistryClient, registryClient } from "../../client/registry.ts";
+import type { RegistryClient } from "../../client/registry.ts";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorDetailSchema, ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ExecutionOutcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
-import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
-import type { Principal } from "../../lib/auth/principal.ts";
-import { createInProcessBus } from "../../lib/events/in-process-bus.ts";
-import { createLogger } from "../../lib/log/log.ts";
-import { inMemoryTransport } from "../../lib/server/in-memory.ts";
 import { generateSigningKey } from "../../lib/sign/keys.ts";
-import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
-import { deviceOver, policyOver } from "../../services/registry/dialers.ts";
-import { createRegistry, type Registry } from "../../services/registry/service.ts";
+import { type InMemoryPlane, OPERATOR, startInMemoryPlane } from "../../testkit/in-memory-plane.ts";
 import { type Lie, lyingDevice } from "../../testkit/lying-device.ts";
 
-const OPERATOR: Principal = { id: "owner", kind: "operator", roles: [Role.OPERATOR], name: "owner" };
-const SERVICE: Principal = { id: "registry", kind: "service", roles: [Role.SERVICE], name: "registry" };
-
 const device = lyingDevice("nas");
-let folder: string;
-let policy: PolicyService;
-let registry: Registry;
+let plane: InMemoryPlane;
 let client: RegistryClient;
-
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "reeve-test-"));
-  const logger = createLogger({ service: "test", level: "silent" });
-  const bus = createInProcessBus();
-  policy = await createPolicyService({ config: { stateDir: join(folder, "policy") }, logger, bus });
-  registry = await createRegistry({
-    config: { stateDir: join(folder, "registry") },
-    policy: policyOver(inMemoryTransport(policy.routes, { principal: SERVICE })),
-    devices: new Map([["nas", deviceOver(inMemoryTransport(device.routes, { principal: SERVICE }))]]),
-    bus,
-    logger,
-  });
-  client = registryClient(inMemoryTransport(registry.routes, { principal: OPERATOR }));
+  plane = await startInMemoryPlane({ nas: device });
+  client = plane.as(OPERATOR);
 });
-afterAll(async () => {
-  await registry.close();
-  await policy.close();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => plane.close());
 beforeEach(() => {
   device.lie = {};
 });

@@ -1,59 +1,24 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { type RegistryClient, registryClient } from "../../client/registry.ts";
+import type { RegistryClient } from "../../client/registry.ts";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
-import type { Principal } from "../../lib/auth/principal.ts";
-import { createInProcessBus } from "../../lib/events/in-process-bus.ts";
 import { faultDetail } from "../../lib/fault/fault.ts";
-import { createLogger } from "../../lib/log/log.ts";
-import { inMemoryTransport } from "../../lib/server/in-memory.ts";
-import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
-import { deviceOver, policyOver } from "../../services/registry/dialers.ts";
-import { createRegistry, type Registry } from "../../services/registry/service.ts";
 import { eventually } from "../../testkit/eventually.ts";
+import { agentOf, type InMemoryPlane, OPERATOR, startInMemoryPlane } from "../../testkit/in-memory-plane.ts";
 import { lyingDevice } from "../../testkit/lying-device.ts";
 
-const OPERATOR: Principal = { id: "owner", kind: "operator", roles: [Role.OPERATOR], name: "owner" };
-const AGENT: Principal = { id: "agent", kind: "agent", roles: [Role.AGENT], name: "agent" };
-const SERVICE: Principal = { id: "registry", kind: "service", roles: [Role.SERVICE], name: "registry" };
-
 const device = lyingDevice("nas", [], ["device.ping", "shell.eval"]);
-let folder: string;
-let policy: PolicyService;
-let registry: Registry;
+let plane: InMemoryPlane;
 let agent: RegistryClient;
 let operator: RegistryClient;
-
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "reeve-test-"));
-  const logger = createLogger({ service: "test", level: "silent" });
-  const bus = createInProcessBus();
-  policy = await createPolicyService({
-    config: { stateDir: join(folder, "policy"), quotas: { heldCalls: 3, heldBytes: 2000 } },
-    logger,
-    bus,
-  });
-  registry = await createRegistry({
-    config: { stateDir: join(folder, "registry"), quotas: { calls: 2 } },
-    policy: policyOver(inMemoryTransport(policy.routes, { principal: SERVICE })),
-    devices: new Map([["nas", deviceOver(inMemoryTransport(device.routes, { principal: SERVICE }))]]),
-    bus,
-    logger,
-  });
-  const as = (principal: Principal) => registryClient(inMemoryTransport(registry.routes, { principal }));
-  agent = as(AGENT);
-  operator = as(OPERATOR);
+  const quotas = { policyQuotas: { heldCalls: 3, heldBytes: 2000 }, registryQuotas: { calls: 2 } };
+  plane = await startInMemoryPlane({ nas: device }, quotas);
+  agent = plane.as(agentOf("agent"));
+  operator = plane.as(OPERATOR);
 });
-afterAll(async () => {
-  await registry.close();
-  await policy.close();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => plane.close());
 afterEach(() => {
   device.lie = {};
 });

@@ -1,6 +1,6 @@
 import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
+import { quotaFactor } from "../../../lib/auth/quota-factor.ts";
 import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
 import type { ValidatedRequest } from "../facts/decision-request.ts";
 import type { PolicyDatabase } from "../storage/tables.ts";
@@ -16,9 +16,6 @@ export interface HeldLimits {
 
 /** What an agent may have waiting where the configuration states nothing else. */
 export const DEFAULT_HELD_LIMITS: HeldLimits = { heldCalls: 100, heldBytes: 4 * 1024 * 1024 };
-
-/** How much more than an agent an operator may have waiting. */
-const OPERATOR_FACTOR = 8;
 
 /** Counts what waits for a person. */
 export interface HeldQuota {
@@ -41,7 +38,7 @@ export function createHeldQuota(db: PolicyDatabase, limits: HeldLimits): HeldQuo
   return {
     async over(on, { request, principal }) {
       if (request.delivery > 0) return undefined;
-      const factor = principal.roles.includes(Role.OPERATOR) ? OPERATOR_FACTOR : 1;
+      const factor = quotaFactor(principal);
       const row = await waiting.first(on, { principalId: principal.id });
       if (Number(row?.calls ?? 0) + 1 > limits.heldCalls * factor) return over("held_calls", limits.heldCalls * factor);
       const bytes = Number(row?.bytes ?? 0) + request.arguments.length;

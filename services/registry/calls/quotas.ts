@@ -1,7 +1,7 @@
 import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
+import { quotaFactor } from "../../../lib/auth/quota-factor.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { GovernedCall } from "./governed-call.ts";
 import { isEnd, isQueueable } from "./lifecycle.ts";
@@ -25,9 +25,6 @@ export const DEFAULT_QUOTAS: QuotaLimits = {
   queuedCalls: 100,
   queuedBytes: 4 * 1024 * 1024,
 };
-
-/** How much more than an agent an operator may have open. */
-const OPERATOR_FACTOR = 8;
 
 /** One open call in the counts. */
 export interface QuotaTicket {
@@ -70,7 +67,7 @@ export function createQuotas(
   const all = new Map<string, Counts>();
 
   const check = (principal: Principal, key: keyof QuotaLimits, amount: number): void => {
-    const limit = limits[key] * (principal.roles.includes(Role.OPERATOR) ? OPERATOR_FACTOR : 1);
+    const limit = limits[key] * quotaFactor(principal);
     if ((all.get(principal.id)?.[key] ?? 0) + amount <= limit) return;
     onRefused(NAMES[key]);
     throw exceeded(key, limit);
