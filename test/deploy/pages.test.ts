@@ -97,9 +97,10 @@ describe("every command that is written somewhere", () => {
   test("is one that there is, with options that it has", async () => {
     expect(written.length).toBeGreaterThan(60);
     const program = new Command().enablePositionalOptions();
+    const context = processContext();
     for (const { name, load } of commandList) {
       // Two commands may come from one file.
-      if (!program.commands.some((one) => one.name() === name)) (await load())(program, processContext());
+      if (!program.commands.some((one) => one.name() === name)) (await load())(program, context);
     }
     const wrong = written.flatMap(({ path, words }) => {
       const why = problemOf(words, program);
