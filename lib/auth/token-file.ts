@@ -14,7 +14,6 @@ import {
 
 export type { IssuedToken, TokenEntry, TokenRequest } from "./token.ts";
 
-/** The tokens of one file. */
 export interface TokenFile {
   /**
    * The principal of an Authorization header; undefined for an unknown one. Sees another program's change to the file within a

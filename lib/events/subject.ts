@@ -30,7 +30,6 @@ export function isSubject(subject: string): boolean {
   );
 }
 
-/** Matches one subject. */
 export type SubjectMatcher = (subject: string) => boolean;
 
 /**

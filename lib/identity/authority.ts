@@ -13,7 +13,6 @@ export interface Authority {
   key: KeyObject;
 }
 
-/** What an authority is to be. */
 export interface AuthorityOptions {
   /** For people, such as "reeve devices". */
   commonName: string;

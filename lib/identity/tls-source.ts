@@ -79,7 +79,6 @@ export interface TlsFilesOptions {
   logger?: TlsLogger;
 }
 
-/** What is needed of a logger. */
 export interface TlsLogger {
   info(fields: object, message: string): void;
   error(fields: object, message: string): void;

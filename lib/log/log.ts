@@ -10,7 +10,6 @@ export const LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as c
 /** How much is written. */
 export type Level = (typeof LEVELS)[number];
 
-/** How a logger is made. */
 export interface LoggerOptions {
   /** Bound to every line as `service`. */
   service: string;

@@ -1,4 +1,3 @@
-/** What a description is made of. */
 export interface DescribedTool {
   description: string;
   /** The capability that the tool needs, such as "shell.exec". */

@@ -10,7 +10,6 @@ export interface GuardedProcess {
   exit(code: number): void;
 }
 
-/** What a guard needs. */
 export interface GuardOptions {
   process: GuardedProcess;
   /** Called for each error of a connection; the process goes on. Must not throw. */

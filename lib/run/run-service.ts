@@ -38,7 +38,6 @@ export interface Service {
   close(): Promise<void>;
 }
 
-/** What a service is made with. */
 export interface ServiceParts {
   logger: Logger;
   bus: EventBus;
@@ -60,7 +59,6 @@ export interface ProcessOptions extends TlsSettings, ProbeSettings, ConnectionSe
   logLevel: Level;
   /** The services whose certificates may call, such as ["registry"]. Default: every service of the trust domain. */
   acceptServices?: readonly string[];
-  /** Makes the service. */
   create(parts: ServiceParts): Promise<Service>;
 }
 

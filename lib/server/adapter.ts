@@ -23,7 +23,6 @@ export type NodeHandler = (request: NodeRequest, response: NodeResponse) => void
 /** Serves requests that are no RPCs. What it throws, or rejects with, ends the response. */
 export type PlainHandler = (request: NodeRequest, response: NodeResponse) => Promise<void> | undefined;
 
-/** How an adapter is made. */
 export interface AdapterOptions {
   handlers: readonly UniversalHandler[];
   /** Gets each request whose path is no RPC. */

@@ -15,7 +15,6 @@ import type { PublicCalls } from "./public-calls.ts";
 import { chooseRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
 import { toFault, typeInPlace } from "./to-fault.ts";
 
-/** What the gate needs. */
 export interface GateOptions {
   authenticate: Authenticate;
   access: AccessLookup;

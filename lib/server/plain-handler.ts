@@ -18,7 +18,6 @@ import { type Fallback, readBody, sendJson } from "./plain-http.ts";
 import { chooseRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
 import type { StrangerLog } from "./stranger-log.ts";
 
-/** What the plain HTTP side of a server needs. */
 export interface PlainOptions {
   authenticate: Authenticate;
   fallback: Fallback | undefined;
@@ -143,7 +142,6 @@ async function serve(request: NodeRequest, response: NodeResponse, path: string,
   }
 }
 
-/** What serving one request needs. */
 interface ServeOptions extends PlainOptions {
   /** Ends a wait when its caller's token would not be let in any more. */
   credentials: CredentialWatch;

@@ -27,7 +27,6 @@ import { indexServices } from "./reflection-index.ts";
 import { prepareRoutes, servicesOf } from "./rpc.ts";
 import { createStrangerLog } from "./stranger-log.ts";
 
-/** How a server is made. */
 export interface ServerOptions {
   /** Default "127.0.0.1". */
   host?: string;

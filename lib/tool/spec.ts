@@ -21,9 +21,7 @@ export interface ToolSpec {
   defaultTimeoutMs: number;
   /** Programs of which a device must have one to offer the tool. Empty: it needs none. */
   anyProgram: string[];
-  /** The schema of the input. */
   inputSchema: JsonSchema;
-  /** The schema of the output. */
   outputSchema: JsonSchema;
   /** SHA-256 in hex of the input schema's canonical bytes. */
   schemaDigest: string;

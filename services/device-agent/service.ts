@@ -41,7 +41,6 @@ import { deviceRoutes, openLink } from "./routes.ts";
 import { lockStateDir, openStateDir, type StateDir } from "./state-dir.ts";
 import { openToolsets, type Toolsets } from "./toolset.ts";
 
-/** What a device agent is made of. */
 export interface DeviceAgentOptions {
   config: DeviceAgentConfig;
   /** The lock on the state folder, where it is taken already; the agent releases it when it closes. Default: taken here. */

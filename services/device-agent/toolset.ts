@@ -26,7 +26,6 @@ export type DeviceFacts = Omit<
   "key" | "agentVersion" | "issueMs" | "capabilities" | "unavailable" | "announced"
 >;
 
-/** What a toolset is made with. */
 export interface ToolsetOptions {
   providers: readonly ToolProvider[];
   choice: OfferChoice;

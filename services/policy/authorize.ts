@@ -37,7 +37,6 @@ export interface Authorizer {
   authorize(request: DecisionRequest): Promise<Decision>;
 }
 
-/** Dependencies of an authorizer. */
 export interface AuthorizerOptions {
   db: PolicyDatabase;
   writes: RecordedWrites;

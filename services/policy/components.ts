@@ -45,7 +45,6 @@ export interface Components {
   onError: (error: unknown) => void;
 }
 
-/** Dependencies of the components. */
 export interface ComponentsOptions {
   config: PolicyConfig;
   state: PolicyState;

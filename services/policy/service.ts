@@ -25,7 +25,6 @@ import { openPolicyState } from "./storage/state-dir.ts";
 import { openStorage } from "./storage/storage.ts";
 import type { PolicyDatabase } from "./storage/tables.ts";
 
-/** Dependencies of policy. */
 export interface PolicyServiceOptions {
   config: PolicyConfig;
   logger: Logger;

@@ -7,7 +7,6 @@ import { createMetrics, type Metrics } from "../../../lib/server/metrics.ts";
 import { createProbe } from "../../../lib/server/probe.ts";
 import { shareScratchBuffer } from "../../../lib/wire/scratch-writer.ts";
 
-/** What a process that listens on nothing needs. */
 export interface AttachedProcessOptions extends TlsSettings, ProbeSettings {
   logLevel: Level;
   /** Makes the agent, which dials out by itself. */

@@ -24,7 +24,6 @@ export interface Endings {
   endOf(execution: Execution): Promise<ExecutionFinished>;
 }
 
-/** What endings need. */
 export interface EndingOptions {
   ledger: Ledger;
   issuer: ReceiptIssuer;

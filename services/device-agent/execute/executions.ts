@@ -19,7 +19,6 @@ import { type OfferedTools, type PreparedCall, prepareCall } from "./prepare.ts"
 import { createStop } from "./stop.ts";
 import type { Watcher } from "./watcher.ts";
 
-/** What the calls of a device need. */
 export interface ExecutionOptions extends PerformOptions {
   /** Verifies grants by the pinned keys. */
   verifier: BatchVerifier;

@@ -9,7 +9,6 @@ import type { Stop } from "./stop.ts";
 /** The most bytes of an output, as JSON. */
 export const MAX_OUTPUT_BYTES = 2 * 1024 * 1024;
 
-/** What running a tool needs. */
 export interface RunOptions {
   callId: string;
   stop: Stop;

@@ -22,7 +22,6 @@ export interface Executor {
   run(spec: RunSpec): Promise<RunOutcome>;
 }
 
-/** What to run, and how. */
 export interface RunSpec {
   /** The program and its arguments. The first is a name on the fixed PATH or an absolute path. No shell reads them. */
   argv: readonly string[];

@@ -19,7 +19,6 @@ export interface GrantKeyring extends Keyring {
   trust(envelope: SignedEnvelope | undefined): Promise<boolean>;
 }
 
-/** What a keyring is opened with. */
 export interface GrantKeyringOptions {
   /** Where the active version is kept. */
   file: string;

@@ -28,7 +28,6 @@ import { openStateDir } from "../state-dir.ts";
 import { findAuthority } from "./control-plane.ts";
 import { type DeviceEnrollment, enrollmentFiles, writeEnrollment } from "./enrollment-file.ts";
 
-/** What joining needs. */
 export interface JoinOptions {
   /** The join token. */
   token: string;

@@ -15,7 +15,6 @@ import { openCount } from "../count-file.ts";
 import { replaceFile } from "../replace-file.ts";
 import type { EnrollmentFiles } from "./enrollment-file.ts";
 
-/** What renewal needs. */
 export interface RenewalOptions {
   files: EnrollmentFiles;
   /** Where the registry is reached. At least one; each try takes the next. */

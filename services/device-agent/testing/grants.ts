@@ -31,7 +31,6 @@ export interface TestGrants {
   key: SigningKey;
   /** A good grant's fields for this call, with some of them changed. */
   fields(call: TestCall, changes?: MessageInitShape<typeof GrantSchema>): Grant;
-  /** Signs a grant as it is. */
   sign(grant: Grant): Promise<Signed>;
   /** A start of this call with its grant; changes are to the grant's fields. */
   start(call: TestCall, changes?: MessageInitShape<typeof GrantSchema>): Promise<ExecuteCommand>;

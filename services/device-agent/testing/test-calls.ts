@@ -11,7 +11,6 @@ import { argumentBytes } from "./grants.ts";
 import { createTestWatcher, type TestDevice } from "./test-executions.ts";
 import { PING, testTool } from "./test-tools.ts";
 
-/** A call of device.ping. */
 export const PING_CALL = { tool: "device.ping", args: { text: "hello" }, callId: "call-1" } as const;
 
 /** What a tool named device.ping must return. */

@@ -27,7 +27,6 @@ export interface TestLink {
   rest(): Promise<DeviceEvent[]>;
 }
 
-/** Opens a link. */
 export function openTestLink(client: Client<typeof DeviceAgentService>): TestLink {
   const queue = createBatchQueue<ControlFrame>();
   const leaving = new AbortController();

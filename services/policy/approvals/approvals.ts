@@ -28,7 +28,6 @@ export interface Approvals {
   close(): Promise<void>;
 }
 
-/** Dependencies of approvals. */
 export interface ApprovalsOptions {
   storage: Storage;
   /** Seals what was asked about held calls. */

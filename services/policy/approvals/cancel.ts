@@ -11,7 +11,6 @@ import type { ChangeFeed } from "./change-feed.ts";
 import type { HeldRequests } from "./held-requests.ts";
 import type { ApprovalResolver } from "./resolve.ts";
 
-/** Dependencies of canceling. */
 export interface CancelerOptions {
   db: PolicyDatabase;
   decisions: Pick<DecisionStore, "find">;

@@ -14,7 +14,6 @@ export interface ChangeFeed {
   close(): Promise<void>;
 }
 
-/** Dependencies of a change feed. */
 export interface ChangeFeedOptions {
   db: PolicyDatabase;
   store: Pick<ApprovalStore, "newestChange" | "changedAfter">;

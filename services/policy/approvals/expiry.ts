@@ -9,7 +9,6 @@ export interface ApprovalExpiry {
   close(): Promise<void>;
 }
 
-/** Dependencies of expiry. */
 export interface ExpiryOptions {
   db: PolicyDatabase;
   store: Pick<ApprovalStore, "due" | "nextExpiry">;

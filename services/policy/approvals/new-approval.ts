@@ -14,7 +14,6 @@ import { summaryFactsOf } from "./summary-facts.ts";
 /** How long the arguments in a list of approvals may be, in UTF-16 code units. */
 const LISTED = { texts: [4096, 200], total: 65_536 };
 
-/** A call that is held. */
 export interface HeldCall extends Evaluated {
   nowMs: number;
 }

@@ -29,7 +29,6 @@ const DEFAULT_PAGE_SIZE = 50;
 /** About how large a page becomes, in bytes. */
 const MAX_PAGE_BYTES = 1024 * 1024;
 
-/** Dependencies of reading one approval. */
 export interface ReadOptions {
   db: PolicyDatabase;
   store: Pick<ApprovalStore, "find">;

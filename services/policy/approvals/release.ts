@@ -29,7 +29,6 @@ export interface ApprovalRelease {
   decisionOf(resolved: ApprovalRow): Promise<Decision>;
 }
 
-/** Dependencies of releasing. */
 export interface ReleaseOptions {
   writes: RecordedWrites;
   store: Pick<ApprovalStore, "find" | "keepDecision">;

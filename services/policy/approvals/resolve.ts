@@ -46,7 +46,6 @@ export interface ApprovalResolver {
   cancel(trx: QueryRunner, approvalId: string, comment: string): Promise<Approval | undefined>;
 }
 
-/** Dependencies of a resolver. */
 export interface ResolverOptions {
   writes: RecordedWrites;
   store: ApprovalStore;

@@ -15,7 +15,6 @@ const INTERVAL_MS = 60_000;
 /** How many approvals are changed in one transaction. */
 const BATCH = 50;
 
-/** Dependencies of retention. */
 export interface ApprovalRetentionOptions {
   db: PolicyDatabase;
   writes: RecordedWrites;

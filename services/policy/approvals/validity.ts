@@ -69,7 +69,6 @@ export type Review = { head: DecisionHead; denied: Denied | undefined };
 /** Reviews a call that was approved, before it is released. */
 export type Reviewer = (approved: ApprovalRow) => Promise<Review>;
 
-/** Dependencies of a reviewer. */
 export interface ReviewOptions {
   db: PolicyDatabase;
   requests: Pick<HeldRequests, "find">;

@@ -7,7 +7,6 @@ import type { ApprovalRow, ApprovalStore } from "./approval-store.ts";
 import type { ChangeFeed } from "./change-feed.ts";
 import type { ApprovalRelease } from "./release.ts";
 
-/** Waits for approvals. */
 export interface ApprovalWaits {
   /**
    * Resolves with the decision, never a hold, once the approval is resolved. Rejects with NOT_FOUND, or with the signal's
@@ -16,7 +15,6 @@ export interface ApprovalWaits {
   await(approvalId: string, signal: AbortSignal): Promise<Decision>;
 }
 
-/** Dependencies of waiting. */
 export interface WaitOptions {
   db: PolicyDatabase;
   store: Pick<ApprovalStore, "find">;

@@ -4,7 +4,6 @@ import { approvalOf } from "./approval-message.ts";
 import type { ApprovalStore } from "./approval-store.ts";
 import type { ChangeFeed } from "./change-feed.ts";
 
-/** Dependencies of a watch. */
 export interface WatchOptions {
   db: PolicyDatabase;
   store: Pick<ApprovalStore, "pending">;

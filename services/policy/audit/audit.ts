@@ -15,7 +15,6 @@ export interface Audit {
   proofs: ProofSources;
 }
 
-/** Dependencies of the audit log. */
 export interface AuditOptions {
   storage: Pick<Storage, "db" | "shared" | "writes" | "sequencer">;
   /** Sign checkpoints. */

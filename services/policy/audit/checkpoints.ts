@@ -28,13 +28,11 @@ export interface Checkpointer {
    * @param size default: as many records as there are.
    */
   covering(size?: number): Promise<Checkpoint | undefined>;
-  /** The newest checkpoint there is. */
   newest(): Promise<Checkpoint | undefined>;
   /** Signs what is not signed yet, where this replica may, and stops. */
   close(): Promise<void>;
 }
 
-/** Dependencies of a checkpointer. */
 export interface CheckpointerOptions {
   db: PolicyDatabase;
   writes: RecordedWrites;

@@ -54,7 +54,6 @@ export interface OutcomeRecorder {
   record(outcome: CallOutcome, actor: string): Promise<number>;
 }
 
-/** Dependencies of a recorder. */
 export interface OutcomeOptions {
   writes: RecordedWrites;
   store: OutcomeStore;

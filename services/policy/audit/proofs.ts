@@ -15,7 +15,6 @@ import type { Checkpointer } from "./checkpoints.ts";
 import type { LogReader } from "./entries.ts";
 import type { TreeStore } from "./tree.ts";
 
-/** What proofs are made from. */
 export interface ProofSources {
   db: PolicyDatabase;
   tree: TreeStore;

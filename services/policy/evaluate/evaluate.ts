@@ -51,7 +51,6 @@ export interface Evaluated {
 /** Evaluates a request against the active policy. Throws INVALID_INPUT. */
 export type Evaluator = (request: DecisionRequest) => Evaluated;
 
-/** Dependencies of an evaluator. */
 export interface EvaluatorOptions {
   policy: () => Policy;
   /** What the blocklist says of a tool's arguments. */

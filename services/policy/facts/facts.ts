@@ -35,7 +35,6 @@ export function factName(field: DescField): string {
   return field.parent === DecisionRequestSchema && field.name === ARGUMENTS.field ? ARGUMENTS.fact : field.name;
 }
 
-/** The facts of a request. */
 export function factsOf(request: DecisionRequest, args: JsonObject): Facts {
   const facts: Record<string, unknown> = {};
   for (const field of ROOT_FIELDS) facts[field.name] = field.read(request as unknown as Fields);

@@ -22,13 +22,11 @@ export interface MintedGrant {
   obligations?: GrantObligations | undefined;
 }
 
-/** Makes grants. */
 export interface GrantMinter {
   /** Signs a grant from a template, valid from now for so many milliseconds, under a new id; of the approval that released it. */
   mint(template: Grant, ttlMs: number, approval?: CallApproval): Promise<MintedGrant>;
 }
 
-/** Dependencies of a minter. */
 export interface GrantMinterOptions {
   signer: BatchSigner;
   /** Who issues the grants. */

@@ -8,7 +8,6 @@ import type { KeyStore } from "./key-store.ts";
 import { sealPrivateKey } from "./private-keys.ts";
 import { SIGNED_ROLES, type SignedRole, STATEMENT_TYPES } from "./statement-types.ts";
 
-/** Dependencies of the first keys. */
 export interface FirstKeysOptions {
   db: PolicyDatabase;
   writes: RecordedWrites;

@@ -17,7 +17,6 @@ export interface Keys {
   revision: number;
   /** Every key there has been, newest first. */
   rows: readonly KeyRow[];
-  /** Signs grants. */
   grantKey: SigningKey;
   /** What devices should trust for grants now, the one that signs first. */
   grantKeys: readonly VerifyKey[];

@@ -30,7 +30,6 @@ export interface KeyRotator {
   close(): Promise<void>;
 }
 
-/** Dependencies of a rotator. */
 export interface RotatorOptions {
   writes: RecordedWrites;
   store: KeyStore;

@@ -1,10 +1,8 @@
 import { KeyRole } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import { CHECKPOINT_TYPE, GRANT_TYPE } from "../../../lib/sign/payload-types.ts";
 
-/** A role that has keys. */
 export type SignedRole = typeof KeyRole.GRANT | typeof KeyRole.CHECKPOINT;
 
-/** Every role that has keys. */
 export const SIGNED_ROLES: readonly SignedRole[] = [KeyRole.GRANT, KeyRole.CHECKPOINT];
 
 /** What the keys of a role sign, as their keyrings say it. */

@@ -22,7 +22,6 @@ export interface ActivePolicy {
   refused: string;
 }
 
-/** Dependencies of a source. */
 export interface PolicySourceOptions {
   /** The policy file. */
   path: string;

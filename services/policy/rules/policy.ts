@@ -40,7 +40,6 @@ export interface Policy {
   rulesFor(tool: string): readonly Rule[];
 }
 
-/** One rule. */
 export interface Rule {
   id: string;
   effect: Effect;

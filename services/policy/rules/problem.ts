@@ -2,7 +2,6 @@
 export interface PolicyProblem {
   /** The line in the file, from 1. */
   line: number;
-  /** The rule it is in, where it is in one. */
   ruleId?: string;
   /** What is wrong and, where it helps, what would be right. */
   message: string;

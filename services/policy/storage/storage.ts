@@ -38,7 +38,6 @@ export interface Storage {
   close(): Promise<void>;
 }
 
-/** Dependencies of the storage. */
 export interface StorageOptions {
   /** A PostgreSQL URL, or the path of a SQLite file. */
   database: { url: string } | { path: string };

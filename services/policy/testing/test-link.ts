@@ -19,7 +19,6 @@ export interface TestLink {
   end(): Promise<bigint[]>;
 }
 
-/** Opens a link. */
 export function openTestLink(client: Client<typeof PolicyService>): TestLink {
   const questions = createBatchQueue<PolicyRequestFrame>();
   const waiting = new Map<bigint, (response: PolicyResponseFrame["response"]) => void>();

@@ -23,7 +23,6 @@ export async function openBuiltInTools(executor: Executor, options: ToolOptionsB
   return { provided: () => provided, onChange: () => () => undefined, [Symbol.dispose]: () => undefined };
 }
 
-/** A built-in tool. */
 export interface BuiltInTool {
   tool: DeviceTool;
   /** Looks for what the machine lacks for this tool's family besides programs; the same function for all of it. */

@@ -9,7 +9,6 @@ export interface GitOptions {
   env?: Readonly<Record<string, string>>;
 }
 
-/** One run of git. */
 export interface GitRun {
   args: readonly string[];
   /** The folder to run in. */

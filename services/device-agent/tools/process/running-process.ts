@@ -1,6 +1,5 @@
 import type { ToolContext } from "../tool.ts";
 
-/** A running process. */
 export interface RunningProcess {
   pid: number;
   ppid: number;
