@@ -25,7 +25,6 @@ export interface StoredEntry {
   hash?: Uint8Array;
 }
 
-/** A checkpoint as it is kept. */
 export interface StoredCheckpoint {
   /** The size that it is filed under. */
   size: number;

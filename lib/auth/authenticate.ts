@@ -3,7 +3,6 @@ import type { Identity } from "../identity/spiffe.ts";
 import { identityRefused, type KnownPeer, type Peer, requireSoundPeer } from "./peer.ts";
 import type { Authenticate, Principal } from "./principal.ts";
 
-/** Which certificates are let in. */
 export interface CertificateOptions {
   /** Whose names count; a certificate of another trust domain is refused as foreign. */
   trustDomain: string;

@@ -19,7 +19,6 @@ export interface TokenEntry {
   readonly expires?: string;
 }
 
-/** What a new token is to be. */
 export interface TokenRequest {
   name: string;
   roles: readonly Role[];

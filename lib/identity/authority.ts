@@ -24,7 +24,6 @@ export interface AuthorityOptions {
   now: number;
 }
 
-/** What a certificate is to say. */
 export interface CertificateOptions {
   /** Who holds the key: the certificate's URI name, in SPIFFE's form. */
   identity: Identity;

@@ -67,7 +67,6 @@ export function checkMaterial({ cert, key, ca }: TlsMaterial): void {
   }
 }
 
-/** Where the files are, and how they are watched. */
 export interface TlsFilesOptions {
   certFile: string;
   /** Must not be readable by others. */
@@ -84,7 +83,6 @@ export interface TlsLogger {
   error(fields: object, message: string): void;
 }
 
-/** TLS material in files. */
 export interface TlsFiles extends TlsSource {
   /** Looks at the files now. */
   check(): void;

@@ -1,4 +1,3 @@
-/** The limits of a JSON document. */
 export interface JsonLimits {
   /** Bytes of the whole document. Default 1 MiB. */
   maxBytes: number;

@@ -4,7 +4,6 @@ import { READ_MAX_BYTES } from "../wire/connection-limits.ts";
 import { createSession } from "./session.ts";
 import { type ClientTlsOptions, createTlsAgent, identityInterceptor, refusedServer } from "./tls.ts";
 
-/** How a transport to another service is made. */
 export interface ServiceTransportOptions extends ClientTlsOptions {
   /** Such as "https://127.0.0.1:7400"; http is cleartext. */
   baseUrl: string;

@@ -13,5 +13,4 @@ export const connectionKeys = {
   },
 } as const satisfies ConfigSpec;
 
-/** What the settings came to. */
 export type ConnectionSettings = Partial<ConfigOf<typeof connectionKeys>>;

@@ -47,5 +47,4 @@ export const natsKeys = {
   },
 } as const satisfies ConfigSpec;
 
-/** What the settings came to. */
 export type NatsSettings = Partial<ConfigOf<typeof natsKeys>>;

@@ -31,7 +31,6 @@ export const oidcKeys = {
   },
 } as const satisfies ConfigSpec;
 
-/** What the settings came to. */
 export type OidcSettings = Partial<ConfigOf<typeof oidcKeys>>;
 
 /** Lets people in as the settings say; undefined where they name no provider. Throws ConfigError for half of a setting. */

@@ -18,5 +18,4 @@ export const probeKeys = {
   },
 } as const satisfies ConfigSpec;
 
-/** What the settings came to. */
 export type ProbeSettings = Partial<ConfigOf<typeof probeKeys>>;

@@ -36,7 +36,6 @@ export const tlsKeys = {
   },
 } as const satisfies ConfigSpec;
 
-/** What the settings came to. */
 export type TlsSettings = Partial<ConfigOf<typeof tlsKeys>>;
 
 /** The TLS material that the settings name; undefined where they name none. Throws where they name only a part. */

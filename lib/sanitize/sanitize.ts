@@ -7,7 +7,6 @@ export { maskCutSecrets } from "./bytes.ts";
 export { stripControls } from "./controls.ts";
 export { createStreamCleaner, type StreamCleaner } from "./stream.ts";
 
-/** A text after cleaning. */
 export interface CleanText {
   text: string;
   /** How many secrets were taken out. */
@@ -16,7 +15,6 @@ export interface CleanText {
   changed: boolean;
 }
 
-/** A JSON value after cleaning. */
 export interface CleanJson<T extends JsonValue> {
   /** The very same value where nothing had to be cleaned. */
   value: T;

@@ -67,7 +67,6 @@ export function createAdapter(options: AdapterOptions): NodeHandler {
   };
 }
 
-/** An RPC, and what a caller may do with it. */
 interface ServedRpc {
   handler: UniversalHandler;
   connections: Connections;

@@ -8,7 +8,6 @@ import {
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { file_reeve_options_v1_access } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 
-/** What the test service echoes. */
 export type EchoMessage = Message<"reeve.test.v1.EchoMessage"> & {
   text: string;
   maxBytes: number;

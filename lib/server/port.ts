@@ -12,7 +12,6 @@ import { createH1, createH2, listen, listenOnSocket } from "./listener.ts";
 import { followPeers } from "./peers.ts";
 import { serveBoth, serveBothSecurely } from "./sniff.ts";
 
-/** How a port is opened. */
 export interface PortOptions {
   host: string;
   port: number;

@@ -72,7 +72,6 @@ export interface ServerOptions {
   newRequestId?: () => string;
 }
 
-/** A server that listens. */
 export interface Server {
   /** Such as "https://127.0.0.1:7400", or "unix:/run/reeve/registry.sock". */
   readonly url: string;

@@ -33,7 +33,6 @@ export function peerIn({ values }: Parameters<typeof principalOf>[0]): Peer | un
   return values.get(peerKey);
 }
 
-/** How a call was refused. */
 export interface Refusal {
   code: Code;
   reason?: ErrorReason;

@@ -8,7 +8,6 @@ import { schemaDigest } from "./digest.ts";
 import { LIMITS, LimitExceeded } from "./limits.ts";
 import { announcedName } from "./names.ts";
 
-/** A tool that a device announces. */
 export interface AnnouncedTool extends Tool {
   /** As the device describes it, sanitized. Its name and its capabilities begin with the name of their source and ":". */
   spec: ToolSpec;

@@ -13,7 +13,6 @@ import { describeTool, methodName } from "./tool.ts";
 import { assertToolSize } from "./tool-size.ts";
 import { anyField, assertPatterns, foreignRule } from "./unknown-rules.ts";
 
-/** What an announcement offers. */
 export interface Announced {
   tools: AnnouncedTool[];
   /** Annotated RPCs that are no tools, by the name that they would have. */

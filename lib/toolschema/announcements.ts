@@ -4,7 +4,6 @@ import { type Announced, describeAnnounced } from "./announced.ts";
 import type { AnnouncedTool } from "./announced-tool.ts";
 import { createMeters, LIMITS, LimitExceeded, type LimitName } from "./limits.ts";
 
-/** All that a device announces. */
 export interface Announcements {
   /** The services that were taken. */
   services: AnnouncedTools[];

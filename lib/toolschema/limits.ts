@@ -53,7 +53,6 @@ export const LIMITS = {
   announced_refusals: 8,
 } as const;
 
-/** What a limit is called. */
 export type LimitName = keyof typeof LIMITS;
 
 /** Something that was announced is over a limit. The message names the limit and is safe to show. */

@@ -17,7 +17,6 @@ import { lockStateDir } from "./state-dir.ts";
 
 type Settings = ConfigOf<typeof deviceEnvironment>;
 
-/** A device agent in a process of its own. */
 export interface RunningDeviceAgent {
   close(): Promise<void>;
   /** Rejects when the certificate has expired and the agent has closed: the device has to enroll again. */

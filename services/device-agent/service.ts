@@ -60,7 +60,6 @@ export interface DeviceAgentOptions {
   now?: () => number;
 }
 
-/** A device agent that can be served. */
 export interface DeviceAgent {
   routes(router: ConnectRouter): void;
   services: DescService[];
@@ -150,7 +149,6 @@ function measureCalls(registry: MetricsRegistry | undefined, executions: Pick<Ex
   });
 }
 
-/** Who the device is and what it can do. */
 interface Self {
   state: StateDir;
   key: SigningKey;

@@ -6,7 +6,6 @@ export interface Capture {
   end(): CapturedText;
 }
 
-/** What a capture kept. */
 export interface CapturedText {
   /** The text, with a line that says how much was left out in the middle. */
   text: string;

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createProcessTree, groupExists, type ProcessTree, send } from "./process-tree.ts";
 
-/** What to kill, and how patiently. */
 export interface KillOptions {
   /** The process that was started as the leader of its own group. */
   pid: number;
@@ -11,7 +10,6 @@ export interface KillOptions {
   graceMs: number;
 }
 
-/** What a kill found. */
 export interface KillReport {
   /** How many processes it had at the start. */
   found: number;

@@ -4,7 +4,6 @@ import { type ProcStat, parseProcStat } from "./proc-stat.ts";
 /** The variable that marks every process of a run, so that one that left its group and its parent is still found. */
 export const MARKER_NAME = "REEVE_RUN";
 
-/** The processes of one run. */
 export interface ProcessTree {
   /** The living members, as they are now. Zombies are not living. */
   members(): ProcStat[];

@@ -1,7 +1,6 @@
 import { realpathSync, type Stats, statSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 
-/** The folders that programs are taken from. */
 export interface ProgramFolders {
   /** In the order of the PATH. Absolute, without repeats. */
   folders: readonly string[];

@@ -4,7 +4,6 @@ import { fault } from "../../../lib/fault/fault.ts";
 import { isProgram, isProgramName, PROGRAM_RULE } from "../../../lib/programs/run-input.ts";
 import type { ProgramFolders } from "./program-folders.ts";
 
-/** Finds programs by name. */
 export interface ProgramFinder {
   /** The absolute path of a program, or undefined. What was found is kept; what was not is looked for again. */
   find(program: string): string | undefined;

@@ -2,7 +2,6 @@ import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { replaceFile } from "../replace-file.ts";
 
-/** What the device knows of its enrollment. */
 export interface DeviceEnrollment {
   /** The enrollment's id; names the folder of its keys and certificates. */
   id: string;
@@ -20,7 +19,6 @@ export interface DeviceEnrollment {
   settings: Readonly<Record<string, string>>;
 }
 
-/** Where the parts of an enrollment are. */
 export interface EnrollmentFiles {
   folder: string;
   /** The TLS key; never leaves the device. */

@@ -30,7 +30,6 @@ export interface NewExecution {
   argsDigest: string;
 }
 
-/** The end of a call. */
 export interface ExecutionEnd {
   callId: string;
   state: Exclude<ExecutionState, "started">;

@@ -23,7 +23,6 @@ export interface ExecutionTable {
   finished: Uint8Array | null;
 }
 
-/** The ledger's tables. */
 export interface LedgerTables {
   executions: ExecutionTable;
 }

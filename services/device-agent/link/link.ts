@@ -28,7 +28,6 @@ export interface GrantTrust {
 /** Output that waits for a link, in bytes, before programs' output is held back: what comes next is not long behind it. */
 const HIGH_WATER_BYTES = 256 * 1024;
 
-/** What a link joins. */
 export interface LinkOptions {
   executions: Executions;
   trust: GrantTrust;

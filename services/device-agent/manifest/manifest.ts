@@ -35,7 +35,6 @@ export interface ManifestFacts {
   issueMs: number;
 }
 
-/** A manifest with its signature. */
 export interface SealedManifest {
   manifest: Manifest;
   envelope: SignedEnvelope;

@@ -19,7 +19,6 @@ export interface Announcement {
   implement(tool: AnnouncedTool): DeviceTool;
 }
 
-/** What a provider has at one moment. */
 export interface ProvidedTools {
   /** Built-in tools that can run. */
   tools: readonly DeviceTool[];

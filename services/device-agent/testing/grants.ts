@@ -10,7 +10,6 @@ import { generateSigningKey, type SigningKey } from "../../../lib/sign/keys.ts";
 import { GRANT_TYPE } from "../../../lib/sign/payload-types.ts";
 import type { ToolSpec } from "../../../lib/tool/spec.ts";
 
-/** What a grant for a test is made of. */
 export interface TestCall {
   tool: string;
   args?: JsonObject;

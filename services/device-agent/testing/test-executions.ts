@@ -22,7 +22,6 @@ import { createRoots } from "../roots/roots.ts";
 import type { DeviceTool } from "../tools/tool.ts";
 import { createTestGrants, type TestGrants } from "./grants.ts";
 
-/** What a device of a test consists of. */
 export interface TestDevice extends AsyncDisposable {
   executions: Executions;
   ledger: Ledger;
@@ -35,7 +34,6 @@ export interface TestDevice extends AsyncDisposable {
   receiptOf(finished: ExecutionFinished): Receipt;
 }
 
-/** What a test can choose. */
 export interface TestDeviceOptions {
   tools: DeviceTool[];
   /** Tools of the program that the device does not offer. */

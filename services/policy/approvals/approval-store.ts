@@ -4,7 +4,6 @@ import { type SealingKey, seal, unseal } from "../../../lib/identity/seal.ts";
 import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
 import type { ApprovalsTable, PolicyDatabase } from "../storage/tables.ts";
 
-/** An approval as it is stored. */
 export type ApprovalRow = Selectable<ApprovalsTable>;
 
 /** What is stored when a call is held. */

@@ -37,7 +37,6 @@ const SUMMARY_LIMIT = 65_536;
 /** Of a summary that is too long even with short values, so many arguments are shown at the beginning and at the end. */
 const SHOWN_ARGUMENTS = 50;
 
-/** A summary as it is shown. */
 export interface Summary {
   text: string;
   /** Something was left out: the beginning and the end of each long value are shown, and how much is between. */

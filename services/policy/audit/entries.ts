@@ -11,7 +11,6 @@ export interface EntryPage {
   nextPageToken: string;
 }
 
-/** Which records to list. */
 export interface ListRequest {
   /** Empty: of any call and of none. */
   callId: string;

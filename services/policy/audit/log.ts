@@ -11,7 +11,6 @@ import type { PolicyDatabase } from "../storage/tables.ts";
  */
 export type Listed = "here" | "elsewhere";
 
-/** The end of the audit log. */
 export interface AuditLog {
   /**
    * Appends a record inside the caller's transaction and returns its index: the record is in the log if, and only if,

@@ -13,7 +13,6 @@ import type { BatchSigner } from "../../../lib/sign/batch.ts";
 import type { ValidatedRequest } from "../facts/decision-request.ts";
 import type { Obligations } from "../rules/obligations.ts";
 
-/** A grant that was signed. */
 export interface MintedGrant {
   signed: Signed;
   grantId: string;

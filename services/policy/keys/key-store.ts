@@ -5,7 +5,6 @@ import type { KeyRole } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
 import type { KeysTable, PolicyDatabase, PolicyTables } from "../storage/tables.ts";
 
-/** A key as it is stored. */
 export type KeyRow = Omit<Selectable<KeysTable>, "seq">;
 
 /** The keys of policy's database. Pass the transaction inside one, the database elsewhere. */

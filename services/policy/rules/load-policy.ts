@@ -39,7 +39,6 @@ export function loadPolicy(text: string, lookup: ToolLookup): LoadResult {
   };
 }
 
-/** What a check found. */
 export type PolicyCheck =
   | { ok: true; version: string; rules: number; examples: number }
   | { ok: false; version: string; problems: PolicyProblem[] };

@@ -18,7 +18,6 @@ export interface PolicyFile {
   rules: RuleText[];
 }
 
-/** One rule as it is written. */
 export interface RuleText {
   id: string;
   line: number;
@@ -41,7 +40,6 @@ export interface Written {
   line: number;
 }
 
-/** An example as it is written. */
 export interface ExampleText {
   line: number;
   value: JsonValue;

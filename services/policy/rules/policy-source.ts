@@ -13,7 +13,6 @@ export interface PolicySource {
   close(): Promise<void>;
 }
 
-/** A policy and when it became active. */
 export interface ActivePolicy {
   policy: Policy;
   /** In milliseconds since 1970. */

@@ -95,7 +95,6 @@ export interface ApprovalsTable {
   change_idx: number;
 }
 
-/** Policy's database. */
 export type PolicyDatabase = Database<PolicyTables>;
 
 /** The whole schema. Later changes are migrations of their own. */

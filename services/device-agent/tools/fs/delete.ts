@@ -11,7 +11,6 @@ import { typeOf } from "./stat.ts";
 
 const NEED = { access: "write", field: "path" } as const;
 
-/** What one deletion shares. */
 interface Deletion {
   context: ToolContext;
   /** The file system that the path is on: what is mounted below it stays. */

@@ -16,7 +16,6 @@ const DEFAULT_ENTRIES = 1000;
 
 type Entry = MessageInitShape<typeof FileEntrySchema>;
 
-/** What one listing gathers. */
 interface Listing {
   context: ToolContext;
   entries: Entry[];

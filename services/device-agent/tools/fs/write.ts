@@ -30,7 +30,6 @@ const DEFAULT_PERMISSIONS = 0o644;
 const writeBytes = promisify(write);
 const sync = promisify(fdatasync);
 
-/** What to write, and where. */
 interface Job {
   place: HeldParent;
   bytes: Uint8Array;

@@ -19,7 +19,6 @@ export interface GitRun {
   live?: boolean;
 }
 
-/** Runs git with the profile. */
 export type Git = (context: ToolContext, run: GitRun) => Promise<Finished>;
 
 /**

@@ -1,4 +1,3 @@
-/** A package that a search found. */
 export interface FoundPackage {
   name: string;
   /** One line about it. Empty where the manager gives none. */
