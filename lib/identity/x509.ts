@@ -7,6 +7,13 @@ let loaded: Promise<typeof X509> | undefined;
  * tenth of a second, and most processes only read certificates, which node:crypto does.
  */
 export function x509(): Promise<typeof X509> {
-  loaded ??= import("./reflect.ts").then(() => import("@peculiar/x509"));
+  if (loaded === undefined) {
+    // tsyringe, which @peculiar/x509 finds its parts with, asks for "reflect-metadata" before it loads. None of x509's
+    // classes has metadata, so the true answer to both questions is that there is none.
+    const reflect: typeof Reflect & { getMetadata?: () => undefined; getOwnMetadata?: () => undefined } = Reflect;
+    reflect.getMetadata ??= () => undefined;
+    reflect.getOwnMetadata ??= () => undefined;
+    loaded = import("@peculiar/x509");
+  }
   return loaded;
 }

@@ -1,3 +1,4 @@
+import type { ServerHttp2Session } from "node:http2";
 import { type AddressInfo, isIP } from "node:net";
 import { within } from "../async/within.ts";
 import type { TlsSource } from "../identity/tls-source.ts";
@@ -6,7 +7,6 @@ import type { NodeHandler } from "./adapter.ts";
 import { absorbErrors } from "./connection-errors.ts";
 import type { Connections } from "./connections.ts";
 import { type Drain, prepareDrain } from "./drain.ts";
-import { keepAlive } from "./keepalive.ts";
 import type { Limits } from "./limits.ts";
 import { createH1, createH2, listen, listenOnSocket } from "./listener.ts";
 import { followPeers } from "./peers.ts";
@@ -71,4 +71,34 @@ export async function closePort(
   if (await within(closed, lastWordsMs)) return;
   drain.destroy();
   await closed;
+}
+
+/**
+ * Watches one HTTP/2 connection. A peer that is gone without a word (a pulled cable, a frozen process) does not answer a
+ * ping and is cut off, which aborts its handlers; one that has had no stream for long gets a GOAWAY.
+ */
+function keepAlive(session: ServerHttp2Session, limits: Limits): void {
+  let streams = 0;
+  let idleSince = performance.now();
+  session.on("stream", (stream) => {
+    streams++;
+    stream.once("close", () => {
+      streams--;
+      idleSince = performance.now();
+    });
+  });
+  const timer = setInterval(() => {
+    if (streams === 0 && performance.now() - idleSince > limits.idleSessionMs) session.close();
+    else ping(session, limits.pingTimeoutMs);
+  }, limits.pingIntervalMs);
+  timer.unref();
+  session.once("close", () => clearInterval(timer));
+}
+
+function ping(session: ServerHttp2Session, timeoutMs: number): void {
+  if (session.closed || session.destroyed) return;
+  const timer = setTimeout(() => session.destroy(), timeoutMs);
+  timer.unref();
+  // The callback comes with an error where the session ends first; either way it is no longer ours to end.
+  session.ping(() => clearTimeout(timer));
 }

@@ -1,13 +1,11 @@
-import { type DescMessage, getOption, hasOption } from "@bufbuild/protobuf";
+import { create, type DescMessage, getOption, hasOption } from "@bufbuild/protobuf";
 import type { Validator } from "@bufbuild/protovalidate";
-import { message as messageRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { message as messageRules, oneof as oneofRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { DIALECT, type JsonSchema, withComment } from "../tool/json-schema.ts";
 import { leadingComment } from "./comments.ts";
 import { type FieldContext, type FieldOptionSet, fieldSchema } from "./fields.ts";
 import { type JsonNames, withJsonNames } from "./names.ts";
-import { oneofSentences } from "./oneofs.ts";
 import { reachableMessages } from "./reach.ts";
-import { requiredFields } from "./required.ts";
 import { wellKnownSchema } from "./well-known.ts";
 
 const NO_OPTIONS: FieldOptionSet = { secret: undefined, command: undefined, deadline: undefined };
@@ -77,4 +75,44 @@ function messageCel(message: DescMessage): string[] {
   if (!hasOption(message, messageRules)) return [];
   const rules = getOption(message, messageRules);
   return [...rules.celExpression, ...rules.cel.map((rule) => `${rule.id}: ${rule.expression}`)];
+}
+
+/**
+ * The ProtoJSON names of the fields that a message cannot go without: those that an empty message violates. A rule
+ * such as `min_items: 1` counts, not only `required`. Throws where a rule does not compile.
+ */
+function requiredFields(message: DescMessage, validator: Validator): string[] {
+  const result = validator.validate(message, create(message));
+  if (result.kind === "error")
+    throw new Error(`the rules of ${message.typeName} cannot be used: ${result.error.message}`);
+  if (result.kind === "valid") return [];
+  const broken = new Set(result.violations.map(({ field: [first] }) => first));
+  return message.fields.filter((field) => broken.has(field)).map((field) => field.jsonName);
+}
+
+/**
+ * A sentence for each oneof of a message, and for each protovalidate oneof rule. A sentence and no keyword, because
+ * providers refuse `oneOf` and its like at the root, and a model reads sentences.
+ */
+function oneofSentences(message: DescMessage): string[] {
+  const declared = message.oneofs.map((oneof) =>
+    sentence(
+      oneof.fields.map((field) => field.jsonName),
+      hasOption(oneof, oneofRules) && getOption(oneof, oneofRules).required,
+    ),
+  );
+  if (!hasOption(message, messageRules)) return declared;
+  const { oneof: rules } = getOption(message, messageRules);
+  const jsonNames = new Map(message.fields.map((field) => [field.name, field.jsonName]));
+  const ruled = rules.map(({ fields, required }) =>
+    sentence(
+      fields.map((name) => jsonNames.get(name) ?? name),
+      required,
+    ),
+  );
+  return [...declared, ...ruled];
+}
+
+function sentence(names: readonly string[], required: boolean): string {
+  return `Set ${required ? "exactly" : "at most"} one of ${names.join(", ")}.`;
 }

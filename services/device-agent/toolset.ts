@@ -1,7 +1,6 @@
 import type { SigningKey } from "../../lib/sign/keys.ts";
 import type { OfferedTools } from "./execute/prepare.ts";
-import { buildManifest, type ManifestFacts, type SealedManifest } from "./manifest/manifest.ts";
-import { keepManifest } from "./manifest/manifest-file.ts";
+import { buildManifest, keepManifest, type ManifestFacts, type SealedManifest } from "./manifest/manifest.ts";
 import { type OfferChoice, offerTools } from "./manifest/offer.ts";
 import { collectTools } from "./providers/collect.ts";
 import type { ToolProvider } from "./providers/provider.ts";

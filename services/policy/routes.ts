@@ -19,8 +19,7 @@ import { getApproval, listApprovals } from "./approvals/read.ts";
 import { watchApprovals } from "./approvals/watch.ts";
 import { proveConsistency, proveInclusion } from "./audit/proofs.ts";
 import type { Components } from "./components.ts";
-import { awaitKeyring } from "./keys/await-keyring.ts";
-import { keyHandlers } from "./keys/key-handlers.ts";
+import { awaitKeyring, keyHandlers } from "./keys/key-handlers.ts";
 import type { Effect as RuleEffect } from "./rules/policy.ts";
 import { type StreamHandlers, serveStream } from "./stream.ts";
 

@@ -12,7 +12,7 @@ import { decodeRecord } from "../../lib/audit-verify/log-source.ts";
 import { loadSealingKey } from "../../lib/identity/seal.ts";
 import { sealerWith } from "../../lib/identity/sealer.ts";
 import { openSqlite } from "../../lib/store/sqlite-handle.ts";
-import { contextOf } from "../../services/device-agent/ledger/sealed-ends.ts";
+import { contextOf } from "../../services/device-agent/ledger/queries.ts";
 
 /** What a device has written down about one call. */
 export interface LedgerRow {

@@ -233,12 +233,12 @@ export const PASSAGES: readonly Passage[] = [
   {
     what: "a tool is run in one place",
     words: /\.run\((?:[^()]*,)?\s*context\s*\)/,
-    only: ["services/device-agent/execute/run-tool.ts"],
+    only: ["services/device-agent/execute/perform.ts"],
   },
   {
     what: "which is reached after the ledger was written",
     words: /\brunTool\(/,
-    only: ["services/device-agent/execute/run-tool.ts", "services/device-agent/execute/perform.ts"],
+    only: ["services/device-agent/execute/perform.ts"],
   },
   {
     what: "which is reached after the grant was checked",

@@ -1,7 +1,7 @@
 import type { Interceptor, StreamResponse, UnaryResponse } from "@connectrpc/connect";
 import { type Call, type CallObserver, callOf, endCall } from "../call.ts";
+import type { FollowedCredential } from "../credentials.ts";
 import { toFault } from "../to-fault.ts";
-import { checkStream } from "./check-stream.ts";
 
 /** The outermost interceptor: turns whatever is thrown into the error that the caller gets, and sees the end of each RPC. */
 export function outcomeInterceptor(observer: CallObserver): Interceptor {
@@ -77,4 +77,45 @@ function throwRefusal({ credential }: Call): void {
 /** A stream that ends because its caller left, its deadline passed or the server drains did not end well. */
 function left(signal: AbortSignal): unknown {
   return signal.aborted ? signal.reason : undefined;
+}
+
+/**
+ * A caller's messages, each let through only while the caller's credential is valid. A wait for the next one ends with the
+ * refusal at once, also from a caller who sends nothing more. No generator and no race: either would cost every message more.
+ *
+ * @param signal aborted when the credential is refused.
+ */
+function checkStream<T>(
+  messages: AsyncIterable<T>,
+  credential: FollowedCredential | undefined,
+  signal: AbortSignal,
+): AsyncIterable<T> {
+  if (credential === undefined) return messages;
+  return {
+    [Symbol.asyncIterator]() {
+      const it = messages[Symbol.asyncIterator]();
+      let stopWaiting: ((reason: unknown) => void) | undefined;
+      const onAbort = (): void => {
+        if (credential.refusal !== undefined) stopWaiting?.(credential.refusal);
+      };
+      signal.addEventListener("abort", onAbort, { once: true });
+      const next = (): Promise<IteratorResult<T>> =>
+        new Promise((resolve, reject) => {
+          stopWaiting = reject;
+          it.next().then((result) => {
+            try {
+              credential.check();
+              resolve(result);
+            } catch (refusal: unknown) {
+              reject(refusal);
+            }
+          }, reject);
+        });
+      return {
+        next,
+        throw: (error: unknown) => it.throw?.(error) ?? Promise.reject(error),
+        return: (value?: unknown) => it.return?.(value) ?? Promise.resolve({ done: true, value }),
+      };
+    },
+  };
 }

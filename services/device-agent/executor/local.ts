@@ -1,10 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { closeSync } from "node:fs";
+import { closeSync, constants, openSync, unlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../../../lib/fault/fault.ts";
+import { reservedVariables } from "../../../lib/programs/run-input.ts";
 import { createDirectSpawner } from "./direct-spawner.ts";
-import { baseEnvironment, checkEnvironment } from "./environment.ts";
 import type { Executor, RunSpec } from "./executor.ts";
 import { follow, interrupted, stopKind } from "./follow.ts";
-import { openInput } from "./input-file.ts";
 import { MARKER_NAME } from "./process-tree.ts";
 import { programFolders } from "./program-folders.ts";
 import { createProgramFinder, requireProgram, startFailed } from "./program-path.ts";
@@ -82,4 +85,53 @@ async function start(spawner: Spawner, program: string, spec: RunSpec, env: Reco
 
 function causeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? (error instanceof Error ? error.message : "unknown");
+}
+
+const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+
+/**
+ * A descriptor that reads the given bytes, for a program's standard input: a file without a name, as a shell makes for
+ * a here-document. A program can open it by name (/dev/stdin), and nothing has to feed it. The caller closes it.
+ */
+function openInput(input: string | Uint8Array, id: string): number {
+  const path = join(tmpdir(), `reeve-input-${id}`);
+  const write = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+  try {
+    writeFileSync(write, input);
+    return openSync(path, O_RDONLY | O_NOFOLLOW);
+  } finally {
+    unlinkSync(path);
+    closeSync(write);
+  }
+}
+
+/** The variables of the agent's own environment that programs get. Everything else stays with the agent. */
+const INHERITED = ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER"] as const;
+
+const DEFAULTS: Readonly<Record<string, string>> = {
+  PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  LANG: "C.UTF-8",
+};
+
+/** What every program starts with, taken from the agent's environment by name. */
+function baseEnvironment(agent: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const base: Record<string, string> = {};
+  for (const name of INHERITED) {
+    const value = agent[name] || DEFAULTS[name];
+    if (value !== undefined) base[name] = value;
+  }
+  return base;
+}
+
+/** Refuses a caller's variable that would change which code runs. Fault: INVALID_INPUT{field,rule}. */
+function checkEnvironment(env: Readonly<Record<string, string>>): void {
+  const [first] = reservedVariables(Object.keys(env));
+  if (first === undefined) return;
+  const { name, message } = first;
+  const field = `env["${name}"]`;
+  throw fault(
+    ErrorReason.INVALID_INPUT,
+    { field, rule: "env.reserved" },
+    { message, violations: [{ field, message }] },
+  );
 }

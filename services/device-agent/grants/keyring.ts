@@ -1,10 +1,11 @@
+import { readFile } from "node:fs/promises";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { SignedEnvelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { openKeyringVersion, unverifiedVersion } from "../../../lib/sign/keyring.ts";
-import { createKeyring, type Keyring, type VerifyKey } from "../../../lib/sign/keys.ts";
+import { createKeyring, type Keyring, type VerifyKey, verifyKeyFromRaw } from "../../../lib/sign/keys.ts";
 import { GRANT_TYPE } from "../../../lib/sign/payload-types.ts";
-import { loadTrust, storeTrust, type Trusted } from "./keyring-file.ts";
+import { replaceFile } from "../replace-file.ts";
 
 /** The keys that the device trusts for grants: those it was pinned to, then whatever these say. */
 export interface GrantKeyring extends Keyring {
@@ -81,4 +82,44 @@ function chooseTrust(stored: Trusted | undefined, pinned: Trusted): Trusted {
     stored.pins.length === pinned.pins.length && stored.pins.every(({ keyId }) => has(pinned.pins, keyId));
   const known = pinned.pins.some(({ keyId }) => has(stored.keys, keyId));
   return samePins || known ? stored : pinned;
+}
+
+/** What a device trusts for grants. */
+interface Trusted {
+  /** The keyring's version; 0 for the pinned keys. */
+  version: bigint;
+  keys: readonly VerifyKey[];
+  /** The keys that were pinned when this version became active. */
+  pins: readonly VerifyKey[];
+}
+
+/** Reads what `storeTrust` wrote; undefined where there is no file. Rejects where it holds anything else. */
+async function loadTrust(path: string): Promise<Trusted | undefined> {
+  const text = await readFile(path, "utf8").catch((e: unknown) => {
+    if (e instanceof Error && "code" in e && e.code === "ENOENT") return undefined;
+    throw e;
+  });
+  if (text === undefined) return undefined;
+  try {
+    const { version, keys, pins } = JSON.parse(text);
+    return { version: BigInt(version), keys: keysOf(keys), pins: keysOf(pins) };
+  } catch (cause: unknown) {
+    const message = `the file ${path} is damaged; remove it to begin again with the keys that are configured`;
+    throw new Error(message, { cause });
+  }
+}
+
+/** Replaces the file; it is on disk when this resolves, whole, also where the power fails meanwhile. */
+async function storeTrust(path: string, { version, keys, pins }: Trusted): Promise<void> {
+  const content = { version: version.toString(), keys: keys.map(textOf), pins: pins.map(textOf) };
+  await replaceFile(path, `${JSON.stringify(content)}\n`);
+}
+
+function keysOf(texts: readonly string[]): VerifyKey[] {
+  if (texts.length === 0) throw new Error("no key");
+  return texts.map((text) => verifyKeyFromRaw(Buffer.from(text, "base64")));
+}
+
+function textOf({ raw }: VerifyKey): string {
+  return Buffer.from(raw).toString("base64");
 }

@@ -2,9 +2,8 @@ import type { Sealer } from "../../../lib/identity/sealer.ts";
 import { type Database, openDatabase } from "../../../lib/store/database.ts";
 import { createGroupCommit } from "../../../lib/store/group-commit.ts";
 import type { QueryRunner } from "../../../lib/store/prepared.ts";
-import { type EndColumns, ledgerQueries, PRUNE_ROWS } from "./queries.ts";
+import { checkSealingKey, contextOf, type EndColumns, ledgerQueries, PRUNE_ROWS } from "./queries.ts";
 import { type ExecutionState, type ExecutionTable, type LedgerTables, ledgerMigrations } from "./schema.ts";
-import { checkSealingKey, contextOf } from "./sealed-ends.ts";
 import { shareWrites } from "./shared-write.ts";
 
 /** What the ledger holds of one call. */

@@ -12,8 +12,7 @@ import { createKeyring, generateSigningKey } from "../../../lib/sign/keys.ts";
 import { MANIFEST_TYPE } from "../../../lib/sign/payload-types.ts";
 import packageJson from "../../../package.json" with { type: "json" };
 import { AGENT_VERSION } from "../agent-version.ts";
-import { buildManifest, type ManifestFacts, openManifest, sealManifest } from "./manifest.ts";
-import { keepManifest } from "./manifest-file.ts";
+import { buildManifest, keepManifest, type ManifestFacts, openManifest, sealManifest } from "./manifest.ts";
 
 const key = generateSigningKey();
 const facts: ManifestFacts = {

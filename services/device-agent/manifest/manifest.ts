@@ -1,6 +1,7 @@
+import { readFile } from "node:fs/promises";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { SignedEnvelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import { type SignedEnvelope, SignedEnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import type { Mode, SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { type AnnouncedTools, type Manifest, ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { deviceIdOf } from "../../../lib/identity/device-id.ts";
@@ -8,6 +9,7 @@ import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { signEnvelope, verifyEnvelope } from "../../../lib/sign/dsse.ts";
 import { createKeyring, type SigningKey, type VerifyKey } from "../../../lib/sign/keys.ts";
 import { MANIFEST_TYPE } from "../../../lib/sign/payload-types.ts";
+import { replaceFile } from "../replace-file.ts";
 
 /** The version of the manifest's form. */
 const MANIFEST_VERSION = 1;
@@ -85,4 +87,25 @@ export function sayTheSame(a: Manifest, b: Manifest): boolean {
 function undated(manifest: Manifest): Uint8Array {
   const { issueTime: _, ...rest } = manifest;
   return toBinary(ManifestSchema, create(ManifestSchema, rest));
+}
+
+/**
+ * The signed manifest that says this: the one in the file where it says the same, else a new one, which replaces it.
+ * So a restart alone does not change the digest, and grants that were given before it stay good. A file that cannot be
+ * read, or that another key signed, is replaced.
+ */
+export async function keepManifest(path: string, key: SigningKey, manifest: Manifest): Promise<SealedManifest> {
+  const stored = await loadManifest(path, key);
+  if (stored !== undefined && sayTheSame(stored.manifest, manifest)) return stored;
+  const sealed = sealManifest(key, manifest);
+  await replaceFile(path, toBinary(SignedEnvelopeSchema, sealed.envelope));
+  return sealed;
+}
+
+async function loadManifest(path: string, key: SigningKey): Promise<SealedManifest | undefined> {
+  try {
+    return openManifest(key, fromBinary(SignedEnvelopeSchema, await readFile(path)));
+  } catch {
+    return undefined;
+  }
 }

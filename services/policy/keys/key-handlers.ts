@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { durationMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
+import type { SignedEnvelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import {
   type Key,
   KeyRole,
@@ -11,7 +12,7 @@ import {
 import { principalOf } from "../../../lib/server/context.ts";
 import { verifyKeyFromRaw } from "../../../lib/sign/keys.ts";
 import { formatVkey, noteKeyOf } from "../../../lib/sign/note.ts";
-import type { KeyRing } from "./key-ring.ts";
+import type { KeyRing, Keys } from "./key-ring.ts";
 import type { KeyRow } from "./key-store.ts";
 import type { KeyRotator } from "./rotate.ts";
 import type { SignedRole } from "./statement-types.ts";
@@ -55,4 +56,30 @@ function keyMessage(row: KeyRow): Key {
 function publicText({ role, name, public: raw }: KeyRow): string {
   if (role === KeyRole.CHECKPOINT) return formatVkey(noteKeyOf(name, verifyKeyFromRaw(raw)));
   return Buffer.from(raw).toString("base64");
+}
+
+/**
+ * The keyrings for grants as soon as there is a newer version than the known one. Rejects with the
+ * signal's reason when the caller gives up.
+ */
+export function awaitKeyring(ring: KeyRing, known: bigint, signal: AbortSignal): Promise<readonly SignedEnvelope[]> {
+  return new Promise((resolve, reject) => {
+    let stop = (): void => {};
+    const onAbort = (): void => {
+      stop();
+      reject(signal.reason);
+    };
+    const look = ({ keyrings }: Keys): void => {
+      const chain = keyrings[KeyRole.GRANT];
+      // Versions begin with 1 and have no gap.
+      if (BigInt(chain.length) <= known) return;
+      stop();
+      signal.removeEventListener("abort", onAbort);
+      resolve(chain);
+    };
+    if (signal.aborted) return onAbort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    stop = ring.onChange(look);
+    look(ring.current());
+  });
 }

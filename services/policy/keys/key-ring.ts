@@ -1,8 +1,10 @@
 import type { SignedEnvelope } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import { KeyRole, KeyState } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import type { SealingKey } from "../../../lib/identity/seal.ts";
+import { type BatchSigner, createBatchSigner } from "../../../lib/sign/batch.ts";
 import { type SigningKey, type VerifyKey, verifyKeyFromRaw } from "../../../lib/sign/keys.ts";
 import { type NoteKey, noteKeyOf } from "../../../lib/sign/note.ts";
+import { GRANT_TYPE } from "../../../lib/sign/payload-types.ts";
 import { formatVkeys } from "../../../lib/sign/vkeys.ts";
 import type { QueryRunner } from "../../../lib/store/prepared.ts";
 import type { PolicyDatabase } from "../storage/tables.ts";
@@ -100,4 +102,20 @@ function isActive({ state }: KeyRow): boolean {
 
 function noteKey({ name, public: raw }: KeyRow): NoteKey {
   return noteKeyOf(name, verifyKeyFromRaw(raw));
+}
+
+/** Signs grants with the key that signs now. */
+export function createGrantSigner(ring: Pick<KeyRing, "current">): BatchSigner {
+  let key = ring.current().grantKey;
+  let signer = createBatchSigner({ key, statementType: GRANT_TYPE });
+  return {
+    sign(statement) {
+      const { grantKey } = ring.current();
+      if (grantKey !== key) {
+        key = grantKey;
+        signer = createBatchSigner({ key, statementType: GRANT_TYPE });
+      }
+      return signer.sign(statement);
+    },
+  };
 }

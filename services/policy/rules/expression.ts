@@ -1,9 +1,11 @@
 import { Environment } from "@marcbachmann/cel-js";
+import { isDocument, isInProgramFolder } from "../../../lib/paths/documents.ts";
+import { isHidden } from "../../../lib/paths/hidden-paths.ts";
+import { operandsWithin } from "../../../lib/paths/operands.ts";
 import { type Facts, registerFacts } from "../facts/facts.ts";
 import { capabilityNames } from "./capability-names.ts";
 import { chargeWalks, evaluateLimited, type Limited, registerCharges } from "./cost-limit.ts";
 import { registerLinearMatches, useLinearMatches } from "./linear-matches.ts";
-import { registerPathFunctions } from "./path-functions.ts";
 
 /** What an expression said about one call. */
 export type Verdict =
@@ -94,4 +96,26 @@ function lineAt(text: string, offset: number): number {
 function summaryOf(error: unknown): string {
   if (typeof error === "object" && error !== null && "summary" in error) return String(error.summary);
   return error instanceof Error ? error.message : String(error);
+}
+
+/**
+ * Gives an environment the functions about paths that rules can use. Patterns over a path's text miss its other
+ * spellings; these look at its names. All are linear in the text, and pure: no disk is looked at.
+ */
+function registerPathFunctions(environment: Environment): void {
+  environment
+    .registerFunction("string.isDocument(): bool", { async: false, handler: (path: string) => isDocument(path) })
+    .registerFunction("string.isInProgramFolder(): bool", {
+      async: false,
+      handler: (path: string) => isInProgramFolder(path),
+    })
+    .registerFunction("string.isHidden(list<string>): bool", {
+      async: false,
+      handler: (path: string, roots: readonly string[]) => isHidden(path, roots),
+    })
+    .registerFunction("operandsWithin(list<dyn>, string, list<string>): bool", {
+      async: false,
+      handler: (argv: readonly unknown[], cwd: string, roots: readonly string[]) =>
+        operandsWithin(argv.map(String), cwd, roots),
+    });
 }

@@ -1,8 +1,8 @@
 import { expect, it, vi } from "vitest";
 import { createInProcessBus } from "../../../lib/events/in-process-bus.ts";
 import { eventually } from "../../../testkit/eventually.ts";
+import { wakeOnEvents } from "./change-feed.ts";
 import { approvalRequested } from "./events.ts";
-import { wakeOnEvents } from "./wake-on-events.ts";
 
 const event = approvalRequested("apr-1", { callId: "c", deviceId: "d", tool: "exec", principalId: "p" }, 0);
 

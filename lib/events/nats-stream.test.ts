@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkNatsVersion } from "./nats-version.ts";
+import { checkNatsVersion } from "./nats-stream.ts";
 
 test.each(["2.8.4", "1.4.1", "0.9.6", "", "dev"])("refuses server version %j", (version) => {
   expect(checkNatsVersion(version)).toEqual({
