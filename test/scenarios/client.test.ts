@@ -10,7 +10,7 @@ import { type ControlPlane, startControlPlane } from "../../testkit/control-plan
 
 /** What the package is built from. */
 const SOURCES = ["package.json", "package-lock.json", "LICENSE"];
-const COMPILER_SETTINGS = ["buf.yaml", "tsconfig.json", "tsconfig.build.json", "tsconfig.client.json"];
+const COMPILER_SETTINGS = ["buf.yaml", "tsconfig.json", "tsconfig.client.json"];
 const FOLDERS = ["bin", "cli", "client", "gen", "lib", "proto", "scripts", "services"];
 
 /** What a program that uses the client has besides it. */
