@@ -91,13 +91,16 @@ function beginCall(context: HandlerContext, { observer, newRequestId }: GateOpti
 /** As connect makes it: it says with `abort` which error it is about to write. */
 type Controlled = HandlerContext & { abort(reason?: unknown): void };
 
+/** The reason of a call that has ended by itself. Connect states none, and making one for each call takes a stack trace. */
+const ENDED = new DOMException("the call has ended", "AbortError");
+
 /**
  * A signal reports its first abort only. Where that was the deadline, an error of the codec that comes later would be
  * written as connect made it.
  */
 function followErrors(context: Controlled, call: Call, observer: CallObserver): void {
   const { abort } = context;
-  context.abort = (reason) => {
+  context.abort = (reason = ENDED) => {
     if (context.signal.aborted && reason !== call.error && reason instanceof ConnectError) {
       typeInPlace(reason, call, observer);
     }

@@ -34,54 +34,40 @@ interface Opened {
 
 /**
  * Transactions without Kysely's own: acquiring a connection, beginning and committing through its driver takes a dozen
- * promises. Kysely's queries run in them as in any other.
+ * promises. Kysely's queries run in them as in any other. All have the same handle, which works inside them only.
  */
 export function transactOn<T>(db: Kysely<T>, dialect: Dialect, opened: () => Opened | undefined): Transact<T> {
-  const executor = db.getExecutor();
-  const driver = dialect.createDriver();
+  let writer: SqliteHandle | undefined;
+  const runNow: DirectRunner = (query) => {
+    if (writer === undefined) throw new Error("the transaction is over");
+    return runOn(openTransaction(writer), query);
+  };
+  const connection: DatabaseConnection = {
+    executeQuery: async <R>(query: CompiledQuery) => runNow(query) as QueryResult<R>,
+    streamQuery: () => {
+      throw new Error("a job cannot read row by row");
+    },
+  };
+  const executor = db.getExecutor().withConnectionProvider({ provideConnection: (consumer) => consumer(connection) });
+  const props = { config: { dialect }, dialect, driver: dialect.createDriver(), executor };
+  const trx = new DirectTransaction<T>(props, runNow);
   return async (work) => {
     const handles = opened();
     if (handles === undefined) throw new Error("the database is not open");
-    const { writer, lock } = handles;
-    await lock.acquire();
+    await handles.lock.acquire();
+    writer = handles.writer;
     try {
       writer.run("begin immediate", []);
-      const connection = openConnection(writer);
-      const own = executor.withConnectionProvider({ provideConnection: (consumer) => consumer(connection) });
-      try {
-        const result = await work(
-          new DirectTransaction<T>({ config: { dialect }, dialect, driver, executor: own }, connection.runNow),
-        );
-        openTransaction(writer).run("commit", []);
-        return result;
-      } catch (error: unknown) {
-        if (writer.inTransaction) writer.run("rollback", []);
-        throw error;
-      } finally {
-        connection.close();
-      }
+      const result = await work(trx);
+      openTransaction(writer).run("commit", []);
+      return result;
+    } catch (error: unknown) {
+      if (handles.writer.inTransaction) handles.writer.run("rollback", []);
+      throw error;
     } finally {
-      lock.release();
+      writer = undefined;
+      handles.lock.release();
     }
-  };
-}
-
-/** The writer for the length of one transaction: a query that comes after it must not join the next one. */
-function openConnection(writer: SqliteHandle): DatabaseConnection & { runNow: DirectRunner; close(): void } {
-  let over = false;
-  const runNow: DirectRunner = (query) => {
-    if (over) throw new Error("the transaction is over");
-    return runOn(openTransaction(writer), query);
-  };
-  return {
-    runNow,
-    executeQuery: async <R>(query: CompiledQuery) => runNow(query) as QueryResult<R>,
-    async *streamQuery<R>({ sql, parameters }: CompiledQuery) {
-      for (const row of writer.iterate(sql, parameters)) yield { rows: [row as R] };
-    },
-    close() {
-      over = true;
-    },
   };
 }
 
