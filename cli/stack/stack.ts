@@ -183,7 +183,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
         ...(options.toolsAllowed === undefined ? {} : { toolsAllowed: options.toolsAllowed }),
       },
       policy: policy.link("registry"),
-      standings: tokenStatuses(tokens),
+      tokenStatuses: tokenStatuses(tokens),
       ...(options.devices && { enrollment: { ...options.devices, tls: certificate } }),
       devices: new Map([[options.deviceName, device.link]]),
       bus,

@@ -51,7 +51,7 @@ export function runRegistry(env: Record<string, string | undefined>): Promise<Ru
             return [name, untilRenewed(deviceOver(transport), tls)];
           }),
         ),
-        standings: tokenStatuses(createTokenFile(config.tokensFile)),
+        tokenStatuses: tokenStatuses(createTokenFile(config.tokensFile)),
         bus,
         peerTransport: (url) => transportTo(url, { kind: "service", name: "registry", trustDomain }),
         ...(sealingKey === undefined ? {} : { sealer: sealerWith(sealingKey) }),

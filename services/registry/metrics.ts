@@ -18,7 +18,7 @@ export interface RegistryMetrics {
   /** A call ended. */
   ended(call: GovernedCall): void;
   /** Measures these from now on, whenever somebody asks. */
-  measure(what: { linkedHere(): number; openCalls(): number; adopted(): number; policyUnavailable(): boolean }): void;
+  measure(what: { linkedHere(): number; openCalls(): number; claimed(): number; policyUnavailable(): boolean }): void;
 }
 
 const NONE: RegistryMetrics = {
@@ -28,7 +28,7 @@ const NONE: RegistryMetrics = {
 };
 
 /**
- * Counts reeve_devices_linked, reeve_calls_open, reeve_policy_unavailable, reeve_calls_total{tool,decision,state}, reeve_calls_adopted_total
+ * Counts reeve_devices_linked, reeve_calls_open, reeve_policy_unavailable, reeve_calls_total{tool,decision,state}, reeve_calls_claimed_total
  * and reeve_quota_refusals_total{quota}, all of this replica. Without a place to put them nothing is counted.
  *
  * @param builtIn the tools that are named; all others, whose names devices choose, are "announced".
@@ -48,7 +48,7 @@ export function createRegistryMetrics(
   return {
     quotaRefused: (quota) => overQuota.inc({ quota }),
     ended: countEnds(registers, builtIn),
-    measure({ linkedHere, openCalls, adopted, policyUnavailable }) {
+    measure({ linkedHere, openCalls, claimed, policyUnavailable }) {
       gauge("reeve_policy_unavailable", "1 while policy does not answer this replica, and nothing is allowed", () =>
         policyUnavailable() ? 1 : 0,
       );
@@ -56,12 +56,12 @@ export function createRegistryMetrics(
       gauge("reeve_calls_open", "Calls that this replica leads and that have not ended", openCalls);
       let told = 0;
       new Counter({
-        name: "reeve_calls_adopted_total",
+        name: "reeve_calls_claimed_total",
         help: "Calls that this replica took over from one that was gone",
         registers,
         collect() {
-          this.inc(adopted() - told);
-          told = adopted();
+          this.inc(claimed() - told);
+          told = claimed();
         },
       });
     },

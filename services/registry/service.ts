@@ -18,9 +18,9 @@ import { lockFolder } from "../../lib/store/folder-lock.ts";
 import { createGroupCommit } from "../../lib/store/group-commit.ts";
 import { keepLease } from "../../lib/store/lease.ts";
 import { builtInTools } from "../../lib/toolschema/built-in-tools.ts";
-import { createAdopter } from "./calls/adopt.ts";
 import { createBodies } from "./calls/bodies.ts";
 import { createCalls } from "./calls/calls.ts";
+import { createClaimer } from "./calls/claim.ts";
 import { endCallsOfRevoked } from "./calls/end-revoked.ts";
 import { followOwned } from "./calls/follow-owned.ts";
 import { openBodies } from "./calls/open-bodies.ts";
@@ -28,6 +28,7 @@ import { createOwnership } from "./calls/ownership.ts";
 import { createQuotas, DEFAULT_QUOTAS } from "./calls/quotas.ts";
 import { receiveCall } from "./calls/receive.ts";
 import { createCallStore } from "./calls/store.ts";
+import { acceptAllTokens, type TokenStatuses } from "./calls/token-statuses.ts";
 import { advertisedUrl } from "./cluster/advertised-url.ts";
 import { joinCluster, newReplicaId } from "./cluster/membership.ts";
 import { peerRoutes } from "./cluster/peer-routes.ts";
@@ -51,7 +52,6 @@ import { createFanOutStore } from "./fan-out/store.ts";
 import { createRegistryMetrics } from "./metrics.ts";
 import { createPolicyLink, type PolicyDialer } from "./policy-client/policy-link.ts";
 import { openQueue } from "./queue/open-queue.ts";
-import { everybodyStands, type Standings } from "./queue/principals.ts";
 import { checkSealingKey, sealerOf } from "./sealing.ts";
 import { type RegistryTables, registryMigrations } from "./tables.ts";
 
@@ -72,7 +72,7 @@ export interface RegistryOptions {
   /** Seals what calls say in the database. Default: with a key in the state folder; needed on PostgreSQL. */
   sealer?: Sealer;
   /** Whether those whose calls waited for a device may still ask. Default: all may. */
-  standings?: Standings;
+  tokenStatuses?: TokenStatuses;
   /** Where the registry's own metrics go. Default nowhere. */
   metrics?: MetricsRegistry;
   logger: Logger;
@@ -205,7 +205,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   });
   opened.defer(() => enrollment.close());
   enrolled.resolve(enrollment);
-  const queue = openQueue({ db, writes, directory, standings: options.standings, now });
+  const queue = openQueue({ db, writes, directory, tokenStatuses: options.tokenStatuses, now });
   const calls = createCalls({
     self,
     queue,
@@ -231,40 +231,40 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   opened.defer(
     endCallsOfRevoked({
       running: calls.running,
-      standings: options.standings ?? everybodyStands,
+      tokenStatuses: options.tokenStatuses ?? acceptAllTokens,
       onError: (err) => logger.warn({ err }, "whether tokens were revoked cannot be found out"),
     }),
   );
   opened.defer(() => calls.drain(DRAIN_MS));
-  const adopter = createAdopter({
+  const claimer = createClaimer({
     ownership,
     store,
     membership,
     catchUp: () => fleet.catchUp(),
-    led: calls.led,
+    owned: calls.owned,
     resume: calls.resume,
     send: calls.sendOutcome,
     logger,
     everyMs: alone ? 0 : leaseMs / 5,
   });
-  opened.defer(() => adopter.close());
+  opened.defer(() => claimer.close());
   metrics.measure({
     linkedHere: () => fleet.connectedHere,
     openCalls: () => calls.open,
-    adopted: () => adopter.adopted,
+    claimed: () => claimer.claimed,
     policyUnavailable: () => policy.unavailable,
   });
   await fleet.started(config.startWaitMs ?? 3000);
-  await adopter.look();
+  await claimer.look();
   logger.info({ replica: self, database: dialectOf(db), peers: peers !== undefined }, "registry replica started");
   const fanOutStore = createFanOutStore(db, writes, sealer, self);
   const fanOuts = createFanOuts({
     calls,
     directory,
-    receive: (wish) => receiveCall(wish, { directory, now, newCallId: () => "" }),
+    receive: (request) => receiveCall(request, { directory, now, newCallId: () => "" }),
     policy,
     store: fanOutStore,
-    standings: options.standings ?? everybodyStands,
+    tokenStatuses: options.tokenStatuses ?? acceptAllTokens,
     membership,
     newFanOutId: () => timeOrderedId("fan", now()),
     logger,
@@ -278,13 +278,13 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const servePeers = peerRoutes({
     sharedDevice: fleet.shared,
     followOwned(callId, signal) {
-      const live = calls.led(callId);
+      const live = calls.owned(callId);
       return live && followOwned(live, signal);
     },
-    cancelOwned: (callId) => calls.led(callId)?.canceled.abort(),
+    cancelOwned: (callId) => calls.owned(callId)?.canceled.abort(),
     onWake() {
       void fleet.catchUp().catch(() => undefined);
-      void adopter.look().catch(() => undefined);
+      void claimer.look().catch(() => undefined);
     },
     closing: closing.signal,
     isSecure: options.enrollment?.tls !== undefined,

@@ -42,7 +42,7 @@ test("a program that no person approved is stopped at the rule's max_run, and it
     tool: "exec",
     params: { argv: ["sleep", "3600"], timeoutMs: 3_600_000 },
   });
-  expect(call).toMatchObject({
+  expect(call?.status).toMatchObject({
     state: CallState.TIMED_OUT,
     error: { reason: ErrorReason.TIMED_OUT, metadata: { timeout_ms: "200", max_run_ms: "200" } },
     errorMessage: expect.stringMatching(

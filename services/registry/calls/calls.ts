@@ -28,15 +28,15 @@ export interface Calls {
   find(callId: string, principal: Principal): Promise<OpenCall | EndedCall>;
   /** The same as it stands now, with its arguments as they may be shown: read when somebody wants to see them. */
   read(callId: string, principal: Principal): Promise<GovernedCall>;
-  /** A call whose life is led here. */
-  led(callId: string): LiveCall | undefined;
+  /** A call whose life is owned here. */
+  owned(callId: string): LiveCall | undefined;
   /** Takes up the life of a call that this replica leads by now, unless it has done so. */
   resume(stored: StoredCall): void;
   /** Brings an outcome that is in the store into the audit log. */
   sendOutcome(outcome: PendingOutcome): void;
-  /** How many calls are led here. */
+  /** How many calls are owned here. */
   readonly open: number;
-  /** The calls that are led here. */
+  /** The calls that are owned here. */
   running(): Iterable<LiveCall>;
   /**
    * Waits until no call is running and the audit log has the ends, where policy is there; at most `ms`. Calls that are held
@@ -67,11 +67,11 @@ export interface CallsOptions
   ask: FollowOptions["ask"];
   /** Counts what each principal has open. */
   quotas: Quotas;
-  /** True where no other replica uses the database: whatever is led was led here. */
+  /** True where no other replica uses the database: whatever is owned was owned here. */
   alone: boolean;
   /** An event is in the outbox. */
   onEvent(): void;
-  /** A call that was led here has ended. Default: nobody wants to know. */
+  /** A call that was owned here has ended. Default: nobody wants to know. */
   onEnded?(call: GovernedCall): void;
 }
 
@@ -83,8 +83,8 @@ export function createCalls(options: CallsOptions): Calls {
   /** Calls on their way into the store, so that the same id sent twice at the same time is one call. */
   const arriving = new Map<string, { one: LiveCall; arrived: Promise<unknown> }>();
   let closed = false;
-  const led = (callId: string) => live.get(callId) ?? arriving.get(callId)?.one;
-  const follower = createCallFollower({ ...options, led });
+  const owned = (callId: string) => live.get(callId) ?? arriving.get(callId)?.one;
+  const follower = createCallFollower({ ...options, owned });
   const finisher = createFinisher({
     ...options,
     onFinished(call, outcome) {
@@ -180,9 +180,9 @@ export function createCalls(options: CallsOptions): Calls {
       const shown = await options.store.shownArguments(call.id);
       return shown === undefined ? call : withArguments(call, shown);
     },
-    led,
+    owned,
     resume({ call, args, cancelWanted }) {
-      if (led(call.id) !== undefined) return;
+      if (owned(call.id) !== undefined) return;
       const one = createLiveCall(call, args, undefined, options.quotas.reopen(call, args.length));
       if (cancelWanted) one.canceled.abort();
       follow(one, resumeCall(one, ports));

@@ -27,7 +27,7 @@ function scene(options: Partial<FollowOptions> = {}) {
       },
     },
     ownership: { wantCancel: async (id) => void wanted.push(id) },
-    led: () => undefined,
+    owned: () => undefined,
     ask: (_owner, _id, tell, canceled) =>
       new Promise((resolve) => {
         asked.push({ tell, canceled, leave: resolve });

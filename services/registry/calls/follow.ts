@@ -24,7 +24,7 @@ export interface FollowOptions {
   store: Pick<CallStore, "get">;
   ownership: Pick<Ownership, "wantCancel">;
   /** The call, where this replica leads its life by now. */
-  led(callId: string): LiveCall | undefined;
+  owned(callId: string): LiveCall | undefined;
   /**
    * Asks the replica that leads a call to tell what happens to it, from how it stands now. Returns when it tells no more,
    * for whatever reason. Undefined where that replica cannot be asked.
@@ -103,7 +103,7 @@ function createFollowed(
   closing: AbortSignal,
   onOver: () => void,
 ): FollowedCall {
-  const { store, ownership, led, ask, logger } = options;
+  const { store, ownership, owned, ask, logger } = options;
   const pause = options.pause ?? ((ms, signal) => sleep(ms, undefined, { signal }));
   const watchers = new Set<Watcher>();
   const canceled = new AbortController();
@@ -141,7 +141,7 @@ function createFollowed(
     if (stored === undefined) throw new Error(`the call ${call.id} is not in the store`);
     if (isEnd(stored.call.status.state)) return stored.call;
     bringUpToDate(stored.call);
-    const here = led(call.id);
+    const here = owned(call.id);
     const beganMs = performance.now();
     isEndTold = false;
     const told =

@@ -33,7 +33,7 @@ const args = Buffer.from("{}");
 
 test("each call that is taken over goes to one, whoever tries", async () => {
   for (const id of ["1", "2", "3"]) await a.insert(call(id), { args });
-  const results = await Promise.all([b.adopt(["rep-a"]), b.adopt(["rep-a"])]);
+  const results = await Promise.all([b.claim(["rep-a"]), b.claim(["rep-a"])]);
   const ids = results.map(({ calls }) => calls.map(({ call: { id } }) => id));
   expect(ids).toEqual([["1", "2", "3"], []]);
   expect(await b.mine()).toEqual(["1", "2", "3"]);
@@ -46,7 +46,7 @@ test("what has ended is not taken over, but for an outcome that the audit log do
   await a.insert(call("untold"), { args });
   await a.finish(ended("untold"), Buffer.from("outcome"), []);
   expect(await b.owners()).toEqual(["rep-a"]);
-  const { calls, outcomes } = await b.adopt(["rep-a"]);
+  const { calls, outcomes } = await b.claim(["rep-a"]);
   expect(calls).toEqual([]);
   expect(outcomes.map(({ callId, outcome }) => [callId, Buffer.from(outcome).toString()])).toEqual([
     ["untold", "outcome"],
@@ -56,7 +56,7 @@ test("what has ended is not taken over, but for an outcome that the audit log do
 
 test("a replica that has lost a call cannot write to it, and does not write its end a second time", async () => {
   await a.insert(call("c"), { args });
-  await b.adopt(["rep-a"]);
+  await b.claim(["rep-a"]);
   expect(await a.save(call("c", CallState.HELD))).toBe(false);
   expect(await a.finish(ended("c"), Buffer.from("a"), [])).toBe(false);
   expect(await b.finish(call("c", CallState.CANCELED), Buffer.from("b"), [])).toBe(true);
@@ -70,15 +70,15 @@ test("what is released belongs to whoever takes it first", async () => {
   await a.insert(call("c"), { args });
   await a.release();
   expect(await b.owners()).toEqual([""]);
-  expect((await b.adopt([""])).calls).toHaveLength(1);
-  expect(await a.adopt([""])).toEqual({ calls: [], outcomes: [] });
+  expect((await b.claim([""])).calls).toHaveLength(1);
+  expect(await a.claim([""])).toEqual({ calls: [], outcomes: [] });
 });
 
-test("a wish to cancel goes with the call to whoever leads it next", async () => {
+test("a request to cancel goes with the call to whoever leads it next", async () => {
   await a.insert(call("c"), { args });
   await b.wantCancel("c");
   expect(await a.wantedCancels()).toEqual(["c"]);
-  expect((await b.adopt(["rep-a"])).calls).toMatchObject([{ cancelWanted: true }]);
+  expect((await b.claim(["rep-a"])).calls).toMatchObject([{ cancelWanted: true }]);
   expect(await a.wantedCancels()).toEqual([]);
   await b.finish(ended("c"), undefined, []);
   await a.wantCancel("c");

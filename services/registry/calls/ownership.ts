@@ -5,12 +5,12 @@ import type { Bodies } from "./bodies.ts";
 import { type PendingOutcome, type StoredCall, storedCallIn } from "./store.ts";
 import { STORED_COLUMNS } from "./stored-row.ts";
 
-/** Which replica leads a call's life, in the database. A call is led by one at a time, whoever tries. */
+/** Which replica leads a call's life, in the database. A call is owned by one at a time, whoever tries. */
 export interface Ownership {
   /** The replicas that lead what has not ended, or that have outcomes to bring into the audit log. Empty: none does. */
   owners(): Promise<string[]>;
   /** Takes over what these lead. Safe when several try: each call goes to one. */
-  adopt(owners: readonly string[]): Promise<Adopted>;
+  claim(owners: readonly string[]): Promise<Claimed>;
   /** What this replica leads and has not ended, by id. */
   mine(): Promise<string[]>;
   /** Outcomes that this replica has to bring into the audit log, oldest first. */
@@ -26,7 +26,7 @@ export interface Ownership {
 }
 
 /** What was taken over. */
-export interface Adopted {
+export interface Claimed {
   /** Calls that have not ended, oldest first. */
   calls: StoredCall[];
   outcomes: PendingOutcome[];
@@ -47,7 +47,7 @@ export function createOwnership(
       const pending = db.selectFrom("calls").select("owner").where("outcome_pending", "=", 1);
       return (await open.union(pending).execute()).map(({ owner }) => owner);
     },
-    adopt: (owners) =>
+    claim: (owners) =>
       writes.write(async (trx) => {
         const open = await trx
           .updateTable("calls")

@@ -52,8 +52,8 @@ describe("the question about a call of an announced tool", () => {
   test("brings it for a whole fan-out", async () => {
     const tool = announced(schema);
     const receive = (): ReceivedCall => ({ question: ask(tool) }) as ReceivedCall;
-    const wishes = ["a", "b"].map((name) => ({ device: { id: name, name }, wish: {} as CallRequest }));
-    const whole = await prepareAll("f", wishes, receive);
+    const requests = ["a", "b"].map((name) => ({ device: { id: name, name }, request: {} as CallRequest }));
+    const whole = await prepareAll("f", requests, receive);
     expect(sha256Hex(whole.tool?.inputSchema ?? "")).toBe(tool.spec.schemaDigest);
   });
 

@@ -14,6 +14,7 @@ import {
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { type Decision, type DecisionRequest, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
+import type { TokenStatus } from "../../../lib/auth/token-status.ts";
 import { fault, reasonOf } from "../../../lib/fault/fault.ts";
 import type { Sealer } from "../../../lib/identity/sealer.ts";
 import { createLogger } from "../../../lib/log/log.ts";
@@ -26,7 +27,6 @@ import { type CallRequest, receiveCall } from "../calls/receive.ts";
 import { inScope } from "../calls/scoped-id.ts";
 import { createDirectory } from "../devices/directory.ts";
 import type { KnownDevice } from "../devices/known-device.ts";
-import type { Standing } from "../queue/principals.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";
 import { createFanOuts, type FanOutPorts, type FanOuts } from "./fan-outs.ts";
 import type { StoredFanOut } from "./store.ts";
@@ -45,7 +45,7 @@ let writes: GroupCommit<RegistryTables>;
 let began: CallRequest[];
 let asked: DecisionRequest[];
 let outcomes: CallOutcome[];
-let standing: Standing;
+let status: TokenStatus;
 /** What was started, to be closed. */
 let opened: FanOuts[];
 /** Every call by id, as the store of calls would have it. */
@@ -58,7 +58,7 @@ beforeEach(async () => {
   asked = [];
   outcomes = [];
   calls = new Map();
-  standing = { valid: true, roles: undefined };
+  status = { valid: true, roles: undefined };
   opened = [];
 });
 afterEach(async () => {
@@ -80,13 +80,13 @@ function portsFor(courses: Record<string, Course>, decision: Decision = permit, 
   const directory = createDirectory(undefined);
   const tools = new Map([...builtInTools()].map(([name, tool]) => [name, { ...tool, requiresApproval: false }]));
   for (const name of Object.keys(courses)) directory.put(deviceOf(name, tools));
-  const receive = (wish: CallRequest) => receiveCall(wish, { directory, now: Date.now, newCallId: () => "" });
+  const receive = (request: CallRequest) => receiveCall(request, { directory, now: Date.now, newCallId: () => "" });
   return {
     directory,
     receive,
     store: storeOf("rep-1"),
     newFanOutId: () => "fan-new",
-    standings: () => standing,
+    tokenStatuses: () => status,
     membership: { self: "rep-1", isGone: (owner) => owner === "rep-0" },
     logger: createLogger({ service: "test", level: "silent" }),
     lookMs: 5,
@@ -103,11 +103,11 @@ function portsFor(courses: Record<string, Course>, decision: Decision = permit, 
       },
     },
     calls: {
-      async begin(wish) {
-        began.push(wish);
-        const { call, args, tool } = receive(wish);
+      async begin(request) {
+        began.push(request);
+        const { call, args, tool } = receive(request);
         const live = createLiveCall(call, args, tool);
-        go(live, courses[directory.resolve(wish.device).name] ?? "ok");
+        go(live, courses[directory.resolve(request.device).name] ?? "ok");
         calls.set(call.id, live);
         return live;
       },
@@ -320,7 +320,7 @@ describe("a fan-out", () => {
     const ports = portsFor({ "web-1": "open", "web-2": "ok" });
     const running = run(ports, { fanOutId: "f", waveSize: 1, stopAfterFailures: 9 });
     await expect.poll(() => calls.get(`${F}-dev-web-1`)?.call.status.state).toBe(CallState.DISPATCHED);
-    standing = { valid: false, why: "revoked" };
+    status = { valid: false, why: "revoked" };
     reach(calls.get(`${F}-dev-web-1`), CallState.SUCCEEDED);
     const { summary } = await running;
     expect(summary).toMatchObject({ notStarted: ["web-2"], stopped: { reason: ErrorReason.TOKEN_REFUSED } });

@@ -7,26 +7,26 @@ import { fault, faultDetail } from "../../../lib/fault/fault.ts";
 import type { CallRequest, ReceivedCall } from "../calls/receive.ts";
 import type { PlannedDevice } from "./plan.ts";
 
-/** What preparing rests on: turns a wish into a call without writing anything. Throws what is wrong with it. */
-export type Receive = (wish: CallRequest) => ReceivedCall | Promise<ReceivedCall>;
+/** What preparing rests on: turns a request into a call without writing anything. Throws what is wrong with it. */
+export type Receive = (request: CallRequest) => ReceivedCall | Promise<ReceivedCall>;
 
 /**
  * Checks the call on every device before anything starts, and makes the question about the whole. Throws the first
  * problem, with the device in its message and metadata; tools that differ from device to device are one, since an approval
  * is for one tool with one set of arguments.
  *
- * @param wishes the call on each device, at least one.
+ * @param requests the call on each device, at least one.
  */
 export async function prepareAll(
   fanOutId: string,
-  wishes: readonly { device: PlannedDevice; wish: CallRequest }[],
+  requests: readonly { device: PlannedDevice; request: CallRequest }[],
   receive: Receive,
 ): Promise<DecisionRequest> {
   const questions: DecisionRequest[] = [];
-  for (const { device, wish } of wishes) {
-    const { question } = await receiveOn(device, wish, receive);
+  for (const { device, request } of requests) {
+    const { question } = await receiveOn(device, request, receive);
     const [first] = questions;
-    if (first !== undefined && !sameWork(first, question)) throw differs(device, wishes[0]?.device);
+    if (first !== undefined && !sameWork(first, question)) throw differs(device, requests[0]?.device);
     questions.push(question);
   }
   const [first] = questions;
@@ -40,9 +40,9 @@ export async function prepareAll(
   };
 }
 
-async function receiveOn(device: PlannedDevice, wish: CallRequest, receive: Receive): Promise<ReceivedCall> {
+async function receiveOn(device: PlannedDevice, request: CallRequest, receive: Receive): Promise<ReceivedCall> {
   try {
-    return await receive(wish);
+    return await receive(request);
   } catch (error: unknown) {
     const detail = faultDetail(error);
     if (detail === undefined) throw error;

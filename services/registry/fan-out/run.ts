@@ -12,8 +12,8 @@ import type { Calls, EndedCall } from "../calls/calls.ts";
 import type { GovernedCall } from "../calls/governed-call.ts";
 import type { OpenCall } from "../calls/live-call.ts";
 import type { CallRequest } from "../calls/receive.ts";
+import type { TokenStatuses } from "../calls/token-statuses.ts";
 import type { PolicyLink } from "../policy-client/policy-link.ts";
-import type { Standings } from "../queue/principals.ts";
 import type { PlannedDevice } from "./plan.ts";
 import { prepareAll, type Receive } from "./prepare.ts";
 import { type Stop, stopAfterWave, summaryOf } from "./progress.ts";
@@ -27,7 +27,7 @@ export interface RunPorts {
   policy: Pick<PolicyLink, "authorize" | "awaitApproval" | "recordOutcome">;
   store: FanOutStore;
   /** Whether the principal may still ask. */
-  standings: Standings;
+  tokenStatuses: TokenStatuses;
   now(): number;
 }
 
@@ -138,7 +138,7 @@ function denialOf(decision: Decision | undefined): Stop {
 
 /** The question about all devices. Throws what is wrong with the call on one of them. */
 export function questionAbout(one: Origin, receive: Receive): Promise<DecisionRequest> {
-  const requests = one.waves.flat().map((device) => ({ device, wish: requestFor(device, "", one) }));
+  const requests = one.waves.flat().map((device) => ({ device, request: requestFor(device, "", one) }));
   return prepareAll(one.id, requests, receive);
 }
 
@@ -196,10 +196,10 @@ async function note({ one, ports }: Run, progress: Progress): Promise<void> {
 
 /** Nobody is called in the name of a principal whose token was revoked or has expired meanwhile. */
 async function revoked({ one, ports }: Run): Promise<Stop | undefined> {
-  const standing = await ports.standings(one.principal.id);
-  if (standing.valid) return undefined;
-  const error = create(ErrorDetailSchema, { reason: ErrorReason.TOKEN_REFUSED, metadata: { why: standing.why } });
-  return { error, message: `the token that started it is ${standing.why}` };
+  const status = await ports.tokenStatuses(one.principal.id);
+  if (status.valid) return undefined;
+  const error = create(ErrorDetailSchema, { reason: ErrorReason.TOKEN_REFUSED, metadata: { why: status.why } });
+  return { error, message: `the token that started it is ${status.why}` };
 }
 
 /** How long its calls may wait for a device that is offline, in milliseconds. */

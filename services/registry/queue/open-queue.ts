@@ -1,9 +1,9 @@
 import type { Database } from "../../../lib/store/database.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
+import { acceptAllTokens, type TokenStatuses } from "../calls/token-statuses.ts";
 import type { Directory } from "../devices/directory.ts";
 import type { RegistryTables } from "../tables.ts";
 import { createPresence } from "./presence.ts";
-import { everybodyStands, type Standings } from "./principals.ts";
 import { createQueue, type Queue } from "./queue.ts";
 import { createQueueStore } from "./store.ts";
 
@@ -13,14 +13,14 @@ export interface OpenQueueOptions {
   writes: GroupCommit<RegistryTables>;
   directory: Pick<Directory, "byId">;
   /** Whether those who asked a while ago may still ask. Default: all may. */
-  standings: Standings | undefined;
+  tokenStatuses: TokenStatuses | undefined;
   now(): number;
 }
 
 /** The queue of a registry. Closing it leaves what waits to the next start, or to another replica. */
 export function openQueue(options: OpenQueueOptions): Queue & { close(): void } {
-  const { db, writes, directory, standings = everybodyStands, now } = options;
+  const { db, writes, directory, tokenStatuses = acceptAllTokens, now } = options;
   const presence = createPresence({ isOnline: (deviceId) => directory.byId(deviceId)?.online === true, now });
-  const queue = createQueue({ store: createQueueStore(db, writes), presence, directory, standings, now });
+  const queue = createQueue({ store: createQueueStore(db, writes), presence, directory, tokenStatuses, now });
   return { ...queue, close: presence.close };
 }

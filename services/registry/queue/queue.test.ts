@@ -5,6 +5,7 @@ import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { DecisionRequestSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import type { TokenStatus } from "../../../lib/auth/token-status.ts";
 import { type Database, openDatabase } from "../../../lib/store/database.ts";
 import { createGroupCommit, type GroupCommit } from "../../../lib/store/group-commit.ts";
 import { builtInTools } from "../../../lib/toolschema/built-in-tools.ts";
@@ -12,7 +13,6 @@ import { type TestCallFields, testCall } from "../../../testkit/test-call.ts";
 import type { KnownDevice } from "../devices/known-device.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";
 import { createPresence } from "./presence.ts";
-import type { Standing } from "./principals.ts";
 import { createQueue, type Queue } from "./queue.ts";
 import { createQueueStore } from "./store.ts";
 
@@ -20,7 +20,7 @@ let db: Database<RegistryTables>;
 let writes: GroupCommit<RegistryTables>;
 let queue: Queue;
 let device: KnownDevice | undefined;
-let standing: Standing;
+let status: TokenStatus;
 let nowMs: number;
 beforeEach(async () => {
   db = await openDatabase<RegistryTables>({ path: ":memory:", migrations: registryMigrations });
@@ -36,14 +36,14 @@ beforeEach(async () => {
     manifest: { unavailable: [], readRoots: [], writeRoots: [] },
     manifestDigest: "m2",
   } as unknown as KnownDevice;
-  standing = { valid: true, roles: undefined };
+  status = { valid: true, roles: undefined };
   nowMs = 1_000;
   const now = () => nowMs;
   queue = createQueue({
     store: createQueueStore(db, writes),
     presence: createPresence({ isOnline: () => device?.online === true, now, pollMs: 1 }),
     directory: { byId: () => device },
-    standings: () => standing,
+    tokenStatuses: () => status,
     now,
   });
 });
@@ -104,7 +104,7 @@ describe("a call", () => {
 
   it("is asked about with the roles that its principal has now", async () => {
     await queue.note(call(), asked);
-    standing = { valid: true, roles: [Role.AUDITOR] };
+    status = { valid: true, roles: [Role.AUDITOR] };
     expect(await queue.next(call(), args, signal)).toMatchObject({
       question: { principal: { roles: [Role.AUDITOR] } },
     });
@@ -112,7 +112,7 @@ describe("a call", () => {
 
   it.each(["expired", "revoked"] as const)("is denied where its token is %s by then", async (why) => {
     await queue.note(call(), asked);
-    standing = { valid: false, why };
+    status = { valid: false, why };
     expect(await queue.next(call(), args, signal)).toMatchObject({
       kind: "end",
       end: { state: CallState.DENIED, error: { reason: ErrorReason.TOKEN_REFUSED, metadata: { why } } },

@@ -7,10 +7,10 @@ import { type CallEnd, failedEnd } from "../calls/end.ts";
 import type { GovernedCall } from "../calls/governed-call.ts";
 import { isQueueable } from "../calls/lifecycle.ts";
 import { questionOf } from "../calls/question.ts";
+import type { TokenStatuses } from "../calls/token-statuses.ts";
 import { type Directory, resolveTool } from "../devices/directory.ts";
 import type { KnownDevice } from "../devices/known-device.ts";
 import type { Presence } from "./presence.ts";
-import type { Standings } from "./principals.ts";
 import type { QueueStore } from "./store.ts";
 
 /** Keeps calls for devices that are away. */
@@ -39,15 +39,15 @@ export interface QueueOptions {
   store: QueueStore;
   presence: Presence;
   directory: Pick<Directory, "byId">;
-  standings: Standings;
+  tokenStatuses: TokenStatuses;
   now(): number;
 }
 
 /** A queue without an order of its own: each call waits for its device, and the device's ledger runs each once. */
-export function createQueue({ store, presence, directory, standings, now }: QueueOptions): Queue {
+export function createQueue({ store, presence, directory, tokenStatuses, now }: QueueOptions): Queue {
   const askAgain = async (call: GovernedCall, args: Uint8Array): Promise<QueueTurn> => {
-    const standing = await standings(call.spec.principalId);
-    if (!standing.valid) return { kind: "end", end: deniedEnd(standing.why) };
+    const status = await tokenStatuses(call.spec.principalId);
+    if (!status.valid) return { kind: "end", end: deniedEnd(status.why) };
     const delivery = await store.nextDelivery(call.id);
     if (delivery === undefined) throw fault(ErrorReason.TAMPERED, { what: `queued_calls/${call.id}` });
     const device = deviceOf(call, directory);
@@ -55,7 +55,7 @@ export function createQueue({ store, presence, directory, standings, now }: Queu
       call,
       device,
       tool: resolveTool(device, call.spec.tool),
-      roles: standing.roles ?? delivery.roles,
+      roles: status.roles ?? delivery.roles,
       args,
       timeoutMs: delivery.timeoutMs,
       delivery: delivery.number,

@@ -7,25 +7,25 @@ import type { Ownership } from "./ownership.ts";
 import type { CallStore, PendingOutcome, StoredCall } from "./store.ts";
 
 /** Takes over the calls of replicas that are gone. */
-export interface Adopter {
+export interface Claimer {
   /** Looks at once. Those who ask while it looks share one look that begins after that. */
   look(): Promise<void>;
   /** Calls taken over since the start. */
-  readonly adopted: number;
+  readonly claimed: number;
   /** Looks no more. */
   close(): Promise<void>;
 }
 
 /** What adopting rests on. */
-export interface AdopterOptions {
+export interface ClaimerOptions {
   ownership: Ownership;
   store: Pick<CallStore, "get">;
   membership: Membership;
   /** Brings in what is known of devices, before calls on them are taken up. */
   catchUp(): Promise<void>;
-  /** The call, where its life is led here. */
-  led(callId: string): LiveCall | undefined;
-  /** Takes up the life of a call, unless it is led here already. */
+  /** The call, where its life is owned here. */
+  owned(callId: string): LiveCall | undefined;
+  /** Takes up the life of a call, unless it is owned here already. */
   resume(stored: StoredCall): void;
   /** Brings an outcome into the audit log. */
   send(outcome: PendingOutcome): void;
@@ -38,10 +38,10 @@ export interface AdopterOptions {
 const OWN_EVERY = 5;
 
 /** Looks at what nobody leads any more, with jitter, so that replicas do not all come at once. */
-export function createAdopter(options: AdopterOptions): Adopter {
+export function createClaimer(options: ClaimerOptions): Claimer {
   const { ownership, membership, logger, everyMs } = options;
   const { self } = membership;
-  let adopted = 0;
+  let claimed = 0;
   let turns = 0;
   let isOwnDue = false;
   let closed = false;
@@ -56,21 +56,21 @@ export function createAdopter(options: AdopterOptions): Adopter {
   const takeOver = async (): Promise<void> => {
     const gone = await goneOwners();
     if (gone.length === 0) return;
-    const { calls, outcomes } = await ownership.adopt(gone);
+    const { calls, outcomes } = await ownership.claim(gone);
     if (calls.length + outcomes.length === 0) return;
     logger.info(
       { from: gone, calls: calls.length, outcomes: outcomes.length },
       "taking over from replicas that are gone",
     );
     await options.catchUp();
-    adopted += calls.length;
+    claimed += calls.length;
     for (const stored of calls) options.resume(stored);
     for (const outcome of outcomes) options.send(outcome);
   };
   /** A call whose life broke off, as when the database was away, is taken up again; so is an outcome. */
   const resumeOwn = async (): Promise<void> => {
     for (const callId of await ownership.mine()) {
-      if (options.led(callId) !== undefined) continue;
+      if (options.owned(callId) !== undefined) continue;
       const stored = await options.store.get(callId);
       if (stored?.owner === self && !isEnd(stored.call.status.state)) options.resume(stored);
     }
@@ -80,7 +80,7 @@ export function createAdopter(options: AdopterOptions): Adopter {
     if (closed) return;
     await takeOver();
     if (everyMs === 0) return;
-    for (const callId of await ownership.wantedCancels()) options.led(callId)?.canceled.abort();
+    for (const callId of await ownership.wantedCancels()) options.owned(callId)?.canceled.abort();
     if (!isOwnDue) return;
     isOwnDue = false;
     await resumeOwn();
@@ -104,8 +104,8 @@ export function createAdopter(options: AdopterOptions): Adopter {
 
   return {
     look: looking.run,
-    get adopted() {
-      return adopted;
+    get claimed() {
+      return claimed;
     },
     async close() {
       closed = true;

@@ -4,13 +4,13 @@ import { createLogger } from "../../../lib/log/log.ts";
 import { eventually } from "../../../testkit/eventually.ts";
 import { testCall } from "../../../testkit/test-call.ts";
 import type { Membership } from "../cluster/membership.ts";
-import { createAdopter } from "./adopt.ts";
+import { createClaimer } from "./claim.ts";
 import { createLiveCall, type LiveCall } from "./live-call.ts";
 import type { Ownership } from "./ownership.ts";
 
 const logger = createLogger({ service: "test", level: "silent" });
 
-/** An adopter among replicas of which some are there and some are gone; whoever is neither has just come. */
+/** An claimer among replicas of which some are there and some are gone; whoever is neither has just come. */
 function scene(
   owners: string[],
   { alive = [] as string[], gone = [] as string[], own = [] as string[], everyMs = 60_000 } = {},
@@ -20,20 +20,20 @@ function scene(
   /** What the database was asked for. */
   const asked: string[] = [];
   let looks = 0;
-  const led = new Map<string, LiveCall>();
+  const owned = new Map<string, LiveCall>();
   const stored = (id: string) => ({
     call: testCall({ id, state: CallState.HELD }),
     args: new Uint8Array(),
     owner: "rep-me",
     cancelWanted: false,
   });
-  const adopter = createAdopter({
+  const claimer = createClaimer({
     ownership: {
       owners: async () => {
         asked.push("owners");
         return owners;
       },
-      adopt: async (from: readonly string[]) => {
+      claim: async (from: readonly string[]) => {
         adoptedFrom.push([...from]);
         return { calls: from.map((owner) => stored(`of ${owner}`)), outcomes: [] };
       },
@@ -52,48 +52,48 @@ function scene(
       look: async () => void looks++,
     } as unknown as Membership,
     catchUp: () => Promise.resolve(),
-    led: (id) => led.get(id),
+    owned: (id) => owned.get(id),
     resume: ({ call }) => takenUp.push(call.id),
     send: () => undefined,
     logger,
     everyMs,
   });
-  return { adopter, adoptedFrom, takenUp, asked, led, looks: () => looks };
+  return { claimer, adoptedFrom, takenUp, asked, owned, looks: () => looks };
 }
 
 test("takes over from replicas that are gone and from nobody, not from those that are there", async () => {
-  const { adopter, adoptedFrom, takenUp } = scene(["rep-me", "rep-there", "rep-gone", ""], {
+  const { claimer, adoptedFrom, takenUp } = scene(["rep-me", "rep-there", "rep-gone", ""], {
     alive: ["rep-there"],
     gone: ["rep-gone"],
   });
-  await adopter.look();
-  await adopter.close();
+  await claimer.look();
+  await claimer.close();
   expect(adoptedFrom).toEqual([["rep-gone", ""]]);
   expect(takenUp).toEqual(["of rep-gone", "of "]);
-  expect(adopter.adopted).toBe(2);
+  expect(claimer.claimed).toBe(2);
 });
 
 test("looks for a replica that it does not know before it takes anything from it", async () => {
-  const { adopter, adoptedFrom, looks } = scene(["rep-new"]);
-  await adopter.look();
-  await adopter.close();
+  const { claimer, adoptedFrom, looks } = scene(["rep-new"]);
+  await claimer.look();
+  await claimer.close();
   expect([looks(), adoptedFrom]).toEqual([1, []]);
 });
 
 test("takes up what it has lost hold of itself, and cancels what somebody wants canceled", async () => {
-  const { adopter, takenUp, led } = scene([], { own: ["held", "lost"], everyMs: 1 });
+  const { claimer, takenUp, owned } = scene([], { own: ["held", "lost"], everyMs: 1 });
   const held = createLiveCall(testCall({ id: "held" }), new Uint8Array(), undefined);
-  led.set("held", held);
+  owned.set("held", held);
   await eventually(() => expect(takenUp).toContain("lost"));
-  await adopter.close();
+  await claimer.close();
   expect(new Set(takenUp)).toEqual(new Set(["lost"]));
   expect(held.canceled.signal.aborted).toBe(true);
 });
 
 test("many who ask at once share a look, and none of them makes it look for its own", async () => {
-  const { adopter, asked } = scene([]);
-  await Promise.all(Array.from({ length: 100 }, () => adopter.look()));
-  for (let i = 0; i < 10; i++) await adopter.look();
-  await adopter.close();
+  const { claimer, asked } = scene([]);
+  await Promise.all(Array.from({ length: 100 }, () => claimer.look()));
+  for (let i = 0; i < 10; i++) await claimer.look();
+  await claimer.close();
   expect(asked).toEqual(Array.from({ length: 12 }, () => "owners"));
 });
