@@ -9,7 +9,7 @@ import { DEFAULT_QUOTAS, type QuotaLimits } from "./calls/quotas.ts";
 import { DEFAULT_CALL_RETENTION_MS } from "./calls/retention.ts";
 import { enrollmentKeys } from "./enrollment/config.ts";
 
-/** What a registry is told when it starts. */
+/** A registry's configuration. */
 export interface RegistryConfig {
   /** Where its database lives, unless it is PostgreSQL. Made when missing, mode 0700. */
   stateDir: string;
@@ -21,7 +21,7 @@ export interface RegistryConfig {
   advertiseUrl?: string;
   /** How long the bodies of ended calls are kept, in milliseconds. Default 30 days. */
   callRetentionMs?: number;
-  /** How often devices that attach show that they are there, in milliseconds. Default 1000. */
+  /** How often devices that attach send a heartbeat, in milliseconds. Default 1000. */
   heartbeatMs?: number;
   /** Names of tools that callers may use; empty keeps everything the devices offer. */
   toolsAllowed?: readonly string[];

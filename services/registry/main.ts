@@ -73,7 +73,7 @@ function transportsWith(token: string | undefined, tls: TlsSource | undefined) {
       protocol: "grpc",
       pingIntervalMs: 1000,
       pingTimeoutMs: 1000,
-      // Another replica may be there.
+      // It may be another replica's.
       connectTimeoutMs: 2000,
     });
   };

@@ -17,7 +17,7 @@ export interface RegistryMetrics {
   quotaRefused(quota: string): void;
   /** A call ended. */
   ended(call: GovernedCall): void;
-  /** Measures these from now on, whenever somebody asks. */
+  /** Measures these from now on, at each scrape. */
   measure(what: { linkedHere(): number; openCalls(): number; claimed(): number; policyUnavailable(): boolean }): void;
 }
 
@@ -53,15 +53,15 @@ export function createRegistryMetrics(
         policyUnavailable() ? 1 : 0,
       );
       gauge("reeve_devices_linked", "Devices that are linked to this replica", linkedHere);
-      gauge("reeve_calls_open", "Calls that this replica leads and that have not ended", openCalls);
-      let told = 0;
+      gauge("reeve_calls_open", "calls that this replica owns and that have not ended", openCalls);
+      let counted = 0;
       new Counter({
         name: "reeve_calls_claimed_total",
-        help: "Calls that this replica took over from one that was gone",
+        help: "Calls that this replica claimed from one that was gone",
         registers,
         collect() {
-          this.inc(claimed() - told);
-          told = claimed();
+          this.inc(claimed() - counted);
+          counted = claimed();
         },
       });
     },

@@ -55,7 +55,7 @@ import { openQueue } from "./queue/open-queue.ts";
 import { checkSealingKey, sealerOf } from "./sealing.ts";
 import { type RegistryTables, registryMigrations } from "./tables.ts";
 
-/** What a registry rests on. */
+/** Dependencies of a registry. */
 export interface RegistryOptions {
   config: RegistryConfig;
   /** The way to policy. */
@@ -80,7 +80,7 @@ export interface RegistryOptions {
   now?: () => number;
 }
 
-/** How long calls that run have to end when the registry closes, in milliseconds. Another replica or the next start takes up the others. */
+/** How long calls that run have to end when the registry closes, in milliseconds. Another replica or the next start resumes the others. */
 const DRAIN_MS = 5000;
 
 /** How long a replica that says nothing keeps what it holds, in milliseconds, unless the configuration says otherwise. */
@@ -90,7 +90,7 @@ const LEASE_MS = 5000;
 export interface Registry {
   routes(router: ConnectRouter): void;
   services: DescService[];
-  /** Only what devices call: Attach, Join and RenewCertificate, for a port that nobody else has a use for. */
+  /** Only what devices call: Attach, Join and RenewCertificate, for a port of their own. */
   deviceRoutes(router: ConnectRouter): void;
   /** Plain HTTP: GET /tools, POST /invoke and GET /calls/{id}. */
   fallback: Fallback;
@@ -105,21 +105,21 @@ export interface Registry {
   tls?: TlsSource;
   /** This replica's id. */
   replicaId: string;
-  /** The devices, for whoever decides which of them may connect. */
+  /** The devices, for what decides which of them may connect. */
   fleet: Pick<Fleet, "recheck" | "forget" | "pinned">;
   close(): Promise<void>;
 }
 
 /**
  * Starts a registry: opens its state, joins the other replicas where there are some, dials policy and the devices, and
- * takes up what an earlier process left open. Rejects with FolderInUse, before anything is read, where another process has
+ * resumes what an earlier process left open. Rejects with FolderInUse, before anything is read, where another process has
  * its state folder.
  */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {
   const { config, bus, logger, now = Date.now } = options;
   // What closes last comes first. Whatever fails to close, or to start, keeps nothing else open.
   await using opened = new AsyncDisposableStack();
-  // What is in a database on a server is shared by replicas, which lease what they lead there.
+  // What is in a database on a server is shared by replicas, which lease what they own there.
   const folder =
     config.databaseUrl === undefined
       ? lockFolder(config.stateDir, { program: "registry", setting: "REEVE_REGISTRY_STATE_DIR" })
@@ -323,7 +323,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       closed = true;
       closing.abort();
       queue.close();
-      // Devices go to another replica at once, and what they run is told there or here.
+      // Devices go to another replica at once, and report there or here what they run.
       fleet.drain();
       await owned.disposeAsync();
     },

@@ -26,11 +26,11 @@ export interface RegistryTables extends OutboxTables, LeaseTables, EnrollmentTab
     call: Uint8Array;
     /** The reeve.audit.v1.CallOutcome that the audit log has to get. */
     outcome: Uint8Array | null;
-    /** What was asked, sealed: see `Bodies`. Empty once the call has ended, where `shown` is there, or was deleted. */
+    /** What was asked, sealed: see `Bodies`. Empty once the call has ended, where `shown` is not null, or was deleted. */
     args: Uint8Array;
-    /** The replica that leads its life and brings its outcome into the audit log. Empty: any may take it over. */
+    /** The replica that owns it and brings its outcome into the audit log. Empty: any may claim it. */
     owner: Generated<string>;
-    /** 1 when somebody wants it canceled and could not tell whoever leads it. */
+    /** 1 when its cancellation was requested and its owner could not be reached. */
     cancel_wanted: Generated<number>;
     /** What was asked without its secrets, sealed. Null where it has none. */
     shown: Generated<Uint8Array | null>;
@@ -68,7 +68,7 @@ export interface RegistryTables extends OutboxTables, LeaseTables, EnrollmentTab
   counters: { name: string; value: number };
   /** The replicas: until when each one's lease is valid, and where the others reach it. */
   replicas: { id: string; started_ms: number; expires_ms: number; address: Generated<string> };
-  /** What all replicas share and nobody else knows. */
+  /** What all replicas share, and only they know. */
   secrets: { name: string; value: Uint8Array };
 }
 

@@ -16,7 +16,7 @@ import { waitUntilSettled } from "./wait-until-settled.ts";
 
 const PRINCIPAL: Principal = { id: "op", kind: "operator", roles: [Role.OPERATOR], name: "op" };
 
-/** A stream with one call, for which the gate answers as it is told. */
+/** A stream with one call, for which the gate answers as it is set to. */
 function streamOf(begin: () => Promise<LiveCall | EndedCall>, signal = new AbortController().signal) {
   const requests = (async function* () {
     const value = { callId: "c", tool: "exec" };
@@ -34,7 +34,7 @@ test("refuses what never became a call", async () => {
   expect(events).toMatchObject([{ callId: "c", event: { case: "refusal" } }]);
 });
 
-test("ends with an error, and no refusal, when a call that was written down breaks off", async () => {
+test("ends with an error, and no refusal, when a call that was written down is interrupted", async () => {
   const live = createLiveCall(callIn(CallState.DISPATCHED), new Uint8Array(), undefined);
   const next = streamOf(() => Promise.resolve(live)).next();
   live.interrupt(new Error("the disk is full"));
@@ -42,14 +42,14 @@ test("ends with an error, and no refusal, when a call that was written down brea
   expect(faultDetail(error)).toMatchObject({ reason: ErrorReason.INTERRUPTED, metadata: { call_id: "c" } });
 });
 
-test("ends with an error for a call that broke off before, since its end cannot be told", async () => {
+test("ends with an error for a call that was interrupted before, since its end cannot be reported", async () => {
   const call = callIn(CallState.DISPATCHED);
   const next = streamOf(() => Promise.resolve({ call, ended: Promise.resolve(call) })).next();
   const error = await next.catch((e: unknown) => e);
   expect(faultDetail(error)?.reason).toBe(ErrorReason.INTERRUPTED);
 });
 
-test("does not keep anybody waiting for the decision about a call that broke off", async () => {
+test("ends the wait for the decision about a call that was interrupted", async () => {
   const live = createLiveCall(callIn(CallState.RECEIVED), new Uint8Array(), undefined);
   live.interrupt(new Error("the disk is full"));
   await expect(live.decided).resolves.toBeUndefined();
@@ -58,22 +58,22 @@ test("does not keep anybody waiting for the decision about a call that broke off
 
 test("refuses a call that could not be written down, and invites to try again", async () => {
   const events = [];
-  const away = () => Promise.reject(new DatabaseUnreachable("away"));
-  for await (const batch of streamOf(away)) events.push(...batch.events);
+  const unreachable = () => Promise.reject(new DatabaseUnreachable("unreachable"));
+  for await (const batch of streamOf(unreachable)) events.push(...batch.events);
   expect(events).toMatchObject([{ event: { case: "refusal", value: { error: { reason: ErrorReason.NOT_READY } } } }]);
 });
 
-test("does not refuse a call of which nobody knows whether it was written down", async () => {
+test("does not refuse a call where it is not known whether it was written down", async () => {
   const error = await streamOf(() => Promise.reject(new CommitUnknown("lost")))
     .next()
     .catch((e: unknown) => e);
   expect(faultDetail(error)?.reason).toBe(ErrorReason.INTERRUPTED);
 });
 
-test("tells who waits for a call at rest that its life broke off", async () => {
+test("rejects the wait until a call is settled when the call is interrupted", async () => {
   const live = createLiveCall(callIn(CallState.DISPATCHED), new Uint8Array(), undefined);
   const rest = waitUntilSettled(live, { waitMs: 1000, signal: new AbortController().signal });
-  live.interrupt(new DatabaseUnreachable("away"));
+  live.interrupt(new DatabaseUnreachable("unreachable"));
   const error = await rest.catch((e: unknown) => e);
   expect(faultDetail(error)).toMatchObject({ reason: ErrorReason.INTERRUPTED, metadata: { call_id: "c" } });
 });
@@ -101,13 +101,13 @@ test("keeps nothing of a caller that has left while its call waits", async () =>
   expect(watchers).toBe(0);
 });
 
-test("tells who cancels a call that its life broke off, and waits no longer", async () => {
+test("rejects a cancel when the call is interrupted, and waits no longer", async () => {
   const live = createLiveCall(callIn(CallState.DISPATCHED), new Uint8Array(), undefined);
   const find = () => Promise.resolve(live);
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
   const before = timers();
   const canceled = cancelCall({ find } as unknown as Calls, "c", PRINCIPAL);
-  live.canceled.signal.addEventListener("abort", () => live.interrupt(new DatabaseUnreachable("away")));
+  live.canceled.signal.addEventListener("abort", () => live.interrupt(new DatabaseUnreachable("unreachable")));
   const error = await canceled.catch((e: unknown) => e);
   expect(faultDetail(error)).toMatchObject({ reason: ErrorReason.INTERRUPTED, metadata: { call_id: "c" } });
   expect(timers()).toBe(before);

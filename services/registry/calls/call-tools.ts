@@ -25,7 +25,7 @@ import { isEnd } from "./lifecycle.ts";
 import { callEvent, type OpenCall } from "./live-call.ts";
 
 /**
- * A caller's stream: every call on it begins as it comes, and what happens to each is sent as it happens: held, kept for
+ * A caller's stream: every call on it begins as it comes, and what happens to each is sent as it happens: held, queued for
  * its device, what the tool prints, the end. The caller closes its side when it has asked for all; the stream ends with
  * the last call. A caller that leaves changes nothing about its calls.
  */
@@ -87,12 +87,12 @@ async function serve(stream: CallStream, requests: AsyncIterable<CallToolsReques
   }
 }
 
-/** Nothing is said of a call that is not there or has ended: its own events tell the caller all there is to know. */
+/** Nothing is reported for a call that does not exist or has ended: its own events say all that the caller needs. */
 async function cancel({ calls, principal }: CallStream, callId: string): Promise<void> {
   await cancelCall(calls, callId, principal).catch(() => undefined);
 }
 
-/** Tells what happens to one call. Throws where its end cannot be told, although it was written down. */
+/** Reports what happens to one call. Throws where its end is not known here, although it was written down. */
 async function follow(stream: CallStream, request: CallToolRequest): Promise<void> {
   const { events, watches, signal } = stream;
   const begun = await begin(stream, request).catch((error: unknown) => refusal(request.callId, error));
@@ -101,11 +101,11 @@ async function follow(stream: CallStream, request: CallToolRequest): Promise<voi
   const push = (event: CallEvent) => events.push(named(event, request.callId));
   const unwatch =
     "watch" in begun
-      ? begun.watch((event) => (interesting(event) ? push(event) : undefined), { states: isWorthTelling })
+      ? begun.watch((event) => (interesting(event) ? push(event) : undefined), { states: isReported })
       : () => undefined;
   watches.add(unwatch);
   try {
-    if (isWorthTelling(begun.call.status.state)) void push(callEvent(begun.call));
+    if (isReported(begun.call.status.state)) void push(callEvent(begun.call));
     const { status } = await begun.ended;
     if (!isEnd(status.state)) throw new Error("its end is not known here");
   } catch (cause: unknown) {
@@ -128,12 +128,12 @@ function named(event: CallEvent, callId: string): CallEvent {
   return { ...event, callId, event: { case: "output", value: { ...event.event.value, callId } } };
 }
 
-/** Permitted and dispatched follow each other within a millisecond and tell a caller nothing it can act on. */
+/** Permitted and dispatched follow each other within a millisecond, and a caller can act on neither. */
 function interesting({ event }: CallEvent): boolean {
-  return event.case !== "call" || isWorthTelling(event.value.status?.state ?? CallState.UNSPECIFIED);
+  return event.case !== "call" || isReported(event.value.status?.state ?? CallState.UNSPECIFIED);
 }
 
-function isWorthTelling(state: CallState): boolean {
+function isReported(state: CallState): boolean {
   return state === CallState.HELD || state === CallState.QUEUED || isEnd(state);
 }
 

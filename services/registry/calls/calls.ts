@@ -20,17 +20,17 @@ import type { CallStore, PendingOutcome, StoredCall } from "./store.ts";
 /** All calls: the live ones in memory, the rest in the store. Every way to run a tool comes through `begin`. */
 export interface Calls {
   /**
-   * The gate. Receives a request and starts its life; resolves when the call is on disk or is known to be an old one.
+   * The gate. Receives a request and runs its call; resolves when the call is on disk or is known to be an old one.
    * Throws a fault where it never became a call.
    */
   begin(request: CallRequest): Promise<OpenCall | EndedCall>;
-  /** A call that the principal may see, whoever leads it; NOT_FOUND otherwise. */
+  /** A call that the principal may see, whichever replica owns it; NOT_FOUND otherwise. */
   find(callId: string, principal: Principal): Promise<OpenCall | EndedCall>;
-  /** The same as it stands now, with its arguments as they may be shown: read when somebody wants to see them. */
+  /** The same as it stands now, with its arguments as they may be shown. */
   read(callId: string, principal: Principal): Promise<GovernedCall>;
-  /** A call whose life is owned here. */
+  /** A call that this replica owns. */
   owned(callId: string): LiveCall | undefined;
-  /** Takes up the life of a call that this replica leads by now, unless it has done so. */
+  /** Resumes a call that this replica owns by now, unless it has done so. */
   resume(stored: StoredCall): void;
   /** Brings an outcome that is in the store into the audit log. */
   sendOutcome(outcome: PendingOutcome): void;
@@ -39,8 +39,8 @@ export interface Calls {
   /** The calls that are owned here. */
   running(): Iterable<LiveCall>;
   /**
-   * Waits until no call is running and the audit log has the ends, where policy is there; at most `ms`. Calls that are held
-   * or kept for their device are no reason to wait: they go on after a restart.
+   * Waits until no call is running and the audit log has the ends, where policy is available; at most `ms`. Calls that are held
+   * or queued are no reason to wait: they go on after a restart.
    */
   drain(ms: number): Promise<void>;
   /** Follows no more calls of other replicas. */
@@ -54,7 +54,7 @@ export interface EndedCall {
   readonly ended: Promise<GovernedCall>;
 }
 
-/** What the calls rest on. */
+/** Dependencies of the calls. */
 export interface CallsOptions
   extends Omit<RunPorts, "finisher" | "isMine">,
     ReceiveFacts,
@@ -63,7 +63,7 @@ export interface CallsOptions
   /** This replica. */
   self: string;
   ownership: Pick<Ownership, "wantCancel" | "isMine">;
-  /** Asks another replica about a call that it leads; see FollowOptions. */
+  /** Asks another replica about a call that it owns; see FollowOptions. */
   ask: FollowOptions["ask"];
   /** Counts what each principal has open. */
   quotas: Quotas;
@@ -71,16 +71,16 @@ export interface CallsOptions
   alone: boolean;
   /** An event is in the outbox. */
   onEvent(): void;
-  /** A call that was owned here has ended. Default: nobody wants to know. */
+  /** A call that was owned here has ended. Default: nothing happens. */
   onEnded?(call: GovernedCall): void;
 }
 
-/** States in which a call waits for somebody, and may for days. */
+/** States in which a call waits for a person or its device, and may for days. */
 const WAITING = new Set<CallState>([CallState.HELD, CallState.QUEUED]);
 
 export function createCalls(options: CallsOptions): Calls {
   const live = new Map<string, LiveCall>();
-  /** Calls on their way into the store, so that the same id sent twice at the same time is one call. */
+  /** Calls that are being inserted into the store, so that the same id sent twice at the same time is one call. */
   const arriving = new Map<string, { one: LiveCall; arrived: Promise<unknown> }>();
   let closed = false;
   const owned = (callId: string) => live.get(callId) ?? arriving.get(callId)?.one;
@@ -103,14 +103,14 @@ export function createCalls(options: CallsOptions): Calls {
   const ports: RunPorts = { ...options, finisher, isMine };
 
   const outcomes = createOutcomeRelay(options);
-  const follow = (one: LiveCall, life: Promise<void>): void => {
+  const follow = (one: LiveCall, run: Promise<void>): void => {
     live.set(one.call.id, one);
-    life.catch((error: unknown) => {
+    run.catch((error: unknown) => {
       if (live.get(one.call.id) === one) live.delete(one.call.id);
       one.interrupt(error);
       if (closed) return;
-      const next = options.alone ? "the next start takes it up" : "a replica takes it up again soon";
-      options.logger.error({ err: error, call_id: one.call.id }, `a call's life broke off; ${next}`);
+      const next = options.alone ? "the next start resumes it" : "a replica resumes it soon";
+      options.logger.error({ err: error, call_id: one.call.id, next }, "call interrupted");
     });
   };
   const known = async (callId: string): Promise<OpenCall | EndedCall | undefined> => {

@@ -10,7 +10,7 @@ const CANCEL_WAIT_MS = 5000;
 
 /**
  * Cancels a call, its own or as an operator any, and returns it when it has ended, or as it stands after 5 seconds. One that has ended stays as it is.
- * Rejects with ROLE_REQUIRED where it is another's, and with INTERRUPTED where its life breaks off meanwhile.
+ * Rejects with ROLE_REQUIRED where it is another's, and with INTERRUPTED where the call is interrupted meanwhile.
  */
 export async function cancelCall(calls: Calls, callId: string, principal: Principal): Promise<GovernedCall> {
   const found = await calls.find(callId, principal);

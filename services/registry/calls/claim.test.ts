@@ -10,13 +10,13 @@ import type { Ownership } from "./ownership.ts";
 
 const logger = createLogger({ service: "test", level: "silent" });
 
-/** An claimer among replicas of which some are there and some are gone; whoever is neither has just come. */
+/** A claimer among replicas of which some are alive and some are gone; one that is neither has just started. */
 function scene(
   owners: string[],
   { alive = [] as string[], gone = [] as string[], own = [] as string[], everyMs = 60_000 } = {},
 ) {
-  const adoptedFrom: string[][] = [];
-  const takenUp: string[] = [];
+  const claimedFrom: string[][] = [];
+  const resumed: string[] = [];
   /** What the database was asked for. */
   const asked: string[] = [];
   let looks = 0;
@@ -34,7 +34,7 @@ function scene(
         return owners;
       },
       claim: async (from: readonly string[]) => {
-        adoptedFrom.push([...from]);
+        claimedFrom.push([...from]);
         return { calls: from.map((owner) => stored(`of ${owner}`)), outcomes: [] };
       },
       mine: async () => {
@@ -53,40 +53,40 @@ function scene(
     } as unknown as Membership,
     catchUp: () => Promise.resolve(),
     owned: (id) => owned.get(id),
-    resume: ({ call }) => takenUp.push(call.id),
+    resume: ({ call }) => resumed.push(call.id),
     send: () => undefined,
     logger,
     everyMs,
   });
-  return { claimer, adoptedFrom, takenUp, asked, owned, looks: () => looks };
+  return { claimer, claimedFrom, resumed, asked, owned, looks: () => looks };
 }
 
-test("takes over from replicas that are gone and from nobody, not from those that are there", async () => {
-  const { claimer, adoptedFrom, takenUp } = scene(["rep-me", "rep-there", "rep-gone", ""], {
+test("claims what replicas that are gone and what no replica owns, not what living ones own", async () => {
+  const { claimer, claimedFrom, resumed } = scene(["rep-me", "rep-there", "rep-gone", ""], {
     alive: ["rep-there"],
     gone: ["rep-gone"],
   });
   await claimer.look();
   await claimer.close();
-  expect(adoptedFrom).toEqual([["rep-gone", ""]]);
-  expect(takenUp).toEqual(["of rep-gone", "of "]);
+  expect(claimedFrom).toEqual([["rep-gone", ""]]);
+  expect(resumed).toEqual(["of rep-gone", "of "]);
   expect(claimer.claimed).toBe(2);
 });
 
 test("looks for a replica that it does not know before it takes anything from it", async () => {
-  const { claimer, adoptedFrom, looks } = scene(["rep-new"]);
+  const { claimer, claimedFrom, looks } = scene(["rep-new"]);
   await claimer.look();
   await claimer.close();
-  expect([looks(), adoptedFrom]).toEqual([1, []]);
+  expect([looks(), claimedFrom]).toEqual([1, []]);
 });
 
-test("takes up what it has lost hold of itself, and cancels what somebody wants canceled", async () => {
-  const { claimer, takenUp, owned } = scene([], { own: ["held", "lost"], everyMs: 1 });
+test("resumes what it has lost hold of itself, and cancels what a caller requested to cancel", async () => {
+  const { claimer, resumed, owned } = scene([], { own: ["held", "lost"], everyMs: 1 });
   const held = createLiveCall(testCall({ id: "held" }), new Uint8Array(), undefined);
   owned.set("held", held);
-  await eventually(() => expect(takenUp).toContain("lost"));
+  await eventually(() => expect(resumed).toContain("lost"));
   await claimer.close();
-  expect(new Set(takenUp)).toEqual(new Set(["lost"]));
+  expect(new Set(resumed)).toEqual(new Set(["lost"]));
   expect(held.canceled.signal.aborted).toBe(true);
 });
 

@@ -6,26 +6,26 @@ import type { LiveCall } from "./live-call.ts";
 import type { Ownership } from "./ownership.ts";
 import type { CallStore, PendingOutcome, StoredCall } from "./store.ts";
 
-/** Takes over the calls of replicas that are gone. */
+/** Claims the calls of replicas that are gone. */
 export interface Claimer {
   /** Looks at once. Those who ask while it looks share one look that begins after that. */
   look(): Promise<void>;
-  /** Calls taken over since the start. */
+  /** Calls claimed since the start. */
   readonly claimed: number;
   /** Looks no more. */
   close(): Promise<void>;
 }
 
-/** What adopting rests on. */
+/** Dependencies of claiming. */
 export interface ClaimerOptions {
   ownership: Ownership;
   store: Pick<CallStore, "get">;
   membership: Membership;
-  /** Brings in what is known of devices, before calls on them are taken up. */
+  /** Brings in what is known of devices, before calls on them are resumed. */
   catchUp(): Promise<void>;
-  /** The call, where its life is owned here. */
+  /** The call, where this replica runs it. */
   owned(callId: string): LiveCall | undefined;
-  /** Takes up the life of a call, unless it is owned here already. */
+  /** Resumes a call, unless this replica runs it already. */
   resume(stored: StoredCall): void;
   /** Brings an outcome into the audit log. */
   send(outcome: PendingOutcome): void;
@@ -34,10 +34,10 @@ export interface ClaimerOptions {
   everyMs: number;
 }
 
-/** Every so many of the looks by itself this replica also looks for what it leads and has lost hold of. */
+/** Every so many of the looks by itself this replica also looks for what it owns and has lost hold of. */
 const OWN_EVERY = 5;
 
-/** Looks at what nobody leads any more, with jitter, so that replicas do not all come at once. */
+/** Looks for calls without an owner, with jitter, so that replicas do not all look at the same moment. */
 export function createClaimer(options: ClaimerOptions): Claimer {
   const { ownership, membership, logger, everyMs } = options;
   const { self } = membership;
@@ -53,21 +53,21 @@ export function createClaimer(options: ClaimerOptions): Claimer {
     if (others.some((owner) => owner !== "" && !membership.isAlive(owner))) await membership.look();
     return others.filter((owner) => owner === "" || membership.isGone(owner));
   };
-  const takeOver = async (): Promise<void> => {
+  const claimGone = async (): Promise<void> => {
     const gone = await goneOwners();
     if (gone.length === 0) return;
     const { calls, outcomes } = await ownership.claim(gone);
     if (calls.length + outcomes.length === 0) return;
     logger.info(
       { from: gone, calls: calls.length, outcomes: outcomes.length },
-      "taking over from replicas that are gone",
+      "calls claimed from replicas that are gone",
     );
     await options.catchUp();
     claimed += calls.length;
     for (const stored of calls) options.resume(stored);
     for (const outcome of outcomes) options.send(outcome);
   };
-  /** A call whose life broke off, as when the database was away, is taken up again; so is an outcome. */
+  /** A call that was interrupted, as when the database was unavailable, is resumed; so is the relay of an outcome. */
   const resumeOwn = async (): Promise<void> => {
     for (const callId of await ownership.mine()) {
       if (options.owned(callId) !== undefined) continue;
@@ -78,7 +78,7 @@ export function createClaimer(options: ClaimerOptions): Claimer {
   };
   const lookNow = async (): Promise<void> => {
     if (closed) return;
-    await takeOver();
+    await claimGone();
     if (everyMs === 0) return;
     for (const callId of await ownership.wantedCancels()) options.owned(callId)?.canceled.abort();
     if (!isOwnDue) return;
@@ -94,7 +94,7 @@ export function createClaimer(options: ClaimerOptions): Claimer {
         isOwnDue ||= ++turns % OWN_EVERY === 0;
         looking
           .run()
-          .catch((error: unknown) => logger.warn({ err: error }, "could not look for calls that nobody leads"))
+          .catch((error: unknown) => logger.warn({ err: error }, "calls without an owner not looked for"))
           .finally(plan);
       },
       everyMs * (0.5 + Math.random()),

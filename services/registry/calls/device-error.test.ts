@@ -6,16 +6,16 @@ import { ExecutionOutcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts"
 import { errorBytes } from "../../../lib/fault/error-bytes.ts";
 import { deviceError, MAX_DETAIL_BYTES, MAX_MESSAGE } from "./device-error.ts";
 
-const told = (finished: MessageInitShape<typeof ExecutionFinishedSchema>) =>
+const reported = (finished: MessageInitShape<typeof ExecutionFinishedSchema>) =>
   deviceError(create(ExecutionFinishedSchema, { outcome: ExecutionOutcome.FAILED, ...finished }));
 
 const many = (count: number, text: string) =>
   Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, text]));
 
 describe("what a device says of a failure", () => {
-  it("is told where it is the device's to say", () => {
+  it("is reported where it is the device's to say", () => {
     const error = { reason: ErrorReason.PATH_OUTSIDE_ROOTS, metadata: { field: "path", path: "/etc/shadow" } };
-    expect(told({ error, message: "outside", outcome: ExecutionOutcome.REFUSED })).toMatchObject({
+    expect(reported({ error, message: "outside", outcome: ExecutionOutcome.REFUSED })).toMatchObject({
       error,
       message: "outside",
     });
@@ -29,19 +29,19 @@ describe("what a device says of a failure", () => {
     [ExecutionOutcome.REFUSED, ErrorReason.POLICY_DENIED, ErrorReason.RECEIPT_INVALID],
     [9999 as ExecutionOutcome, ErrorReason.UNSPECIFIED, ErrorReason.RECEIPT_INVALID],
   ])("has another reason where it is not: outcome %i, reason %i", (outcome, reason, expected) => {
-    const { error } = told({ outcome, error: { reason, metadata: { retry_after_ms: "1" } } });
+    const { error } = reported({ outcome, error: { reason, metadata: { retry_after_ms: "1" } } });
     expect(error.reason).toBe(expected);
     expect(error.metadata.retry_after_ms).toBeUndefined();
   });
 
   it("has a reason where the device gives none", () => {
-    expect(told({}).error.reason).toBe(ErrorReason.TOOL_FAILED);
-    expect(told({ outcome: ExecutionOutcome.NOT_STARTED }).error.reason).toBe(ErrorReason.NOT_STARTED);
+    expect(reported({}).error.reason).toBe(ErrorReason.TOOL_FAILED);
+    expect(reported({ outcome: ExecutionOutcome.NOT_STARTED }).error.reason).toBe(ErrorReason.NOT_STARTED);
   });
 
-  it("is cleaned", () => {
+  it("is sanitized", () => {
     const secret = `AKIA${"ABCDEFGHIJKLMNOP"}`;
-    const { error, message } = told({
+    const { error, message } = reported({
       message: `\u001b[2Jkey ${secret}`,
       error: {
         reason: ErrorReason.INVALID_INPUT,
@@ -61,7 +61,7 @@ describe("what a device says of a failure", () => {
     ["many violations", { violations: Array.from({ length: 100_000 }, () => ({ field: "", message: "" })) }],
     ["long violations", { violations: [{ field: "f".repeat(1_000_000), message: "m".repeat(1_000_000) }] }],
   ])("is bounded: %s", (_, error) => {
-    const clean = told({ error: { reason: ErrorReason.INVALID_INPUT, ...error }, message: "m".repeat(1_000_000) });
+    const clean = reported({ error: { reason: ErrorReason.INVALID_INPUT, ...error }, message: "m".repeat(1_000_000) });
     expect(errorBytes(clean.error)).toBeLessThanOrEqual(MAX_DETAIL_BYTES);
     expect(Object.keys(clean.error.metadata).length + clean.error.violations.length).toBeLessThanOrEqual(16);
     expect(clean.message).toHaveLength(MAX_MESSAGE);

@@ -16,7 +16,7 @@ const MAX_ENTRIES = 16;
 const MAX_VALUE = 1024;
 const KEY = /^[a-z][a-z0-9_]{0,63}$/i;
 
-/** The reason where the device gives none that is its to give; RECEIPT_INVALID where the outcome tells none either. */
+/** The reason where the device gives none that is its to give; RECEIPT_INVALID where the outcome implies none either. */
 const REASON_OF = new Map<ExecutionOutcome, ErrorReason>([
   [ExecutionOutcome.FAILED, ErrorReason.TOOL_FAILED],
   [ExecutionOutcome.TIMED_OUT, ErrorReason.TIMED_OUT],
@@ -25,7 +25,7 @@ const REASON_OF = new Map<ExecutionOutcome, ErrorReason>([
   [ExecutionOutcome.NOT_STARTED, ErrorReason.NOT_STARTED],
 ]);
 
-/** The error of a call that did not succeed, as a device tells it: cleaned, and no more of it than callers can use. */
+/** The error of a call that did not succeed, as a device reports it: sanitized, and no more of it than callers can use. */
 export function deviceError({ error, outcome, message }: Pick<ExecutionFinished, "error" | "outcome" | "message">): {
   error: ErrorDetail;
   message: string;

@@ -7,7 +7,7 @@ import type { TokenStatuses } from "./token-statuses.ts";
 
 /** What ending calls of revoked tokens depends on. */
 export interface EndRevokedOptions {
-  /** The calls that this replica leads. */
+  /** The calls that this replica owns. */
   running(): Iterable<LiveCall>;
   tokenStatuses: TokenStatuses;
   /** Receives what kept the tokens from being looked at; what runs goes on meanwhile. */

@@ -14,7 +14,7 @@ import { deviceError } from "./device-error.ts";
 import type { GovernedCall } from "./governed-call.ts";
 import { endOf } from "./state.ts";
 
-/** How a call ended, before its output is cleaned. */
+/** How a call ended, before its output is sanitized. */
 export interface CallEnd {
   state: CallState;
   /** What the tool returned. Untrusted. */
@@ -53,8 +53,8 @@ export function canceledEnd(): CallEnd {
 }
 
 /**
- * The end that a device tells. It counts only with a receipt that the device's pinned key signed for this very call
- * and this very output; without one nobody knows what was done, and the call is UNKNOWN.
+ * The end that a device reports. It counts only with a receipt that the device's pinned key signed for this very call
+ * and this very output; without one what was done is not known, and the call is UNKNOWN.
  */
 export function acceptFinished(
   finished: ExecutionFinished,

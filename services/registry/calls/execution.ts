@@ -49,7 +49,7 @@ export async function reconcile(live: LiveCall, ports: ExecutionPorts): Promise<
   );
 }
 
-/** Shows the call's cleaned output while it runs, and passes its cancel on. */
+/** Shows the call's sanitized output while it runs, and passes its cancel on. */
 async function watched(
   live: LiveCall,
   link: DeviceLink,

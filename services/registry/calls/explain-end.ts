@@ -21,7 +21,7 @@ export async function explainEnd(
   const { aborted, reason } = canceled.signal;
   if (isCanceled && aborted) return faultDetail(reason) === undefined ? end : because(ConnectError.from(reason), end);
   if (!isCanceled && !OF_THE_LINK.has(end.error?.reason)) return end;
-  // The lock is not what the end depends on, and a database that is away is told of elsewhere.
+  // The end does not depend on the lock, and a database that is unavailable is reported elsewhere.
   const lock = await lockOf(call.spec.deviceId).catch(() => undefined);
   return lock === undefined ? end : because(lock, end);
 }

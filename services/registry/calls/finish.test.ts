@@ -35,7 +35,7 @@ async function outcomeOf(grantId: string, end: CallEnd) {
     lockOf: async () => undefined,
     hasSubscribers: () => false,
     onFinished: () => undefined,
-    endElsewhere: () => Promise.reject(new Error("nobody else leads it")),
+    endElsewhere: () => Promise.reject(new Error("no other replica owns it")),
   });
   const call = testCall({ id: "call-1", tool: "exec", grantId, state: CallState.RECEIVED });
   await finisher.finish(createLiveCall(call, new Uint8Array(), undefined), end);
@@ -63,13 +63,13 @@ test("takes streams that a device makes up for standard output, and keeps nothin
   const half = Buffer.from("x\u001b[");
   for (let n = 0; n < 1000; n++) {
     const stream = n as OutputStream;
-    const { stream: told } = cleaner.clean(create(ExecutionOutputSchema, { callId: "c", stream, data: half }));
-    expect(told).toBe(stream === OutputStream.STDERR ? OutputStream.STDERR : OutputStream.STDOUT);
+    const { stream: shown } = cleaner.clean(create(ExecutionOutputSchema, { callId: "c", stream, data: half }));
+    expect(shown).toBe(stream === OutputStream.STDERR ? OutputStream.STDERR : OutputStream.STDOUT);
   }
   expect(cleaner.rest().length).toBeLessThanOrEqual(2);
 });
 
-test("tells the end that another replica found where that one leads the call by now", async () => {
+test("reports the end that another replica found where that one owns the call by now", async () => {
   const finished: string[] = [];
   const finisher = createFinisher({
     store: { finish: async () => false } as unknown as CallStore,

@@ -19,14 +19,14 @@ import { stepOf } from "./lifecycle.ts";
 import type { LiveCall } from "./live-call.ts";
 import type { CallStore } from "./store.ts";
 
-/** Ends calls: cleans what came back, keeps it, and tells whoever waits. */
+/** Ends calls: sanitizes what came back, keeps it, and notifies the watchers. */
 export interface Finisher {
   /**
-   * Ends a call. Resolves when the end is on disk and the watchers know. Where another replica has taken the call over
-   * meanwhile, the end that it finds is the one that counts, and is told.
+   * Ends a call. Resolves when the end is on disk and the watchers know. Where another replica has claimed the call
+   * meanwhile, the end that it finds is the one that counts, and is reported.
    */
   finish(live: LiveCall, end: CallEnd): Promise<void>;
-  /** Another replica leads the call now: tells the watchers the end that it finds. */
+  /** Another replica owns the call now: reports to the watchers the end that it finds. */
   overtaken(live: LiveCall): Promise<void>;
   /** A cleaner for one call's live output: what a secret or an escape sequence is split over is still caught. */
   outputCleaner(): OutputCleaner;
@@ -34,13 +34,13 @@ export interface Finisher {
 
 /** Cleans the live output of one call. */
 export interface OutputCleaner {
-  /** The next chunk, without what cannot be judged before more has come: it may be empty. */
+  /** The next chunk, without what cannot be sanitized before more has come: it may be empty. */
   clean(output: ExecutionOutput): ExecutionOutput;
   /** What is left when no more comes, a chunk for each stream that has something. */
   rest(): ExecutionOutput[];
 }
 
-/** What ending a call rests on. */
+/** Dependencies of ending a call. */
 export interface FinishPorts {
   store: CallStore;
   /** DEVICE_LOCKED, for a device that is locked. */
@@ -50,7 +50,7 @@ export interface FinishPorts {
   hasSubscribers(): boolean;
   /** The end is on disk: its outcome can go to the audit log, its event to the bus. */
   onFinished(call: GovernedCall, outcome: CallOutcome | undefined): void;
-  /** Resolves with the stored end of a call that another replica leads. */
+  /** Resolves with the stored end of a call that another replica owns. */
   endElsewhere(live: LiveCall): Promise<GovernedCall>;
 }
 
@@ -70,8 +70,8 @@ export function createFinisher(ports: FinishPorts): Finisher {
     live.replace(stored);
   };
   return {
-    async finish(live, told) {
-      const end = await explainEnd(told, live, ports.lockOf);
+    async finish(live, found) {
+      const end = await explainEnd(found, live, ports.lockOf);
       const { state } = stepOf(live.call, { end: end.state });
       const now = ports.now();
       // A copy: it counts only when it is kept.
@@ -96,7 +96,7 @@ function outputCleaner(): OutputCleaner {
   return {
     clean(output) {
       last = output;
-      // Streams that a device makes up are none: each would keep a cleaner for as long as the call runs.
+      // Streams that a device makes up count as standard output: each would keep a cleaner for as long as the call runs.
       const stream = output.stream === OutputStream.STDERR ? OutputStream.STDERR : OutputStream.STDOUT;
       const cleaner = cleaners.get(stream) ?? createStreamCleaner();
       cleaners.set(stream, cleaner);

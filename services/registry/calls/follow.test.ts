@@ -15,7 +15,7 @@ afterEach(() => {
 /** A call of another replica, in a database that can be read and changed, and the one who can be asked about it. */
 function scene(options: Partial<FollowOptions> = {}) {
   const stored = testCall({ id: "c", state: CallState.RECEIVED });
-  const asked: { tell: Watcher; canceled: AbortSignal; leave(): void }[] = [];
+  const asked: { report: Watcher; canceled: AbortSignal; leave(): void }[] = [];
   const wanted: string[] = [];
   let reads = 0;
   const read = () => ({ ...stored, status: { ...stored.status } });
@@ -28,9 +28,9 @@ function scene(options: Partial<FollowOptions> = {}) {
     },
     ownership: { wantCancel: async (id) => void wanted.push(id) },
     owned: () => undefined,
-    ask: (_owner, _id, tell, canceled) =>
+    ask: (_owner, _id, report, canceled) =>
       new Promise((resolve) => {
-        asked.push({ tell, canceled, leave: resolve });
+        asked.push({ report, canceled, leave: resolve });
       }),
     logger: createLogger({ service: "test", level: "silent" }),
     ...options,
@@ -46,8 +46,8 @@ function scene(options: Partial<FollowOptions> = {}) {
   };
 }
 
-/** The one who is asked, once somebody asks. */
-async function leaderOf({ asked }: ReturnType<typeof scene>) {
+/** The replica that is asked, once there is a reason to. */
+async function ownerOf({ asked }: ReturnType<typeof scene>) {
   return eventually(() => {
     const last = asked.at(-1);
     if (last === undefined) throw new Error("nobody asks");
@@ -63,7 +63,7 @@ function statesOf(open: OpenCall): CallState[] {
   return states;
 }
 
-test("shows how a call stands whenever it is asked for, and asks nobody about one that nobody waits for", () => {
+test("shows how a call stands whenever it is requested, and asks no replica about one that nothing waits for", () => {
   const one = scene();
   expect(one.find().call.status.state).toBe(CallState.RECEIVED);
   one.stored.status = testCall({ state: CallState.HELD, approval: { id: "apr-1" } }).status;
@@ -71,22 +71,22 @@ test("shows how a call stands whenever it is asked for, and asks nobody about on
   expect([one.asked.length, one.reads()]).toEqual([0, 0]);
 });
 
-test("all who wait for a call share one who asks, and see what is told", async () => {
+test("all who wait for a call share one request to its owner, and see what it reports", async () => {
   const one = scene();
   const [first, second] = [one.find(), one.find()];
   const seen = [statesOf(first), statesOf(second)];
-  const leader = await leaderOf(one);
-  void leader.tell(callEvent(testCall({ id: "c", state: CallState.HELD, approval: { id: "apr-1" } })));
+  const owner = await ownerOf(one);
+  void owner.report(callEvent(testCall({ id: "c", state: CallState.HELD, approval: { id: "apr-1" } })));
   expect(seen).toEqual([[CallState.HELD], [CallState.HELD]]);
   expect(second.call.status.approval?.id).toBe("apr-1");
   expect(one.asked).toHaveLength(1);
 });
 
-test("what was told a moment ago is not taken back by a database that does not have it yet", async () => {
+test("what was reported a moment ago is not taken back by a database that does not have it yet", async () => {
   const one = scene();
   const open = one.find();
   const seen = statesOf(open);
-  void (await leaderOf(one)).tell(callEvent(testCall({ id: "c", state: CallState.DISPATCHED })));
+  void (await ownerOf(one)).report(callEvent(testCall({ id: "c", state: CallState.DISPATCHED })));
   expect(one.find().call.status.state).toBe(CallState.DISPATCHED);
   expect(open.call.status.state).toBe(CallState.DISPATCHED);
   expect(seen).toEqual([CallState.DISPATCHED]);
@@ -97,22 +97,22 @@ test("those who watch see the end with its output, which no event between replic
   const open = one.find();
   const ends: GovernedCall[] = [];
   open.watch(({ event }) => void (event.case === "call" && ends.push(governedCall(event.value))));
-  const leader = await leaderOf(one);
+  const owner = await ownerOf(one);
   Object.assign(one.stored.status, { state: CallState.SUCCEEDED, output: { text: "done" } });
-  void leader.tell(callEvent(testCall({ id: "c", state: CallState.SUCCEEDED })));
-  leader.leave();
+  void owner.report(callEvent(testCall({ id: "c", state: CallState.SUCCEEDED })));
+  owner.leave();
   expect(await open.ended).toMatchObject({ status: { state: CallState.SUCCEEDED, output: { text: "done" } } });
   expect(ends).toMatchObject([{ status: { state: CallState.SUCCEEDED, output: { text: "done" } } }]);
 });
 
-test("a cancel is told to whoever leads the call, and written down", async () => {
+test("a cancel is passed on to the call's owner, and written down", async () => {
   const one = scene();
   one.find().canceled.abort();
-  expect((await leaderOf(one)).canceled.aborted).toBe(true);
+  expect((await ownerOf(one)).canceled.aborted).toBe(true);
   expect(one.wanted).toEqual(["c"]);
 });
 
-test("those who watch see changes in the database where nobody can be asked", async () => {
+test("those who watch see changes in the database where no replica can be asked", async () => {
   const one = scene({ ask: () => undefined, pause: () => new Promise((resolve) => setImmediate(resolve)) });
   const open = one.find();
   const seen = statesOf(open);

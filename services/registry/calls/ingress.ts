@@ -14,7 +14,7 @@ export function faceOf({ values }: { readonly values: ContextValues }, face: Fac
 
 /**
  * How a call came in, for rules and records: the face, or LLM where an agent asks. It follows from what the registry
- * sees for itself, because a rule that trusts what a caller says of itself holds nobody back.
+ * sees for itself, because a rule that trusts what a caller says of itself restrains no caller.
  */
 export function observedIngress(face: Face, principal: Principal): Ingress {
   return isAgent(principal) ? Ingress.LLM : face;

@@ -11,9 +11,9 @@ const NOTHING = new Uint8Array();
 const known = new WeakMap<ToolSpec, Uint8Array>();
 
 /**
- * What policy is told of a tool's input: the canonical JSON of its schema, of which the schema's digest is the SHA-256.
+ * What policy gets of a tool's input: the canonical JSON of its schema, of which the schema's digest is the SHA-256.
  * Empty for a built-in tool, which policy knows itself, and for a schema that is over 64 KiB in UTF-8, without which policy
- * shows no arguments to whoever approves.
+ * shows no arguments to the approver.
  */
 export function inputSchemaOf(spec: ToolSpec): Uint8Array {
   if (toolByName(spec.name) !== undefined) return NOTHING;

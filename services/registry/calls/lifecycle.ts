@@ -33,7 +33,7 @@ export type Occurrence = (typeof OCCURRENCES)[number];
 /** What happens to a call: an occurrence, or its end. */
 export type LifecycleEvent = Occurrence | { end: CallState };
 
-/** What has to be done in the new state. "redeliver": wait for the device, since nobody knows whether it has the call. */
+/** What has to be done in the new state. "redeliver": wait for the device, since it is not known whether it has the call. */
 export type Command = "send" | "await-end" | "await-device" | "await-approval" | "redeliver" | "reconcile" | "finish";
 
 /** When the new state is written: before the command, at some time while it lasts, with the call's end, or not at all. */
@@ -79,7 +79,7 @@ const STEPS: ReadonlyMap<CallState, Row> = new Map([
       permit: ({ queueable }) => step(CallState.PERMITTED, queueable ? "before" : "never", "send"),
       defer: DEFER,
       hold: always(HOLD),
-      // It may have been sent: that state is written lazily. One that was not never will be, as its caller was told.
+      // It may have been sent: that state is written lazily. One that was not never will be, as its caller was answered.
       resume: always(step(CallState.RECEIVED, "never", "reconcile")),
     },
   ],

@@ -19,10 +19,10 @@ export interface WatchOptions {
   states?(state: CallState): boolean;
 }
 
-/** A call that has not ended, whichever replica leads its life: the call as it stands, and what can be waited for. */
+/** A call that has not ended, whichever replica owns it: the call as it stands, and what can be waited for. */
 export interface OpenCall {
   readonly call: GovernedCall;
-  /** Aborted when somebody cancels the call. */
+  /** Aborted when the call is canceled. */
   readonly canceled: AbortController;
   /** Adds a watcher; the result removes it. The present state is not sent. */
   watch(watcher: Watcher, options?: WatchOptions): () => void;
@@ -30,9 +30,9 @@ export interface OpenCall {
   readonly ended: Promise<GovernedCall>;
 }
 
-/** A call whose life this replica leads. */
+/** A call that this replica owns and runs. */
 export interface LiveCall extends OpenCall {
-  /** The tool as it was when the call was received. Undefined for a call taken up again after a restart whose tool is gone. */
+  /** The tool as it was when the call was received. Undefined for a call that was resumed after a restart. */
   readonly tool: OfferedTool | undefined;
   /** The canonical arguments. */
   readonly args: Uint8Array;
@@ -41,15 +41,15 @@ export interface LiveCall extends OpenCall {
    * nothing, where the event cannot happen in the call's state.
    */
   advance(event: LifecycleEvent, changes?: Partial<CallStatus>): Step;
-  /** Takes over how the call stands in the store, where another replica owns it by now. */
+  /** Sets how the call stands in the store, where another replica owns it by now. */
   replace(stored: GovernedCall): void;
   /** Passes on what the tool printed. The promise resolves when all who follow it have read it. */
   print(output: ExecutionOutput): Promise<void> | undefined;
   /** Those who read what the tool prints. */
   readonly followers: Followers;
-  /** Says that the call's life broke off, as when the disk is full: `ended` rejects. */
+  /** Interrupts the call, as when the disk is full: `ended` rejects. */
   interrupt(cause: unknown): void;
-  /** Resolves when policy has decided, whatever it decided, or when the call's life broke off. */
+  /** Resolves when policy has decided, whatever it decided, or when the call was interrupted. */
   readonly decided: Promise<void>;
   /** Says that policy has decided. */
   markDecided(): void;
@@ -69,7 +69,7 @@ export function createLiveCall(
   const watchers = createWatchers();
   const ended = Promise.withResolvers<GovernedCall>();
   const decided = Promise.withResolvers<void>();
-  // Nobody may be waiting when it breaks off.
+  // It may not be awaited when the call is interrupted.
   ended.promise.catch(() => undefined);
   const enter = (status: CallStatus): void => {
     call.status = status;

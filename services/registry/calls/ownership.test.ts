@@ -31,7 +31,7 @@ const call = (id: string, state: CallState = CallState.RECEIVED) => testCall({ i
 const ended = (id: string) => call(id, CallState.SUCCEEDED);
 const args = Buffer.from("{}");
 
-test("each call that is taken over goes to one, whoever tries", async () => {
+test("each call that is claimed goes to one, however many try", async () => {
   for (const id of ["1", "2", "3"]) await a.insert(call(id), { args });
   const results = await Promise.all([b.claim(["rep-a"]), b.claim(["rep-a"])]);
   const ids = results.map(({ calls }) => calls.map(({ call: { id } }) => id));
@@ -40,9 +40,9 @@ test("each call that is taken over goes to one, whoever tries", async () => {
   expect(await a.isMine("1")).toBe(false);
 });
 
-test("what has ended is not taken over, but for an outcome that the audit log does not have", async () => {
-  await a.insert(call("told"), { args });
-  await a.finish(ended("told"), undefined, []);
+test("what has ended is not claimed, but for an outcome that the audit log does not have", async () => {
+  await a.insert(call("recorded"), { args });
+  await a.finish(ended("recorded"), undefined, []);
   await a.insert(call("untold"), { args });
   await a.finish(ended("untold"), Buffer.from("outcome"), []);
   expect(await b.owners()).toEqual(["rep-a"]);
@@ -66,7 +66,7 @@ test("a replica that has lost a call cannot write to it, and does not write its 
   expect((await b.myOutcomes()).map(({ outcome }) => Buffer.from(outcome).toString())).toEqual(["b"]);
 });
 
-test("what is released belongs to whoever takes it first", async () => {
+test("what is released belongs to the first that claims it", async () => {
   await a.insert(call("c"), { args });
   await a.release();
   expect(await b.owners()).toEqual([""]);
@@ -74,7 +74,7 @@ test("what is released belongs to whoever takes it first", async () => {
   expect(await a.claim([""])).toEqual({ calls: [], outcomes: [] });
 });
 
-test("a request to cancel goes with the call to whoever leads it next", async () => {
+test("a request to cancel goes with the call to its next owner", async () => {
   await a.insert(call("c"), { args });
   await b.wantCancel("c");
   expect(await a.wantedCancels()).toEqual(["c"]);

@@ -5,27 +5,27 @@ import type { Bodies } from "./bodies.ts";
 import { type PendingOutcome, type StoredCall, storedCallIn } from "./store.ts";
 import { STORED_COLUMNS } from "./stored-row.ts";
 
-/** Which replica leads a call's life, in the database. A call is owned by one at a time, whoever tries. */
+/** Which replica owns a call, in the database. A call is owned by one at a time, however many try. */
 export interface Ownership {
-  /** The replicas that lead what has not ended, or that have outcomes to bring into the audit log. Empty: none does. */
+  /** The replicas that own what has not ended, or that have outcomes to bring into the audit log. Empty: none does. */
   owners(): Promise<string[]>;
-  /** Takes over what these lead. Safe when several try: each call goes to one. */
+  /** Claims what these own. Safe when several try: each call goes to one. */
   claim(owners: readonly string[]): Promise<Claimed>;
-  /** What this replica leads and has not ended, by id. */
+  /** What this replica owns and has not ended, by id. */
   mine(): Promise<string[]>;
   /** Outcomes that this replica has to bring into the audit log, oldest first. */
   myOutcomes(): Promise<PendingOutcome[]>;
-  /** Whether this replica leads a call. */
+  /** Whether this replica owns a call. */
   isMine(callId: string): Promise<boolean>;
-  /** Notes that somebody wants a call canceled; whoever leads it looks for that. */
+  /** Notes a request to cancel a call; its owner looks for that. */
   wantCancel(callId: string): Promise<void>;
-  /** The calls that this replica leads and somebody wants canceled, by id. */
+  /** The calls that this replica owns and a caller requested to cancel, by id. */
   wantedCancels(): Promise<string[]>;
-  /** Lets any replica take over what this one leads. */
+  /** Lets any replica claim what this one owns. */
   release(): Promise<void>;
 }
 
-/** What was taken over. */
+/** What was claimed. */
 export interface Claimed {
   /** Calls that have not ended, oldest first. */
   calls: StoredCall[];

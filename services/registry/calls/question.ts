@@ -7,12 +7,12 @@ import type { OfferedTool } from "../tools/offered.ts";
 import type { GovernedCall } from "./governed-call.ts";
 import { inputSchemaOf } from "./input-schema.ts";
 
-/** What policy is told of a call. */
+/** What policy is asked about a call. */
 export interface QuestionFacts {
   call: GovernedCall;
   device: KnownDevice;
   tool: OfferedTool;
-  /** The roles of whoever asked. */
+  /** The caller's roles. */
   roles: readonly Role[];
   /** The canonical arguments. */
   args: Uint8Array;
@@ -25,7 +25,7 @@ export interface QuestionFacts {
 }
 
 /**
- * The question about a call: everything that the decision rests on, as it is known now. An approval that the call has
+ * The question about a call: everything that the decision depends on, as it is known now. An approval that the call has
  * already, its own or its fan-out's, is said to cover it.
  */
 export function questionOf(facts: QuestionFacts): DecisionRequest {

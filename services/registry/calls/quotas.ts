@@ -12,7 +12,7 @@ export interface QuotaLimits {
   calls: number;
   /** Calls of fan-outs that are decided on or run. Default 1000, the most devices of one. */
   fanOutCalls: number;
-  /** Calls that are to be kept for their device if need be and have not ended. Default 100. */
+  /** Calls that may wait for their device and have not ended. Default 100. */
   queuedCalls: number;
   /** Bytes of the arguments of those. Default 4 MiB. */
   queuedBytes: number;
@@ -76,15 +76,15 @@ export function createQuotas(
     const { principalId } = call.spec;
     const counts = all.get(principalId) ?? { open: 0, calls: 0, fanOutCalls: 0, queuedCalls: 0, queuedBytes: 0 };
     all.set(principalId, counts);
-    const kept = isQueueable(call) ? 1 : 0;
+    const queueable = isQueueable(call) ? 1 : 0;
     const key = activeKey(call);
     let active = isWaiting(call.status.state) ? 0 : 1;
     let isOpen = true;
     const add = (sign: 1 | -1): void => {
       counts.open += sign;
       counts[key] += sign * active;
-      counts.queuedCalls += sign * kept;
-      counts.queuedBytes += sign * kept * bytes;
+      counts.queuedCalls += sign * queueable;
+      counts.queuedBytes += sign * queueable * bytes;
     };
     add(1);
     const left = (): void => {

@@ -11,7 +11,7 @@ import type { OfferedTool } from "../tools/offered.ts";
 import { type GovernedCall, newGovernedCall } from "./governed-call.ts";
 import { questionOf } from "./question.ts";
 
-/** What a caller asks for, whichever door it came through. */
+/** What a caller asks for, through any face. */
 export interface CallRequest {
   device: string;
   tool: string;
@@ -44,7 +44,7 @@ export interface ReceivedCall {
   question: DecisionRequest;
 }
 
-/** What receiving rests on. */
+/** Dependencies of receiving. */
 export interface ReceiveFacts {
   directory: Directory;
   newCallId(): string;

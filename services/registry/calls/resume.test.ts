@@ -56,10 +56,10 @@ const denial = create(DecisionSchema, {
   outcome: { case: "denial", value: { reason: ErrorReason.POLICY_DENIED, userMessage: "not today" } },
 });
 
-/** Takes up a call that a process before left in a state, and returns how it ended and the states it went through. */
+/** Resumes a call that a process before left in a state, and returns how it ended and the states it went through. */
 async function recovered(
   left: { state: CallState; grantId?: string; isKept?: boolean; isCanceled?: boolean },
-  facts: { device: ReturnType<typeof ledgerDevice>; decision?: Decision; isAway?: boolean; turn?: QueueTurn },
+  facts: { device: ReturnType<typeof ledgerDevice>; decision?: Decision; isOffline?: boolean; turn?: QueueTurn },
 ) {
   const { isKept = true, isCanceled = false, grantId = "first" } = left;
   const call = testCall({ id: "c", deviceId: "dev-1", state: left.state, grantId });
@@ -71,7 +71,7 @@ async function recovered(
     ({ event }) => void (event.case === "call" && states.push(event.value.status?.state ?? CallState.UNSPECIFIED)),
   );
   const ends: CallEnd[] = [];
-  let mustKeep = facts.isAway ?? false;
+  let mustQueue = facts.isOffline ?? false;
   await resumeCall(live, {
     store: { save: async () => true, saveLazily: () => undefined },
     policy: { authorize: async () => facts.decision ?? permit },
@@ -87,9 +87,9 @@ async function recovered(
     link: () => facts.device.link,
     isMine: async () => true,
     queue: {
-      mustKeep: () => mustKeep,
+      mustQueue: () => mustQueue,
       next: async () => {
-        mustKeep = false;
+        mustQueue = false;
         return facts.turn ?? (isCanceled ? { kind: "canceled" } : { kind: "ask", question: {} });
       },
     },
@@ -99,17 +99,17 @@ async function recovered(
 }
 
 test.each([CallState.PERMITTED, CallState.DISPATCHED])(
-  "a kept call that was permitted and never reached its device (state %i) waits for it again, and runs",
+  "a queueable call that was permitted and never reached its device (state %i) waits for it again, and runs",
   async (state) => {
     const device = ledgerDevice();
-    const { end, states } = await recovered({ state }, { device, isAway: true });
+    const { end, states } = await recovered({ state }, { device, isOffline: true });
     expect(end.state).toBe(CallState.SUCCEEDED);
     expect(states).toEqual([CallState.QUEUED, CallState.PERMITTED, CallState.DISPATCHED]);
     expect(device.ran()).toBe(1);
   },
 );
 
-test("a kept call that ran before the crash is told with its end, and does not run again", async () => {
+test("a queueable call that ran before the crash is reported with its end, and does not run again", async () => {
   const device = ledgerDevice([ExecutionOutcome.SUCCEEDED]);
   const { end } = await recovered({ state: CallState.DISPATCHED }, { device });
   expect(end).toMatchObject({ state: CallState.SUCCEEDED, grantId: "first" });
@@ -122,20 +122,20 @@ test.each([
   ["is denied by now", { decision: denial }, {}],
   ["is late by now", { turn: expired }, {}],
   ["was canceled", {}, { isCanceled: true }],
-])("a kept call that ran before the crash is told with its end although it %s", async (_, facts, left) => {
+])("a queueable call that ran before the crash is reported with its end although it %s", async (_, facts, left) => {
   const device = ledgerDevice([ExecutionOutcome.SUCCEEDED]);
   const { end } = await recovered({ state: CallState.DISPATCHED, ...left }, { device, ...facts });
   expect(end.state).toBe(CallState.SUCCEEDED);
 });
 
-test("a kept call that is denied by now never starts, also where it may have been sent", async () => {
+test("a queueable call that is denied by now never starts, also where it may have been sent", async () => {
   const device = ledgerDevice();
   const { end } = await recovered({ state: CallState.DISPATCHED }, { device, decision: denial });
   expect(end).toMatchObject({ state: CallState.DENIED, message: "not today" });
   expect(await device.link.start()).toMatchObject({ finished: { outcome: ExecutionOutcome.NOT_STARTED } });
 });
 
-test("a call that is kept and was never sent is denied without asking its device, which is away", async () => {
+test("a queued call that was never sent is denied without asking its device, which is offline", async () => {
   const device = ledgerDevice();
   await recovered({ state: CallState.QUEUED, grantId: "" }, { device, decision: denial });
   expect(await device.link.start()).toMatchObject({ finished: { outcome: ExecutionOutcome.SUCCEEDED } });

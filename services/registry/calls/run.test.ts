@@ -17,7 +17,7 @@ function portsThat(options: { decide: () => Promise<unknown>; finish: (end: Call
     lockOf: async () => undefined,
     link: () => undefined,
     isMine: async () => true,
-    queue: { mustKeep: () => false },
+    queue: { mustQueue: () => false },
   } as unknown as RunPorts;
 }
 

@@ -95,7 +95,7 @@ const COMMANDS: Readonly<Record<Command, Run>> = {
   "await-approval": awaitApproval,
   "await-device": awaitDevice,
   redeliver: async (live, happened, ports) =>
-    ports.queue.mustKeep(live.call) ? { event: "defer" } : awaitDevice(live, happened, ports),
+    ports.queue.mustQueue(live.call) ? { event: "defer" } : awaitDevice(live, happened, ports),
   reconcile: async (live, _, ports) => ({ event: "end", end: await reconcile(live, ports), sentWith: "" }),
   finish: async () => undefined,
 };
@@ -108,7 +108,7 @@ function afterAnswer(live: LiveCall, answer: PolicyAnswer, ports: RunPorts): Hap
   if (approval !== undefined) live.call.status.approval = approval;
   switch (outcome.case) {
     case "permit":
-      return ports.queue.mustKeep(live.call) ? { event: "defer" } : { event: "permit", permit: outcome.value };
+      return ports.queue.mustQueue(live.call) ? { event: "defer" } : { event: "permit", permit: outcome.value };
     case "hold":
       return { event: "hold", hold: outcome.value };
     case "denial":

@@ -18,7 +18,7 @@ export interface IdScope {
 
 /**
  * The id under which is stored what a principal names by an id of its own choice. The same name of two principals gives
- * two ids, so that nobody learns by a collision what another one has, or takes its ids away. Those who see everything
+ * two ids, so that no caller learns by a collision what another one has, or occupies its ids. Those who see everything
  * use the name as it is. The id of something that the principal has already, which it was given in an answer, stays.
  */
 export async function scopedId(chosen: string, principal: Principal, scope: IdScope): Promise<string> {

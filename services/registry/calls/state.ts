@@ -1,7 +1,7 @@
 import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ExecutionOutcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 
-/** The call's end for each end that a device tells. */
+/** The call's end for each outcome that a device reports. */
 const END_OF: Record<number, CallState> = {
   [ExecutionOutcome.SUCCEEDED]: CallState.SUCCEEDED,
   [ExecutionOutcome.FAILED]: CallState.FAILED,
@@ -12,7 +12,7 @@ const END_OF: Record<number, CallState> = {
   [ExecutionOutcome.NOT_STARTED]: CallState.FAILED,
 };
 
-/** The call's end for what the device told. An end that this version does not know is UNKNOWN, never a success. */
+/** The call's end for what the device reported. An outcome that this version does not know is UNKNOWN, never a success. */
 export function endOf(outcome: ExecutionOutcome): CallState {
   return END_OF[outcome] ?? CallState.UNKNOWN;
 }

@@ -18,9 +18,9 @@ export interface StoredCall {
   call: GovernedCall;
   /** The canonical arguments; empty once it has ended, where they had secrets. */
   args: Uint8Array;
-  /** The replica that leads it. */
+  /** The replica that owns it. */
   owner: string;
-  /** Somebody asked for it to be canceled. */
+  /** Its cancellation was requested. */
   cancelWanted: boolean;
 }
 
@@ -57,13 +57,13 @@ export interface NewArguments {
 export interface CallStore {
   /** Writes a new call down. False where the id is taken: nothing was written. */
   insert(call: GovernedCall, asked: NewArguments): Promise<boolean>;
-  /** Keeps a call's new state. False where another replica leads the call now, or has ended it. */
+  /** Keeps a call's new state. False where another replica owns the call now, or has ended it. */
   save(call: GovernedCall): Promise<boolean>;
   /** Keeps a state if it lasts. A restart finds it out again, so that nothing waits for the write. */
   saveLazily(call: GovernedCall): void;
   /**
    * Keeps a call's end, its outcome for the audit log and its events, in one transaction, which also deletes the secrets
-   * among its arguments. False, and nothing is kept, where another replica leads the call now, or has ended it.
+   * among its arguments. False, and nothing is kept, where another replica owns the call now, or has ended it.
    */
   finish(call: GovernedCall, outcome: Uint8Array | undefined, events: readonly EventEnvelope[]): Promise<boolean>;
   /** A call by id. */
@@ -90,7 +90,7 @@ export interface CallStoreOptions {
   writes: GroupCommit<RegistryTables>;
   outbox: Outbox;
   bodies: Bodies;
-  /** The replica that leads what is inserted here. Default none. */
+  /** The replica that owns what is inserted here. Default none. */
   owner?: string;
   /** Milliseconds since 1970. Default the system's clock. */
   now?: () => number;
@@ -254,7 +254,7 @@ export function createCallStore(options: CallStoreOptions): CallStore {
   };
 }
 
-/** A stored call, as whoever takes it up needs it. Throws SealError. */
+/** A stored call, as the replica that resumes it needs it. Throws SealError. */
 export function storedCallIn(row: StoredRow, bodies: Bodies): StoredCall {
   const { owner, cancel_wanted } = row;
   return { call: callIn(row, bodies), args: argumentsIn(row, bodies), owner, cancelWanted: cancel_wanted === 1 };

@@ -11,18 +11,18 @@ export interface AwaitedCall {
 }
 
 /** How long a call is waited for. */
-export interface SettleOptions {
+export interface WaitOptions {
   /** How long a held one waits for its human, in milliseconds, each time that it is held. */
   waitMs: number;
-  /** Ends the wait: nobody wants to know any more. */
+  /** Ends the wait: its caller has left. */
   signal: AbortSignal;
 }
 
 /**
- * Resolves with the call when it has ended, or as it stands when it goes nowhere for now: it is kept for a device that is
- * away, nobody has decided about it in time, or nobody waits any more. Rejects with INTERRUPTED where its life broke off.
+ * Resolves with the call when it has ended, or as it stands when it goes nowhere for now: it is queued for a device that is
+ * offline, no person has decided about it in time, or its caller has left. Rejects with INTERRUPTED where it is interrupted.
  */
-export async function waitUntilSettled(awaited: AwaitedCall, { waitMs, signal }: SettleOptions): Promise<GovernedCall> {
+export async function waitUntilSettled(awaited: AwaitedCall, { waitMs, signal }: WaitOptions): Promise<GovernedCall> {
   const resting = Promise.withResolvers<GovernedCall>();
   let timer: NodeJS.Timeout | undefined;
   const rest = () => resting.resolve(awaited.call);

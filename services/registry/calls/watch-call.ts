@@ -24,7 +24,7 @@ export async function* watchCall(
       events.end();
     };
     signal.addEventListener("abort", stop, { once: true });
-    // A life that breaks off has no end to show; whoever asks again is told how the call stands.
+    // An interrupted call has no end to show; the next watch shows how the call stands.
     void found.ended.then(stop, stop);
   } else {
     events.end();

@@ -33,7 +33,7 @@ function refusal(choice: Partial<Choice>) {
 }
 
 describe("choosing devices", () => {
-  it("takes those with the labels, also the ones that are away", () => {
+  it("takes those with the labels, also the ones that are offline", () => {
     expect(choose({ selector: "role=web" })).toEqual(["web-1", "web-2", "web-3"]);
   });
 

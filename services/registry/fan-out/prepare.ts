@@ -7,11 +7,11 @@ import { fault, faultDetail } from "../../../lib/fault/fault.ts";
 import type { CallRequest, ReceivedCall } from "../calls/receive.ts";
 import type { PlannedDevice } from "./plan.ts";
 
-/** What preparing rests on: turns a request into a call without writing anything. Throws what is wrong with it. */
+/** Turns a request into a call without writing anything. Throws what is wrong with it. */
 export type Receive = (request: CallRequest) => ReceivedCall | Promise<ReceivedCall>;
 
 /**
- * Checks the call on every device before anything starts, and makes the question about the whole. Throws the first
+ * Checks the call on every device before anything starts, and makes the question about the fan-out. Throws the first
  * problem, with the device in its message and metadata; tools that differ from device to device are one, since an approval
  * is for one tool with one set of arguments.
  *

@@ -70,7 +70,9 @@ describe("a fan-out", () => {
       failed: { c: { status: { state: CallState.SUCCEEDED, error: { reason: ErrorReason.TOOL_FAILED } } } },
     });
     expect(some.failed.c?.status?.output).toBeUndefined();
-    expect(some.message).toContain("1 of 4 succeeded, 1 did not, 1 kept for devices that are away, 1 never started:");
+    expect(some.message).toContain(
+      "1 of 4 succeeded, 1 did not, 1 queued for devices that are offline, 1 never started:",
+    );
   });
 
   it("says nothing of a stop that kept nothing from being started", () => {

@@ -24,8 +24,8 @@ export interface StopRules {
 }
 
 /**
- * What became of one call. "succeeded": the tool ran and, where it ran a program, that ended with 0. "queued": kept for a
- * device that is away. Everything else is no success, whether it failed, waits or is not known.
+ * What became of one call. "succeeded": the tool ran and, where it ran a program, that ended with 0. "queued": waits for a
+ * device that is offline. Everything else is no success, whether it failed, waits or is not known.
  */
 export function verdictOf(call: GovernedCall): "succeeded" | "queued" | "failed" {
   if (call.status.state === CallState.QUEUED) return "queued";
@@ -61,7 +61,7 @@ export function summaryOf(fanOutId: string, waves: Waves, results: Results, stop
   const parts = [
     `${succeeded.length} of ${planned.length} succeeded`,
     ...(failed.length > 0 ? [`${failed.length} did not`] : []),
-    ...(queued.length > 0 ? [`${queued.length} kept for devices that are away`] : []),
+    ...(queued.length > 0 ? [`${queued.length} queued for devices that are offline`] : []),
     ...(notStarted.length > 0 ? [`${notStarted.length} never started`] : []),
   ];
   return create(FanOutSummarySchema, {
@@ -81,7 +81,7 @@ function entryOf(name: string, call: GovernedCall | undefined): [string, Governe
   if (call === undefined) return [];
   const { output: _left, ...rest } = call.status;
   if (call.status.state !== CallState.SUCCEEDED) return [[name, { ...call, status: rest }]];
-  // The call itself succeeded; without its output nobody would see why it counts as a failure.
+  // The call itself succeeded; without its output it would not show why it counts as a failure.
   const code = programCode(call);
   const error = create(ErrorDetailSchema, { reason: ErrorReason.TOOL_FAILED, metadata: { exit_code: String(code) } });
   const errorMessage = `the program ended with the exit code ${code}`;

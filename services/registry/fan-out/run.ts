@@ -35,7 +35,7 @@ export interface RunPorts {
 interface Run {
   one: StoredFanOut;
   ports: RunPorts;
-  /** Aborted when the registry closes: whoever claims it goes on. */
+  /** Aborted when the registry closes: the replica that claims it goes on. */
   closing: AbortSignal;
   /** Aborted when its cancellation was requested. */
   canceled: AbortSignal;
@@ -194,7 +194,7 @@ async function note({ one, ports }: Run, progress: Progress): Promise<void> {
   if (!(await ports.store.progress(one.id, progress))) throw new LetGo();
 }
 
-/** Nobody is called in the name of a principal whose token was revoked or has expired meanwhile. */
+/** Nothing is called in the name of a principal whose token was revoked or has expired meanwhile. */
 async function revoked({ one, ports }: Run): Promise<Stop | undefined> {
   const status = await ports.tokenStatuses(one.principal.id);
   if (status.valid) return undefined;

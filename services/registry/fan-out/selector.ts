@@ -6,13 +6,13 @@ export type Selector = (labels: Readonly<Record<string, string>>) => boolean;
 
 type Requirement =
   | { key: string; operator: "=" | "!="; value: string }
-  /** The label is there, whatever it says. */
+  /** The device has the label, with any value. */
   | { key: string; operator: "there" };
 
 const KEY = /^[A-Za-z0-9](?:[A-Za-z0-9._/-]*[A-Za-z0-9])?$/;
 
 /**
- * Reads a selector such as "role=web,zone!=eu,gpu": all requirements must hold, a bare key means that the label is there,
+ * Reads a selector such as "role=web,zone!=eu,gpu": all requirements must hold, a bare key means that the device has the label,
  * and "!=" holds too where the label is not. Spaces around keys and values do not count. Throws INVALID_INPUT, naming the
  * field and the requirement that is wrong.
  */

@@ -46,10 +46,11 @@ function answering(
   };
 }
 
-test("who waits for a human waits on when policy's database was away for a moment", async () => {
+test("a wait for a person goes on when policy's database was unavailable for a moment", async () => {
   const failure = (reason: ErrorReason) =>
-    create(PolicyResponseFrameSchema, { response: { case: "error", value: { error: { reason }, message: "away" } } })
-      .response;
+    create(PolicyResponseFrameSchema, {
+      response: { case: "error", value: { error: { reason }, message: "unavailable" } },
+    }).response;
   const link = createPolicyLink(
     answering((_, turn) => {
       if (turn === 0) return failure(ErrorReason.NOT_READY);
@@ -61,7 +62,7 @@ test("who waits for a human waits on when policy's database was away for a momen
   await link.close();
 });
 
-test("who waits for an approval that is not there is told so", async () => {
+test("a wait for an approval that does not exist is rejected", async () => {
   const error = { reason: ErrorReason.NOT_FOUND };
   const link = createPolicyLink(
     answering(
@@ -79,7 +80,7 @@ const LONG_MS = 3_600_000;
 test.each([
   ["cannot be reached", () => Promise.reject(new Error("refused"))],
   ["takes the stream and never answers", () => new Promise<never>(() => undefined)],
-])("a policy that %s is away soon, and is not waited for", async (_, next) => {
+])("a policy that %s is unavailable soon, and is not waited for", async (_, next) => {
   const dialer: PolicyDialer = (_requests, signal) => ({
     [Symbol.asyncIterator]: () => ({
       next: () => Promise.race([next(), once(signal, "abort").then(() => ({ done: true as const, value: undefined }))]),
@@ -94,7 +95,7 @@ test.each([
   await link.close();
 });
 
-test("a question that was on its way when the link broke is asked again, and one in between is too", async () => {
+test("a question that was in flight when the link broke is asked again, and one in between is too", async () => {
   let streams = 0;
   const askedBetween = Promise.withResolvers<void>();
   const decide = answering(

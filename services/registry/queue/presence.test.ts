@@ -6,22 +6,22 @@ let nowMs = 0;
 const presence = () => createPresence({ isOnline: (id) => online.has(id), now: () => nowMs, pollMs: 1 });
 const { signal } = new AbortController();
 
-it("resolves at once for a device that is there", async () => {
+it("resolves at once for a device that is online", async () => {
   online.add("a");
   expect(await presence().awaitOnline("a", { untilMs: 10, signal })).toBe("online");
 });
 
 it("resolves for each device when it comes", async () => {
   const waits = presence();
-  const told: string[] = [];
-  const wait = (id: string) => waits.awaitOnline(id, { untilMs: 10, signal }).then(() => told.push(id));
+  const arrived: string[] = [];
+  const wait = (id: string) => waits.awaitOnline(id, { untilMs: 10, signal }).then(() => arrived.push(id));
   const both = [wait("b"), wait("c")];
   online.add("c");
   await both[1];
-  expect(told).toEqual(["c"]);
+  expect(arrived).toEqual(["c"]);
   online.add("b");
   await both[0];
-  expect(told).toEqual(["c", "b"]);
+  expect(arrived).toEqual(["c", "b"]);
 });
 
 it("resolves when the time is over, and where it was before", async () => {

@@ -2,14 +2,14 @@
 export interface Presence {
   /** Resolves with "online" as soon as the device is linked, and with "late" or "aborted" where that does not come. */
   awaitOnline(deviceId: string, options: { untilMs: number; signal: AbortSignal }): Promise<Arrival>;
-  /** Ends all waits without an answer: whoever comes next takes them up. */
+  /** Ends all waits without an answer: the replica that resumes the calls waits again. */
   close(): void;
 }
 
 /** What came of waiting for a device. */
 export type Arrival = "online" | "late" | "aborted";
 
-/** What waiting rests on. */
+/** Dependencies of waiting. */
 export interface PresenceOptions {
   /** Whether a device is linked, to whichever replica. */
   isOnline(deviceId: string): boolean;
@@ -33,16 +33,16 @@ export function createPresence({ isOnline, now, pollMs = 250 }: PresenceOptions)
   return {
     awaitOnline: (deviceId, { untilMs, signal }) =>
       new Promise((resolve) => {
-        const settle = (arrival: Arrival) => {
+        const end = (arrival: Arrival) => {
           waiting.delete(look);
           signal.removeEventListener("abort", look);
           resolve(arrival);
         };
         const look = () => {
           if (closed) return;
-          if (signal.aborted) settle("aborted");
-          else if (now() >= untilMs) settle("late");
-          else if (isOnline(deviceId)) settle("online");
+          if (signal.aborted) end("aborted");
+          else if (now() >= untilMs) end("late");
+          else if (isOnline(deviceId)) end("online");
         };
         waiting.add(look);
         signal.addEventListener("abort", look);

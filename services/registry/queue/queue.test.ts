@@ -70,22 +70,22 @@ const args = Buffer.from("{}");
 const { signal } = new AbortController();
 
 describe("a call", () => {
-  it("is kept only where its caller wants that and its device is away", () => {
-    expect(queue.mustKeep(call())).toBe(false);
+  it("is queued only where its caller lets it wait and its device is offline", () => {
+    expect(queue.mustQueue(call())).toBe(false);
     if (device !== undefined) device.online = false;
-    expect(queue.mustKeep(call())).toBe(true);
+    expect(queue.mustQueue(call())).toBe(true);
     const never = call();
     delete never.spec.queueExpireTime;
-    expect(queue.mustKeep(never)).toBe(false);
+    expect(queue.mustQueue(never)).toBe(false);
     device = undefined;
-    expect(queue.mustKeep(call())).toBe(true);
+    expect(queue.mustQueue(call())).toBe(true);
   });
 
   it("is asked about again with what was asked then, what is known now, and a number that rises", async () => {
     await queue.note(call(), asked);
     nowMs = 5_000;
-    const kept = call({ approval: { id: "apr-1" } });
-    const first = await queue.next(kept, args, signal);
+    const queued = call({ approval: { id: "apr-1" } });
+    const first = await queue.next(queued, args, signal);
     expect(first).toMatchObject({
       kind: "ask",
       question: {
@@ -99,7 +99,7 @@ describe("a call", () => {
       },
     });
     await queue.note(call(), asked);
-    expect(await queue.next(kept, args, signal)).toMatchObject({ question: { delivery: 2 } });
+    expect(await queue.next(queued, args, signal)).toMatchObject({ question: { delivery: 2 } });
   });
 
   it("is asked about with the roles that its principal has now", async () => {

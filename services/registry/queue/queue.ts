@@ -13,19 +13,19 @@ import type { KnownDevice } from "../devices/known-device.ts";
 import type { Presence } from "./presence.ts";
 import type { QueueStore } from "./store.ts";
 
-/** Keeps calls for devices that are away. */
+/** Queues calls for devices that are offline. */
 export interface Queue {
-  /** Writes down what policy has to be told again of a call that is to be kept if need be. Others need no note. */
+  /** Writes down what policy has to be asked again about a call that may be queued. Others need no note. */
   note(call: GovernedCall, question: DecisionRequest): Promise<void>;
-  /** Whether a call that may run has to be kept: its caller wants that, and its device is away. */
-  mustKeep(call: GovernedCall): boolean;
+  /** Whether a call that may run has to be queued: its caller lets it wait, and its device is offline. */
+  mustQueue(call: GovernedCall): boolean;
   /** Waits until the device is back, the time is over or the signal aborts. */
   next(call: GovernedCall, args: Uint8Array, signal: AbortSignal): Promise<QueueTurn>;
   /** The call has ended. */
   forget(call: GovernedCall): void;
 }
 
-/** What is to be done about a kept call. */
+/** What is to be done about a queued call. */
 export type QueueTurn =
   /** The device is back: policy has to be asked again. */
   | { kind: "ask"; question: DecisionRequest }
@@ -34,7 +34,7 @@ export type QueueTurn =
   /** The signal has aborted. */
   | { kind: "canceled" };
 
-/** What a queue rests on. */
+/** Dependencies of a queue. */
 export interface QueueOptions {
   store: QueueStore;
   presence: Presence;
@@ -69,7 +69,7 @@ export function createQueue({ store, presence, directory, tokenStatuses, now }: 
       const timeoutMs = timeout ? durationMs(timeout) : 0;
       if (isQueueable(call)) await store.note(call.id, { roles: principal?.roles ?? [], timeoutMs });
     },
-    mustKeep: (call) => isQueueable(call) && directory.byId(call.spec.deviceId)?.online !== true,
+    mustQueue: (call) => isQueueable(call) && directory.byId(call.spec.deviceId)?.online !== true,
     async next(call, args, signal) {
       const untilMs = call.spec.queueExpireTime === undefined ? 0 : timestampMs(call.spec.queueExpireTime);
       const arrival = await presence.awaitOnline(call.spec.deviceId, { untilMs, signal });
@@ -88,13 +88,13 @@ export function createQueue({ store, presence, directory, tokenStatuses, now }: 
 function deviceOf({ spec: { deviceId } }: GovernedCall, directory: Pick<Directory, "byId">): KnownDevice {
   const device = directory.byId(deviceId);
   if (device !== undefined) return device;
-  const message = "the device that the call was kept for is not known any more";
+  const message = "the device that the call was queued for is not known any more";
   throw fault(ErrorReason.UNKNOWN_DEVICE, { device: deviceId, available: "" }, { message });
 }
 
 function expiredEnd({ spec: { deviceId } }: GovernedCall, directory: Pick<Directory, "byId">): CallEnd {
   const device = directory.byId(deviceId)?.name ?? deviceId;
-  const message = `${device} did not come back in the time that the call was kept for; nothing ran`;
+  const message = `${device} did not come back in the time that the call was queued for; nothing ran`;
   return failedEnd(fault(ErrorReason.QUEUE_EXPIRED, { device }, { message }));
 }
 

@@ -5,24 +5,24 @@ import type { GroupCommit } from "../../../lib/store/group-commit.ts";
 import { prepared } from "../../../lib/store/prepared.ts";
 import type { RegistryTables } from "../tables.ts";
 
-/** What policy has to be told again of a call that was kept. */
-export interface KeptFacts {
-  /** The roles of whoever asked, then. */
+/** What policy is asked again about a queued call, besides the call itself. */
+export interface QueuedFacts {
+  /** The caller's roles, then. */
   roles: readonly Role[];
   /** The longest it may run, in milliseconds. */
   timeoutMs: number;
 }
 
 /** One try to deliver a call. */
-export interface Delivery extends KeptFacts {
+export interface Delivery extends QueuedFacts {
   /** Its number, from 1. */
   number: number;
 }
 
-/** Where it is kept what calls for devices that are away were asked with. Every promise resolves when it is on disk. */
+/** Where the requests of calls that may be queued are kept. Every promise resolves when the change is on disk. */
 export interface QueueStore {
-  /** Writes down a call that is to be kept if need be. One that is known stays as it is. */
-  note(callId: string, facts: KeptFacts): Promise<void>;
+  /** Writes down a call that may be queued. One that is known stays as it is. */
+  note(callId: string, facts: QueuedFacts): Promise<void>;
   /**
    * The next try to deliver. Its number is on disk before policy is asked, so that a process that dies in between never
    * gets an old decision, whose grant has ended, for a new one. Undefined for a call that was not noted.

@@ -1,13 +1,13 @@
 import type { Migration } from "../../../lib/store/database.ts";
 
-/** The table of calls that may be kept for a device that is away. */
+/** The table of calls that may be queued for an offline device. */
 export interface QueueTables {
-  /** What policy has to be told again of each such call, besides the call itself. */
+  /** What policy is asked again about each such call, besides the call itself. */
   queued_calls: {
     call_id: string;
     /** How often policy was asked about it again. */
     delivery: number;
-    /** The roles of whoever asked, by number, as JSON. */
+    /** The caller's roles, by number, as JSON. */
     roles: string;
     /** The longest it may run. */
     timeout_ms: number;

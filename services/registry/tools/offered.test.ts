@@ -19,7 +19,7 @@ test("asks a human for every call of a device in sudo mode", () => {
   expect([...tools.values()].every((tool) => tool.requiresApproval)).toBe(true);
 });
 
-test("keeps only what the allow list names, and tells which names are unknown", () => {
+test("keeps only what the allow list names, and returns which names are unknown", () => {
   const { tools, unknown } = offer(Mode.USER, ["fs.read", "project.create"]);
   expect([...tools.keys()]).toEqual(["fs.read"]);
   expect(unknown).toEqual(["project.create"]);

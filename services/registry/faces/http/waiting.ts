@@ -8,7 +8,7 @@ export function locationOf({ id }: GovernedCall): string {
 
 /** What a call that has not ended waits for, and where its end is to be had, for a person or a model. */
 export function waitingText(call: GovernedCall): string {
-  const again = `GET ${locationOf(call)} tells how it stands and, once it has ended, how it ended; do not send it again`;
+  const again = `GET ${locationOf(call)} returns how it stands and, once it has ended, how it ended; do not send it again`;
   switch (call.status.state) {
     case CallState.HELD:
       return (
@@ -16,7 +16,7 @@ export function waitingText(call: GovernedCall): string {
         `for example with \`reeve approval approve ${call.status.approval?.id}\`. The call runs by itself once it is approved. ${again}`
       );
     case CallState.QUEUED:
-      return `nothing has run yet: the call is kept until its device is back, and is sent to it then. ${again}`;
+      return `nothing has run yet: the call is queued until its device is back, and is sent to it then. ${again}`;
     default:
       return `the call is under way. ${again}`;
   }

@@ -27,9 +27,9 @@ describe("responseOf", () => {
   });
 
   test("says so where the output is not of the tool's type", () => {
-    const told = refusal({ state: CallState.SUCCEEDED, output: { exitCode: "none" } });
-    expect(told).toMatchObject({ code: Code.DataLoss, reason: ErrorReason.RECEIPT_INVALID });
-    expect(told.rawMessage).toContain("the tool ran");
+    const refused = refusal({ state: CallState.SUCCEEDED, output: { exitCode: "none" } });
+    expect(refused).toMatchObject({ code: Code.DataLoss, reason: ErrorReason.RECEIPT_INVALID });
+    expect(refused.rawMessage).toContain("the tool ran");
   });
 
   test("names the approval of a held call", () => {

@@ -14,7 +14,7 @@ test.each([
   expect(waitMsOf(request, remaining)).toBe(expected);
 });
 
-test("an abort ends the wait with its reason, at any time, and a result that was there first stays", async () => {
+test("an abort ends the wait with its reason, at any time, and a result that came first stays", async () => {
   const aborted = AbortSignal.abort(new Error("gone"));
   await expect(orAborted(new Promise(() => undefined), aborted)).rejects.toThrow("gone");
   const leaving = new AbortController();
