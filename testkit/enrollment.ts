@@ -14,7 +14,8 @@ import { createLogger } from "../lib/log/log.ts";
 import { createServiceTransport } from "../lib/rpc-client/transport.ts";
 import { createServer } from "../lib/server/server.ts";
 import { openDatabase } from "../lib/store/database.ts";
-import { createEnrollment, type EnrollmentOptions } from "../services/registry/enrollment/enrollment.ts";
+import { createEnrollment } from "../services/registry/enrollment/enrollment.ts";
+import type { EnrollmentOptions } from "../services/registry/enrollment/parts.ts";
 import { type RegistryTables, registryMigrations } from "../services/registry/tables.ts";
 
 /** A registry's enrollment behind a real TLS port, with an operator's client. */

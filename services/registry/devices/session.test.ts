@@ -39,8 +39,8 @@ function open(frames: readonly DeviceFrame[] = []) {
     end: vi.fn((error: unknown) => gone.abort(error)),
   };
   const manifest = create(ManifestSchema, { deviceId: "dev-0123456789abcdef", name: "nas" });
-  const hello = { manifest, digest: "", envelope: create(SignedEnvelopeSchema), attachCount: 1 };
-  return { gone, stream, session: createDeviceSession("attached", hello, 0n, stream) };
+  const hello = { manifest, digest: "", envelope: create(SignedEnvelopeSchema), attachCount: 1, keyringVersion: 0n };
+  return { gone, stream, session: createDeviceSession("attached", hello, stream) };
 }
 
 const nothing = async function* () {};

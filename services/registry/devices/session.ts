@@ -66,12 +66,9 @@ export interface DeviceSession {
   end(error: unknown): void;
 }
 
-/** The stream under a session. */
-export interface SessionStream {
-  /** The frames that follow the hello. */
+/** A stream to a device, before its handshake. */
+export interface OpenStream {
   frames: AsyncIterator<DeviceFrame>;
-  /** The frame that began with the hello. */
-  first: DeviceFrame;
   gone: AbortSignal;
   isAlive(): Promise<boolean>;
   /** Sends these commands from now on. */
@@ -79,12 +76,11 @@ export interface SessionStream {
   end(error: unknown): void;
 }
 
-/** A session that is connecting. */
+/** A session that is connecting; `first` is the frame that began with the hello. */
 export function createDeviceSession(
   transport: DeviceSession["transport"],
   hello: SessionHello,
-  keyringVersion: bigint,
-  stream: SessionStream,
+  stream: OpenStream & { first: DeviceFrame },
 ): DeviceSession {
   let state: SessionState = "connecting";
   const move = (event: SessionEvent): void => {
@@ -108,7 +104,7 @@ export function createDeviceSession(
     name: hello.manifest.name,
     hello,
     epoch: 0,
-    keyringVersion,
+    keyringVersion: hello.keyringVersion,
     gone: stream.gone,
     isAlive: stream.isAlive,
     move,
@@ -149,6 +145,8 @@ export interface SessionHello {
   envelope: SignedEnvelope;
   /** How often the device has attached, this time included; 0 for one that is dialed. */
   attachCount: number;
+  /** The version of the keys for grants that the device trusts. */
+  keyringVersion: bigint;
 }
 
 /** Who a device must be: by the id of its certificate where it attaches, by the configured name where it is dialed. */
@@ -163,7 +161,7 @@ export async function readHello(
   expected: ExpectedDevice,
   frames: AsyncIterator<DeviceFrame>,
   waitMs: number,
-): Promise<{ hello: SessionHello; keyringVersion: bigint; first: DeviceFrame }> {
+): Promise<{ hello: SessionHello; first: DeviceFrame }> {
   const late = Promise.withResolvers<never>();
   const message = `the device has not said who it is within ${waitMs} ms`;
   const timer = setTimeout(() => late.reject(fault(ErrorReason.NOT_READY, {}, { message })), waitMs);
@@ -178,15 +176,15 @@ export async function readHello(
       }
       // A frame without events is a heartbeat.
       if (value.events.length === 0 && "name" in expected) continue;
-      const said = helloOf(value.events);
-      return { hello: checkHello(expected, said), keyringVersion: said.keyringVersion, first: value };
+      return { hello: checkHello(expected, helloOf(value.events)), first: value };
     }
   } finally {
     clearTimeout(timer);
   }
 }
 
-function checkHello(expected: ExpectedDevice, { manifest: envelope, attachCount }: DeviceHello): SessionHello {
+function checkHello(expected: ExpectedDevice, said: DeviceHello): SessionHello {
+  const { manifest: envelope, attachCount, keyringVersion } = said;
   if (envelope === undefined) throw malformed("manifest", "required", "a hello comes with the device's manifest");
   if (attachCount > Number.MAX_SAFE_INTEGER) {
     throw malformed("attach_count", "uint64.lte", `hello.attach_count: at most ${Number.MAX_SAFE_INTEGER}`);
@@ -201,7 +199,7 @@ function checkHello(expected: ExpectedDevice, { manifest: envelope, attachCount 
     throw identityRefused("malformed", who, { message: `the device is not trusted: ${check.problem}` });
   }
   const count = "name" in expected ? 0 : Number(attachCount);
-  return { manifest: check.manifest, digest: check.digest, envelope, attachCount: count };
+  return { manifest: check.manifest, digest: check.digest, envelope, attachCount: count, keyringVersion };
 }
 
 function claimedId(payload: Uint8Array): string | undefined {

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
@@ -14,21 +13,20 @@ import {
   DeviceFrameSchema,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
-import { fullJitter } from "../../../lib/link/backoff.ts";
 import { toDevice } from "../../../lib/link/device-frames.ts";
 import { framedEnd } from "../../../lib/link/framed.ts";
 import { onTick } from "../../../lib/link/framing/ticker.ts";
 import { mapStream } from "../../../lib/link/stream.ts";
 import { type AddressRateOptions, createAddressRate } from "../../../lib/server/address-rate.ts";
 import { principalOf } from "../../../lib/server/context.ts";
-import type { DeviceDialer } from "./device-link.ts";
+import { createDialers, type DialOptions, noCommands } from "./dialing.ts";
 import {
   attachAgain,
   createDeviceSession,
   type DeviceSession,
   type ExpectedDevice,
+  type OpenStream,
   readHello,
-  type SessionStream,
 } from "./session.ts";
 
 export interface SessionsOptions {
@@ -67,23 +65,8 @@ export interface Sessions {
   close(): Promise<void>;
 }
 
-/** How one device is dialed. */
-export interface DialOptions {
-  dialer: DeviceDialer;
-  /** Whether to dial now. Otherwise the dialer waits until it is woken. */
-  mayDial(): boolean;
-  /** The dial failed, or the device was not admitted. */
-  onFailed(error: unknown): void;
-}
-
 /** How often a device may attach: it costs a transaction that all replicas wait for. */
 const ATTACH_RATE = { burst: 10, everyMs: 1000, maxAddresses: 100_000 };
-
-/** The longest wait between two dials, in milliseconds. */
-const LONGEST_PAUSE_MS = 1000;
-
-/** A session that lasted so long was no failure, in milliseconds. */
-const LASTING_MS = 2000;
 
 export function createSessions(options: SessionsOptions = {}): Sessions {
   const { heartbeatMs = 1000, helloWaitMs = 10_000 } = options;
@@ -94,8 +77,7 @@ export function createSessions(options: SessionsOptions = {}): Sessions {
   const connecting = new Map<string, (error: unknown) => void>();
   const streams = new Set<(error: unknown) => void>();
   const draining = new AbortController();
-  const closing = new AbortController();
-  const waiting = new Set<() => void>();
+  const dialers = createDialers((name, stream) => connect("dialed", { name }, stream));
 
   const register = (session: DeviceSession): void => {
     session.move("admit");
@@ -105,7 +87,7 @@ export function createSessions(options: SessionsOptions = {}): Sessions {
       if (current.get(session.deviceId) !== session) return;
       current.delete(session.deviceId);
       options.onGone?.(session);
-      wakeDialers();
+      dialers.wake();
     });
     older?.end(fault(ErrorReason.NOT_READY, {}, { message: "the device has attached again" }));
     options.onAdmitted?.(session);
@@ -114,11 +96,11 @@ export function createSessions(options: SessionsOptions = {}): Sessions {
   const connect = async (
     transport: DeviceSession["transport"],
     expected: ExpectedDevice,
-    stream: Omit<SessionStream, "first">,
+    stream: OpenStream,
   ): Promise<DeviceSession> => {
-    const { hello, keyringVersion, first } = await readHello(expected, stream.frames, helloWaitMs);
+    const { hello, first } = await readHello(expected, stream.frames, helloWaitMs);
     stream.gone.throwIfAborted();
-    const session = createDeviceSession(transport, hello, keyringVersion, { ...stream, first });
+    const session = createDeviceSession(transport, hello, { ...stream, first });
     await options.admit?.(session);
     if (session.state === "gone") {
       options.onGone?.(session);
@@ -128,10 +110,7 @@ export function createSessions(options: SessionsOptions = {}): Sessions {
     return session;
   };
   /** This process's end of a stream that a device has opened. */
-  async function* serve(
-    deviceId: string,
-    stream: Omit<SessionStream, "first" | "send">,
-  ): AsyncGenerator<ControlFrame, void, void> {
+  async function* serve(deviceId: string, stream: Omit<OpenStream, "send">): AsyncGenerator<ControlFrame, void, void> {
     const commands = Promise.withResolvers<AsyncIterable<ControlFrame>>();
     connecting.get(deviceId)?.(fault(ErrorReason.NOT_READY, {}, { message: "the device has dialed again" }));
     connecting.set(deviceId, stream.end);
@@ -141,57 +120,9 @@ export function createSessions(options: SessionsOptions = {}): Sessions {
       if (connecting.get(deviceId) === stream.end) connecting.delete(deviceId);
     }
     if (stream.gone.aborted) return;
-    stream.gone.addEventListener("abort", () => commands.resolve(nothing()), { once: true });
+    stream.gone.addEventListener("abort", () => commands.resolve(noCommands()), { once: true });
     yield* await commands.promise;
   }
-  /** One dial: resolves when its session is gone. */
-  const dialOnce = async (name: string, dialer: DeviceDialer): Promise<void> => {
-    const cut = new AbortController();
-    const gone = new AbortController();
-    const commands = Promise.withResolvers<AsyncIterable<ControlFrame>>();
-    const end = (error: unknown): void => {
-      cut.abort(error);
-      gone.abort(error);
-      commands.resolve(nothing());
-    };
-    streams.add(end);
-    try {
-      const frames = endingWith(dialer(deferred(commands.promise), cut.signal)[Symbol.asyncIterator](), end);
-      // Asked only about attach counts that come twice, and a dialed device has none.
-      const isAlive = () => Promise.resolve(true);
-      await connect("dialed", { name }, { frames, gone: gone.signal, isAlive, send: commands.resolve, end });
-      if (!gone.signal.aborted)
-        await new Promise((resolve) => gone.signal.addEventListener("abort", resolve, { once: true }));
-    } finally {
-      end(new Error("the dial is over"));
-      streams.delete(end);
-    }
-  };
-  const keepDialing = async (name: string, { dialer, mayDial, onFailed }: DialOptions): Promise<void> => {
-    for (let failures = 0; !closing.signal.aborted; ) {
-      while (!mayDial() && !closing.signal.aborted) await woken();
-      const began = performance.now();
-      try {
-        await dialOnce(name, dialer);
-      } catch (error: unknown) {
-        if (!closing.signal.aborted) onFailed(error);
-      }
-      failures = performance.now() - began > LASTING_MS ? 0 : failures + 1;
-      await woken(fullJitter(failures, LONGEST_PAUSE_MS));
-    }
-  };
-  /** Resolves when the dialers are woken, or after so many milliseconds. A day: only waking matters. */
-  const woken = async (ms = 86_400_000): Promise<void> => {
-    const waited = new AbortController();
-    const wake = (): void => waited.abort();
-    waiting.add(wake);
-    await sleep(ms, undefined, { signal: AbortSignal.any([waited.signal, closing.signal]) }).catch(() => undefined);
-    waiting.delete(wake);
-  };
-  function wakeDialers(): void {
-    for (const wake of [...waiting]) wake();
-  }
-
   return {
     attach(deviceId, requests, signal) {
       draining.signal.throwIfAborted();
@@ -228,20 +159,21 @@ export function createSessions(options: SessionsOptions = {}): Sessions {
       });
       return mapStream(answer(frames, cut.signal), (frame) => create(AttachResponseSchema, { frame }));
     },
-    dial: (name, dialer) => void keepDialing(name, dialer),
+    dial: dialers.dial,
     get: (deviceId) => current.get(deviceId),
     all: () => [...current.values()],
     get size() {
       return current.size;
     },
-    wakeDialers,
+    wakeDialers: dialers.wake,
     drain: () => draining.abort(shuttingDown()),
     async close() {
-      closing.abort();
+      dialers.stop();
       draining.abort(shuttingDown());
       // A turn, in which the streams report it.
       await new Promise((resolve) => setImmediate(resolve));
       for (const end of [...streams]) end(draining.signal.reason);
+      dialers.end(draining.signal.reason);
     },
   };
 }
@@ -256,30 +188,6 @@ export function attachRoutes(sessions: Pick<Sessions, "attach">): (router: Conne
 
 function shuttingDown(): Error {
   return attachAgain("this registry is shutting down");
-}
-
-async function* deferred<T>(promise: Promise<AsyncIterable<T>>): AsyncGenerator<T, void, void> {
-  yield* await promise;
-}
-
-async function* nothing(): AsyncGenerator<never, void, void> {
-  // No commands.
-}
-
-/** The same frames, with a call when they end. */
-function endingWith<T>(frames: AsyncIterator<T>, end: (error: unknown) => void): AsyncIterator<T> {
-  return {
-    async next() {
-      try {
-        const next = await frames.next();
-        if (next.done === true) end(attachAgain("the device has left"));
-        return next;
-      } catch (error: unknown) {
-        end(error);
-        throw error;
-      }
-    },
-  };
 }
 
 function tooOften(everyMs: number, waitMs: number): Error {

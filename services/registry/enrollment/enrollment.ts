@@ -1,20 +1,16 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter, ServiceImpl } from "@connectrpc/connect";
-import type { DeviceIdentity } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { AuthorityService } from "../../../gen/ts/reeve/enrollment/v1/authority_service_pb.ts";
 import { EnrollmentService } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { loadSealingKey } from "../../../lib/identity/seal.ts";
 import type { TlsSource } from "../../../lib/identity/tls-source.ts";
-import type { Logger } from "../../../lib/log/log.ts";
 import { createAddressRate } from "../../../lib/server/address-rate.ts";
 import { callerAddress } from "../../../lib/server/connections.ts";
 import { principalOf } from "../../../lib/server/context.ts";
-import type { Database } from "../../../lib/store/database.ts";
 import { createGroupCommit } from "../../../lib/store/group-commit.ts";
 import { createSlidingCounter } from "../devices/sliding-counter.ts";
-import type { RegistryTables } from "../tables.ts";
 import { type Admission, createAdmission } from "./admission.ts";
 import { openAuthorities, toAuthority } from "./authorities.ts";
 import { createChanges } from "./changes.ts";
@@ -23,33 +19,10 @@ import { createJoinToken, requirePki } from "./create-join-token.ts";
 import { createApply } from "./effects.ts";
 import { join } from "./join.ts";
 import { lockCloned, lockDevice, removeDevice, unlockDevice } from "./lock.ts";
-import type { DevicePki, EnrolledFleet, EnrollmentParts, GrantKeys } from "./parts.ts";
+import type { DevicePki, EnrolledFleet, EnrollmentOptions, EnrollmentParts } from "./parts.ts";
 import { renewCertificate } from "./renew.ts";
 import { trustDevices } from "./server-trust.ts";
 import { listEnrollments } from "./store.ts";
-
-export interface EnrollmentOptions {
-  db: Database<RegistryTables>;
-  fleet: EnrolledFleet;
-  /** The server's own TLS files. Undefined: cleartext, and no device can enroll. */
-  tls: TlsSource | undefined;
-  trustDomain: string;
-  /** The file of the key that seals private keys in the database; made when missing. */
-  sealingKeyFile: string;
-  /** Where devices reach the registry, most wanted first; asked when a token is made. */
-  urls(): readonly string[];
-  /** Writes a change into the audit log, for as long as it takes. The same change id again writes nothing. */
-  recordIdentity(change: DeviceIdentity): Promise<bigint>;
-  /** The keys that sign grants now. */
-  grantKeys(): Promise<GrantKeys>;
-  /** How long certificates of devices are valid, in milliseconds. Default a day. */
-  certificateTtlMs?: number;
-  /** How long a caller waits for a record, in milliseconds. Default 10000. */
-  recordWaitMs?: number;
-  logger: Logger;
-  /** Milliseconds since 1970. Default the system's clock. */
-  now?: () => number;
-}
 
 /** How machines become devices, and stop being some. */
 export interface Enrollment extends Admission {

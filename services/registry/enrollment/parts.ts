@@ -1,4 +1,5 @@
 import type { Transaction } from "kysely";
+import type { DeviceIdentity } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import type { TlsSource } from "../../../lib/identity/tls-source.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { AddressRate } from "../../../lib/server/address-rate.ts";
@@ -38,26 +39,41 @@ export interface GrantKeys {
   keys: readonly Uint8Array[];
 }
 
-/** What the RPCs of enrollment work on. */
-export interface EnrollmentParts {
+export interface EnrollmentOptions {
   db: Database<RegistryTables>;
+  fleet: EnrolledFleet;
+  /** The server's own TLS files. Undefined: cleartext, and no device can enroll. */
+  tls: TlsSource | undefined;
+  trustDomain: string;
+  /** The file of the key that seals private keys in the database; made when missing. */
+  sealingKeyFile: string;
+  /** Where devices reach the registry, most wanted first; asked when a token is made. */
+  urls(): readonly string[];
+  /** Writes a change into the audit log, for as long as it takes. The same change id again writes nothing. */
+  recordIdentity(change: DeviceIdentity): Promise<bigint>;
+  /** The keys that sign grants now. */
+  grantKeys(): Promise<GrantKeys>;
+  /** How long certificates of devices are valid, in milliseconds. Default a day. */
+  certificateTtlMs?: number;
+  /** How long a caller waits for a record, in milliseconds. Default 10000. */
+  recordWaitMs?: number;
+  logger: Logger;
+  /** Milliseconds since 1970. Default the system's clock. */
+  now?: () => number;
+}
+
+/** What the RPCs of enrollment work on. */
+export interface EnrollmentParts
+  extends Pick<EnrollmentOptions, "db" | "fleet" | "trustDomain" | "urls" | "grantKeys" | "logger"> {
   /** Its batches run one after another, those of the other replicas too: a job may read and then write. */
   writes: GroupCommit<RegistryTables>;
   changes: Changes;
-  fleet: EnrolledFleet;
   /** Undefined where the registry serves no TLS. */
   pki: DevicePki | undefined;
-  trustDomain: string;
-  /** Where devices reach the registry. */
-  urls(): readonly string[];
-  /** The keys that sign grants now. */
-  grantKeys(): Promise<GrantKeys>;
-  /** How long certificates of devices are valid, in milliseconds. */
   certificateTtlMs: number;
   /** Join tokens that are unknown, or shown with another secret, by the remote address. */
   wrongTokens: AddressRate;
   /** Renewals with a number below one that was used before, which may have come late. */
   lowRenewals: SlidingCounter;
-  logger: Logger;
   now(): number;
 }

@@ -13,7 +13,8 @@ import { createLogger } from "../../../../lib/log/log.ts";
 import { inMemoryTransport } from "../../../../lib/server/in-memory.ts";
 import { type Database, openDatabase } from "../../../../lib/store/database.ts";
 import { type RegistryTables, registryMigrations } from "../../tables.ts";
-import { createEnrollment, type Enrollment, type EnrollmentOptions } from "../enrollment.ts";
+import { createEnrollment, type Enrollment } from "../enrollment.ts";
+import type { EnrollmentOptions } from "../parts.ts";
 
 /** An enrollment with its own database, in front of a fleet and an audit log that only remember what they were asked. */
 export interface TestEnrollment {
