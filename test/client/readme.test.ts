@@ -4,17 +4,17 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { repositoryRoot } from "../../scripts/repository-root.ts";
 import { runTool } from "../../scripts/run-tool.ts";
-import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
 import { nodeEnv } from "../../testkit/node-env.ts";
+import { startTestStack, type TestStack } from "../../testkit/stack.ts";
 
 /** What each example prints at the end, in the order of client/README.md. */
 const PRINTED = ["Linux", "succeeded hello", "true", "1 of 1 succeeded"];
 
 let folder: string;
-let plane: ControlPlane;
+let plane: TestStack;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "reeve-readme-"));
-  plane = await startControlPlane();
+  plane = await startTestStack();
 });
 afterAll(async () => {
   await plane?.close();

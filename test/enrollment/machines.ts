@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CLI, type CliResult, runReeveProcess, shellOf } from "../../testkit/cli.ts";
+import { CLI, type CliResult, runReeve, shellOf } from "../../testkit/cli.ts";
 import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
 import { nodeEnv } from "../../testkit/node-env.ts";
 
@@ -77,7 +77,7 @@ export async function startControlPlaneMachine(env: Record<string, string> = {})
   const home = realpathSync(mkdtempSync(join(tmpdir(), "reeve-plane-")));
   const ca = join(home, "ca");
   const certs = async (...words: string[]) => {
-    const { code, stderr } = await runReeveProcess(["service-ca", ...words], { HOME: home });
+    const { code, stderr } = await runReeve(["service-ca", ...words], { HOME: home });
     if (code !== 0) throw new Error(stderr);
   };
   await certs("init", "--out", ca);
@@ -93,7 +93,7 @@ export async function startControlPlaneMachine(env: Record<string, string> = {})
   return {
     home,
     policyDatabase: plane.policyDatabase,
-    reeve: (...words) => runReeveProcess(words, shell),
+    reeve: (...words) => runReeve(words, shell),
     async close() {
       await plane.close();
       rmSync(home, { recursive: true, force: true });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { repositoryRoot } from "../../scripts/repository-root.ts";
 import { runTool, toolOutput } from "../../scripts/run-tool.ts";
-import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
+import { startTestStack, type TestStack } from "../../testkit/stack.ts";
 
 const TESTDATA = join(import.meta.dirname, "testdata");
 
@@ -15,11 +15,11 @@ const PROTOC = "/usr/bin/protoc";
 const missing = await missingForPython();
 
 let folder: string;
-let plane: ControlPlane;
+let plane: TestStack;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "reeve-proto-"));
   await cp(join(repositoryRoot, "proto"), join(folder, "proto"), { recursive: true });
-  plane = await startControlPlane();
+  plane = await startTestStack();
 });
 afterAll(async () => {
   await plane?.close();
@@ -74,7 +74,7 @@ describe("a copy of proto/ alone", () => {
       const outputs = ["--python_out=py", "--grpc_python_out=py"];
       await toolOutput(PROTOC, ["-I", "proto", ...outputs, plugin, ...protos], folder);
       await cp(join(TESTDATA, "client.py"), join(folder, "py/client.py"));
-      expect(await resultOf(PYTHON, "py/client.py", new URL(plane.registry.url).host, plane.work)).toEqual({
+      expect(await resultOf(PYTHON, "py/client.py", new URL(plane.registry.url).host, plane.workFolder)).toEqual({
         stdout: "governed\n",
         outside: ["PERMISSION_DENIED", "PATH_OUTSIDE_ROOTS", "reeve", "ERROR_REASON_PATH_OUTSIDE_ROOTS"],
         wrong: ["INVALID_ARGUMENT", ["path", "path"]],
@@ -91,6 +91,7 @@ const typescriptTemplate = JSON.stringify({
     {
       local: "protoc-gen-es",
       out: "../gen/ts",
+      strategy: "all",
       opt: ["target=ts", "import_extension=ts", "erasable_syntax=true"],
     },
   ],

@@ -5,13 +5,13 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DEFAULT_POLICY_FILE } from "../../services/policy/rules/default-policy.ts";
 import { runReeve, shellOf } from "../../testkit/cli.ts";
 import { type Caller, callerOf } from "../../testkit/clients.ts";
-import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
+import { startTestStack, type TestStack } from "../../testkit/stack.ts";
 
-let plane: ControlPlane;
+let plane: TestStack;
 let operator: Caller;
 let home: string;
 beforeAll(async () => {
-  plane = await startControlPlane();
+  plane = await startTestStack();
   operator = callerOf(plane, plane.tokens.operator);
   home = await mkdtemp(join(tmpdir(), "reeve-home-"));
 });

@@ -6,7 +6,7 @@ import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { repositoryRoot } from "../../scripts/repository-root.ts";
 import { runTool, toolOutput } from "../../scripts/run-tool.ts";
-import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
+import { startTestStack, type TestStack } from "../../testkit/stack.ts";
 
 /** What the package is built from. */
 const SOURCES = ["package.json", "package-lock.json", "LICENSE"];
@@ -19,20 +19,20 @@ const BESIDE = ["@bufbuild", "@connectrpc", "@types", "undici-types"];
 let folder: string;
 /** A program of another author, with the package installed. */
 let app: string;
-let plane: ControlPlane | undefined;
+let plane: TestStack | undefined;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "reeve-client-"));
   app = join(folder, "app");
   await install();
-  plane = await startControlPlane();
+  plane = await startTestStack();
 });
 afterAll(async () => {
   await plane?.close();
   await rm(folder, { recursive: true });
 });
 
-function started(): ControlPlane {
+function started(): TestStack {
   if (plane === undefined) throw new Error("there is no control plane outside of tests");
   return plane;
 }
@@ -88,7 +88,7 @@ async function runExample(token: string): Promise<{ code: number; lines: string[
   const words = Object.entries(env).map(([name, value]) => `${name}=${value}`);
   const { code, output } = await runTool(
     "env",
-    [...words, process.execPath, "typed-client.ts", "this", started().work],
+    [...words, process.execPath, "typed-client.ts", "this", started().workFolder],
     app,
   );
   return { code, lines: output.trim().split("\n") };

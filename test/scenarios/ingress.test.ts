@@ -8,8 +8,8 @@ import { Ingress } from "../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import { DeviceTools } from "../../gen/ts/reeve/tools/v1/device_pb.ts";
 import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { callerOf } from "../../testkit/clients.ts";
-import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
 import { startAndWatch } from "../../testkit/fan-outs.ts";
+import { startTestStack, type TestStack } from "../../testkit/stack.ts";
 
 const DEFAULT_POLICY_FILE = join(import.meta.dirname, "../../services/policy/rules/default-policy.yaml");
 
@@ -26,13 +26,13 @@ const RULES = `
 `;
 
 let folder: string;
-let plane: ControlPlane;
+let plane: TestStack;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "reeve-ingress-"));
   const policyFile = join(folder, "policy.yaml");
   await writeFile(policyFile, (await readFile(DEFAULT_POLICY_FILE, "utf8")) + RULES);
-  plane = await startControlPlane({ policyFile });
+  plane = await startTestStack({ policyFile });
 });
 
 afterAll(async () => {
