@@ -9,7 +9,7 @@ import type { ExpectedServer } from "../../lib/rpc-client/tls.ts";
 import { createServiceTransport, type ServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { type RunningService, runService } from "../../lib/run/run-service.ts";
 import { registryEnvironment } from "./config.ts";
-import { parseDevices, parseUrls } from "./devices/device-list.ts";
+import { parseDevices, parseUrls } from "./dial-settings.ts";
 import { deviceOver, policyOver } from "./dialers.ts";
 import { createRegistry } from "./service.ts";
 

@@ -4,7 +4,7 @@ import { type Manifest, ManifestSchema } from "../../../gen/ts/reeve/device/v1/m
 import { signEnvelope } from "../../../lib/sign/dsse.ts";
 import { generateSigningKey, type SigningKey } from "../../../lib/sign/keys.ts";
 import { MANIFEST_TYPE } from "../../../lib/sign/payload-types.ts";
-import { checkManifest, manifestOverLimit } from "./manifest.ts";
+import { checkManifest, isDeviceName, manifestOverLimit } from "./manifest.ts";
 
 const key = generateSigningKey();
 
@@ -61,4 +61,9 @@ test.each<[string, Partial<Manifest>]>([
   ["text of more than 4096", { platform: "x".repeat(4097) }],
 ])("%s", (problem, facts) => {
   expect(manifestOverLimit(create(ManifestSchema, facts as Manifest))).toContain(problem);
+});
+
+test("a name has not the form of an id, which callers may say instead of it", () => {
+  expect(["nas", "dev-1", "dev-0123456789abcdef0", "enr-1"].filter(isDeviceName)).toHaveLength(4);
+  expect(["dev-0123456789abcdef", `enr-${"0".repeat(32)}`, "a b", ""].filter(isDeviceName)).toEqual([]);
 });

@@ -6,7 +6,6 @@ import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { verifyEnvelope } from "../../../lib/sign/dsse.ts";
 import { createKeyring, verifyKeyFromRaw } from "../../../lib/sign/keys.ts";
 import { MANIFEST_TYPE } from "../../../lib/sign/payload-types.ts";
-import { isDeviceName } from "./device-list.ts";
 
 /** The most bytes of a manifest: the largest set of announced services, and room for everything else. */
 const MAX_MANIFEST_BYTES = 3 * 1024 * 1024;
@@ -90,4 +89,14 @@ function decode(payload: Uint8Array): Manifest | undefined {
 /** The labels that a manifest states. */
 export function labelsOf(manifest: Manifest): Record<string, string> {
   return Object.fromEntries(manifest.labels.map(({ key, value }) => [key, value]));
+}
+
+/** Whether a text is the name of a device: letters, digits, "-" and "_", at most 64, and not of the form of an id. */
+export function isDeviceName(text: string): boolean {
+  return /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(text) && !isIdLike(text);
+}
+
+/** Whether a text has the form of the id of a device or an enrollment, which a name must not have: callers may say either. */
+export function isIdLike(text: string): boolean {
+  return /^(dev-[0-9a-f]{16}|enr-[0-9a-f]{32})$/.test(text);
 }

@@ -9,7 +9,7 @@ import {
 } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { formatJoinToken } from "../../../lib/identity/join-token.ts";
-import { isIdLike } from "../devices/device-list.ts";
+import { isIdLike } from "../devices/manifest.ts";
 import type { DevicePki, EnrollmentParts } from "./parts.ts";
 import { joinRefused } from "./refusals.ts";
 import { serverAuthorityId } from "./server-trust.ts";

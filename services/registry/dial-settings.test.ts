@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isDeviceName, parseDevices, parseUrls } from "./device-list.ts";
+import { parseDevices, parseUrls } from "./dial-settings.ts";
 
 test("reads names and addresses", () => {
   expect([...parseDevices("nas=http://10.0.0.6:7402/, laptop=http://127.0.0.1:1")]).toEqual([
@@ -33,9 +33,4 @@ test("addresses are listed with commas, and there is at least one", () => {
   expect(parseUrls("X", "http://a:1/, https://b:2")).toEqual(["http://a:1", "https://b:2"]);
   expect(() => parseUrls("X", " , ")).toThrow("X names no address");
   expect(() => parseUrls("X", "http://a:1,ftp://b")).toThrow("ftp://b");
-});
-
-test("a name has not the form of an id, which callers may say instead of it", () => {
-  expect(["nas", "dev-1", "dev-0123456789abcdef0", "enr-1"].filter(isDeviceName)).toHaveLength(4);
-  expect(["dev-0123456789abcdef", `enr-${"0".repeat(32)}`, "a b", ""].filter(isDeviceName)).toEqual([]);
 });

@@ -1,16 +1,6 @@
-const NAME = "[A-Za-z0-9][A-Za-z0-9_-]{0,63}";
-const DEVICE_NAME = new RegExp(`^${NAME}$`);
-const ENTRY = new RegExp(`^(${NAME})=(https?:\\/\\/\\S+)$`);
+import { isIdLike } from "./devices/manifest.ts";
 
-/** Whether a text is the name of a device: letters, digits, "-" and "_", at most 64, and not of the form of an id. */
-export function isDeviceName(text: string): boolean {
-  return DEVICE_NAME.test(text) && !isIdLike(text);
-}
-
-/** Whether a text has the form of the id of a device or an enrollment, which a name must not have: callers may say either. */
-export function isIdLike(text: string): boolean {
-  return /^(dev-[0-9a-f]{16}|enr-[0-9a-f]{32})$/.test(text);
-}
+const ENTRY = /^([A-Za-z0-9][A-Za-z0-9_-]{0,63})=(https?:\/\/\S+)$/;
 
 /**
  * The devices of a setting such as "laptop=http://10.0.0.5:7402,nas=http://10.0.0.6:7402", by name. A
