@@ -1,7 +1,6 @@
 import { glob, readFile } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { folderViolations } from "./import-directions/folders.ts";
-import { KNOWN } from "./import-directions/known.ts";
 import { findViolations } from "./import-directions/rules.ts";
 import { repositoryRoot } from "./repository-root.ts";
 
@@ -20,10 +19,7 @@ export async function checkImportDirections(root: string = repositoryRoot): Prom
     paths.map(async (path) => ({ path, text: await readFile(join(root, path), "utf8") })),
   );
   const product = files.filter(({ path }) => /^(?:lib|services|cli|client)\//.test(path));
-  return [
-    ...findViolations(files, { dependencies: new Set(Object.keys(dependencies)) }),
-    ...folderViolations(product, KNOWN),
-  ];
+  return [...findViolations(files, { dependencies: new Set(Object.keys(dependencies)) }), ...folderViolations(product)];
 }
 
 if (import.meta.main) {

@@ -12,7 +12,7 @@ export const AREAS: Readonly<Record<string, Floors>> = {
     run: ["run"],
   },
   "services/registry": {
-    tools: ["policy-client", "tools"],
+    ground: ["policy-client", "tables", "tools"],
     cluster: ["cluster"],
     devices: ["devices"],
     calls: ["calls"],

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { AREAS, type Floors } from "./floors.ts";
 import { folderOf, folderViolations } from "./folders.ts";
-import { KNOWN } from "./known.ts";
 
 const areas: Readonly<Record<string, Floors>> = {
   lib: { ground: ["fault", "log"], wire: ["server", "client"] },
@@ -9,11 +8,11 @@ const areas: Readonly<Record<string, Floors>> = {
 };
 
 /** Files by path, each with the imports that it holds. */
-function check(tree: Record<string, readonly string[]>, known: readonly string[] = []): string[] {
+function check(tree: Record<string, readonly string[]>): string[] {
   const files = Object.entries(tree).map(([path, specifiers]) => {
     return { path, text: specifiers.map((specifier) => `import { a } from "${specifier}";`).join("\n") };
   });
-  return folderViolations(files, new Set(known), areas);
+  return folderViolations(files, areas);
 }
 
 describe("the order of folders", () => {
@@ -50,18 +49,6 @@ describe("the order of folders", () => {
     ]);
   });
 
-  it("does not report a known pair, and reports one that breaks nothing any more", () => {
-    const tree = {
-      "lib/log/a.ts": ["../server/a.ts"],
-      "lib/server/a.ts": ["../client/a.ts"],
-      "lib/client/a.ts": ["../server/a.ts"],
-    };
-    expect(check(tree, ["lib/log → lib/server", "lib/client → lib/server"])).toEqual([]);
-    expect(check({ "lib/server/a.ts": ["../client/a.ts"] }, ["lib/server → lib/client"])).toEqual([
-      "lib/server → lib/client breaks nothing any more: take it out of scripts/import-directions/known.ts",
-    ]);
-  });
-
   it("counts a file for its folder, or for itself beside the folders of an area", () => {
     expect(
       ["lib/log/deep/a.ts", "services/policy/main.ts", "client/index.ts"].map((path) => folderOf(path, areas)),
@@ -73,9 +60,5 @@ describe("the order of folders", () => {
       const names = Object.values(floors).flat();
       expect(names).toEqual([...new Set(names)]);
     }
-  });
-
-  it("knows fewer exceptions each time, never more", () => {
-    expect(KNOWN.size).toBeLessThanOrEqual(6);
   });
 });

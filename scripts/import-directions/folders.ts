@@ -10,37 +10,23 @@ interface Arrow {
   place: string;
 }
 
-/** A pair of folders, as "from → to". */
-export type FolderPair = string;
-
 /**
  * What breaks the order of the folders in `areas`: an import of a higher floor, a folder that is on no floor, a circle
  * of imports between folders (types count). A file beside the folders of an area counts as a folder of its own: it is
  * either wiring above them or a base below them.
- *
- * @param known pairs that are not reported. One that breaks nothing is reported itself.
  */
 export function folderViolations(
   files: readonly SourceFile[],
-  known: ReadonlySet<FolderPair> = new Set(),
   areas: Readonly<Record<string, Floors>> = AREAS,
 ): string[] {
   const product = files.filter(({ path }) => !isTest(path));
   const arrows = product.flatMap((file) => arrowsOf(file, areas));
   const upward = arrows.filter((arrow) => isUpward(arrow, areas));
-  const needed = new Set(upward.map(pairOf));
-  const rest = arrows.filter((arrow) => !needed.has(pairOf(arrow)));
-  const circles = circlesIn(rest.filter((arrow) => !known.has(pairOf(arrow))));
-  const inCircle = new Set(circlesIn(rest).flatMap(({ pairs }) => pairs));
+  const refused = new Set(upward.map(pairOf));
   return [
     ...unplaced(product, areas),
-    ...upward
-      .filter((arrow) => !known.has(pairOf(arrow)))
-      .map((arrow) => `${arrow.place}: ${arrow.from} must not import ${arrow.to}, which is on a higher floor`),
-    ...circles.map(({ text }) => `circle of imports: ${text}`),
-    ...[...known]
-      .filter((pair) => !needed.has(pair) && !inCircle.has(pair))
-      .map((pair) => `${pair} breaks nothing any more: take it out of scripts/import-directions/known.ts`),
+    ...upward.map(({ place, from, to }) => `${place}: ${from} must not import ${to}, which is on a higher floor`),
+    ...circlesIn(arrows.filter((arrow) => !refused.has(pairOf(arrow)))).map((circle) => `circle of imports: ${circle}`),
   ];
 }
 
@@ -84,12 +70,12 @@ function unplaced(files: readonly SourceFile[], areas: Readonly<Record<string, F
     .map((folder) => `${folder} is on no floor: name it in scripts/import-directions/floors.ts`);
 }
 
-function pairOf({ from, to }: Pick<Arrow, "from" | "to">): FolderPair {
+function pairOf({ from, to }: Arrow): string {
   return `${from} → ${to}`;
 }
 
-/** The groups of folders that import each other in a circle: the pairs in each, and the shortest circle as text. */
-function circlesIn(arrows: readonly Arrow[]): { pairs: FolderPair[]; text: string }[] {
+/** The groups of folders that import each other in a circle: the shortest circle of each, as text. */
+function circlesIn(arrows: readonly Arrow[]): string[] {
   const next = new Map<string, Set<string>>();
   for (const { from, to } of arrows) next.set(from, (next.get(from) ?? new Set()).add(to));
   const seen = new Set<string>();
@@ -97,12 +83,8 @@ function circlesIn(arrows: readonly Arrow[]): { pairs: FolderPair[]; text: strin
     if (seen.has(start)) return [];
     const circle = shortestCircle(start, next);
     if (!circle) return [];
-    const group = [...next.keys()].filter((one) => reaches(start, one, next) && reaches(one, start, next));
-    for (const one of group) seen.add(one);
-    const pairs = group.flatMap((from) =>
-      group.filter((to) => next.get(from)?.has(to)).map((to) => pairOf({ from, to })),
-    );
-    return [{ pairs, text: circle.join(" → ") }];
+    for (const one of next.keys()) if (reaches(start, one, next) && reaches(one, start, next)) seen.add(one);
+    return [circle.join(" → ")];
   });
 }
 

@@ -11,7 +11,7 @@ import {
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { cleanJson, cleanOutput, createStreamCleaner, type StreamCleaner } from "../../../lib/sanitize/sanitize.ts";
 import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
-import { callEndedEvent } from "../events.ts";
+import { callEndedEvent } from "./call-ended.ts";
 import type { CallEnd } from "./end.ts";
 import { explainEnd } from "./explain-end.ts";
 import type { GovernedCall } from "./governed-call.ts";

@@ -12,7 +12,7 @@ import { type Decision, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/d
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { testCall } from "../../../testkit/test-call.ts";
 import type { DeviceEnd } from "../devices/device-link.ts";
-import type { QueueTurn } from "../queue/queue.ts";
+import type { QueueTurn } from "./call-queue.ts";
 import { type CallEnd, failedEnd } from "./end.ts";
 import { createLiveCall } from "./live-call.ts";
 import { type RunPorts, resumeCall } from "./run.ts";

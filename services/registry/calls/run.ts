@@ -13,7 +13,7 @@ import type { Decision, DecisionRequest, Denial, Hold, Permit } from "../../../g
 import { fault, isRetryable } from "../../../lib/fault/fault.ts";
 import type { DeviceLink } from "../devices/device-link.ts";
 import type { PolicyLink } from "../policy-client/policy-link.ts";
-import type { Queue } from "../queue/queue.ts";
+import type { CallQueue } from "./call-queue.ts";
 import { type CallEnd, canceledEnd, failedEnd } from "./end.ts";
 import { type ExecutionPorts, endOnDevice, execute, reconcile } from "./execution.ts";
 import type { Finisher } from "./finish.ts";
@@ -30,7 +30,7 @@ export interface RunPorts extends ExecutionPorts {
   lockOf(deviceId: string): Promise<ConnectError | undefined>;
   /** Whether this replica owns a call still: another one claims what a replica owns whose lease is over. */
   isMine(callId: string): Promise<boolean>;
-  queue: Queue;
+  queue: CallQueue;
 }
 
 /** Policy's answer: a decision, or why there is none. Without one nothing runs. */

@@ -2,7 +2,8 @@ import { type Selectable, sql, type Transaction } from "kysely";
 import type { LinkMode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
-import { DEVICE_CHANGES, type RegistryTables } from "../tables.ts";
+import { DEVICE_CHANGES } from "../tables/devices.ts";
+import type { RegistryTables } from "../tables.ts";
 
 /** A device as it is stored. */
 export type DeviceRow = Selectable<RegistryTables["devices"]>;

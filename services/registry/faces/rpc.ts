@@ -15,8 +15,8 @@ import { listCalls } from "../calls/list-calls.ts";
 import { watchCall } from "../calls/watch-call.ts";
 import type { Directory } from "../devices/directory.ts";
 import { type Locks, listDevices, withLocks } from "../devices/known-device.ts";
-import { getCapability, listCapabilities } from "../tools/capabilities.ts";
-import { getTool, listTools } from "../tools/list-tools.ts";
+import { getCapability, listCapabilities } from "./capabilities.ts";
+import { getTool, listTools } from "./list-tools.ts";
 
 /** The services for callers: each resource's RPCs. */
 export const CALLER_SERVICES = [CallService, CapabilityService, DeviceService, PrincipalService, ToolService];

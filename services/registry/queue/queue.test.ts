@@ -10,15 +10,16 @@ import { type Database, openDatabase } from "../../../lib/store/database.ts";
 import { createGroupCommit, type GroupCommit } from "../../../lib/store/group-commit.ts";
 import { builtInTools } from "../../../lib/toolschema/built-in-tools.ts";
 import { type TestCallFields, testCall } from "../../../testkit/test-call.ts";
+import type { CallQueue } from "../calls/call-queue.ts";
 import type { KnownDevice } from "../devices/known-device.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";
 import { createPresence } from "./presence.ts";
-import { createQueue, type Queue } from "./queue.ts";
+import { createQueue } from "./queue.ts";
 import { createQueueStore } from "./store.ts";
 
 let db: Database<RegistryTables>;
 let writes: GroupCommit<RegistryTables>;
-let queue: Queue;
+let queue: CallQueue;
 let device: KnownDevice | undefined;
 let status: TokenStatus;
 let nowMs: number;

@@ -1,8 +1,8 @@
 import { durationMs, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
+import type { CallQueue, QueueTurn } from "../calls/call-queue.ts";
 import { type CallEnd, failedEnd } from "../calls/end.ts";
 import type { GovernedCall } from "../calls/governed-call.ts";
 import { isQueueable } from "../calls/lifecycle.ts";
@@ -12,27 +12,6 @@ import { type Directory, resolveTool } from "../devices/directory.ts";
 import type { KnownDevice } from "../devices/known-device.ts";
 import type { Presence } from "./presence.ts";
 import type { QueueStore } from "./store.ts";
-
-/** Queues calls for devices that are offline. */
-export interface Queue {
-  /** Writes down what policy has to be asked again about a call that may be queued. Others need no note. */
-  note(call: GovernedCall, question: DecisionRequest): Promise<void>;
-  /** Whether a call that may run has to be queued: its caller lets it wait, and its device is offline. */
-  mustQueue(call: GovernedCall): boolean;
-  /** Waits until the device is back, the time is over or the signal aborts. */
-  next(call: GovernedCall, args: Uint8Array, signal: AbortSignal): Promise<QueueTurn>;
-  /** The call has ended. */
-  forget(call: GovernedCall): void;
-}
-
-/** What is to be done about a queued call. */
-export type QueueTurn =
-  /** The device is back: policy has to be asked again. */
-  | { kind: "ask"; question: DecisionRequest }
-  /** It is over without having been delivered. */
-  | { kind: "end"; end: CallEnd }
-  /** The signal has aborted. */
-  | { kind: "canceled" };
 
 /** Dependencies of a queue. */
 export interface QueueOptions {
@@ -44,7 +23,7 @@ export interface QueueOptions {
 }
 
 /** A queue without an order of its own: each call waits for its device, and the device's ledger runs each once. */
-export function createQueue({ store, presence, directory, tokenStatuses, now }: QueueOptions): Queue {
+export function createQueue({ store, presence, directory, tokenStatuses, now }: QueueOptions): CallQueue {
   const askAgain = async (call: GovernedCall, args: Uint8Array): Promise<QueueTurn> => {
     const status = await tokenStatuses(call.spec.principalId);
     if (!status.valid) return { kind: "end", end: deniedEnd(status.why) };

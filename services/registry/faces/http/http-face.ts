@@ -22,7 +22,7 @@ import type { Fallback, PlainRequest, PlainResponse } from "../../../../lib/serv
 import { callTool } from "../../calls/call-tool.ts";
 import type { Calls } from "../../calls/calls.ts";
 import type { Directory } from "../../devices/directory.ts";
-import { listTools } from "../../tools/list-tools.ts";
+import { listTools } from "../list-tools.ts";
 import { statusOf } from "./status.ts";
 import { locationOf, waitingText } from "./waiting.ts";
 

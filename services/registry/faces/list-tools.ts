@@ -11,7 +11,7 @@ import {
 } from "../../../gen/ts/reeve/tool/v1/tool_service_pb.ts";
 import { type Directory, resolveTool } from "../devices/directory.ts";
 import { pageOf } from "../pages.ts";
-import type { OfferedTool } from "./offered.ts";
+import type { OfferedTool } from "../tools/offered.ts";
 
 /** The tools that can be called on a device, by name, a page at a time. */
 export async function listTools(directory: Directory, request: ListToolsRequest): Promise<ListToolsResponse> {

@@ -1,13 +1,13 @@
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
-import { CallEndedSchema } from "../../gen/ts/reeve/call/v1/call_events_pb.ts";
-import type { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
-import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { EventEnvelope } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
-import { envelopeOf } from "../../lib/events/envelope.ts";
-import { functionId } from "../../lib/ids/function-id.ts";
-import { timeOrderedId } from "../../lib/ids/time-ordered-id.ts";
-import type { GovernedCall } from "./calls/governed-call.ts";
+import { CallEndedSchema } from "../../../gen/ts/reeve/call/v1/call_events_pb.ts";
+import type { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { EventEnvelope } from "../../../gen/ts/reeve/event/v1/envelope_pb.ts";
+import { envelopeOf } from "../../../lib/events/envelope.ts";
+import { functionId } from "../../../lib/ids/function-id.ts";
+import { timeOrderedId } from "../../../lib/ids/time-ordered-id.ts";
+import type { GovernedCall } from "./governed-call.ts";
 
 /** The event that a call ended. */
 export function callEndedEvent(call: GovernedCall, state: CallState, now: number): EventEnvelope {
