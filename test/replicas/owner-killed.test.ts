@@ -119,7 +119,7 @@ test("a call that runs when its replica is killed learns with its true end by an
   const waiting = operators[1].registry.callTool({ tool: "exec", params: { argv: ["bash", "-c", script] }, callId });
   await first.kill();
   await expect(stream.end()).rejects.toThrow();
-  await eventually(() => expect(second.log.some((line) => line.includes("taking over"))).toBe(true));
+  await eventually(() => expect(second.log.some((line) => line.includes("calls claimed from"))).toBe(true));
   await rm(mark);
   const call = await ended();
   expect(call).toMatchObject({ status: { state: CallState.SUCCEEDED, output: { stdout: "started\nended\n" } } });
