@@ -3,6 +3,7 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type EventEnvelope, EventEnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import { fault } from "../fault/fault.ts";
+import { invalidField } from "../fault/invalid-input.ts";
 import { isSubject, subjectOf } from "./subject.ts";
 
 /** What an event says besides its payload. */
@@ -43,14 +44,10 @@ export function envelopeOf<Desc extends DescMessage>(
 
 /** Throws ERROR_REASON_INVALID_INPUT or ERROR_REASON_INPUT_TOO_LARGE for an envelope that no bus would carry. */
 export function checkEnvelope(envelope: EventEnvelope): void {
-  if (!ID.test(envelope.id)) throw invalid("id", "1 to 128 printable characters without spaces");
-  if (envelope.type === "") throw invalid("type", "a full message name");
-  if (!isSubject(envelope.subject)) throw invalid("subject", "plain tokens under the root");
+  if (!ID.test(envelope.id)) throw invalidField("id", "id", "must be 1 to 128 printable characters without spaces");
+  if (envelope.type === "") throw invalidField("type", "required", "must be a full message name");
+  if (!isSubject(envelope.subject)) throw invalidField("subject", "subject", "must be plain tokens under the root");
   if (envelope.payload.length > MAX_PAYLOAD_BYTES) {
     throw fault(ErrorReason.INPUT_TOO_LARGE, { limit: String(MAX_PAYLOAD_BYTES), field: "payload" });
   }
-}
-
-function invalid(field: string, rule: string): Error {
-  return fault(ErrorReason.INVALID_INPUT, { field, rule }, { message: `an event's ${field} must be ${rule}` });
 }

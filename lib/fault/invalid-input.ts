@@ -24,6 +24,26 @@ export function invalidInput(problems: readonly InputProblem[], prefix = ""): Co
   return fault(ErrorReason.INVALID_INPUT, metadata, { message, violations });
 }
 
+/**
+ * The fault INVALID_INPUT for one field.
+ *
+ * @param message what is wrong with the field, such as "is required".
+ * @param text the error's own message. Default: the field, then `message`.
+ */
+export function invalidField(
+  field: string,
+  rule: string,
+  message: string,
+  { text = `${field} ${message}`, cause }: { text?: string; cause?: unknown } = {},
+): ConnectError {
+  return fault(ErrorReason.INVALID_INPUT, { field, rule }, { message: text, violations: [{ field, message }], cause });
+}
+
+/** The fault INVALID_INPUT for a field that has to be set. */
+export function missingField(field: string): ConnectError {
+  return invalidField(field, "required", "is required");
+}
+
 /** A path behind another: "params" and "argv[2]" are "params.argv[2]". */
 export function joinPath(prefix: string, path: string): string {
   if (prefix === "" || path === "") return prefix + path;

@@ -1,5 +1,4 @@
-import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { fault } from "../fault/fault.ts";
+import { invalidField } from "../fault/invalid-input.ts";
 
 /** What a join token holds: how a machine finds the control plane and knows it, and how it is let in. */
 export interface JoinToken {
@@ -38,7 +37,7 @@ export function parseJoinToken(text: string): JoinToken {
 
 function damaged(): Error {
   const message = 'this is no join token, or not all of it: it begins with "rvj1." and is one word';
-  return fault(ErrorReason.INVALID_INPUT, { field: "token", rule: "join_token" }, { message });
+  return invalidField("token", "join_token", message, { text: message });
 }
 
 function parseJson(text: string): unknown {

@@ -3,6 +3,7 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../fault/fault.ts";
+import { invalidField } from "../fault/invalid-input.ts";
 import { type JsonLimits, type JsonViolation, pathOf, type Scan, scanDocument } from "./scanner.ts";
 
 export type { JsonLimits, JsonRule, JsonViolation } from "./scanner.ts";
@@ -62,7 +63,7 @@ function jsonFault({ field, rule, message }: JsonViolation, limits: JsonLimits):
     const limit = { max_bytes: limits.maxBytes, max_depth: limits.maxDepth, max_keys: limits.maxKeys }[rule];
     return fault(ErrorReason.INPUT_TOO_LARGE, { limit: String(limit), rule, field }, { message: text });
   }
-  return fault(ErrorReason.INVALID_INPUT, { field, rule }, { message: text, violations: [{ field, message }] });
+  return invalidField(field, rule, message, { text });
 }
 
 function whole(rule: JsonViolation["rule"], message: string): JsonViolation {

@@ -1,5 +1,6 @@
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../fault/fault.ts";
+import { invalidField } from "../fault/invalid-input.ts";
 
 /** What every provider takes as a tool's name. Anthropic's rule; OpenAI's is the same but for the length. */
 export const PROVIDER_NAME = /^[a-zA-Z0-9_-]{1,128}$/;
@@ -53,5 +54,5 @@ export function createNameMap(tools: readonly string[]): NameMap {
 }
 
 function refused(message: string): Error {
-  return fault(ErrorReason.INVALID_INPUT, { field: "tools", rule: "provider_name" }, { message });
+  return invalidField("tools", "provider_name", message, { text: message });
 }

@@ -4,9 +4,8 @@ import * as http2 from "node:http2";
 import * as https from "node:https";
 import type { ListenOptions } from "node:net";
 import type { SecureContextOptions, TlsOptions } from "node:tls";
-import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { isLoopback } from "../config/loopback.ts";
-import { fault } from "../fault/fault.ts";
+import { invalidField } from "../fault/invalid-input.ts";
 import type { TlsSource } from "../identity/tls-source.ts";
 import { H2_SESSION_MEGABYTES } from "../wire/connection-limits.ts";
 import type { NodeHandler } from "./adapter.ts";
@@ -87,11 +86,7 @@ export function assertCleartextAllowed(host: string, isAllowed: boolean): void {
   const message =
     `refusing to listen on ${host} in cleartext, where others could read tokens off the network; ` +
     "set a certificate for TLS, listen on 127.0.0.1, or allow plaintext where something else encrypts the way";
-  throw fault(
-    ErrorReason.INVALID_INPUT,
-    { field: "host", rule: "loopback" },
-    { message, violations: [{ field: "host", message }] },
-  );
+  throw invalidField("host", "loopback", message, { text: message });
 }
 
 /**

@@ -1,6 +1,5 @@
-import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { isLoopback } from "../config/loopback.ts";
-import { fault } from "../fault/fault.ts";
+import { invalidField } from "../fault/invalid-input.ts";
 import type { NodeHandler, NodeRequest } from "./adapter.ts";
 import { absorbErrors } from "./connection-errors.ts";
 import { faultToJson } from "./fault-json.ts";
@@ -25,8 +24,8 @@ export function onlyOwnHost(handler: NodeHandler, host: string | undefined): Nod
     absorbErrors(response);
     const message =
       "this port answers as localhost only, and the Host header says something else: ask for localhost, or send a token";
-    const metadata = { field: "host", rule: isLocal ? "loopback" : "host" };
-    const { status, body } = faultToJson(fault(ErrorReason.INVALID_INPUT, metadata, { message }));
+    const rule = isLocal ? "loopback" : "host";
+    const { status, body } = faultToJson(invalidField("host", rule, message, { text: message }));
     sendJson(response, status, body);
   };
 }

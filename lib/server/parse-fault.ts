@@ -1,6 +1,7 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../fault/fault.ts";
+import { invalidInput } from "../fault/invalid-input.ts";
 import { locateJsonError } from "../json/locate.ts";
 import type { Call } from "./call.ts";
 
@@ -68,12 +69,7 @@ function namedField(text: string): string {
 }
 
 function invalid(field: string, rule: string, message: string): ConnectError {
-  const said = short(message);
-  return fault(
-    ErrorReason.INVALID_INPUT,
-    { field, rule },
-    { message: field === "" ? said : `${field}: ${said}`, violations: [{ field, message: said }] },
-  );
+  return invalidInput([{ field, rule, message: short(message) }]);
 }
 
 /** A caller's own text comes back in headers, so it must stay small. */

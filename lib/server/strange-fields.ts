@@ -1,7 +1,5 @@
 import type { DescField, DescMessage, MessageShape } from "@bufbuild/protobuf";
-import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { fault } from "../fault/fault.ts";
-import { joinPath } from "../fault/invalid-input.ts";
+import { invalidInput, joinPath } from "../fault/invalid-input.ts";
 
 /** What is strange about a message, and where. */
 interface Strange {
@@ -38,9 +36,7 @@ export function assertNothingStrange<Desc extends DescMessage>(desc: Desc, messa
   const found = inMessage(desc, message as unknown as Held);
   if (found === undefined) return;
   const { path: field, rule } = found;
-  const said = SAID[rule];
-  const options = { violations: [{ field, message: said }], message: `${field}: ${said}` };
-  throw fault(ErrorReason.INVALID_INPUT, { field, rule }, options);
+  throw invalidInput([{ field, rule, message: SAID[rule] }]);
 }
 
 const known = new WeakMap<DescMessage, readonly Place[]>();

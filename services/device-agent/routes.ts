@@ -9,6 +9,7 @@ import {
   type GetExecutionRequest,
 } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
+import { missingField } from "../../lib/fault/invalid-input.ts";
 import { fromDevice, serveLinkFrames } from "../../lib/link/device-frames.ts";
 import { framedEnd } from "../../lib/link/framed.ts";
 import type { StreamFactory } from "../../lib/link/stream.ts";
@@ -57,7 +58,7 @@ export function deviceRoutes(options: RouteOptions): (router: ConnectRouter) => 
 
 /** Runs a call and waits for its end. The caller may leave: the call goes on. */
 function execute(executions: Executions, command: ExecuteCommand | undefined): Promise<ExecutionFinished> {
-  if (command === undefined) throw fault(ErrorReason.INVALID_INPUT, { field: "command", rule: "required" });
+  if (command === undefined) throw missingField("command");
   return new Promise((resolve, reject) => {
     executions.start(command, {
       follows: () => false,

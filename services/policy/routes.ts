@@ -2,7 +2,6 @@ import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter, HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { ApprovalService } from "../../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { AuditService } from "../../gen/ts/reeve/audit/v1/audit_service_pb.ts";
-import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { KeyService } from "../../gen/ts/reeve/key/v1/key_service_pb.ts";
 import { Effect } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import {
@@ -10,7 +9,7 @@ import {
   type ExchangeResponse,
   PolicyService,
 } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
-import { fault } from "../../lib/fault/fault.ts";
+import { missingField } from "../../lib/fault/invalid-input.ts";
 import { shortName } from "../../lib/ids/short-name.ts";
 import type { StreamFactory } from "../../lib/link/stream.ts";
 import { principalOf } from "../../lib/server/context.ts";
@@ -124,5 +123,5 @@ function auditHandlers({ audit, keys, storage }: Components) {
 
 function required<T>(value: T | undefined): T {
   if (value !== undefined) return value;
-  throw fault(ErrorReason.INVALID_INPUT, { field: "request", rule: "required" }, { message: "request is required" });
+  throw missingField("request");
 }

@@ -13,7 +13,8 @@ import {
   PolicyResponseFrameSchema,
 } from "../../gen/ts/reeve/policy/v1/policy_service_pb.ts";
 import { type Responder, respondTo } from "../../lib/exchange/respond.ts";
-import { fault, faultDetail } from "../../lib/fault/fault.ts";
+import { faultDetail } from "../../lib/fault/fault.ts";
+import { missingField } from "../../lib/fault/invalid-input.ts";
 import { mapStream } from "../../lib/link/stream.ts";
 import { outageFault } from "../../lib/store/outage.ts";
 
@@ -85,11 +86,7 @@ async function responseTo(
       return { case: "keyrings", value: { keyrings: [...keyrings] } };
     }
     default:
-      throw fault(
-        ErrorReason.INVALID_INPUT,
-        { field: "request", rule: "required" },
-        { message: "nothing is requested" },
-      );
+      throw missingField("request");
   }
 }
 

@@ -2,8 +2,7 @@ import { randomUUID } from "node:crypto";
 import { closeSync, constants, openSync, unlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { fault } from "../../../lib/fault/fault.ts";
+import { invalidField } from "../../../lib/fault/invalid-input.ts";
 import { reservedVariables } from "../../../lib/programs/run-input.ts";
 import { createDirectSpawner } from "./direct-spawner.ts";
 import type { Executor, RunSpec } from "./executor.ts";
@@ -128,10 +127,5 @@ function checkEnvironment(env: Readonly<Record<string, string>>): void {
   const [first] = reservedVariables(Object.keys(env));
   if (first === undefined) return;
   const { name, message } = first;
-  const field = `env["${name}"]`;
-  throw fault(
-    ErrorReason.INVALID_INPUT,
-    { field, rule: "env.reserved" },
-    { message, violations: [{ field, message }] },
-  );
+  throw invalidField(`env["${name}"]`, "env.reserved", message, { text: message });
 }

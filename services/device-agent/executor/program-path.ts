@@ -1,6 +1,7 @@
 import { isAbsolute, join } from "node:path";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
+import { invalidField } from "../../../lib/fault/invalid-input.ts";
 import { isProgram, isProgramName, PROGRAM_RULE } from "../../../lib/programs/run-input.ts";
 import type { ProgramFolders } from "./program-folders.ts";
 
@@ -32,10 +33,7 @@ export function createProgramFinder({ folders, isProgram }: ProgramFolders): Pro
 
 /** The path to start, or a fault: INVALID_INPUT for a relative path, START_FAILED where nothing is found. */
 export function requireProgram(finder: ProgramFinder, program: string): string {
-  if (!isProgram(program)) {
-    const [field, message] = ["argv[0]", PROGRAM_RULE];
-    throw fault(ErrorReason.INVALID_INPUT, { field, rule: "program" }, { message, violations: [{ field, message }] });
-  }
+  if (!isProgram(program)) throw invalidField("argv[0]", "program", PROGRAM_RULE, { text: PROGRAM_RULE });
   const path = finder.find(program);
   if (path === undefined) throw startFailed(program, "not found on the PATH");
   return path;

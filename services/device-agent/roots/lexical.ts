@@ -1,5 +1,4 @@
-import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { fault } from "../../../lib/fault/fault.ts";
+import { invalidField } from "../../../lib/fault/invalid-input.ts";
 
 /** What a path is wanted for, and the input field that it came in. */
 export interface Need {
@@ -16,7 +15,7 @@ export interface Need {
 export function segmentsOf(path: string, field: string): string[] {
   if (!path.startsWith("/") || path.includes("\0")) {
     const message = "must be an absolute path";
-    throw fault(ErrorReason.INVALID_INPUT, { field, rule: "path" }, { message, violations: [{ field, message }] });
+    throw invalidField(field, "path", message, { text: message });
   }
   const segments: string[] = [];
   for (const segment of path.split("/")) {

@@ -1,5 +1,4 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type {
   CloneRequest,
   CloneResponseSchema,
@@ -9,7 +8,7 @@ import type {
   PushRequest,
   PushResponseSchema,
 } from "../../../gen/ts/reeve/tools/v1/git_pb.ts";
-import { fault } from "../../../lib/fault/fault.ts";
+import { invalidField } from "../../../lib/fault/invalid-input.ts";
 import { refused } from "../roots/refusals.ts";
 import { checkRepository } from "./git/check-repository.ts";
 import { createGit, type Git, type GitOptions, gitAnswer, gitOutput } from "./git/run-git.ts";
@@ -91,11 +90,7 @@ async function push(
   const name = branch || (await gitAnswer(git, context, { args: ["symbolic-ref", "--short", "-q", "HEAD"], cwd }));
   if (name === "") {
     const message = "no branch is checked out: name the branch to push";
-    throw fault(
-      ErrorReason.INVALID_INPUT,
-      { field: "branch", rule: "detached" },
-      { message, violations: [{ field: "branch", message }] },
-    );
+    throw invalidField("branch", "detached", message, { text: message });
   }
   const pushed = await gitOutput(git, context, {
     args: ["rev-parse", "--verify", "--end-of-options", `refs/heads/${name}^{commit}`],
@@ -113,11 +108,7 @@ async function push(
 function refuseHelper(url: string): void {
   if (!/^[\w.+-]*::/.test(url) && !url.startsWith("-")) return;
   const message = "is no address that git may be given";
-  throw fault(
-    ErrorReason.INVALID_INPUT,
-    { field: "url", rule: "url" },
-    { message, violations: [{ field: "url", message }] },
-  );
+  throw invalidField("url", "url", message, { text: message });
 }
 
 async function whereIs(git: Git, context: ToolContext, cwd: string): Promise<{ commit: string; branch: string }> {

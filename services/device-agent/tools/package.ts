@@ -8,6 +8,7 @@ import type {
   SearchResponseSchema,
 } from "../../../gen/ts/reeve/tools/v1/package_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
+import { invalidField } from "../../../lib/fault/invalid-input.ts";
 import { programFailed, runProgram } from "./outcome.ts";
 import { PACKAGE_MANAGERS, type PackageManager } from "./package/managers.ts";
 import type { ToolContext, ToolFamily } from "./tool.ts";
@@ -62,9 +63,8 @@ async function search(
 /** "name-" makes apt remove a package. No name ends so. */
 function refuseRemoval(name: string, at: number): void {
   if (!name.endsWith("-")) return;
-  const field = `packages[${at}]`;
   const message = "a package's name does not end in a dash";
-  throw fault(ErrorReason.INVALID_INPUT, { field, rule: "name" }, { message, violations: [{ field, message }] });
+  throw invalidField(`packages[${at}]`, "name", message, { text: message });
 }
 
 function managerFor(

@@ -6,8 +6,7 @@ import {
   DeviceIdentityChange,
   DeviceIdentitySchema,
 } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { fault } from "../../../lib/fault/fault.ts";
+import { invalidField, missingField } from "../../../lib/fault/invalid-input.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { prepared } from "../../../lib/store/prepared.ts";
 import type { RecordedWrites } from "../storage/recorded-writes.ts";
@@ -40,12 +39,12 @@ export function createDeviceChangeRecorder(options: {
   return {
     async record(change, actor) {
       const { changeId } = change;
-      if (changeId === "") throw invalid("required", "is required");
-      if (change.change === DeviceIdentityChange.UNSPECIFIED) throw missingChange();
+      if (changeId === "") throw missingField("changeId");
+      if (change.change === DeviceIdentityChange.UNSPECIFIED) throw missingField("change");
       const digest = sha256Hex(toBinary(DeviceIdentitySchema, change));
       return writes.write(async (trx) => {
         const known = await select.first(trx, { changeId });
-        if (known && known.digest !== digest) throw invalid("unique", "was used for another change");
+        if (known && known.digest !== digest) throw invalidField("changeId", "unique", "was used for another change");
         if (known) return known.idx;
         const idx = await log.append(trx, changeRecord(change, actor, now()), "elsewhere");
         await insert.run(trx, { change_id: changeId, digest, idx });
@@ -64,12 +63,4 @@ function changeRecord(change: DeviceIdentity, asker: string, nowMs: number) {
     resource: deviceId === "" ? `enrollments/${enrollmentId}` : `devices/${deviceId}`,
     event: { case: "deviceIdentity", value: change },
   });
-}
-
-function invalid(rule: string, what: string): Error {
-  return fault(ErrorReason.INVALID_INPUT, { field: "changeId", rule }, { message: `changeId ${what}` });
-}
-
-function missingChange(): Error {
-  return fault(ErrorReason.INVALID_INPUT, { field: "change", rule: "required" }, { message: "change is required" });
 }

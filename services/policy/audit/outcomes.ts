@@ -4,6 +4,7 @@ import { AuditRecordSchema, type CallOutcome, CallOutcomeSchema } from "../../..
 import { CallState, CallStateSchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
+import { missingField } from "../../../lib/fault/invalid-input.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
 import type { RecordedWrites } from "../storage/recorded-writes.ts";
@@ -67,8 +68,8 @@ export interface OutcomeOptions {
 export function createOutcomeRecorder({ writes, store, log, onEnded, now }: OutcomeOptions): OutcomeRecorder {
   return {
     async record(outcome, actor) {
-      if (outcome.callId === "") throw missing("callId");
-      if (outcome.state === CallState.UNSPECIFIED) throw missing("state");
+      if (outcome.callId === "") throw missingField("callId");
+      if (outcome.state === CallState.UNSPECIFIED) throw missingField("state");
       const digest = sha256Hex(toBinary(CallOutcomeSchema, outcome));
       const { idx, notify } = await writes.write(async (trx) => {
         const known = await store.find(trx, outcome.callId);
@@ -98,8 +99,4 @@ function outcomeRecord(outcome: CallOutcome, actor: string, nowMs: number) {
 function indexOfSame(known: OutcomeRow, digest: string): number {
   if (known.digest === digest) return known.idx;
   throw callEnded(known);
-}
-
-function missing(field: string): Error {
-  return fault(ErrorReason.INVALID_INPUT, { field, rule: "required" }, { message: `${field} is required` });
 }

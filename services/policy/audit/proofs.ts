@@ -8,6 +8,7 @@ import {
 import { type Checkpoint, InclusionProofSchema } from "../../../gen/ts/reeve/audit/v1/checkpoint_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
+import { invalidField } from "../../../lib/fault/invalid-input.ts";
 import { consistencyPlan, inclusionPlan, isLeafIndex, isTreeSize } from "../../../lib/merkle/plan.ts";
 import { formatTlogProof } from "../../../lib/sign/tlog-proof.ts";
 import type { PolicyDatabase } from "../storage/tables.ts";
@@ -52,10 +53,7 @@ export async function proveConsistency(
   const checkpoint = second === 0 ? await sources.checkpoints.newest() : undefined;
   const later = checkpoint ? Number(checkpoint.size) : second;
   if (!isTreeSize(later) || later > (await sources.tree.size(sources.db))) throw notFound(`checkpoints/${later}`);
-  if (!isTreeSize(first) || first > later) {
-    const message = `first must be from 1 to ${later}`;
-    throw fault(ErrorReason.INVALID_INPUT, { field: "first", rule: "lte" }, { message });
-  }
+  if (!isTreeSize(first) || first > later) throw invalidField("first", "lte", `must be from 1 to ${later}`);
   const path = await sources.tree.prove(sources.db, consistencyPlan(first, later));
   return create(GetConsistencyProofResponseSchema, { path, ...(checkpoint && { checkpoint }) });
 }

@@ -1,13 +1,12 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { durationMs, timestampMs } from "@bufbuild/protobuf/wkt";
-import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type {
   DecisionRequest,
   DeviceFacts,
   PrincipalFacts,
   ToolFacts,
 } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import { fault } from "../../../lib/fault/fault.ts";
+import { invalidField, invalidInput, missingField } from "../../../lib/fault/invalid-input.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { readCanonicalArguments } from "../../../lib/tool/canonical-arguments.ts";
 import type { JsonSchema } from "../../../lib/tool/json-schema.ts";
@@ -42,14 +41,14 @@ const MAX_SCHEMA_BYTES = 64 * 1024;
  */
 export function validateRequest(request: DecisionRequest, lookup: ToolLookup): ValidatedRequest {
   const { principal, device, tool, time } = request;
-  if (request.callId === "") throw missing("callId");
-  if (!principal?.id) throw missing("principal.id");
-  if (!device?.id) throw missing("device.id");
-  if (!device.manifestDigest) throw missing("device.manifestDigest");
-  if (!tool?.name) throw missing("tool.name");
-  if (tool.capabilities.length === 0 || tool.capabilities.includes("")) throw missing("tool.capabilities");
-  if (!tool.schemaDigest) throw missing("tool.schemaDigest");
-  if (!time) throw missing("time");
+  if (request.callId === "") throw missingField("callId");
+  if (!principal?.id) throw missingField("principal.id");
+  if (!device?.id) throw missingField("device.id");
+  if (!device.manifestDigest) throw missingField("device.manifestDigest");
+  if (!tool?.name) throw missingField("tool.name");
+  if (tool.capabilities.length === 0 || tool.capabilities.includes("")) throw missingField("tool.capabilities");
+  if (!tool.schemaDigest) throw missingField("tool.schemaDigest");
+  if (!time) throw missingField("time");
   checkDevices(request);
   return {
     ...{ request, principal, device, tool, timeMs: timestampMs(time) },
@@ -69,24 +68,19 @@ export function isFanOut({ devices }: Pick<DecisionRequest, "devices">): boolean
 function checkDevices({ device, devices }: DecisionRequest): void {
   const seen = new Set<string>();
   for (const [index, { id, manifestDigest }] of devices.entries()) {
-    if (id === "") throw missing(`devices[${index}].id`);
-    if (manifestDigest === "") throw missing(`devices[${index}].manifestDigest`);
-    if (seen.has(id)) throw invalid(`devices[${index}].id`, "unique", "is named twice");
+    if (id === "") throw missingField(`devices[${index}].id`);
+    if (manifestDigest === "") throw missingField(`devices[${index}].manifestDigest`);
+    if (seen.has(id)) throw invalidField(`devices[${index}].id`, "unique", "is named twice");
     seen.add(id);
   }
   if (devices[0] !== undefined && devices[0].id !== device?.id)
-    throw invalid("device.id", "first", "is not devices[0].id");
+    throw invalidField("device.id", "first", "is not devices[0].id");
 }
 
 function argumentsOf(request: DecisionRequest): JsonObject {
   const read = readCanonicalArguments(request.arguments);
   if (read.ok) return read.value;
-  const { field, rule, message } = read;
-  throw fault(
-    ErrorReason.INVALID_INPUT,
-    { field, rule },
-    { message: `${field}: ${message}`, violations: [{ field, message }] },
-  );
+  throw invalidInput([read]);
 }
 
 /**
@@ -120,18 +114,5 @@ function parsed(bytes: Uint8Array): unknown {
 }
 
 function wrongSchema(rule: string, what: string): Error {
-  const field = "tool.inputSchema";
-  return fault(
-    ErrorReason.INVALID_INPUT,
-    { field, rule },
-    { message: `${field} ${what}`, violations: [{ field, message: what }] },
-  );
-}
-
-function missing(field: string): Error {
-  return invalid(field, "required", "is required");
-}
-
-function invalid(field: string, rule: string, what: string): Error {
-  return fault(ErrorReason.INVALID_INPUT, { field, rule }, { message: `${field} ${what}` });
+  return invalidField("tool.inputSchema", rule, what);
 }

@@ -1,9 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type AuditRecord, AuditRecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type KeyRole, KeyRoleSchema, KeyState } from "../../../gen/ts/reeve/key/v1/key_service_pb.ts";
-import { fault } from "../../../lib/fault/fault.ts";
+import { invalidInput } from "../../../lib/fault/invalid-input.ts";
 import type { SealingKey } from "../../../lib/identity/seal.ts";
 import { signKeyring } from "../../../lib/sign/keyring.ts";
 import { generateSigningKey, verifyKeyFromRaw } from "../../../lib/sign/keys.ts";
@@ -117,8 +116,8 @@ async function write(
 }
 
 function refused(why: string): Error {
-  const message = `role: ${why}; try again when \`reeve key list\` shows that it has ended`;
-  return fault(ErrorReason.INVALID_INPUT, { field: "role", rule: "rotating" }, { message });
+  const message = `${why}; try again when \`reeve key list\` shows that it has ended`;
+  return invalidInput([{ field: "role", rule: "rotating", message }]);
 }
 
 /** The record of a change of a key. The actor is who asked for it, or "policy" where time brought it. */
