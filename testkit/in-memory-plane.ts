@@ -10,7 +10,8 @@ import { createLogger, type Logger } from "../lib/log/log.ts";
 import { inMemoryTransport } from "../lib/server/in-memory.ts";
 import { createPolicyService, type PolicyServiceOptions } from "../services/policy/service.ts";
 import { deviceOver, policyOver } from "../services/registry/dialers.ts";
-import { createRegistry, type RegistryOptions } from "../services/registry/service.ts";
+import type { RegistryOptions } from "../services/registry/options.ts";
+import { createRegistry } from "../services/registry/service.ts";
 
 export const OPERATOR: Principal = { id: "owner", kind: "operator", roles: [Role.OPERATOR], name: "owner" };
 

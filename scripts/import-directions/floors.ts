@@ -18,6 +18,7 @@ export const AREAS: Readonly<Record<string, Floors>> = {
     calls: ["calls"],
     "around calls": ["enrollment", "fan-out", "queue"],
     faces: ["faces"],
+    wiring: ["wiring"],
   },
   "services/policy": {
     facts: ["facts"],

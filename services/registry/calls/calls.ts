@@ -4,6 +4,7 @@ import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { Logger } from "../../../lib/log/log.ts";
+import type { Directory } from "../devices/directory.ts";
 import { createFinisher, type FinishPorts } from "./finish.ts";
 import { createCallFollower, type FollowOptions } from "./follow.ts";
 import { type GovernedCall, withArguments } from "./governed-call.ts";
@@ -60,6 +61,7 @@ export interface CallsOptions
     ReceiveFacts,
     Omit<FinishPorts, "onFinished" | "endElsewhere"> {
   logger: Logger;
+  directory: Directory;
   /** This replica. */
   self: string;
   ownership: Pick<Ownership, "wantCancel" | "isMine">;
@@ -84,6 +86,7 @@ export function createCalls(options: CallsOptions): Calls {
   const arriving = new Map<string, { one: LiveCall; arrived: Promise<unknown> }>();
   let closed = false;
   const owned = (callId: string) => live.get(callId) ?? arriving.get(callId)?.one;
+  const outcomes = createOutcomeRelay(options);
   const follower = createCallFollower({ ...options, owned });
   const finisher = createFinisher({
     ...options,
@@ -102,7 +105,6 @@ export function createCalls(options: CallsOptions): Calls {
   const isMine = async (callId: string) => options.alone || (await options.ownership.isMine(callId));
   const ports: RunPorts = { ...options, finisher, isMine };
 
-  const outcomes = createOutcomeRelay(options);
   const follow = (one: LiveCall, run: Promise<void>): void => {
     live.set(one.call.id, one);
     run.catch((error: unknown) => {

@@ -46,7 +46,7 @@ export interface ReceivedCall {
 
 /** Dependencies of receiving. */
 export interface ReceiveFacts {
-  directory: Directory;
+  directory: Pick<Directory, "resolve">;
   newCallId(): string;
   now(): number;
 }

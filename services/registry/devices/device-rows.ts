@@ -5,7 +5,7 @@ import type { LinkMode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { createSharedRun } from "../../../lib/async/shared-run.ts";
 import type { Membership } from "../cluster/membership.ts";
 import type { DeviceRow, DeviceStore } from "./device-store.ts";
-import type { Directory } from "./directory.ts";
+import type { DeviceIndex } from "./directory.ts";
 import { type KnownDevice, type ReadOptions, readDevice } from "./known-device.ts";
 import { checkManifest } from "./manifest.ts";
 
@@ -24,7 +24,7 @@ export interface DeviceRows {
 }
 
 export interface RowsOptions extends ReadOptions {
-  directory: Directory;
+  directory: DeviceIndex;
   membership: Membership;
   store: Pick<DeviceStore, "since">;
   /** How often to look by itself, in milliseconds; 0 never. */

@@ -171,6 +171,15 @@ export async function freeName(trx: Transaction<RegistryTables>, name: string, f
   await (await forgotten(trx)).where("name", "=", name).where("id", "<>", forId).where("removed", "=", 0).execute();
 }
 
+/** The device that has a name, enrolled or dialed; undefined where the name is free. */
+export async function pinnedDevice(
+  db: Database<RegistryTables>,
+  name: string,
+): Promise<{ deviceId: string } | undefined> {
+  const named = db.selectFrom("devices").select("id as deviceId").where("name", "=", name);
+  return named.where("removed", "=", 0).executeTakeFirst();
+}
+
 async function forgotten(trx: Transaction<RegistryTables>) {
   const change = await nextChange(trx);
   const query = trx.updateTable("devices").set({ removed: 1, replica_id: "", attach_count: 0, change });

@@ -6,7 +6,7 @@ import { ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
 import { builtInTools } from "../../../lib/toolschema/built-in-tools.ts";
 import { offeredTools } from "../tools/offered.ts";
-import { createDirectory, resolveTool } from "./directory.ts";
+import { createDeviceIndex, createDirectory, resolveTool } from "./directory.ts";
 import type { KnownDevice } from "./known-device.ts";
 
 function device(name: string, unavailable: { tool: string; why: string }[] = []): KnownDevice {
@@ -40,13 +40,13 @@ function refused(run: () => unknown) {
 }
 
 test("finds a device by name, by id, as this one, and as the only one", () => {
-  const directory = createDirectory("laptop");
+  const directory = createDeviceIndex("laptop");
   directory.put(device("laptop"));
   for (const wanted of ["laptop", "dev-laptop", "this", ""]) expect(directory.resolve(wanted).name).toBe("laptop");
 });
 
 test("asks which device where there are several", () => {
-  const directory = createDirectory(undefined);
+  const directory = createDeviceIndex();
   directory.put(device("nas"));
   directory.put(device("laptop"));
   expect(refused(() => directory.resolve(""))).toMatchObject({
@@ -56,7 +56,7 @@ test("asks which device where there are several", () => {
 });
 
 test("says which devices there are when the wanted one is not", () => {
-  const directory = createDirectory(undefined);
+  const directory = createDeviceIndex();
   directory.put(device("nas"));
   expect(refused(() => directory.resolve("\u001b[31mx"))).toMatchObject({
     reason: ErrorReason.UNKNOWN_DEVICE,
@@ -65,7 +65,7 @@ test("says which devices there are when the wanted one is not", () => {
 });
 
 test("names some of many devices and says how many more there are, so that the refusal fits into a header", () => {
-  const directory = createDirectory(undefined);
+  const directory = createDeviceIndex();
   const nas = device("nas");
   for (let n = 1; n <= 1000; n++) directory.put({ ...nas, name: `machine-${n}`, id: `dev-${n}` });
   for (const wanted of ["", "nowhere"]) {
@@ -91,7 +91,8 @@ test("distinguishes an unknown tool from one that this device cannot offer", () 
 test("looks at what other replicas know where a device is not known here, or seems to be offline", async () => {
   const box = { ...device("box"), online: false };
   let looks = 0;
-  const directory = createDirectory(undefined, async () => {
+  const index = createDeviceIndex();
+  const directory = createDirectory(index, async () => {
     looks++;
     directory.put({ ...box, online: true });
   });
@@ -106,7 +107,7 @@ test("looks at what other replicas know where a device is not known here, or see
 });
 
 test("forgets a device with its name, and a name's old device when another one has it", () => {
-  const directory = createDirectory(undefined);
+  const directory = createDeviceIndex();
   const old = { ...device("nas"), id: "dev-old" };
   directory.put(old);
   directory.put({ ...device("nas"), id: "dev-new" });
@@ -117,6 +118,6 @@ test("forgets a device with its name, and a name's old device when another one h
 });
 
 test.each(["", "laptop"])("where no device is known, '%s' is refused with what to do", async (wanted) => {
-  const found = createDirectory(undefined).find(wanted);
+  const found = createDirectory(createDeviceIndex(), async () => undefined).find(wanted);
   await expect(found).rejects.toThrow(/no device is known yet.*join-token.*REEVE_DIAL_DEVICES/);
 });

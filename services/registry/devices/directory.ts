@@ -3,16 +3,14 @@ import { fault } from "../../../lib/fault/fault.ts";
 import type { OfferedTool } from "../tools/offered.ts";
 import type { KnownDevice } from "./known-device.ts";
 
-/** The devices by name and id. */
-export interface Directory {
+/** The devices that this replica knows, by name and id. */
+export interface DeviceIndex {
   /** Adds a device or replaces what was known of it. */
   put(device: KnownDevice): void;
   /** Forgets the device of a name. */
   remove(name: string): void;
   /** The device that a caller means, as far as this replica knows. UNKNOWN_DEVICE or DEVICE_REQUIRED where there is none. */
   resolve(wanted: string): KnownDevice;
-  /** The same, after a look at what other replicas know where the device is not known here or seems to be offline. */
-  find(wanted: string): Promise<KnownDevice>;
   /** The device that a caller means, where it is known here and linked: the usual case, without a wait or a fault. */
   linked(wanted: string): KnownDevice | undefined;
   /** The device with this id. */
@@ -21,16 +19,17 @@ export interface Directory {
   all(): KnownDevice[];
 }
 
+/** The devices of all replicas. */
+export interface Directory extends DeviceIndex {
+  /** As `resolve`, after a look at what other replicas know where the device is not known here or seems to be offline. */
+  find(wanted: string): Promise<KnownDevice>;
+}
+
 /**
  * @param localName the device that "this" means: the one on the control plane's own machine, if there is one.
- * @param catchUp brings in what other replicas know. Default: there are none.
  * @param defaultName the device of calls that name none, where there are several. Default: such calls are refused.
  */
-export function createDirectory(
-  localName: string | undefined,
-  catchUp = () => Promise.resolve(),
-  defaultName?: string,
-): Directory {
+export function createDeviceIndex(localName?: string, defaultName?: string): DeviceIndex {
   const byName = new Map<string, KnownDevice>();
   const ids = new Map<string, KnownDevice>();
   const names = () => namesIn(byName);
@@ -67,15 +66,22 @@ export function createDirectory(
     },
     remove,
     resolve,
-    async find(wanted) {
-      const device = linked(wanted);
-      if (device !== undefined) return device;
-      await catchUp();
-      return resolve(wanted);
-    },
     linked,
     byId: (id) => ids.get(id),
     all: () => [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
+  };
+}
+
+/** @param catchUp brings what other replicas know into the index. */
+export function createDirectory(index: DeviceIndex, catchUp: () => Promise<void>): Directory {
+  return {
+    ...index,
+    async find(wanted) {
+      const device = index.linked(wanted);
+      if (device !== undefined) return device;
+      await catchUp();
+      return index.resolve(wanted);
+    },
   };
 }
 

@@ -7,7 +7,7 @@ import { fault, reasonOf } from "../../../lib/fault/fault.ts";
 import { openDatabase } from "../../../lib/store/database.ts";
 import { eventually } from "../../../testkit/eventually.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";
-import { recheckDevice } from "./device-store.ts";
+import { pinnedDevice, recheckDevice } from "./device-store.ts";
 import {
   dialedDevice,
   openTestFleet,
@@ -96,7 +96,7 @@ describe("a device that is shut out", () => {
     });
     const device = shownDevice();
     expect(reasonOf(await device.attach(scene.sessions, device.hello(1n)).over)).toBe(ErrorReason.IDENTITY_REFUSED);
-    expect(await scene.fleet.pinned("nas")).toBeUndefined();
+    expect(await pinnedDevice(scene.db, "nas")).toBeUndefined();
   });
 
   test("loses its session although no replica was notified", async () => {

@@ -8,7 +8,7 @@ import { type AdmissionPolicy, createAdmission } from "./admission.ts";
 import { createDeviceLink, type DeviceDialer, type DeviceLink, type DeviceRoute } from "./device-link.ts";
 import { createDeviceRows } from "./device-rows.ts";
 import type { DeviceRow, DeviceStore } from "./device-store.ts";
-import type { Directory } from "./directory.ts";
+import type { DeviceIndex } from "./directory.ts";
 import type { TrustedKeys } from "./keyring-follower.ts";
 import type { ReadOptions } from "./known-device.ts";
 import { checkManifest } from "./manifest.ts";
@@ -20,7 +20,7 @@ export interface FleetOptions extends ReadOptions, Pick<SessionsOptions, "heartb
   dialers: ReadonlyMap<string, DeviceDialer>;
   /** The other replicas. Undefined: devices at another replica are not reached. */
   peers: Pick<Peers, "forwardDevice" | "problemOf"> | undefined;
-  directory: Directory;
+  directory: DeviceIndex;
   store: DeviceStore;
   membership: Membership;
   keys?: TrustedKeys;
@@ -44,8 +44,6 @@ export interface Fleet {
   forget(deviceId: string): Promise<void>;
   /** Reads a change that was just committed, here and at the other replicas. */
   announce(): Promise<void>;
-  /** The device that has a name; undefined where it is free. */
-  pinned(name: string): Promise<{ deviceId: string; publicKey: Uint8Array } | undefined>;
   /** The device's session for another replica; undefined where this process has none. */
   shared(deviceId: string): DeviceLink["share"] | undefined;
   /** Reads what other replicas have changed. */
@@ -256,11 +254,6 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
       await announce();
     },
     announce,
-    async pinned(name) {
-      await rows.catchUp();
-      const row = rows.byName(name);
-      return row && { deviceId: row.id, publicKey: row.public_key };
-    },
     shared(deviceId) {
       const session = sessions.get(deviceId);
       return session && linkTo(session.name).share;

@@ -20,7 +20,7 @@ import { RECEIPT_TYPE } from "../../../lib/sign/payload-types.ts";
 import type { Tool } from "../../../lib/tool/codec.ts";
 import { pageOf } from "../pages.ts";
 import { type OfferedTool, offeredTools } from "../tools/offered.ts";
-import type { Directory } from "./directory.ts";
+import type { DeviceIndex } from "./directory.ts";
 import { labelsOf } from "./manifest.ts";
 
 /** A device that has shown its manifest, now or before. */
@@ -116,7 +116,7 @@ export async function withLocks(known: readonly KnownDevice[], locks: Locks): Pr
 
 /** The devices, by name, a page at a time. */
 export async function listDevices(
-  directory: Directory,
+  directory: DeviceIndex,
   locks: Locks,
   request: ListDevicesRequest,
 ): Promise<ListDevicesResponse> {

@@ -25,7 +25,7 @@ import type { FanOutRequest } from "../../../testkit/fan-outs.ts";
 import { createLiveCall, type LiveCall } from "../calls/live-call.ts";
 import { type CallRequest, receiveCall } from "../calls/receive.ts";
 import { inScope } from "../calls/scoped-id.ts";
-import { createDirectory } from "../devices/directory.ts";
+import { createDeviceIndex } from "../devices/directory.ts";
 import type { KnownDevice } from "../devices/known-device.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";
 import { createFanOuts, type FanOutPorts, type FanOuts } from "./fan-outs.ts";
@@ -77,7 +77,7 @@ const hold = create(DecisionSchema, {
 
 /** A registry of devices whose calls go as the test says. */
 function portsFor(courses: Record<string, Course>, decision: Decision = permit, settled = permit): FanOutPorts {
-  const directory = createDirectory(undefined);
+  const directory = createDeviceIndex();
   const tools = new Map([...builtInTools()].map(([name, tool]) => [name, { ...tool, requiresApproval: false }]));
   for (const name of Object.keys(courses)) directory.put(deviceOf(name, tools));
   const receive = (request: CallRequest) => receiveCall(request, { directory, now: Date.now, newCallId: () => "" });
@@ -271,7 +271,7 @@ describe("a fan-out", () => {
     const receive: FanOutPorts["receive"] = (w) =>
       w.device === bare.id
         ? receiveCall(w, {
-            directory: { ...createDirectory(undefined), resolve: () => bare },
+            directory: { ...createDeviceIndex(), resolve: () => bare },
             now: Date.now,
             newCallId: () => "",
           })

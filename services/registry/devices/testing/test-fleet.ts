@@ -22,7 +22,7 @@ import { type RegistryTables, registryMigrations } from "../../tables.ts";
 import type { AdmissionPolicy } from "../admission.ts";
 import type { DeviceDialer } from "../device-link.ts";
 import { createDeviceStore } from "../device-store.ts";
-import { createDirectory, type Directory } from "../directory.ts";
+import { createDeviceIndex, type DeviceIndex } from "../directory.ts";
 import { createFleet, type Fleet } from "../fleet.ts";
 import type { Sessions } from "../sessions.ts";
 
@@ -34,7 +34,7 @@ const logger = createLogger({ service: "test", level: "silent" });
 /** A fleet with a place to attach. */
 export interface TestFleet {
   fleet: Fleet;
-  directory: Directory;
+  directory: DeviceIndex;
   sessions: Fleet["sessions"];
   db: Database<RegistryTables>;
   close(): Promise<void>;
@@ -56,7 +56,7 @@ export async function openTestFleet(options: TestFleetOptions = {}): Promise<Tes
   const writes = createGroupCommit(db);
   const self = newReplicaId();
   const membership = await joinCluster({ db, self, logger, ttlMs: 5000, renewMs: 1500, now: Date.now });
-  const directory = createDirectory(undefined);
+  const directory = createDeviceIndex();
   const fleet: Fleet = await createFleet({
     dialers,
     heartbeatMs: HEARTBEAT_MS,
