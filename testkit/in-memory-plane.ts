@@ -7,7 +7,7 @@ import { Role } from "../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../lib/auth/principal.ts";
 import { createInProcessBus } from "../lib/events/in-process-bus.ts";
 import { createLogger, type Logger } from "../lib/log/log.ts";
-import { inMemoryTransport } from "../lib/server/in-memory.ts";
+import { inMemoryTransport } from "../lib/server/in-memory.fixture.ts";
 import { createPolicyService, type PolicyServiceOptions } from "../services/policy/service.ts";
 import { deviceOver, policyOver } from "../services/registry/dialers.ts";
 import type { RegistryOptions } from "../services/registry/options.ts";

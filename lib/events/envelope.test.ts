@@ -8,12 +8,11 @@ const head = { id: "e1", time: new Date(1_500), actor: "agent:build", key: "c1" 
 const message = create(BatchHeadSchema, { statementType: "t", size: 3 });
 
 test("wraps a message with its type and subject, and gives it back", () => {
-  const envelope = envelopeOf(BatchHeadSchema, message, { ...head, traceId: "0af7" });
+  const envelope = envelopeOf(BatchHeadSchema, message, head);
   expect(envelope).toMatchObject({
     id: "e1",
     time: { seconds: 1n, nanos: 500_000_000 },
     actor: "agent:build",
-    traceId: "0af7",
     subject: "reeve.common.v1.batch_head.c1",
     type: "reeve.common.v1.BatchHead",
   });

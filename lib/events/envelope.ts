@@ -16,8 +16,6 @@ export interface EnvelopeHead {
   actor: string;
   /** The key of what the event is about, such as a call's id; the last part of the subject. */
   key: string;
-  /** The request's trace id. Default: none. */
-  traceId?: string;
 }
 
 /** The largest payload, in bytes: an envelope fits into a NATS message of the default size. */
@@ -35,7 +33,6 @@ export function envelopeOf<Desc extends DescMessage>(
     id: head.id,
     time: timestampFromDate(head.time),
     actor: head.actor,
-    traceId: head.traceId ?? "",
     subject: subjectOf(schema.typeName, head.key),
     type: schema.typeName,
     payload: toBinary(schema, message),

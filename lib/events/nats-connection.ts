@@ -21,13 +21,10 @@ export interface NatsOptions {
   user?: string;
   /** A function is asked at each login, so that a password can be replaced while the process runs. */
   pass?: string | (() => string);
-  token?: string;
   /** A user's JWT and seed, as `nsc generate creds` writes them, asked for at each login. */
   creds?: () => string;
   /** Files in PEM form; turns TLS on. */
   tls?: { caFile?: string; certFile?: string; keyFile?: string };
-  /** Copies of the stream in a cluster: 1, 3 or 5. Counts when the stream is made. Default 1. */
-  replicas?: number;
   /** How long connecting, and one request, may take, in milliseconds. Default 5000. */
   timeoutMs?: number;
   logger?: EventLogger;
@@ -58,9 +55,8 @@ const UNREACHABLE = new Set([
  * ERROR_REASON_NOT_READY where one refuses. Only the files beside this one that begin with "nats-" know the package `nats`.
  */
 export async function dialNats(options: NatsOptions): Promise<NatsConnection> {
-  const { servers, name = "reeve", token, tls, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+  const { servers, name = "reeve", tls, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
   const login: ConnectionOptions = { authenticator: authenticatorsOf(options) };
-  if (token !== undefined) login.token = token;
   if (tls !== undefined) login.tls = natsTls(tls, servers);
   try {
     return await connect({

@@ -33,14 +33,14 @@ const DUPLICATE_WINDOW_MS = 10 * 60_000;
  * ERROR_REASON_NOT_READY for a server that cannot be used, and NatsUnreachable where JetStream is not ready yet.
  */
 export async function openStream(nc: NatsConnection, options: NatsOptions): Promise<EventStream> {
-  const { timeoutMs = DEFAULT_TIMEOUT_MS, replicas = 1, logger = SILENT_LOGGER } = options;
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, logger = SILENT_LOGGER } = options;
   const server = nc.info?.version ?? "";
   const version = checkNatsVersion(server);
   if (version.kind === "refused") throw busNotReady(version.message);
   for (const lack of version.degraded) logger.warn({ server, lack }, "nats server lacks guarantees");
   const jsm = await nc.jetstreamManager({ timeout: timeoutMs, checkAPI: false });
   try {
-    await ensureStream(jsm, replicas);
+    await ensureStream(jsm);
   } catch (e: unknown) {
     // As right after its start, and in a cluster that has no leader yet.
     if (nc.info?.jetstream === true && isTransient(e))
@@ -51,11 +51,11 @@ export async function openStream(nc: NatsConnection, options: NatsOptions): Prom
   return {
     degraded: version.degraded,
     publish: (subject, data, id) => js.publish(subject, data, { msgID: id }),
-    ensure: () => ensureStream(jsm, replicas),
+    ensure: () => ensureStream(jsm),
   };
 }
 
-async function ensureStream(jsm: JetStreamManager, replicas: number): Promise<void> {
+async function ensureStream(jsm: JetStreamManager): Promise<void> {
   try {
     await jsm.streams.info(STREAM);
   } catch (e: unknown) {
@@ -71,7 +71,6 @@ async function ensureStream(jsm: JetStreamManager, replicas: number): Promise<vo
       max_age: nanos(MAX_AGE_MS),
       max_bytes: MAX_BYTES,
       duplicate_window: nanos(DUPLICATE_WINDOW_MS),
-      num_replicas: replicas,
     });
   }
 }

@@ -16,8 +16,6 @@ export interface OutboxRelayOptions<T extends OutboxTables> {
   logger?: EventLogger;
   /** How often to look for entries that no wake-up announced, in milliseconds. Default 1000. */
   pollMs?: number;
-  /** How long to gather events after a wake-up, so that they share one write, in milliseconds. Default 20. */
-  gatherMs?: number;
 }
 
 export interface OutboxRelay {
@@ -34,6 +32,9 @@ const BATCH_ENTRIES = 256;
 /** One batch is in memory twice and is one write to the bus's socket. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 
+/** How long to gather events after a wake-up, so that they share one write. */
+const GATHER_MS = 20;
+
 const LONGEST_RETRY_MS = 5_000;
 
 /**
@@ -44,7 +45,7 @@ const LONGEST_RETRY_MS = 5_000;
  * holder is further.
  */
 export function createOutboxRelay<T extends OutboxTables>(options: OutboxRelayOptions<T>): OutboxRelay {
-  const { writes, bus, lease, logger = SILENT_LOGGER, pollMs = 1_000, gatherMs = 20 } = options;
+  const { writes, bus, lease, logger = SILENT_LOGGER, pollMs = 1_000 } = options;
   const outbox = createOutbox(options.db);
   const wakeUps = createBell();
   const closing = createBell();
@@ -67,7 +68,7 @@ export function createOutboxRelay<T extends OutboxTables>(options: OutboxRelayOp
 
   async function nextWakeUp(): Promise<void> {
     await wakeUps.wait(pollMs);
-    await closing.wait(gatherMs);
+    await closing.wait(GATHER_MS);
   }
 
   async function relay(): Promise<void> {

@@ -3,7 +3,7 @@ import { createFrontier } from "./frontier.ts";
 import { leafHash } from "./hash.ts";
 import { edgePlan, foldEdge } from "./plan.ts";
 import { CT_LEAVES, CT_ROOTS, hex } from "./testdata/ct-vectors.ts";
-import { rootOf } from "./tree.ts";
+import { createTree } from "./tree.ts";
 
 const leaves = Array.from({ length: 100 }, (_, i) => leafHash(Buffer.from(`record ${i}`)));
 
@@ -27,7 +27,7 @@ describe("createFrontier", () => {
         expect(last).toBe(i);
         expect(seen.has(`${node.level}/${node.index}`)).toBe(false);
         seen.set(`${node.level}/${node.index}`, hex(node.hash));
-        expect(hex(node.hash)).toBe(hex(rootOf(leaves.slice(last + 1 - 2 ** node.level, last + 1))));
+        expect(hex(node.hash)).toBe(hex(createTree(leaves.slice(last + 1 - 2 ** node.level, last + 1)).root));
       }
     });
     expect(seen.size).toBe(100 + 50 + 25 + 12 + 6 + 3 + 1);

@@ -17,11 +17,6 @@ export function createTree(leafHashes: readonly Uint8Array[]): Tree {
   };
 }
 
-/** The root over leaf hashes (RFC 6962 §2.1). */
-export function rootOf(leafHashes: readonly Uint8Array[]): Uint8Array {
-  return createTree(leafHashes).root;
-}
-
 type Level = readonly Uint8Array[];
 
 function levelsOf(leafHashes: Level): Level[] {

@@ -6,7 +6,7 @@ import { faultDetail } from "../fault/fault.ts";
 import { callOf } from "../server/call.ts";
 import { principalOf } from "../server/context.ts";
 import { Echo } from "../server/echo.fixture.ts";
-import { inMemoryTransport } from "../server/in-memory.ts";
+import { inMemoryTransport } from "../server/in-memory.fixture.ts";
 import { type EchoServer, people, startEcho } from "../server/server.fixture.ts";
 import { createServiceTransport, type ServiceTransportOptions } from "./transport.ts";
 

@@ -11,7 +11,7 @@ import { KeyRole, KeyService, KeyState } from "../../gen/ts/reeve/key/v1/key_ser
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { createInProcessBus } from "../../lib/events/in-process-bus.ts";
 import { createLogger, type Logger } from "../../lib/log/log.ts";
-import { inMemoryTransport } from "../../lib/server/in-memory.ts";
+import { inMemoryTransport } from "../../lib/server/in-memory.fixture.ts";
 import { signKeyring } from "../../lib/sign/keyring.ts";
 import { generateSigningKey, type VerifyKey } from "../../lib/sign/keys.ts";
 import { GRANT_TYPE } from "../../lib/sign/payload-types.ts";

@@ -15,7 +15,7 @@ import { openLogFile } from "../../lib/audit-verify/log-source.ts";
 import { verifyLog } from "../../lib/audit-verify/verify.ts";
 import { createInProcessBus } from "../../lib/events/in-process-bus.ts";
 import { createLogger } from "../../lib/log/log.ts";
-import { inMemoryTransport } from "../../lib/server/in-memory.ts";
+import { inMemoryTransport } from "../../lib/server/in-memory.fixture.ts";
 import { openSqlite } from "../../lib/store/sqlite-handle.ts";
 import { createDeviceAgent, type DeviceAgent } from "../../services/device-agent/service.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";

@@ -8,7 +8,7 @@ import { Mode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import { createLogger } from "../../../lib/log/log.ts";
-import { inMemoryTransport } from "../../../lib/server/in-memory.ts";
+import { inMemoryTransport } from "../../../lib/server/in-memory.fixture.ts";
 import { generateSigningKey } from "../../../lib/sign/keys.ts";
 import { builtInTools } from "../../../lib/toolschema/catalog-file.ts";
 import type { DeviceAgentConfig } from "../config.ts";

@@ -10,7 +10,7 @@ import { PolicyService as PolicyRpcs } from "../../../gen/ts/reeve/policy/v1/pol
 import type { Principal } from "../../../lib/auth/principal.ts";
 import type { EventBus } from "../../../lib/events/bus.ts";
 import { createLogger } from "../../../lib/log/log.ts";
-import { inMemoryTransport } from "../../../lib/server/in-memory.ts";
+import { inMemoryTransport } from "../../../lib/server/in-memory.fixture.ts";
 import type { PolicyConfig } from "../config.ts";
 import { createPolicyService, type PolicyService } from "../service.ts";
 

@@ -10,7 +10,7 @@ import type { Principal, PrincipalKind } from "../../../../lib/auth/principal.ts
 import { service, testAuthority, testMaterial } from "../../../../lib/identity/testdata/certificates.ts";
 import { staticTls } from "../../../../lib/identity/tls-source.ts";
 import { createLogger } from "../../../../lib/log/log.ts";
-import { inMemoryTransport } from "../../../../lib/server/in-memory.ts";
+import { inMemoryTransport } from "../../../../lib/server/in-memory.fixture.ts";
 import { type Database, openDatabase } from "../../../../lib/store/database.ts";
 import { type RegistryTables, registryMigrations } from "../../tables.ts";
 import { createEnrollment, type Enrollment } from "../enrollment.ts";
