@@ -6,9 +6,9 @@ import type { State } from "./state.ts";
 /** This registry among its replicas. */
 export interface Cluster {
   membership: Membership;
-  /** The other replicas; undefined where there can be none, or where they cannot be reached. */
+  /** The other replicas; undefined where there are no others, or where they cannot be reached. */
   peers: Peers | undefined;
-  /** How often to look for what other replicas have changed, in milliseconds; 0 where there can be none. */
+  /** How often to look for what other replicas have changed, in milliseconds; 0 where there are no others. */
   lookMs: number;
 }
 
