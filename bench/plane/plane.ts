@@ -39,7 +39,8 @@ export async function startPlane({ database, nats, env = {}, ...options }: Plane
   parts.defer(() => rm(folder, { recursive: true, force: true }));
   const authority = await makeServiceAuthority(folder);
   const server = nats ? parts.adopt(await startNatsServer(), (one) => one.close()) : undefined;
-  const postgres = database === "postgres" ? parts.adopt(await startPostgresServer(), (one) => one.close()) : undefined;
+  const postgres =
+    database === "postgres" ? parts.adopt(await startPostgresServer({ fsync: true }), (one) => one.close()) : undefined;
   const plane = await startControlPlane({
     devices: {},
     mode: "user",

@@ -17,7 +17,7 @@ export async function storeSubjects(parts: AsyncDisposableStack): Promise<Subjec
   const postgres = await governedOn("postgres", parts);
   const folder = mkdtempSync(join(tmpdir(), "reeve-bench-store-"));
   parts.defer(() => rmSync(folder, { recursive: true }));
-  const server = parts.adopt(await startPostgresServer(), (one) => one.close());
+  const server = parts.adopt(await startPostgresServer({ fsync: true }), (one) => one.close());
   return [
     { name: "SQLite, unary", call: sqlite.unary, usage: sqlite.usage },
     { name: "PostgreSQL, unary", against: ["SQLite, unary"], call: postgres.unary, usage: postgres.usage },
