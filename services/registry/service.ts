@@ -32,7 +32,7 @@ export interface Registry {
   services: DescService[];
   /** Only what devices call: Attach, Join and RenewCertificate, for a port of their own. */
   deviceRoutes(router: ConnectRouter): void;
-  /** Plain HTTP: GET /tools, POST /invoke and GET /calls/{id}. */
+  /** Plain HTTP: see `httpFaces`. */
   fallback: Fallback;
   ready(): boolean;
   /** "policy" while it does not answer: without it nothing is allowed. */

@@ -97,7 +97,8 @@ export const TOOL_RPCS: Entry = { runsBy: "a tool's own RPC" };
 
 /** Every plain HTTP path that a service or the server itself answers on. */
 export const HTTP_PATHS: Readonly<Record<string, Entry>> = {
-  "/calls/": reads,
+  "/calls/{id}": reads,
+  "/calls/{id}/events": reads,
   "/healthz": reads,
   "/invoke": { runsBy: "POST /invoke" },
   "/livez": reads,

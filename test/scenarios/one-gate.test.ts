@@ -65,7 +65,7 @@ describe("everything that can be called is known, and whether it runs a tool:", 
   test("every plain HTTP path", () => {
     const answering = [...sources.values()].filter((text) => text.includes('/plain-http.ts"'));
     const paths = answering.flatMap((text) =>
-      [...text.matchAll(/\bpath(?: === |\.startsWith\()"(\/[^"]*)"/g)].map(([, path = ""]) => path),
+      [...text.matchAll(/\bpath(?: === |: |\.startsWith\()"(\/[^"]*)"/g)].map(([, path = ""]) => path),
     );
     expectClassified(paths, HTTP_PATHS);
   });

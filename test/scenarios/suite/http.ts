@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
+import { approveCall } from "../../../testkit/approvals.ts";
 import type { Scene } from "./scene.ts";
 
 /** Plain HTTP, for callers without a client: the same calls, with the state as HTTP status. */
@@ -68,6 +69,27 @@ export function describeHttp(scene: () => Scene): void {
     expect((await request(`/calls/${"a".repeat(65)}`, tokens.operator)).status).toBe(400);
     expect((await request("/calls/%ff", tokens.operator)).status).toBe(404);
     expect((await request(path, tokens.operator, { method: "DELETE" })).status).toBe(405);
+  });
+
+  test("GET /calls/ID/events sends what happens to a call until it ends", async () => {
+    const { backend, operator, newFile } = scene();
+    const { registry, tokens } = backend;
+    const { body } = await invoke("agent", { tool: "exec", params: { argv: ["touch", newFile()] }, noWait: true });
+    const id = String(body.id);
+    const headers = { authorization: `Bearer ${tokens.agent}` };
+    const response = await fetch(`${registry.url}/calls/${id}/events`, { headers });
+    expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+    await approveCall(operator, id);
+    const sent = (await response.text()).split("\n\n").filter((text) => text !== "");
+    const states = sent.map((text) => {
+      const { event } = JSON.parse(text.replace(/^data: /, "")) as { event: { call?: { status: { state: string } } } };
+      return event.call?.status.state;
+    });
+    expect([states.at(0), states.at(-1)]).toEqual(["CALL_STATE_HELD", "CALL_STATE_SUCCEEDED"]);
+    expect(await request("/calls/none/events", tokens.agent)).toMatchObject({
+      status: 404,
+      body: { reason: "not_found" },
+    });
   });
 
   test("POST /invoke answers 403 and 404 for what the device refuses or does not find", async () => {

@@ -1,28 +1,29 @@
-import { type DescMethod, fromJson, getOption, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
 import { CallSchema } from "../../../../gen/ts/reeve/call/v1/call_pb.ts";
 import {
   CallService,
   CallToolRequestSchema,
   GetCallRequestSchema,
+  WatchCallResponseSchema,
 } from "../../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Ingress } from "../../../../gen/ts/reeve/common/v1/ingress_pb.ts";
-import { access, type Role } from "../../../../gen/ts/reeve/options/v1/access_pb.ts";
 import {
   ListToolsRequestSchema,
   ListToolsResponseSchema,
   ToolService,
 } from "../../../../gen/ts/reeve/tool/v1/tool_service_pb.ts";
-import { requireRole } from "../../../../lib/auth/principal.ts";
 import { fault } from "../../../../lib/fault/fault.ts";
 import { decodeInput } from "../../../../lib/json/message.ts";
 import { parseStrictJson } from "../../../../lib/json/strict-json.ts";
-import type { Fallback, PlainRequest, PlainResponse } from "../../../../lib/server/plain-http.ts";
+import type { Fallback, PlainResponse } from "../../../../lib/server/plain-http.ts";
 import { callTool } from "../../calls/call-tool.ts";
 import type { Calls } from "../../calls/calls.ts";
+import { watchCall } from "../../calls/watch-call.ts";
 import type { Directory } from "../../devices/directory.ts";
 import { listTools } from "../list-tools.ts";
+import { createRouter, type HttpRequest } from "./router.ts";
 import { statusOf } from "./status.ts";
 import { locationOf, waitingText } from "./waiting.ts";
 
@@ -31,44 +32,48 @@ const MAX_BODY = 4 * 1024 * 1024;
 
 const validator = createValidator();
 
-/**
- * Plain HTTP for callers without a client: `GET /tools`, `POST /invoke` and `GET /calls/{id}`. The same as
- * ToolService's ListTools, CallService's CallTool and GetCall, with the state of a call that was sent as HTTP status.
- */
+/** Plain HTTP for callers without a client: each path is the same as an RPC, with a call's state as the HTTP status. */
 export function httpFaces(calls: Calls, directory: Directory): Fallback {
-  return async (request, response) => {
-    if (request.path === "/tools") await only("GET", request, response, () => tools(directory, request, response));
-    else if (request.path === "/invoke") await only("POST", request, response, () => invoke(calls, request, response));
-    else if (request.path.startsWith("/calls/"))
-      await only("GET", request, response, () => show(calls, request, response));
-    else return false;
-    return true;
-  };
+  const { method: rpc } = CallService;
+  return createRouter([
+    {
+      method: "GET",
+      path: "/tools",
+      rpc: ToolService.method.listTools,
+      answer: (request, response) => tools(directory, request, response),
+    },
+    {
+      method: "POST",
+      path: "/invoke",
+      rpc: rpc.callTool,
+      answer: (request, response) => invoke(calls, request, response),
+    },
+    {
+      method: "GET",
+      path: "/calls/{id}",
+      rpc: rpc.getCall,
+      answer: async (request, response) =>
+        response.json(200, toJson(CallSchema, await calls.read(callIdOf(request), request.principal))),
+    },
+    {
+      method: "GET",
+      path: "/calls/{id}/events",
+      rpc: rpc.watchCall,
+      events: (request) => eventsOf(calls, request),
+    },
+  ]);
 }
 
-async function only(
-  method: string,
-  request: PlainRequest,
-  response: PlainResponse,
-  handle: () => void | Promise<void>,
-): Promise<void> {
-  if (request.method === method) return handle();
-  response.raw.setHeader("allow", method);
-  response.json(405, { code: "unimplemented", message: `${request.path.slice(0, 200)} takes ${method}` });
-}
-
-async function tools(directory: Directory, request: PlainRequest, response: PlainResponse): Promise<void> {
-  requireRole(request.principal, rolesOf(ToolService.method.listTools));
-  const listing = fromJson(ListToolsRequestSchema, { device: request.query.get("device") ?? "", pageSize: 1000 });
+async function tools(directory: Directory, { plain }: HttpRequest, response: PlainResponse): Promise<void> {
+  const listing = fromJson(ListToolsRequestSchema, { device: plain.query.get("device") ?? "", pageSize: 1000 });
   const listed = await listTools(directory, listing);
   response.json(200, toJson(ListToolsResponseSchema, listed));
 }
 
-async function invoke(calls: Calls, request: PlainRequest, response: PlainResponse): Promise<void> {
-  const principal = requireRole(request.principal, rolesOf(CallService.method.callTool));
-  const body = parseStrictJson(await request.readBody(MAX_BODY), { maxBytes: MAX_BODY });
+async function invoke(calls: Calls, { plain, principal }: HttpRequest, response: PlainResponse): Promise<void> {
+  const body = parseStrictJson(await plain.readBody(MAX_BODY), { maxBytes: MAX_BODY });
   const toCall = decodeInput(validator, CallToolRequestSchema, asObject(body));
-  const call = await callTool(calls, toCall, principal, request.signal, Ingress.HTTP);
+  const call = await callTool(calls, toCall, principal, plain.signal, Ingress.HTTP);
   const status = statusOf(call);
   const json = toJson(CallSchema, call) as JsonObject;
   if (status !== 202) return response.json(status, json);
@@ -76,20 +81,15 @@ async function invoke(calls: Calls, request: PlainRequest, response: PlainRespon
   response.json(status, { ...json, message: waitingText(call) });
 }
 
-async function show(calls: Calls, request: PlainRequest, response: PlainResponse): Promise<void> {
-  const principal = requireRole(request.principal, rolesOf(CallService.method.getCall));
-  const { callId } = decodeInput(validator, GetCallRequestSchema, { callId: idIn(request.path) });
-  const call = await calls.read(callId, principal);
-  response.json(200, toJson(CallSchema, call) as JsonValue);
+async function* eventsOf(calls: Calls, request: HttpRequest): AsyncGenerator<JsonValue> {
+  const { principal, plain } = request;
+  for await (const response of watchCall(calls, callIdOf(request), principal, plain.signal)) {
+    yield toJson(WatchCallResponseSchema, response);
+  }
 }
 
-function idIn(path: string): string {
-  const text = path.slice("/calls/".length);
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+function callIdOf({ parameters: [callId = ""] }: HttpRequest): string {
+  return decodeInput(validator, GetCallRequestSchema, { callId }).callId;
 }
 
 function asObject(body: JsonValue): JsonObject {
@@ -99,9 +99,4 @@ function asObject(body: JsonValue): JsonObject {
     { field: "", rule: "object" },
     { message: 'the body must be an object such as {"tool": "exec", "params": {"argv": ["uname"]}}' },
   );
-}
-
-/** Those who may call the RPC that a path stands for. */
-function rolesOf(method: DescMethod): readonly Role[] {
-  return getOption(method, access).roles;
 }
