@@ -44,7 +44,7 @@ export function createDeviceRows(options: RowsOptions): DeviceRows {
   // Below the number of what was written before changes had numbers.
   let last = -1;
 
-  const isElsewhere = (row: DeviceRow): boolean =>
+  const isElsewhere = (row: Pick<DeviceRow, "replica_id">): boolean =>
     row.replica_id !== membership.self && membership.isAlive(row.replica_id);
   /** The manifest is verified again: the database is not trusted. */
   const read = (row: DeviceRow): KnownDevice | undefined => {
@@ -53,14 +53,16 @@ export function createDeviceRows(options: RowsOptions): DeviceRows {
       logger.error({ device: row.name, problem: check.problem }, "device row not trusted");
       return undefined;
     }
-    const newest = (): DeviceRow => {
-      const known = rows.get(row.name);
-      return known?.id === row.id ? known : row;
+    // Not the row itself, whose manifest may be large: a call may have the device when its row is gone.
+    const { id, name, replica_id, last_seen_ms, link_mode } = row;
+    const newest = () => {
+      const known = rows.get(name);
+      return known?.id === id ? known : { replica_id, last_seen_ms, link_mode };
     };
     return {
       ...readDevice(check, options),
       get online() {
-        return options.isHere(row.id) || isElsewhere(newest());
+        return options.isHere(id) || isElsewhere(newest());
       },
       get lastSeenMs() {
         return newest().last_seen_ms;

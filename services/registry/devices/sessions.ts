@@ -17,8 +17,8 @@ import { toDevice } from "../../../lib/link/device-frames.ts";
 import { framedEnd } from "../../../lib/link/framed.ts";
 import { onTick } from "../../../lib/link/framing/ticker.ts";
 import { mapStream } from "../../../lib/link/stream.ts";
-import { type AddressRateOptions, createAddressRate } from "../../../lib/server/address-rate.ts";
 import { principalOf } from "../../../lib/server/context.ts";
+import { createRateLimit, type RateLimitOptions } from "../../../lib/server/rate-limit.ts";
 import { createDialers, type DialOptions, noCommands } from "./dialing.ts";
 import {
   attachAgain,
@@ -35,7 +35,7 @@ export interface SessionsOptions {
   /** How long a new stream may take until its hello, in milliseconds. Default 10000. */
   helloWaitMs?: number | undefined;
   /** How often a device may attach. Default ten times at once, and once a second after that. */
-  rate?: Partial<AddressRateOptions>;
+  rate?: Partial<RateLimitOptions>;
   /** Decides about each session before it takes the place of an older one. Throws or rejects with the device's fault. */
   admit?(session: DeviceSession): void | Promise<void>;
   /** A session was admitted, and is the device's newest. */
@@ -66,12 +66,12 @@ export interface Sessions {
 }
 
 /** How often a device may attach: it costs a transaction that all replicas wait for. */
-const ATTACH_RATE = { burst: 10, everyMs: 1000, maxAddresses: 100_000 };
+const ATTACH_RATE = { burst: 10, everyMs: 1000, maxKeys: 100_000 };
 
 export function createSessions(options: SessionsOptions = {}): Sessions {
   const { heartbeatMs = 1000, helloWaitMs = 10_000 } = options;
   const limit = { ...ATTACH_RATE, ...options.rate };
-  const rate = createAddressRate(limit);
+  const rate = createRateLimit(limit);
   const current = new Map<string, DeviceSession>();
   /** How to end the stream of a device that attaches and is not admitted yet. */
   const connecting = new Map<string, (error: unknown) => void>();

@@ -6,9 +6,9 @@ import { EnrollmentService } from "../../../gen/ts/reeve/enrollment/v1/enrollmen
 import { fault } from "../../../lib/fault/fault.ts";
 import { loadSealingKey } from "../../../lib/identity/seal.ts";
 import type { TlsSource } from "../../../lib/identity/tls-source.ts";
-import { createAddressRate } from "../../../lib/server/address-rate.ts";
 import { callerAddress } from "../../../lib/server/connections.ts";
 import { principalOf } from "../../../lib/server/context.ts";
+import { createRateLimit } from "../../../lib/server/rate-limit.ts";
 import { createGroupCommit } from "../../../lib/store/group-commit.ts";
 import { createSlidingCounter } from "../devices/sliding-counter.ts";
 import { type Admission, createAdmission } from "./admission.ts";
@@ -69,7 +69,7 @@ export async function createEnrollment(options: EnrollmentOptions): Promise<Enro
   const pki = tls === undefined ? undefined : await openPki(tls, { ...options, writes, changes, now });
   opened.defer(() => pki?.authorities.close());
   const lowRenewals = createSlidingCounter({ limit: MAX_LOW_RENEWALS, withinMs: DAY_MS });
-  const wrongTokens = createAddressRate(WRONG_TOKENS);
+  const wrongTokens = createRateLimit(WRONG_TOKENS);
   const limits = { certificateTtlMs, lowRenewals, wrongTokens };
   const parts: EnrollmentParts = { ...options, fleet, writes, changes, pki, ...limits, now };
   const owned = opened.move();

@@ -2,7 +2,7 @@ import type { Transaction } from "kysely";
 import type { DeviceIdentity } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import type { TlsSource } from "../../../lib/identity/tls-source.ts";
 import type { Logger } from "../../../lib/log/log.ts";
-import type { AddressRate } from "../../../lib/server/address-rate.ts";
+import type { RateLimit } from "../../../lib/server/rate-limit.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
 import type { SlidingCounter } from "../devices/sliding-counter.ts";
@@ -72,7 +72,7 @@ export interface EnrollmentParts
   pki: DevicePki | undefined;
   certificateTtlMs: number;
   /** Join tokens that are unknown, or shown with another secret, by the remote address. */
-  wrongTokens: AddressRate;
+  wrongTokens: RateLimit;
   /** Renewals with a number below one that was used before, which may have come late. */
   lowRenewals: SlidingCounter;
   now(): number;

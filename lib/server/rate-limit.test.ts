@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { createAddressRate } from "./address-rate.ts";
 import { addressKey } from "./caller-address.ts";
+import { createRateLimit } from "./rate-limit.ts";
 
 test("lets an address fail so often at once, then once in a while, and others as before", () => {
   let now = 1000;
-  const rate = createAddressRate({ burst: 3, everyMs: 100, now: () => now });
+  const rate = createRateLimit({ burst: 3, everyMs: 100, now: () => now });
   for (let i = 0; i < 3; i++) {
     expect(rate.waitMs("a")).toBe(0);
     rate.spend("a");
@@ -21,7 +21,7 @@ test("lets an address fail so often at once, then once in a while, and others as
 
 test("remembers no more addresses than its limit: the others share one allowance", () => {
   let now = 0;
-  const rate = createAddressRate({ burst: 1, everyMs: 100, maxAddresses: 2, now: () => now });
+  const rate = createRateLimit({ burst: 1, everyMs: 100, maxKeys: 2, now: () => now });
   rate.spend("a");
   rate.spend("b");
   rate.spend("c");
