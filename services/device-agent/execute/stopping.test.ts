@@ -63,7 +63,8 @@ describe("stopping", () => {
       message: expect.stringMatching(/without a person's approval policy lets it run for 1 ms \(max_run\)/) as string,
       error: { reason: ErrorReason.TIMED_OUT, metadata: { timeout_ms: "1", max_run_ms: "1" } },
     });
-    expect(device.receiptOf(finished)).toMatchObject({ outcome: ExecutionOutcome.TIMED_OUT, timeoutMs: 1 });
+    const receipt = device.receiptOf(finished);
+    expect(receipt).toMatchObject({ outcome: ExecutionOutcome.TIMED_OUT, timeout: durationFromMs(1) });
   });
 
   test("the grant's time ends a call", async () => {
