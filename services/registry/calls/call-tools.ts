@@ -9,10 +9,11 @@ import {
   type CallToolsResponse,
   CallToolsResponseSchema,
 } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
-import { ErrorDetailSchema, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { ErrorDetailSchema } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
-import { fault, faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
+import { faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
+import { invalidInput } from "../../../lib/fault/invalid-input.ts";
 import { outageFault } from "../../../lib/store/outage.ts";
 import { CommitUnknown } from "../../../lib/store/postgres-errors.ts";
 import { callRequestFrom } from "./call-tool.ts";
@@ -138,11 +139,8 @@ function isReported(state: CallState): boolean {
 }
 
 function callIdRequired() {
-  return fault(
-    ErrorReason.INVALID_INPUT,
-    { field: "callId", rule: "required" },
-    { message: "callId: required on a stream, where it names the call" },
-  );
+  const message = "required on a stream, where it names the call";
+  return invalidInput([{ field: "callId", rule: "required", message }]);
 }
 
 function refusal(callId: string, cause: unknown): CallEvent {

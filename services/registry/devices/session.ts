@@ -10,6 +10,7 @@ import type {
 import { type Manifest, ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { identityRefused } from "../../../lib/auth/peer.ts";
 import { fault } from "../../../lib/fault/fault.ts";
+import { invalidField } from "../../../lib/fault/invalid-input.ts";
 import { checkManifest } from "./manifest.ts";
 
 /** A session between this process and a device, from its first byte to its last. */
@@ -226,5 +227,5 @@ export function requireNoHello(events: readonly DeviceEvent[]): void {
 
 function malformed(field: string, rule: string, message: string): Error {
   const path = `frame.events.hello${field === "" ? "" : `.${field}`}`;
-  return fault(ErrorReason.INVALID_INPUT, { field: path, rule }, { message });
+  return invalidField(path, rule, message, { text: message });
 }

@@ -1,11 +1,10 @@
 import { DeviceIdentityChange } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
   type ConfirmEnrollmentRequest,
   type Enrollment,
   EnrollmentState as State,
 } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
-import { fault } from "../../../lib/fault/fault.ts";
+import { invalidInput } from "../../../lib/fault/invalid-input.ts";
 import type { EnrollmentParts } from "./parts.ts";
 import { joinRefused } from "./refusals.ts";
 import { type EnrollmentRow, findEnrollment, stateAt, toEnrollment } from "./store.ts";
@@ -59,6 +58,5 @@ function requireConfirmable(row: EnrollmentRow, fingerprint: string, now: number
 }
 
 function invalid(field: string, problem: string): Error {
-  const message = `${field}: ${problem}`;
-  return fault(ErrorReason.INVALID_INPUT, { field, rule: "enrollment" }, { message });
+  return invalidInput([{ field, rule: "enrollment", message: problem }]);
 }

@@ -8,6 +8,7 @@ import {
   EnrollmentState as State,
 } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
+import { invalidInput } from "../../../lib/fault/invalid-input.ts";
 import { formatJoinToken } from "../../../lib/identity/join-token.ts";
 import { isIdLike } from "../devices/manifest.ts";
 import type { DevicePki, EnrollmentParts } from "./parts.ts";
@@ -81,8 +82,8 @@ function requireUrls({ urls }: EnrollmentParts): readonly string[] {
 }
 
 function idForName(name: string): Error {
-  const message = `name: ${name} has the form of an id; choose a name that does not look like one`;
-  return fault(ErrorReason.INVALID_INPUT, { field: "name", rule: "id_like" }, { message });
+  const message = `${name} has the form of an id; choose a name that does not look like one`;
+  return invalidInput([{ field: "name", rule: "id_like", message }]);
 }
 
 function nameTaken(name: string): Error {

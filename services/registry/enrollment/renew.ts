@@ -4,6 +4,7 @@ import type { RenewCertificateRequest } from "../../../gen/ts/reeve/enrollment/v
 import { EnrollmentState as State } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { identityRefused } from "../../../lib/auth/peer.ts";
 import { fault } from "../../../lib/fault/fault.ts";
+import { invalidInput } from "../../../lib/fault/invalid-input.ts";
 import { CertificateRequestError, checkRequest } from "../../../lib/identity/request.ts";
 import { keepCertificate, signFor } from "./certificates.ts";
 import { requirePki } from "./create-join-token.ts";
@@ -75,8 +76,8 @@ function requireEnrolled(row: EnrollmentRow, fingerprint: string): EnrollmentRow
     throw row.cloned === 1 ? identityRefused("cloned", row.device_id) : deviceLocked(row.device_id, row);
   if (row.state !== State.ENROLLED) throw identityRefused("revoked", row.device_id);
   if (row.fingerprint === fingerprint) return row;
-  const message = "certificateRequest: a renewal is for the key that the device has enrolled with";
-  throw fault(ErrorReason.INVALID_INPUT, { field: "certificateRequest", rule: "key" }, { message });
+  const message = "a renewal is for the key that the device has enrolled with";
+  throw invalidInput([{ field: "certificateRequest", rule: "key", message }]);
 }
 
 function invalidRequest(error: unknown): never {

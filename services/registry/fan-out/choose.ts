@@ -1,5 +1,6 @@
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
+import { invalidInput } from "../../../lib/fault/invalid-input.ts";
 import type { Directory } from "../devices/directory.ts";
 import type { KnownDevice } from "../devices/known-device.ts";
 import { parseSelector } from "./selector.ts";
@@ -51,9 +52,5 @@ function refused({ selector }: Choice, matched: number, maxDevices: number, mess
 }
 
 function wrong(field: string, message: string): Error {
-  return fault(
-    ErrorReason.INVALID_INPUT,
-    { field, rule: "one_of" },
-    { message: `${field}: ${message}`, violations: [{ field, message }] },
-  );
+  return invalidInput([{ field, rule: "one_of", message }]);
 }
