@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ConnectError, createClient } from "@connectrpc/connect";
+import { type ConnectError, createClient } from "@connectrpc/connect";
 import { EnrollmentService } from "../../../gen/ts/reeve/enrollment/v1/enrollment_service_pb.ts";
 import { identityRefused } from "../../../lib/auth/peer.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
@@ -73,7 +73,7 @@ export async function keepRenewed(options: RenewalOptions): Promise<Renewal> {
     if (answer.trustedAuthorities !== "") await replaceFile(files.caFile, answer.trustedAuthorities);
     await replaceFile(files.certFile, answer.certificateChain);
     const { validTo } = new X509Certificate(answer.certificateChain);
-    logger.info({ registry: url, valid_to: new Date(validTo).toISOString() }, "the certificate was renewed");
+    logger.info({ registry: url, valid_to: new Date(validTo).toISOString() }, "certificate renewed");
   };
   const run = async (): Promise<void> => {
     let next = renewAt(await requireUnexpired(files, now()), Math.random());
@@ -86,7 +86,7 @@ export async function keepRenewed(options: RenewalOptions): Promise<Renewal> {
     }
   };
   const running = run().catch((error: unknown) => {
-    if (!isExpiry(error)) return logger.error({ err: error }, "the certificate is not renewed any more");
+    if (!isExpiry(error)) return logger.error({ err: error }, "certificate renewal stopped");
     logger.error(error.rawMessage);
     options.onExpired(error);
   });
@@ -128,7 +128,7 @@ async function tried(renew: () => Promise<void>, logger: Logger): Promise<boolea
     await renew();
     return true;
   } catch (err: unknown) {
-    logger.warn({ err }, `the certificate was not renewed: ${ConnectError.from(err).rawMessage}`);
+    logger.warn({ err }, "certificate not renewed; trying again");
     return false;
   }
 }

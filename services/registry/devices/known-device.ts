@@ -59,7 +59,7 @@ export interface ReadOptions {
   logger: Logger;
 }
 
-/** How many tools that are not taken a log line names. */
+/** How many refused tools a log line names. */
 const LOGGED_TOOLS = 10;
 
 /** The device that a checked manifest describes, without what changes from one session to the next. */
@@ -71,15 +71,15 @@ export function readDevice(
   const { tools, unknown, refused, unavailable } = offeredTools(manifest, catalog, toolsAllowed);
   for (const { name: service, why, limit } of refused) {
     const fields = { service, device: name, why, ...(limit === undefined ? {} : { limit }) };
-    logger.warn(fields, "a service that a device announces is not taken");
+    logger.warn(fields, "announced service refused");
   }
   if (unavailable.length > 0) {
     const some = unavailable.slice(0, LOGGED_TOOLS).map(({ tool, why }) => `${tool} (${why})`);
     const fields = { device: name, count: unavailable.length, tools: some.join(", ") };
-    logger.warn(fields, "tools that a device announces are not taken");
+    logger.warn(fields, "announced tools refused");
   }
   for (const tool of unknown) {
-    logger.warn({ tool, device: name }, "tools_allowed lists a tool that does not exist; dropped");
+    logger.warn({ tool, device: name }, "unknown tool in tools_allowed ignored");
   }
   const stated = new Set(manifest.unavailable.map(({ tool }) => tool));
   const found = [

@@ -103,7 +103,7 @@ export async function openAuthorities(options: AuthoritiesOptions): Promise<Auth
   await refresh();
   await signer();
   const timer = setInterval(() => {
-    refresh().catch((err: unknown) => logger.warn({ err }, "the authorities of devices could not be read"));
+    refresh().catch((err: unknown) => logger.warn({ err }, "device authorities not readable"));
   }, pollMs);
   timer.unref();
 

@@ -88,7 +88,9 @@ export function createChanges(options: ChangesOptions): Changes {
     const known = running.get(row.id);
     if (known !== undefined) return known;
     const started = carryOut(row).finally(() => running.delete(row.id));
-    started.catch((err: unknown) => isClosed || logger.error({ err, change: row.id }, "a change was not recorded yet"));
+    started.catch(
+      (err: unknown) => isClosed || logger.error({ err, change: row.id }, "enrollment change not recorded yet"),
+    );
     running.set(row.id, started);
     return started;
   };
@@ -116,7 +118,7 @@ export function createChanges(options: ChangesOptions): Changes {
   };
   const loop = (async () => {
     while (!isClosed) {
-      await carryOutAll().catch((err: unknown) => logger.error({ err }, "changes to record could not be read"));
+      await carryOutAll().catch((err: unknown) => logger.error({ err }, "enrollment changes not readable"));
       await within(Promise.race([wake.promise, closed.promise]), pollMs);
       wake = Promise.withResolvers();
     }

@@ -54,7 +54,7 @@ export async function createEnrollment(options: EnrollmentOptions): Promise<Enro
     announce: () =>
       options.fleet
         .announce()
-        .catch((err: unknown) => logger.error({ err }, "replicas not woken after a change of enrollment")),
+        .catch((err: unknown) => logger.error({ err }, "replicas not woken after an enrollment change")),
   };
   await using opened = new AsyncDisposableStack();
   const writes = createGroupCommit(db, { lock: "enrollment" });

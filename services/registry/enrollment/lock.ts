@@ -52,7 +52,7 @@ export async function lockCloned(parts: EnrollmentParts, deviceId: string, why: 
     return true;
   });
   if (!isLocked) return;
-  parts.logger.error({ device: deviceId, why }, "a device's state was found in two places: the device is locked");
+  parts.logger.error({ device: deviceId, why }, "cloned device locked");
   parts.changes.wake();
   await parts.fleet.announce();
 }
