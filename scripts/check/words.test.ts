@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { folderOf, usesIn } from "../words/uses.ts";
-import { aboveAllowance, lowered, useText } from "./words.ts";
+import { usesIn } from "../words/uses.ts";
+import { useText } from "./words.ts";
 
 const wordsOf = (text: string) =>
   usesIn("a.ts", text)
@@ -41,35 +41,5 @@ describe("the word list", () => {
       'lib/wish.ts: "wish" → request, call request',
       'lib/wish.ts:2: "nudge" → notify, wake',
     ]);
-  });
-});
-
-describe("the allowance", () => {
-  const uses = [
-    ...usesIn("lib/a/b.ts", "told\ntold"),
-    ...usesIn("services/policy/a.ts", "told"),
-    ...usesIn("a.md", "told"),
-  ];
-
-  it("is counted by service, or by the first folder", () => {
-    expect(["lib/a/b.ts", "services/policy/a.ts", "services/README.md", "README.md"].map(folderOf)).toEqual([
-      "lib",
-      "services/policy",
-      "services",
-      ".",
-    ]);
-  });
-
-  it("is exceeded by one more use, and is 0 for a folder without one", () => {
-    expect(aboveAllowance(uses, { lib: 2, "services/policy": 1, ".": 1 })).toEqual([]);
-    expect(aboveAllowance(uses, { lib: 1, "services/policy": 1 })).toEqual([
-      expect.stringMatching(/^\. holds 1 retired words, 0 are allowed/),
-      expect.stringMatching(/^lib holds 2 retired words, 1 are allowed/),
-    ]);
-  });
-
-  it("is lowered to what is used and never raised", () => {
-    expect(lowered({ lib: 9, "services/policy": 1, cli: 3 }, uses)).toEqual({ lib: 2, "services/policy": 1 });
-    expect(lowered({ lib: 1 }, uses)).toEqual({ lib: 1 });
   });
 });

@@ -36,20 +36,6 @@ export async function allUses(root: string = repositoryRoot): Promise<Use[]> {
   return found.flat();
 }
 
-/** The folder that a file counts for: a service, or the first folder; "." for files at the root. */
-export function folderOf(path: string): string {
-  const [top = "", next = "", ...below] = path.split("/");
-  if (next === "") return ".";
-  return top === "services" && below.length > 0 ? `${top}/${next}` : top;
-}
-
-/** How many uses each folder has, by its name. */
-export function countByFolder(uses: readonly Use[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const { path } of uses) counts.set(folderOf(path), (counts.get(folderOf(path)) ?? 0) + 1);
-  return new Map([...counts].sort(([a], [b]) => a.localeCompare(b)));
-}
-
 async function textOf(path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
