@@ -3,6 +3,7 @@ import { type Generated, sql } from "kysely";
 import { type EventEnvelope, EventEnvelopeSchema } from "../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import { type Database, dialectOf, type Migration } from "../store/database.ts";
 import { prepared, type QueryRunner } from "../store/prepared.ts";
+import { forRows } from "../store/rows.ts";
 import { checkEnvelope } from "./envelope.ts";
 
 /** The table of events that are stored and not yet published; part of the publisher's own database. */
@@ -53,6 +54,11 @@ export function createOutbox<T extends OutboxTables>(database: Database<T>): Out
   // The other tables do not matter here, and Kysely's types cannot say so.
   const db = database as unknown as Database<OutboxTables>;
   const insert = prepared((p: { envelope: Uint8Array }) => db.insertInto("outbox").values({ envelope: p.envelope }));
+  const insertAll = forRows<{ envelope: Uint8Array }, never>(
+    db,
+    { envelope: "bytea" },
+    (given) => sql`insert into outbox (envelope) select envelope from ${given} order by ord`,
+  );
   const select = prepared((p: { limit: number }) => db.selectFrom("outbox").selectAll().orderBy("seq").limit(p.limit));
   // As one parameter, so that the statement is the same for every number of entries.
   const drop = prepared((p: { seqs: string }) => {
@@ -66,7 +72,9 @@ export function createOutbox<T extends OutboxTables>(database: Database<T>): Out
   return {
     async enqueue(trx, envelopes) {
       envelopes.forEach(checkEnvelope);
-      for (const envelope of envelopes) await insert.run(trx, { envelope: toBinary(EventEnvelopeSchema, envelope) });
+      const rows = envelopes.map((envelope) => ({ envelope: toBinary(EventEnvelopeSchema, envelope) }));
+      if (dialectOf(db) === "postgres" && rows.length > 1) await insertAll(trx, rows);
+      else for (const row of rows) await insert.run(trx, row);
     },
     async oldest(limit) {
       const rows = await select.all(db, { limit });

@@ -2,6 +2,7 @@ import { sql, type Transaction } from "kysely";
 import { beginTransaction } from "./begin.ts";
 import { type Database, sqliteWriterOf } from "./database.ts";
 import { asksForRetry, CommitUnknown, DatabaseUnreachable } from "./postgres-errors.ts";
+import { stepsOf, type WaitingRow } from "./rows.ts";
 import { SYNC_LATER } from "./sync-later.ts";
 
 /** Resolves or rejects the promise of a job. */
@@ -13,6 +14,8 @@ export interface Job<T> {
   waitsForSync: boolean;
   run(trx: Transaction<T>): Promise<Report>;
   fail(error: unknown): void;
+  /** What `run` writes, where that is a row that may be written together with others of its kind. */
+  waiting?: WaitingRow<T> & { reportOf(result: unknown): Report };
 }
 
 /** How the transaction of a batch ended. All but "committed" have changed nothing, or CommitUnknown says that they may. */
@@ -26,7 +29,7 @@ export type BatchEnd =
 /** Runs batches of jobs. */
 export interface Batches<T> {
   /**
-   * Runs jobs one after another in one transaction. Never rejects.
+   * Runs jobs one after another in one transaction, on PostgreSQL rows of a kind with one statement. Never rejects.
    *
    * @param apart each job has a savepoint, so that one that fails is rolled back alone; its report then rejects with its error.
    *   Costs two statements a job. Default false.
@@ -58,7 +61,8 @@ export function createBatches<T>(db: Database<T>, lock: string | undefined): Bat
     try {
       const reports = await transact(jobs, (trx) => {
         begun = true;
-        return runInOrder(trx, jobs, apart ? runApart : runTogether);
+        if (apart) return runInOrder(trx, jobs, runApart);
+        return sqlite === undefined ? runInSteps(trx, jobs) : runInOrder(trx, jobs, runTogether);
       });
       return { kind: "committed", reports };
     } catch (error: unknown) {
@@ -101,6 +105,21 @@ async function runInOrder<T>(
   const reports: Report[] = [];
   for (const job of jobs) reports.push(await run(trx, job));
   return reports;
+}
+
+async function runInSteps<T>(trx: Transaction<T>, jobs: readonly Job<T>[]): Promise<Report[]> {
+  const reports: Report[] = [];
+  for (const step of stepsOf<T, Job<T>>(jobs)) reports.push(...(await runStep(trx, step)));
+  return reports;
+}
+
+async function runStep<T>(trx: Transaction<T>, jobs: readonly Job<T>[]): Promise<Report[]> {
+  const rows = jobs.flatMap(({ waiting }) => waiting ?? []);
+  const [first] = rows;
+  if (first === undefined || rows.length === 1) return runInOrder(trx, jobs, runTogether);
+  const written = rows.map(({ row }) => row);
+  const results = await first.kind.many(trx, written);
+  return rows.map(({ reportOf }, index) => reportOf(results[index]));
 }
 
 const runTogether = <T>(trx: Transaction<T>, job: Job<T>): Promise<Report> => job.run(trx);

@@ -2,6 +2,7 @@ import type { Transaction } from "kysely";
 import { createCompany } from "../async/company.ts";
 import { type Batches, createBatches, type Job, type Report } from "./batch.ts";
 import type { Database } from "./database.ts";
+import type { RowKind } from "./rows.ts";
 
 /**
  * Writers of one database that share commits, so that one sync to disk serves all who wait. On PostgreSQL other
@@ -33,6 +34,13 @@ export interface GroupCommit<T> {
    * ms later. What a crash takes with it must be harmless, and so is dropped after `close`.
    */
   writeLazily(job: (trx: Transaction<T>) => Promise<unknown>): void;
+  /**
+   * Like write, for a row: on PostgreSQL a batch writes those of a kind with one statement, whose cost is its round trip.
+   * They go before and after jobs as they came, and among each other as their kinds say.
+   */
+  writeRow<Row, R>(kind: RowKind<T, Row, R>, row: Row): Promise<R>;
+  /** Like writeLazily, for a row. */
+  writeRowLazily<Row>(kind: RowKind<T, Row, unknown>, row: Row): void;
   /** Refuses new jobs and resolves when all earlier ones are done. Leaves the database open. */
   close(): Promise<void>;
 }
@@ -63,29 +71,44 @@ export function createGroupCommit<T>(db: Database<T>, options: GroupCommitOption
   const onLazyError = options.onLazyError ?? ((error: Error) => process.emitWarning(error));
   const batches = createBatches(db, options.lock);
   const queue = createQueue<T>((jobs) => commit(batches, jobs));
+  // In a turn of its own, so that a listener that throws cannot stop the queue.
+  const failLazily = (e: unknown) => queueMicrotask(() => onLazyError(e instanceof Error ? e : new Error(String(e))));
   const write = <R>(job: (trx: Transaction<T>) => Promise<R>, waitsForSync: boolean) =>
-    new Promise<R>((resolve, reject) => {
-      const run = async (trx: Transaction<T>) => {
-        const value = await job(trx);
-        return () => resolve(value);
-      };
-      queue.push({ run, fail: reject, waitsForSync }, "now");
+    new Promise<R>((resolve, fail) => {
+      queue.push({ ...jobOf(job, resolve), fail, waitsForSync }, "now");
     });
   return {
     write: (job) => write(job, true),
     writeThenSync: (job) => write(job, false),
-    writeLazily(job) {
-      const run = async (trx: Transaction<T>) => {
-        await job(trx);
-        return () => {};
-      };
-      // In a turn of its own, so that a listener that throws cannot stop the queue.
-      const fail = (e: unknown) => queueMicrotask(() => onLazyError(e instanceof Error ? e : new Error(String(e))));
-      queue.push({ run, fail, waitsForSync: false }, "soon");
-    },
+    writeLazily: (job) => queue.push({ ...jobOf(job, ignore), fail: failLazily, waitsForSync: false }, "soon"),
+    writeRow: (kind, row) =>
+      new Promise((resolve, fail) => {
+        queue.push({ ...rowJobOf(kind, row, resolve), fail, waitsForSync: true }, "now");
+      }),
+    writeRowLazily: (kind, row) =>
+      queue.push({ ...rowJobOf(kind, row, ignore), fail: failLazily, waitsForSync: false }, "soon"),
     close: () => queue.close(),
   };
 }
+
+type Work<T> = Pick<Job<T>, "run" | "waiting">;
+
+function jobOf<T, R>(job: (trx: Transaction<T>) => Promise<R>, resolve: (value: R) => void): Work<T> {
+  return {
+    async run(trx) {
+      const value = await job(trx);
+      return () => resolve(value);
+    },
+  };
+}
+
+function rowJobOf<T, Row, R>(kind: RowKind<T, Row, R>, row: Row, resolve: (value: R) => void): Work<T> {
+  const reportOf = (result: unknown) => () => resolve(result as R);
+  const waiting = { kind: kind as RowKind<T, unknown, unknown>, row, reportOf };
+  return { ...jobOf((trx) => kind.one(trx, row), resolve), waiting };
+}
+
+function ignore(): void {}
 
 interface Queue<T> {
   push(job: Job<T>, when: "now" | "soon"): void;

@@ -1,6 +1,8 @@
+import { sql } from "kysely";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Database } from "../database.ts";
 import { createGroupCommit, type GroupCommit } from "../group-commit.ts";
+import { forRows, type RowKind } from "../rows.ts";
 import { type NoteTables, noteMigration } from "./notes.ts";
 import { type StoreKind, useStore } from "./stores.ts";
 
@@ -76,6 +78,102 @@ export function groupCommitConformance(kind: StoreKind): void {
     test("shows what was written then synced", async () => {
       await writes.writeThenSync((trx) => trx.insertInto("notes").values({ id: 7, body: new Uint8Array() }).execute());
       expect(await ids()).toEqual([7]);
+    });
+
+    /** Inserts a note of so many bytes; false where there is one with that id. */
+    const adding = (): RowKind<NoteTables, { id: number; size?: number }, boolean> => {
+      const many = forRows<{ id: number; body: Uint8Array }, { id: number }>(
+        db,
+        { id: "bigint", body: "bytea" },
+        (given) => sql`
+          insert into notes (id, body) select id, body from ${given} order by ord on conflict (id) do nothing returning id`,
+      );
+      return {
+        key: ({ id }) => String(id),
+        bytes: ({ size = 0 }) => size,
+        one: async (trx, { id, size = 0 }) => {
+          const body = new Uint8Array(size);
+          const insertion = trx.insertInto("notes").values({ id, body });
+          const { numInsertedOrUpdatedRows } = await insertion
+            .onConflict((conflict) => conflict.column("id").doNothing())
+            .executeTakeFirstOrThrow();
+          return numInsertedOrUpdatedRows === 1n;
+        },
+        many: async (trx, rows) => {
+          const bodies = rows.map(({ id, size = 0 }) => ({ id, body: new Uint8Array(size) }));
+          const written = new Set((await many(trx, bodies)).map(({ id }) => id));
+          return rows.map(({ id }) => written.has(id));
+        },
+      };
+    };
+
+    test("answers each row with its own result, and the second about one thing as the second", async () => {
+      const kind = adding();
+      const rows = [1, 2, 2, 3, 1, 2].map((id) => writes.writeRow(kind, { id }));
+      expect(await Promise.all(rows)).toEqual([true, true, false, true, false, false]);
+      expect(await ids()).toEqual([1, 2, 3]);
+    });
+
+    test("writes rows before and after the jobs that they came with", async () => {
+      const kind = adding();
+      const before = writes.writeRow(kind, { id: 1 });
+      const between = writes.write((trx) => trx.selectFrom("notes").select("id").orderBy("id").execute());
+      const after = writes.writeRow(kind, { id: 2 });
+      expect(await Promise.all([before, between, after])).toEqual([true, [{ id: 1 }], true]);
+    });
+
+    test("keeps rows of two kinds about one thing in their order", async () => {
+      const kind = adding();
+      const drop: RowKind<NoteTables, number, boolean> = {
+        key: String,
+        bytes: () => 0,
+        one: async (trx, id) =>
+          (await trx.deleteFrom("notes").where("id", "=", id).executeTakeFirstOrThrow()).numDeletedRows === 1n,
+        many: async (trx, rows) => {
+          const found = await trx.deleteFrom("notes").where("id", "in", rows).returning("id").execute();
+          return rows.map((id) => found.some((row) => row.id === id));
+        },
+      };
+      const results = [
+        writes.writeRow(drop, 1),
+        writes.writeRow(kind, { id: 1 }),
+        writes.writeRow(kind, { id: 2 }),
+        writes.writeRow(drop, 2),
+        writes.writeRow(drop, 1),
+        writes.writeRow(kind, { id: 1 }),
+        writes.writeRow(kind, { id: 3 }),
+      ];
+      expect(await Promise.all(results)).toEqual([false, true, true, true, true, true, true]);
+      expect(await ids()).toEqual([1, 3]);
+    });
+
+    test("rejects a row that fails, and writes its neighbors", async () => {
+      const kind = adding();
+      const failing = writes.writeRow(kind, { id: 1.5 });
+      const results = await Promise.allSettled([
+        writes.writeRow(kind, { id: 1 }),
+        failing,
+        insert(3),
+        writes.writeRow(kind, { id: 2 }),
+      ]);
+      expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled"]);
+      expect(await ids()).toEqual([1, 2, 3]);
+    });
+
+    test("writes rows that are too large for one statement", async () => {
+      const kind = adding();
+      const rows = [1, 2, 3, 4].map((id) => writes.writeRow(kind, { id, size: 3 * 1024 * 1024 }));
+      expect(await Promise.all(rows)).toEqual([true, true, true, true]);
+      expect(await ids()).toEqual([1, 2, 3, 4]);
+    });
+
+    test("writes a lazy row with the next batch, and reports one that failed", async () => {
+      const kind = adding();
+      writes.writeRowLazily(kind, { id: 1 });
+      writes.writeRowLazily(kind, { id: 1.5 });
+      await insert(2);
+      expect(await ids()).toEqual([1, 2]);
+      expect(lazyErrors).toHaveLength(1);
     });
 
     test("drains on close, then refuses", async () => {

@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { type SqlBool, sql } from "kysely";
+import { sql } from "kysely";
 import type { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { EventEnvelope } from "../../../gen/ts/reeve/event/v1/envelope_pb.ts";
 import type { Outbox } from "../../../lib/events/outbox.ts";
@@ -8,9 +8,10 @@ import type { GroupCommit } from "../../../lib/store/group-commit.ts";
 import { prepared } from "../../../lib/store/prepared.ts";
 import type { RegistryTables } from "../tables.ts";
 import { type Bodies, skeletonOf } from "./bodies.ts";
+import { callRows, stateRow } from "./call-rows.ts";
 import type { GovernedCall } from "./governed-call.ts";
 import { createLastingStates } from "./lasting-states.ts";
-import { isEnd, storedBefore } from "./lifecycle.ts";
+import { isEnd } from "./lifecycle.ts";
 import { argumentsIn, callIn, listedCallIn, STORED_COLUMNS, type StoredRow, shownIn } from "./stored-row.ts";
 
 /** A call as it is stored. */
@@ -82,8 +83,6 @@ export interface CallStore {
 /** How many bytes of sealed bodies a list reads. */
 const LIST_BYTES = 8 * 1024 * 1024;
 
-const NOTHING = new Uint8Array();
-
 /** What a store of calls is made with. */
 export interface CallStoreOptions {
   db: Database<RegistryTables>;
@@ -99,85 +98,12 @@ export interface CallStoreOptions {
 /** Calls in a database. */
 export function createCallStore(options: CallStoreOptions): CallStore {
   const { db, writes, outbox, bodies, owner = "", now = Date.now } = options;
-  const insertCall = prepared(
-    (p: {
-      id: string;
-      device_id: string;
-      tool: string;
-      principal_id: string;
-      state: number;
-      args: Uint8Array;
-      shown: Uint8Array | null;
-      call: Uint8Array;
-    }) =>
-      db
-        .insertInto("calls")
-        .values({
-          id: p.id,
-          device_id: p.device_id,
-          tool: p.tool,
-          principal_id: p.principal_id,
-          state: p.state,
-          ended: 0,
-          args: p.args,
-          shown: p.shown,
-          call: p.call,
-          owner,
-        })
-        .onConflict((conflict) => conflict.column("id").doNothing()),
-  );
-  const updateCall = prepared((p: { id: string; state: number; call: Uint8Array; from: number }) =>
-    db
-      .updateTable("calls")
-      .set({ state: p.state, call: p.call })
-      .where("id", "=", p.id)
-      .where(isIn(p.from))
-      .where("owner", "=", owner),
-  );
-  const finishCall = prepared(
-    (p: {
-      id: string;
-      state: number;
-      call: Uint8Array;
-      result: Uint8Array | null;
-      outcome: Uint8Array | null;
-      pending: number;
-      keptFromMs: number | null;
-      nothing: Uint8Array;
-      from: number;
-    }) =>
-      db
-        .updateTable("calls")
-        .set({
-          state: p.state,
-          ended: 1,
-          call: p.call,
-          args: sql<Uint8Array>`case when shown is null then args else ${p.nothing} end`,
-          result: p.result,
-          outcome: p.outcome,
-          outcome_pending: p.pending,
-          kept_from_ms: p.keptFromMs,
-        })
-        .where("id", "=", p.id)
-        .where(isIn(p.from))
-        .where("owner", "=", owner),
-  );
-  const acknowledge = prepared((p: { id: string; index: number; nowMs: number }) =>
-    db
-      .updateTable("calls")
-      .set({ outcome_pending: 0, outcome: null, outcome_index: p.index, kept_from_ms: p.nowMs })
-      .where("id", "=", p.id),
-  );
+  const rows = callRows(db, outbox, owner);
   const saveLazily = createLastingStates((call) =>
-    writes.writeLazily(async (trx) => {
-      // Taken when it is written, not when it was asked for: a call that has ended meanwhile needs no write.
-      if (isEnd(call.status.state)) return;
-      await updateCall.run(trx, {
-        id: call.id,
-        state: call.status.state,
-        call: skeletonOf(call),
-        from: statesBefore(call),
-      });
+    // A call that has ended meanwhile needs no write.
+    writes.writeRowLazily(rows.save, {
+      id: call.id,
+      read: () => (isEnd(call.status.state) ? undefined : stateRow(call)),
     }),
   );
   const byId = prepared((p: { id: string }) => db.selectFrom("calls").select(STORED_COLUMNS).where("id", "=", p.id));
@@ -185,7 +111,7 @@ export function createCallStore(options: CallStoreOptions): CallStore {
   return {
     insert: async (call, { args, shown }) => {
       const { purpose } = call.spec;
-      const row = {
+      return writes.writeRow(rows.insert, {
         id: call.id,
         device_id: call.spec.deviceId,
         tool: call.spec.tool,
@@ -194,32 +120,23 @@ export function createCallStore(options: CallStoreOptions): CallStore {
         args: bodies.sealAsked(call.id, { args, purpose }),
         shown: shown === undefined ? null : bodies.sealShown(call.id, { args: shown, purpose }),
         call: skeletonOf(call),
-      };
-      return (await writes.write((trx) => insertCall.run(trx, row))) === 1;
+      });
     },
     save: async (call) => {
-      const row = { id: call.id, state: call.status.state, call: skeletonOf(call), from: statesBefore(call) };
-      return (await writes.write((trx) => updateCall.run(trx, row))) === 1;
+      const row = stateRow(call);
+      return writes.writeRow(rows.save, { id: call.id, read: () => row });
     },
     saveLazily,
     finish: async (call, outcome, events) => {
-      const row = {
-        id: call.id,
-        state: call.status.state,
-        call: skeletonOf(call),
-        from: statesBefore(call),
+      const end = {
+        ...stateRow(call),
         result: bodies.sealResult(call.id, call.status),
         outcome: outcome ?? null,
         pending: outcome === undefined ? 0 : 1,
         // Until the audit log has the end, nothing is deleted.
-        keptFromMs: outcome === undefined ? now() : null,
-        nothing: NOTHING,
+        kept_from_ms: outcome === undefined ? now() : null,
       };
-      return writes.write(async (trx) => {
-        if ((await finishCall.run(trx, row)) === 0) return false;
-        if (events.length > 0) await outbox.enqueue(trx, events);
-        return true;
-      });
+      return writes.writeRow(rows.finish, { end, events });
     },
     get: async (id) => {
       const row = await byId.first(db, { id });
@@ -247,9 +164,7 @@ export function createCallStore(options: CallStoreOptions): CallStore {
       return { calls, more: found.length > fitting.length };
     },
     outcomeRecorded: (callId, auditIndex) => {
-      writes.writeLazily(async (trx) => {
-        await acknowledge.run(trx, { id: callId, index: Number(auditIndex), nowMs: now() });
-      });
+      writes.writeRowLazily(rows.acknowledge, { id: callId, idx: Number(auditIndex), now_ms: now() });
     },
   };
 }
@@ -258,15 +173,6 @@ export function createCallStore(options: CallStoreOptions): CallStore {
 export function storedCallIn(row: StoredRow, bodies: Bodies): StoredCall {
   const { owner, cancel_wanted } = row;
   return { call: callIn(row, bodies), args: argumentsIn(row, bodies), owner, cancelWanted: cancel_wanted === 1 };
-}
-
-/** The states that a row may be in for a call's state to be written over it, a bit each: see the lifecycle. */
-function statesBefore({ status }: GovernedCall): number {
-  return storedBefore(status.state).reduce<number>((bits, from) => bits | (1 << from), 0);
-}
-
-function isIn(states: number) {
-  return sql<SqlBool>`((cast(${states} as integer) >> state) & 1) = 1`;
 }
 
 /** The rows that a filter finds, one more than its limit, and how many bytes of bodies reading each takes. */
