@@ -1,7 +1,9 @@
+import { setTimeout } from "node:timers/promises";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
+import { freePorts } from "../../testkit/free-port.ts";
 import { faultDetail } from "../fault/fault.ts";
 import { callOf } from "../server/call.ts";
 import { principalOf } from "../server/context.ts";
@@ -56,6 +58,21 @@ describe.each(ways)("a service transport with $protocol over HTTP/$httpVersion",
     transport.close();
     await second.server.close(0);
   });
+});
+
+test("a stream that cannot be opened ends nothing before it is read, and then says why", async () => {
+  const [port = 0] = await freePorts(1);
+  const transport = createServiceTransport({ baseUrl: `http://127.0.0.1:${port}`, protocol: "grpc" });
+  const unhandled: unknown[] = [];
+  const onUnhandled = (error: unknown): void => void unhandled.push(error);
+  process.on("unhandledRejection", onUnhandled);
+  const messages = createClient(Echo, transport).down({ text: "x" })[Symbol.asyncIterator]();
+  await expect(transport.connect()).rejects.toThrow(/ECONNREFUSED/);
+  await setTimeout(50);
+  process.off("unhandledRejection", onUnhandled);
+  expect(unhandled).toEqual([]);
+  await expect(messages.next()).rejects.toThrow(/ECONNREFUSED/);
+  transport.close();
 });
 
 test("there is no gRPC over HTTP/1.1", () => {

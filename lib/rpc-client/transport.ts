@@ -79,7 +79,13 @@ export function createServiceTransport(options: ServiceTransportOptions): Servic
 }
 
 function serviceTransport(transport: Transport, connect: () => Promise<void>, close: () => void): ServiceTransport {
-  return { unary: transport.unary.bind(transport), stream: transport.stream.bind(transport), connect, close };
+  const stream: Transport["stream"] = (...request) => {
+    const response = transport.stream(...request);
+    // Connect's clients wait for it when the first message is asked for. One that fails before would end the process.
+    response.catch(() => undefined);
+    return response;
+  };
+  return { unary: transport.unary.bind(transport), stream, connect, close };
 }
 
 function bearerInterceptor(token: string): Interceptor {
