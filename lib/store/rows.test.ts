@@ -32,7 +32,7 @@ test("puts no row before one about the same thing, nor beside it", () => {
   expect(names(jobs)).toEqual(["1 2", "1b", "1a 3", "3b"]);
 });
 
-test("puts no row across a job that is none", () => {
+test("puts no row across a job that hands over none", () => {
   expect(names([row(a, "1"), { name: "job" }, row(a, "2"), row(a, "3")])).toEqual(["1", "job", "2 3"]);
 });
 

@@ -47,7 +47,7 @@ export interface AcknowledgedRow {
 
 type Kind<Row, R> = RowKind<RegistryTables, Row, R>;
 
-/** How the table calls is written on the way of every call. A result is whether the row was there to be written. */
+/** How the table calls is written. A result is whether the row existed. */
 export interface CallRows {
   insert: Kind<InsertRow, boolean>;
   /** Read when it is written, not when it was asked for; undefined where there is nothing to write any more. */

@@ -65,7 +65,7 @@ describe.each(STORE_KINDS)("calls on %s", (kind) => {
     expect(calls.map(({ call }) => call.id)).toEqual(["c", "b", "a"]);
   });
 
-  test("ends each call once, by whoever came first, with the events of that end only", async () => {
+  test("ends each call once, by the first end, with the events of that end only", async () => {
     await Promise.all(["a", "b", "c"].map((id) => store.insert(received(id), NO_ARGUMENTS)));
     const finish = (id: string, state: CallState) => {
       const call: GovernedCall = testCall({ id, state, principalId: "ann" });
@@ -81,8 +81,8 @@ describe.each(STORE_KINDS)("calls on %s", (kind) => {
     expect(await Promise.all(ends)).toEqual([true, true, false, false, true]);
     const states = await Promise.all(["a", "b", "c"].map(async (id) => (await store.get(id))?.call.status.state));
     expect(states).toEqual([CallState.SUCCEEDED, CallState.FAILED, CallState.CANCELED]);
-    const told = (await createOutbox(db).oldest(10)).map(({ envelope }) => unpack(envelope));
-    expect(told).toEqual([
+    const published = (await createOutbox(db).oldest(10)).map(({ envelope }) => unpack(envelope));
+    expect(published).toEqual([
       { callId: "a", state: CallState.SUCCEEDED },
       { callId: "b", state: CallState.FAILED },
       { callId: "c", state: CallState.CANCELED },
