@@ -96,6 +96,16 @@ describe("secrets", () => {
     expect(maskCutSecrets(file, 0, 46).toString()).toBe(`one ${secret} t`);
   });
 
+  it("masks what a large slice cuts at both its ends, also a long key, and nothing between", () => {
+    const secret = `ghp_${alnum(36)}`;
+    const key = `-----BEGIN PRIVATE KEY-----\n${"A".repeat(20_000)}\n-----END PRIVATE KEY-----\n`;
+    const lines = "nothing to see\n".repeat(20_000);
+    const file = Buffer.from(`${key}${lines}${secret}\n${lines}${key}`);
+    const [from, to] = [100, file.length - 100];
+    const expected = `${"*".repeat(key.length - 1 - from)}\n${lines}${secret}\n${lines}${"*".repeat(key.length - 100)}`;
+    expect(maskCutSecrets(file, from, to).toString()).toBe(expected);
+  });
+
   it.each(["RSA PRIVATE KEY", "PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK"])(
     "takes out a whole %s",
     (name) => {

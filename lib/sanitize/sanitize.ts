@@ -124,9 +124,24 @@ function maskBase64(text: string): CleanBytes {
  */
 export function maskCutSecrets(around: Buffer, from: number, to: number): Buffer {
   const slice = Buffer.from(around.subarray(from, to));
-  for (const { start, end } of findSecrets(around.toString("latin1"))) {
-    const isCut = (start < from && end > from) || (start < to && end > to);
-    if (isCut) slice.fill("*", Math.max(0, start - from), Math.min(to, end) - from);
+  for (const [first, last] of windowsAround(from, to, around.length)) {
+    for (const span of findSecrets(around.toString("latin1", first, last))) {
+      const [start, end] = [first + span.start, first + span.end];
+      const isCut = (start < from && end > from) || (start < to && end > to);
+      if (isCut) slice.fill("*", Math.max(0, start - from), Math.min(to, end) - from);
+    }
   }
   return slice;
+}
+
+/** How far a secret reaches into a slice at most, in bytes: a private key's body is the longest. */
+const REACH = 40 * 1024;
+
+/** The places where a secret that is cut can lie: a large slice is looked at as a whole once, and not here again. */
+function windowsAround(from: number, to: number, length: number): readonly (readonly [number, number])[] {
+  if (to - from <= 2 * REACH) return [[0, length]];
+  return [
+    [0, from + REACH],
+    [to - REACH, length],
+  ];
 }
