@@ -1,8 +1,9 @@
 import { spawn } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ProcStat, parseProcStat } from "../../services/device-agent/executor/proc-stat.ts";
+import type { ProcStat } from "../../services/device-agent/executor/proc-stat.ts";
+import { allProcesses } from "../../services/device-agent/executor/process-tree.ts";
 import type { Usage } from "../measure/server-process.ts";
 
 /** A program that is not ours, with everything that it starts. */
@@ -42,20 +43,14 @@ export async function startPeer(command: readonly string[], port: number, home: 
 
 /** The processes of a session. */
 function membersOf(session: number): ProcStat[] {
-  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  const stats = pids.map((pid) => parseProcStat(readProc(pid, "stat")));
-  return stats.filter((stat) => stat !== undefined).filter((stat) => stat.session === session);
+  return allProcesses().filter((one) => one.session === session);
 }
 
 function rssOf(pid: number): number {
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readProc(pid, "status"))?.[1] ?? 0) * 1024;
-}
-
-function readProc(pid: number | string, file: string): string {
   try {
-    return readFileSync(`/proc/${pid}/${file}`, "latin1");
+    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1] ?? 0) * 1024;
   } catch {
-    return "";
+    return 0;
   }
 }
 

@@ -9,7 +9,7 @@ let loaded: Promise<typeof X509> | undefined;
 export function x509(): Promise<typeof X509> {
   if (loaded === undefined) {
     // tsyringe, which @peculiar/x509 finds its parts with, asks for "reflect-metadata" before it loads. None of x509's
-    // classes has metadata, so the true answer to both questions is that there is none.
+    // classes has metadata, so the true answer to both questions is that it has none.
     const reflect: typeof Reflect & { getMetadata?: () => undefined; getOwnMetadata?: () => undefined } = Reflect;
     reflect.getMetadata ??= () => undefined;
     reflect.getOwnMetadata ??= () => undefined;

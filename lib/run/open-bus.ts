@@ -7,7 +7,7 @@ import { natsOptions } from "./nats-options.ts";
 
 /**
  * The bus that a process is configured for: NATS, or one within the process. What the NATS server does not give is logged,
- * and so is that there is none: then the bus connects when it comes. Rejects NOT_READY where a server answers that cannot
+ * and so is an address where no server answers: then the bus connects when it comes. Rejects NOT_READY where a server answers that cannot
  * be used, and as `natsOptions` throws.
  */
 export async function openBus(settings: NatsSettings, name: string, logger: Logger): Promise<EventBus> {

@@ -18,7 +18,7 @@ export async function loadKeyFile(path: string): Promise<SigningKey> {
   }
 }
 
-/** Reads the key file, or makes it with a new key where there is none. `created` is true where it was made. Rejects as the two do. */
+/** Reads the key file, or makes it with a new key where it is missing. `created` is true where it was made. Rejects as the two do. */
 export async function loadOrCreateKeyFile(path: string): Promise<{ key: SigningKey; created: boolean }> {
   const created = !existsSync(path) && (await createKeyFile(path, generateSigningKey()));
   return { key: await loadKeyFile(path), created };

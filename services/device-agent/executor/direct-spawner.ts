@@ -4,7 +4,7 @@ import { type Fifo, fifoPool } from "./fifo-pool.ts";
 import type { Exit, Spawner, SpawnRequest, Started } from "./spawner.ts";
 
 /**
- * Starts programs from this process, which prints into real pipes where they can be had, else into Node's. A start forks,
+ * Starts programs from this process. They print into real pipes where these can be had, else into Node's. A start forks,
  * so that it takes as long as this process is large, and stops its event loop for as long: see createSpawnerProcess.
  */
 export function createDirectSpawner(): Spawner {

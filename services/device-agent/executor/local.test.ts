@@ -1,24 +1,16 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
+import { pidsWith } from "../testing/living.ts";
 import type { RunSpec } from "./executor.ts";
 import { createLocalExecutor } from "./local.ts";
 import { createSpawnerProcess } from "./spawner-process.ts";
 
 /** How many processes have this text in their command line. */
-function living(text: string): number {
-  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  return pids.filter((pid) => {
-    try {
-      return readFileSync(`/proc/${pid}/cmdline`, "latin1").includes(text);
-    } catch {
-      return false;
-    }
-  }).length;
-}
+const living = (text: string): number => pidsWith(text).length;
 
 /** A tree that hides: a child with a session of its own, a double fork, one that ignores SIGTERM, all with output closed. */
 function hidingTree(tag: string, last = "sleep"): string {

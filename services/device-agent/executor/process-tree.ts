@@ -31,7 +31,7 @@ export function createProcessTree(root: number, marker: string): ProcessTree {
   return {
     members() {
       // Nothing that started before the root can be its child: this leaves out most of the machine.
-      const recent = readAll().filter((stat) => stat.startTicks >= since && stat.pid !== process.pid);
+      const recent = allProcesses().filter((stat) => stat.startTicks >= since && stat.pid !== process.pid);
       const ids = new Set<number>(rootCounts() ? [root] : []);
       for (const stat of recent) if (known.get(stat.pid) === stat.startTicks) ids.add(stat.pid);
       const found = new Set<ProcStat>();
@@ -50,7 +50,8 @@ export function createProcessTree(root: number, marker: string): ProcessTree {
   };
 }
 
-function readAll(): ProcStat[] {
+/** All processes of the machine, as they are now. One that ends meanwhile is left out. */
+export function allProcesses(): ProcStat[] {
   const stats: ProcStat[] = [];
   for (const name of readdirSync("/proc")) {
     const pid = Number(name);

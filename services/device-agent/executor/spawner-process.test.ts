@@ -1,6 +1,6 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,8 +8,9 @@ import { afterEach, describe, expect, it } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
 import { eventually } from "../../../testkit/eventually.ts";
+import { pidsWith } from "../testing/living.ts";
 import { createLocalExecutor } from "./local.ts";
-import { parseProcStat } from "./proc-stat.ts";
+import { allProcesses } from "./process-tree.ts";
 import { createSpawnerProcess } from "./spawner-process.ts";
 
 const opened: Disposable[] = [];
@@ -28,21 +29,7 @@ function open() {
   return { run };
 }
 
-/** The processes whose command line holds a text. */
-function pidsOf(text: string): number[] {
-  const pids = readdirSync("/proc").map(Number).filter(Number.isInteger);
-  return pids.filter((pid) => readProc(pid, "cmdline").includes(text) && pid !== process.pid);
-}
-
-function readProc(pid: number, file: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/${file}`, "latin1");
-  } catch {
-    return "";
-  }
-}
-
-const parentOf = (pid: number): number => parseProcStat(readProc(pid, "stat"))?.ppid ?? 0;
+const parentOf = (pid: number): number => allProcesses().find((one) => one.pid === pid)?.ppid ?? 0;
 
 describe.runIf(process.platform === "linux")("a spawner process", () => {
   it("starts programs, without the agent's environment or descriptors", async () => {
@@ -59,11 +46,11 @@ describe.runIf(process.platform === "linux")("a spawner process", () => {
     const tag = `8${process.pid}1`;
     const script = `setsid sleep ${tag} >/dev/null 2>&1 & echo $PPID; exec sleep ${tag}`;
     const running = run(script).catch((error: unknown) => error);
-    await eventually(() => expect(pidsOf(`sleep\0${tag}`).length).toBe(2));
-    const [leader = 0] = pidsOf(`sleep\0${tag}`).filter((pid) => parentOf(pid) > 1 && pidsOf(tag).includes(pid));
+    await eventually(() => expect(pidsWith(`sleep\0${tag}`).length).toBe(2));
+    const [leader = 0] = pidsWith(`sleep\0${tag}`).filter((pid) => parentOf(pid) > 1);
     process.kill(parentOf(leader), "SIGKILL");
     expect(faultDetail(await running)).toMatchObject({ reason: ErrorReason.INTERRUPTED });
-    expect(pidsOf(`sleep\0${tag}`)).toEqual([]);
+    expect(pidsWith(`sleep\0${tag}`)).toEqual([]);
     // The next one gets a new spawner.
     expect(await run("echo again")).toMatchObject({ kind: "exited", stdout: "again\n" });
   });
@@ -97,10 +84,10 @@ describe.runIf(process.platform === "linux")("a spawner process", () => {
        await executor.run({ argv, cwd: "/", timeoutMs: 60000, signal: new AbortController().signal });`,
     );
     const agent = fork(join(folder, "agent.ts"), { stdio: "inherit" });
-    await eventually(() => expect(pidsOf(`sleep\0${tag}`).length).toBe(2));
+    await eventually(() => expect(pidsWith(`sleep\0${tag}`).length).toBe(2));
     agent.kill("SIGKILL");
     await once(agent, "exit");
-    await eventually(() => expect(pidsOf(`sleep\0${tag}`)).toEqual([]));
+    await eventually(() => expect(pidsWith(`sleep\0${tag}`)).toEqual([]));
     rmSync(folder, { recursive: true });
   });
 });

@@ -34,7 +34,7 @@ interface SpawnerProcess {
  */
 export function createSpawnerProcess(): Spawner & Disposable {
   const direct = createDirectSpawner();
-  let current: SpawnerProcess | undefined = process.platform === "linux" ? open() : undefined;
+  let current = process.platform === "linux" ? open() : undefined;
   let nextId = 1;
 
   function open(): SpawnerProcess {
@@ -46,7 +46,7 @@ export function createSpawnerProcess(): Spawner & Disposable {
 
   return {
     async start(request) {
-      const [out, err] = (process.platform === "linux" && (await fifoPool.take(2))) || [];
+      const [out, err] = (await fifoPool.take(2)) ?? [];
       if (out === undefined || err === undefined) return await direct.start(request);
       current ??= open();
       return await startIn(current, nextId++, request, [out, err]);

@@ -1,17 +1,20 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { type ProcStat, parseProcStat } from "../executor/proc-stat.ts";
+import { readFileSync } from "node:fs";
+import { allProcesses } from "../executor/process-tree.ts";
 
 /** The living processes of a group. Zombies do not count. */
 export function livingIn(group: number): number[] {
-  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  const stats = pids.flatMap((pid) => statOf(pid) ?? []);
-  return stats.filter((found) => found.group === group && found.state !== "Z").map(({ pid }) => pid);
+  return allProcesses().flatMap(({ pid, group: own, state }) => (own === group && state !== "Z" ? [pid] : []));
 }
 
-function statOf(pid: string): ProcStat | undefined {
+/** The processes that have this text in their command line, whose arguments end with a NUL each. */
+export function pidsWith(text: string): number[] {
+  return allProcesses().flatMap(({ pid }) => (commandLineOf(pid).includes(text) ? [pid] : []));
+}
+
+function commandLineOf(pid: number): string {
   try {
-    return parseProcStat(readFileSync(`/proc/${pid}/stat`, "utf8"));
+    return readFileSync(`/proc/${pid}/cmdline`, "latin1");
   } catch {
-    return undefined;
+    return "";
   }
 }

@@ -84,7 +84,7 @@ export interface DeviceLink {
 }
 
 export interface DeviceLinkOptions {
-  /** The best route now; undefined where there is none. */
+  /** The best route now; undefined while the device is not reached by any. */
   choose(): DeviceRoute | undefined;
   /** Whether a device that begins a stream is trusted. If not, nothing is sent to it, and its events are dropped. */
   onHello(hello: DeviceHello): boolean;
