@@ -18,6 +18,7 @@ import { coveredBy } from "./approvals/validity.ts";
 import type { AuditLog, Listed } from "./audit/log.ts";
 import { callEnded, type OutcomeStore } from "./audit/outcomes.ts";
 import { type Denied, decidedRecord, type Outcome, type WrittenDecision, writeDecision } from "./decisions/decision.ts";
+import { type DecidedRow, decisionRows } from "./decisions/decision-rows.ts";
 import { type DecisionStore, decisionKey, requestDigest } from "./decisions/decision-store.ts";
 import type { Evaluated, Evaluator } from "./evaluate/evaluate.ts";
 import { isFanOut } from "./facts/decision-request.ts";
@@ -58,11 +59,14 @@ export interface AuthorizerOptions {
 export function createAuthorizer(options: AuthorizerOptions): Authorizer {
   const { db, writes, decisions } = options;
 
-  const write = async (evaluated: Evaluated, digest: string): Promise<Decision> => {
+  const rows = decisionRows(options.log, decisions);
+  /** Undefined where there is a decision already, or the call has ended. */
+  const write = async (evaluated: Evaluated, digest: string): Promise<Decision | undefined> => {
+    const decided = await decide(options, evaluated);
+    if (decided !== "hold") return writes.writeRow(rows, decidedRow(options, evaluated, digest, decided));
     const { request } = evaluated.call;
-    const prepared = await prepareWrite(options, evaluated);
     const written = await writes.write(async (trx) => {
-      const made = await prepared(trx);
+      const made = await holdOrDeny(options, trx, evaluated);
       const bytes = toBinary(DecisionSchema, made.decision);
       const row = { call_id: decisionKey(request), digest, decision: bytes, idx: made.idx };
       const isNew = await decisions.insert(trx, row, request.callId);
@@ -85,7 +89,7 @@ export function createAuthorizer(options: AuthorizerOptions): Authorizer {
       const evaluated = options.evaluate(request);
       const digest = requestDigest(evaluated.call);
       try {
-        return await write(evaluated, digest);
+        return (await write(evaluated, digest)) ?? (await decidedBefore(request, digest));
       } catch (e: unknown) {
         if (e instanceof RollBack) return decidedBefore(request, digest);
         throw e;
@@ -104,29 +108,29 @@ async function endedBefore({ db, outcomes }: AuthorizerOptions, callId: string):
   return callEnded(ended);
 }
 
-type Write = (trx: QueryRunner) => Promise<WrittenDecision>;
+/** What was decided before anything is written, and who released what the rules hold. */
+interface Decided {
+  outcome: Outcome;
+  release?: CallApproval | undefined;
+}
 
-/** Signing a grant takes longer than a transaction should, so it is done before. */
-async function prepareWrite(options: AuthorizerOptions, evaluated: Evaluated): Promise<Write> {
-  switch (evaluated.evaluation.effect) {
-    case "allow":
-      return preparePermit(options, evaluated);
-    case "hold": {
-      const release = await releaseOf(options, evaluated);
-      return release ? preparePermit(options, evaluated, release) : holdOrDeny(options, evaluated);
-    }
-    default:
-      return writeDenial(options, evaluated, evaluated.evaluation);
-  }
+/** Signing a grant takes longer than a transaction should, so it is done before. A hold is made within one. */
+async function decide(options: AuthorizerOptions, evaluated: Evaluated): Promise<Decided | "hold"> {
+  const { evaluation } = evaluated;
+  if (evaluation.effect === "allow") return permit(options, evaluated);
+  if (evaluation.effect !== "hold") return { outcome: denial(evaluation) };
+  const release = await releaseOf(options, evaluated);
+  return release ? permit(options, evaluated, release) : "hold";
 }
 
 /** Holds the call, or denies it where no person could be shown it, or its principal has too much waiting for one. */
-function holdOrDeny(options: AuthorizerOptions, evaluated: Evaluated): Write {
-  return async (trx) => {
-    const refused = notHoldable(evaluated.call) ?? (await options.heldQuota.over(trx, evaluated.call));
-    const write = refused ? writeDenial(options, evaluated, refused) : writeHold(options, evaluated);
-    return write(trx);
-  };
+async function holdOrDeny(
+  options: AuthorizerOptions,
+  trx: QueryRunner,
+  evaluated: Evaluated,
+): Promise<WrittenDecision> {
+  const refused = notHoldable(evaluated.call) ?? (await options.heldQuota.over(trx, evaluated.call));
+  return refused ? record(options, trx, evaluated, { outcome: denial(refused) }) : hold(options, trx, evaluated);
 }
 
 /** Who released what the rules hold, where the named approval covers it. */
@@ -140,45 +144,56 @@ async function releaseOf(
   return coveredBy(await approvals.find(db, request.approvalId), evaluated, now());
 }
 
-async function preparePermit(options: AuthorizerOptions, evaluated: Evaluated, release?: CallApproval): Promise<Write> {
+async function permit(options: AuthorizerOptions, evaluated: Evaluated, release?: CallApproval): Promise<Decided> {
   const { call, evaluation, policy } = evaluated;
-  if (isFanOut(call.request)) return (trx) => record(options, trx, evaluated, { kind: "permit", minted: undefined });
+  if (isFanOut(call.request)) return { outcome: { kind: "permit", minted: undefined } };
   const template = grantTemplate(call);
   const limited = release ? template : withObligations(template, evaluation.obligations);
   const minted = await options.minter.mint(limited, policy.grantTtlMs, release);
-  return (trx) => record(options, trx, evaluated, { kind: "permit", minted }, release);
+  return { outcome: { kind: "permit", minted }, release };
 }
 
-function writeDenial(options: AuthorizerOptions, evaluated: Evaluated, denied: Denied): Write {
-  const { reason, message, metadata = {} } = denied;
-  return (trx) => record(options, trx, evaluated, { kind: "denial", reason, message, metadata });
+function denial({ reason, message, metadata = {} }: Denied): Outcome {
+  return { kind: "denial", reason, message, metadata };
 }
 
-function writeHold(options: AuthorizerOptions, evaluated: Evaluated): Write {
+async function hold(options: AuthorizerOptions, trx: QueryRunner, evaluated: Evaluated): Promise<WrittenDecision> {
   const { approvals, requests, outbox, now, newApprovalId } = options;
   const { call, evaluation, policy } = evaluated;
-  return async (trx) => {
-    const nowMs = now();
-    const approvalId = newApprovalId();
-    const expireMs = nowMs + policy.approvalTtlMs;
-    const outcome: Outcome = { kind: "hold", approvalId, expireMs, message: evaluation.message };
-    const written = await record(options, trx, evaluated, outcome);
-    const held = { ...newApproval(approvalId, { ...evaluated, nowMs }, written.record), change_idx: written.idx };
-    const approval = approvalOf(await approvals.insert(trx, held));
-    await requests.keep(trx, approvalId, call.request);
-    if (approval.spec) await outbox.enqueue(trx, [approvalRequested(approvalId, approval.spec, nowMs)]);
-    return written;
-  };
+  const nowMs = now();
+  const approvalId = newApprovalId();
+  const expireMs = nowMs + policy.approvalTtlMs;
+  const outcome: Outcome = { kind: "hold", approvalId, expireMs, message: evaluation.message };
+  const written = await record(options, trx, evaluated, { outcome });
+  const held = { ...newApproval(approvalId, { ...evaluated, nowMs }, written.record), change_idx: written.idx };
+  const approval = approvalOf(await approvals.insert(trx, held));
+  await requests.keep(trx, approvalId, call.request);
+  if (approval.spec) await outbox.enqueue(trx, [approvalRequested(approvalId, approval.spec, nowMs)]);
+  return written;
 }
 
 /** Writes the decision's record, and returns both. */
 async function record(
-  { log, now }: AuthorizerOptions,
+  options: AuthorizerOptions,
   trx: QueryRunner,
-  { call, evaluation, policy }: Evaluated,
-  outcome: Outcome,
-  release?: CallApproval,
+  evaluated: Evaluated,
+  decided: Decided,
 ): Promise<WrittenDecision & { record: AuditRecord }> {
+  const toWrite = recordOf(options, evaluated, decided);
+  return { ...(await writeDecision(options.log, trx, toWrite)), record: toWrite.record };
+}
+
+function decidedRow(options: AuthorizerOptions, evaluated: Evaluated, digest: string, decided: Decided): DecidedRow {
+  const { request } = evaluated.call;
+  return { callId: request.callId, key: decisionKey(request), digest, ...recordOf(options, evaluated, decided) };
+}
+
+/** A decision's record, and what the decision itself says. */
+function recordOf(
+  { now }: AuthorizerOptions,
+  { call, evaluation, policy }: Evaluated,
+  { outcome, release }: Decided,
+): Pick<DecidedRow, "record" | "listed" | "head" | "outcome"> {
   const head = { ruleIds: evaluation.ruleIds, policyVersion: policy.version };
   const approvalId = outcome.kind === "hold" ? outcome.approvalId : release?.id;
   const grantId = outcome.kind === "permit" ? (outcome.minted?.grantId ?? "") : "";
@@ -193,11 +208,5 @@ async function record(
   });
   // The decision's own row is found by the call's id only where it is the first about the call.
   const listed: Listed = call.request.delivery === 0 ? "elsewhere" : "here";
-  const written = await writeDecision(log, trx, {
-    record: message,
-    listed,
-    head: { ...head, approval: release },
-    outcome,
-  });
-  return { ...written, record: message };
+  return { record: message, listed, head: { ...head, approval: release }, outcome };
 }

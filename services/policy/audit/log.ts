@@ -3,6 +3,7 @@ import { sql } from "kysely";
 import { type AuditRecord, AuditRecordSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { leafHash } from "../../../lib/merkle/hash.ts";
 import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
+import { forRows } from "../../../lib/store/rows.ts";
 import type { PolicyDatabase } from "../storage/tables.ts";
 
 /**
@@ -17,6 +18,8 @@ export interface AuditLog {
    * that transaction commits. Call it only in jobs of the one group commit, which run one after another.
    */
   append(trx: QueryRunner, record: AuditRecord, listed: Listed): Promise<number>;
+  /** The same for many records, at least one, with one statement on PostgreSQL: their indexes, one after another. */
+  appendAll(trx: QueryRunner, records: readonly { record: AuditRecord; listed: Listed }[]): Promise<number[]>;
 }
 
 interface Leaf {
@@ -42,7 +45,29 @@ export function createAuditLog(db: PolicyDatabase, onAppend: () => void): AuditL
   const list = prepared((p: { callId: string; index: number }) =>
     db.insertInto("call_records").values({ call_id: p.callId, idx: p.index }),
   );
+  // One snapshot for all: the index is found once, and the group commit's lock keeps others from appending meanwhile.
+  const insertAll = forRows<Leaf & { listed: number }, { idx: number }>(
+    db,
+    { leaf: "bytea", hash: "bytea", callId: "text", listed: "integer" },
+    (given) => sql`
+      with batch as materialized (
+        select (select coalesce(max(idx), -1) from records) + given.ord as idx, given.* from ${given}
+      ), listing as (insert into call_records (call_id, idx) select "callId", idx from batch where listed = 1)
+      insert into records (idx, leaf, hash, call_id) select idx, leaf, hash, "callId" from batch order by ord
+      returning idx`,
+  );
   return {
+    async appendAll(trx, records) {
+      const leaves = records.map(({ record, listed }) => {
+        const leaf = toBinary(AuditRecordSchema, record);
+        const isListed = listed === "here" && record.callId !== "";
+        return { leaf, hash: leafHash(leaf), callId: record.callId, listed: isListed ? 1 : 0 };
+      });
+      const rows = await insertAll(trx, leaves);
+      if (rows.length !== records.length) throw new Error("the records were not inserted");
+      onAppend();
+      return rows.map(({ idx }) => idx).sort((a, b) => a - b);
+    },
     async append(trx, record, listed) {
       const { callId } = record;
       const leaf = toBinary(AuditRecordSchema, record);

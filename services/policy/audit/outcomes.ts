@@ -1,12 +1,19 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { AuditRecordSchema, type CallOutcome, CallOutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
+import { sql } from "kysely";
+import {
+  type AuditRecord,
+  AuditRecordSchema,
+  type CallOutcome,
+  CallOutcomeSchema,
+} from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { CallState, CallStateSchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { missingField } from "../../../lib/fault/invalid-input.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
+import { forRows, type RowKind } from "../../../lib/store/rows.ts";
 import type { RecordedWrites } from "../storage/recorded-writes.ts";
 import type { PolicyDatabase, PolicyTables } from "../storage/tables.ts";
 import type { AuditLog } from "./log.ts";
@@ -20,6 +27,9 @@ export interface OutcomeStore {
   /** Undefined while the call has not ended. */
   find(on: QueryRunner, callId: string): Promise<OutcomeRow | undefined>;
   insert(on: QueryRunner, row: OutcomeRow): Promise<void>;
+  /** The same for many calls, on PostgreSQL. */
+  findAll(on: QueryRunner, callIds: readonly string[]): Promise<OutcomeRow[]>;
+  insertAll(on: QueryRunner, rows: readonly OutcomeRow[]): Promise<void>;
 }
 
 /** The table outcomes. */
@@ -30,7 +40,23 @@ export function createOutcomeStore(db: PolicyDatabase): OutcomeStore {
   const insert = prepared((p: OutcomeRow) =>
     db.insertInto("outcomes").values({ call_id: p.call_id, digest: p.digest, state: p.state, idx: p.idx }),
   );
+  const findAll = forRows<{ id: string }, OutcomeRow>(
+    db,
+    { id: "text" },
+    (given) => sql`select outcomes.* from ${given} join outcomes on outcomes.call_id = given.id`,
+  );
+  const insertAll = forRows<OutcomeRow, never>(
+    db,
+    { call_id: "text", digest: "text", state: "text", idx: "bigint" },
+    (given) => sql`insert into outcomes (call_id, digest, state, idx) select call_id, digest, state, idx from ${given}`,
+  );
   return {
+    findAll: (on, callIds) =>
+      findAll(
+        on,
+        callIds.map((id) => ({ id })),
+      ),
+    insertAll: async (on, rows) => void (await insertAll(on, rows)),
     find: (on, callId) => find.first(on, { callId }),
     insert: async (on, row) => void (await insert.run(on, row)),
   };
@@ -65,21 +91,76 @@ export interface OutcomeOptions {
 }
 
 /** Records outcomes in the log and, by call id, in the table outcomes. */
-export function createOutcomeRecorder({ writes, store, log, onEnded, now }: OutcomeOptions): OutcomeRecorder {
+export function createOutcomeRecorder(options: OutcomeOptions): OutcomeRecorder {
+  const { writes, now } = options;
+  const rows = outcomeRows(options);
   return {
     async record(outcome, actor) {
       if (outcome.callId === "") throw missingField("callId");
       if (outcome.state === CallState.UNSPECIFIED) throw missingField("state");
-      const digest = sha256Hex(toBinary(CallOutcomeSchema, outcome));
-      const { idx, notify } = await writes.write(async (trx) => {
-        const known = await store.find(trx, outcome.callId);
-        if (known) return { idx: indexOfSame(known, digest), notify: undefined };
-        const idx = await log.append(trx, outcomeRecord(outcome, actor, now()), "elsewhere");
-        await store.insert(trx, { call_id: outcome.callId, digest, state: endState(outcome.state), idx });
-        return { idx, notify: await onEnded(trx, outcome) };
-      });
-      notify?.();
-      return idx;
+      const encoded = toBinary(CallOutcomeSchema, outcome);
+      const digest = sha256Hex(encoded);
+      const record = outcomeRecord(outcome, actor, now());
+      const { known, notify } = await writes.writeRow(rows, { outcome, record, digest, bytes: encoded.length });
+      notify();
+      return indexOfSame(known, digest);
+    },
+  };
+}
+
+interface EndedRow {
+  outcome: CallOutcome;
+  record: AuditRecord;
+  digest: string;
+  /** The outcome's size. */
+  bytes: number;
+}
+
+/** What is known about a call's end once it was written: what it was before, or this. */
+interface KnownEnd {
+  known: OutcomeRow;
+  /** Called after the commit. */
+  notify: () => void;
+}
+
+function outcomeRows({ store, log, onEnded }: OutcomeOptions): RowKind<PolicyTables, EndedRow, KnownEnd> {
+  const rowAt = ({ outcome, digest }: EndedRow, idx: number): OutcomeRow => ({
+    call_id: outcome.callId,
+    digest,
+    state: endState(outcome.state),
+    idx,
+  });
+  const knownBefore = (known: OutcomeRow): KnownEnd => ({ known, notify: () => {} });
+  return {
+    key: ({ outcome }) => outcome.callId,
+    bytes: ({ bytes }) => bytes,
+    async one(trx, ended) {
+      const before = await store.find(trx, ended.outcome.callId);
+      if (before) return knownBefore(before);
+      const known = rowAt(ended, await log.append(trx, ended.record, "elsewhere"));
+      await store.insert(trx, known);
+      return { known, notify: await onEnded(trx, ended.outcome) };
+    },
+    async many(trx, rows) {
+      const stored = await store.findAll(
+        trx,
+        rows.map(({ outcome }) => outcome.callId),
+      );
+      const ends = new Map(stored.map((row) => [row.call_id, knownBefore(row)]));
+      const fresh = rows.filter(({ outcome }) => !ends.has(outcome.callId));
+      if (fresh.length > 0) {
+        const indexes = await log.appendAll(
+          trx,
+          fresh.map(({ record }) => ({ record, listed: "elsewhere" })),
+        );
+        const written = fresh.map((ended, at) => rowAt(ended, indexes[at] ?? Number.NaN));
+        await store.insertAll(trx, written);
+        for (const [at, { outcome }] of fresh.entries()) {
+          const known = written[at];
+          if (known) ends.set(outcome.callId, { known, notify: await onEnded(trx, outcome) });
+        }
+      }
+      return rows.flatMap(({ outcome }) => ends.get(outcome.callId) ?? []);
     },
   };
 }

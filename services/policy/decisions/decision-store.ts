@@ -1,6 +1,8 @@
+import { sql } from "kysely";
 import type { DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
+import { forRows } from "../../../lib/store/rows.ts";
 import type { ValidatedRequest } from "../facts/decision-request.ts";
 import type { PolicyDatabase, PolicyTables } from "../storage/tables.ts";
 
@@ -16,6 +18,10 @@ export interface DecisionStore {
    * @param callId the call's own id: the row's may hold the number of a delivery as well.
    */
   insert(on: QueryRunner, row: DecisionRow, callId: string): Promise<boolean>;
+  /** On PostgreSQL, of many the places of those that `insert` would not insert. */
+  refused(on: QueryRunner, asked: readonly { key: string; callId: string }[]): Promise<Set<number>>;
+  /** On PostgreSQL, inserts many that `refused` has not named. */
+  insertAll(on: QueryRunner, rows: readonly DecisionRow[]): Promise<void>;
 }
 
 /** The table decisions. */
@@ -39,7 +45,23 @@ export function createDecisionStore(db: PolicyDatabase): DecisionStore {
       )
       .onConflict((conflict) => conflict.column("call_id").doNothing()),
   );
+  const refused = forRows<{ key: string; callId: string }, { ord: number }>(
+    db,
+    { key: "text", callId: "text" },
+    (given) => sql`
+      select given.ord from ${given}
+      where exists (select from decisions where call_id = given.key)
+        or exists (select from outcomes where call_id = given."callId")`,
+  );
+  const insertAll = forRows<DecisionRow, never>(
+    db,
+    { call_id: "text", digest: "text", decision: "bytea", idx: "bigint" },
+    (given) => sql`
+      insert into decisions (call_id, digest, decision, idx) select call_id, digest, decision, idx from ${given}`,
+  );
   return {
+    refused: async (on, asked) => new Set((await refused(on, asked)).map(({ ord }) => ord - 1)),
+    insertAll: async (on, rows) => void (await insertAll(on, rows)),
     find: (on, key) => find.first(on, { key }),
     insert: async (on, row, callId) => (await insert.run(on, { ...row, ended: callId })) === 1,
   };

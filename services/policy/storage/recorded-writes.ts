@@ -1,5 +1,4 @@
 import { ConnectError } from "@connectrpc/connect";
-import type { Transaction } from "kysely";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
@@ -7,7 +6,7 @@ import { CommitUnknown } from "../../../lib/store/postgres-errors.ts";
 import type { PolicyTables } from "./tables.ts";
 
 /** Writes that must be in the audit log before their result is returned. */
-export type RecordedWrites = Pick<GroupCommit<PolicyTables>, "write">;
+export type RecordedWrites = Pick<GroupCommit<PolicyTables>, "write" | "writeRow">;
 
 /** Thrown by a job that wants to be rolled back, and is caught by its caller. */
 export class RollBack extends Error {
@@ -19,16 +18,17 @@ export class RollBack extends Error {
  * transaction from being committed becomes POLICY_UNAVAILABLE. No record, no action.
  */
 export function recordedWrites(writes: GroupCommit<PolicyTables>, onError: (error: unknown) => void): RecordedWrites {
+  const explain = (cause: unknown): never => {
+    if (cause instanceof ConnectError || cause instanceof RollBack) throw cause;
+    onError(cause);
+    const message =
+      cause instanceof CommitUnknown
+        ? "it is not known whether it was written down: ask again"
+        : "it could not be written down, so it did not happen";
+    throw fault(ErrorReason.POLICY_UNAVAILABLE, {}, { message, cause });
+  };
   return {
-    write: <R>(job: (trx: Transaction<PolicyTables>) => Promise<R>) =>
-      writes.write(job).catch((cause: unknown): never => {
-        if (cause instanceof ConnectError || cause instanceof RollBack) throw cause;
-        onError(cause);
-        const message =
-          cause instanceof CommitUnknown
-            ? "it is not known whether it was written down: ask again"
-            : "it could not be written down, so it did not happen";
-        throw fault(ErrorReason.POLICY_UNAVAILABLE, {}, { message, cause });
-      }),
+    write: (job) => writes.write(job).catch(explain),
+    writeRow: (kind, row) => writes.writeRow(kind, row).catch(explain),
   };
 }
