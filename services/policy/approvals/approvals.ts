@@ -2,7 +2,7 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import type { SealingKey } from "../../../lib/identity/seal.ts";
 import type { AuditLog } from "../audit/log.ts";
-import type { OutcomeStore } from "../audit/outcomes.ts";
+import type { OutcomeStore } from "../audit/outcome-store.ts";
 import type { Evaluator } from "../evaluate/evaluate.ts";
 import type { GrantMinter } from "../grants/mint.ts";
 import type { Policy } from "../rules/policy.ts";

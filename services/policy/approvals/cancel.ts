@@ -4,7 +4,7 @@ import { DecisionKind } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { decodeRecord } from "../../../lib/audit-verify/log-source.ts";
 import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
-import { endState } from "../audit/outcomes.ts";
+import { endState } from "../audit/outcome-store.ts";
 import type { DecisionStore } from "../decisions/decision-store.ts";
 import type { PolicyDatabase } from "../storage/tables.ts";
 import type { ChangeFeed } from "./change-feed.ts";

@@ -8,7 +8,7 @@ import { type Decision, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/d
 import { GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import type { QueryRunner } from "../../../lib/store/prepared.ts";
 import type { AuditLog } from "../audit/log.ts";
-import type { OutcomeStore } from "../audit/outcomes.ts";
+import type { OutcomeStore } from "../audit/outcome-store.ts";
 import { type DecisionHead, type Denied, decisionOf, writeDecision } from "../decisions/decision.ts";
 import type { GrantMinter, MintedGrant } from "../grants/mint.ts";
 import type { RecordedWrites } from "../storage/recorded-writes.ts";

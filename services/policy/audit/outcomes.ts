@@ -1,71 +1,23 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { sql } from "kysely";
 import {
   type AuditRecord,
   AuditRecordSchema,
   type CallOutcome,
   CallOutcomeSchema,
 } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
-import { CallState, CallStateSchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { missingField } from "../../../lib/fault/invalid-input.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
-import { prepared, type QueryRunner } from "../../../lib/store/prepared.ts";
-import { forRows, type RowKind } from "../../../lib/store/rows.ts";
+import type { QueryRunner } from "../../../lib/store/prepared.ts";
+import type { RowKind } from "../../../lib/store/rows.ts";
 import type { RecordedWrites } from "../storage/recorded-writes.ts";
-import type { PolicyDatabase, PolicyTables } from "../storage/tables.ts";
+import type { PolicyTables } from "../storage/tables.ts";
 import type { AuditLog } from "./log.ts";
+import { endState, type OutcomeRow, type OutcomeStore } from "./outcome-store.ts";
 import { deviceToolResource, fanOutToolResource } from "./records.ts";
-
-/** How a call ended: the digest of its outcome, and where the record is. */
-export type OutcomeRow = PolicyTables["outcomes"];
-
-/** The ends of calls, by call id. */
-export interface OutcomeStore {
-  /** Undefined while the call has not ended. */
-  find(on: QueryRunner, callId: string): Promise<OutcomeRow | undefined>;
-  insert(on: QueryRunner, row: OutcomeRow): Promise<void>;
-  /** The same for many calls, on PostgreSQL. */
-  findAll(on: QueryRunner, callIds: readonly string[]): Promise<OutcomeRow[]>;
-  insertAll(on: QueryRunner, rows: readonly OutcomeRow[]): Promise<void>;
-}
-
-/** The table outcomes. */
-export function createOutcomeStore(db: PolicyDatabase): OutcomeStore {
-  const find = prepared((p: { callId: string }) =>
-    db.selectFrom("outcomes").selectAll().where("call_id", "=", p.callId),
-  );
-  const insert = prepared((p: OutcomeRow) =>
-    db.insertInto("outcomes").values({ call_id: p.call_id, digest: p.digest, state: p.state, idx: p.idx }),
-  );
-  const findAll = forRows<{ id: string }, OutcomeRow>(
-    db,
-    { id: "text" },
-    (given) => sql`select outcomes.* from ${given} join outcomes on outcomes.call_id = given.id`,
-  );
-  const insertAll = forRows<OutcomeRow, never>(
-    db,
-    { call_id: "text", digest: "text", state: "text", idx: "bigint" },
-    (given) => sql`insert into outcomes (call_id, digest, state, idx) select call_id, digest, state, idx from ${given}`,
-  );
-  return {
-    findAll: (on, callIds) =>
-      findAll(
-        on,
-        callIds.map((id) => ({ id })),
-      ),
-    insertAll: async (on, rows) => void (await insertAll(on, rows)),
-    find: (on, callId) => find.first(on, { callId }),
-    insert: async (on, row) => void (await insert.run(on, row)),
-  };
-}
-
-/** The name of an end, such as "SUCCEEDED", in rows and errors. */
-export function endState(state: CallState): string {
-  return CallStateSchema.value[state]?.localName ?? String(state);
-}
 
 /** The fault CALL_ENDED: nothing follows a call's end. */
 export function callEnded({ call_id, state }: Pick<OutcomeRow, "call_id" | "state">): Error {

@@ -74,7 +74,7 @@ test("nothing but the lifecycle's driver and the store writes a state", () => {
         readFileSync(join(root, file), "utf8"),
       ),
     );
-  expect(writers).toEqual([join("calls", "call-rows.ts")]);
+  expect(writers).toEqual([join("calls", "call-statements.ts")]);
   const movers = readdirSync(root, { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))
     .filter((file) =>
