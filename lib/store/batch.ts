@@ -119,6 +119,7 @@ async function runStep<T>(trx: Transaction<T>, jobs: readonly Job<T>[]): Promise
   if (first === undefined || rows.length === 1) return runInOrder(trx, jobs, runTogether);
   const written = rows.map(({ row }) => row);
   const results = await first.kind.many(trx, written);
+  if (results.length !== rows.length) throw new Error(`${rows.length} rows had ${results.length} results`);
   return rows.map(({ reportOf }, index) => reportOf(results[index]));
 }
 
