@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { Database } from "../database.ts";
 import { createGroupCommit, type GroupCommit } from "../group-commit.ts";
 import { forRows, type RowKind } from "../rows.ts";
@@ -108,22 +108,30 @@ export function groupCommitConformance(kind: StoreKind): void {
     };
 
     test("answers each row with its own result, and the second about one thing as the second", async () => {
-      const kind = adding();
-      const rows = [1, 2, 2, 3, 1, 2].map((id) => writes.writeRow(kind, { id }));
+      const notes = adding();
+      const rows = [1, 2, 2, 3, 1, 2].map((id) => writes.writeRow(notes, { id }));
       expect(await Promise.all(rows)).toEqual([true, true, false, true, false, false]);
       expect(await ids()).toEqual([1, 2, 3]);
     });
 
+    test("writes the rows of a batch at once where a statement is a round trip", async () => {
+      const notes = adding();
+      const many = vi.spyOn(notes, "many");
+      await Promise.all(Array.from({ length: 64 }, (_, id) => writes.writeRow(notes, { id })));
+      expect(many.mock.calls.map(([, rows]) => rows.length)).toEqual(kind === "PostgreSQL" ? [64] : []);
+      expect(await ids()).toHaveLength(64);
+    });
+
     test("writes rows before and after the jobs that they came with", async () => {
-      const kind = adding();
-      const before = writes.writeRow(kind, { id: 1 });
+      const notes = adding();
+      const before = writes.writeRow(notes, { id: 1 });
       const between = writes.write((trx) => trx.selectFrom("notes").select("id").orderBy("id").execute());
-      const after = writes.writeRow(kind, { id: 2 });
+      const after = writes.writeRow(notes, { id: 2 });
       expect(await Promise.all([before, between, after])).toEqual([true, [{ id: 1 }], true]);
     });
 
     test("keeps rows of two kinds about one thing in their order", async () => {
-      const kind = adding();
+      const notes = adding();
       const drop: RowKind<NoteTables, number, boolean> = {
         key: String,
         bytes: () => 0,
@@ -136,41 +144,41 @@ export function groupCommitConformance(kind: StoreKind): void {
       };
       const results = [
         writes.writeRow(drop, 1),
-        writes.writeRow(kind, { id: 1 }),
-        writes.writeRow(kind, { id: 2 }),
+        writes.writeRow(notes, { id: 1 }),
+        writes.writeRow(notes, { id: 2 }),
         writes.writeRow(drop, 2),
         writes.writeRow(drop, 1),
-        writes.writeRow(kind, { id: 1 }),
-        writes.writeRow(kind, { id: 3 }),
+        writes.writeRow(notes, { id: 1 }),
+        writes.writeRow(notes, { id: 3 }),
       ];
       expect(await Promise.all(results)).toEqual([false, true, true, true, true, true, true]);
       expect(await ids()).toEqual([1, 3]);
     });
 
     test("rejects a row that fails, and writes its neighbors", async () => {
-      const kind = adding();
-      const failing = writes.writeRow(kind, { id: 1.5 });
+      const notes = adding();
+      const failing = writes.writeRow(notes, { id: 1.5 });
       const results = await Promise.allSettled([
-        writes.writeRow(kind, { id: 1 }),
+        writes.writeRow(notes, { id: 1 }),
         failing,
         insert(3),
-        writes.writeRow(kind, { id: 2 }),
+        writes.writeRow(notes, { id: 2 }),
       ]);
       expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled"]);
       expect(await ids()).toEqual([1, 2, 3]);
     });
 
     test("writes rows that are too large for one statement", async () => {
-      const kind = adding();
-      const rows = [1, 2, 3, 4].map((id) => writes.writeRow(kind, { id, size: 3 * 1024 * 1024 }));
+      const notes = adding();
+      const rows = [1, 2, 3, 4].map((id) => writes.writeRow(notes, { id, size: 3 * 1024 * 1024 }));
       expect(await Promise.all(rows)).toEqual([true, true, true, true]);
       expect(await ids()).toEqual([1, 2, 3, 4]);
     });
 
     test("writes a lazy row with the next batch, and reports one that failed", async () => {
-      const kind = adding();
-      writes.writeRowLazily(kind, { id: 1 });
-      writes.writeRowLazily(kind, { id: 1.5 });
+      const notes = adding();
+      writes.writeRowLazily(notes, { id: 1 });
+      writes.writeRowLazily(notes, { id: 1.5 });
       await insert(2);
       expect(await ids()).toEqual([1, 2]);
       expect(lazyErrors).toHaveLength(1);
