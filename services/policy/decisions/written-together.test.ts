@@ -32,7 +32,7 @@ function decided(callId: string, delivery = 0): DecidedRow {
   };
 }
 
-const ended = (callId: string, state = CallState.SUCCEEDED): CallOutcome =>
+const ended = (callId: string, state: CallState = CallState.SUCCEEDED): CallOutcome =>
   create(CallOutcomeSchema, { callId, state, grantId: "g" });
 
 describe.each(STORE_KINDS)("decisions and ends of one batch on %s", (kind) => {
@@ -83,7 +83,8 @@ describe.each(STORE_KINDS)("decisions and ends of one batch on %s", (kind) => {
     expect(log).toHaveLength(4);
     for (const [at, index] of indexes.entries()) if (index !== undefined) expect(log[index]).toBe(asked[at]);
     const stored = await db.selectFrom("decisions").selectAll().execute();
-    expect(stored.map(({ call_id, idx }) => [idx, call_id]).sort()).toEqual(log.map((key, idx) => [idx, key]));
+    const places = stored.map(({ call_id, idx }) => ({ idx, key: call_id })).sort((a, b) => a.idx - b.idx);
+    expect(places).toEqual(log.map((key, idx) => ({ idx, key })));
     for (const { decision, idx } of stored) expect(fromBinary(DecisionSchema, decision).auditIndex).toBe(BigInt(idx));
   });
 
