@@ -217,6 +217,105 @@ test("both sides give up one that falls silent", async () => {
   await eventually(() => expect(ends.map(reasonOf)).toEqual([ErrorReason.NOT_READY]));
 });
 
+/** Pings that are answered at once for as long as `answers` says, and the pings that were sent. */
+function fakePings(answers: () => boolean) {
+  let signs = 0;
+  let sent = 0;
+  return {
+    ping() {
+      sent++;
+      if (answers()) signs++;
+    },
+    get signs() {
+      return signs;
+    },
+    get sent() {
+      return sent;
+    },
+  };
+}
+
+test("pings stand in for frames without anything to say, but for one in ten", async () => {
+  const [out, back]: [ToyFrame[], ToyFrame[]] = [[], []];
+  const pings = fakePings(() => true);
+  const paced = { ...fast, pings };
+  const link = dial(framedDialer(tapped(framedEnd(echo(), toyShapes, paced), out, back), toyShapes, paced));
+  const received = link.all();
+  await eventually(() => expect(pings.sent).toBeGreaterThan(15));
+  expect(out[0]?.framing).toMatchObject({ heartbeat: durationFromMs(400) });
+  for (const frames of [out, back]) expect(frames.length).toBeLessThan(pings.sent / 3);
+  await eventually(() => expect(Math.min(out.length, back.length)).toBeGreaterThan(2));
+  link.end();
+  expect(await received).toEqual([]);
+});
+
+test("what was taken is reported at the next heartbeat, pings or not", async () => {
+  const out: ToyFrame[] = [];
+  const paced = { ...fast, pings: fakePings(() => true) };
+  const link = dial(framedDialer(tapped(framedEnd(echo(), toyShapes, paced), out), toyShapes, paced));
+  link.send(toy("a"));
+  expect(await link.next()).toEqual([toy("a")]);
+  const received = link.all();
+  const began = performance.now();
+  await eventually(() => expect(out.at(-1)?.framing?.consumedBytes).toBe(100n));
+  expect(performance.now() - began).toBeLessThan(300);
+  link.end();
+  await received;
+});
+
+test("gives up a connection that answers no ping within three heartbeats, long before a frame is missed", async () => {
+  let answers = true;
+  const pings = fakePings(() => answers);
+  const slow = { ...fast, heartbeatMs: 80 };
+  const far = framedEnd(echo(), toyShapes, { ...slow, pings: fakePings(() => true) });
+  const link = dial(framedDialer(far, toyShapes, { ...slow, pings }));
+  link.send(toy("a"));
+  expect(await link.next()).toEqual([toy("a")]);
+  await eventually(() => expect(pings.sent).toBeGreaterThan(3));
+  answers = false;
+  const began = performance.now();
+  await expect(link.all()).rejects.toThrow("silent");
+  expect(performance.now() - began).toBeLessThan(600);
+});
+
+test("gives up a side whose frames stay out although a proxy answers its pings", async () => {
+  let isDead = false;
+  async function* lossy(frames: AsyncIterable<ToyFrame>) {
+    for await (const frame of frames) {
+      if (isDead) await new Promise(() => undefined);
+      yield frame;
+    }
+  }
+  const paced = { ...fast, heartbeatMs: 16, pings: fakePings(() => true) };
+  const far = framedEnd(echo(), toyShapes, paced);
+  const link = dial(framedDialer((requests, signal) => lossy(far(lossy(requests), signal)), toyShapes, paced));
+  link.send(toy("a"));
+  expect(await link.next()).toEqual([toy("a")]);
+  isDead = true;
+  await expect(link.all()).rejects.toThrow("silent");
+});
+
+test("a side that is asked sends a frame at once", async () => {
+  const out: ToyFrame[] = [];
+  let ask = (): void => undefined;
+  const far = framedEnd(echo(), toyShapes, {
+    onOpen(asks) {
+      ask = asks;
+    },
+  });
+  const link = dial(framedDialer(tapped(far, out), toyShapes, { heartbeatMs: 60_000 }));
+  link.send(toy("a"));
+  expect(await link.next()).toEqual([toy("a")]);
+  const received = link.all();
+  const known = out.length;
+  for (let asked = 1; asked <= 3; asked++) {
+    ask();
+    await eventually(() => expect(out).toHaveLength(known + asked));
+  }
+  link.end();
+  await received;
+});
+
 test("gives up a side that never answers", async () => {
   const never: Wire = async function* wait() {
     await new Promise(() => undefined);

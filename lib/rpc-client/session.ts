@@ -3,6 +3,7 @@ import { connect as connectTcp, type Socket } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Http2SessionManager } from "@connectrpc/connect-node";
 import { H2_SESSION_MEGABYTES } from "../wire/connection-limits.ts";
+import { type Pings, pingsOf } from "../wire/pings.ts";
 import { connectWithin } from "./connect-timeout.ts";
 import { type ClientTlsOptions, connectTls } from "./tls.ts";
 
@@ -20,6 +21,8 @@ export interface SessionOptions extends ClientTlsOptions {
 export type Session = Pick<Http2SessionManager, "authority" | "request" | "notifyResponseByteRead"> & {
   /** Resolves when the connection is established and alive. Rejects where it cannot be. */
   connect(): Promise<void>;
+  /** Those of the connection on which the last stream was opened. Nothing happens before there is one. */
+  readonly pings: Pings;
   /** Ends the connection and all calls on it. */
   close(): void;
 };
@@ -38,6 +41,7 @@ interface Generation {
 export function createSession(options: SessionOptions): Session {
   const retired = new Set<Generation>();
   let current = createGeneration(options);
+  let pings: Pings | undefined;
   const endIfDone = (generation: Generation): void => {
     if (generation === current || generation.streams > 0) return;
     retired.delete(generation);
@@ -52,6 +56,12 @@ export function createSession(options: SessionOptions): Session {
   return {
     authority: current.manager.authority,
     connect: () => current.prepare(),
+    pings: {
+      ping: () => pings?.ping(),
+      get signs() {
+        return pings?.signs ?? 0;
+      },
+    },
     async request(method, path, headers, requestOptions) {
       const generation = current;
       generation.streams++; // from now on, so that a change meanwhile does not end the connection under it
@@ -63,6 +73,7 @@ export function createSession(options: SessionOptions): Session {
         await generation.prepare();
         const stream = await generation.manager.request(method, path, headers, requestOptions);
         survive(stream.session);
+        if (stream.session !== undefined) pings = pingsOf(stream.session);
         stream.once("close", done);
         return stream;
       } catch (error: unknown) {

@@ -1,6 +1,7 @@
 import type { Interceptor, Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { READ_MAX_BYTES } from "../wire/connection-limits.ts";
+import type { Pings } from "../wire/pings.ts";
 import { createSession } from "./session.ts";
 import { type ClientTlsOptions, createTlsAgent, identityInterceptor, refusedServer } from "./tls.ts";
 
@@ -34,6 +35,8 @@ export interface ServiceTransport extends Transport {
    * call would fail with, such as IDENTITY_REFUSED. HTTP/1.1 has a connection for each call: it resolves at once.
    */
   connect(): Promise<void>;
+  /** Those of the connection of the last call, for a transport that one stream has to itself; undefined over HTTP/1.1. */
+  readonly pings: Pings | undefined;
   /** Ends the connection and all calls on it. */
   close(): void;
 }
@@ -64,9 +67,11 @@ export function createServiceTransport(options: ServiceTransportOptions): Servic
   if (httpVersion === "1.1") {
     const connect = () => Promise.resolve();
     if (!isSecure)
-      return serviceTransport(createConnectTransport({ ...common, httpVersion }), connect, () => undefined);
+      return serviceTransport(createConnectTransport({ ...common, httpVersion }), connect, { close: () => undefined });
     const { agent, close } = createTlsAgent(options);
-    return serviceTransport(createConnectTransport({ ...common, httpVersion, nodeOptions: { agent } }), connect, close);
+    return serviceTransport(createConnectTransport({ ...common, httpVersion, nodeOptions: { agent } }), connect, {
+      close,
+    });
   }
   const { pingIntervalMs = 10_000, pingTimeoutMs = 5_000, connectTimeoutMs = 10_000 } = options;
   const sessionManager = createSession({ ...options, pingIntervalMs, pingTimeoutMs, connectTimeoutMs });
@@ -75,17 +80,21 @@ export function createServiceTransport(options: ServiceTransportOptions): Servic
     sessionManager.connect().catch((error: unknown) => {
       throw refusedServer(error) ?? error;
     });
-  return serviceTransport(create({ ...common, httpVersion, sessionManager }), connect, sessionManager.close);
+  return serviceTransport(create({ ...common, httpVersion, sessionManager }), connect, sessionManager);
 }
 
-function serviceTransport(transport: Transport, connect: () => Promise<void>, close: () => void): ServiceTransport {
+function serviceTransport(
+  transport: Transport,
+  connect: () => Promise<void>,
+  { pings, close }: { pings?: Pings; close(): void },
+): ServiceTransport {
   const stream: Transport["stream"] = (...request) => {
     const response = transport.stream(...request);
     // Connect's clients wait for it when the first message is asked for. One that fails before would end the process.
     response.catch(() => undefined);
     return response;
   };
-  return { unary: transport.unary.bind(transport), stream, connect, close };
+  return { unary: transport.unary.bind(transport), stream, connect, pings, close };
 }
 
 function bearerInterceptor(token: string): Interceptor {

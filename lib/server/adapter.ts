@@ -7,12 +7,13 @@ import { createContextValues } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import { type Peer, peerOfSocket } from "../auth/peer.ts";
+import { pingsOf } from "../wire/pings.ts";
 import { createBodyDeadline, limitBody } from "./body-limits.ts";
 import { boundTimeouts } from "./bound-timeouts.ts";
 import { followCaller, keepBody, peerKey } from "./call.ts";
 import { absorbErrors } from "./connection-errors.ts";
 import { type Connections, connectionKey } from "./connections.ts";
-import { localKey } from "./context.ts";
+import { localKey, pingsKey } from "./context.ts";
 
 /** A request of either HTTP version. */
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
@@ -91,6 +92,8 @@ async function serve(rpc: ServedRpc, request: NodeRequest, response: NodeRespons
   const { handler, connections, local, maxBytes } = rpc;
   const values = createContextValues().set(peerKey, peerOfRequest(request)).set(connectionKey, connections.of(request));
   if (local) values.set(localKey, true);
+  const session = rpc.maySendForever && "stream" in request ? request.stream.session : undefined;
+  if (session !== undefined) values.set(pingsKey, pingsOf(session));
   boundTimeouts(request.headers);
   const universal = universalRequestFromNodeRequest(request, response, undefined, values);
   followCaller(values, universal.signal);

@@ -13,6 +13,8 @@ import { missingField } from "../../lib/fault/invalid-input.ts";
 import { fromDevice, serveLinkFrames } from "../../lib/link/device-frames.ts";
 import { framedEnd } from "../../lib/link/framed.ts";
 import type { StreamFactory } from "../../lib/link/stream.ts";
+import { pingsKey } from "../../lib/server/context.ts";
+import type { Pings } from "../../lib/wire/pings.ts";
 import type { Executions } from "./execute/executions.ts";
 import { type GrantTrust, serveLink } from "./link/link.ts";
 import type { Toolset, Toolsets } from "./toolset.ts";
@@ -46,12 +48,13 @@ export function openLink(options: RouteOptions, attachCount = 0n): StreamFactory
 export function deviceRoutes(options: RouteOptions): (router: ConnectRouter) => void {
   const { executions, toolsets, closed, draining, heartbeatMs } = options;
   const pace = heartbeatMs === undefined ? {} : { heartbeatMs };
-  const link = serveLinkFrames(framedEnd(openLink(options), fromDevice, { draining, ...pace }));
+  const linkOver = (pings: Pings | undefined) =>
+    serveLinkFrames(framedEnd(openLink(options), fromDevice, { draining, pings, ...pace }));
   const service: ServiceImpl<typeof DeviceAgentService> = {
     getManifest: () => ({ manifest: toolsets.current().manifest.envelope }),
     execute: async ({ command }) => ({ finished: await execute(executions, command) }),
     getExecution: (request) => getExecution(executions, closed, request),
-    link: (requests, context: HandlerContext) => link(requests, context.signal),
+    link: (requests, context: HandlerContext) => linkOver(context.values.get(pingsKey))(requests, context.signal),
   };
   return (router) => router.service(DeviceAgentService, service);
 }

@@ -21,7 +21,7 @@ export interface RegistryConfig {
   advertiseUrl?: string;
   /** How long the bodies of ended calls are kept, in milliseconds. Default 30 days. */
   callRetentionMs?: number;
-  /** How often devices that attach send a heartbeat, in milliseconds. Default 1000. */
+  /** How often links to devices that attach are checked by a ping, in milliseconds. Default 1000. */
   heartbeatMs?: number;
   /** Names of tools that callers may use; empty keeps everything the devices offer. */
   toolsAllowed?: readonly string[];

@@ -48,7 +48,7 @@ export function runRegistry(env: Record<string, string | undefined>): Promise<Ru
         devices: new Map(
           [...devices].map(([name, url]) => {
             const transport = transportTo(url, { kind: "device", trustDomain });
-            return [name, untilRenewed(deviceOver(transport), tls)];
+            return [name, untilRenewed(deviceOver(transport, { pings: transport.pings }), tls)];
           }),
         ),
         tokenStatuses: tokenStatuses(createTokenFile(config.tokensFile)),

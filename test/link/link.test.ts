@@ -57,7 +57,10 @@ describe.each(LINK_WAYS)("$name", ({ open }) => {
     const ended = link.start(start, async () => ready.resolve());
     await ready.promise;
     proxy.blackhole();
+    const began = performance.now();
     await eventually(() => expect([seen.downs, seen.deviceEnds.length]).toEqual([1, 1]));
+    // Three heartbeats; for want of a frame it would take more than five seconds.
+    expect(performance.now() - began).toBeLessThan(4000);
     proxy.restore();
     await eventually(() => expect(seen.hellos.length).toBeGreaterThan(1));
     await device.execute("fs.write", { path: `${device.work}/go` });

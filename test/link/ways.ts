@@ -10,7 +10,9 @@ import { framedEnd } from "../../lib/link/framed.ts";
 import type { StreamFactory } from "../../lib/link/stream.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
+import { pingsKey } from "../../lib/server/context.ts";
 import { createServer, type Server, type ServerOptions } from "../../lib/server/server.ts";
+import type { Pings } from "../../lib/wire/pings.ts";
 import { type Attachment, type AttachOptions, attachAgent } from "../../services/device-agent/attach/attach.ts";
 import { openAttachCount } from "../../services/device-agent/count-file.ts";
 import type { TestAgent } from "../../services/device-agent/testing/test-agent.ts";
@@ -59,12 +61,15 @@ export const LINK_WAYS: readonly LinkWay[] = [
       const parts = new AsyncDisposableStack();
       const seen: Seen = { hellos: [], downs: 0, deviceEnds: [] };
       const { draining } = device.agent;
-      const end = serveLinkFrames(
-        framedEnd(watched(device.agent.link, seen), fromDevice, { heartbeatMs: HEARTBEAT_MS, draining }),
-      );
+      const endOver = (pings: Pings | undefined) =>
+        serveLinkFrames(
+          framedEnd(watched(device.agent.link, seen), fromDevice, { heartbeatMs: HEARTBEAT_MS, draining, pings }),
+        );
       const server = await serve(parts, {
         routes: (router) =>
-          router.service(DeviceAgentService, { link: (requests, context) => end(requests, context.signal) }),
+          router.service(DeviceAgentService, {
+            link: (requests, context) => endOver(context.values.get(pingsKey))(requests, context.signal),
+          }),
         authenticate: () => SERVICE,
       });
       const proxy = parts.use(await startTcpProxy({ port: server.port }));
@@ -75,7 +80,7 @@ export const LINK_WAYS: readonly LinkWay[] = [
         pingTimeoutMs: HEARTBEAT_MS,
       });
       parts.defer(() => transport.close());
-      const dialer = deviceOver(transport, { heartbeatMs: HEARTBEAT_MS, answerMs: 400 });
+      const dialer = deviceOver(transport, { heartbeatMs: HEARTBEAT_MS, answerMs: 400, pings: transport.pings });
       const link = linkTo(parts, { choose: () => ({ key: "direct", dialer }) }, seen);
       return {
         link,

@@ -1,4 +1,5 @@
 import { durationMs } from "@bufbuild/protobuf/wkt";
+import type { Pings } from "../../wire/pings.ts";
 import { createHeartbeat } from "./heartbeat.ts";
 import { type Arrived, createIntake } from "./intake.ts";
 import {
@@ -34,8 +35,12 @@ export interface Endpoint<Out, In> {
 
 /** How one side of a link behaves. Times are milliseconds. */
 export interface FramedOptions {
-  /** This side sends at least a frame this often. Default 1000, at least 8. */
+  /** The other side hears from this one at least this often. Default 1000, at least 8. */
   heartbeatMs?: number;
+  /** Those of the connection, in place of a frame at every heartbeat. Default: there are only frames. */
+  pings?: Pings | undefined;
+  /** Gets what has the other side send a frame at once, such as for who has to know that no proxy answers for it. */
+  onOpen?(ask: () => void): void;
   /** Bytes of items that may be in flight to this side. Default 1 MiB. */
   windowBytes?: number;
   /** Aborted when this side drains: the other side is notified, and what runs goes on. */
@@ -68,7 +73,6 @@ export function createEndpoint<Out, In>(
   options: FramedOptions,
 ): Endpoint<Out, In> {
   const { heartbeatMs = DEFAULT_HEARTBEAT_MS, windowBytes = DEFAULT_WINDOW_BYTES, draining } = options;
-  const outflow = createOutflow(shapes.out, { windowBytes, heartbeatMs, waits });
   const intake = createIntake(shapes.in, windowBytes);
   const ended = new AbortController();
   const ready: Arrived<In>[] = [];
@@ -83,6 +87,8 @@ export function createEndpoint<Out, In>(
   let peerDrains = false;
   let sentDrain = false;
   let reportedBytes = 0;
+  let asks = false;
+  let isAsked = false;
 
   const end = (cause: unknown): void => {
     if (ended.signal.aborted) return;
@@ -102,12 +108,16 @@ export function createEndpoint<Out, In>(
   };
   const heartbeat = createHeartbeat({
     heartbeatMs,
+    pings: options.pings,
+    dials,
+    hasNews: () => intake.consumedBytes !== reportedBytes,
     answerMs: dials ? (options.answerMs ?? DEFAULT_ANSWER_MS) : undefined,
     plainAfterMs: dials ? undefined : (options.plainAfterMs ?? DEFAULT_PLAIN_AFTER_MS),
     onDue: sending.open,
     onSilent: (ms) => end(silent(`the other side of the link has been silent for ${ms} ms`)),
     onPlain: () => decide("plain"),
   });
+  const outflow = createOutflow(shapes.out, { windowBytes, frameMs: heartbeat.frameMs, waits });
   const stopListening = draining && onAbort(draining, sending.open);
 
   const isAckDue = (): boolean => intake.consumedBytes - reportedBytes >= windowBytes / 4;
@@ -118,11 +128,13 @@ export function createEndpoint<Out, In>(
     if (mode === "unknown" && !dials) return undefined;
     const { consumedBytes } = intake;
     const drain = draining?.aborted ?? false;
-    const due = heartbeat.isDue || drain !== sentDrain || isAckDue();
-    const frame = outflow.next(mode, { consumedBytes, drain, due });
+    const due = heartbeat.isDue || drain !== sentDrain || asks || isAsked || isAckDue();
+    const frame = outflow.next(mode, { consumedBytes, drain, ask: asks, due });
     if (frame === undefined) return undefined;
     reportedBytes = consumedBytes;
     sentDrain = drain;
+    asks = false;
+    isAsked = false;
     heartbeat.sent();
     if (!isFull()) roomy.open();
     return frame;
@@ -136,7 +148,8 @@ export function createEndpoint<Out, In>(
       arrived = intake.take(message, framing);
       heartbeat.received(framing.heartbeat ? durationMs(framing.heartbeat) : 0);
       outflow.received(framing);
-      if (!outflow.queue.isEmpty || isAckDue()) sending.open();
+      isAsked ||= framing.ask;
+      if (!outflow.queue.isEmpty || isAsked || isAckDue()) sending.open();
       if (framing.drain && !peerDrains) {
         peerDrains = true;
         options.onDrain?.();
@@ -157,6 +170,10 @@ export function createEndpoint<Out, In>(
     sending.open();
   };
 
+  options.onOpen?.(() => {
+    asks = true;
+    sending.open();
+  });
   return {
     async *frames() {
       try {

@@ -37,7 +37,8 @@ export interface Intake<M> {
 
 /** Counts what comes in. What waits for the reader stays bounded by the window and one set of unfinished items. */
 export function createIntake<M, T>(shape: Shape<M, T>, windowBytes: number): Intake<M> {
-  const assembler = createAssembler();
+  /** Made when the first piece comes. */
+  let assembler: Assembler | undefined;
   let limitBytes = windowBytes + WINDOW_SLACK_BYTES;
   let number = 0;
   let receivedBytes = 0;
@@ -56,6 +57,7 @@ export function createIntake<M, T>(shape: Shape<M, T>, windowBytes: number): Int
   const assemble = (framing: Framing): { items: T[]; bytes: number } => {
     const items: T[] = [];
     let bytes = 0;
+    assembler ??= createAssembler();
     for (const piece of framing.pieces) {
       receivedBytes += piece.data.length;
       heldBytes += piece.data.length;
@@ -103,7 +105,7 @@ export function createIntake<M, T>(shape: Shape<M, T>, windowBytes: number): Int
       return consumedBytes;
     },
     get isUnfinished() {
-      return assembler.waitingBytes > 0;
+      return assembler !== undefined && assembler.waitingBytes > 0;
     },
   };
 }

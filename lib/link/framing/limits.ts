@@ -40,8 +40,15 @@ export const WHOLE_BACKLOG_BYTES = 1024 * 1024;
 /** Items that will go in pieces and wait here, in bytes, before no more is taken from the source. */
 export const LARGE_BACKLOG_BYTES = 32 * 1024 * 1024;
 
-/** How often a side sends at least a frame, in milliseconds. */
+/** How often a side sees to it that the other hears from it, in milliseconds. */
 export const DEFAULT_HEARTBEAT_MS = 1000;
+
+/**
+ * Where the connection can be pinged, so many heartbeats go without a frame that says nothing, but no more than this in
+ * milliseconds. A proxy between the two may answer pings for a side that is gone, and can answer no frame.
+ */
+export const HEARTBEATS_PER_FRAME = 10;
+export const MAX_FRAME_PAUSE_MS = 10_000;
 
 /** How much of silence is too much, in the other side's heartbeats: three, less a margin to notice it within three. */
 export const SILENT_HEARTBEATS = 2.75;

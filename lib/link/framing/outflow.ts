@@ -13,6 +13,8 @@ export interface Saying {
   /** Bytes taken off the other direction. */
   consumedBytes: number;
   drain: boolean;
+  /** The other side is to send a frame at once. */
+  ask: boolean;
   /** A frame is due even where it holds nothing. */
   due: boolean;
 }
@@ -31,7 +33,8 @@ export interface Outflow<M, T> {
 /** How it introduces itself in its first frame. */
 export interface OutflowOptions {
   windowBytes: number;
-  heartbeatMs: number;
+  /** It sends at least a frame this often. */
+  frameMs: number;
   /** Items wait until the mode is known. */
   waits: boolean;
 }
@@ -60,7 +63,7 @@ export function createOutflow<M, T>(shape: Shape<M, T>, options: OutflowOptions)
 
   return {
     queue,
-    next(mode, { consumedBytes, drain, due }) {
+    next(mode, { consumedBytes, drain, ask, due }) {
       const taken = take(mode);
       if (mode === "plain") return taken === undefined ? undefined : shape.build(taken.items);
       if (taken === undefined && !due && number > 0) return undefined;
@@ -69,9 +72,10 @@ export function createOutflow<M, T>(shape: Shape<M, T>, options: OutflowOptions)
       framing.number = BigInt(number);
       framing.consumedBytes = BigInt(consumedBytes);
       framing.drain = drain;
+      framing.ask = ask;
       if (number === 1) {
         framing.windowBytes = BigInt(options.windowBytes);
-        framing.heartbeat = durationFromMs(options.heartbeatMs);
+        framing.heartbeat = durationFromMs(options.frameMs);
       }
       if (taken?.piece !== undefined) framing.pieces.push(create(PieceSchema, taken.piece));
       return shape.build(taken?.items ?? [], framing);

@@ -1,4 +1,4 @@
-import { type BulkRoom, createBulkQueue, type OutgoingPiece } from "./bulk-queue.ts";
+import { type BulkQueue, type BulkRoom, createBulkQueue, type OutgoingPiece } from "./bulk-queue.ts";
 import { FRAME_BYTES, FRAME_ITEMS, PROMPT_BYTES } from "./limits.ts";
 import type { Shape } from "./shape.ts";
 
@@ -37,14 +37,17 @@ const PATIENCE_FRAMES = 8;
  * What comes for a key that has large items waiting waits behind them.
  */
 export function createSendQueue<T>(shape: Shape<unknown, T>): SendQueue<T> {
-  const bulk = createBulkQueue(shape);
+  /** Made when the first large item comes: most links never see one. */
+  let bulk: BulkQueue<T> | undefined;
   let urgent: T[] = [];
   let prompt: T[] = [];
   let promptBytes = 0;
   let promptAdded = 0;
   let passedOver = 0;
 
-  const isWaiting = (key: string): boolean => bulk.has(key) || prompt.some((item) => shape.keyOf(item) === key);
+  const hasBulk = (): boolean => bulk !== undefined && bulk.keys > 0;
+  const isWaiting = (key: string): boolean =>
+    bulk?.has(key) === true || prompt.some((item) => shape.keyOf(item) === key);
 
   /** The urgent items, then small ones as far as they fit. */
   const takeSmall = ({ free, idle }: Room): Taken<T> => {
@@ -74,8 +77,8 @@ export function createSendQueue<T>(shape: Shape<unknown, T>): SendQueue<T> {
   };
 
   /** Where large items were passed over for too long, they go first, and small ones wait for them. */
-  const takeStarved = (room: Room): Taken<T> | undefined => {
-    const turn = bulk.take(room, promptAdded - prompt.length);
+  const takeStarved = (large: BulkQueue<T>, room: Room): Taken<T> | undefined => {
+    const turn = large.take(room, promptAdded - prompt.length);
     if (turn.kind === "none") return takeSmall(room);
     if (turn.kind === "full") return undefined;
     passedOver = 0;
@@ -86,10 +89,13 @@ export function createSendQueue<T>(shape: Shape<unknown, T>): SendQueue<T> {
     add(item) {
       const size = shape.sizeOf(item);
       const isUrgent = size <= PROMPT_BYTES && shape.isUrgent(item);
-      if (isUrgent || size > PROMPT_BYTES || bulk.keys > 0) {
+      if (isUrgent || size > PROMPT_BYTES || hasBulk()) {
         const key = shape.keyOf(item);
         if (isUrgent && !isWaiting(key)) return void urgent.push(item);
-        if (size > PROMPT_BYTES || bulk.has(key)) return bulk.add(key, item, size, promptAdded);
+        if (size > PROMPT_BYTES || bulk?.has(key) === true) {
+          bulk ??= createBulkQueue(shape);
+          return bulk.add(key, item, size, promptAdded);
+        }
       }
       prompt.push(item);
       promptAdded++;
@@ -97,13 +103,14 @@ export function createSendQueue<T>(shape: Shape<unknown, T>): SendQueue<T> {
     },
     take(room) {
       let taken: Taken<T> | undefined;
-      if (bulk.keys > 0 && passedOver >= PATIENCE_FRAMES && urgent.length === 0) {
-        taken = takeStarved(room);
+      const large = hasBulk() ? bulk : undefined;
+      if (large !== undefined && passedOver >= PATIENCE_FRAMES && urgent.length === 0) {
+        taken = takeStarved(large, room);
       } else {
         taken = takeSmall(room);
-        if (bulk.keys > 0) {
+        if (large !== undefined) {
           const free = room.free - taken.bytes - room.reserve;
-          const turn = bulk.take({ ...room, free, idle: room.idle && taken.bytes === 0 }, promptAdded - prompt.length);
+          const turn = large.take({ ...room, free, idle: room.idle && taken.bytes === 0 }, promptAdded - prompt.length);
           if (turn.kind === "taken") {
             taken = { items: taken.items.concat(turn.items), piece: turn.piece, bytes: taken.bytes + turn.bytes };
           }
@@ -115,13 +122,13 @@ export function createSendQueue<T>(shape: Shape<unknown, T>): SendQueue<T> {
       return taken === undefined || (taken.items.length === 0 && taken.piece === undefined) ? undefined : taken;
     },
     get wholeBytes() {
-      return promptBytes + bulk.wholeBytes;
+      return promptBytes + (bulk?.wholeBytes ?? 0);
     },
     get largeBytes() {
-      return bulk.largeBytes;
+      return bulk?.largeBytes ?? 0;
     },
     get isEmpty() {
-      return urgent.length === 0 && prompt.length === 0 && bulk.keys === 0;
+      return urgent.length === 0 && prompt.length === 0 && !hasBulk();
     },
   };
 }

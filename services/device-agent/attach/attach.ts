@@ -221,7 +221,7 @@ function openSession(options: SessionOptions): AttachSession {
       return frame ?? create(ControlFrameSchema);
     });
   };
-  const framing = { heartbeatMs, answerMs, draining, onDrain: drained.resolve };
+  const framing = { heartbeatMs, pings: transport.pings, answerMs, draining, onDrain: drained.resolve };
   const ended = dialFramed(options.end, wire, fromDevice, leaving.signal, framing)
     .then(
       () => undefined,

@@ -17,8 +17,9 @@ import { toDevice } from "../../../lib/link/device-frames.ts";
 import { framedEnd } from "../../../lib/link/framed.ts";
 import { onTick } from "../../../lib/link/framing/ticker.ts";
 import { mapStream } from "../../../lib/link/stream.ts";
-import { principalOf } from "../../../lib/server/context.ts";
+import { pingsKey, principalOf } from "../../../lib/server/context.ts";
 import { createRateLimit, type RateLimitOptions } from "../../../lib/server/rate-limit.ts";
+import type { Pings } from "../../../lib/wire/pings.ts";
 import { createDialers, type DialOptions, noCommands } from "./dialing.ts";
 import {
   attachAgain,
@@ -30,7 +31,7 @@ import {
 } from "./session.ts";
 
 export interface SessionsOptions {
-  /** How often a stream that attaches sends a heartbeat, in milliseconds. Default 1000. */
+  /** How often a link to a device that attaches is checked, in milliseconds. Default 1000. */
   heartbeatMs?: number | undefined;
   /** How long a new stream may take until its hello, in milliseconds. Default 10000. */
   helloWaitMs?: number | undefined;
@@ -50,7 +51,12 @@ export interface Sessions {
    * The body of AttachService/Attach, for a device whose id is known. Throws NOT_READY where this replica is draining, and
    * RATE_LIMITED where the device attaches too often. It ends an earlier stream of the device that was not admitted yet.
    */
-  attach(deviceId: string, requests: AsyncIterable<AttachRequest>, signal: AbortSignal): AsyncIterable<AttachResponse>;
+  attach(
+    deviceId: string,
+    requests: AsyncIterable<AttachRequest>,
+    signal: AbortSignal,
+    pings?: Pings,
+  ): AsyncIterable<AttachResponse>;
   /** Holds a session to a device that is dialed, and dials again whenever that ends. */
   dial(name: string, dialer: DialOptions): void;
   /** The device's session, once it is admitted. */
@@ -124,7 +130,7 @@ export function createSessions(options: SessionsOptions = {}): Sessions {
     yield* await commands.promise;
   }
   return {
-    attach(deviceId, requests, signal) {
+    attach(deviceId, requests, signal, pings) {
       draining.signal.throwIfAborted();
       const waitMs = rate.waitMs(deviceId);
       if (waitMs > 0) throw tooOften(limit.everyMs, waitMs);
@@ -133,6 +139,7 @@ export function createSessions(options: SessionsOptions = {}): Sessions {
       const end = (error: unknown): void => cut.abort(error);
       const leave = (): void => end(signal.reason);
       let frameCount = 0;
+      let ask = (): void => undefined;
       const answer = framedEnd<ControlFrame, DeviceFrame>(
         (incoming, gone) => {
           streams.add(end);
@@ -143,13 +150,21 @@ export function createSessions(options: SessionsOptions = {}): Sessions {
           return serve(deviceId, {
             frames: incoming[Symbol.asyncIterator](),
             gone,
-            isAlive: () => isAlive({ frames: () => frameCount, gone, heartbeatMs }),
+            isAlive: () => isAlive({ frames: () => frameCount, ask, gone, heartbeatMs }),
             end,
           });
         },
         toDevice,
         // A device speaks first, so a silent one may be anything.
-        { heartbeatMs, plainAfterMs: Infinity, draining: draining.signal },
+        {
+          heartbeatMs,
+          pings,
+          plainAfterMs: Infinity,
+          draining: draining.signal,
+          onOpen(asks) {
+            ask = asks;
+          },
+        },
       );
       signal.addEventListener("abort", leave, { once: true });
       if (signal.aborted) leave();
@@ -182,7 +197,8 @@ export function createSessions(options: SessionsOptions = {}): Sessions {
 export function attachRoutes(sessions: Pick<Sessions, "attach">): (router: ConnectRouter) => void {
   return (router) =>
     router.service(AttachService, {
-      attach: (requests, context) => sessions.attach(principalOf(context).id, requests, context.signal),
+      attach: (requests, context) =>
+        sessions.attach(principalOf(context).id, requests, context.signal, context.values.get(pingsKey)),
     });
 }
 
@@ -199,6 +215,8 @@ function tooOften(everyMs: number, waitMs: number): Error {
 interface LivenessSource {
   /** How many frames have come in. */
   frames(): number;
+  /** Has the device send one. */
+  ask(): void;
   /** Aborted when the stream is over. */
   gone: AbortSignal;
   heartbeatMs: number;
@@ -207,14 +225,15 @@ interface LivenessSource {
 /** A stream is alive when frames come in in so many intervals. */
 const INTERVALS = 3;
 
-/** So many intervals are waited for that, since a device may send its heartbeat less often. */
+/** So many intervals are waited for that. */
 const MAX_INTERVALS = 30;
 
 /**
- * Resolves true when frames have come in in three more intervals of a heartbeat; false as soon as the stream is over, and
- * where none has come in for 30. Counts ticks, so that what waits for a busy process is read before it decides.
+ * Asks for frames, and resolves true when some have come in in three more intervals of a heartbeat; false as soon as the
+ * stream is over, and where that takes 30. No pings: a proxy may answer those for a device that is gone. Counts ticks, so
+ * that what waits for a busy process is read before it decides.
  */
-function isAlive({ frames, gone, heartbeatMs }: LivenessSource): Promise<boolean> {
+function isAlive({ frames, ask, gone, heartbeatMs }: LivenessSource): Promise<boolean> {
   return new Promise((resolve) => {
     let alive = 0;
     let intervals = 0;
@@ -231,7 +250,9 @@ function isAlive({ frames, gone, heartbeatMs }: LivenessSource): Promise<boolean
       known = frames();
       if (alive >= INTERVALS) conclude(true);
       else if (intervals >= MAX_INTERVALS) conclude(false);
+      else ask();
     });
+    ask();
     gone.addEventListener("abort", leave, { once: true });
     if (gone.aborted) leave();
   });

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/common/v1/framing.proto.
  */
 export const file_reeve_common_v1_framing: GenFile = /*@__PURE__*/
-  fileDesc("Ch1yZWV2ZS9jb21tb24vdjEvZnJhbWluZy5wcm90bxIPcmVldmUuY29tbW9uLnYxIqwBCgdGcmFtaW5nEg4KBm51bWJlchgBIAEoBBIWCg5jb25zdW1lZF9ieXRlcxgCIAEoBBIUCgx3aW5kb3dfYnl0ZXMYAyABKAQSJgoGcGllY2VzGAQgAygLMhYucmVldmUuY29tbW9uLnYxLlBpZWNlEg0KBWRyYWluGAUgASgIEiwKCWhlYXJ0YmVhdBgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiI0CgVQaWVjZRIPCgdtZXNzYWdlGAEgASgNEgwKBGRhdGEYAiABKAwSDAoEbGFzdBgDIAEoCGIGcHJvdG8z", [file_google_protobuf_duration]);
+  fileDesc("Ch1yZWV2ZS9jb21tb24vdjEvZnJhbWluZy5wcm90bxIPcmVldmUuY29tbW9uLnYxIrkBCgdGcmFtaW5nEg4KBm51bWJlchgBIAEoBBIWCg5jb25zdW1lZF9ieXRlcxgCIAEoBBIUCgx3aW5kb3dfYnl0ZXMYAyABKAQSJgoGcGllY2VzGAQgAygLMhYucmVldmUuY29tbW9uLnYxLlBpZWNlEg0KBWRyYWluGAUgASgIEiwKCWhlYXJ0YmVhdBgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhILCgNhc2sYByABKAgiNAoFUGllY2USDwoHbWVzc2FnZRgBIAEoDRIMCgRkYXRhGAIgASgMEgwKBGxhc3QYAyABKAhiBnByb3RvMw", [file_google_protobuf_duration]);
 
 /**
  * The frame's number, the window, and pieces of what is too large for one frame. A frame is one message of a stream. A
@@ -62,11 +62,19 @@ export type Framing = Message<"reeve.common.v1.Framing"> & {
 
   /**
    * How often the sender sends at least a frame; the other side gives it up after three times as much of
-   * silence. Stated in the first frame. Default 1 second.
+   * silence. Stated in the first frame. Default 1 second. A side that pings the connection in between (HTTP/2 PING) and
+   * wants to know sooner does not need frames for that.
    *
    * @generated from field: google.protobuf.Duration heartbeat = 6;
    */
   heartbeat?: Duration | undefined;
+
+  /**
+   * The other side sends a frame at once, if only an empty one: that no proxy can do for it. Default false.
+   *
+   * @generated from field: bool ask = 7;
+   */
+  ask: boolean;
 };
 
 /**
