@@ -199,7 +199,7 @@ export const deviceEnvironment = {
     type: "duration",
     min: 100,
     default: 1000,
-    doc: "How often a link sends a heartbeat; one that is silent for three times as long is given up.",
+    doc: "How often a link is checked by a ping; one that is silent for three times as long is given up.",
   },
   ...tlsKeys,
   ...probeKeys,
