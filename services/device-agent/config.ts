@@ -34,7 +34,7 @@ export interface DeviceAgentConfig {
   operatorPlaces?: number;
   /** How long the end of a call is kept, in milliseconds. Default 30 days, at least 1 hour. */
   retentionMs?: number;
-  /** How often a link sends a heartbeat, in milliseconds. Default 1000. */
+  /** How often a link is checked, in milliseconds. Default 1000. */
   heartbeatMs?: number;
 }
 

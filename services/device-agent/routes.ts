@@ -30,7 +30,7 @@ export interface RouteOptions {
   closed: AbortSignal;
   /** Aborted when the agent begins to close: links say that it drains. */
   draining: AbortSignal;
-  /** How often a link sends a heartbeat, in milliseconds. Default 1000. */
+  /** How often a link is checked, in milliseconds. Default 1000. */
   heartbeatMs?: number | undefined;
 }
 

@@ -34,7 +34,7 @@ export interface AttachOptions {
   logger: Logger;
   /** Calls back when the device's certificate was replaced: the stream is opened anew with it. Default: it never is. */
   onRenewed?(listener: () => void): () => void;
-  /** How often the device sends a heartbeat. Default 1000. */
+  /** How often the device checks its link. Default 1000. */
   heartbeatMs?: number;
   /** The longest wait before a new dial. Default 1000. The first one after an end waits up to 20. */
   maxBackoffMs?: number;
