@@ -221,16 +221,23 @@ test("both sides give up one that falls silent", async () => {
 function fakePings(answers: () => boolean) {
   let signs = 0;
   let sent = 0;
+  let isDropped = false;
   return {
     ping() {
       sent++;
       if (answers()) signs++;
+    },
+    drop() {
+      isDropped = true;
     },
     get signs() {
       return signs;
     },
     get sent() {
       return sent;
+    },
+    get isDropped() {
+      return isDropped;
     },
   };
 }
@@ -276,6 +283,7 @@ test("gives up a connection that answers no ping within three heartbeats, long b
   const began = performance.now();
   await expect(link.all()).rejects.toThrow("silent");
   expect(performance.now() - began).toBeLessThan(600);
+  expect(pings.isDropped).toBe(true);
 });
 
 test("gives up a side whose frames stay out although a proxy answers its pings", async () => {
@@ -286,13 +294,15 @@ test("gives up a side whose frames stay out although a proxy answers its pings",
       yield frame;
     }
   }
-  const paced = { ...fast, heartbeatMs: 16, pings: fakePings(() => true) };
+  const pings = fakePings(() => true);
+  const paced = { ...fast, heartbeatMs: 16, pings };
   const far = framedEnd(echo(), toyShapes, paced);
   const link = dial(framedDialer((requests, signal) => lossy(far(lossy(requests), signal)), toyShapes, paced));
   link.send(toy("a"));
   expect(await link.next()).toEqual([toy("a")]);
   isDead = true;
   await expect(link.all()).rejects.toThrow("silent");
+  expect(pings.isDropped).toBe(false); // others may be served through the proxy
 });
 
 test("a side that is asked sends a frame at once", async () => {
@@ -316,11 +326,22 @@ test("a side that is asked sends a frame at once", async () => {
   await received;
 });
 
+const never: Wire = async function* wait() {
+  await new Promise(() => undefined);
+  yield { toys: [] };
+};
+
+test.each([
+  { answers: false, isDropped: true, name: "drops a connection without an answer to the dial, nor to a ping" },
+  { answers: true, isDropped: false, name: "keeps a connection whose other side is only slow to answer the dial" },
+])("$name", async ({ answers, isDropped }) => {
+  const pings = fakePings(() => answers);
+  const link = dial(framedDialer(never, toyShapes, { heartbeatMs: 16, answerMs: 100, pings }));
+  await expect(link.all()).rejects.toThrow("silent");
+  expect(pings.isDropped).toBe(isDropped);
+});
+
 test("gives up a side that never answers", async () => {
-  const never: Wire = async function* wait() {
-    await new Promise(() => undefined);
-    yield { toys: [] };
-  };
   await expect(dial(framedDialer(never, toyShapes, fast)).all()).rejects.toThrow("silent");
 });
 

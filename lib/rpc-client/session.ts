@@ -61,6 +61,7 @@ export function createSession(options: SessionOptions): Session {
       get signs() {
         return pings?.signs ?? 0;
       },
+      drop: () => pings?.drop(),
     },
     async request(method, path, headers, requestOptions) {
       const generation = current;

@@ -1,11 +1,13 @@
-import type { Http2Session } from "node:http2";
+import { constants, type Http2Session } from "node:http2";
 
 /** Checks the connection under a stream, for a fraction of what a frame costs. */
 export interface Pings {
-  /** Asks the other end of the connection for a sign of life. Never throws. */
+  /** Asks the other end of the connection for an answer. Never throws. */
   ping(): void;
-  /** How many signs of life have come: answers to pings, and pings of the other end. */
+  /** How often the other end has proved to be alive: by its answers to pings, and by its own pings. */
   readonly signs: number;
+  /** Ends the connection, because no answer comes on it: what else is open there ends as well, and the next call has a new one. */
+  drop(): void;
 }
 
 const bySession = new WeakMap<Http2Session, Pings>();
@@ -16,6 +18,8 @@ export function pingsOf(session: Http2Session): Pings {
   if (known !== undefined) return known;
   let signs = 0;
   session.on("ping", () => signs++);
+  // A connection that is dropped says so, perhaps when its owner has stopped listening.
+  session.on("error", () => undefined);
   const pings: Pings = {
     ping() {
       if (session.destroyed) return;
@@ -27,6 +31,7 @@ export function pingsOf(session: Http2Session): Pings {
     get signs() {
       return signs;
     },
+    drop: () => session.destroy(undefined, constants.NGHTTP2_CANCEL),
   };
   bySession.set(session, pings);
   return pings;

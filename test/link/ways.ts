@@ -73,12 +73,7 @@ export const LINK_WAYS: readonly LinkWay[] = [
         authenticate: () => SERVICE,
       });
       const proxy = parts.use(await startTcpProxy({ port: server.port }));
-      const transport = createServiceTransport({
-        baseUrl: `http://127.0.0.1:${proxy.port}`,
-        protocol: "grpc",
-        pingIntervalMs: HEARTBEAT_MS,
-        pingTimeoutMs: HEARTBEAT_MS,
-      });
+      const transport = createServiceTransport({ baseUrl: `http://127.0.0.1:${proxy.port}`, protocol: "grpc" });
       parts.defer(() => transport.close());
       const dialer = deviceOver(transport, { heartbeatMs: HEARTBEAT_MS, answerMs: 400, pings: transport.pings });
       const link = linkTo(parts, { choose: () => ({ key: "direct", dialer }) }, seen);

@@ -35,7 +35,7 @@ export interface Endpoint<Out, In> {
 
 /** How one side of a link behaves. Times are milliseconds. */
 export interface FramedOptions {
-  /** The other side hears from this one at least this often. Default 1000, at least 8. */
+  /** The link is checked this often, and the other side sees that this one is alive at least as often. Default 1000, at least 8. */
   heartbeatMs?: number;
   /** Those of the connection, in place of a frame at every heartbeat. Default: there are only frames. */
   pings?: Pings | undefined;

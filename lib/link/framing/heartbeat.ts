@@ -8,6 +8,9 @@ const TICKS = 8;
 /** The fewest ticks of silence that say anything, where the other side's heartbeat is much shorter than this one's. */
 const MIN_SILENT_TICKS = 3;
 
+/** So many ticks without a sign: a ping went out one heartbeat after the last, and is unanswered for half of one. */
+const UNANSWERED_TICKS = TICKS * 1.5;
+
 /** What the other side may call its heartbeat, in milliseconds. */
 const MIN_HEARTBEAT_MS = 8;
 const MAX_HEARTBEAT_MS = 10 * 60_000;
@@ -28,9 +31,9 @@ export interface Heartbeat {
 /** What happens when nothing happens. Times are milliseconds; undefined is never. */
 export interface HeartbeatOptions {
   heartbeatMs: number;
-  /** Those of the connection; undefined where only frames can tell. */
+  /** Those of the connection; undefined where there are only frames. */
   pings: Pings | undefined;
-  /** It pings first. The other side's pings are a sign of life too, so that one of the two is enough. */
+  /** It pings first. The other side's pings prove the connection alive too, so that one of the two is enough. */
   dials: boolean;
   /** There is something to say that can wait for a heartbeat, but not for longer. */
   hasNews(): boolean;
@@ -67,17 +70,22 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     limit !== undefined && ticks * tickMs >= limit && ticks >= MIN_SILENT_TICKS;
   /** True where the connection has been silent for too long. Pings it before that. */
   const isDead = (): boolean => {
-    if (pings === undefined || !hasReceived) return false;
+    if (pings === undefined) return false;
     sinceSign++;
     sincePing++;
     if (pings.signs !== signs) sinceSign = 0;
     signs = pings.signs;
-    if (isOver(sinceSign, heartbeatMs * SILENT_HEARTBEATS)) return true;
+    if (hasReceived && isOver(sinceSign, heartbeatMs * SILENT_HEARTBEATS)) return true;
     if (sinceSign >= quietTicks && sincePing >= TICKS) {
       sincePing = 0;
       pings.ping();
     }
     return false;
+  };
+  /** A connection on which a ping is answered is kept: others may use it too. */
+  const giveUp = (ticks: number): void => {
+    options.onSilent(ticks * tickMs);
+    if (sinceSign >= UNANSWERED_TICKS) pings?.drop();
   };
   const isDue = (): boolean => sinceSent >= frameTicks || (sinceSent >= TICKS - 1 && hasNews());
   const stop = onTick(tickMs, () => {
@@ -85,8 +93,8 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     sinceReceived++;
     if (isOver(sinceReceived, limitMs())) {
       if (!hasReceived && options.answerMs === undefined) options.onPlain();
-      else options.onSilent(sinceReceived * tickMs);
-    } else if (isDead()) options.onSilent(sinceSign * tickMs);
+      else giveUp(sinceReceived);
+    } else if (isDead()) giveUp(sinceSign);
     else if (isDue()) options.onDue();
   });
   return {

@@ -40,7 +40,7 @@ export const WHOLE_BACKLOG_BYTES = 1024 * 1024;
 /** Items that will go in pieces and wait here, in bytes, before no more is taken from the source. */
 export const LARGE_BACKLOG_BYTES = 32 * 1024 * 1024;
 
-/** How often a side sees to it that the other hears from it, in milliseconds. */
+/** How often a side checks its link, and shows the other one that it is alive, in milliseconds. */
 export const DEFAULT_HEARTBEAT_MS = 1000;
 
 /**
