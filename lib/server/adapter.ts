@@ -14,6 +14,7 @@ import { followCaller, keepBody, peerKey } from "./call.ts";
 import { absorbErrors } from "./connection-errors.ts";
 import { type Connections, connectionKey } from "./connections.ts";
 import { localKey, pingsKey } from "./context.ts";
+import type { DirectRpc } from "./direct.ts";
 
 /** A request of either HTTP version. */
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
@@ -26,6 +27,8 @@ export type PlainHandler = (request: NodeRequest, response: NodeResponse) => Pro
 
 export interface AdapterOptions {
   handlers: readonly UniversalHandler[];
+  /** Those that need not go through connect's handler. */
+  direct?: ReadonlyMap<DescMethod, DirectRpc>;
   /** Gets each request whose path is no RPC. */
   fallback: PlainHandler;
   /** True where only programs of the machine's owner can connect; see `localKey`. Default false. */
@@ -70,6 +73,7 @@ export function createAdapter(options: AdapterOptions): NodeHandler {
 
 interface ServedRpc {
   handler: UniversalHandler;
+  direct: DirectRpc | undefined;
   connections: Connections;
   /** It comes by a socket of the machine's owner. */
   local: boolean;
@@ -85,13 +89,16 @@ function servedRpc(handler: UniversalHandler, options: AdapterOptions): ServedRp
   const isOpen = isPublic(handler.method);
   const streams = methodKind === "client_streaming" || methodKind === "bidi_streaming";
   const maxBytes = isOpen ? publicMaxBytes : undefined;
-  return { handler, connections, local, maxBytes, maySendForever: streams && !isOpen };
+  // Connect's handler reads what anyone may send, a piece at a time and no more than is allowed.
+  const direct = isOpen ? undefined : options.direct?.get(handler.method);
+  return { handler, direct, connections, local, maxBytes, maySendForever: streams && !isOpen };
 }
 
 async function serve(rpc: ServedRpc, request: NodeRequest, response: NodeResponse): Promise<void> {
   const { handler, connections, local, maxBytes } = rpc;
   const values = createContextValues().set(peerKey, peerOfRequest(request)).set(connectionKey, connections.of(request));
   if (local) values.set(localKey, true);
+  if (rpc.direct?.takes(request) === true) return rpc.direct.serve(request, response, values);
   const session = rpc.maySendForever && "stream" in request ? request.stream.session : undefined;
   if (session !== undefined) values.set(pingsKey, pingsOf(session));
   boundTimeouts(request.headers);
@@ -116,7 +123,7 @@ async function serve(rpc: ServedRpc, request: NodeRequest, response: NodeRespons
  * The pieces of a body. One that is refused half-way is still read to its end, and forgotten, or the next request on an
  * HTTP/1.1 connection would hang.
  */
-export function bodyOf(request: NodeRequest, response: NodeResponse): AsyncIterable<Uint8Array> {
+function bodyOf(request: NodeRequest, response: NodeResponse): AsyncIterable<Uint8Array> {
   on(response, "finish", () => {
     if (!request.complete) request.resume();
   });

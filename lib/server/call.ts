@@ -4,6 +4,12 @@ import type { Peer } from "../auth/peer.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { FollowedCredential } from "./credentials.ts";
 
+/** Whether a caller has left, and what its RPC's signal was aborted with then; a signal is one. */
+export interface Departure {
+  readonly aborted: boolean;
+  readonly reason?: unknown;
+}
+
 /** One RPC inside the server. */
 export interface Call {
   readonly requestId: string;
@@ -13,7 +19,7 @@ export interface Call {
   /** Aborted at the end of the call, and before where the deadline passes, the caller leaves or the server drains. */
   readonly signal: AbortSignal;
   /** Aborted where the caller left, with the reason that `signal` then has; undefined where there is no connection. */
-  readonly left: AbortSignal | undefined;
+  readonly left: Departure | undefined;
   /** What it was let in with; undefined for a certificate, which its connection ends with, and for a public RPC. */
   credential: FollowedCredential | undefined;
   /** Milliseconds of a monotonic clock. */
@@ -47,7 +53,7 @@ const bodyKey = createContextKey<Uint8Array[] | undefined>(undefined, { descript
 /** The peer of the connection that an RPC came on, kept by the adapter. */
 export const peerKey = createContextKey<Peer | undefined>(undefined, { description: "reeve peer" });
 
-const leftKey = createContextKey<AbortSignal | undefined>(undefined, { description: "reeve caller left" });
+const leftKey = createContextKey<Departure | undefined>(undefined, { description: "reeve caller left" });
 
 /** The RPC that these context values belong to. Throws outside of this package's gate. */
 export function callOf(values: ContextValues): Call {
@@ -69,7 +75,7 @@ export function keepBody(values: ContextValues, pieces: Uint8Array[]): void {
 }
 
 /** Says what is aborted when the caller leaves. */
-export function followCaller(values: ContextValues, left: AbortSignal): void {
+export function followCaller(values: ContextValues, left: Departure): void {
   values.set(leftKey, left);
 }
 

@@ -13,6 +13,7 @@ import { type CredentialWatch, createCredentialWatch } from "./credentials.ts";
 import { departure } from "./departure.ts";
 import type { PublicCalls } from "./public-calls.ts";
 import { chooseRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
+import { ENDED } from "./running.ts";
 import { toFault, typeInPlace } from "./to-fault.ts";
 
 export interface GateOptions {
@@ -28,8 +29,15 @@ export interface GateOptions {
   peer?: Peer | undefined;
 }
 
+/** What the gate sees of an RPC: connect's context is one. */
+export interface Entrance
+  extends Pick<HandlerContext, "method" | "protocolName" | "requestMethod" | "url" | "signal" | "values"> {
+  readonly requestHeader: { get(name: string): string | null };
+  readonly responseHeader: { set(name: typeof REQUEST_ID_HEADER, value: string): void };
+}
+
 /** Runs once for each RPC, when its headers have come and before any of its body is read. */
-export type Gate = (context: HandlerContext) => void | Promise<void>;
+export type Gate = (context: Entrance) => void | Promise<void>;
 
 /**
  * Gives the RPC its request id, then lets in who may call it: the connection's certificate first, then authentication, the
@@ -40,7 +48,7 @@ export type Gate = (context: HandlerContext) => void | Promise<void>;
 export function createGate(options: GateOptions): Gate {
   const accessOf = rememberAccess(options.access);
   const credentials = createCredentialWatch(options.authenticate);
-  const enter = (context: HandlerContext, call: Call, rule: Access, found: Principal | undefined): void => {
+  const enter = (context: Entrance, call: Call, rule: Access, found: Principal | undefined): void => {
     letIn(context, call, rule, found, options);
     if (found !== undefined) followCredential(context, call, { rule, principal: found }, credentials);
   };
@@ -66,7 +74,7 @@ export function createGate(options: GateOptions): Gate {
   };
 }
 
-function beginCall(context: HandlerContext, { observer, newRequestId }: GateOptions): Call {
+function beginCall(context: Entrance, { observer, newRequestId }: GateOptions): Call {
   const requestId = chooseRequestId(context.requestHeader.get(REQUEST_ID_HEADER), newRequestId);
   context.responseHeader.set(REQUEST_ID_HEADER, requestId);
   const call = bindCall(context.values, {
@@ -89,10 +97,7 @@ function beginCall(context: HandlerContext, { observer, newRequestId }: GateOpti
 }
 
 /** As connect makes it: it says with `abort` which error it is about to write. */
-type Controlled = HandlerContext & { abort(reason?: unknown): void };
-
-/** The reason of a call that has ended by itself. Connect states none, and making one for each call takes a stack trace. */
-const ENDED = new DOMException("the call has ended", "AbortError");
+export type Controlled = Entrance & { abort(reason?: unknown): void };
 
 /**
  * A signal reports its first abort only. Where that was the deadline, an error of the codec that comes later would be
@@ -116,7 +121,7 @@ function endAtOnce(call: Call, { observer }: GateOptions): never {
 }
 
 /** connect decodes the message of a GET with a function that throws what it then reports as an error of the server. */
-function assertQuery({ requestMethod, url }: HandlerContext): void {
+function assertQuery({ requestMethod, url }: Entrance): void {
   if (requestMethod !== "GET") return;
   const query = new URL(url).searchParams;
   if (query.get("base64") !== "1") return;
@@ -141,7 +146,7 @@ function onAbort(call: Call, observer: CallObserver): void {
   endCall(call, observer);
 }
 
-function enterPublic({ values, signal }: HandlerContext, { publicCalls }: GateOptions): undefined {
+function enterPublic({ values, signal }: Entrance, { publicCalls }: GateOptions): undefined {
   const connection = values.get(connectionKey);
   if (connection === undefined) return;
   const leave = publicCalls.enter(connection);
@@ -149,13 +154,7 @@ function enterPublic({ values, signal }: HandlerContext, { publicCalls }: GateOp
   signal.addEventListener("abort", leave, { once: true });
 }
 
-function letIn(
-  context: HandlerContext,
-  call: Call,
-  rule: Access,
-  found: Principal | undefined,
-  options: GateOptions,
-): void {
+function letIn(context: Entrance, call: Call, rule: Access, found: Principal | undefined, options: GateOptions): void {
   if (found !== undefined) know(context.values.get(connectionKey));
   call.principal = requireRole(found, rule.roles);
   context.values.set(principalKey, found);
@@ -166,7 +165,7 @@ function letIn(
 
 /** What runs ends when its token would not be let in any more. A certificate's RPCs end with its connection. */
 function followCredential(
-  context: HandlerContext,
+  context: Entrance,
   call: Call,
   { rule, principal }: { rule: Access; principal: Principal },
   credentials: CredentialWatch,
@@ -182,8 +181,8 @@ function followCredential(
 }
 
 /** Aborts the signal that a handler has. Connect's own contexts can; their public type does not say so. */
-function abortCall(context: HandlerContext, reason: Error): void {
-  const { abort } = context as HandlerContext & { abort?: (reason: unknown) => void };
+function abortCall(context: Entrance, reason: Error): void {
+  const { abort } = context as Entrance & { abort?: (reason: unknown) => void };
   abort?.(reason);
 }
 

@@ -30,9 +30,13 @@ export function onlyOwnHost(handler: NodeHandler, host: string | undefined): Nod
   };
 }
 
+/** The last one that was looked at: most requests of a server name the same. */
+let known: { readonly authority: string; readonly name: string | undefined } = { authority: "", name: "" };
+
 /** The host that a request names, without its port; empty where it names none, undefined where that is no host. */
-function hostOf(request: NodeRequest): string | undefined {
-  const authority = "authority" in request ? request.authority : request.headers.host;
-  if (authority === undefined || authority === "") return "";
-  return URL.parse(`http://${authority}`)?.hostname;
+export function hostOf(request: NodeRequest): string | undefined {
+  const authority = ("authority" in request ? request.authority : request.headers.host) ?? "";
+  if (authority !== known.authority)
+    known = { authority, name: authority === "" ? "" : URL.parse(`http://${authority}`)?.hostname };
+  return known.name;
 }

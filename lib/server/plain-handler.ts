@@ -15,7 +15,9 @@ import { faultToJson, plainFault } from "./fault-json.ts";
 import type { HealthState } from "./health-state.ts";
 import type { Metrics } from "./metrics.ts";
 import { type Fallback, readBody, sendJson } from "./plain-http.ts";
+import { isGone } from "./read-body.ts";
 import { chooseRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
+import { ENDED, type Running, runningUntil } from "./running.ts";
 import type { StrangerLog } from "./stranger-log.ts";
 
 export interface PlainOptions {
@@ -45,6 +47,7 @@ export interface PlainOptions {
 export function createPlainHandler(options: PlainOptions): PlainHandler {
   const { health, metrics, showHealth = true } = options;
   const credentials = createCredentialWatch(options.authenticate);
+  const running = runningUntil(options.shutdownSignal);
   return (request, response) => {
     const path = pathOf(request.url);
     if (showHealth) {
@@ -53,7 +56,7 @@ export function createPlainHandler(options: PlainOptions): PlainHandler {
       if (path === "/livez") return sendStatus(response, true);
     }
     if (path === "/metrics" && metrics !== undefined) return sendMetrics(response, metrics.registry);
-    return serve(request, response, path, { ...options, credentials });
+    return serve(request, response, path, { ...options, credentials, running });
   };
 }
 
@@ -145,6 +148,7 @@ async function serve(request: NodeRequest, response: NodeResponse, path: string,
 interface ServeOptions extends PlainOptions {
   /** Ends a wait when its caller's token would not be let in any more. */
   credentials: CredentialWatch;
+  running: Running;
 }
 
 interface Exchange {
@@ -158,26 +162,30 @@ interface Exchange {
 
 async function callFallback(
   exchange: Exchange,
-  { fallback, health, shutdownSignal, credentials }: ServeOptions,
+  { fallback, health, running, credentials }: ServeOptions,
 ): Promise<void> {
   const { request, response, path, principal, requestId, sendFault } = exchange;
   if (!health.isReady) {
     throw fault(ErrorReason.NOT_READY, {}, { message: "the service is starting or draining" });
   }
-  const refused = new AbortController();
-  const credential = followCredential(exchange, credentials, refused);
+  const stop = new AbortController();
+  running.add(stop);
+  onClose(response, () => stop.abort(response.writableEnded ? ENDED : undefined));
+  const credential = followCredential(exchange, credentials, stop);
   const served = async () =>
     fallback?.(
       {
         method: request.method ?? "",
         path,
         // Not by URL, which takes "//[" for a host.
-        query: new URLSearchParams(request.url?.slice(path.length)),
+        get query() {
+          return new URLSearchParams(request.url?.slice(path.length));
+        },
         headers: request.headers,
         principal,
         requestId,
-        signal: AbortSignal.any([closeSignal(response), shutdownSignal, refused.signal]),
-        readBody: (maxBytes) => readBody(request, response, maxBytes),
+        signal: stop.signal,
+        readBody: (maxBytes) => readBody(request, maxBytes),
       },
       {
         // A wait that ended because the caller's token is refused by now has no answer for it.
@@ -187,7 +195,10 @@ async function callFallback(
         raw: response as ServerResponse,
       },
     );
-  const isServed = await served().finally(() => credential?.release());
+  const isServed = await served().finally(() => {
+    running.delete(stop);
+    credential?.release();
+  });
   if (isServed !== true)
     throw fault(ErrorReason.NOT_FOUND, { resource: path.slice(0, 200) }, { message: "no such path" });
 }
@@ -196,7 +207,7 @@ async function callFallback(
 function followCredential(
   { request, principal }: Exchange,
   credentials: CredentialWatch,
-  refused: AbortController,
+  stop: AbortController,
 ): FollowedCredential | undefined {
   const { authorization } = request.headers;
   if (authorization === undefined || principal === undefined || peerOfRequest(request) !== undefined) return undefined;
@@ -205,7 +216,7 @@ function followCredential(
     principal,
     // A path's own code asks for the roles that it needs, once.
     authorize: () => undefined,
-    onRefused: (refusal) => refused.abort(refusal),
+    onRefused: (refusal) => stop.abort(refusal),
   });
 }
 
@@ -226,17 +237,6 @@ async function principalOfRequest(
     throw fault(ErrorReason.UNAUTHENTICATED, {}, { message: "the bearer token is not valid" });
   if (principal !== undefined) connections.of(request)?.know();
   return principal;
-}
-
-function closeSignal(response: NodeResponse): AbortSignal {
-  const controller = new AbortController();
-  onClose(response, () => controller.abort());
-  return controller.signal;
-}
-
-/** True where the caller has left. */
-function isGone(request: NodeRequest): boolean {
-  return request.errored !== null || ("stream" in request ? request.stream.destroyed : request.socket.destroyed);
 }
 
 function singleHeader(request: NodeRequest, name: string): string | undefined {

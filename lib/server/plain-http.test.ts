@@ -5,6 +5,7 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
+import { eventually } from "../../testkit/eventually.ts";
 import { requireRole } from "../auth/principal.ts";
 import { fault } from "../fault/fault.ts";
 import { parseStrictJson } from "../json/strict-json.ts";
@@ -185,4 +186,35 @@ test("metrics are Prometheus text with counts, durations, what is in flight, and
   expect(lines).toContain('reeve_rpc_in_flight{service="reeve.test.v1.Echo",method="Say"} 0');
   expect(lines.some((line) => line.startsWith("process_cpu_seconds_total"))).toBe(true);
   await other.server.close(0);
+});
+
+test("a path that waits ends when the server is done waiting for it, and when its caller leaves", async () => {
+  const ends: unknown[] = [];
+  let entered = 0;
+  const slow = await startEcho(
+    {},
+    {
+      fallback: async ({ signal }) => {
+        await new Promise((_, reject) => {
+          signal.addEventListener("abort", () => {
+            ends.push(signal.reason);
+            reject(signal.reason as Error);
+          });
+          entered++;
+        });
+        return true;
+      },
+    },
+  );
+  const leaving = new AbortController();
+  const left = fetch(`${slow.url}/wait`, { signal: leaving.signal });
+  await eventually(() => expect(entered).toBe(1));
+  leaving.abort();
+  await expect(left).rejects.toThrow("aborted");
+  expect(await slow.logged((line) => line.msg === "http")).toMatchObject({ status: 499 });
+  const stays = fetch(`${slow.url}/wait`);
+  await eventually(() => expect(entered).toBe(2));
+  await slow.server.close(100);
+  expect((await stays).status).toBe(503);
+  expect(ends).toMatchObject([{ name: "AbortError" }, { message: expect.stringContaining("shutting down") }]);
 });

@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { Principal } from "../auth/principal.ts";
-import { bodyOf, type NodeRequest, type NodeResponse } from "./adapter.ts";
+import type { NodeRequest, NodeResponse } from "./adapter.ts";
 import { bodyTooLarge } from "./body-limits.ts";
+import { readWhole } from "./read-body.ts";
 
 /**
  * Serves a plain HTTP path. False: the path is not its own, and the caller gets 404. What it throws is written as a fault.
@@ -45,18 +46,6 @@ export function sendJson(response: NodeResponse, status: number, value: unknown)
 const DEFAULT_BODY = 1024 * 1024;
 
 /** Reads a whole body. Throws INPUT_TOO_LARGE as soon as it is clear that there is more than `maxBytes`. */
-export async function readBody(
-  request: NodeRequest,
-  response: NodeResponse,
-  maxBytes = DEFAULT_BODY,
-): Promise<Uint8Array> {
-  if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  for await (const piece of bodyOf(request, response)) {
-    length += piece.length;
-    if (length > maxBytes) throw bodyTooLarge(maxBytes);
-    pieces.push(piece);
-  }
-  return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces);
+export function readBody(request: NodeRequest, maxBytes = DEFAULT_BODY): Promise<Uint8Array> {
+  return readWhole(request, maxBytes, () => bodyTooLarge(maxBytes));
 }

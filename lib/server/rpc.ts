@@ -1,12 +1,20 @@
 import { create, createRegistry, type DescMethod, type DescService } from "@bufbuild/protobuf";
 import { createValidator, type Validator } from "@bufbuild/protovalidate";
-import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
+import {
+  type ConnectRouter,
+  type ConnectRouterOptions,
+  createMethodImplSpec,
+  createServiceImplSpec,
+  type MethodImplSpec,
+} from "@connectrpc/connect";
+import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { decodeStrictJson } from "../json/strict-json.ts";
 import { rememberAccess } from "./access.ts";
+import { createDirect, type DirectRpc } from "./direct.ts";
 import { createGate, type GateOptions } from "./gate.ts";
-import { outcomeInterceptor } from "./interceptors/outcome.ts";
-import { validateInterceptor } from "./interceptors/validate.ts";
+import { outcomeInterceptor, settle } from "./interceptors/outcome.ts";
+import { requestChecks, validateInterceptor } from "./interceptors/validate.ts";
 import type { Limits } from "./limits.ts";
 import { createPublicCalls } from "./public-calls.ts";
 
@@ -27,6 +35,8 @@ const STRICT = new Set<Role>([Role.OPERATOR, Role.AGENT, Role.AUDITOR]);
 export interface PreparedRoutes {
   routes: (router: ConnectRouter) => void;
   router: ConnectRouterOptions;
+  /** The unary RPCs of the routes, once they are registered, for an adapter that can serve them without connect's handlers. */
+  direct: ReadonlyMap<DescMethod, DirectRpc>;
 }
 
 /**
@@ -43,23 +53,57 @@ export function prepareRoutes(routes: (router: ConnectRouter) => void, options: 
   const jsonOptions = { ignoreUnknownFields: false, textDecoder };
   const accessOf = rememberAccess(options.access);
   const isStrict = (method: DescMethod) => accessOf(method).roles.some((role) => STRICT.has(role));
+  const checkOf = requestChecks(() => validator, isStrict);
+  const requestGate = createGate({ ...options, publicCalls: createPublicCalls(limits) });
   const router: ConnectRouterOptions = {
     // Messages are small or already compressed, and inside one host or cluster compression costs more than it saves.
     acceptCompression: [],
     readMaxBytes: limits.readMaxBytes,
     maxTimeoutMs: limits.maxTimeoutMs,
-    requestGate: createGate({ ...options, publicCalls: createPublicCalls(limits) }),
-    interceptors: [outcomeInterceptor(observer), validateInterceptor(() => validator, isStrict)],
+    requestGate,
+    interceptors: [outcomeInterceptor(observer), validateInterceptor(checkOf)],
     jsonOptions,
     shutdownSignal,
   };
+  const direct = new Map<DescMethod, DirectRpc>();
+  const directRpc = createDirect({
+    gate: requestGate,
+    settle: (call, signal, run) => settle(call, observer, signal, run),
+    checkOf,
+    connect: validateUniversalHandlerOptions(router),
+    shutdownSignal,
+  });
+  const onSpec = (spec: MethodImplSpec): void => {
+    const served = directRpc(spec);
+    if (served !== undefined) direct.set(spec.method, served);
+  };
   return {
     router,
+    direct,
     routes(target) {
-      routes(target);
+      routes(watchSpecs(target, onSpec));
       validator = warmValidator(servicesOf(target));
     },
   };
+}
+
+/** A router that says what is registered with it, where that has no options of its own. */
+function watchSpecs(router: ConnectRouter, onSpec: (spec: MethodImplSpec) => void): ConnectRouter {
+  const watched: ConnectRouter = {
+    handlers: router.handlers,
+    service(service, implementation, more) {
+      router.service(service, implementation, more);
+      if (more === undefined)
+        for (const spec of Object.values(createServiceImplSpec(service, implementation).methods)) onSpec(spec);
+      return watched;
+    },
+    rpc(method, implementation, more) {
+      router.rpc(method, implementation, more);
+      if (more === undefined) onSpec(createMethodImplSpec(method, implementation));
+      return watched;
+    },
+  };
+  return watched;
 }
 
 /** Each service of a router once, in the order of registration. */

@@ -157,6 +157,7 @@ function createHandler(options: ServerOptions, parts: Parts): NodeHandler {
   const accessOf = rememberAccess(access);
   const handler = createAdapter({
     handlers: router.handlers,
+    direct: prepared.direct,
     connections,
     isPublic: (method) => accessOf(method).public,
     publicMaxBytes: limits.publicMaxBytes,

@@ -10,14 +10,21 @@ const bearer =
   };
 
 /** A way to call: protocol, HTTP version and codec. */
-export type Way = ["connect" | "grpc" | "grpc-web", "1.1" | "2", "binary" | "json"];
+export type Way = ["connect" | "connect with a deadline" | "grpc" | "grpc-web", "1.1" | "2", "binary" | "json"];
 
-/** Every way to call. gRPC over HTTP/1.1 does not exist. */
+/**
+ * Every way to call. gRPC over HTTP/1.1 does not exist. A unary call of the Connect protocol is served by connect's own handler
+ * only where it says something special, such as a deadline.
+ */
 export const ways: Way[] = [
   ["connect", "1.1", "binary"],
   ["connect", "1.1", "json"],
   ["connect", "2", "binary"],
   ["connect", "2", "json"],
+  ["connect with a deadline", "1.1", "binary"],
+  ["connect with a deadline", "1.1", "json"],
+  ["connect with a deadline", "2", "binary"],
+  ["connect with a deadline", "2", "json"],
   ["grpc", "2", "binary"],
   ["grpc", "2", "json"],
   ["grpc-web", "1.1", "binary"],
@@ -35,6 +42,8 @@ export function transportFor([protocol, httpVersion, codec]: Way, baseUrl: strin
   switch (protocol) {
     case "connect":
       return createConnectTransport(options);
+    case "connect with a deadline":
+      return createConnectTransport({ ...options, defaultTimeoutMs: 600_000 });
     case "grpc":
       return createGrpcTransport(options);
     case "grpc-web":

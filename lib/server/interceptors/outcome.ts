@@ -1,4 +1,4 @@
-import type { Interceptor, StreamResponse, UnaryResponse } from "@connectrpc/connect";
+import type { Interceptor, StreamResponse } from "@connectrpc/connect";
 import { type Call, type CallObserver, callOf, endCall } from "../call.ts";
 import type { FollowedCredential } from "../credentials.ts";
 import { toFault } from "../to-fault.ts";
@@ -6,23 +6,43 @@ import { toFault } from "../to-fault.ts";
 /** The outermost interceptor: turns whatever is thrown into the error that the caller gets, and sees the end of each RPC. */
 export function outcomeInterceptor(observer: CallObserver): Interceptor {
   return (next) => async (request) => {
-    const call = callOf(request.contextValues);
-    call.isReached = true;
     const { signal } = request;
-    let response: UnaryResponse | StreamResponse;
-    try {
-      call.credential?.check();
-      response = await next(
-        request.stream ? { ...request, message: checkStream(request.message, call.credential, signal) } : request,
-      );
-      if (!response.stream) throwRefusal(call);
-    } catch (error) {
-      throw conclude(call, observer, signal, error ?? new Error("undefined was thrown"));
-    }
-    if (response.stream) return { ...response, message: watchStream(response.message, call, observer, signal) };
-    conclude(call, observer, signal);
-    return response;
+    const call = callOf(request.contextValues);
+    if (!request.stream) return settle(call, observer, signal, () => next(request));
+    const response = await begin(call, observer, signal, () =>
+      next({ ...request, message: checkStream(request.message, call.credential, signal) }),
+    );
+    // It is one, because the request is.
+    const { message } = response as StreamResponse;
+    return { ...response, message: watchStream(message, call, observer, signal) } as StreamResponse;
   };
+}
+
+/** Runs a unary RPC to its end. What it rejects with is what the caller gets. */
+export async function settle<T>(
+  call: Call,
+  observer: CallObserver,
+  signal: AbortSignal,
+  run: () => Promise<T>,
+): Promise<T> {
+  const answer = await begin(call, observer, signal, async () => {
+    const found = await run();
+    // A wait that ended because the caller's token is refused by now has no answer for it.
+    if (call.credential?.refusal !== undefined) throw call.credential.refusal;
+    return found;
+  });
+  conclude(call, observer, signal);
+  return answer;
+}
+
+async function begin<T>(call: Call, observer: CallObserver, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
+  call.isReached = true;
+  try {
+    call.credential?.check();
+    return await run();
+  } catch (error) {
+    throw conclude(call, observer, signal, error ?? new Error("undefined was thrown"));
+  }
 }
 
 function conclude(call: Call, observer: CallObserver, signal: AbortSignal, thrown?: unknown): unknown {
@@ -67,11 +87,6 @@ function watchStream<T>(
       };
     },
   };
-}
-
-/** A wait that ended because the caller's token is refused by now has no answer for it. */
-function throwRefusal({ credential }: Call): void {
-  if (credential?.refusal !== undefined) throw credential.refusal;
 }
 
 /** A stream that ends because its caller left, its deadline passed or the server drains did not end well. */

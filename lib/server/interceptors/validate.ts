@@ -1,28 +1,36 @@
-import type { DescMessage, DescMethod, MessageShape } from "@bufbuild/protobuf";
+import type { DescMessage, DescMethod, Message, MessageShape } from "@bufbuild/protobuf";
 import type { Validator } from "@bufbuild/protovalidate";
 import type { Interceptor } from "@connectrpc/connect";
 import { invalidInput } from "../../fault/invalid-input.ts";
 import { messageProblems } from "../../json/message.ts";
 import { assertNothingStrange } from "../strange-fields.ts";
 
+/** Throws INVALID_INPUT for a request that an RPC does not take. */
+export type Check = (message: Message) => void;
+
 /**
- * Validates each request message by the rules of its schema (https://protovalidate.com), also each of a stream.
+ * Validates requests of an RPC by the rules of their schema (https://protovalidate.com).
  *
  * @param isStrict whether an RPC refuses what this version does not know. Default: none does.
  */
-export function validateInterceptor(
+export function requestChecks(
   current: () => Validator,
   isStrict: (method: DescMethod) => boolean = () => false,
-): Interceptor {
+): (method: DescMethod) => Check {
+  return (method) => {
+    const { input } = method;
+    if (!isStrict(method)) return (message) => assertValid(current(), input, message);
+    return (message) => {
+      assertNothingStrange(input, message);
+      assertValid(current(), input, message);
+    };
+  };
+}
+
+/** Checks each request message, also each of a stream. */
+export function validateInterceptor(checkOf: (method: DescMethod) => Check): Interceptor {
   return (next) => (request) => {
-    const validator = current();
-    const { input } = request.method;
-    const check = isStrict(request.method)
-      ? (message: MessageShape<typeof input>): void => {
-          assertNothingStrange(input, message);
-          assertValid(validator, input, message);
-        }
-      : (message: MessageShape<typeof input>): void => assertValid(validator, input, message);
+    const check = checkOf(request.method);
     if (request.stream) return next({ ...request, message: checkStream(request.message, check) });
     check(request.message);
     return next(request);
