@@ -15,16 +15,26 @@ export interface DirectContext {
   readonly isBinary: boolean;
   /** The one that the gate gave it. */
   requestId(): string;
-  /** Whether somebody asked for the headers or trailers of the answer, and may have changed them. */
+  /** Whether the handler asked for the headers or trailers of the answer, and may have changed them. */
   isTouched(): boolean;
 }
 
-/** Makes headers and the URL when somebody asks for them, which few handlers do. */
-export function createDirectContext(method: DescMethod, request: NodeRequest, values: ContextValues): DirectContext {
+/**
+ * Makes headers and the URL when they are asked for, which few handlers do.
+ *
+ * @param timeoutMs from now to the deadline; Infinity where there is none.
+ */
+export function createDirectContext(
+  method: DescMethod,
+  request: NodeRequest,
+  values: ContextValues,
+  timeoutMs: number,
+): DirectContext {
   const { headers } = request;
   const contentType = headers["content-type"] === contentTypeUnaryProto ? contentTypeUnaryProto : contentTypeUnaryJson;
   const controller = new AbortController();
   const { signal } = controller;
+  const deadline = timeoutMs === Infinity ? undefined : Date.now() + timeoutMs;
   let requestId = "";
   let requestHeader: Headers | undefined;
   let responseHeader: Headers | undefined;
@@ -50,7 +60,7 @@ export function createDirectContext(method: DescMethod, request: NodeRequest, va
     handler: {
       ...common,
       service: method.parent,
-      timeoutMs: () => undefined,
+      timeoutMs: () => (deadline === undefined ? undefined : deadline - Date.now()),
       get url() {
         return urlOf(request);
       },

@@ -20,16 +20,22 @@ let called = 0;
 beforeAll(async () => {
   echo = await startEcho(
     {
-      say(request, { requestHeader, responseHeader, responseTrailer, url }) {
+      async say(request, { requestHeader, responseHeader, responseTrailer, signal, timeoutMs, url }) {
         called++;
         if (request.text === "boom") throw new Error("password is hunter2");
         if (request.text === "fault") throw fault(ErrorReason.POLICY_DENIED, { rules: "r1" }, { message: "not today" });
         if (request.text === "undefined") throw undefined;
+        if (request.text === "wait") {
+          expect(timeoutMs()).toBeGreaterThan(0);
+          await once(signal, "abort");
+          throw signal.reason;
+        }
         if (request.text !== "headers") return request;
+        expect(timeoutMs()).toBeUndefined();
         responseHeader.set("x-mine", "a");
         responseHeader.append("x-mine", "b");
         responseTrailer.set("x-late", requestHeader.get("x-given") ?? "");
-        return { text: url.replace(/:\d+/, "") };
+        return { text: url.replace(/:\d+|\?.*/g, "") };
       },
     },
     { newRequestId: () => "request-id", limits: { readMaxBytes: 64 * 1024 } },
@@ -85,8 +91,13 @@ const HEADERS: [string, Record<string, string>][] = [
   ["no token", {}],
   ["a wrong token", { authorization: "Bearer wrong" }],
   ["a request id of the caller", { ...agent, "x-request-id": "abcdef-1", "x-given": "yes" }],
-  ["a request id that is none", { ...agent, "x-request-id": "a b" }],
+  ["an invalid request id", { ...agent, "x-request-id": "a b" }],
   ["another version of the protocol", { ...agent, "connect-protocol-version": "9" }],
+  ["a far deadline", { ...agent, "connect-timeout-ms": "600000" }],
+  ["a deadline that is over", { ...agent, "connect-timeout-ms": "0" }],
+  ["a deadline longer than the server allows", { ...agent, "connect-timeout-ms": "4000000" }],
+  ["a deadline that no timer takes", { ...agent, "connect-timeout-ms": "9999999999" }],
+  ["an invalid deadline", { ...agent, "connect-timeout-ms": "x" }],
   ["accepted compression", { ...agent, "accept-encoding": "gzip, br" }],
 ];
 
@@ -112,6 +123,15 @@ for (const [codec, bodies] of [["json", JSON_BODIES] as const, ["proto", BINARY_
     requests.push([`${codec}, ${path}`, { path, headers: { ...agent, ...type }, body: first }]);
   }
 }
+
+requests.push([
+  "proto, a deadline that passes",
+  {
+    path: "Say",
+    headers: { ...agent, "content-type": "application/proto", "connect-timeout-ms": "30" },
+    body: proto({ text: "wait" }),
+  },
+]);
 
 /** All that comes back over HTTP/1.1, as it is on the wire, without the time of day. */
 async function rawH1({ path, headers, body }: Asked, isChunked: boolean): Promise<string> {
@@ -152,9 +172,9 @@ async function rawH2({ path, headers, body }: Asked): Promise<unknown> {
   return { head, body: Buffer.concat(pieces).toString("latin1") };
 }
 
-/** What connect's own handler serves: the deadline is far. */
+/** What connect's own handler serves. */
 function byConnect(asked: Asked): Asked {
-  return { ...asked, headers: { ...asked.headers, "connect-timeout-ms": "600000" } };
+  return { ...asked, path: `${asked.path}?by=connect` };
 }
 
 describe.each(requests)("%s", (_name, asked) => {
@@ -190,27 +210,6 @@ test("logs and counts the same for both", async () => {
   expect(text).toMatch(/reeve_rpc_in_flight\{service="reeve.test.v1.Echo",method="Say"\} 0/);
 });
 
-test("runs nothing of a request whose caller resets its stream half-way", async () => {
-  const before = called;
-  const session = connectH2(echo.url);
-  for (const code of [2, 8]) {
-    const stream = session.request({
-      ":method": "POST",
-      ":path": "/reeve.test.v1.Echo/Say",
-      "content-type": "application/proto",
-      ...agent,
-    });
-    stream.on("error", () => undefined);
-    stream.write(proto({ text: "half" }));
-    await sleep(50);
-    echo.lines.splice(0);
-    stream.close(code);
-    expect(await echo.logged((line) => line.msg === "rpc")).toMatchObject({ code: "canceled" });
-  }
-  session.close();
-  expect(called).toBe(before);
-});
-
 test("runs nothing of a request whose connection ends half-way", async () => {
   const before = called;
   for (const head of ["content-length: 20\r\n\r\n{}", "transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n"]) {
@@ -235,10 +234,16 @@ function frame(type: number, flags: number, stream: number, ...payload: Uint8Arr
 
 /** A header that no table has (https://www.rfc-editor.org/rfc/rfc7541#section-6.2.2). */
 function header(name: string, value: string): Buffer {
-  return Buffer.concat([Buffer.from([0, name.length]), Buffer.from(name), Buffer.from([value.length]), Buffer.from(value)]);
+  return Buffer.concat([
+    Buffer.from([0, name.length]),
+    Buffer.from(name),
+    Buffer.from([value.length]),
+    Buffer.from(value),
+  ]);
 }
 
-test("takes no message that a reset without an error cut off", async () => {
+// Not by node's own client, which ends the body before it resets the stream.
+test.each([0, 2, 8])("takes no message that a reset with code %i cut off", async (code) => {
   const before = called;
   const socket = connect(echo.server.port, "127.0.0.1");
   socket.on("error", () => undefined);
@@ -256,7 +261,7 @@ test("takes no message that a reset without an error cut off", async () => {
   socket.write(frame(0, 0, 1, proto({ text: "half" })));
   await sleep(50);
   echo.lines.splice(0);
-  socket.write(frame(3, 0, 1, Buffer.from([0, 0, 0, 0])));
+  socket.write(frame(3, 0, 1, Buffer.from([0, 0, 0, code])));
   expect(await echo.logged((line) => line.msg === "rpc")).toMatchObject({ code: "canceled", actor: "agent-1" });
   expect(called).toBe(before);
   socket.destroy();

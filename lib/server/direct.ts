@@ -31,7 +31,7 @@ import { type Running, runningUntil } from "./running.ts";
 export interface DirectOptions {
   gate: Gate;
   /** Runs an RPC that was let in to its end. */
-  settle: <T>(call: Call, signal: AbortSignal, run: () => Promise<T>) => Promise<T>;
+  runToEnd: <T>(call: Call, signal: AbortSignal, run: () => Promise<T>) => Promise<T>;
   checkOf: (method: DescMethod) => Check;
   /** As connect's own handlers have them. */
   connect: ReturnType<typeof validateUniversalHandlerOptions>;
@@ -65,10 +65,11 @@ export function createDirect(options: DirectOptions): (spec: MethodImplSpec) => 
 
 function directRpc(
   spec: MethodImplSpec & { kind: "unary" },
-  { gate, settle, checkOf, connect }: DirectOptions,
+  { gate, runToEnd, checkOf, connect }: DirectOptions,
   running: Running,
 ): DirectRpc {
   const { method } = spec;
+  const { maxTimeoutMs } = connect;
   const codecs = createMethodSerializationLookup(method, connect.binaryOptions, connect.jsonOptions, connect);
   const check = checkOf(method);
   const path = `/${method.parent.typeName}/${method.name}`;
@@ -79,7 +80,7 @@ function directRpc(
     await gate(context.entrance);
     const bytes = await readWhole(request, connect.readMaxBytes, () => messageTooLarge(connect.readMaxBytes), pieces);
     const input = codecs.getI(isBinary).parse(bytes);
-    const output = await settle(callOf(handler.values), handler.signal, async () => {
+    const output = await runToEnd(callOf(handler.values), handler.signal, async () => {
       check(input);
       return create(method.output, await spec.impl(input, handler));
     });
@@ -87,10 +88,12 @@ function directRpc(
   };
 
   return {
-    takes: (request) => request.url === path && isPlain(request),
+    takes: (request) => request.url === path && isPlain(request) && timeoutOf(request, maxTimeoutMs) !== undefined,
     async serve(request, response, values) {
-      const context = createDirectContext(method, request, values);
+      const timeoutMs = timeoutOf(request, maxTimeoutMs) ?? Infinity;
+      const context = createDirectContext(method, request, values, timeoutMs);
       const { controller, entrance } = context;
+      const timer = timeoutMs === Infinity ? undefined : setTimeout(() => controller.abort(timedOut()), timeoutMs);
       const pieces: Uint8Array[] = [];
       const left = { aborted: false, reason: undefined as unknown };
       if (!context.isBinary) keepBody(values, pieces);
@@ -108,6 +111,7 @@ function directRpc(
         answer = failure(cause, context, connect.jsonOptions);
       } finally {
         entrance.abort();
+        clearTimeout(timer);
         running.delete(controller);
       }
       if (left.aborted) throw departure(left.reason);
@@ -116,7 +120,7 @@ function directRpc(
   };
 }
 
-/** A POST in one of the two codecs, without compression and without a deadline. */
+/** A POST in one of the two codecs, without compression. */
 function isPlain(request: NodeRequest): boolean {
   const { method, headers } = request;
   const type = headers["content-type"];
@@ -124,9 +128,24 @@ function isPlain(request: NodeRequest): boolean {
     method === "POST" &&
     (type === contentTypeUnaryProto || type === contentTypeUnaryJson) &&
     headers["content-encoding"] === undefined &&
-    headers["connect-timeout-ms"] === undefined &&
     (hostOf(request) ?? "") !== ""
   );
+}
+
+/** The longest that a timer of node takes. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+/** How long a request may take; Infinity where it does not say. Undefined for what has to be refused, or is over already. */
+function timeoutOf({ headers }: NodeRequest, maxTimeoutMs: number): number | undefined {
+  const text = headers["connect-timeout-ms"];
+  if (text === undefined) return Infinity;
+  const ms = typeof text === "string" && /^\d{1,10}$/.test(text) ? Number(text) : 0;
+  return ms > 0 && ms <= Math.min(maxTimeoutMs, LONGEST_MS) ? ms : undefined;
+}
+
+/** In the words of connect. */
+function timedOut(): ConnectError {
+  return new ConnectError("the operation timed out", Code.DeadlineExceeded);
 }
 
 /** In the words of connect, which the gate makes INPUT_TOO_LARGE of. */
@@ -153,7 +172,7 @@ function failure(cause: unknown, context: DirectContext, jsonOptions: DirectOpti
       : new ConnectError("internal error", Code.Internal, undefined, undefined, cause);
   const { responseHeader, responseTrailer } = context.handler;
   responseHeader.set("content-type", contentTypeUnaryJson);
-  // What came over the wire from another service is told without its headers.
+  // What came over the wire from another service is passed on without its headers.
   if (!error.isWireError) mergeNonProtocolHeaders(responseHeader, error.metadata);
   const header = trailerMux(responseHeader, responseTrailer);
   return { status: codeToHttpStatus(error.code), header, body: errorToJsonBytes(error, jsonOptions) };

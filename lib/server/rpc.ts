@@ -13,7 +13,7 @@ import { decodeStrictJson } from "../json/strict-json.ts";
 import { rememberAccess } from "./access.ts";
 import { createDirect, type DirectRpc } from "./direct.ts";
 import { createGate, type GateOptions } from "./gate.ts";
-import { outcomeInterceptor, settle } from "./interceptors/outcome.ts";
+import { outcomeInterceptor, runToEnd } from "./interceptors/outcome.ts";
 import { requestChecks, validateInterceptor } from "./interceptors/validate.ts";
 import type { Limits } from "./limits.ts";
 import { createPublicCalls } from "./public-calls.ts";
@@ -68,7 +68,7 @@ export function prepareRoutes(routes: (router: ConnectRouter) => void, options: 
   const direct = new Map<DescMethod, DirectRpc>();
   const directRpc = createDirect({
     gate: requestGate,
-    settle: (call, signal, run) => settle(call, observer, signal, run),
+    runToEnd: (call, signal, run) => runToEnd(call, observer, signal, run),
     checkOf,
     connect: validateUniversalHandlerOptions(router),
     shutdownSignal,

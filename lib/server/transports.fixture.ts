@@ -9,12 +9,18 @@ const bearer =
     return next(request);
   };
 
+const query: Interceptor = (next) => (request) => next({ ...request, url: `${request.url}?by=connect` });
+
 /** A way to call: protocol, HTTP version and codec. */
-export type Way = ["connect" | "connect with a deadline" | "grpc" | "grpc-web", "1.1" | "2", "binary" | "json"];
+export type Way = [
+  "connect" | "connect with a deadline" | "connect with a query" | "grpc" | "grpc-web",
+  "1.1" | "2",
+  "binary" | "json",
+];
 
 /**
  * Every way to call. gRPC over HTTP/1.1 does not exist. A unary call of the Connect protocol is served by connect's own handler
- * only where it says something special, such as a deadline.
+ * only where it says something special, such as a query.
  */
 export const ways: Way[] = [
   ["connect", "1.1", "binary"],
@@ -22,9 +28,11 @@ export const ways: Way[] = [
   ["connect", "2", "binary"],
   ["connect", "2", "json"],
   ["connect with a deadline", "1.1", "binary"],
-  ["connect with a deadline", "1.1", "json"],
-  ["connect with a deadline", "2", "binary"],
   ["connect with a deadline", "2", "json"],
+  ["connect with a query", "1.1", "binary"],
+  ["connect with a query", "1.1", "json"],
+  ["connect with a query", "2", "binary"],
+  ["connect with a query", "2", "json"],
   ["grpc", "2", "binary"],
   ["grpc", "2", "json"],
   ["grpc-web", "1.1", "binary"],
@@ -44,6 +52,8 @@ export function transportFor([protocol, httpVersion, codec]: Way, baseUrl: strin
       return createConnectTransport(options);
     case "connect with a deadline":
       return createConnectTransport({ ...options, defaultTimeoutMs: 600_000 });
+    case "connect with a query":
+      return createConnectTransport({ ...options, interceptors: [...common.interceptors, query] });
     case "grpc":
       return createGrpcTransport(options);
     case "grpc-web":

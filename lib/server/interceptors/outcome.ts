@@ -8,7 +8,7 @@ export function outcomeInterceptor(observer: CallObserver): Interceptor {
   return (next) => async (request) => {
     const { signal } = request;
     const call = callOf(request.contextValues);
-    if (!request.stream) return settle(call, observer, signal, () => next(request));
+    if (!request.stream) return runToEnd(call, observer, signal, () => next(request));
     const response = await begin(call, observer, signal, () =>
       next({ ...request, message: checkStream(request.message, call.credential, signal) }),
     );
@@ -19,7 +19,7 @@ export function outcomeInterceptor(observer: CallObserver): Interceptor {
 }
 
 /** Runs a unary RPC to its end. What it rejects with is what the caller gets. */
-export async function settle<T>(
+export async function runToEnd<T>(
   call: Call,
   observer: CallObserver,
   signal: AbortSignal,
