@@ -1,5 +1,6 @@
 import { blockReason } from "../../lib/blocklist/blocklist.ts";
 import type { EventBus } from "../../lib/events/bus.ts";
+import { timeOrderedHex } from "../../lib/ids/time-ordered-id.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { toolByName } from "../../lib/toolschema/catalog-file.ts";
 import { type Approvals, openApprovals } from "./approvals/approvals.ts";
@@ -76,7 +77,8 @@ export async function openComponents(options: ComponentsOptions): Promise<Compon
     signer: createGrantSigner(keys),
     issuer: config.issuer ?? DEFAULT_ISSUER,
     now,
-    newGrantId: () => randomHex(16),
+    // The device keeps it in an index for a month.
+    newGrantId: () => timeOrderedHex(now(), randomHex),
   });
   const policy = (): Policy => source.current().policy;
   const evaluate = createEvaluator({ policy, blockReason, lookup: toolByName });

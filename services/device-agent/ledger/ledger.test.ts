@@ -2,11 +2,14 @@ import { createSecretKey } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { SealError } from "../../../lib/identity/seal.ts";
 import { sealerWith } from "../../../lib/identity/sealer.ts";
+import { openDatabase } from "../../../lib/store/database.ts";
 import { type ExecutionEnd, type Ledger, type NewExecution, openLedger } from "./ledger.ts";
 import { keepRetention } from "./retention.ts";
+import { ledgerMigrations } from "./schema.ts";
 
 const SEALER = sealerWith(createSecretKey(Buffer.alloc(32, 1)));
 
@@ -92,6 +95,55 @@ test("names the calls that have no end", async () => {
   await ledger.begin({ ...call, callId: "call-2", grantId: "grant-2" }, 1000);
   await ledger.finish(end("call-1"));
   expect((await ledger.unended()).map(({ callId }) => callId)).toEqual(["call-2"]);
+});
+
+test("names them also where more ends than it notes came before and after", async () => {
+  const run = async (from: number, to: number) => {
+    for (let n = from; n < to; n++) {
+      const callId = `call-${n}`;
+      await ledger.begin({ ...call, callId, grantId: `grant-${n}` }, 1000);
+      if (n !== 300) await ledger.finish(end(callId));
+    }
+  };
+  await run(0, 600);
+  await ledger.close();
+  ledger = await openLedger(join(folder, "ledger.db"), SEALER);
+  expect((await ledger.unended()).map(({ callId }) => callId)).toEqual(["call-300"]);
+  await run(600, 1200);
+  await ledger.close();
+  ledger = await openLedger(join(folder, "ledger.db"), SEALER);
+  expect((await ledger.unended()).map(({ callId }) => callId)).toEqual(["call-300"]);
+  expect(await ledger.finish(end("call-300"))).toBe(true);
+  expect(await ledger.unended()).toEqual([]);
+});
+
+test("takes calls on after all were forgotten and it was opened again", async () => {
+  for (let n = 0; n < 600; n++) await ledger.begin({ ...call, callId: `old-${n}`, grantId: `g-${n}` }, 1000);
+  for (let n = 0; n < 600; n++) await ledger.finish(end(`old-${n}`));
+  expect(await ledger.prune(5000)).toBe(600);
+  await ledger.close();
+  ledger = await openLedger(join(folder, "ledger.db"), SEALER);
+  await ledger.begin(call, 6000);
+  expect((await ledger.unended()).map(({ callId }) => callId)).toEqual(["call-1"]);
+  expect(await ledger.finish(end("call-1"))).toBe(true);
+});
+
+test("keeps what a ledger of before holds, with its ends", async () => {
+  const path = join(folder, "before.db");
+  const db = await openDatabase<Record<string, never>>({ path, migrations: ledgerMigrations.slice(0, 1) });
+  const sealed = SEALER.seal("ledger/call-2", Buffer.from("end"));
+  await sql`insert into executions (call_id, grant_id, tool, args_digest, state, outcome, reason, start_ms, end_ms, finished)
+    values ('call-1', 'grant-1', 'exec', 'digest', 'started', null, null, 1000, null, null),
+      ('call-2', 'grant-2', 'exec', 'digest', 'finished', 1, 0, 1000, 2000, ${sealed})`.execute(db);
+  await db.destroy();
+  await ledger.close();
+  ledger = await openLedger(path, SEALER);
+  expect((await ledger.unended()).map(({ callId }) => callId)).toEqual(["call-1"]);
+  const ended = await ledger.find("call-2");
+  expect(ended).toMatchObject({ state: "finished", grantId: "grant-2", startMs: 1000 });
+  expect(Buffer.from(ended?.finished ?? "").toString()).toBe("end");
+  expect(await ledger.begin({ ...call, callId: "call-3", grantId: "grant-2" }, 3000)).toEqual({ kind: "replayed" });
+  expect(await ledger.finish(end("call-1"))).toBe(true);
 });
 
 test("forgets calls that ended long ago, and none that runs", async () => {

@@ -2,8 +2,16 @@ import type { Sealer } from "../../../lib/identity/sealer.ts";
 import { type Database, openDatabase } from "../../../lib/store/database.ts";
 import { createGroupCommit } from "../../../lib/store/group-commit.ts";
 import type { QueryRunner } from "../../../lib/store/prepared.ts";
-import { checkSealingKey, contextOf, type EndColumns, ledgerQueries, PRUNE_ROWS } from "./queries.ts";
-import { type ExecutionState, type ExecutionTable, type LedgerTables, ledgerMigrations } from "./schema.ts";
+import {
+  checkSealingKey,
+  contextOf,
+  type EndColumns,
+  type ExecutionRow,
+  ledgerQueries,
+  PRUNE_ROWS,
+} from "./queries.ts";
+import { type EndState, type ExecutionState, type LedgerTables, ledgerMigrations } from "./schema.ts";
+import { createSettled } from "./settled.ts";
 import { shareWrites } from "./shared-write.ts";
 
 /** What the ledger holds of one call. */
@@ -31,7 +39,7 @@ export interface NewExecution {
 
 export interface ExecutionEnd {
   callId: string;
-  state: Exclude<ExecutionState, "started">;
+  state: EndState;
   outcome: number;
   reason: number;
   endMs: number;
@@ -87,23 +95,52 @@ export async function openLedger(path: string, sealer: Sealer): Promise<Ledger> 
     throw error;
   });
 
+  const [last, unended] = [await query.last.first(db, {}), await query.unended.all(db, {})];
+  const settled = createSettled(last?.seq ?? 0, unended);
+
   const find = async (on: QueryRunner, callId: string): Promise<Execution | undefined> => {
     const row = await query.find.first(on, { callId });
     return row && executionOf(row, sealer);
   };
-  const take = (row: ExecutionTable): Promise<TakeResult> =>
-    writeRow(async (trx): Promise<TakeResult> => {
-      if ((await query.insert.run(trx, row)) === 1) return { kind: "taken" };
-      const execution = await find(trx, row.call_id);
+  const take = async (
+    { callId, grantId, tool, argsDigest }: NewExecution,
+    { startMs, end }: { startMs: number; end?: undefined } | { startMs?: undefined; end: ExecutionEnd },
+  ): Promise<TakeResult> => {
+    const seq = settled.next();
+    const columns = end && endColumns(end, sealer);
+    const row = {
+      seq,
+      call_id: callId,
+      grant_id: grantId ?? null,
+      tool,
+      args_digest: argsDigest,
+      start_ms: startMs ?? null,
+    };
+    const result = await writeRow(async (trx): Promise<TakeResult> => {
+      if ((await query.insert.run(trx, row)) === 1) {
+        if (columns !== undefined) await query.end.run(trx, { call_id: callId, ...columns });
+        return { kind: "taken" };
+      }
+      const execution = await find(trx, callId);
       return execution === undefined ? { kind: "replayed" } : { kind: "known", execution };
     });
+    if (result.kind === "taken" && end === undefined) settled.taken(callId, seq);
+    else settled.notTaken(seq);
+    return result;
+  };
 
   return {
-    begin: (execution, startMs) => take({ ...columnsOf(execution), ...NO_END, start_ms: startMs }),
-    record: (execution, end) => take({ ...columnsOf(execution), ...endColumns(end, sealer), start_ms: null }),
-    finish: (end) => {
-      const columns = endColumns(end, sealer);
-      return writeEnd(async (trx) => (await query.end.run(trx, columns)) === 1);
+    begin: (execution, startMs) => take(execution, { startMs }),
+    record: (execution, end) => take(execution, { end }),
+    async finish(end) {
+      const row = { call_id: end.callId, ...endColumns(end, sealer) };
+      const due = settled.due();
+      const isWritten = await writeEnd(async (trx) => {
+        if (due !== undefined) await query.noteSettled.run(trx, { seq: due });
+        return (await query.end.run(trx, row)) === 1;
+      });
+      settled.ended(end.callId);
+      return isWritten;
     },
     find: (callId) => find(db, callId),
     async unended() {
@@ -111,7 +148,10 @@ export async function openLedger(path: string, sealer: Sealer): Promise<Ledger> 
     },
     async prune(beforeMs) {
       for (let total = 0; ; ) {
-        const pruned = await writes.write((trx) => query.prune.run(trx, { beforeMs }));
+        const pruned = await writes.write(async (trx) => {
+          await query.pruneExecutions.run(trx, { beforeMs });
+          return query.pruneEnds.run(trx, { beforeMs });
+        });
         total += pruned;
         if (pruned < PRUNE_ROWS) return total;
       }
@@ -123,25 +163,17 @@ export async function openLedger(path: string, sealer: Sealer): Promise<Ledger> 
   };
 }
 
-const NO_END = { state: "started", outcome: null, reason: null, end_ms: null, finished: null } as const;
-
-function columnsOf(execution: NewExecution) {
-  const { callId, grantId, tool, argsDigest } = execution;
-  return { call_id: callId, grant_id: grantId ?? null, tool, args_digest: argsDigest };
+function endColumns({ callId, state, outcome, reason, endMs, finished }: ExecutionEnd, sealer: Sealer): EndColumns {
+  return { state, outcome, reason, end_ms: endMs, finished: sealer.seal(contextOf(callId), finished) };
 }
 
-function endColumns(end: ExecutionEnd, sealer: Sealer): EndColumns {
-  const { callId, state, outcome, reason, endMs, finished } = end;
-  return { call_id: callId, state, outcome, reason, end_ms: endMs, finished: sealer.seal(contextOf(callId), finished) };
-}
-
-function executionOf(row: ExecutionTable, sealer: Sealer): Execution {
+function executionOf(row: ExecutionRow, sealer: Sealer): Execution {
   return {
     callId: row.call_id,
     grantId: row.grant_id ?? undefined,
     tool: row.tool,
     argsDigest: row.args_digest,
-    state: row.state,
+    state: row.state ?? "started",
     startMs: row.start_ms ?? undefined,
     finished: row.finished === null ? undefined : sealer.open(contextOf(row.call_id), row.finished),
   };

@@ -1,52 +1,85 @@
+import { sql } from "kysely";
 import type { Sealer } from "../../../lib/identity/sealer.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import { prepared } from "../../../lib/store/prepared.ts";
-import type { ExecutionTable, LedgerTables } from "./schema.ts";
+import type { EndTable, ExecutionTable, LedgerTables } from "./schema.ts";
 
 /** How an execution ended, as its row holds it. */
-export type EndColumns = Pick<ExecutionTable, "call_id" | "state" | "outcome" | "reason" | "end_ms" | "finished">;
+export type EndColumns = Omit<EndTable, "seq">;
+
+/** An execution with its end, where it has one. */
+export type ExecutionRow = ExecutionTable & { [Column in keyof EndColumns]: EndColumns[Column] | null };
 
 /** Rows that one prune deletes at most: bounds how long it holds the writer. */
 export const PRUNE_ROWS = 500;
 
 /** The ledger's statements, compiled once. */
 export function ledgerQueries(db: Database<LedgerTables>) {
+  const whole = db
+    .selectFrom("executions")
+    .leftJoin("ends", "ends.seq", "executions.seq")
+    .select(["executions.seq", "call_id", "grant_id", "tool", "args_digest", "start_ms"])
+    .select(["state", "outcome", "reason", "end_ms", "finished"]);
+  const old = (beforeMs: number) =>
+    db
+      .selectFrom("ends")
+      .select("seq")
+      .where("end_ms", "<", beforeMs)
+      .orderBy("end_ms")
+      .orderBy("seq")
+      .limit(PRUNE_ROWS);
   return {
     /** Changes no row where the call id or the grant id is known. */
     insert: prepared((p: ExecutionTable) =>
       db
         .insertInto("executions")
         .values({
+          seq: p.seq,
           call_id: p.call_id,
           grant_id: p.grant_id,
           tool: p.tool,
           args_digest: p.args_digest,
-          state: p.state,
-          outcome: p.outcome,
-          reason: p.reason,
           start_ms: p.start_ms,
-          end_ms: p.end_ms,
-          finished: p.finished,
         })
         .onConflict((conflict) => conflict.doNothing()),
     ),
-    /** Changes no row where the call has ended: the first end stays. */
-    end: prepared((p: EndColumns) =>
+    /** Changes no row where the call is not known, or has ended: the first end stays. */
+    end: prepared((p: EndColumns & { call_id: string }) =>
       db
-        .updateTable("executions")
-        .set({ state: p.state, outcome: p.outcome, reason: p.reason, end_ms: p.end_ms, finished: p.finished })
-        .where("call_id", "=", p.call_id)
-        .where("state", "=", "started"),
+        .insertInto("ends")
+        .columns(["seq", "state", "outcome", "reason", "end_ms", "finished"])
+        .expression(
+          db
+            .selectFrom("executions")
+            .select(({ val }) => [
+              "seq",
+              val(p.state).as("state"),
+              val(p.outcome).as("outcome"),
+              val(p.reason).as("reason"),
+              val(p.end_ms).as("end_ms"),
+              val(p.finished).as("finished"),
+            ])
+            .where("call_id", "=", p.call_id),
+        )
+        .onConflict((conflict) => conflict.doNothing()),
     ),
-    find: prepared((p: { callId: string }) => db.selectFrom("executions").selectAll().where("call_id", "=", p.callId)),
-    unended: prepared(() => db.selectFrom("executions").selectAll().where("end_ms", "is", null)),
-    prune: prepared((p: { beforeMs: number }) =>
-      db
-        .deleteFrom("executions")
-        .where("call_id", "in", (old) =>
-          old.selectFrom("executions").select("call_id").where("end_ms", "<", p.beforeMs).limit(PRUNE_ROWS),
-        ),
+    find: prepared((p: { callId: string }) => whole.where("call_id", "=", p.callId)),
+    unended: prepared(() =>
+      whole
+        .where("executions.seq", ">", (settled) => settled.selectFrom("settled").select("seq"))
+        .where("ends.seq", "is", null)
+        .orderBy("executions.seq"),
     ),
+    last: prepared(() =>
+      db.selectNoFrom([
+        sql<number>`max(coalesce((select max(seq) from executions), 0), (select seq from settled))`.as("seq"),
+      ]),
+    ),
+    noteSettled: prepared((p: { seq: number }) => db.updateTable("settled").set({ seq: p.seq })),
+    pruneExecutions: prepared((p: { beforeMs: number }) =>
+      db.deleteFrom("executions").where("seq", "in", old(p.beforeMs)),
+    ),
+    pruneEnds: prepared((p: { beforeMs: number }) => db.deleteFrom("ends").where("seq", "in", old(p.beforeMs))),
   };
 }
 
@@ -58,12 +91,11 @@ export function contextOf(callId: string): string {
 /** Opens the newest end, so that another sealing key is found at the start. Throws SealError. */
 export async function checkSealingKey(db: Database<LedgerTables>, sealer: Sealer): Promise<void> {
   const newest = await db
-    .selectFrom("executions")
+    .selectFrom("ends")
+    .innerJoin("executions", "executions.seq", "ends.seq")
     .select(["call_id", "finished"])
-    .where("finished", "is not", null)
-    .orderBy("end_ms", "desc")
-    .orderBy("call_id", "desc")
+    .orderBy("ends.seq", "desc")
     .limit(1)
     .executeTakeFirst();
-  if (newest?.finished) sealer.open(contextOf(newest.call_id), newest.finished);
+  if (newest) sealer.open(contextOf(newest.call_id), newest.finished);
 }
