@@ -2,6 +2,7 @@ import type { Interceptor, Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { READ_MAX_BYTES } from "../wire/connection-limits.ts";
 import type { Pings } from "../wire/pings.ts";
+import { createDirectUnary } from "./direct-unary.ts";
 import { createSession } from "./session.ts";
 import { type ClientTlsOptions, createTlsAgent, identityInterceptor, refusedServer } from "./tls.ts";
 
@@ -75,12 +76,15 @@ export function createServiceTransport(options: ServiceTransportOptions): Servic
   }
   const { pingIntervalMs = 10_000, pingTimeoutMs = 5_000, connectTimeoutMs = 10_000 } = options;
   const sessionManager = createSession({ ...options, pingIntervalMs, pingTimeoutMs, connectTimeoutMs });
-  const create = protocol === "grpc" ? createGrpcTransport : createConnectTransport;
+  const whole = { ...common, httpVersion, sessionManager };
+  const explain = (error: unknown): unknown => refusedServer(error) ?? error;
   const connect = () =>
     sessionManager.connect().catch((error: unknown) => {
-      throw refusedServer(error) ?? error;
+      throw explain(error);
     });
-  return serviceTransport(create({ ...common, httpVersion, sessionManager }), connect, sessionManager);
+  if (protocol === "grpc") return serviceTransport(createGrpcTransport(whole), connect, sessionManager);
+  const unary = createDirectUnary({ ...common, session: sessionManager, token, explain });
+  return serviceTransport({ ...createConnectTransport(whole), unary }, connect, sessionManager);
 }
 
 function serviceTransport(
