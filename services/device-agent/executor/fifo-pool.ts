@@ -36,22 +36,30 @@ const { O_RDONLY, O_WRONLY, O_NONBLOCK } = constants;
 /** By its full path: this runs for the agent itself, whatever the PATH of programs says. */
 const MKFIFO = "/usr/bin/mkfifo";
 
-const run = promisify(execFile);
+/** Runs a program to its end. Rejects where that is not its success. */
+export type RunFile = (program: string, args: readonly string[]) => Promise<unknown>;
+
+const execute = promisify(execFile);
+
+/** Runs it from this process. */
+export const runFromHere: RunFile = (program, args) => execute(program, args, { env: {} });
 
 /**
  * Pipes for what programs print, on Linux. What Node calls a pipe is a socket pair, and a program cannot open a socket
  * by name: "> /dev/stderr" fails with ENXIO. Node cannot call pipe(2), so `mkfifo` makes FIFOs, many at once; each is
  * unlinked at once, reached through a held descriptor only, and used for one run: a program that keeps an end cannot
  * read or write what belongs to a later one.
+ *
+ * @param runFile runs `mkfifo`; where it fails, this process tries by itself. Default: only this process.
  */
-function createFifoPool(): FifoPool {
+export function createFifoPool(runFile = runFromHere): FifoPool {
   const ready: number[] = [];
   let filling: Promise<void> | undefined;
   let broken = process.platform !== "linux";
 
   const fill = async (): Promise<void> => {
     try {
-      ready.push(...(await makeFifos(BATCH)));
+      ready.push(...(await makeFifos(BATCH, runFile).catch(() => makeFifos(BATCH, runFromHere))));
     } catch {
       // Without mkfifo or a temporary folder programs get Node's own pipes.
       broken = true;
@@ -73,14 +81,14 @@ function createFifoPool(): FifoPool {
   };
 }
 
-async function makeFifos(count: number): Promise<number[]> {
+async function makeFifos(count: number, runFile: RunFile): Promise<number[]> {
   const folder = mkdtempSync(join(tmpdir(), "reeve-fifo-"));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   // The agent may be asked to end just now.
   process.once("exit", remove);
   try {
     const paths = Array.from({ length: count }, (_, at) => join(folder, String(at)));
-    await run(MKFIFO, ["-m", "600", ...paths], { env: {} });
+    await runFile(MKFIFO, ["-m", "600", ...paths]);
     return paths.map((path) => openSync(path, O_PATH));
   } finally {
     process.off("exit", remove);
@@ -98,5 +106,5 @@ function fifoOf(fd: number): Fifo {
   };
 }
 
-/** Shared by all spawners of the process: made when first needed. */
+/** Shared by all that start programs from this process: made when first needed. */
 export const fifoPool: FifoPool = createFifoPool();

@@ -36,17 +36,19 @@ async function start(message: StartMessage): Promise<void> {
 }
 
 function startProgram(message: StartMessage) {
-  const ends: number[] = [];
-  const open = (fd: number, flags: number): number => {
+  const opened: number[] = [];
+  const open = (fd: number | null, flags: number): number | "ignore" => {
+    if (fd === null) return "ignore";
     const end = openSync(`/proc/${process.ppid}/fd/${fd}`, flags);
-    ends.push(end);
+    opened.push(end);
     return end;
   };
   try {
-    const input = message.stdin === null ? "ignore" : open(message.stdin, O_RDONLY);
-    return running(spawnProgram(message, [input, open(message.stdout, O_WRONLY), open(message.stderr, O_WRONLY)]));
+    const { stdin, stdout, stderr } = message;
+    const ends = [open(stdin, O_RDONLY), open(stdout, O_WRONLY), open(stderr, O_WRONLY)];
+    return running(spawnProgram(message, ends));
   } finally {
-    for (const fd of ends) closeSync(fd);
+    for (const fd of opened) closeSync(fd);
   }
 }
 

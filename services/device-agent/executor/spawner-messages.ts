@@ -5,8 +5,9 @@ export interface StartMessage extends Omit<SpawnRequest, "input"> {
   id: number;
   /** What the program reads; null for end of file at once. */
   stdin: number | null;
-  stdout: number;
-  stderr: number;
+  /** Where it prints; null for nowhere. */
+  stdout: number | null;
+  stderr: number | null;
 }
 
 /** What the spawner process answers: the start or its failure, then the end. */

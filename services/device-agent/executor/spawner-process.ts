@@ -1,8 +1,10 @@
 import { type ChildProcess, fork } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createDirectSpawner } from "./direct-spawner.ts";
-import { type Fifo, fifoPool } from "./fifo-pool.ts";
+import { createFifoPool, type Fifo } from "./fifo-pool.ts";
+import { MARKER_NAME } from "./process-tree.ts";
 import { type Exit, type Spawner, SpawnerGone, type SpawnRequest, type Started } from "./spawner.ts";
 import type { SpawnerMessage, StartMessage } from "./spawner-messages.ts";
 
@@ -36,6 +38,11 @@ export function createSpawnerProcess(): Spawner & Disposable {
   const direct = createDirectSpawner();
   let current = process.platform === "linux" ? open() : undefined;
   let nextId = 1;
+  // From there too: a fork of the agent for every hundred pipes would cost as much as its size at each of them.
+  const fifos = createFifoPool((program, args) => {
+    current ??= open();
+    return runIn(current, nextId++, program, args);
+  });
 
   function open(): SpawnerProcess {
     const opened = openProcess(() => {
@@ -46,7 +53,7 @@ export function createSpawnerProcess(): Spawner & Disposable {
 
   return {
     async start(request) {
-      const [out, err] = (await fifoPool.take(2)) ?? [];
+      const [out, err] = (await fifos.take(2)) ?? [];
       if (out === undefined || err === undefined) return await direct.start(request);
       current ??= open();
       return await startIn(current, nextId++, request, [out, err]);
@@ -91,19 +98,12 @@ async function startIn(
 ): Promise<Started> {
   const stdout = out.openRead();
   const stderr = err.openRead();
-  const run: Run = { pid: Promise.withResolvers(), exit: Promise.withResolvers() };
-  // A stop may end the run first, and then this rejection has no handler.
-  run.exit.promise.catch(() => undefined);
   try {
-    remember(spawner, id, run);
     const stdin = input === "ignore" ? null : input;
     const cwd = seenFromOutside(request.cwd);
-    const message: StartMessage = { ...request, cwd, id, stdin, stdout: out.fd, stderr: err.fd };
-    // A message that was not sent whole was not read, so nothing ran.
-    spawner.child.send(message, (error) => error && run.pid.reject(error));
-    return { pid: await run.pid.promise, exited: run.exit.promise, stdout, stderr };
+    const { pid, exit } = ask(spawner, { ...request, cwd, id, stdin, stdout: out.fd, stderr: err.fd });
+    return { pid: await pid.promise, exited: exit.promise, stdout, stderr };
   } catch (error: unknown) {
-    forget(spawner, id);
     stdout.destroy();
     stderr.destroy();
     throw error;
@@ -113,15 +113,42 @@ async function startIn(
   }
 }
 
+/** Runs a program of the agent's own, which reads and prints nothing, to its end. Rejects where that is not its success. */
+async function runIn(spawner: SpawnerProcess, id: number, program: string, args: readonly string[]): Promise<void> {
+  const silent = { stdin: null, stdout: null, stderr: null };
+  const env = { [MARKER_NAME]: randomUUID() };
+  const { pid, exit } = ask(spawner, { id, program, argv0: program, args, cwd: "/", env, ...silent });
+  await pid.promise;
+  const { code, signal } = await exit.promise;
+  if (code !== 0) throw new Error(`${program} ended with ${signal ?? code}`);
+}
+
+/** Has a program started. */
+function ask(spawner: SpawnerProcess, message: StartMessage): Run {
+  const { child, runs } = spawner;
+  const { id } = message;
+  const run: Run = { pid: Promise.withResolvers(), exit: Promise.withResolvers() };
+  // A stop may end the run first, and then this rejection has no handler.
+  run.exit.promise.catch(() => undefined);
+  if (runs.size === 0) child.channel?.ref();
+  runs.set(id, run);
+  const onFailed = (error: unknown): void => {
+    forget(spawner, id);
+    run.pid.reject(error);
+  };
+  try {
+    // A message that was not sent whole was not read, so nothing ran.
+    child.send(message, (error) => error && onFailed(error));
+  } catch (error: unknown) {
+    onFailed(error);
+  }
+  return run;
+}
+
 function report({ pid, exit }: Run, message: SpawnerMessage): void {
   if (message.kind === "started") pid.resolve(message.pid);
   else if (message.kind === "failed") pid.reject(Object.assign(new Error(message.message), { code: message.code }));
   else exit.resolve({ code: message.code, signal: message.signal });
-}
-
-function remember({ child, runs }: SpawnerProcess, id: number, run: Run): void {
-  if (runs.size === 0) child.channel?.ref();
-  runs.set(id, run);
 }
 
 function forget({ child, runs }: SpawnerProcess, id: number): void {
