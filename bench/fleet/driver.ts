@@ -10,8 +10,8 @@ import { openWorkshop } from "./workshop.ts";
 
 // A process with some of the simulated devices: they are no part of what is measured, and so not in its process.
 
-/** So many join at a time. */
-const ENROLL_AT_ONCE = 16;
+/** So many join at a time: a connection without authentication may have no more calls under way. */
+const ENROLL_AT_ONCE = 8;
 
 const [first] = (await once(process, "message")) as [ToDriver];
 if (!("settings" in first)) throw new Error("a driver gets its settings first");
