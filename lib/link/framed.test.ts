@@ -219,19 +219,19 @@ test("both sides give up one that falls silent", async () => {
 
 /** Pings that are answered at once for as long as `answers` says, and the pings that were sent. */
 function fakePings(answers: () => boolean) {
-  let signs = 0;
+  let receivedBytes = 0;
   let sent = 0;
   let isDropped = false;
   return {
     ping() {
       sent++;
-      if (answers()) signs++;
+      if (answers()) receivedBytes += 17;
     },
     drop() {
       isDropped = true;
     },
-    get signs() {
-      return signs;
+    get receivedBytes() {
+      return receivedBytes;
     },
     get sent() {
       return sent;
@@ -242,14 +242,14 @@ function fakePings(answers: () => boolean) {
   };
 }
 
-test("pings stand in for frames without anything to say, but for one in ten", async () => {
+test("pings stand in for frames without anything to say, but for one in fifteen", async () => {
   const [out, back]: [ToyFrame[], ToyFrame[]] = [[], []];
   const pings = fakePings(() => true);
   const paced = { ...fast, pings };
   const link = dial(framedDialer(tapped(framedEnd(echo(), toyShapes, paced), out, back), toyShapes, paced));
   const received = link.all();
   await eventually(() => expect(pings.sent).toBeGreaterThan(15));
-  expect(out[0]?.framing).toMatchObject({ heartbeat: durationFromMs(400) });
+  expect(out[0]?.framing).toMatchObject({ heartbeat: durationFromMs(600) });
   for (const frames of [out, back]) expect(frames.length).toBeLessThan(pings.sent / 3);
   await eventually(() => expect(Math.min(out.length, back.length)).toBeGreaterThan(2));
   link.end();

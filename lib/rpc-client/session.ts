@@ -41,7 +41,7 @@ interface Generation {
 export function createSession(options: SessionOptions): Session {
   const retired = new Set<Generation>();
   let current = createGeneration(options);
-  let pings: Pings | undefined;
+  let newest: Http2Session | undefined;
   const endIfDone = (generation: Generation): void => {
     if (generation === current || generation.streams > 0) return;
     retired.delete(generation);
@@ -56,13 +56,7 @@ export function createSession(options: SessionOptions): Session {
   return {
     authority: current.manager.authority,
     connect: () => current.prepare(),
-    pings: {
-      ping: () => pings?.ping(),
-      get signs() {
-        return pings?.signs ?? 0;
-      },
-      drop: () => pings?.drop(),
-    },
+    pings: pingsOf(() => newest),
     async request(method, path, headers, requestOptions) {
       const generation = current;
       generation.streams++; // from now on, so that a change meanwhile does not end the connection under it
@@ -74,7 +68,7 @@ export function createSession(options: SessionOptions): Session {
         await generation.prepare();
         const stream = await generation.manager.request(method, path, headers, requestOptions);
         survive(stream.session);
-        if (stream.session !== undefined) pings = pingsOf(stream.session);
+        newest = stream.session;
         stream.once("close", done);
         return stream;
       } catch (error: unknown) {

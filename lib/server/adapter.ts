@@ -100,7 +100,11 @@ async function serve(rpc: ServedRpc, request: NodeRequest, response: NodeRespons
   if (local) values.set(localKey, true);
   if (rpc.direct?.takes(request) === true) return rpc.direct.serve(request, response, values);
   const session = rpc.maySendForever && "stream" in request ? request.stream.session : undefined;
-  if (session !== undefined) values.set(pingsKey, pingsOf(session));
+  if (session !== undefined)
+    values.set(
+      pingsKey,
+      pingsOf(() => session),
+    );
   boundTimeouts(request.headers);
   const universal = universalRequestFromNodeRequest(request, response, undefined, values);
   followCaller(values, universal.signal);

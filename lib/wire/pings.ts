@@ -4,35 +4,35 @@ import { constants, type Http2Session } from "node:http2";
 export interface Pings {
   /** Asks the other end of the connection for an answer. Never throws. */
   ping(): void;
-  /** How often the other end has proved to be alive: by its answers to pings, and by its own pings. */
-  readonly signs: number;
+  /** The bytes that have come over the connection so far: as long as it grows, by an answer to a ping too, the other end is alive. */
+  readonly receivedBytes: number;
   /** Ends the connection, because no answer comes on it: what else is open there ends as well, and the next call has a new one. */
   drop(): void;
 }
 
-const bySession = new WeakMap<Http2Session, Pings>();
-
-/** Those of an HTTP/2 connection. All its streams share them. */
-export function pingsOf(session: Http2Session): Pings {
-  const known = bySession.get(session);
-  if (known !== undefined) return known;
-  let signs = 0;
-  session.on("ping", () => signs++);
-  // A connection that is dropped says so, perhaps when its owner has stopped listening.
-  session.on("error", () => undefined);
-  const pings: Pings = {
+/**
+ * Those of an HTTP/2 connection. It has no listener for pings: node answers them without entering JavaScript then, and counts
+ * the bytes all the same.
+ *
+ * @param current the connection, which may be another one from time to time.
+ */
+export function pingsOf(current: () => Http2Session | undefined): Pings {
+  return {
     ping() {
-      if (session.destroyed) return;
+      const session = current();
       // An error is a connection that ended first, or one with too many pings unanswered.
-      session.ping((error) => {
-        if (error === null) signs++;
-      });
+      if (session?.destroyed === false) session.ping(() => undefined);
     },
-    get signs() {
-      return signs;
+    get receivedBytes() {
+      const session = current();
+      return session?.destroyed === false ? session.socket.bytesRead : 0;
     },
-    drop: () => session.destroy(undefined, constants.NGHTTP2_CANCEL),
+    drop() {
+      const session = current();
+      if (session === undefined || session.destroyed) return;
+      // It reports that, perhaps when its owner has stopped listening.
+      session.once("error", () => undefined);
+      session.destroy(undefined, constants.NGHTTP2_CANCEL);
+    },
   };
-  bySession.set(session, pings);
-  return pings;
 }

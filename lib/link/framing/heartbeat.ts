@@ -8,7 +8,17 @@ const TICKS = 8;
 /** The fewest ticks of silence that say anything, where the other side's heartbeat is much shorter than this one's. */
 const MIN_SILENT_TICKS = 3;
 
-/** So many ticks without a sign: a ping went out one heartbeat after the last, and is unanswered for half of one. */
+/** How often there is a look at everything, in ticks, where nothing is due sooner. */
+const LOOK_TICKS = TICKS / 2;
+
+/** A connection on which nothing has come for so many ticks is pinged; by the side that was dialed only after that. */
+const QUIET_TICKS = TICKS;
+const QUIET_TICKS_DIALED = TICKS * 2;
+
+/** So many ticks without a byte, up to half a heartbeat of which was before they were counted, end the link. */
+const DEAD_TICKS = TICKS * 2.5;
+
+/** So many ticks without a byte: the ping that went out after a heartbeat of them is unanswered for half of one. */
 const UNANSWERED_TICKS = TICKS * 1.5;
 
 /** What the other side may call its heartbeat, in milliseconds. */
@@ -48,7 +58,8 @@ export interface HeartbeatOptions {
 
 /**
  * Starts at once. Counts ticks, so that a stall of this process is not taken for the other's silence. With pings it gives up
- * a connection that is silent for this side's heartbeats, and as well a side whose frames stay out.
+ * a connection that is silent for three of this side's heartbeats, and as well a side whose frames stay out. Most ticks of an
+ * idle link are no more than a comparison.
  */
 export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
   const { heartbeatMs, pings, hasNews } = options;
@@ -56,46 +67,55 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
   const pauseMs = Math.min(HEARTBEATS_PER_FRAME * heartbeatMs, MAX_FRAME_PAUSE_MS);
   const frameMs = pings === undefined ? heartbeatMs : Math.max(heartbeatMs, pauseMs);
   const frameTicks = Math.floor((TICKS * frameMs) / heartbeatMs) - 1;
-  const quietTicks = options.dials ? TICKS : TICKS * 1.5;
+  const quietTicks = options.dials ? QUIET_TICKS : QUIET_TICKS_DIALED;
   let theirMs = DEFAULT_HEARTBEAT_MS;
-  let sinceSent = 0;
-  let sinceReceived = 0;
-  let sinceSign = 0;
-  let sincePing = 0;
-  let signs = pings?.signs;
+  // In ticks since the start.
+  let now = 0;
+  let nextLook = 0;
+  let sentAt = 0;
+  let receivedAt = 0;
+  let aliveAt = 0;
+  let pingedAt = 0;
+  let receivedBytes = pings?.receivedBytes;
   let hasReceived = false;
+
   const limitMs = (): number | undefined =>
     hasReceived ? theirMs * SILENT_HEARTBEATS : (options.answerMs ?? options.plainAfterMs);
-  const isOver = (ticks: number, limit: number | undefined): boolean =>
-    limit !== undefined && ticks * tickMs >= limit && ticks >= MIN_SILENT_TICKS;
+  const limitTicks = (): number => Math.max(MIN_SILENT_TICKS, Math.ceil((limitMs() ?? Infinity) / tickMs));
   /** True where the connection has been silent for too long. Pings it before that. */
   const isDead = (): boolean => {
     if (pings === undefined) return false;
-    sinceSign++;
-    sincePing++;
-    if (pings.signs !== signs) sinceSign = 0;
-    signs = pings.signs;
-    if (hasReceived && isOver(sinceSign, heartbeatMs * SILENT_HEARTBEATS)) return true;
-    if (sinceSign >= quietTicks && sincePing >= TICKS) {
-      sincePing = 0;
+    if (pings.receivedBytes !== receivedBytes) aliveAt = now;
+    receivedBytes = pings.receivedBytes;
+    if (hasReceived && now - aliveAt >= DEAD_TICKS) return true;
+    if (now - aliveAt >= quietTicks && now - pingedAt >= TICKS) {
+      pingedAt = now;
       pings.ping();
     }
     return false;
   };
   /** A connection on which a ping is answered is kept: others may use it too. */
-  const giveUp = (ticks: number): void => {
-    options.onSilent(ticks * tickMs);
-    if (sinceSign >= UNANSWERED_TICKS) pings?.drop();
+  const giveUp = (since: number): void => {
+    options.onSilent((now - since) * tickMs);
+    if (now - aliveAt >= UNANSWERED_TICKS) pings?.drop();
   };
-  const isDue = (): boolean => sinceSent >= frameTicks || (sinceSent >= TICKS - 1 && hasNews());
-  const stop = onTick(tickMs, () => {
-    sinceSent++;
-    sinceReceived++;
-    if (isOver(sinceReceived, limitMs())) {
+  const isDue = (): boolean => now - sentAt >= frameTicks || (now - sentAt >= TICKS - 1 && hasNews());
+  const look = (): void => {
+    const newsAt = sentAt + TICKS - 1;
+    nextLook = Math.min(
+      now + LOOK_TICKS,
+      receivedAt + limitTicks(),
+      sentAt + frameTicks,
+      newsAt > now ? newsAt : Infinity,
+    );
+    if (now - receivedAt >= limitTicks()) {
       if (!hasReceived && options.answerMs === undefined) options.onPlain();
-      else giveUp(sinceReceived);
-    } else if (isDead()) giveUp(sinceSign);
+      else giveUp(receivedAt);
+    } else if (isDead()) giveUp(aliveAt);
     else if (isDue()) options.onDue();
+  };
+  const stop = onTick(tickMs, () => {
+    if (++now >= nextLook) look();
   });
   return {
     frameMs,
@@ -103,13 +123,16 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
       return isDue();
     },
     sent() {
-      sinceSent = 0;
+      sentAt = now;
     },
     received(theirFrameMs) {
       hasReceived = true;
-      sinceReceived = 0;
-      sinceSign = 0;
-      if (theirFrameMs > 0) theirMs = Math.min(MAX_HEARTBEAT_MS, Math.max(MIN_HEARTBEAT_MS, theirFrameMs));
+      receivedAt = now;
+      aliveAt = now;
+      if (theirFrameMs > 0) {
+        theirMs = Math.min(MAX_HEARTBEAT_MS, Math.max(MIN_HEARTBEAT_MS, theirFrameMs));
+        nextLook = now;
+      }
     },
     stop,
   };

@@ -47,8 +47,8 @@ export const DEFAULT_HEARTBEAT_MS = 1000;
  * Where the connection can be pinged, so many heartbeats go without a frame that says nothing, but no more than this in
  * milliseconds. A proxy between the two may answer pings for a side that is gone, and can answer no frame.
  */
-export const HEARTBEATS_PER_FRAME = 10;
-export const MAX_FRAME_PAUSE_MS = 10_000;
+export const HEARTBEATS_PER_FRAME = 15;
+export const MAX_FRAME_PAUSE_MS = 15_000;
 
 /** How much of silence is too much, in the other side's heartbeats: three, less a margin to notice it within three. */
 export const SILENT_HEARTBEATS = 2.75;

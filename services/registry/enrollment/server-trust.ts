@@ -9,10 +9,17 @@ import type { Authorities } from "./authorities.ts";
  * are now. The authority that signed its certificate is shown too, because a device that joins knows it by its hash only.
  */
 export function trustDevices(own: TlsSource, authorities: Pick<Authorities, "trusted" | "onChange">): TlsSource {
+  // Each connection asks, and to find who signed costs a millisecond.
+  let of: TlsMaterial | undefined;
+  let cert = "";
   return {
     current() {
       const material = own.current();
-      return { ...material, cert: withSigner(material), ca: [material.ca, ...authorities.trusted()].join("\n") };
+      if (of !== material) {
+        cert = withSigner(material);
+        of = material;
+      }
+      return { ...material, cert, ca: [material.ca, ...authorities.trusted()].join("\n") };
     },
     onChange(listener) {
       const stops = [own.onChange(listener), authorities.onChange(listener)];
