@@ -36,10 +36,11 @@ export interface PlainResponse {
 
 /** Writes a JSON answer. */
 export function sendJson(response: NodeResponse, status: number, value: unknown): void {
-  const body = Buffer.from(JSON.stringify(value));
+  // As text, which node writes together with the headers.
+  const body = JSON.stringify(value);
   response.statusCode = status;
   response.setHeader("content-type", "application/json");
-  response.setHeader("content-length", body.length);
+  response.setHeader("content-length", Buffer.byteLength(body));
   response.end(body);
 }
 

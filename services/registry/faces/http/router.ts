@@ -27,28 +27,28 @@ export interface HttpRequest {
 
 /** Serves the routes. A path that is known with another method is 405. */
 export function createRouter(routes: readonly HttpRoute[]): Fallback {
-  const known = routes.map((route) => ({ route, pattern: patternOf(route.path) }));
+  const known = routes.map((route) => ({
+    route,
+    pattern: patternOf(route.path),
+    // Read once: it costs more than all the rest of the routing.
+    roles: getOption(route.rpc, access).roles,
+  }));
   return async (request, response) => {
-    const matches = known.flatMap(({ route, pattern }) => {
+    const matches = known.flatMap(({ route, roles, pattern }) => {
       const match = pattern.exec(request.path);
-      return match === null ? [] : [{ route, parameters: match.slice(1).map(decoded) }];
+      return match === null ? [] : [{ route, roles, parameters: match.slice(1).map(decoded) }];
     });
     const found = matches.find(({ route }) => route.method === request.method);
-    if (found !== undefined) await serve(found.route, found.parameters, request, response);
-    else if (matches.length > 0) refuseMethod(matches.map(({ route }) => route.method).join(", "), request, response);
+    if (found !== undefined) {
+      const principal = requireRole(request.principal, found.roles);
+      await serve(found.route, { plain: request, principal, parameters: found.parameters }, response);
+    } else if (matches.length > 0) refuseMethod(matches.map(({ route }) => route.method).join(", "), request, response);
     return matches.length > 0;
   };
 }
 
-async function serve(
-  route: HttpRoute,
-  parameters: readonly string[],
-  plain: PlainRequest,
-  response: PlainResponse,
-): Promise<void> {
-  const principal = requireRole(plain.principal, getOption(route.rpc, access).roles);
-  const request = { plain, principal, parameters };
-  if ("events" in route) await sendEvents(route.events(request), plain.signal, response);
+async function serve(route: HttpRoute, request: HttpRequest, response: PlainResponse): Promise<void> {
+  if ("events" in route) await sendEvents(route.events(request), request.plain.signal, response);
   else await route.answer(request, response);
 }
 
