@@ -11,7 +11,7 @@ function alone() {
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 const tick = () => new Promise<void>((resolve) => process.nextTick(resolve));
 
-test("in the beginning, and in a crowd, waits for a turn of the event loop", async () => {
+test("in the beginning, and in a crowd, waits for two turns of the event loop", async () => {
   const company = createCompany();
   for (const count of [1, 2]) {
     let isTime = false;
@@ -19,6 +19,8 @@ test("in the beginning, and in a crowd, waits for a turn of the event loop", asy
       isTime = true;
     });
     await tick();
+    expect(isTime).toBe(false);
+    await turn();
     expect(isTime).toBe(false);
     await turn();
     expect(isTime).toBe(true);

@@ -10,8 +10,8 @@ export interface Company {
 const ALONE = 16;
 
 /**
- * In a crowd, waits for a turn of the event loop: it runs all I/O callbacks, and so gathers the requests of different
- * connections. What has come alone for a while waits only until the running callback and its promises are done. A second
+ * In a crowd, waits for two turns of the event loop. A turn runs all I/O callbacks, and so gathers the requests of different
+ * connections; those that the end of another batch has set going come in the second. What has come alone for a while waits only until the running callback and its promises are done. A second
  * one in the same turn is a crowd.
  */
 export function createCompany(): Company {
@@ -24,7 +24,7 @@ export function createCompany(): Company {
     gather(then) {
       if (isTurnTaken) alone = 0;
       if (alone < ALONE) {
-        setImmediate(then);
+        setImmediate(() => setImmediate(then));
         return;
       }
       isTurnTaken = true;
