@@ -74,6 +74,11 @@ export const commandList: readonly CommandEntry[] = [
     load: async () => (await import("./commands/policy.ts")).registerPolicy,
   },
   {
+    name: "shell",
+    summary: "say what shell text comes to, without running it",
+    load: async () => (await import("./commands/shell.ts")).registerShell,
+  },
+  {
     name: "audit",
     summary: "list, show, verify and prove the record",
     load: async () => (await import("./commands/audit.ts")).registerAudit,

@@ -1,0 +1,52 @@
+import { performance } from "node:perf_hooks";
+import { analyzeText, type Place } from "../../lib/command/analyze.ts";
+import type { CommandContext } from "../command-context.ts";
+import { ExitCode } from "../exit-codes.ts";
+import { jsonLine } from "../print/json.ts";
+
+/** How much is written at once. */
+const BATCH = 64 * 1024;
+
+/** Analyzes one text a line. A line that is none of ours is rejected like a text that cannot be looked at. */
+export async function checkLines(place: Place, context: CommandContext): Promise<void> {
+  let rest = "";
+  let out = "";
+  const decoder = new TextDecoder();
+  const take = (line: string): void => {
+    if (line.trim() === "") return;
+    const { text, bad } = answer(line, place);
+    if (bad) context.setExitCode(ExitCode.USAGE);
+    out += text;
+    if (out.length < BATCH) return;
+    context.stdout.write(out);
+    out = "";
+  };
+  for await (const chunk of context.stdin) {
+    const lines = (rest + (typeof chunk === "string" ? chunk : decoder.decode(chunk, { stream: true }))).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) take(line);
+  }
+  take(rest);
+  if (out !== "") context.stdout.write(out);
+}
+
+function answer(line: string, place: Place): { text: string; bad: boolean } {
+  const read = readLine(line);
+  if (read === undefined) {
+    return { text: jsonLine({ id: null, verdict: "reject", rules: ["command/invalid-line"], ms: 0 }), bad: true };
+  }
+  const start = performance.now();
+  const { verdict, reasons } = analyzeText(read.cmd, place);
+  const ms = Math.round((performance.now() - start) * 1000) / 1000;
+  return { text: jsonLine({ id: read.id, verdict, rules: reasons.map(({ rule }) => rule), ms }), bad: false };
+}
+
+function readLine(line: string): { id: string | number | null; cmd: string } | undefined {
+  try {
+    const { id = null, cmd } = JSON.parse(line) as { id?: unknown; cmd?: unknown };
+    if (typeof cmd !== "string") return undefined;
+    return { id: typeof id === "string" || typeof id === "number" ? id : null, cmd };
+  } catch {
+    return undefined;
+  }
+}
