@@ -87,6 +87,7 @@ const CODES: Readonly<Record<Exclude<ErrorReason, { readonly __unknown: never }>
   [ErrorReason.SELECTION_REFUSED]: ExitCode.USAGE,
   [ErrorReason.QUOTA_EXCEEDED]: ExitCode.DENIED,
   [ErrorReason.FOLLOWER_STALLED]: ExitCode.UNKNOWN,
+  [ErrorReason.SANDBOX_UNAVAILABLE]: ExitCode.DENIED,
 };
 
 /** The exit code for a reason. A reason of a newer control plane is internal. */

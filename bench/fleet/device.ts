@@ -1,4 +1,3 @@
-import { SandboxLevel } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { deviceIdOf } from "../../lib/identity/device-id.ts";
 import { DEFAULT_TRUST_DOMAIN } from "../../lib/identity/spiffe.ts";
 import { createBatchSigner } from "../../lib/sign/batch.ts";
@@ -70,7 +69,7 @@ function executionsOf({ key, manifest, grantKeys }: Enrolled, workshop: Workshop
   const { ledger, executor, roots, offered } = workshop;
   const deviceId = deviceIdOf(key);
   const signer = createBatchSigner({ key, statementType: RECEIPT_TYPE });
-  const issuer = { signer, deviceId, manifestDigest: () => manifest.digest, sandbox: SandboxLevel.NONE };
+  const issuer = { signer, deviceId, manifestDigest: () => manifest.digest };
   return createExecutions({
     ledger,
     endings: createEndings({ ledger, issuer, now: Date.now }),

@@ -3,7 +3,7 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { CompleteCall } from "../../client/complete-call.ts";
 import { CallStateSchema, DecisionKindSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { IngressSchema } from "../../gen/ts/reeve/common/v1/ingress_pb.ts";
-import { SandboxLevelSchema } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { SandboxLevel, SandboxLevelSchema } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { ExecutionOutcomeSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { reasonName } from "../../lib/fault/fault.ts";
 import type { CommandContext } from "../command-context.ts";
@@ -83,7 +83,8 @@ function errorLine({ status: { error, errorMessage } }: CompleteCall): string {
 function receiptText({ status: { receipt } }: CompleteCall): string {
   const said = receiptOf(receipt);
   if (said === undefined) return receipt === undefined ? "" : "cannot be read";
-  const sandbox = enumName(SandboxLevelSchema, said.sandbox);
+  const ran = said.sandbox !== SandboxLevel.UNSPECIFIED;
+  const sandbox = ran ? enumName(SandboxLevelSchema, said.sandbox) : "not used (no program ran)";
   return `${enumName(ExecutionOutcomeSchema, said.outcome)} at ${timeText(said.endTime)}, sandbox ${sandbox}, signed by ${said.deviceId}`;
 }
 

@@ -5,7 +5,7 @@ import { createLogger, type Level } from "../../lib/log/log.ts";
 import { defaultReadRoots } from "../../services/device-agent/roots/default-read-roots.ts";
 import { registryEnvironment } from "../../services/registry/config.ts";
 import type { CommandContext } from "../command-context.ts";
-import { EXPOSED_TEXT } from "../doctor/exposed-files.ts";
+import { EXPOSED_TEXT, sandboxText } from "../doctor/exposed-files.ts";
 import { explainStart } from "../errors/port-in-use.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { offerSeal } from "../operator/offer-seal.ts";
@@ -59,6 +59,7 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<Stack
       `${stack.attachUrl === undefined ? "" : `devices       ${stack.attachUrl}\n`}` +
       `reads         ${readRoots.join(", ") || NO_READING}\n` +
       `writes        ${flags.write.join(", ") || NO_WRITING}\n` +
+      `sandbox       ${sandboxText(stack.sandbox)}\n` +
       `state         ${folder}\n${tokenText(tokens, reeve)}${EXPOSED_TEXT}`,
   );
   const shown = tokens.issued?.operator ?? tokens.former;

@@ -16,8 +16,14 @@ const SECRETS: readonly { file: string; gives: string }[] = [
 
 /** What `reeve up` says of it. Ends with a newline. */
 export const EXPOSED_TEXT =
-  "\nNo sandbox yet: a program that runs as you, also one that you approved, can read the keys and tokens in the state folder,\n" +
-  "act with them and change what lies there. Tools that take a path refuse that folder. `reeve doctor` lists the files.\n";
+  "\nA program that you approve runs as you, outside the sandbox: it can read the keys and tokens in the state folder, act with\n" +
+  "them and change what lies there. What runs in the sandbox, and tools that take a path, cannot. `reeve doctor` lists the files.\n";
+
+/** What `reeve up` says of its device's sandbox. */
+export function sandboxText({ isolation, shortfall }: { isolation: string; shortfall: string }): string {
+  if (shortfall === "") return `${isolation}: programs that look at files run in it without asking`;
+  return `none, so that programs that look at files wait for a person: ${shortfall}`;
+}
 
 /** Finds which secrets of a data folder every program of its owner can read: no file mode keeps them from those. */
 export async function checkExposed(folder: string): Promise<Finding[]> {
@@ -31,7 +37,8 @@ export async function checkExposed(folder: string): Promise<Finding[]> {
     note(
       "secrets",
       `programs that run as you can read, in ${folder}: ${files}; and change tokens.json, which says who may ask`,
-      "tools that take a path refuse this folder, programs do not: there is no sandbox yet. Approve programs with that in mind",
+      "tools that take a path refuse this folder, and the sandbox hides it; a program that a person approved runs outside of it. " +
+        "Approve programs with that in mind",
     ),
   ];
 }

@@ -1,5 +1,11 @@
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
-import { type Device, LinkState, ModeSchema } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import {
+  type Device,
+  LinkState,
+  ModeSchema,
+  SandboxLevel,
+  SandboxLevelSchema,
+} from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
 import { verifyCheckpointByAny } from "../../lib/sign/checkpoint.ts";
 import { parseVkeys } from "../../lib/sign/vkeys.ts";
@@ -49,8 +55,23 @@ function deviceFindings(device: Device): Finding[] {
   const text = `online, mode ${enumName(ModeSchema, device.mode)}, ${device.tools.length} tools, ${device.platform}`;
   return [
     ok(check, text),
+    sandboxFinding(check, device),
     ...[...missing].map(([why, tools]) => note(check, `not offered: ${tools.map(({ tool }) => tool).join(", ")}`, why)),
   ];
+}
+
+function sandboxFinding(check: string, { sandbox, platform }: Device): Finding {
+  if (sandbox === SandboxLevel.READ_ONLY) {
+    return ok(
+      check,
+      "sandbox up to read_only: programs that look at files run without a person, and see the granted folders only",
+    );
+  }
+  const text = `sandbox ${enumName(SandboxLevelSchema, sandbox)}: what may run only in one waits for a person, or is refused`;
+  const todo = platform.startsWith("linux/")
+    ? "install bubblewrap 0.8 or newer (Debian, Ubuntu: apt-get install bubblewrap) and start the device agent again; its log says what is missing"
+    : "there is a sandbox on Linux only";
+  return note(check, text, todo);
 }
 
 /** What a caller may not ask is no finding of a broken plane. */

@@ -50,6 +50,8 @@ export interface Stack {
   registryUrl: string;
   policyUrl: string;
   deviceUrl: string;
+  /** How far its device can keep programs apart, and why that is not further: empty where nothing is missing. */
+  sandbox: { isolation: string; shortfall: string };
   /** Where devices of other machines dial in; undefined where they do not. */
   attachUrl: string | undefined;
   /** The same two services on sockets that only programs of this user can open. */
@@ -206,6 +208,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
       registryUrl: registryServer.url,
       policyUrl: policyServer.url,
       deviceUrl: deviceServer.url,
+      sandbox: device.sandbox,
       attachUrl: attachServer?.url,
       sockets,
       tokens,

@@ -1,7 +1,8 @@
-import { SandboxLevel } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { type DeviceAgentConfig, workDirOf } from "./config.ts";
-import type { Executor, ExecutorLevel } from "./executor/executor.ts";
+import type { Executor } from "./executor/executor.ts";
 import { createLocalExecutor } from "./executor/local.ts";
+import { levelOf } from "./executor/sandbox/levels.ts";
+import { openSandbox } from "./executor/sandbox/open-sandbox.ts";
 import { createSpawnerProcess } from "./executor/spawner-process.ts";
 import { openBuiltInTools } from "./providers/builtin/provider.ts";
 import { openGrpcTools } from "./providers/grpc/provider.ts";
@@ -35,15 +36,21 @@ export async function openMachine(
   using parts = new DisposableStack();
   // First of all, while this process is small: what it forks is as large as it is.
   const spawner = parts.use(createSpawnerProcess());
-  const executor = createLocalExecutor({ env, writeRoots: config.writeRoots, spawner });
+  const hidden = [stateDir, ...(config.denied ?? [])];
   const roots = parts.use(
     createRoots({
       read: [...config.readRoots],
       write: [...config.writeRoots],
       workDir: workDirOf(config),
-      deny: [stateDir, ...(config.denied ?? [])],
+      deny: hidden,
     }),
   );
+  const programs = { env, writeRoots: config.writeRoots, spawner };
+  const granted = (write: boolean) => roots.granted.filter((root) => root.write === write).map(({ path }) => path);
+  const [readRoots, writeRoots] = [granted(false), granted(true)];
+  const bwrap = createLocalExecutor(programs).resolve("bwrap");
+  const sandbox = parts.use(await openSandbox({ spawner, bwrap, readRoots, writeRoots, hidden }));
+  const executor = createLocalExecutor({ ...programs, sandbox });
   const options = { git: { env: pick(env, ["SSH_AUTH_SOCK"]) }, docker: { env: pick(env, ["DOCKER_HOST"]) } };
   const providers = [
     parts.use(await openBuiltInTools(executor, options)),
@@ -59,16 +66,14 @@ export async function openMachine(
       name: config.name,
       labels: config.labels ?? {},
       mode: config.mode,
-      readRoots: roots.granted.filter(({ write }) => !write).map(({ path }) => path),
-      writeRoots: roots.granted.filter(({ write }) => write).map(({ path }) => path),
-      sandbox: LEVELS[executor.level],
+      readRoots,
+      writeRoots,
+      sandbox: levelOf(executor.isolation),
       platform: `${process.platform}/${process.arch}`,
     },
     [Symbol.dispose]: () => owned.dispose(),
   };
 }
-
-const LEVELS: Readonly<Record<ExecutorLevel, SandboxLevel>> = { none: SandboxLevel.NONE };
 
 function pick(env: Environment, names: readonly string[]): Record<string, string> {
   const picked: Record<string, string> = {};

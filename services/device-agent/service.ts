@@ -74,6 +74,8 @@ export interface DeviceAgent {
   /** Stops all calls with their process trees, reports their ends, ends the links and closes the ledger. Safe to repeat. */
   close(): Promise<void>;
   deviceId: string;
+  /** How far it can keep programs apart, and why that is not further. */
+  sandbox: Pick<Machine["executor"], "isolation" | "shortfall">;
   /** The active manifest. It is replaced when the tools change. */
   manifest(): SealedManifest;
 }
@@ -132,6 +134,7 @@ export async function createDeviceAgent(options: DeviceAgentOptions): Promise<De
     },
     draining: draining.signal,
     deviceId: self.deviceId,
+    sandbox: self.machine.executor,
     manifest: () => self.toolsets.current().manifest,
   };
 }
@@ -168,6 +171,9 @@ async function openSelf(options: DeviceAgentOptions, now: () => number, parts: A
   if (machine.roots.granted.length === 0) logger.warn({}, "no folder is granted: file tools refuse every path");
   for (const { folder, why } of machine.executor.droppedFolders)
     logger.warn({ folder, why }, "no program is taken from a folder of the PATH");
+  const { isolation, shortfall } = machine.executor;
+  if (shortfall === "") logger.info({ sandbox: isolation }, "sandbox ready");
+  else logger.warn({ sandbox: isolation, why: shortfall }, "no sandbox: what needs one is refused or held");
   const toolsets = await openToolsets({
     providers: machine.providers,
     choice: config,
@@ -211,10 +217,10 @@ function trustOf(keyring: GrantKeyring, logger: Logger): GrantTrust {
   };
 }
 
-function issuerOf({ key, deviceId, toolsets, machine }: Self): ReceiptIssuer {
+function issuerOf({ key, deviceId, toolsets }: Self): ReceiptIssuer {
   const signer = createBatchSigner({ key, statementType: RECEIPT_TYPE });
   const manifestDigest = () => toolsets.current().manifestDigest;
-  return { signer, deviceId, manifestDigest, sandbox: machine.facts.sandbox };
+  return { signer, deviceId, manifestDigest };
 }
 
 function createCalls(

@@ -59,13 +59,17 @@ function policyHandlers(components: Components) {
     authorize: async ({ request }) => ({ decision: await authorizer.authorize(required(request)) }),
     explain({ request }) {
       const { evaluation, policy } = evaluate(required(request));
-      const { maxRunMs } = evaluation.obligations;
+      const { maxRunMs, sandbox } = evaluation.obligations;
+      const obligations = {
+        ...(maxRunMs !== undefined && { maxRun: durationFromMs(maxRunMs) }),
+        ...(sandbox !== undefined && { sandbox }),
+      };
       return {
         effect: EFFECT_VALUES[evaluation.effect],
         rules: evaluation.trace.map((step) => ({ ...step, effect: EFFECT_VALUES[step.effect] })),
         message: evaluation.message,
         policyVersion: policy.version,
-        ...(maxRunMs !== undefined && { obligations: { maxRun: durationFromMs(maxRunMs) } }),
+        ...(Object.keys(obligations).length > 0 && { obligations }),
       };
     },
     getPolicy() {

@@ -61,7 +61,7 @@ describe("authorize", () => {
     const request = testRequest({ tool: "exec", args: { argv: ["df", "-h"] } });
     const decision = await authorize(policy, request);
 
-    expect(decision.ruleIds).toEqual(["exec/agent-inspect"]);
+    expect(decision.ruleIds).toEqual(["exec/agent-machine"]);
     if (decision.outcome.case !== "permit") throw new Error("not permitted");
     const { publicKey } = await policy.keys.getGrantKey({});
     const keyring = createKeyring([verifyKeyFromRaw(publicKey)]);

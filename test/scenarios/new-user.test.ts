@@ -154,7 +154,7 @@ describe("a model in a new user's chat", () => {
 });
 
 test("the start and doctor say what is no secret from this user's own programs", async () => {
-  expect(shown).toContain("No sandbox yet: a program that runs as you");
+  expect(shown).toContain("A program that you approve runs as you, outside the sandbox");
   const { code, stdout } = await runReeveProcess(["doctor"], { HOME: home });
   expect([code, stdout]).toEqual([0, expect.stringContaining("programs that run as you can read")]);
   const [, operator = ""] = /operator +(rv_\S+)/.exec(shown) ?? [];

@@ -31,7 +31,7 @@ describe("a granted call", () => {
       reason: ErrorReason.UNSPECIFIED,
       outputDigest: sha256Hex(output),
       outputBytes: output.length,
-      sandbox: SandboxLevel.NONE,
+      sandbox: SandboxLevel.UNSPECIFIED,
       startTime: timestampFromMs(1_800_000_000_123),
     });
   });

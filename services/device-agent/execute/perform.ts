@@ -16,6 +16,7 @@ import {
   withLimit,
 } from "./call-end.ts";
 import type { Endings } from "./endings.ts";
+import { withFloor } from "./floor.ts";
 import type { PreparedCall } from "./prepare.ts";
 import type { Slots } from "./slots.ts";
 import type { Stop } from "./stop.ts";
@@ -70,8 +71,9 @@ async function performInPlace(call: AdmittedCall, options: PerformOptions): Prom
   const taken = await begin(call, startMs, options);
   if (taken.kind === "refused") return endings.refuse(execution, taken);
   if (taken.kind !== "taken") return endings.answer(taken, execution);
-  const end = withLimit(await run(call, options), good.grant);
-  return endings.finish(execution, startMs, end, call.prepared.timeoutMs);
+  const { executor, level } = withFloor(options.executor, call.prepared.floor);
+  const end = withLimit(await run(call, { ...options, executor }), good.grant);
+  return endings.finish(execution, startMs, { ...end, sandbox: level() }, call.prepared.timeoutMs);
 }
 
 async function run(call: AdmittedCall, options: PerformOptions): Promise<CallEnd> {

@@ -6,6 +6,9 @@ import { faultDetail } from "../../../lib/fault/fault.ts";
 import { type InputProblem, invalidInput } from "../../../lib/fault/invalid-input.ts";
 import { requestedTimeoutMs } from "../../../lib/tool/deadline.ts";
 import type { ToolSpec } from "../../../lib/tool/spec.ts";
+import type { Executor } from "../executor/executor.ts";
+import { type Isolation, meets } from "../executor/sandbox/isolation.ts";
+import { floorOf } from "../executor/sandbox/levels.ts";
 import type { GoodGrant } from "../grants/check-grant.ts";
 import type { UnavailableTool } from "../providers/provider.ts";
 import { type Refusal, refusal } from "../refusal.ts";
@@ -30,13 +33,20 @@ export interface PreparedCall {
   run(context: ToolContext): Promise<JsonObject>;
   /** The longest it may take, in milliseconds. */
   timeoutMs: number;
+  /** How far its programs have to be kept apart at least. */
+  floor: Isolation;
 }
 
 /**
  * Everything that must hold besides the grant, which was found good: the manifest offers the tool, the arguments fit
- * its input, and the blocklist has nothing against them, whatever the grant says. Pure.
+ * its input, the blocklist has nothing against them, whatever the grant says, and the device can keep what the tool runs as far
+ * apart as the grant demands. Pure.
  */
-export function prepareCall(good: GoodGrant, offered: OfferedTools): PreparedCall | Refusal {
+export function prepareCall(
+  good: GoodGrant,
+  offered: OfferedTools,
+  executor: Pick<Executor, "isolation" | "shortfall">,
+): PreparedCall | Refusal {
   const { grant, value } = good;
   const tool = offered.tools.get(grant.tool);
   if (tool === undefined) return notOffered(grant.tool, offered);
@@ -44,12 +54,32 @@ export function prepareCall(good: GoodGrant, offered: OfferedTools): PreparedCal
   if (!prepared.ok) return invalid(prepared.problems);
   const block = blockReason(tool.spec.inputSchema, value);
   if (block !== undefined) return refusal(ErrorReason.POLICY_BLOCKED, block.message, { rules: block.rule });
+  const floor = floorOf(grant.obligations?.sandbox);
+  const unmet = whyUnmet(floor, tool, executor);
+  if (floor === undefined || unmet !== undefined) return unavailable(floor, unmet);
   const timeoutMs = requestedTimeoutMs(tool.spec.inputSchema, value) || tool.spec.defaultTimeoutMs;
   return {
     kind: "prepared",
     run: prepared.run,
     timeoutMs: shortest(grant.timeout ? durationMs(grant.timeout) : 0, timeoutMs),
+    floor,
   };
+}
+
+function whyUnmet(
+  floor: Isolation | undefined,
+  tool: DeviceTool,
+  executor: Pick<Executor, "isolation" | "shortfall">,
+): string | undefined {
+  if (floor === undefined || floor === "none") return undefined;
+  if (tool.elsewhere) return "another program of the machine does its work, which was not started by the device";
+  return meets(executor.isolation, floor) ? undefined : executor.shortfall;
+}
+
+function unavailable(floor: Isolation | undefined, why = "it is not known to this version of the agent"): Refusal {
+  const required = floor ?? "unknown";
+  const message = `the call may run only at the sandbox level ${required}, which this device cannot keep: ${why}`;
+  return refusal(ErrorReason.SANDBOX_UNAVAILABLE, message, { required });
 }
 
 function notOffered(tool: string, { unavailable, known }: OfferedTools): Refusal {

@@ -5,7 +5,7 @@ import {
   type ExecutionFinished,
   ExecutionFinishedSchema,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import type { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
+import { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { ReceiptSchema } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import type { BatchSigner } from "../../../lib/sign/batch.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
@@ -20,7 +20,6 @@ export interface ReceiptIssuer {
   deviceId: string;
   /** The digest of the active manifest, in hex. */
   manifestDigest(): string;
-  sandbox: SandboxLevel;
 }
 
 /** What a receipt says of its call besides the end. */
@@ -43,7 +42,7 @@ export async function sealEnd(
   subject: ReceiptSubject,
   end: CallEnd,
 ): Promise<ExecutionFinished> {
-  const { outcome, output, error, message } = end;
+  const { outcome, output, error, message, sandbox } = end;
   const receipt = create(ReceiptSchema, {
     version: RECEIPT_VERSION,
     callId: subject.callId,
@@ -56,7 +55,7 @@ export async function sealEnd(
     outputDigest: output.length === 0 ? "" : sha256Hex(output),
     outputBytes: output.length,
     manifestDigest: issuer.manifestDigest(),
-    sandbox: issuer.sandbox,
+    sandbox: sandbox ?? SandboxLevel.UNSPECIFIED,
     endTime: timestampFromMs(subject.endMs),
     ...(subject.timeoutMs > 0 && { timeout: durationFromMs(subject.timeoutMs) }),
     ...startTime(subject.startMs),

@@ -9,6 +9,7 @@ import type { Exit, Spawner, SpawnRequest, Started } from "./spawner.ts";
  */
 export function createDirectSpawner(): Spawner {
   return {
+    fifos: fifoPool,
     async start(request) {
       const [out, err] = (await fifoPool.take(2)) ?? [];
       if (out === undefined || err === undefined) return await withNodePipes(request);
@@ -23,7 +24,8 @@ async function withFifos(request: SpawnRequest, out: Fifo, err: Fifo): Promise<S
   const ends: number[] = [];
   try {
     for (const fifo of [out, err]) ends.push(fifo.openWrite());
-    const child = await running(spawnProgram(request, [request.input, ...ends]));
+    const child = await running(spawnProgram(request, [request.input, ...ends, ...moreOf(request)]));
+    if (request.waits) child.unref();
     return { pid: child.pid ?? 0, exited: exitOf(child), stdout, stderr };
   } catch (error: unknown) {
     stdout.destroy();
@@ -37,10 +39,14 @@ async function withFifos(request: SpawnRequest, out: Fifo, err: Fifo): Promise<S
 }
 
 async function withNodePipes(request: SpawnRequest): Promise<Started> {
-  const child = await running(spawnProgram(request, [request.input, "pipe", "pipe"]));
+  const child = await running(spawnProgram(request, [request.input, "pipe", "pipe", ...moreOf(request)]));
   const { stdout, stderr } = child;
   if (stdout === null || stderr === null) throw new Error("a program was started without output streams");
   return { pid: child.pid ?? 0, exited: exitOf(child), stdout, stderr };
+}
+
+function moreOf({ more = [] }: SpawnRequest): number[] {
+  return more.map(({ fd }) => fd);
 }
 
 /** Starts a program as the leader of its own session and group, with exactly what the request says. */

@@ -1,12 +1,13 @@
 import type { DroppedFolder } from "./program-folders.ts";
-
-/** How far a program is kept from the rest of the machine. "none": it runs as the agent does. */
-export type ExecutorLevel = "none";
+import type { Isolation } from "./sandbox/isolation.ts";
 
 /** Runs programs for tools. One interface, so that a tool does not know how far its programs are kept apart. */
 export interface Executor {
-  /** What it guarantees. Recorded with every call. */
-  readonly level: ExecutorLevel;
+  /** How far it can keep a program apart: the highest level that was shown to hold. */
+  readonly isolation: Isolation;
+
+  /** Why that is not higher, and what to install. Empty where there is nothing higher. */
+  readonly shortfall: string;
 
   /** Folders of the PATH that no program is taken from by name, because a caller or another user could write them. */
   readonly droppedFolders: readonly DroppedFolder[];
@@ -17,7 +18,8 @@ export interface Executor {
   /**
    * Runs one program to its end and returns what became of it. A program that fails, is signaled, runs out of time or
    * is canceled is an outcome. Faults: START_FAILED{program,cause} where it could not be started, so that nothing ran;
-   * INVALID_INPUT{field,rule} for a relative program path or a reserved environment variable.
+   * INVALID_INPUT{field,rule} for a relative program path or a reserved environment variable; SANDBOX_UNAVAILABLE{required}
+   * where it cannot keep the program as far apart as it has to be, so that nothing ran.
    */
   run(spec: RunSpec): Promise<RunOutcome>;
 }
@@ -31,6 +33,10 @@ export interface RunSpec {
   env?: Readonly<Record<string, string>>;
   /** Variables that the tool's own code sets. Not checked; wins over `env`. Default none. */
   toolEnv?: Readonly<Record<string, string>>;
+  /** How far it is kept apart: exactly so, never less. Default "none". */
+  isolation?: Isolation;
+  /** Whether it gets the machine's network where it is kept apart. Default false. */
+  network?: boolean;
   /** What the program reads. Default nothing: end of file at once. */
   stdin?: string | Uint8Array;
   /** The longest it may run, in milliseconds. Then its whole tree is killed. */

@@ -33,7 +33,7 @@ type StopKind = "timed_out" | "canceled";
  */
 export async function follow(started: Started, spec: RunSpec, end: EndOptions): Promise<RunOutcome> {
   const startedAt = performance.now();
-  const { pid, exited, stdout, stderr } = started;
+  const { pid, exited, stdout, stderr, contained = false } = started;
   const out = capture(stdout, "stdout", spec);
   const err = capture(stderr, "stderr", spec);
   const closed = Promise.all([out.closed, err.closed]).then(() => undefined);
@@ -43,7 +43,10 @@ export async function follow(started: Started, spec: RunSpec, end: EndOptions): 
     // What is left is a pipe's worth, and how long its reader takes is no reason to think that a child holds the pipe.
     out.readOn();
     err.readOn();
-    const ending = typeof first === "string" ? await stopTree(pid, first, end) : await endTree(pid, first, closed, end);
+    const ending =
+      typeof first === "string"
+        ? await stopTree(pid, first, end)
+        : await endTree({ pid, contained }, first, closed, end);
     await drain(started, closed);
     const durationMs = Math.round(performance.now() - startedAt);
     return { program: end.program, ...textOf(out.kept, err.kept), durationMs, ...ending };
@@ -76,9 +79,14 @@ async function stopTree(pid: number, kind: StopKind, end: EndOptions): Promise<E
   return { kind, survivors, leftBehind: false };
 }
 
-async function endTree(pid: number, exit: Exit, closed: Promise<void>, end: EndOptions): Promise<Ending> {
+async function endTree(
+  { pid, contained }: { pid: number; contained: boolean },
+  exit: Exit,
+  closed: Promise<void>,
+  end: EndOptions,
+): Promise<Ending> {
   const open = !(await within(closed, DRAIN_MS));
-  const found = open || groupExists(pid) ? (await killTree({ pid, ...end })).found : 0;
+  const found = open || (!contained && groupExists(pid)) ? (await killTree({ pid, ...end })).found : 0;
   const leftBehind = open || found > 0;
   if (exit.signal === null) return { kind: "exited", code: exit.code ?? 0, leftBehind };
   return { kind: "signaled", signal: exit.signal, number: constants.signals[exit.signal], leftBehind };

@@ -10,6 +10,7 @@ import { follow, interrupted, stopKind } from "./follow.ts";
 import { MARKER_NAME } from "./process-tree.ts";
 import { programFolders } from "./program-folders.ts";
 import { createProgramFinder, requireProgram, startFailed } from "./program-path.ts";
+import { noSandbox, type Sandbox } from "./sandbox/open-sandbox.ts";
 import { type Spawner, SpawnerGone, type Started } from "./spawner.ts";
 
 /** How the local executor is set up. */
@@ -22,6 +23,8 @@ export interface LocalExecutorOptions {
   killGraceMs?: number;
   /** What starts the programs. Default this process itself. */
   spawner?: Spawner;
+  /** Where programs run that have to be kept apart. Default none: they are refused. */
+  sandbox?: Sandbox;
 }
 
 /** An empty PATH would stand for the folder that a program runs in. */
@@ -33,8 +36,8 @@ const NO_PID = 2 ** 22 + 1;
 const NOTHING = { stdout: "", stderr: "", truncated: false, durationMs: 0, leftBehind: false, survivors: 0 };
 
 /**
- * Runs programs as the agent's own user, each in its own session and process group, with nothing between it and the
- * machine. A run's processes end with the run: what is still in the group, or holds the output, when the program ends
+ * Runs programs as the agent's own user, each in its own session and process group; those that have to be kept apart in the
+ * sandbox, the others with nothing between them and the machine. A run's processes end with the run: what is still in the group, or holds the output, when the program ends
  * is killed. A daemon that made its own session and let go of the output stays.
  */
 export function createLocalExecutor(options: LocalExecutorOptions): Executor {
@@ -44,9 +47,10 @@ export function createLocalExecutor(options: LocalExecutorOptions): Executor {
   const base = { ...inherited, PATH: programs.folders.join(":") || NO_FOLDER };
   const finder = createProgramFinder(programs);
   const graceMs = options.killGraceMs ?? 2000;
-  const spawner = options.spawner ?? createDirectSpawner();
+  const { spawner = createDirectSpawner(), sandbox = noSandbox("it is not set up") } = options;
   return {
-    level: "none",
+    isolation: sandbox.isolation,
+    shortfall: sandbox.shortfall,
     droppedFolders: programs.dropped,
     resolve: (program) => finder.find(program),
     async run(spec) {
@@ -57,6 +61,8 @@ export function createLocalExecutor(options: LocalExecutorOptions): Executor {
       const marker = randomUUID();
       try {
         const env = { ...base, ...spec.env, ...spec.toolEnv, [MARKER_NAME]: marker };
+        const { isolation = "none" } = spec;
+        if (isolation !== "none") return await sandbox.run({ spec, isolation, program, env, marker, graceMs });
         const started = await start(spawner, program, spec, env);
         return await follow(started, spec, { program, marker, graceMs });
       } catch (error: unknown) {

@@ -17,6 +17,8 @@ export interface ProcessTree {
  */
 export function createProcessTree(root: number, marker: string): ProcessTree {
   const known = new Map<number, number>();
+  // An empty one would be found in every program of every agent.
+  if (marker === "") throw new RangeError("a process tree needs a marker");
   const needle = `${MARKER_NAME}=${marker}`;
   const first = readStat(root);
   const since = first?.startTicks ?? 0;

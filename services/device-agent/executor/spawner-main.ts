@@ -3,13 +3,13 @@
 import { closeSync, constants, openSync } from "node:fs";
 import { exitOf, running, spawnProgram } from "./direct-spawner.ts";
 import { killTree } from "./kill-tree.ts";
-import { MARKER_NAME } from "./process-tree.ts";
+import { send as killNow, MARKER_NAME } from "./process-tree.ts";
 import type { SpawnerMessage, StartMessage } from "./spawner-messages.ts";
 
 const { O_RDONLY, O_WRONLY } = constants;
 
-/** The markers of the programs that run, by pid. */
-const runs = new Map<number, string>();
+/** The markers of the programs that run, by pid. A sandbox has none: what it holds ends with it. */
+const runs = new Map<number, string | undefined>();
 
 process.title = "reeve spawner";
 process.on("message", (message: StartMessage) => void start(message));
@@ -24,7 +24,7 @@ async function start(message: StartMessage): Promise<void> {
     const child = await startProgram(message);
     const pid = child.pid ?? 0;
     const exited = exitOf(child);
-    runs.set(pid, message.env[MARKER_NAME] ?? "");
+    runs.set(pid, message.env[MARKER_NAME]);
     send({ kind: "started", id, pid });
     const exit = await exited;
     runs.delete(pid);
@@ -44,9 +44,10 @@ function startProgram(message: StartMessage) {
     return end;
   };
   try {
-    const { stdin, stdout, stderr } = message;
+    const { stdin, stdout, stderr, more = [] } = message;
     const ends = [open(stdin, O_RDONLY), open(stdout, O_WRONLY), open(stderr, O_WRONLY)];
-    return running(spawnProgram(message, ends));
+    const others = more.map(({ fd, access }) => open(fd, access === "read" ? O_RDONLY : O_WRONLY));
+    return running(spawnProgram(message, [...ends, ...others]));
   } finally {
     for (const fd of opened) closeSync(fd);
   }
@@ -58,6 +59,8 @@ function send(message: SpawnerMessage): void {
 }
 
 async function end(): Promise<void> {
-  await Promise.all([...runs].map(([pid, marker]) => killTree({ pid, marker, graceMs: 0 })));
+  const marked = [...runs].flatMap(([pid, marker]) => (marker === undefined ? [] : [{ pid, marker, graceMs: 0 }]));
+  for (const [pid, marker] of runs) if (marker === undefined) killNow(pid, "SIGKILL");
+  await Promise.all(marked.map(killTree));
   process.exit();
 }

@@ -1,7 +1,7 @@
 import type { Exit, SpawnRequest } from "./spawner.ts";
 
 /** What the agent asks of its spawner process. Descriptors are the agent's own, opened through /proc. */
-export interface StartMessage extends Omit<SpawnRequest, "input"> {
+export interface StartMessage extends Omit<SpawnRequest, "input" | "waits"> {
   id: number;
   /** What the program reads; null for end of file at once. */
   stdin: number | null;

@@ -16,6 +16,7 @@ const SMALL = ["--max-old-space-size=64", "--max-semi-space-size=1"];
 
 /** A program that was asked for, until it ended. */
 interface Run {
+  waits: boolean;
   pid: PromiseWithResolvers<number>;
   exit: PromiseWithResolvers<Exit>;
 }
@@ -52,6 +53,7 @@ export function createSpawnerProcess(): Spawner & Disposable {
   }
 
   return {
+    fifos,
     async start(request) {
       const [out, err] = (await fifos.take(2)) ?? [];
       if (out === undefined || err === undefined) return await direct.start(request);
@@ -93,7 +95,7 @@ function openProcess(onGone: () => void): SpawnerProcess {
 async function startIn(
   spawner: SpawnerProcess,
   id: number,
-  { input, ...request }: SpawnRequest,
+  { input, waits = false, ...request }: SpawnRequest,
   [out, err]: [Fifo, Fifo],
 ): Promise<Started> {
   const stdout = out.openRead();
@@ -101,7 +103,7 @@ async function startIn(
   try {
     const stdin = input === "ignore" ? null : input;
     const cwd = seenFromOutside(request.cwd);
-    const { pid, exit } = ask(spawner, { ...request, cwd, id, stdin, stdout: out.fd, stderr: err.fd });
+    const { pid, exit } = ask(spawner, { ...request, cwd, id, stdin, stdout: out.fd, stderr: err.fd }, waits);
     return { pid: await pid.promise, exited: exit.promise, stdout, stderr };
   } catch (error: unknown) {
     stdout.destroy();
@@ -123,14 +125,14 @@ async function runIn(spawner: SpawnerProcess, id: number, program: string, args:
   if (code !== 0) throw new Error(`${program} ended with ${signal ?? code}`);
 }
 
-/** Has a program started. */
-function ask(spawner: SpawnerProcess, message: StartMessage): Run {
+/** Has a program started. One that waits is no reason to keep this process. */
+function ask(spawner: SpawnerProcess, message: StartMessage, waits = false): Run {
   const { child, runs } = spawner;
   const { id } = message;
-  const run: Run = { pid: Promise.withResolvers(), exit: Promise.withResolvers() };
+  const run: Run = { waits, pid: Promise.withResolvers(), exit: Promise.withResolvers() };
   // A stop may end the run first, and then this rejection has no handler.
   run.exit.promise.catch(() => undefined);
-  if (runs.size === 0) child.channel?.ref();
+  if (!waits) child.channel?.ref();
   runs.set(id, run);
   const onFailed = (error: unknown): void => {
     forget(spawner, id);
@@ -152,7 +154,8 @@ function report({ pid, exit }: Run, message: SpawnerMessage): void {
 }
 
 function forget({ child, runs }: SpawnerProcess, id: number): void {
-  if (runs.delete(id) && runs.size === 0) child.channel?.unref();
+  runs.delete(id);
+  if (runs.values().every((run) => run.waits)) child.channel?.unref();
 }
 
 /** A folder that is held by a descriptor, as another process finds it. */

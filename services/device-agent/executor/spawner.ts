@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import type { FifoPool } from "./fifo-pool.ts";
 
 /** One program to start. */
 export interface SpawnRequest {
@@ -12,6 +13,16 @@ export interface SpawnRequest {
   env: Readonly<Record<string, string>>;
   /** An open descriptor that the program reads, or "ignore" for end of file at once. The caller closes it. */
   input: number | "ignore";
+  /** Further descriptors, which the program gets as 3, 4 and so on. The caller closes them. Default none. */
+  more?: readonly PassedDescriptor[];
+  /** True where it is no reason to keep this process: it waits, and nothing follows it yet. Default false. */
+  waits?: boolean;
+}
+
+/** An open descriptor for a program. */
+export interface PassedDescriptor {
+  fd: number;
+  access: "read" | "write";
 }
 
 /** How a program ended: one of both is set. */
@@ -27,10 +38,14 @@ export interface Started {
   exited: Promise<Exit>;
   stdout: Readable;
   stderr: Readable;
+  /** True where no process of it outlives it. Default false: a group and what holds the output may. */
+  contained?: boolean;
 }
 
 /** Starts programs. */
 export interface Spawner {
+  /** Pipes, made as programs are started. */
+  readonly fifos: FifoPool;
   /**
    * Starts one. Rejects with what the operating system says (an error with a `code`), and then nothing was started; with
    * SpawnerGone where that is not known.

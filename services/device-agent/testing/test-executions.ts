@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
 import type { ExecutionFinished, ExecutionOutput } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { type Receipt, ReceiptSchema } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { sealerWith } from "../../../lib/identity/sealer.ts";
 import { createBatchSigner } from "../../../lib/sign/batch.ts";
@@ -58,7 +57,7 @@ export async function openTestDevice(options: TestDeviceOptions): Promise<TestDe
   const known = new Map([...tools, ...notOffered].map(({ spec }) => [spec.name, spec]));
   const grants = createTestGrants({ deviceId, manifestDigest, tools: known }, { now });
   const signer = createBatchSigner({ key, statementType: RECEIPT_TYPE });
-  const issuer = { signer, deviceId, manifestDigest: () => manifestDigest, sandbox: SandboxLevel.NONE };
+  const issuer = { signer, deviceId, manifestDigest: () => manifestDigest };
   const roots = createRoots({ read: [], write: [folder], workDir: folder });
   const unexpected: unknown[] = [];
   const executions = createExecutions({

@@ -22,6 +22,8 @@ export interface ToolContext {
 /** A tool of this device, from whichever provider. */
 export interface DeviceTool {
   spec: ToolSpec;
+  /** True where another program of the machine does its work, which no sandbox of the device holds. Default false. */
+  elsewhere?: boolean;
   /** Checks arguments. Pure: nothing runs before `run` is called. */
   prepare(args: JsonObject): PreparedInput;
 }

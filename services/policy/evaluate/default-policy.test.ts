@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { beforeAll, describe, expect, it } from "vitest";
+import { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { blockReason } from "../../../lib/blocklist/blocklist.ts";
 import { loadCatalog, toolByName } from "../../../lib/toolschema/catalog-file.ts";
 import { factsOf } from "../facts/facts.ts";
@@ -18,13 +19,18 @@ beforeAll(async () => {
   policy = result.policy;
 });
 
-function effectFor(role: string, tool: string, args: JsonObject): string {
+function effectFor(
+  role: string,
+  tool: string,
+  args: JsonObject,
+  sandbox: SandboxLevel = SandboxLevel.READ_ONLY,
+): string {
   const result = completeExample({ tool, args, principal: { roles: [role] } }, toolByName);
   if (!result.ok || !result.request.tool) throw new Error("no example");
   const { request } = result;
   return evaluate(
     policy,
-    result.request.tool,
+    { tool: result.request.tool, device: { sandbox } },
     factsOf(request, args),
     blockReason(toolByName(tool)?.inputSchema ?? {}, args),
   ).effect;
@@ -79,6 +85,18 @@ describe("the shipped policy", () => {
       expect([effectFor("operator", tool, args), effectFor("agent", tool, args)]).toEqual([operator, agent]);
     },
   );
+
+  it("holds programs that look at files where the device has no sandbox, and nothing more than these", () => {
+    const without = (argv: string[]) => effectFor("agent", "exec", { argv }, SandboxLevel.NONE);
+    for (const argv of [
+      ["ls", "/srv"],
+      ["wc", "-l", "/srv/a"],
+      ["du", "-sh", "/srv"],
+    ])
+      expect(without(argv)).toBe("hold");
+    for (const argv of [["uname"], ["df"], ["date"], ["echo", "a"]]) expect(without(argv)).toBe("allow");
+    expect(effectFor("operator", "exec", { argv: ["ls", "/srv"] }, SandboxLevel.NONE)).toBe("allow");
+  });
 
   it("lets auditors and services call nothing", () => {
     for (const { name } of loadCatalog().tools) {

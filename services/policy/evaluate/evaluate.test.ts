@@ -1,6 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { toolByName } from "../../../lib/toolschema/catalog-file.ts";
 import { factsOf } from "../facts/facts.ts";
 import { completeExample } from "../rules/example.ts";
@@ -18,14 +19,19 @@ interface Changes {
   requiresApproval?: boolean;
   args?: JsonObject;
   blocked?: BlockReason;
+  device?: { sandbox?: SandboxLevel };
 }
 
 /** What a policy says of fs.read. */
-function evaluation(policy: Policy, { requiresApproval = false, args, blocked }: Changes = {}): Evaluation {
+function evaluation(
+  policy: Policy,
+  { requiresApproval = false, args, blocked, device = {} }: Changes = {},
+): Evaluation {
   const result = completeExample({ tool: "fs.read", args: { path: "/a" } }, toolByName);
   if (!result.ok) throw new Error(result.message);
   const facts = factsOf(result.request, args ?? result.args);
-  return evaluate(policy, { name: "fs.read", requiresApproval }, facts, blocked);
+  const { sandbox = SandboxLevel.NONE } = device;
+  return evaluate(policy, { tool: { name: "fs.read", requiresApproval }, device: { sandbox } }, facts, blocked);
 }
 
 const RULES = {
@@ -93,6 +99,24 @@ describe("evaluate", () => {
   it("holds what is under approval, and no rule lifts that", () => {
     const evaluated = evaluation(policyOf(RULES.allow), { requiresApproval: true });
     expect(evaluated).toMatchObject({ effect: "hold", ruleIds: ["mode/requires-approval", "r-allow"] });
+  });
+
+  it("holds what rules allow in a sandbox that the device cannot keep", () => {
+    const policy = policyOf(
+      `${RULES.allow}, obligations: { sandbox: workspace }`,
+      "id: r-strict, effect: allow, message: yes, obligations: { sandbox: read_only }",
+    );
+    const at = (sandbox: SandboxLevel) => evaluation(policy, { device: { sandbox } });
+    for (const sandbox of [SandboxLevel.UNSPECIFIED, SandboxLevel.NONE, SandboxLevel.WORKSPACE]) {
+      expect(at(sandbox)).toMatchObject({ effect: "hold", ruleIds: ["r-allow", "r-strict", "mode/sandbox"] });
+    }
+    expect(at(SandboxLevel.READ_ONLY)).toMatchObject({
+      effect: "allow",
+      ruleIds: ["r-allow", "r-strict"],
+      obligations: { sandbox: SandboxLevel.READ_ONLY },
+    });
+    const denied = evaluation(policyOf(RULES.deny, `${RULES.allow}, obligations: { sandbox: read_only }`));
+    expect(denied.effect).toBe("deny");
   });
 
   it("still denies what is under approval and no rule allows", () => {

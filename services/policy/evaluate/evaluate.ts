@@ -1,9 +1,10 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type { DecisionRequest, ToolFacts } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { SandboxLevel, SandboxLevelSchema } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
+import type { DecisionRequest, DeviceFacts, ToolFacts } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { JsonSchema } from "../../../lib/tool/json-schema.ts";
 import { isFanOut, type ToolLookup, type ValidatedRequest, validateRequest } from "../facts/decision-request.ts";
-import { type Facts, factsOf, factsOn } from "../facts/facts.ts";
+import { type Facts, factsOf, factsOn, valueName } from "../facts/facts.ts";
 import { COST_LIMIT } from "../rules/cost-limit.ts";
 import type { Obligations } from "../rules/obligations.ts";
 import { strictest } from "../rules/obligations.ts";
@@ -71,10 +72,10 @@ export function createEvaluator({ policy, blockReason, lookup }: EvaluatorOption
       ? combineDevices(
           request.devices.map((device) => ({
             name: device.name,
-            evaluation: evaluate(active, tool, factsOn(facts, device), blocked),
+            evaluation: evaluate(active, { tool, device }, factsOn(facts, device), blocked),
           })),
         )
-      : evaluate(active, tool, facts, blocked);
+      : evaluate(active, { tool, device: call.device }, facts, blocked);
     return { call, evaluation, policy: active };
   };
 }
@@ -82,18 +83,27 @@ export function createEvaluator({ policy, blockReason, lookup }: EvaluatorOption
 /** The id under which a tool's or device's own requirement of an approval appears. */
 const REQUIRES_APPROVAL = "mode/requires-approval";
 
+/** The id under which it appears that a device cannot keep the sandbox that rules name. */
+const SANDBOX = "mode/sandbox";
+
 const OVER_LIMIT = `over the cost limit of ${COST_LIMIT}`;
 
 const UNMATCHED = "No rule allows this.";
 
+/** What is known of a call besides the facts that rules see. */
+export interface EvaluatedCall {
+  tool: Pick<ToolFacts, "name" | "requiresApproval">;
+  device: Pick<DeviceFacts, "sandbox">;
+}
+
 /**
  * Evaluates the rules for one call. The strictest rule that matches wins: block, deny, hold, allow; a rule that fails, or
  * would cost more than its limit, denies; where nothing matches the call is denied. No rule can lift the blocklist, nor a
- * tool's own requirement of an approval. Pure.
+ * tool's own requirement of an approval. A call is held, too, that rules allow in a sandbox which its device cannot keep. Pure.
  */
 export function evaluate(
   policy: Policy,
-  tool: Pick<ToolFacts, "name" | "requiresApproval">,
+  { tool, device }: EvaluatedCall,
   facts: Facts,
   blocked: BlockReason | undefined,
 ): Evaluation {
@@ -120,9 +130,18 @@ export function evaluate(
     if (verdict.kind === "no_match") trace.push({ ruleId: rule.id, effect: rule.effect, matched: false, error: "" });
   }
 
+  const demanded = strictest(obligations);
+  if (winner?.effect === "allow" && device.sandbox < (demanded.sandbox ?? 0)) {
+    consider(SANDBOX, "hold", sandboxMissing(demanded.sandbox));
+  }
   const { effect, message } = winner ?? { effect: "deny", message: UNMATCHED };
   const ruleIds = trace.filter((step) => step.matched).map((step) => step.ruleId);
-  return { effect, reason: reasonOf(effect), ruleIds, message, obligations: strictest(obligations), trace };
+  return { effect, reason: reasonOf(effect), ruleIds, message, obligations: demanded, trace };
+}
+
+function sandboxMissing(level: SandboxLevel = SandboxLevel.UNSPECIFIED): string {
+  const name = valueName(SandboxLevelSchema, level);
+  return `This runs without a person only in a sandbox (${name}), which the device does not have; a person has to look at it.`;
 }
 
 function tooCostly(ruleId: string): string {

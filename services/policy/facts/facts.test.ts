@@ -50,7 +50,7 @@ describe("the facts that rules see", () => {
         id: "dev-1",
         labels: { constructor: "x" },
         mode: Mode.SUDO,
-        sandbox: SandboxLevel.FULL,
+        sandbox: SandboxLevel.READ_ONLY,
         roots: ["/srv"],
       },
       tool: { name: "fs.read", readOnly: true },
@@ -66,7 +66,7 @@ describe("the facts that rules see", () => {
     };
     for (const text of [
       'call_id == "c" && principal.id == "agent-1" && principal.roles == ["agent"]',
-      'device.mode == "sudo" && device.sandbox == "full" && device.roots == ["/srv"]',
+      'device.mode == "sudo" && device.sandbox == "read_only" && device.roots == ["/srv"]',
       'device.labels["constructor"] == "x" && !("toString" in device.labels)',
       'tool.name == "fs.read" && tool.read_only && !tool.destructive',
       'ingress == "llm" && time == timestamp("1970-01-01T00:00:00Z") && delivery == 2',

@@ -54,7 +54,7 @@ export function registerFacts(environment: Environment): void {
   environment.registerVariable(ARGUMENTS.fact, "dyn");
 }
 
-/** The names of an enum's values as rules, examples and records write them: SANDBOX_LEVEL_FULL is "full". */
+/** The names of an enum's values as rules, examples and records write them: SANDBOX_LEVEL_READ_ONLY is "read_only". */
 export function valueNames(desc: DescEnum): string[] {
   return desc.values.filter(({ number }) => number !== 0).map(({ number }) => valueName(desc, number));
 }

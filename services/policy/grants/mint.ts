@@ -53,11 +53,16 @@ export function grantTemplate({ request, principal, device, tool, argsDigest }: 
 }
 
 /** The template of a call that no person approved, with what the rules that allow it ask of it. */
-export function withObligations(template: Grant, { maxRunMs }: Obligations): Grant {
+export function withObligations(template: Grant, { maxRunMs, sandbox }: Obligations): Grant {
   const timeoutMs = template.timeout ? durationMs(template.timeout) : 0;
-  if (maxRunMs === undefined || (timeoutMs !== 0 && timeoutMs <= maxRunMs)) return template;
-  const maxRun = durationFromMs(maxRunMs);
-  return { ...template, timeout: maxRun, obligations: create(ObligationsSchema, { maxRun }) };
+  const isLonger = maxRunMs !== undefined && (timeoutMs === 0 || timeoutMs > maxRunMs);
+  if (!isLonger && sandbox === undefined) return template;
+  const limit = isLonger ? durationFromMs(maxRunMs) : undefined;
+  const obligations = create(ObligationsSchema, {
+    ...(limit !== undefined && { maxRun: limit }),
+    ...(sandbox !== undefined && { sandbox }),
+  });
+  return { ...template, ...(limit !== undefined && { timeout: limit }), obligations };
 }
 
 /** A minter on a batch signer: grants of one moment share a signature. */

@@ -53,7 +53,8 @@ describe("a policy file", () => {
     [rule("whem: x"), 'rule "a": a rule: unknown key "whem"'],
     [rule("obligations: { max_run: 2h }"), "max_run must be a duration"],
     [rule("obligations: { max_run: 0s }"), "max_run must be a duration"],
-    [rule("obligations: { sandbox: full }"), 'obligations: unknown key "sandbox"'],
+    [rule("obligations: { sandbox: full }"), "sandbox must be one of none, workspace, read_only"],
+    [rule("obligations: { sandbx: read_only }"), 'obligations: unknown key "sandbx"'],
     [rule("obligations: 60s"), "obligations must be a mapping"],
     [
       "version: 1\nrules:\n  - { id: a, effect: hold, obligations: { max_run: 1s }, message: m }",

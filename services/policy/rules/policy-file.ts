@@ -1,4 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
+import { SandboxLevel, SandboxLevelSchema } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
+import { valueName, valueNames } from "../facts/facts.ts";
 import type { Obligations } from "./obligations.ts";
 import { EFFECTS, type Effect, isEffect } from "./policy.ts";
 import type { PolicyProblem } from "./problem.ts";
@@ -65,7 +67,7 @@ const RESERVED_ID = /^(blocklist|mode)\//;
 const TOOL_PATTERN = /^(\*|[a-z][a-z0-9_.:-]{0,127}\*?)$/;
 const MAX_MESSAGE = 500;
 const RULE_KEYS = ["id", "effect", "tools", "when", "obligations", "message", "match", "no_match"];
-const OBLIGATION_KEYS = ["max_run"];
+const OBLIGATION_KEYS = ["max_run", "sandbox"];
 
 /** Reads a policy file's form. Unknown keys, repeated keys and repeated rule ids are problems. */
 export function parsePolicyFile(text: string): PolicyFileResult {
@@ -152,8 +154,21 @@ function obligations(reader: YamlReader, rule: ReadonlyMap<string, YamlNode>): O
     return {};
   }
   const stated = reader.fields(node, "obligations", OBLIGATION_KEYS);
-  if (!stated.has("max_run")) return {};
-  return { maxRunMs: duration(reader, stated.get("max_run"), "max_run", MAX_RUN_MS, MAX_RUN_MS) };
+  const [run, level] = [stated.get("max_run"), stated.get("sandbox")];
+  return {
+    ...(run !== undefined && { maxRunMs: duration(reader, run, "max_run", MAX_RUN_MS, MAX_RUN_MS) }),
+    ...(level !== undefined && { sandbox: sandboxLevel(reader, level) }),
+  };
+}
+
+const SANDBOX_LEVELS = [SandboxLevel.NONE, SandboxLevel.WORKSPACE, SandboxLevel.READ_ONLY] as const;
+
+function sandboxLevel(reader: YamlReader, node: YamlNode): SandboxLevel {
+  const name = reader.text(node, "sandbox") ?? "";
+  const level = SANDBOX_LEVELS.find((each) => valueName(SandboxLevelSchema, each) === name);
+  if (level !== undefined) return level;
+  reader.report(node, `sandbox must be one of ${valueNames(SandboxLevelSchema).join(", ")}`);
+  return SandboxLevel.READ_ONLY;
 }
 
 function toolPattern(reader: YamlReader, node: YamlNode): Written {

@@ -146,5 +146,6 @@ function outcomeOf(call: GovernedCall, end: CallEnd, deliveredDigest: string, no
     receiptDigest: end.receipt === undefined ? "" : sha256Hex(end.receipt.statement),
     duration: durationFromMs(Math.max(0, now - received)),
     endTime: timestampFromMs(now),
+    sandbox: end.sandbox,
   });
 }

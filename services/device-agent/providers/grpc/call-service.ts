@@ -17,7 +17,7 @@ const MESSAGE_OUTPUT = 2048;
  * CANCELED, TIMED_OUT, and TOOL_FAILED{service,code} with the service's own words, sanitized.
  */
 export function rpcTool(spec: ToolSpec, method: DescMethodUnary, transport: Transport): DeviceTool {
-  return deviceTool(spec, descriptorCodec(method.input), async (input, context) => {
+  const tool = deviceTool(spec, descriptorCodec(method.input), async (input, context) => {
     const { signal, timeoutMs } = context;
     try {
       const { message } = await transport.unary(method, signal, timeoutMs, undefined, create(method.input, input));
@@ -27,6 +27,7 @@ export function rpcTool(spec: ToolSpec, method: DescMethodUnary, transport: Tran
       throw failure(method, ConnectError.from(error), timeoutMs);
     }
   });
+  return { ...tool, elsewhere: true };
 }
 
 function failure(method: DescMethodUnary, { code, rawMessage }: ConnectError, timeoutMs: number): Error {

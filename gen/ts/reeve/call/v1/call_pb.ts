@@ -243,7 +243,7 @@ export type CallStatus = Message<"reeve.call.v1.CallStatus"> & {
   receipt?: Signed | undefined;
 
   /**
-   * How far the device kept the program apart. System managed.
+   * How far the device kept its programs apart: the lowest level of them. Unspecified where it ran none. System managed.
    *
    * @generated from field: reeve.device.v1.SandboxLevel sandbox = 10;
    */

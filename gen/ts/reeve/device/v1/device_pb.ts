@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/device/v1/device.proto.
  */
 export const file_reeve_device_v1_device: GenFile = /*@__PURE__*/
-  fileDesc("ChxyZWV2ZS9kZXZpY2UvdjEvZGV2aWNlLnByb3RvEg9yZWV2ZS5kZXZpY2UudjEirgQKBkRldmljZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjMKBmxhYmVscxgDIAMoCzIjLnJlZXZlLmRldmljZS52MS5EZXZpY2UuTGFiZWxzRW50cnkSKAoEbGluaxgEIAEoDjIaLnJlZXZlLmRldmljZS52MS5MaW5rU3RhdGUSIwoEbW9kZRgFIAEoDjIVLnJlZXZlLmRldmljZS52MS5Nb2RlEhcKD21hbmlmZXN0X2RpZ2VzdBgGIAEoCRIQCghwbGF0Zm9ybRgHIAEoCRIVCg1hZ2VudF92ZXJzaW9uGAggASgJEi4KB3NhbmRib3gYCSABKA4yHS5yZWV2ZS5kZXZpY2UudjEuU2FuZGJveExldmVsEg0KBXRvb2xzGAogAygJEjUKC3VuYXZhaWxhYmxlGAsgAygLMiAucmVldmUuZGV2aWNlLnYxLlVuYXZhaWxhYmxlVG9vbBIyCg5sYXN0X3NlZW5fdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoJbGlua19tb2RlGA0gASgOMhkucmVldmUuZGV2aWNlLnYxLkxpbmtNb2RlEhIKCnJlcGxpY2FfaWQYDiABKAkSKQoEbG9jaxgPIAEoCzIbLnJlZXZlLmRldmljZS52MS5EZXZpY2VMb2NrGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiWwoKRGV2aWNlTG9jaxILCgN3aHkYASABKAkSLQoJbG9ja190aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglsb2NrZWRfYnkYAyABKAkiLAoPVW5hdmFpbGFibGVUb29sEgwKBHRvb2wYASABKAkSCwoDd2h5GAIgASgJKkgKBE1vZGUSFAoQTU9ERV9VTlNQRUNJRklFRBAAEg0KCU1PREVfVVNFUhABEg0KCU1PREVfU1VETxACEgwKCE1PREVfQUxMEAMqVgoJTGlua1N0YXRlEhoKFkxJTktfU1RBVEVfVU5TUEVDSUZJRUQQABIVChFMSU5LX1NUQVRFX09OTElORRABEhYKEkxJTktfU1RBVEVfT0ZGTElORRACKlEKCExpbmtNb2RlEhkKFUxJTktfTU9ERV9VTlNQRUNJRklFRBAAEhQKEExJTktfTU9ERV9BVFRBQ0gQARIUChBMSU5LX01PREVfRElSRUNUEAIqeAoMU2FuZGJveExldmVsEh0KGVNBTkRCT1hfTEVWRUxfVU5TUEVDSUZJRUQQABIWChJTQU5EQk9YX0xFVkVMX05PTkUQARIZChVTQU5EQk9YX0xFVkVMX1BST0NFU1MQAhIWChJTQU5EQk9YX0xFVkVMX0ZVTEwQA2IGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("ChxyZWV2ZS9kZXZpY2UvdjEvZGV2aWNlLnByb3RvEg9yZWV2ZS5kZXZpY2UudjEirgQKBkRldmljZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjMKBmxhYmVscxgDIAMoCzIjLnJlZXZlLmRldmljZS52MS5EZXZpY2UuTGFiZWxzRW50cnkSKAoEbGluaxgEIAEoDjIaLnJlZXZlLmRldmljZS52MS5MaW5rU3RhdGUSIwoEbW9kZRgFIAEoDjIVLnJlZXZlLmRldmljZS52MS5Nb2RlEhcKD21hbmlmZXN0X2RpZ2VzdBgGIAEoCRIQCghwbGF0Zm9ybRgHIAEoCRIVCg1hZ2VudF92ZXJzaW9uGAggASgJEi4KB3NhbmRib3gYCSABKA4yHS5yZWV2ZS5kZXZpY2UudjEuU2FuZGJveExldmVsEg0KBXRvb2xzGAogAygJEjUKC3VuYXZhaWxhYmxlGAsgAygLMiAucmVldmUuZGV2aWNlLnYxLlVuYXZhaWxhYmxlVG9vbBIyCg5sYXN0X3NlZW5fdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoJbGlua19tb2RlGA0gASgOMhkucmVldmUuZGV2aWNlLnYxLkxpbmtNb2RlEhIKCnJlcGxpY2FfaWQYDiABKAkSKQoEbG9jaxgPIAEoCzIbLnJlZXZlLmRldmljZS52MS5EZXZpY2VMb2NrGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiWwoKRGV2aWNlTG9jaxILCgN3aHkYASABKAkSLQoJbG9ja190aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglsb2NrZWRfYnkYAyABKAkiLAoPVW5hdmFpbGFibGVUb29sEgwKBHRvb2wYASABKAkSCwoDd2h5GAIgASgJKkgKBE1vZGUSFAoQTU9ERV9VTlNQRUNJRklFRBAAEg0KCU1PREVfVVNFUhABEg0KCU1PREVfU1VETxACEgwKCE1PREVfQUxMEAMqVgoJTGlua1N0YXRlEhoKFkxJTktfU1RBVEVfVU5TUEVDSUZJRUQQABIVChFMSU5LX1NUQVRFX09OTElORRABEhYKEkxJTktfU1RBVEVfT0ZGTElORRACKlEKCExpbmtNb2RlEhkKFUxJTktfTU9ERV9VTlNQRUNJRklFRBAAEhQKEExJTktfTU9ERV9BVFRBQ0gQARIUChBMSU5LX01PREVfRElSRUNUEAIqfwoMU2FuZGJveExldmVsEh0KGVNBTkRCT1hfTEVWRUxfVU5TUEVDSUZJRUQQABIWChJTQU5EQk9YX0xFVkVMX05PTkUQARIbChdTQU5EQk9YX0xFVkVMX1dPUktTUEFDRRACEhsKF1NBTkRCT1hfTEVWRUxfUkVBRF9PTkxZEANiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * A machine with a device agent.
@@ -79,7 +79,7 @@ export type Device = Message<"reeve.device.v1.Device"> & {
   agentVersion: string;
 
   /**
-   * How far it keeps programs apart. Reported by the device.
+   * How far it can keep a program apart: the highest level that held when its agent tried. Reported by the device.
    *
    * @generated from field: reeve.device.v1.SandboxLevel sandbox = 9;
    */
@@ -330,42 +330,43 @@ export const LinkModeSchema: GenEnum<LinkMode> = /*@__PURE__*/
   enumDesc(file_reeve_device_v1_device, 2);
 
 /**
- * How far a device keeps a program it runs apart from the rest of the machine.
+ * How far a program that a device runs is kept apart from the rest of the machine, the least first.
  *
  * @generated from enum reeve.device.v1.SandboxLevel
  */
 export const SandboxLevel = {
   /**
-   * Not stated.
+   * Not stated. Of a call: it ran no program, or that is not known.
    *
    * @generated from enum value: SANDBOX_LEVEL_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
-   * Process group only: the program can do what the agent's user can.
+   * Not at all: it can do what the agent's user can.
    *
    * @generated from enum value: SANDBOX_LEVEL_NONE = 1;
    */
   NONE: 1,
 
   /**
-   * Its own process tree, which is killed whole; no file or network isolation.
+   * It sees the system's programs and the granted folders without their secrets, may write the folders that are granted for
+   * writing, and reaches no network, no socket of the machine and no other process. Its whole process tree ends with it.
    *
-   * @generated from enum value: SANDBOX_LEVEL_PROCESS = 2;
+   * @generated from enum value: SANDBOX_LEVEL_WORKSPACE = 2;
    */
-  PROCESS: 2,
+  WORKSPACE: 2,
 
   /**
-   * File, network and process isolation with a system call filter.
+   * The same, and it can write nothing of the machine.
    *
-   * @generated from enum value: SANDBOX_LEVEL_FULL = 3;
+   * @generated from enum value: SANDBOX_LEVEL_READ_ONLY = 3;
    */
-  FULL: 3,
+  READ_ONLY: 3,
 } as const;
 
 /**
- * How far a device keeps a program it runs apart from the rest of the machine.
+ * How far a program that a device runs is kept apart from the rest of the machine, the least first.
  *
  * @generated from enum reeve.device.v1.SandboxLevel
  */

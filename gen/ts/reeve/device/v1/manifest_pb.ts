@@ -91,7 +91,7 @@ export type Manifest = Message<"reeve.device.v1.Manifest"> & {
   publicKey: Uint8Array;
 
   /**
-   * How far it keeps programs apart. System managed.
+   * How far it can keep a program apart: the highest level that held when its agent tried. System managed.
    *
    * @generated from field: reeve.device.v1.SandboxLevel sandbox = 10;
    */

@@ -104,7 +104,7 @@ export type Receipt = Message<"reeve.device.v1.Receipt"> & {
   manifestDigest: string;
 
   /**
-   * How far the program was kept apart. System managed.
+   * How far its programs were kept apart: the lowest level of them. Unspecified where it ran none. System managed.
    *
    * @generated from field: reeve.device.v1.SandboxLevel sandbox = 12;
    */

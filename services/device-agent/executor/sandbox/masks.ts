@@ -1,0 +1,95 @@
+import { lstatSync, realpathSync, statSync } from "node:fs";
+import { opendir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { isSecret } from "../../../../lib/paths/secret-paths.ts";
+import type { Mask } from "./view.ts";
+
+/** What is to be hidden in which folders. */
+export interface MaskOptions {
+  /** The granted folders, as real paths. */
+  roots: readonly string[];
+  /** Folders that belong to the agent. */
+  hidden: readonly string[];
+  /** How many names are looked at. Default 20,000. */
+  limit?: number;
+}
+
+/** What was found. */
+export interface FoundMasks {
+  masks: Mask[];
+  /** False where the roots hold more names than were looked at, so that a secret deep in them may be shown. */
+  complete: boolean;
+}
+
+const DEFAULT_LIMIT = 20_000;
+
+/** Folders that are large and hold what others have published. */
+const SKIPPED = new Set(["node_modules", ".git", "proc", "sys", "dev"]);
+
+/** Places of secrets in a home folder, which are looked at first whatever else lies in the roots. */
+const IN_HOME = [".ssh", ".aws", ".gnupg", ".azure", ".kube", ".docker", ".config", ".cargo", ".claude", ".codex"];
+
+/**
+ * Finds what lies in the roots and must not be shown: the agent's own folders, and files and folders that may hold secrets by
+ * their name (see isSecret). The nearest are looked at first, home folders before all. A symbolic link to a secret is hidden
+ * where it leads, because what it names is what would be read.
+ */
+export async function findMasks({ roots, hidden, limit = DEFAULT_LIMIT }: MaskOptions): Promise<FoundMasks> {
+  const found = new Map<string, Mask>();
+  const inRoots = (path: string): boolean => roots.some((root) => isAtOrBelow(path, root));
+  const hide = (path: string): void => {
+    const real = realOrUndefined(path);
+    if (real === undefined || !inRoots(real)) return;
+    found.set(real, { path: real, kind: statSync(real).isDirectory() ? "folder" : "file" });
+  };
+  for (const path of hidden) hide(path);
+  const homes = (await homeFolders()).filter(inRoots);
+  const queue = [...homes.flatMap((home) => [home, ...IN_HOME.map((name) => join(home, name))]), ...roots];
+  const seen = new Set<string>();
+  let left = limit;
+  for (let folder = queue.shift(); folder !== undefined && left > 0; folder = queue.shift()) {
+    if (seen.has(folder) || found.has(folder)) continue;
+    seen.add(folder);
+    for await (const entry of entriesOf(folder)) {
+      left--;
+      const path = join(folder, entry.name);
+      if (isSecret(path.split("/").slice(1))) hide(path);
+      else if (entry.isDirectory() && !SKIPPED.has(entry.name)) queue.push(path);
+      if (left <= 0) break;
+    }
+  }
+  return { masks: outermost([...found.values()]), complete: left > 0 };
+}
+
+/** A folder that cannot be read cannot be read inside either. */
+async function* entriesOf(path: string) {
+  try {
+    if (lstatSync(path).isDirectory()) yield* await opendir(path, { bufferSize: 256 });
+  } catch {
+    return;
+  }
+}
+
+async function homeFolders(): Promise<string[]> {
+  const users = await readFile("/etc/passwd", "utf8").catch(() => "");
+  const homes = users.split("\n").flatMap((line) => line.split(":")[5] ?? []);
+  return [...new Set(homes)].filter((home) => home.startsWith("/") && home !== "/");
+}
+
+/** A mask in a masked folder has no place to be. */
+function outermost(masks: readonly Mask[]): Mask[] {
+  const folders = masks.filter(({ kind }) => kind === "folder").map(({ path }) => path);
+  return masks.filter(({ path }) => !folders.some((folder) => folder !== path && isAtOrBelow(path, folder)));
+}
+
+function isAtOrBelow(path: string, folder: string): boolean {
+  return path === folder || folder === "/" || path.startsWith(`${folder}/`);
+}
+
+function realOrUndefined(path: string): string | undefined {
+  try {
+    return realpathSync.native(path);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,72 @@
+import type { Waiting } from "./waiting.ts";
+
+/** Sandboxes that were started ahead, because a start takes longer than most programs that run in one. */
+export interface Pool extends Disposable {
+  /** One for a run: a waiting one, or else a new one. */
+  take(): Promise<Waiting>;
+  /** To be called when a run has ended: starts what is missing while the machine has nothing better to do. */
+  refill(): void;
+  /** Ends those that wait: what they show is not so any more. */
+  clear(): void;
+}
+
+/** How a pool is kept. */
+export interface PoolOptions {
+  start(): Promise<Waiting>;
+  /** How many wait while it is in use. Default 4. */
+  most?: number;
+  /** How long one may wait, in milliseconds. Then it is replaced, so that what it hides is not long ago. Default 60,000. */
+  maxAgeMs?: number;
+  /** For how long after a use one waits, in milliseconds; after that none does. Default 600,000. */
+  keepMs?: number;
+}
+
+/** A pool that begins empty, and is empty again when it is not used. */
+export function createPool({ start, most = 4, maxAgeMs = 60_000, keepMs = 600_000 }: PoolOptions): Pool {
+  let ready: Waiting[] = [];
+  let starting = 0;
+  let usedAt = performance.now();
+  let closed = false;
+
+  const retire = (keep: (waiting: Waiting) => boolean): void => {
+    for (const waiting of ready) if (!keep(waiting)) waiting.close();
+    ready = ready.filter(keep);
+  };
+  const isFresh = (waiting: Waiting): boolean => !waiting.ended && performance.now() - waiting.startedAt < maxAgeMs;
+  const fill = (target: number): void => {
+    while (!closed && ready.length + starting < target) {
+      starting++;
+      start().then(
+        (waiting) => {
+          starting--;
+          if (closed) waiting.close();
+          else ready.push(waiting);
+        },
+        // The next run starts one itself, and reports why it cannot.
+        () => void starting--,
+      );
+    }
+  };
+  // Soon after a use several wait, later one, and at last none.
+  const timer = setInterval(() => {
+    const idleMs = performance.now() - usedAt;
+    retire((waiting) => isFresh(waiting) && idleMs < keepMs);
+    if (idleMs < keepMs) fill(1);
+  }, maxAgeMs / 2);
+  timer.unref();
+
+  return {
+    async take() {
+      usedAt = performance.now();
+      retire(isFresh);
+      return ready.shift() ?? (await start());
+    },
+    refill: () => fill(most),
+    clear: () => retire(() => false),
+    [Symbol.dispose]() {
+      closed = true;
+      clearInterval(timer);
+      retire(() => false);
+    },
+  };
+}

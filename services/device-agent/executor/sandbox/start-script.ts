@@ -1,0 +1,92 @@
+/** The descriptors of a waiting shell besides its standard ones: what the program reads comes by one, the status goes by the other. */
+export const INPUT_FD = 3;
+export const STATUS_FD = 4;
+
+/** What a waiting shell is to become. */
+export interface ProgramStart {
+  /** An absolute path. */
+  program: string;
+  args: readonly string[];
+  /** An absolute path, as it is inside. */
+  cwd: string;
+  /** The whole environment. Names are those of shell variables. */
+  env: Readonly<Record<string, string>>;
+  limits: Limits;
+  /** Whether it reads something. Else it finds the end of its input at once. */
+  hasInput: boolean;
+}
+
+/** Limits of each process (setrlimit(2)). */
+export interface Limits {
+  cpuSeconds: number;
+  /** Address space, in bytes. */
+  memoryBytes: number;
+  /** Processes of the user. The kernel does not apply it to root. */
+  processes: number;
+  /** The largest file that may be written, in bytes. */
+  fileBytes: number;
+  openFiles: number;
+}
+
+/** What a shell says of a start: nothing where it never got to read the script, so that nothing ran. */
+export type StartStatus = "" | "started" | { failed: "input" | "cwd" | "program" };
+
+/** True for a name that a shell can export. */
+export function isShellName(name: string): boolean {
+  return /^[A-Za-z_]\w*$/.test(name);
+}
+
+/**
+ * The script with which a waiting shell of POSIX becomes a program. The shell reads it from its standard input, all of it before
+ * it does any of it, because it is one compound command. Every word is quoted, so that it comes through as it is,
+ * whatever bytes but NUL it holds. The status is written to a descriptor that the program does not get: around the exec it
+ * is closed, and the copy that the shell keeps to restore it has FD_CLOEXEC. Only where the exec failed is there a shell left
+ * whose trap uses it. Pure.
+ */
+export function startScript({ program, args, cwd, env, limits, hasInput }: ProgramStart): string {
+  const { cpuSeconds, memoryBytes, processes, fileBytes, openFiles } = limits;
+  const argv = [program, ...args].map(quoted).join(" ");
+  return [
+    "{",
+    `echo started >&${STATUS_FD}`,
+    "REEVE_AT=input",
+    `trap 'echo "$REEVE_AT" >&${STATUS_FD}' EXIT`,
+    ...(hasInput ? KEEP_INPUT : ["exec </dev/null"]),
+    `exec ${INPUT_FD}<&-`,
+    "REEVE_AT=cwd",
+    "ulimit -c 0",
+    `ulimit -t ${cpuSeconds}`,
+    `ulimit -v ${Math.floor(memoryBytes / 1024)}`,
+    `ulimit -f ${Math.floor(fileBytes / 512)}`,
+    `ulimit -n ${openFiles}`,
+    // Shells disagree on the letter.
+    `ulimit -u ${processes} 2>/dev/null || ulimit -p ${processes} 2>/dev/null`,
+    `cd ${quoted(cwd)} 2>/dev/null || exit 1`,
+    "REEVE_AT=program",
+    "unset PWD OLDPWD",
+    ...Object.entries(env).map(([name, value]) => `export ${name}=${quoted(value)}`),
+    `[ -x ${quoted(program)} ] && [ ! -d ${quoted(program)} ] || exit 127`,
+    `{ exec ${argv}; } ${STATUS_FD}>&-`,
+    "}",
+    "",
+  ].join("\n");
+}
+
+/** A file without a name, as a shell makes for a here-document: a program can open it by name (/dev/stdin). */
+const KEEP_INPUT = [
+  `/bin/cat <&${INPUT_FD} >/dev/shm/input || exit 1`,
+  "exec </dev/shm/input || exit 1",
+  "/bin/rm -f /dev/shm/input",
+];
+
+/** Reads what the script wrote. */
+export function statusOf(text: string): StartStatus {
+  const [first, second] = text.split("\n");
+  if (first !== "started") return "";
+  if (second === "input" || second === "cwd" || second === "program") return { failed: second };
+  return "started";
+}
+
+function quoted(word: string): string {
+  return `'${word.replaceAll("'", "'\\''")}'`;
+}
