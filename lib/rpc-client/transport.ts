@@ -29,6 +29,9 @@ export interface ServiceTransportOptions extends ClientTlsOptions {
   connectTimeoutMs?: number;
 }
 
+/** For a transport that a link with pings of its own has to itself: others would come twice as often, and say no more. */
+export const LINK_PINGS_MS = 60_000;
+
 /** A transport that can be closed. It reconnects by itself and does not keep the process alive while idle. */
 export interface ServiceTransport extends Transport {
   /**

@@ -75,7 +75,8 @@ export async function closePort(
 
 /**
  * Watches one HTTP/2 connection. A peer that is gone without a word (a pulled cable, a frozen process) does not answer a
- * ping and is cut off, which aborts its handlers; one that has had no stream for long gets a GOAWAY.
+ * ping and is cut off, which aborts its handlers; one that has had no stream for long gets a GOAWAY. Where something has come
+ * since the last look there is no ping.
  */
 function keepAlive(session: ServerHttp2Session, limits: Limits): void {
   let streams = 0;
@@ -87,9 +88,12 @@ function keepAlive(session: ServerHttp2Session, limits: Limits): void {
       idleSince = performance.now();
     });
   });
+  let receivedBytes = 0;
   const timer = setInterval(() => {
+    const known = receivedBytes;
+    receivedBytes = session.destroyed ? known : session.socket.bytesRead;
     if (streams === 0 && performance.now() - idleSince > limits.idleSessionMs) session.close();
-    else ping(session, limits.pingTimeoutMs);
+    else if (receivedBytes === known) ping(session, limits.pingTimeoutMs);
   }, limits.pingIntervalMs);
   timer.unref();
   session.once("close", () => clearInterval(timer));

@@ -6,7 +6,7 @@ import { sealerWith } from "../../lib/identity/sealer.ts";
 import type { TlsSource } from "../../lib/identity/tls-source.ts";
 import { untilRenewed } from "../../lib/link/until-renewed.ts";
 import type { ExpectedServer } from "../../lib/rpc-client/tls.ts";
-import { createServiceTransport, type ServiceTransport } from "../../lib/rpc-client/transport.ts";
+import { createServiceTransport, LINK_PINGS_MS, type ServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { type RunningService, runService } from "../../lib/run/run-service.ts";
 import { registryEnvironment } from "./config.ts";
 import { parseDevices, parseUrls } from "./dial-settings.ts";
@@ -71,7 +71,7 @@ function transportsWith(token: string | undefined, tls: TlsSource | undefined) {
       baseUrl,
       ...(isSecure ? { tls, serverName } : token !== undefined && { token }),
       protocol: "grpc",
-      pingIntervalMs: 1000,
+      pingIntervalMs: serverName.kind === "device" ? LINK_PINGS_MS : 1000,
       pingTimeoutMs: 1000,
       // It may be another replica's.
       connectTimeoutMs: 2000,

@@ -11,15 +11,18 @@ const MIN_SILENT_TICKS = 3;
 /** How often there is a look at everything, in ticks, where nothing is due sooner. */
 const LOOK_TICKS = TICKS / 2;
 
-/** A connection on which nothing has come for so many ticks is pinged; by the side that was dialed only after that. */
-const QUIET_TICKS = TICKS;
+/**
+ * A connection on which nothing has come for so many ticks is pinged: every two heartbeats, since an answer is seen half of
+ * one later. The side that was dialed pings only where that stays out.
+ */
+const QUIET_TICKS = TICKS * 1.5;
 const QUIET_TICKS_DIALED = TICKS * 2;
 
-/** So many ticks without a byte, up to half a heartbeat of which was before they were counted, end the link. */
+/** So many ticks without a byte, up to half a heartbeat more than is counted, end the link. */
 const DEAD_TICKS = TICKS * 2.5;
 
-/** So many ticks without a byte: the ping that went out after a heartbeat of them is unanswered for half of one. */
-const UNANSWERED_TICKS = TICKS * 1.5;
+/** So many ticks without a byte: a ping is unanswered for some of them. */
+const UNANSWERED_TICKS = TICKS * 1.75;
 
 /** What the other side may call its heartbeat, in milliseconds. */
 const MIN_HEARTBEAT_MS = 8;
@@ -82,17 +85,16 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
   const limitMs = (): number | undefined =>
     hasReceived ? theirMs * SILENT_HEARTBEATS : (options.answerMs ?? options.plainAfterMs);
   const limitTicks = (): number => Math.max(MIN_SILENT_TICKS, Math.ceil((limitMs() ?? Infinity) / tickMs));
-  /** True where the connection has been silent for too long. Pings it before that. */
-  const isDead = (): boolean => {
-    if (pings === undefined) return false;
-    if (pings.receivedBytes !== receivedBytes) aliveAt = now;
-    receivedBytes = pings.receivedBytes;
-    if (hasReceived && now - aliveAt >= DEAD_TICKS) return true;
-    if (now - aliveAt >= quietTicks && now - pingedAt >= TICKS) {
-      pingedAt = now;
-      pings.ping();
-    }
-    return false;
+  const countBytes = (): void => {
+    const known = receivedBytes;
+    receivedBytes = pings?.receivedBytes;
+    if (receivedBytes !== known) aliveAt = now;
+  };
+  const isDead = (): boolean => pings !== undefined && hasReceived && now - aliveAt >= DEAD_TICKS;
+  const pingIfQuiet = (): void => {
+    if (pings === undefined || now - aliveAt < quietTicks || now - pingedAt < TICKS) return;
+    pingedAt = now;
+    pings.ping();
   };
   /** A connection on which a ping is answered is kept: others may use it too. */
   const giveUp = (since: number): void => {
@@ -108,11 +110,15 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
       sentAt + frameTicks,
       newsAt > now ? newsAt : Infinity,
     );
+    countBytes();
     if (now - receivedAt >= limitTicks()) {
       if (!hasReceived && options.answerMs === undefined) options.onPlain();
       else giveUp(receivedAt);
     } else if (isDead()) giveUp(aliveAt);
-    else if (isDue()) options.onDue();
+    else {
+      pingIfQuiet();
+      if (isDue()) options.onDue();
+    }
   };
   const stop = onTick(tickMs, () => {
     if (++now >= nextLook) look();

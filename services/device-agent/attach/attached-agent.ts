@@ -1,6 +1,6 @@
 import type { TlsSource } from "../../../lib/identity/tls-source.ts";
 import type { Logger } from "../../../lib/log/log.ts";
-import { createServiceTransport } from "../../../lib/rpc-client/transport.ts";
+import { createServiceTransport, LINK_PINGS_MS } from "../../../lib/rpc-client/transport.ts";
 import { openAttachCount } from "../count-file.ts";
 import type { DeviceAgent } from "../service.ts";
 import { type AttachOptions, attachAgent } from "./attach.ts";
@@ -17,10 +17,6 @@ export interface AttachSettings {
   trustDomain: string;
   logger: Logger;
 }
-
-/** HTTP/2's own keepalive, for what the framing does not see: a connection that has not got as far as a stream. */
-const PING_MS = 1000;
-const PING_TIMEOUT_MS = 2000;
 
 /** The same agent, attached to the registry until it is closed. Rejects where it has no certificate to show. */
 export async function attachedAgent(agent: DeviceAgent, settings: AttachSettings): Promise<DeviceAgent> {
@@ -48,7 +44,7 @@ export function transportsToRegistry(tls: TlsSource, trustDomain: string): Attac
       tls,
       serverName: { kind: "service", name: "registry", trustDomain },
       protocol: "grpc",
-      pingIntervalMs: PING_MS,
-      pingTimeoutMs: PING_TIMEOUT_MS,
+      // The link pings by itself, and before it is up it has a limit.
+      pingIntervalMs: LINK_PINGS_MS,
     });
 }
