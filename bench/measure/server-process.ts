@@ -9,6 +9,13 @@ export interface Usage {
   rssBytes: number;
 }
 
+/** What a server holds when its garbage has been collected, in bytes. */
+export interface Memory {
+  rssBytes: number;
+  heapBytes: number;
+  externalBytes: number;
+}
+
 /** A server in a process of its own. */
 export interface ServerProcess {
   url: string;
@@ -16,6 +23,8 @@ export interface ServerProcess {
   /** Whom its callers have to trust, PEM; empty where it listens in cleartext. */
   ca: string;
   usage(): Promise<Usage>;
+  /** Collects the server's garbage first. */
+  memory(): Promise<Memory>;
   /** Profiles the server while `work` goes on; only the governed one answers. */
   profile(work: () => Promise<void>): Promise<CpuProfile>;
   stop(): Promise<void>;
@@ -34,6 +43,10 @@ export async function startServer(name: string): Promise<ServerProcess> {
     async usage() {
       child.send("usage");
       return (await nextMessage(child)) as Usage;
+    },
+    async memory() {
+      child.send("memory");
+      return (await nextMessage(child)) as Memory;
     },
     async profile(work) {
       child.send("profile");
