@@ -25,17 +25,18 @@ export function commonOptions({ url: address, token, device, timeoutMs }: Transp
   if (url.protocol !== "https:" && !isLoopback(url.hostname)) {
     throw new TypeError(`${address}: only loopback may be http, since anyone in between could read the token`);
   }
-  const fixed = { authorization: `Bearer ${token}`, ...callHeaders(device === undefined ? {} : { device }) };
+  const headers = { authorization: `Bearer ${token}`, ...callHeaders(device === undefined ? {} : { device }) };
   return {
     url,
     baseUrl: url.href.replace(/\/$/, ""),
-    interceptors: [headers(fixed)],
+    headers,
+    interceptors: [setUnlessSet(headers)],
     ...(timeoutMs !== undefined && { defaultTimeoutMs: timeoutMs }),
   };
 }
 
 /** Sets headers that a call does not set itself. */
-function headers(values: Readonly<Record<string, string>>): Interceptor {
+function setUnlessSet(values: Readonly<Record<string, string>>): Interceptor {
   return (next) => (request) => {
     for (const [name, value] of Object.entries(values)) {
       if (!request.header.has(name)) request.header.set(name, value);

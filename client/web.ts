@@ -26,7 +26,7 @@ export interface ReeveTransportOptions extends TransportOptions {
  * would cross a network in cleartext.
  */
 export function createReeveTransport({ fetch = globalThis.fetch, ...options }: ReeveTransportOptions): ReeveTransport {
-  const { url: _url, ...common } = commonOptions(options);
+  const { url: _url, headers: _headers, ...common } = commonOptions(options);
   const closing = new AbortController();
   const transport = createTransport({
     ...common,

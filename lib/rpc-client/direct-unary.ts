@@ -15,18 +15,17 @@ import {
   trailerDemux,
   validateResponseWithCompression,
 } from "@connectrpc/connect/protocol-connect";
-import { type Answer, roundTrip } from "./round-trip.ts";
-import type { Session } from "./session.ts";
+import { type Answer, roundTrip, type Streams } from "./round-trip.ts";
 
 export interface DirectUnaryOptions {
   baseUrl: string;
-  session: Session;
-  /** Sent as a bearer token. */
-  token: string | undefined;
+  streams: Streams;
+  /** Sent by calls that do not set them themselves. */
+  headers: Readonly<Record<string, string>>;
   readMaxBytes: number;
   defaultTimeoutMs?: number;
-  /** What a call rejects with in place of an error. */
-  explain: (error: unknown) => unknown;
+  /** What a call rejects with in place of an error. Default: the error. */
+  explain?: (error: unknown) => unknown;
 }
 
 /**
@@ -35,14 +34,14 @@ export interface DirectUnaryOptions {
  * each call, which cost more than all the rest of a call.
  */
 export function createDirectUnary(options: DirectUnaryOptions): Transport["unary"] {
-  const { baseUrl, session, token, readMaxBytes: maxBytes, defaultTimeoutMs, explain } = options;
+  const { baseUrl, streams, headers: common, readMaxBytes: maxBytes, defaultTimeoutMs } = options;
+  const { explain = (error) => error } = options;
   const prefix = new URL(baseUrl).pathname.replace(/\/$/, "");
   const fixed = {
     "content-type": contentTypeUnaryProto,
     "connect-protocol-version": "1",
   };
   const codecsOf = rememberCodecs(maxBytes);
-  const bearer = token === undefined ? {} : { authorization: `Bearer ${token}` };
   return async <I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     signal: AbortSignal | undefined,
@@ -54,16 +53,16 @@ export function createDirectUnary(options: DirectUnaryOptions): Transport["unary
     const codecs = codecsOf(method);
     const body = codecs.getI(true).serialize(create(method.input, input));
     const headers: Record<string, string> = {
+      ...common,
       ...(header !== undefined && Object.fromEntries(new Headers(header))),
       ...fixed,
       ...(limitMs !== undefined && { "connect-timeout-ms": String(limitMs) }),
-      ...bearer,
       // Whatever cuts the body off, a server does not take what has come for all of it.
       "content-length": String(body.length),
     };
     const path = `${prefix}/${method.parent.typeName}/${method.name}`;
     try {
-      const answer = await roundTrip(session, { path, headers, body, maxBytes, signal, timeoutMs: limitMs });
+      const answer = await roundTrip(streams, { path, headers, body, maxBytes, signal, timeoutMs: limitMs });
       return readAnswer(method, answer, (bytes) => codecs.getO(true).parse(bytes));
     } catch (error: unknown) {
       throw explain(error);

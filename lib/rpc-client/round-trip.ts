@@ -1,5 +1,6 @@
 import {
   type ClientHttp2Stream,
+  type ClientSessionRequestOptions,
   constants,
   type IncomingHttpHeaders,
   type IncomingHttpStatusHeader,
@@ -7,8 +8,17 @@ import {
 } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { getAbortSignalReason } from "@connectrpc/connect/protocol";
-import type { Session } from "./session.ts";
 import { errorOfNode, errorOfReset } from "./stream-errors.ts";
+
+/** Opens streams on a connection that it makes where it has to; an `Http2SessionManager` does. */
+export interface Streams {
+  request(
+    method: "POST",
+    path: string,
+    headers: OutgoingHttpHeaders,
+    options: ClientSessionRequestOptions,
+  ): Promise<ClientHttp2Stream>;
+}
 
 /** A request over HTTP/2, whole. */
 export interface RoundTrip {
@@ -32,7 +42,7 @@ export interface Answer {
  * Sends a request and collects its answer. Rejects with a ConnectError where the signal is aborted, the time is over, or the
  * connection fails; the stream is then reset.
  */
-export function roundTrip(session: Session, request: RoundTrip): Promise<Answer> {
+export function roundTrip(streams: Streams, request: RoundTrip): Promise<Answer> {
   const { path, headers, body, maxBytes, signal, timeoutMs } = request;
   return new Promise((resolve, reject) => {
     let stream: ClientHttp2Stream | undefined;
@@ -70,9 +80,7 @@ export function roundTrip(session: Session, request: RoundTrip): Promise<Answer>
     if (signal?.aborted === true) return onAbort();
     signal?.addEventListener("abort", onAbort);
     if (timeoutMs !== undefined) timer = setTimeout(onTimeout, timeoutMs);
-    session
-      .request("POST", path, headers as OutgoingHttpHeaders & Record<string, string>, {})
-      .then(onStream, (cause) => fail(errorOfNode(cause)));
+    streams.request("POST", path, headers, {}).then(onStream, (cause) => fail(errorOfNode(cause)));
   });
 }
 

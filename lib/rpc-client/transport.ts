@@ -86,7 +86,8 @@ export function createServiceTransport(options: ServiceTransportOptions): Servic
       throw explain(error);
     });
   if (protocol === "grpc") return serviceTransport(createGrpcTransport(whole), connect, sessionManager);
-  const unary = createDirectUnary({ ...common, session: sessionManager, token, explain });
+  const headers: Record<string, string> = token === undefined ? {} : { authorization: bearer(token) };
+  const unary = createDirectUnary({ ...common, streams: sessionManager, headers, explain });
   return serviceTransport({ ...createConnectTransport(whole), unary }, connect, sessionManager);
 }
 
@@ -104,10 +105,14 @@ function serviceTransport(
   return { unary: transport.unary.bind(transport), stream, connect, pings, close };
 }
 
+function bearer(token: string): string {
+  return `Bearer ${token}`;
+}
+
 function bearerInterceptor(token: string): Interceptor {
-  const value = `Bearer ${token}`;
+  const value = bearer(token);
   return (next) => (request) => {
-    request.header.set("authorization", value);
+    if (!request.header.has("authorization")) request.header.set("authorization", value);
     return next(request);
   };
 }
