@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type ServerProcess, startServer } from "./measure/server-process.ts";
 import { gatewaySubjects } from "./peers/gateways.ts";
 import { installPeers } from "./peers/packages.ts";
+import { sdkV2Subject } from "./peers/sdk-v2.ts";
 import { connectSubject, mcpSubjects, plainHttpSubjects, spawnSubject } from "./subjects/bare.ts";
 import { eventSubjects } from "./subjects/events.ts";
 import { governedSubjects } from "./subjects/governed.ts";
@@ -31,7 +32,7 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     name: "gateways",
-    title: "a governed call against MCP gateways in front of the bare server (installed from npm when first asked for)",
+    title: "a governed call against the MCP SDK's version 2 and MCP gateways (installed from npm when first asked for)",
     async open(parts, onStep) {
       const commands = await installPeers(onStep).catch((error: unknown) => {
         process.stderr.write(`\ngateways: not measured, because npm could not install them: ${String(error)}\n`);
@@ -41,10 +42,11 @@ export const SECTIONS: readonly Section[] = [
       parts.defer(() => rm(folder, { recursive: true, force: true }));
       const gateways = await gatewaySubjects(parts, commands, folder);
       const [mcp] = await mcpSubjects(await server(parts, "mcp"));
-      const against = gateways.map(({ name }) => name);
+      const sdkV2 = await sdkV2Subject(await server(parts, "mcp-v2"));
+      const against = [...gateways, sdkV2].map(({ name }) => name);
       const [unary, stream] = governedSubjects(await server(parts, "governed"));
       const governed = [unary, stream].filter((one) => one !== undefined).map((one) => ({ ...one, against }));
-      return [...(mcp === undefined ? [] : [mcp]), ...gateways, ...governed];
+      return [...(mcp === undefined ? [] : [mcp]), sdkV2, ...gateways, ...governed];
     },
   },
   {
