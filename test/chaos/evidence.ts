@@ -8,7 +8,7 @@ import {
   ExecutionFinishedSchema,
 } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { openLogDatabase } from "../../lib/audit-verify/log-database.ts";
-import { decodeRecord } from "../../lib/audit-verify/log-source.ts";
+import { decodeRecord, type LogSource, openLogFile } from "../../lib/audit-verify/log-source.ts";
 import { loadSealingKey } from "../../lib/identity/seal.ts";
 import { sealerWith } from "../../lib/identity/sealer.ts";
 import { openSqlite } from "../../lib/store/sqlite-handle.ts";
@@ -53,20 +53,31 @@ export async function readLedger(stateDir: string): Promise<Map<string, LedgerRo
   }
 }
 
-/** The audit log's records in policy's PostgreSQL database, by the call that they are about. */
-export async function readRecords(url: string): Promise<Map<string, LogRecord[]>> {
-  const records = new Map<string, LogRecord[]>();
-  const { source, close } = await openLogDatabase(url);
+/** The audit log in policy's database, by its path or its URL. */
+export async function openLog(database: string): Promise<{ source: LogSource; close(): void | Promise<void> }> {
+  if (database.startsWith("postgres:")) return openLogDatabase(database);
+  const source = openLogFile(database);
+  return { source, close: () => source.close() };
+}
+
+/** The audit log's records, by the call that they are about. @param database the path of policy's database, or its URL. */
+export async function readRecords(database: string): Promise<Map<string, LogRecord[]>> {
+  const { source, close } = await openLog(database);
   try {
-    for await (const { leaf } of source.entries()) {
-      const record = decodeRecord(leaf);
-      if (record === undefined) throw new Error("a record cannot be read");
-      const ofCall = records.get(record.callId);
-      if (ofCall === undefined) records.set(record.callId, [record]);
-      else ofCall.push(record);
-    }
-    return records;
+    return await recordsByCall(source);
   } finally {
     await close();
   }
+}
+
+async function recordsByCall(source: LogSource): Promise<Map<string, LogRecord[]>> {
+  const records = new Map<string, LogRecord[]>();
+  for await (const { leaf } of source.entries()) {
+    const record = decodeRecord(leaf);
+    if (record === undefined) throw new Error("a record cannot be read");
+    const ofCall = records.get(record.callId);
+    if (ofCall === undefined) records.set(record.callId, [record]);
+    else ofCall.push(record);
+  }
+  return records;
 }
