@@ -37,15 +37,16 @@ export async function readLedger(stateDir: string): Promise<Map<string, LedgerRo
     fromBinary(ExecutionFinishedSchema, sealer.open(contextOf(callId), sealed));
   const db = openSqlite(`${pathToFileURL(join(stateDir, "ledger.db")).href}?mode=ro`);
   try {
-    const rows = db.run("select call_id, state, finished from executions", []).rows as unknown as {
+    const all = "select call_id, state, finished from executions left join ends on ends.seq = executions.seq";
+    const rows = db.run(all, []).rows as unknown as {
       call_id: string;
-      state: string;
+      state: string | null;
       finished: Uint8Array | null;
     }[];
     return new Map(
       rows.map(({ call_id, state, finished }) => [
         call_id,
-        { state, finished: finished === null ? undefined : finishedOf(call_id, finished) },
+        { state: state ?? "started", finished: finished === null ? undefined : finishedOf(call_id, finished) },
       ]),
     );
   } finally {
