@@ -7,21 +7,18 @@ import {
   type DeviceCommand,
   DeviceCommandSchema,
   type DeviceEvent,
-  DeviceEventSchema,
   type DeviceFrame,
-  DeviceFrameSchema,
   type DeviceHello,
   type ExecuteCommand,
   type ExecutionFinished,
   type ExecutionOutput,
   type ReconcileCommand,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { createBatchQueue } from "../../../lib/async/batch-queue.ts";
 import { fault } from "../../../lib/fault/fault.ts";
-import { eventShape } from "../../../lib/link/device-frames.ts";
 import { keepLinked } from "../../../lib/link/keep-linked.ts";
-import { createOutputRoom } from "../../../lib/link/output-room.ts";
 import type { StreamFactory } from "../../../lib/link/stream.ts";
+import { askForOutput, type CallCommand, cancelOf, followOf } from "./device-commands.ts";
+import { createDeviceShares } from "./device-shares.ts";
 import { createOutputFlow, type Followers, type OutputFlow } from "./output-flow.ts";
 import { helloOf, requireNoHello } from "./session.ts";
 
@@ -107,11 +104,6 @@ const SHUT_OUT_MS = 1000;
 /** How often it is checked whether it has. */
 const POLL_MS = 20;
 
-/** The most bytes of live output in one frame to another replica. */
-const SHARE_BATCH_BYTES = 256 * 1024;
-
-type CallCommand = Extract<DeviceCommand["command"], { case: "execute" | "reconcile" }>;
-
 interface Asked {
   onOutput: TakeOutput;
   followers: Followers | undefined;
@@ -134,7 +126,6 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   const { offlineMs = 5000, lostMs = 60_000 } = options;
   /** By call: two may ask for the same one. */
   const waiting = new Map<string, Waiter[]>();
-  const shares = new Set<(error: Error) => void>();
   /** The trusted device's; undefined while the link is down. */
   let hello: DeviceHello | undefined;
   let isPaused = false;
@@ -188,7 +179,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
       hello = undefined;
       isPaused = false;
       options.onDown?.();
-      for (const end of shares) end(notLinked());
+      shares.endAll(notLinked());
       for (const [callId, all] of waiting) for (const one of all) giveUpLater(callId, one);
     },
     receive(events) {
@@ -204,6 +195,9 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     },
   });
 
+  const sendIfUp = (command: DeviceCommand): void => {
+    if (hello !== undefined) link.send(command);
+  };
   const begin = (first: DeviceHello): void => {
     hello = first;
     isPaused = false;
@@ -248,7 +242,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
         if (one.sent) one.canceled = true;
         else giveUpNow(callId, one);
       }
-      if (hello !== undefined && waiting.has(callId)) link.send(cancelOf(callId));
+      if (waiting.has(callId)) sendIfUp(cancelOf(callId));
     }
     const until = performance.now() + SHUT_OUT_MS;
     while (hello !== undefined && waiting.size > 0 && performance.now() < until) await sleep(POLL_MS);
@@ -264,7 +258,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     const one: Waiter = {
       command: create(DeviceCommandSchema, { command }),
       onOutput,
-      flow: createOutputFlow(followers, (until) => hello && link.send(followOf(callId, until))),
+      flow: createOutputFlow(followers, (until) => sendIfUp(followOf(callId, until))),
       resolve,
       sent: false,
       timer: undefined,
@@ -279,68 +273,22 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   const ask = (command: CallCommand, onOutput: TakeOutput, followers: Followers | undefined): Promise<DeviceEnd> =>
     new Promise((resolve) => void wait(command, { onOutput, followers, resolve }));
 
-  async function* share(frames: AsyncIterable<ControlFrame>, signal: AbortSignal): AsyncGenerator<DeviceFrame> {
-    if (hello === undefined) throw notLinked();
-    const queue = createBatchQueue<DeviceEvent>({ sizeOf: eventShape.sizeOf, maxBytes: SHARE_BATCH_BYTES });
-    const push = (event: DeviceEvent["event"]): void => queue.push(create(DeviceEventSchema, { event }));
-    const room = createOutputRoom((value) => push({ case: "output", value }));
-    const asked = new Map<string, Waiter>();
-    let isOver = false;
-    const obey = (command: DeviceCommand): void => {
-      const { case: kind, value } = command.command;
-      if (isOver) return;
-      // Nothing else: only the replica that holds the session sends the keys that a device is to trust.
-      if (kind === "cancel" || kind === "follow") link.send(command);
-      if (kind !== "execute" && kind !== "reconcile") return;
-      const { callId } = value;
-      if (asked.has(callId)) {
-        // Asked again on the same stream: its events are sent already.
-        link.send(command);
-        return;
-      }
-      const resolve = (end: DeviceEnd): void => {
-        asked.delete(callId);
-        if (end.kind !== "finished") return;
-        room.noteLeftOut(callId);
-        push({ case: "finished", value: end.finished });
-      };
-      const one = wait(command.command, { onOutput: room.print, followers: undefined, resolve });
-      if (one !== undefined) asked.set(callId, one);
-    };
-    const end = (error: Error): void => {
-      isOver = true;
-      for (const [callId, one] of asked) {
-        forget(callId, one);
-        // No program may wait for a reader that has left.
-        if (hello !== undefined) link.send(followOf(callId, 0n));
-      }
-      asked.clear();
-      queue.end(error);
-    };
-    const leave = (): void => end(new Error("the session ended"));
-    const read = async (): Promise<void> => {
-      for await (const { commands } of frames) for (const command of commands) obey(command);
-    };
-    signal.addEventListener("abort", leave, { once: true });
-    shares.add(end);
-    push({ case: "hello", value: hello });
-    read().catch((error: unknown) => end(error instanceof Error ? error : new Error(String(error))));
-    try {
-      for await (const events of queue.batches()) {
-        yield create(DeviceFrameSchema, { events });
-        for (const { event } of events) if (event.case === "output") room.taken(event.value);
-      }
-    } finally {
-      shares.delete(end);
-      signal.removeEventListener("abort", leave);
-      leave();
-    }
-  }
+  const shares = createDeviceShares({
+    hello() {
+      if (hello === undefined) throw notLinked();
+      return hello;
+    },
+    send: sendIfUp,
+    wait(command, onOutput, resolve) {
+      const one = wait(command, { onOutput, followers: undefined, resolve });
+      return one && (() => forget(command.value.callId, one));
+    },
+  });
 
   const close = async (): Promise<void> => {
     closed = true;
     hello = undefined;
-    for (const end of shares) end(notLinked());
+    shares.endAll(notLinked());
     for (const [callId, all] of waiting) for (const one of all) forget(callId, one);
     await link.close();
   };
@@ -356,12 +304,10 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
         // Reconciling is about a call that may have been sent before: the device has to report it.
         if (!one.sent && !one.patient) release(callId, one, { kind: "canceled" });
       }
-      if (hello !== undefined) link.send(cancelOf(callId));
+      sendIfUp(cancelOf(callId));
     },
     shutOut: () => (shuttingOut ??= endAll()),
-    send(command) {
-      if (hello !== undefined) link.send(command);
-    },
+    send: sendIfUp,
     get isUp() {
       return hello !== undefined && !isPaused;
     },
@@ -372,7 +318,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
       reconsider?.();
       link.hurry();
     },
-    share,
+    share: shares.open,
     get busy() {
       return waiting.size > 0 || shares.size > 0;
     },
@@ -386,21 +332,6 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
 
 async function* requests(batches: AsyncIterable<DeviceCommand[]>) {
   for await (const commands of batches) yield create(ControlFrameSchema, { commands });
-}
-
-/** Says in a command how much of its call's output may be sent. */
-function askForOutput({ command }: DeviceCommand, untilBytes: bigint | undefined): void {
-  if (untilBytes === undefined || (command.case !== "execute" && command.case !== "reconcile")) return;
-  command.value.outputUntilBytes = untilBytes;
-}
-
-/** The command that says how much of a call's output a device may send in all; 0 for no more. */
-function followOf(callId: string, outputUntilBytes: bigint): DeviceCommand {
-  return create(DeviceCommandSchema, { command: { case: "follow", value: { callId, outputUntilBytes } } });
-}
-
-function cancelOf(callId: string): DeviceCommand {
-  return create(DeviceCommandSchema, { command: { case: "cancel", value: { callId } } });
 }
 
 function notLinked(): Error {
