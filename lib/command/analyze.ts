@@ -5,6 +5,7 @@ import type { BlockRule } from "./block/rules/rule.ts";
 import { asItLooks, hiddenCharacter } from "./hygiene.ts";
 import { LIMITS, TooComplex } from "./limits.ts";
 import { draftOf } from "./plan/build.ts";
+import { isCovered } from "./plan/cover.ts";
 import type { Plan, PlanWord } from "./plan/plan.ts";
 import { parseShell } from "./shell/parse.ts";
 
@@ -46,7 +47,9 @@ export function analyzeText(text: string, place: Place = {}): Analysis {
     const { script, valid } = parseShell(text);
     if (!valid) return ask("command/syntax", "is not valid shell text");
     const draft = draftOf(script);
-    return draft.ok ? verdictOf(allowed(draft.items, place)) : ask("command/not-a-plan", draft.why);
+    if (!draft.ok) return ask("command/not-a-plan", draft.why);
+    if (!isCovered(script, text)) return ask("command/syntax", "has a part that is not understood");
+    return verdictOf(allowed(draft.items, place));
   });
 }
 

@@ -3,7 +3,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { type AnnouncedToolSchema, AnnouncedToolsSchema } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { Scope } from "../../gen/ts/reeve/options/v1/tool_pb.ts";
-import { blockReason } from "../blocklist/blocklist.ts";
+import { blockReason } from "../command/tools.ts";
 import { canonicalArguments } from "../tool/arguments.ts";
 import { describeAnnounced } from "./announced.ts";
 import { readAnnouncements } from "./announcements.ts";

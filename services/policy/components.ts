@@ -1,4 +1,4 @@
-import { blockReason } from "../../lib/blocklist/blocklist.ts";
+import { blockReason } from "../../lib/command/tools.ts";
 import type { EventBus } from "../../lib/events/bus.ts";
 import { timeOrderedHex } from "../../lib/ids/time-ordered-id.ts";
 import type { Logger } from "../../lib/log/log.ts";

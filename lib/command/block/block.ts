@@ -1,3 +1,4 @@
+import { forEachChild, type ParsedScript, type SyntaxNode } from "unbash";
 import { TooComplex } from "../limits.ts";
 import { parseShell } from "../shell/parse.ts";
 import { deleteRules } from "./rules/delete.ts";
@@ -22,6 +23,7 @@ export function blockedText(text: string, folder?: string): BlockRule[] {
   const { script, valid } = parseShell(text);
   if (hasForkBomb(script)) state.found.shapes.add("fork-bomb");
   walkScript(script, state);
+  walkRest(script, state);
   // What is not valid is not run whole, but bash runs the lines before the error.
   if (!valid) for (const piece of text.split(/\n|;/)) walkPiece(piece, state);
   return matched(state, valid ? "" : text);
@@ -33,6 +35,26 @@ export function blockedArgv(argv: readonly string[], stdin: string | undefined, 
   state.stdin = stdin;
   runWords(argv, state);
   return matched(state, "");
+}
+
+/** The program of an argument list and those that it runs, as far as its arguments show them. */
+export function programsOf(argv: readonly string[]): string[] {
+  const state = newState(undefined);
+  try {
+    runWords(argv, state);
+  } catch (e: unknown) {
+    if (!(e instanceof TooComplex)) throw e;
+  }
+  return state.found.steps.map(({ program }) => program);
+}
+
+/** Follows the substitutions that stand where the walk does not look, such as in arithmetic and tests. */
+function walkRest(script: ParsedScript, state: State): void {
+  const open: SyntaxNode[] = [script];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (node.type === "Script" && node !== script && !state.found.walked.has(node)) walkScript(node, state);
+    forEachChild(node, (child) => void open.push(child));
+  }
 }
 
 function walkPiece(piece: string, state: State): void {

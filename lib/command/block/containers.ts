@@ -27,8 +27,11 @@ function dockerCommand(args: readonly string[]): readonly string[] {
   const command = afterOptions(verb.slice(1), { ...RUN, operands: 1 });
   const mounts = mountsOf(verb);
   return command.map((word) => {
-    const mount = mounts.find(({ inside }) => word === inside || word.startsWith(`${inside}/`));
-    return mount === undefined ? word : `${mount.outside}${word.slice(mount.inside.length)}` || "/";
+    // The path may stand in a script that the container's shell reads.
+    return mounts.reduce((text, { outside, inside }) => {
+      const pattern = new RegExp(`(^|[\\s'"=])${inside.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}(?=[/\\s'"]|$)`, "g");
+      return text.replace(pattern, (_, before: string) => `${before}${outside || "/"}`);
+    }, word);
   });
 }
 

@@ -4,6 +4,7 @@ import { commandOptions } from "./command-options.ts";
 import { containerCommand } from "./containers.ts";
 import { isNarrowed, searchedFolders } from "./options.ts";
 import { contentOf, type Manner, runWords } from "./run.ts";
+import { hasForkBomb } from "./shapes.ts";
 import { nested, type State, UNKNOWN } from "./state.ts";
 import { walkScript } from "./walk.ts";
 import { afterOptions, valuesOf, WRAPPERS } from "./wrappers.ts";
@@ -18,6 +19,7 @@ const INTERPRETERS =
 export function runScript(text: string, state: State, { inPlace = false } = {}): string {
   if (text === "" || text === UNKNOWN) return "";
   const { script } = parseShell(text);
+  if (hasForkBomb(script)) state.found.shapes.add("fork-bomb");
   const inner = nested(state);
   const output = walkScript(script, inPlace ? { ...inner, vars: state.vars, functions: state.functions } : inner);
   if (inPlace) state.folder = inner.folder;
@@ -66,7 +68,8 @@ function runShell(args: readonly string[], state: State): string {
     const rest = args.slice(at + 1);
     const start = rest.findIndex((word) => !/^[-+]/.test(word) || word === "--");
     const words = rest[start] === "--" ? rest.slice(start + 1) : rest.slice(Math.max(0, start));
-    return runScript(words[0] ?? "", { ...state, positional: words.slice(2) });
+    const vars = new Map(state.vars).set("0", words.slice(1, 2));
+    return runScript(words[0] ?? "", { ...state, vars, positional: words.slice(2) });
   }
   const file = args.find((word, index) => !/^[-+]/.test(word) && !/^[-+][oO]$/.test(args[index - 1] ?? ""));
   const readsInput = file === undefined || args.includes("-s");
@@ -149,7 +152,8 @@ function runXargs(args: readonly string[], state: State, manner: Manner): string
   const inner = nested(state);
   if (mark === undefined || mark === "")
     return runWords(words.length === 0 ? ["echo", ...input] : [...words, ...input], inner, manner);
-  const lines = input.length === 0 ? [UNKNOWN] : input;
+  const whole = (state.stdin ?? "").split(/[\n\0]+/).filter((line) => line !== "");
+  const lines = whole.length === 0 ? [UNKNOWN] : whole;
   return lines
     .map((line) =>
       runWords(

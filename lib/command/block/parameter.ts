@@ -16,7 +16,7 @@ const ENVIRONMENT: ReadonlyMap<string, string> = new Map([
 /** The values of a variable: one, or those of an array. Unset gives an empty list. */
 export function valuesOf(state: State, name: string): readonly string[] {
   if (name === "@" || name === "*") return state.positional;
-  if (name === "0") return ["bash"];
+  if (name === "0") return state.vars.get(name) ?? ["bash"];
   if (/^\d+$/.test(name)) return state.positional.slice(Number(name) - 1, Number(name));
   if (name === "#") return [String(state.positional.length)];
   if (/^[?$!_-]$/.test(name)) return [UNKNOWN];
@@ -90,7 +90,7 @@ function without(value: string, operator: string, pattern: string): string {
   const source = operator.startsWith("#") ? `^(?:${body})` : `(?:${body})$`;
   // A greedy tail has to begin as early, and a lazy one as late, as it can.
   if (operator === "%") {
-    const match = new RegExp(`^([sS]*)(?:${patternSource(pattern, false)})$`).exec(value);
+    const match = new RegExp(`^([\\s\\S]*)(?:${patternSource(pattern, false)})$`).exec(value);
     return match?.[1] ?? value;
   }
   return value.replace(new RegExp(source), "");
@@ -105,7 +105,7 @@ function replaced(value: string, operator: string, pattern: string, replacement:
 
 function patternSource(pattern: string, greedy: boolean): string {
   const escaped = pattern.replace(/[.+^${}()|\\[\]]/g, "\\$&");
-  return escaped.replace(/\*+/g, greedy ? "[sS]*" : "[sS]*?").replace(/\?/g, "[sS]");
+  return escaped.replace(/\*+/g, greedy ? "[\\s\\S]*" : "[\\s\\S]*?").replace(/\?/g, "[\\s\\S]");
 }
 
 function recased(value: string, operator: string): string {

@@ -43,6 +43,7 @@ export function runWords(argv: readonly string[], state: State, manner: Manner =
   const words = withAlias(argv, state);
   const program = step(words, state, manner);
   if (program === "") return "";
+  if (program === "tee") for (const file of words.slice(1)) remember(file, state.stdin ?? "", state);
   const inner = runBuiltin(words, state, manner) ?? runInner(words, state, manner);
   return inner ?? outputOf(words, state);
 }
@@ -109,7 +110,7 @@ function redirected(redirects: readonly Redirection[], state: State): { writes: 
 function hereText(redirect: Extract<Redirection, { type: "HereDoc" }>, state: State): string {
   const text = redirect.operator === "<<-" ? redirect.body.text.replace(/^\t+/gm, "") : redirect.body.text;
   if (redirect.delimiter?.quoted === true || redirect.body.parts === undefined) return text;
-  const word = { ...redirect.body, type: "Word", value: text } as unknown as Word;
+  const word = { type: "Word", value: text, text, parts: redirect.body.parts } as unknown as Word;
   return textOf(word, state, substitute);
 }
 

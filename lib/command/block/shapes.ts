@@ -4,7 +4,8 @@ type Loop = Extract<SyntaxNode, { type: "While" | "ArithmeticFor" }>;
 
 /** True for a loop without an end that starts something in the background in each turn and waits for nothing. */
 export function spawnsForever(loop: Loop): boolean {
-  if (loop.type === "ArithmeticFor" ? loop.test !== undefined : !isEndless(loop)) return false;
+  if (loop.type === "ArithmeticFor" ? loop.test !== undefined && loop.test.end > loop.test.pos : !isEndless(loop))
+    return false;
   const waits = namesIn(loop.body).some((name) => /^(?:wait|sleep|read|break|exit|inotifywait|nc|accept)$/.test(name));
   return !waits && has(loop.body, (node) => node.type === "Statement" && node.background === true);
 }
@@ -79,12 +80,15 @@ function twice(statements: readonly Statement[]): { name: string; multiplies: bo
     .map((name) => ({ name, multiplies: true }));
 }
 
-function namesIn(node: SyntaxNode): string[] {
+/** The commands that a loop runs itself, not in the background. */
+function namesIn(root: SyntaxNode): string[] {
   const names: string[] = [];
-  has(node, (each) => {
-    if (each.type === "Command") names.push(each.name?.value ?? "");
-    return false;
-  });
+  const open = [root];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (node.type === "Statement" && node.background === true) continue;
+    if (node.type === "Command") names.push(node.name?.value ?? "");
+    forEachChild(node, (child) => void open.push(child));
+  }
   return names;
 }
 

@@ -45,6 +45,8 @@ export interface Found {
   /** Ids of rules that a shape of the script matches, such as a fork bomb. */
   readonly shapes: Set<string>;
   left: number;
+  /** The scripts of substitutions that were followed. */
+  readonly walked: WeakSet<object>;
 }
 
 export function newState(folder: string | undefined): State {
@@ -58,7 +60,7 @@ export function newState(folder: string | undefined): State {
     stdin: undefined,
     calls: [],
     depth: 0,
-    found: { steps: [], shapes: new Set(), left: LIMITS.steps },
+    found: { steps: [], shapes: new Set(), left: LIMITS.steps, walked: new WeakSet() },
   };
 }
 

@@ -14,7 +14,9 @@ export function walkScript(script: { readonly commands: readonly Statement[] }, 
 
 /** Runs a substitution in a shell of its own. */
 export function substitute(script: ParsedScript | undefined, state: State): string {
-  return script === undefined ? UNKNOWN : walkScript(script, nested(state));
+  if (script === undefined) return UNKNOWN;
+  state.found.walked.add(script);
+  return walkScript(script, nested(state));
 }
 
 function walkAll(statements: readonly Statement[], state: State): string {

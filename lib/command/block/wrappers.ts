@@ -95,7 +95,10 @@ export function afterOptions(args: readonly string[], wrapper: Wrapper): readonl
     if (takesNext(word, wrapper)) at += 1;
     else if (!/^-./.test(word)) break;
   }
-  return args.slice(at + (wrapper.operands ?? 0));
+  const rest = args.slice(at + (wrapper.operands ?? 0));
+  // Behind its operands a program may take options again: `tmux new-session -d`, `ssh host -- ls`.
+  const again = (wrapper.operands ?? 0) > 0 && (rest[0] ?? "").startsWith("-");
+  return again ? afterOptions(rest, { ...wrapper, operands: 0 }) : rest;
 }
 
 /** True for an option whose value is the next word: "-u", "-nu", "--user". */

@@ -1,7 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { durationMs } from "@bufbuild/protobuf/wkt";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { blockReason } from "../../../lib/blocklist/blocklist.ts";
+import { blockReason } from "../../../lib/command/tools.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
 import { type InputProblem, invalidInput } from "../../../lib/fault/invalid-input.ts";
 import { requestedTimeoutMs } from "../../../lib/tool/deadline.ts";

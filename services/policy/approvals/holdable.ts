@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { takesCommands } from "../../../lib/blocklist/interpreters.ts";
+import { takesCommands } from "../../../lib/command/hidden-commands.ts";
 import { namesOf, textOf, wordsOf } from "../../../lib/tool/command-problems.ts";
 import { type CommandFields, commandsIn } from "../../../lib/tool/commands.ts";
 import type { ValidatedRequest } from "../facts/decision-request.ts";

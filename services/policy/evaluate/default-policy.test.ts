@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { beforeAll, describe, expect, it } from "vitest";
 import { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
-import { blockReason } from "../../../lib/blocklist/blocklist.ts";
+import { blockReason } from "../../../lib/command/tools.ts";
 import { loadCatalog, toolByName } from "../../../lib/toolschema/catalog-file.ts";
 import { factsOf } from "../facts/facts.ts";
 import { DEFAULT_POLICY_FILE } from "../rules/default-policy.ts";

@@ -63,7 +63,7 @@ const MAX_RUN_MS = 3_600_000;
 const MAX_APPROVAL_TTL_MS = 30 * 86_400_000;
 
 const RULE_ID = /^[a-z][a-z0-9._/-]{0,63}$/;
-const RESERVED_ID = /^(blocklist|mode)\//;
+const RESERVED_ID = /^(blocklist|command|mode)\//;
 const TOOL_PATTERN = /^(\*|[a-z][a-z0-9_.:-]{0,127}\*?)$/;
 const MAX_MESSAGE = 500;
 const RULE_KEYS = ["id", "effect", "tools", "when", "obligations", "message", "match", "no_match"];
@@ -135,7 +135,8 @@ function readRule(reader: YamlReader, node: YamlNode): RuleText {
 function ruleId(reader: YamlReader, rule: YamlNode, node: YamlNode): string {
   const id = reader.text(node, "id") ?? "";
   if (!RULE_ID.test(id)) reader.report(node ?? rule, `id must match ${RULE_ID.source}`);
-  else if (RESERVED_ID.test(id)) reader.report(node, 'ids that begin with "blocklist/" or "mode/" are kept for Reeve');
+  else if (RESERVED_ID.test(id))
+    reader.report(node, 'ids that begin with "blocklist/", "command/" or "mode/" are kept for Reeve');
   return id;
 }
 

@@ -88,7 +88,9 @@ export const textRules: readonly ProgramRule[] = [
     flags: "-F=any --field-separator=any -v=awk-variable --assign=awk-variable",
     operands: "awk file*",
     check: (words) =>
-      words.some((word) => /^\w+=/.test(word) || word.startsWith("/inet")) ? "an operand sets a variable" : undefined,
+      words.some((word) => /^\w+=(?!=)/.test(word) || word.startsWith("/inet"))
+        ? "an operand sets a variable"
+        : undefined,
     match: [
       "awk '{print $1}' a",
       "awk -F: '$3 > 100 {print $1, $3}' /etc/passwd",

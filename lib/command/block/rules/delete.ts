@@ -1,6 +1,7 @@
 import { hasOption, isNarrowed, operands, searchedFolders } from "../options.ts";
 import type { Step } from "../state.ts";
 import { canonicalPath, isHome, isSystemTree, isVitalFile } from "../targets.ts";
+import { valuesOf } from "../wrappers.ts";
 import type { BlockRule } from "./rule.ts";
 
 /** Rules for what cannot be brought back from a disk: whole trees of the system, homes, files that it starts with. */
@@ -193,7 +194,10 @@ function deletesFound(args: readonly string[]): boolean {
 function changesSystem({ program, args, folder }: Step): boolean {
   const names = operands(args);
   const whole = (name: string): boolean => isSystemTree(name, folder) || isHome(name, folder);
-  if (program === "mv") return (names.length > 1 ? names.slice(0, -1) : names).some(whole);
+  if (program === "mv") {
+    const named = valuesOf(args, "t", "target-directory").length > 0;
+    return (named || names.length < 2 ? names : names.slice(0, -1)).some(whole);
+  }
   if (!/^(?:chmod|chown|chgrp|chattr|setfacl)$/.test(program)) return false;
   // A mode such as "-x" looks like an option.
   if (names.some((name) => canonicalPath(name, folder) === "/")) return true;

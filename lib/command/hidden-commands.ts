@@ -1,4 +1,4 @@
-import { programOf, unwrap } from "./wrappers.ts";
+import { programsOf } from "./block/block.ts";
 
 /** Where a command would be that its own argument list does not show. */
 export type HiddenCommands = { kind: "input"; program: string } | { kind: "variable"; program: string; name: string };
@@ -26,9 +26,6 @@ const RUNS_VARIABLE = new RegExp(
   ].join("|")})$`,
 );
 
-/** How deep wrappers such as sudo and env are followed. */
-const MAX_DEPTH = 8;
-
 /**
  * Whether a program of an argument list would take commands from where they cannot be seen: its standard input, or a
  * variable. By name, through sudo, env, timeout and the like; undefined where no such program is known. A seat belt, as the
@@ -38,7 +35,7 @@ export function takesCommands(
   argv: readonly string[],
   { hasInput, variables }: { hasInput: boolean; variables: readonly string[] },
 ): HiddenCommands | undefined {
-  const programs = programsIn(argv, 0);
+  const programs = programsOf(argv);
   const program = programs[0] ?? "";
   const name = variables.find((one) => RUNS_VARIABLE.test(one));
   if (name !== undefined) return { kind: "variable", program, name };
@@ -48,13 +45,4 @@ export function takesCommands(
 
 function readsCommands(program: string): boolean {
   return READS_COMMANDS.has(program) || READS_COMMANDS.has(program.replace(/[-.\d]+$/, ""));
-}
-
-/** The outer program and those that it runs, as far as its arguments show them. */
-function programsIn(argv: readonly string[], depth: number): string[] {
-  if (argv.length === 0 || depth > MAX_DEPTH) return [];
-  const inner = unwrap(argv).flatMap((one) =>
-    one.kind === "argv" ? programsIn(one.argv, depth + 1) : programsIn(one.text.trim().split(/\s+/), depth + 1),
-  );
-  return [programOf(argv), ...inner];
 }

@@ -2,11 +2,9 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { textOf, wordsOf } from "../tool/command-problems.ts";
 import { type CommandFields, commandsIn } from "../tool/commands.ts";
 import type { JsonSchema } from "../tool/json-schema.ts";
-import { type Commands, commandsOfArgv, commandsOfText } from "./command.ts";
-import { deleteRules } from "./rules/delete.ts";
-import { deviceRules } from "./rules/devices.ts";
-import { machineRules } from "./rules/machine.ts";
-import type { BlockRule } from "./rules/rule.ts";
+import { blockedArgv, blockedText } from "./block/block.ts";
+import type { BlockRule } from "./block/rules/rule.ts";
+import { TooComplex } from "./limits.ts";
 
 /** Why a call is refused whatever the caller's rights. */
 export interface BlockReason {
@@ -15,9 +13,6 @@ export interface BlockReason {
   /** For the caller. */
   message: string;
 }
-
-/** All rules, in the order in which they are tried. */
-export const BLOCK_RULES: readonly BlockRule[] = [...deleteRules, ...deviceRules, ...machineRules];
 
 /**
  * Why a call is refused whatever the caller's rights, or undefined. Looks at every command in the arguments, as the tool's schema
@@ -37,14 +32,18 @@ export function blockReason(schema: JsonSchema, args: JsonObject): BlockReason |
 function reasonAgainst({ argv, foreign_argv: foreign, shell, ...rest }: CommandFields): BlockReason | undefined {
   const folder = textOf(rest.folder) || undefined;
   const words = wordsOf((argv ?? foreign)?.value);
-  const ofProgram = words.length === 0 ? undefined : matching(commandsOfArgv(words, textOf(rest.stdin), folder));
-  return ofProgram ?? (shell === undefined ? undefined : matching(commandsOfText(textOf(shell), folder)));
+  const ofProgram = words.length === 0 ? undefined : first(() => blockedArgv(words, textOf(rest.stdin), folder));
+  return ofProgram ?? (shell === undefined ? undefined : first(() => blockedText(textOf(shell), folder)));
 }
 
-function matching(commands: Commands): BlockReason | undefined {
-  if (commands === "too complex") {
-    return { rule: "blocklist/too-complex", message: "has too many commands, or nests them too deep, to be checked" };
+function first(find: () => readonly BlockRule[]): BlockReason | undefined {
+  try {
+    const [rule] = find();
+    return rule && { rule: rule.name, message: rule.message };
+  } catch (e: unknown) {
+    // A walk that leaves the stack is too complex as well: what cannot be looked at is refused.
+    if (e instanceof TooComplex) return { rule: "command/too-complex", message: e.message };
+    if (e instanceof RangeError) return { rule: "command/too-complex", message: "is nested too deep to be checked" };
+    throw e;
   }
-  const rule = BLOCK_RULES.find((each) => commands.some((command) => each.test(command)));
-  return rule && { rule: rule.name, message: rule.message };
 }
