@@ -7,9 +7,10 @@ import { installPeers } from "./peers/packages.ts";
 import { sdkV2Subject } from "./peers/sdk-v2.ts";
 import { connectSubject, mcpSubjects, plainHttpSubjects, spawnSubject } from "./subjects/bare.ts";
 import { eventSubjects } from "./subjects/events.ts";
-import { governedSubjects } from "./subjects/governed.ts";
+import { governedSandboxSubjects, governedSubjects } from "./subjects/governed.ts";
 import { pathSubjects } from "./subjects/paths.ts";
 import { rawSubjects } from "./subjects/raw.ts";
+import { sandboxSubjects } from "./subjects/sandboxed.ts";
 import { storeSubjects } from "./subjects/stores.ts";
 import type { Section } from "./subjects/subject.ts";
 
@@ -55,6 +56,14 @@ export const SECTIONS: readonly Section[] = [
     open: async (parts) => {
       const [mcp] = await mcpSubjects(await server(parts, "mcp"));
       return [...(mcp === undefined ? [] : [mcp]), ...(await pathSubjects(parts))];
+    },
+  },
+  {
+    name: "sandbox",
+    title: "a program in the sandbox against one outside of it and against bare spawn",
+    async open(parts) {
+      const governed = governedSandboxSubjects(await server(parts, "governed"));
+      return [{ ...spawnSubject(), against: [] }, ...(await sandboxSubjects(parts)), ...governed];
     },
   },
   { name: "stores", title: "SQLite against PostgreSQL", open: storeSubjects },

@@ -18,6 +18,9 @@ export const NOOP: Request = { tool: "device.ping", params: {} };
 
 const EXEC: Request = { tool: "exec", params: { argv: ["/bin/true"] } };
 
+/** The same program; the policy of the bench lets this name run in the sandbox only. */
+const SANDBOXED: Request = { tool: "exec", params: { argv: ["true"] } };
+
 /** The governed calls: validated, decided, granted, run by the device, cleaned and recorded. */
 export function governedSubjects(server: ServerProcess): Subject[] {
   const transport = createServiceTransport({ baseUrl: server.url, token: server.token, readMaxBytes: 16 << 20 });
@@ -28,6 +31,18 @@ export function governedSubjects(server: ServerProcess): Subject[] {
     { name: "governed stream", against: ["bare MCP"], call: streamed(NOOP), usage },
     { name: "governed unary exec", against: ["bare MCP exec"], call: unary(EXEC), usage },
     { name: "governed stream exec", against: ["bare MCP exec"], call: streamed(EXEC), usage },
+  ];
+}
+
+/** Programs through the gate, outside the sandbox and in it. */
+export function governedSandboxSubjects(server: ServerProcess): Subject[] {
+  const { streamed } = governedCalls(
+    registryClient(createServiceTransport({ baseUrl: server.url, token: server.token })),
+  );
+  const { usage } = server;
+  return [
+    { name: "governed exec", against: ["bare spawn"], call: streamed(EXEC), usage },
+    { name: "governed exec, sandbox", against: ["governed exec"], call: streamed(SANDBOXED), usage },
   ];
 }
 

@@ -15,6 +15,8 @@ export const HAS_BWRAP = process.platform === "linux" && existsSync(BWRAP);
 /** An executor with a sandbox over folders of its own. */
 export interface TestSandbox extends AsyncDisposable {
   executor: Executor;
+  /** What holds the folders below. */
+  folder: string;
   /** A folder that may be read and written. It holds `a.txt`, `.env`, and `state/`, which is the agent's. */
   work: string;
   /** A folder that may be read. It holds `b.txt`. */
@@ -48,6 +50,7 @@ export async function openTestSandbox(): Promise<TestSandbox> {
   const executor = createLocalExecutor({ env: process.env, spawner, sandbox, killGraceMs: 200 });
   return {
     executor,
+    folder,
     work,
     readable,
     outside,

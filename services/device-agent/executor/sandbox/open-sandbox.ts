@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { closeSync, constants, openSync, unlinkSync, writeFileSync } from "node:fs";
+import { closeSync, constants, existsSync, openSync, unlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RunOutcome } from "../executor.ts";
@@ -11,7 +11,7 @@ import { probeSandbox } from "./probe.ts";
 import { runInSandbox, type SandboxRun, sandboxUnavailable } from "./sandbox.ts";
 import { seccompFilter } from "./seccomp.ts";
 import { SYSTEM_CALLS } from "./system-calls.ts";
-import { type View, viewArguments } from "./view.ts";
+import { COPIED, type View, viewArguments } from "./view.ts";
 import { startWaiting } from "./waiting.ts";
 
 /** What the sandboxes of one device are made from. */
@@ -68,6 +68,7 @@ function createSandbox(options: SandboxOptions & { bwrap: string }, filter: Buff
   const { spawner, bwrap, readRoots, writeRoots, hidden } = options;
   using opening = new DisposableStack();
   const filterFile = opening.adopt(heldFile(filter), closeSync);
+  const copied = COPIED.filter((path) => existsSync(path));
   const pools = new Map<string, Pool>();
   let search: { at: number; masks: ReturnType<typeof findMasks> } | undefined;
 
@@ -79,8 +80,13 @@ function createSandbox(options: SandboxOptions & { bwrap: string }, filter: Buff
   };
   const start = async (isolation: View["isolation"], network: boolean) => {
     const { masks } = await masksNow();
-    using args = heldFileFor(viewArguments({ isolation, network, readRoots, writeRoots, masks }));
-    return await startWaiting({ spawner, bwrap, args: args.fd, filter: filterFile });
+    using files = new DisposableStack();
+    const args = files.adopt(
+      heldFile(viewArguments({ isolation, network, readRoots, writeRoots, masks }, copied)),
+      closeSync,
+    );
+    const copies = copied.map((path) => files.adopt(openSync(path, O_RDONLY), closeSync));
+    return await startWaiting({ spawner, bwrap, files: [args, filterFile, ...copies] });
   };
   const poolOf = (isolation: View["isolation"], network: boolean): Pool => {
     const key = `${isolation} ${network}`;
@@ -121,9 +127,4 @@ function heldFile(content: string | Uint8Array): number {
     unlinkSync(path);
     closeSync(write);
   }
-}
-
-function heldFileFor(content: string): { fd: number } & Disposable {
-  const fd = heldFile(content);
-  return { fd, [Symbol.dispose]: () => closeSync(fd) };
 }

@@ -13,7 +13,7 @@ export interface Pool extends Disposable {
 /** How a pool is kept. */
 export interface PoolOptions {
   start(): Promise<Waiting>;
-  /** How many wait while it is in use. Default 4. */
+  /** How many wait while it is in use. Default 8. */
   most?: number;
   /** How long one may wait, in milliseconds. Then it is replaced, so that what it hides is not long ago. Default 60,000. */
   maxAgeMs?: number;
@@ -22,7 +22,7 @@ export interface PoolOptions {
 }
 
 /** A pool that begins empty, and is empty again when it is not used. */
-export function createPool({ start, most = 4, maxAgeMs = 60_000, keepMs = 600_000 }: PoolOptions): Pool {
+export function createPool({ start, most = 8, maxAgeMs = 60_000, keepMs = 600_000 }: PoolOptions): Pool {
   let ready: Waiting[] = [];
   let starting = 0;
   let usedAt = performance.now();

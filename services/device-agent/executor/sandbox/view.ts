@@ -22,6 +22,7 @@ export interface Mask {
 /** The descriptors that bwrap reads its arguments and the filter from. */
 export const ARGUMENTS_FD = STATUS_FD + 1;
 export const FILTER_FD = STATUS_FD + 2;
+export const COPIED_FD = STATUS_FD + 3;
 
 /** Its whole command line: the rest comes by a descriptor, because /proc/1/cmdline shows it inside. */
 export const COMMAND: readonly string[] = ["--args", String(ARGUMENTS_FD), "--", "/bin/sh", "-s"];
@@ -29,20 +30,15 @@ export const COMMAND: readonly string[] = ["--args", String(ARGUMENTS_FD), "--",
 /** Where programs and their libraries lie. Usually links into /usr. */
 const SYSTEM = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
-/** What programs look up of /etc, and nothing else of it. */
-const SETTINGS = [
-  "passwd",
-  "group",
-  "nsswitch.conf",
-  "hosts",
-  "localtime",
-  "ld.so.cache",
-  "alternatives",
-  "os-release",
-];
+/** Files of /etc that programs look up. They are copied in: a bind of each would be a third of what a start takes. */
+export const COPIED = ["/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/ld.so.cache"];
+
+/** What else of /etc they look up: usually links, and a folder of links. The rest of it is not shown. */
+const SETTINGS = ["/etc/localtime", "/etc/os-release", "/etc/alternatives"];
 
 /** What a program that talks to other machines looks up besides. */
 const NETWORK_SETTINGS = [
+  "hosts",
   "resolv.conf",
   "services",
   "protocols",
@@ -58,8 +54,10 @@ const SCRATCH: Readonly<Record<View["isolation"], number>> = { read_only: 64 * 1
 /**
  * The arguments of bwrap (0.8 or newer) for a view: namespaces of its own, no capabilities, no further user namespaces, the
  * system's programs, the roots, and nothing else of the machine. Ended by NUL each, as --args reads them.
+ *
+ * @param copied the files that bwrap gets by descriptors from COPIED_FD on.
  */
-export function viewArguments(view: View): string {
+export function viewArguments(view: View, copied: readonly string[]): string {
   const { isolation, network, readRoots, writeRoots, masks } = view;
   const binding = isolation === "read_only" ? "--ro-bind" : "--bind";
   const whole = [...readRoots, ...writeRoots].includes("/");
@@ -72,7 +70,7 @@ export function viewArguments(view: View): string {
     ["--disable-userns", "--die-with-parent", "--new-session", "--cap-drop", "ALL"],
     ...(whole
       ? [[binding === "--bind" && writeRoots.includes("/") ? binding : "--ro-bind", "/", "/"]]
-      : systemBinds(network)),
+      : systemBinds(network, copied)),
     ["--proc", "/proc", "--dev", "/dev"],
     ...(whole ? [] : [["--size", size, "--tmpfs", "/tmp"]]),
     ["--size", size, "--tmpfs", "/dev/shm"],
@@ -86,11 +84,12 @@ export function viewArguments(view: View): string {
     .join("");
 }
 
-function systemBinds(network: boolean): string[][] {
-  const settings = [...SETTINGS, ...(network ? NETWORK_SETTINGS : [])].map((name) => `/etc/${name}`);
+function systemBinds(network: boolean, copied: readonly string[]): string[][] {
+  const settings = network ? NETWORK_SETTINGS.map((name) => `/etc/${name}`) : [];
   return [
     ["--ro-bind", "/usr", "/usr"],
-    ...SYSTEM.flatMap(systemBind),
+    ...[...SYSTEM, ...SETTINGS].flatMap(systemBind),
+    ...copied.map((path, at) => ["--perms", "0644", "--file", String(COPIED_FD + at), path]),
     ...settings.map((path) => ["--ro-bind-try", path, path]),
   ];
 }

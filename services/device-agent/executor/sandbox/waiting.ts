@@ -24,9 +24,8 @@ export interface WaitingOptions {
   spawner: Spawner;
   /** The absolute path of bwrap. */
   bwrap: string;
-  /** Held files with bwrap's arguments and with the filter. */
-  args: number;
-  filter: number;
+  /** Held files: bwrap's arguments, the filter, and what is copied in. */
+  files: readonly number[];
 }
 
 const { O_RDONLY, O_WRONLY, O_RDWR, O_NONBLOCK } = constants;
@@ -35,7 +34,7 @@ const { O_RDONLY, O_WRONLY, O_RDWR, O_NONBLOCK } = constants;
 const PIPE_BYTES = 60 * 1024;
 
 /** Starts one. Rejects where the operating system refuses, or gives no FIFOs. */
-export async function startWaiting({ spawner, bwrap, args, filter }: WaitingOptions): Promise<Waiting> {
+export async function startWaiting({ spawner, bwrap, files }: WaitingOptions): Promise<Waiting> {
   const fifos = await spawner.fifos.take(3);
   if (fifos === undefined) throw new Error("no FIFOs can be made here");
   const [script, stdin, status] = fifos.map(({ fd }) => fd) as [number, number, number];
@@ -55,8 +54,7 @@ export async function startWaiting({ spawner, bwrap, args, filter }: WaitingOpti
     more: [
       { fd: open(stdin, O_RDONLY), access: "read" },
       { fd: open(status, O_WRONLY), access: "write" },
-      { fd: open(args, O_RDONLY), access: "read" },
-      { fd: open(filter, O_RDONLY), access: "read" },
+      ...files.map((fd) => ({ fd: open(fd, O_RDONLY), access: "read" as const })),
     ],
     waits: true,
   });

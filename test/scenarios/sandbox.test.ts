@@ -1,0 +1,101 @@
+import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fromBinary } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type RegistryClient, registryClient } from "../../client/registry.ts";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { SandboxLevel } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
+import { HAS_BWRAP } from "../../services/device-agent/testing/test-sandbox.ts";
+import { startTestStack, type TestStack } from "../../testkit/stack.ts";
+
+const clientOf = ({ registry, tokens }: TestStack, role: "agent" | "operator"): RegistryClient =>
+  registryClient(createServiceTransport({ baseUrl: registry.url, token: tokens[role], protocol: "grpc" }));
+
+/** What becomes of a program without a person, by the policy that is shipped. */
+async function exec(client: RegistryClient, ...argv: string[]) {
+  const { call } = await client.callTool({ tool: "exec", params: { argv }, approvalWait: durationFromMs(0) });
+  const { state, sandbox, output, receipt } = call?.status ?? {};
+  const level = receipt && fromBinary(ReceiptSchema, receipt.statement).sandbox;
+  return { state, sandbox, level, exitCode: output?.exitCode, stdout: output?.stdout, stderr: output?.stderr };
+}
+
+describe.runIf(HAS_BWRAP)("on a device with a sandbox", () => {
+  let stack: TestStack;
+  let agent: RegistryClient;
+  beforeAll(async () => {
+    stack = await startTestStack();
+    agent = clientOf(stack, "agent");
+    await writeFile(join(stack.workFolder, "notes.txt"), "three words here\n");
+    await symlink("/etc/shadow", join(stack.workFolder, "link"));
+  });
+  afterAll(() => stack.close());
+
+  test("an agent's program that looks at files runs without a person, read-only, and its receipt says so", async () => {
+    const level = SandboxLevel.READ_ONLY;
+    expect(await exec(agent, "ls", stack.workFolder)).toMatchObject({
+      state: CallState.SUCCEEDED,
+      sandbox: level,
+      level,
+      exitCode: 0,
+      stdout: "link\nnotes.txt\n",
+    });
+    expect(await exec(agent, "wc", "-w", join(stack.workFolder, "notes.txt"))).toMatchObject({ level, exitCode: 0 });
+  });
+
+  test("what lies outside the roots is refused, or cannot be seen", async () => {
+    for (const argv of [
+      ["ls", "/root"],
+      ["wc", "-c", "/etc/shadow"],
+      ["cat", "/etc/shadow"],
+      ["ls", stack.dataFolder],
+    ]) {
+      expect(await exec(agent, ...argv)).toMatchObject({ state: CallState.HELD });
+    }
+    // The rule sees the name only; the sandbox shows nothing where it leads.
+    expect(await exec(agent, "wc", "-c", join(stack.workFolder, "link"))).toMatchObject({
+      exitCode: 1,
+      stdout: "",
+      stderr: expect.stringContaining("No such file") as string,
+    });
+  });
+
+  test("each call has its own level: an operator's program runs outside, a look at the machine too", async () => {
+    expect(await exec(clientOf(stack, "operator"), "ls", stack.workFolder)).toMatchObject({
+      state: CallState.SUCCEEDED,
+      level: SandboxLevel.NONE,
+    });
+    expect(await exec(agent, "uname")).toMatchObject({ state: CallState.SUCCEEDED, level: SandboxLevel.NONE });
+    const { call } = await agent.callTool({ tool: "fs.list", params: { path: stack.workFolder } });
+    expect(call?.status).toMatchObject({ state: CallState.SUCCEEDED, sandbox: SandboxLevel.UNSPECIFIED });
+  });
+});
+
+describe.runIf(process.platform === "linux")("on a device without bubblewrap", () => {
+  let stack: TestStack;
+  let programs: string;
+  beforeAll(async () => {
+    programs = await mkdtemp(join(tmpdir(), "reeve-programs-"));
+    for (const name of ["ls", "uname"]) await symlink(`/usr/bin/${name}`, join(programs, name));
+    stack = await startTestStack({ env: { ...process.env, PATH: programs } });
+  });
+  afterAll(async () => {
+    await stack.close();
+    await rm(programs, { recursive: true });
+  });
+
+  test("programs that look at files wait for a person, those that need no sandbox do not", async () => {
+    const agent = clientOf(stack, "agent");
+    const { call } = await agent.callTool({
+      tool: "exec",
+      params: { argv: ["ls", stack.workFolder] },
+      approvalWait: durationFromMs(0),
+    });
+    expect(call?.status).toMatchObject({ state: CallState.HELD });
+    expect(call?.status?.decision?.ruleIds).toContain("mode/sandbox");
+    expect(await exec(agent, "uname")).toMatchObject({ state: CallState.SUCCEEDED });
+  });
+});
