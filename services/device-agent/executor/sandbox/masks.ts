@@ -14,14 +14,10 @@ export interface MaskOptions {
   limit?: number;
 }
 
-/** What was found. */
-export interface FoundMasks {
-  masks: Mask[];
-  /** False where the roots hold more names than were looked at, so that a secret deep in them may be shown. */
-  complete: boolean;
-}
-
 const DEFAULT_LIMIT = 20_000;
+
+/** It is shown too, whatever the roots are. */
+const PROGRAMS = "/usr";
 
 /** Folders that are large and hold what others have published. */
 const SKIPPED = new Set(["node_modules", ".git", "proc", "sys", "dev"]);
@@ -32,18 +28,19 @@ const IN_HOME = [".ssh", ".aws", ".gnupg", ".azure", ".kube", ".docker", ".confi
 /**
  * Finds what lies in the roots and must not be shown: the agent's own folders, and files and folders that may hold secrets by
  * their name (see isSecret). The nearest are looked at first, home folders before all. A symbolic link to a secret is hidden
- * where it leads, because what it names is what would be read.
+ * where it leads, because what it names is what would be read. What lies deeper than the limit is not found.
  */
-export async function findMasks({ roots, hidden, limit = DEFAULT_LIMIT }: MaskOptions): Promise<FoundMasks> {
+export async function findMasks({ roots, hidden, limit = DEFAULT_LIMIT }: MaskOptions): Promise<Mask[]> {
   const found = new Map<string, Mask>();
-  const inRoots = (path: string): boolean => roots.some((root) => isAtOrBelow(path, root));
+  const isIn = (path: string, folders: readonly string[]): boolean =>
+    folders.some((folder) => isAtOrBelow(path, folder));
   const hide = (path: string): void => {
     const real = realOrUndefined(path);
-    if (real === undefined || !inRoots(real)) return;
+    if (real === undefined || !isIn(real, [...roots, PROGRAMS])) return;
     found.set(real, { path: real, kind: statSync(real).isDirectory() ? "folder" : "file" });
   };
   for (const path of hidden) hide(path);
-  const homes = (await homeFolders()).filter(inRoots);
+  const homes = (await homeFolders()).filter((home) => isIn(home, roots));
   const queue = [...homes.flatMap((home) => [home, ...IN_HOME.map((name) => join(home, name))]), ...roots];
   const seen = new Set<string>();
   let left = limit;
@@ -58,7 +55,7 @@ export async function findMasks({ roots, hidden, limit = DEFAULT_LIMIT }: MaskOp
       if (left <= 0) break;
     }
   }
-  return { masks: outermost([...found.values()]), complete: left > 0 };
+  return outermost([...found.values()]);
 }
 
 /** A folder that cannot be read cannot be read inside either. */

@@ -79,7 +79,7 @@ function createSandbox(options: SandboxOptions & { bwrap: string }, filter: Buff
     return search.masks;
   };
   const start = async (isolation: View["isolation"], network: boolean) => {
-    const { masks } = await masksNow();
+    const masks = await masksNow();
     using files = new DisposableStack();
     const args = files.adopt(
       heldFile(viewArguments({ isolation, network, readRoots, writeRoots, masks }, copied)),

@@ -13,7 +13,7 @@ export interface Pool extends Disposable {
 /** How a pool is kept. */
 export interface PoolOptions {
   start(): Promise<Waiting>;
-  /** How many wait while it is in use. Default 8. */
+  /** How many wait at most while it is in use: one more after each use. Default 8. */
   most?: number;
   /** How long one may wait, in milliseconds. Then it is replaced, so that what it hides is not long ago. Default 60,000. */
   maxAgeMs?: number;
@@ -26,6 +26,7 @@ export function createPool({ start, most = 8, maxAgeMs = 60_000, keepMs = 600_00
   let ready: Waiting[] = [];
   let starting = 0;
   let usedAt = performance.now();
+  let uses = 0;
   let closed = false;
 
   const retire = (keep: (waiting: Waiting) => boolean): void => {
@@ -50,6 +51,7 @@ export function createPool({ start, most = 8, maxAgeMs = 60_000, keepMs = 600_00
   // Soon after a use several wait, later one, and at last none.
   const timer = setInterval(() => {
     const idleMs = performance.now() - usedAt;
+    if (idleMs > maxAgeMs) uses = 1;
     retire((waiting) => isFresh(waiting) && idleMs < keepMs);
     if (idleMs < keepMs) fill(1);
   }, maxAgeMs / 2);
@@ -58,10 +60,11 @@ export function createPool({ start, most = 8, maxAgeMs = 60_000, keepMs = 600_00
   return {
     async take() {
       usedAt = performance.now();
+      uses++;
       retire(isFresh);
       return ready.shift() ?? (await start());
     },
-    refill: () => fill(most),
+    refill: () => fill(Math.min(uses, most)),
     clear: () => retire(() => false),
     [Symbol.dispose]() {
       closed = true;
