@@ -10,8 +10,11 @@ import type { FleetSettings } from "./settings.ts";
 /** How many calls the first device gets before its registry's memory is called that of an empty one. */
 const WARM_CALLS = 500;
 
-/** From the last device that attached to a fleet that is idle, in milliseconds: the garbage of their coming is gone by then. */
-const QUIET_MS = 5000;
+/**
+ * From the last device that attached to a fleet that is idle, in milliseconds: the garbage of their coming is gone by then,
+ * and V8 has compiled what ran for it.
+ */
+const QUIET_MS = 12_000;
 
 /** A fleet of one size, on a control plane of its own. */
 export async function measureFleet(count: number, settings: FleetSettings): Promise<FleetFigures> {

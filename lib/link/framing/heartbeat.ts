@@ -2,24 +2,24 @@ import type { Pings } from "../../wire/pings.ts";
 import { DEFAULT_HEARTBEAT_MS, HEARTBEATS_PER_FRAME, MAX_FRAME_PAUSE_MS, SILENT_HEARTBEATS } from "./limits.ts";
 import { onTick } from "./ticker.ts";
 
-/** Looks this often in each interval between heartbeats. */
-const TICKS = 8;
+/** So many in each interval between heartbeats. */
+const TICKS = 4;
 
 /** The fewest ticks of silence that say anything, where the other side's heartbeat is much shorter than this one's. */
 const MIN_SILENT_TICKS = 3;
 
-/** How often there is a look at everything, in ticks, where nothing is due sooner. */
+/** How often there is a look at everything, in ticks, where nothing is due sooner; at a connection that is quiet in each. */
 const LOOK_TICKS = TICKS / 2;
 
 /**
- * A connection on which nothing has come for so many ticks is pinged: every two heartbeats, since an answer is seen half of
- * one later. The side that was dialed pings only where that stays out.
+ * A connection on which nothing has come for so many ticks is pinged: a little more often than every two heartbeats, since an answer is seen
+ * a tick later. The side that was dialed pings only where that stays out.
  */
 const QUIET_TICKS = TICKS * 1.5;
-const QUIET_TICKS_DIALED = TICKS * 2;
+const QUIET_TICKS_DIALED = TICKS * 2.25;
 
-/** So many ticks without a byte, up to half a heartbeat more than is counted, end the link. */
-const DEAD_TICKS = TICKS * 2.5;
+/** So many ticks without a byte end the link. */
+const DEAD_TICKS = TICKS * 2.75;
 
 /** So many ticks without a byte: a ping is unanswered for some of them. */
 const UNANSWERED_TICKS = TICKS * 1.75;
@@ -103,14 +103,14 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
   };
   const isDue = (): boolean => now - sentAt >= frameTicks || (now - sentAt >= TICKS - 1 && hasNews());
   const look = (): void => {
+    countBytes();
     const newsAt = sentAt + TICKS - 1;
     nextLook = Math.min(
-      now + LOOK_TICKS,
+      now + (now - aliveAt < QUIET_TICKS ? LOOK_TICKS : 1),
       receivedAt + limitTicks(),
       sentAt + frameTicks,
       newsAt > now ? newsAt : Infinity,
     );
-    countBytes();
     if (now - receivedAt >= limitTicks()) {
       if (!hasReceived && options.answerMs === undefined) options.onPlain();
       else giveUp(receivedAt);

@@ -96,11 +96,14 @@ export function createAdmission(options: AdmissionOptions): Admission {
   const refused = new Map<string, AdmittedDevice>();
   const lowCounts = createSlidingCounter({ limit: MAX_LOW_COUNTS, withinMs: LOW_COUNTS_WITHIN_MS });
 
-  const shownBy = ({ name, hello, transport }: DeviceSession): ShownDevice => ({
-    name,
-    labels: labelsOf(hello.manifest),
-    isDialed: transport === "dialed",
-  });
+  /** By session, since all are compared again and again. */
+  const shown = new WeakMap<DeviceSession, ShownDevice>();
+  const shownBy = (session: DeviceSession): ShownDevice => {
+    const { name, hello, transport } = session;
+    const known = shown.get(session) ?? { name, labels: labelsOf(hello.manifest), isDialed: transport === "dialed" };
+    shown.set(session, known);
+    return known;
+  };
   /** Takes the device's row; what the policy says within the transaction counts. */
   const take = (session: DeviceSession): Promise<Taken> => {
     const { name, deviceId, hello, transport } = session;
