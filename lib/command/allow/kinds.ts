@@ -52,7 +52,7 @@ function isReference(text: string): boolean {
     text !== "" &&
     !text.startsWith("-") &&
     !/[\0\n]/.test(text) &&
-    !/:\/\/|^ext::/.test(text) &&
+    !/:\/\/|^ext::|^[\w.]+=/.test(text) &&
     !/(?:^|[/:])\.(?:env|netrc|npmrc|ssh)\b/.test(text)
   );
 }

@@ -69,7 +69,9 @@ function isSecretPath(names: readonly string[]): boolean {
   if (names[0] === "proc" && /^(?:maps|smaps|stack|syscall|kallsyms)$/.test(last)) return true;
   return names.some(
     (name, at) =>
-      name === "sudoers.d" || (/^(?:ssh|sudoers)$/.test(name) && names[at - 1] === "etc" && /_key$/.test(last)),
+      name === "sudoers.d" ||
+      (name === ".git" && last === "config") ||
+      (/^(?:ssh|sudoers)$/.test(name) && names[at - 1] === "etc" && /_key$/.test(last)),
   );
 }
 

@@ -37,6 +37,10 @@ function dockerCommand(args: readonly string[]): readonly string[] {
 
 function mountsOf(args: readonly string[]): { outside: string; inside: string }[] {
   return args.flatMap((word) => {
+    const source = /(?:^|,)(?:source|src)=(\/[^,]*)/.exec(word)?.[1];
+    const target = /(?:^|,)(?:target|dst|destination)=(\/[^,]+)/.exec(word)?.[1];
+    if (source !== undefined && target !== undefined)
+      return [{ outside: source === "/" ? "" : source, inside: target }];
     const match = /^(?:-v|--volume=)?(\/[^:,]*):(\/[^:,]+)(?::\w+)?$/.exec(word);
     return match === null ? [] : [{ outside: match[1] === "/" ? "" : (match[1] ?? ""), inside: match[2] ?? "" }];
   });

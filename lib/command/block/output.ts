@@ -45,15 +45,22 @@ const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
   ["which", (args) => args.findLast((word) => !word.startsWith("-"))],
   ["basename", (args) => args[0]?.replace(/^.*\//, "")],
   ["ls", (args) => listed(args)],
+  ["ps", (args) => allProcesses(args.some((word) => /^-?(?:e|A|ax?|aux)[a-z]*$/.test(word)))],
+  ["pgrep", (args) => allProcesses(args.some((word) => /^(?:\.[*+]?)?$/.test(word)))],
   ["true", () => ""],
   [":", () => ""],
 ]);
 
-/** Everything in the folder that a command runs in, as a pattern, or the folders themselves. */
+/** The process ids of all, as kill takes them. */
+function allProcesses(all: boolean): string | undefined {
+  return all ? "-1\n" : undefined;
+}
+
+/** Everything in a folder, as a pattern, or the folders themselves. */
 function listed(args: readonly string[]): string | undefined {
   const folders = args.filter((word) => !word.startsWith("-"));
   if (args.some((word) => /^-[a-zA-Z]*d/.test(word))) return folders.map((folder) => `${folder}\n`).join("");
-  return folders.every((folder) => folder === ".") ? "*\n" : undefined;
+  return folders.length < 2 ? "*\n" : undefined;
 }
 
 function decodes(word: string): boolean {

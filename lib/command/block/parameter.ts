@@ -37,8 +37,7 @@ export function expansionOf(
   const all = valuesOf(state, name);
   if (part.prefix === "#") return [String(all[0]?.length ?? 0)];
   const index = part.index === undefined ? undefined : textOf(part.index);
-  const some =
-    index === undefined || index === "@" || index === "*" ? all : all.slice(Number(index), Number(index) + 1);
+  const some = index === undefined || index === "@" || index === "*" ? all : indexed(all, Number(index));
   const values = index === undefined && name !== "@" && name !== "*" ? some.slice(0, 1) : some;
   const operation = part.operation;
   if (operation === undefined) return values;
@@ -60,6 +59,11 @@ export function expansionOf(
     default:
       return [UNKNOWN];
   }
+}
+
+/** One of an array's values; any of them where its key is a name. */
+function indexed(all: readonly string[], index: number): readonly string[] {
+  return Number.isInteger(index) ? all.slice(index, index + 1) : all;
 }
 
 function withDefault(

@@ -1,6 +1,6 @@
 import type { Assignment, CommandArgument, Redirection, Word } from "unbash";
 import { declares, runBuiltin } from "./builtins.ts";
-import { runInner } from "./inner.ts";
+import { runInner, runScript } from "./inner.ts";
 import { outputOf } from "./output.ts";
 import { assign, type State, spend, UNKNOWN } from "./state.ts";
 import { canonicalPath } from "./targets.ts";
@@ -68,13 +68,18 @@ function wordsOf(node: Simple, state: State): string[] {
   return words;
 }
 
+/** Variables whose value another program runs. */
+const RUN_BY_OTHERS = /^(?:PROMPT_COMMAND|PS4|EDITOR|VISUAL|BROWSER|LESSOPEN|\w*PAGER|\w+_(?:COMMAND|CMD|EDITOR))$/;
+
 function assignPart(part: Assignment, state: State): void {
   const before = part.append ? (state.vars.get(part.name) ?? []) : [];
   if (part.value.type === "ArrayValue") {
-    assign(state, part.name, [...before, ...fieldsOf(part.value.elements, state, substitute)]);
+    const values = fieldsOf(part.value.elements, state, substitute).map((value) => value.replace(/^\[[^\]]*\]=/, ""));
+    assign(state, part.name, [...before, ...values]);
     return;
   }
   const value = textOf(part.value, state, substitute);
+  if (RUN_BY_OTHERS.test(part.name)) runScript(value, state);
   if (part.index === undefined) {
     assign(state, part.name, [`${before[0] ?? ""}${value}`]);
     return;

@@ -17,6 +17,8 @@ function isEndless(loop: Extract<Loop, { type: "While" }>): boolean {
     return command?.type === "ArithmeticCommand" && /^\s*1\s*$/.test(command.body);
   }
   const name = command.name?.value ?? "";
+  const tests = /^(?:\[|test)$/.test(name) && /^[\w"']+$/.test(command.args[0]?.text ?? "") && command.args.length <= 2;
+  if (tests) return loop.kind === "while";
   return loop.kind === "while" ? /^(?:true|:)$/.test(name) : name === "false";
 }
 

@@ -21,8 +21,9 @@ export function planWords(word: Word): Words {
   return { ok: true, words };
 }
 
-const VARIABLE = /[A-Za-z0-9_{(@*#?$!'"[-]/;
-const VARIABLE_IN_QUOTES = /[A-Za-z0-9_{(@*#?$![-]/;
+// A backslash too: behind it may be the end of a line, and the name of a variable on the next.
+const VARIABLE = /[A-Za-z0-9_{(@*#?$!'"[\\-]/;
+const VARIABLE_IN_QUOTES = /[A-Za-z0-9_{(@*#?$![\\-]/;
 const EXPANDS = "has a variable or a substitution in it";
 
 interface Reader {

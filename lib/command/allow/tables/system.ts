@@ -331,7 +331,7 @@ export const systemRules: readonly ProgramRule[] = [
     flags: SYSTEMCTL,
     bare: true,
     subcommands: {
-      "status show cat list-units list-unit-files list-timers list-sockets list-dependencies list-jobs is-active is-enabled is-failed list-machines list-automounts list-paths help":
+      "status show cat list-units list-unit-files list-timers list-sockets list-dependencies list-jobs is-active is-enabled is-failed list-machines list-automounts list-paths":
         { flags: SYSTEMCTL, operands: "mask*" },
       "get-default is-system-running --version": { flags: SYSTEMCTL },
     },

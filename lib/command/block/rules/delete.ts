@@ -191,6 +191,13 @@ function deletesFound(args: readonly string[]): boolean {
   );
 }
 
+const CHANGES = /^(?:chmod|chown|chgrp|chattr|setfacl)$/;
+
+function changesFound(args: readonly string[]): boolean {
+  const at = args.findIndex((word) => /^-(?:exec|execdir|ok|okdir)$/.test(word));
+  return at >= 0 && args.slice(at + 1).some((word) => CHANGES.test(word.replace(/^.*\//, "")));
+}
+
 function changesSystem({ program, args, folder }: Step): boolean {
   const names = operands(args);
   const whole = (name: string): boolean => isSystemTree(name, folder) || isHome(name, folder);
@@ -198,10 +205,12 @@ function changesSystem({ program, args, folder }: Step): boolean {
     const named = valuesOf(args, "t", "target-directory").length > 0;
     return (named || names.length < 2 ? names : names.slice(0, -1)).some(whole);
   }
-  if (!/^(?:chmod|chown|chgrp|chattr|setfacl)$/.test(program)) return false;
+  if (program === "find") return changesFound(args) && !isNarrowed(args) && searchedFolders(args).some(whole);
+  if (!CHANGES.test(program)) return false;
   // A mode such as "-x" looks like an option.
   if (names.some((name) => canonicalPath(name, folder) === "/")) return true;
-  return hasOption(args, "R", "--recursive") && names.some(whole);
+  const deep = hasOption(args, "R", "--recursive");
+  return names.some((name) => whole(name) && (deep || name.endsWith("/**")));
 }
 
 function destroysVital({ program, args, writes, folder }: Step): boolean {
@@ -209,6 +218,9 @@ function destroysVital({ program, args, writes, folder }: Step): boolean {
   if (writes.some(vital)) return true;
   const names = operands(args);
   switch (program) {
+    case "userdel":
+    case "deluser":
+      return names.includes("root");
     case "truncate":
     case "shred":
     case "rm":

@@ -14,8 +14,8 @@ const DISK_TOOLS: ReadonlyMap<string, RegExp> = new Map(
     hdparm: /^--(?:security-erase|trim-sector|write-sector|make-bad-sector|repair-sector).*$/,
     nvme: /^(?:format|sanitize|write-zeroes|delete-ns)$/,
     gdisk: /^\/dev\//,
-    cryptsetup: /^(?:luksFormat|luksErase|luksKillSlot|luksRemoveKey|erase|reencrypt|format)$/,
-    mdadm: /^(?:--zero-superblock|--stop|-S|--create|-C)$/,
+    cryptsetup: /^(?:luksFormat|luksErase|luksKillSlot|luksRemoveKey|luksHeaderRestore|erase|reencrypt|format)$/,
+    mdadm: /^(?:--zero-superblock|--stop|-S|--create|-C|--remove|-r)$/,
     zpool: /^(?:destroy|labelclear)$/,
     zfs: /^destroy$/,
     dmsetup: /^(?:remove|remove_all|wipe_table)$/,
@@ -111,7 +111,7 @@ export const deviceRules: readonly BlockRule[] = [
     test({ program, args }) {
       if (args.some((word) => HELP.test(word))) return false;
       if (
-        /^(?:mkfs(?:\..+)?|mke2fs|mkswap|mkdosfs|newfs(?:_\w+)?|blkdiscard|make-bcache|pvcreate|(?:lv|vg|pv)remove)$/.test(
+        /^(?:mkfs(?:\..+)?|mke2fs|mkswap|mkdosfs|newfs(?:_\w+)?|blkdiscard|make-bcache|mkntfs|lvreduce|pvcreate|(?:lv|vg|pv)remove)$/.test(
           program,
         )
       )

@@ -1,6 +1,7 @@
 import { hasOption, operands } from "../options.ts";
 import type { Step } from "../state.ts";
 import { canonicalPath } from "../targets.ts";
+import { valuesOf } from "../wrappers.ts";
 import type { BlockRule } from "./rule.ts";
 
 const POWER_UNITS =
@@ -150,6 +151,9 @@ function changesPower({ program, args, writes, folder }: Step): boolean {
 
 function killsAll({ program, args }: Step): boolean {
   if (program === "killall5") return true;
+  const ofRoot = valuesOf(args, "uU", "user", "euid", "uid").some((name) => name === "root" || name === "0");
+  if (/^(?:pkill|killall|skill|slay)$/.test(program) && ofRoot)
+    return operands(args).every((name) => /^(?:root|0|[.*]*)$/.test(name));
   if (program === "pkill" || program === "killall")
     return operands(args).some((name) => /^\^?(?:systemd|init|launchd|\.[*+]?|\.\*)\$?$/.test(name));
   if (program !== "kill" || args.some((word) => /^-(?:[lL]|0)$/.test(word))) return false;

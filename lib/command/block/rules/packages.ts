@@ -5,7 +5,7 @@ import type { BlockRule } from "./rule.ts";
 
 /** Packages without which a system does not start, log anybody in, or install anything. */
 const ESSENTIAL =
-  /^(?:apt|aptitude|base-files|base-passwd|bash|bsdutils|coreutils|dash|debianutils|diffutils|dpkg|e2fsprogs|findutils|grep|gzip|hostname|init|init-system-helpers|libc-bin|libc6|libc6-dev|libc|glibc|musl|login|mount|ncurses-b\w+|perl-base|sed|sysvinit-utils|systemd|systemd-sysv|systemd-\w+|tar|util-linux|udev|passwd|sudo|libpam\S*|pam|kernel|kernel-core|linux|linux-(?:image|base|generic|modules)\S*|grub\S*|initramfs-tools|dracut|filesystem|setup|rpm|dnf|yum|zypper|pacman|apk-tools|alpine-base\S*|busybox|shadow|python3?|python3-minimal|openssl|libssl\S*|ca-certificates|\.?\*+)(?::\w+)?$/;
+  /^(?:apt|aptitude|base-files|base-passwd|bash|bsdutils|coreutils|dash|debianutils|diffutils|dpkg|e2fsprogs|findutils|grep|gzip|hostname|init|init-system-helpers|libc-bin|libc6|libc6-dev|libc|glibc|musl|login|mount|ncurses-b\w+|perl-base|sed|sysvinit-utils|systemd|systemd-sysv|systemd-\w+|tar|util-linux|udev|passwd|sudo|libpam\S*|pam|kernel|kernel-core|linux|linux-(?:image|base|generic|modules|\*)\S*|grub\S*|initramfs-tools|dracut|filesystem|setup|rpm|dnf|yum|zypper|pacman|apk-tools|alpine-base\S*|busybox|shadow|python3?|python3-minimal|openssl|libssl\S*|ca-certificates|\.?\*+)(?::\w+)?$/;
 
 const REMOVES: ReadonlyMap<string, RegExp> = new Map([
   ["apt", /^(?:remove|purge|autoremove|autopurge)$/],
