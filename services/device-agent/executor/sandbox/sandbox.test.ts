@@ -186,6 +186,13 @@ describe.skipIf(!HAS_BWRAP)("the sandbox", () => {
     for (const code of [126, 127]) expect(await output("sh", "-c", `exit ${code}`)).toEqual([code, ""]);
   });
 
+  test("a program has limits, and a file that is too large ends it", async () => {
+    const { stdout } = await sandbox.run(["sh", "-c", "ulimit -n; ulimit -c; ulimit -v"]);
+    expect(stdout).toBe(`1024\n0\n${8 * 1024 ** 2}\n`);
+    const large = await sandbox.run(["sh", "-c", "head -c 100000000 /dev/zero > /tmp/large"]);
+    expect(large).toMatchObject({ kind: "exited", code: 128 + 25 });
+  });
+
   test("a burst beyond what was started ahead runs whole", async () => {
     const runs = await Promise.all(Array.from({ length: 12 }, (_, at) => output("echo", String(at))));
     expect(runs).toEqual(Array.from({ length: 12 }, (_, at) => [0, `${at}\n`]));

@@ -54,13 +54,10 @@ export function startScript({ program, args, cwd, env, limits, hasInput }: Progr
     ...(hasInput ? KEEP_INPUT : ["exec </dev/null"]),
     `exec ${INPUT_FD}<&-`,
     "REEVE_AT=cwd",
-    "ulimit -c 0",
-    `ulimit -t ${cpuSeconds}`,
-    `ulimit -v ${Math.floor(memoryBytes / 1024)}`,
-    `ulimit -f ${Math.floor(fileBytes / 512)}`,
-    `ulimit -n ${openFiles}`,
-    // Shells disagree on the letter.
-    `ulimit -u ${processes} 2>/dev/null || ulimit -p ${processes} 2>/dev/null`,
+    // What cannot be set is lower already. Shells disagree on the letter of the number of processes.
+    `{ ulimit -c 0; ulimit -t ${cpuSeconds}; ulimit -v ${Math.floor(memoryBytes / 1024)}`,
+    `ulimit -f ${Math.floor(fileBytes / 512)}; ulimit -n ${openFiles}`,
+    `ulimit -u ${processes} || ulimit -p ${processes}; } 2>/dev/null`,
     `cd ${quoted(cwd)} 2>/dev/null || exit 1`,
     "REEVE_AT=program",
     "unset PWD OLDPWD",
