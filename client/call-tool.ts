@@ -9,6 +9,7 @@ import { type CompleteCall, completeCall } from "./complete-call.ts";
 import { createError, reasonOf, refusalError } from "./errors.ts";
 import type { RegistryClient } from "./registry.ts";
 import { mayReconnect, pause, RETRY_DELAYS_MS } from "./retry.ts";
+import { openAwaitedCalls } from "./watched-calls.ts";
 
 const CANCEL_EVERY_MS = 1000;
 
@@ -30,9 +31,9 @@ export interface FollowOptions {
   retryDelaysMs?: readonly number[];
   /** Aborting it cancels the call. */
   signal?: AbortSignal;
-  /** Receives what happens while the call runs. Must not throw. */
+  /** Receives what happens while the call runs. Must not throw. Default: nothing does, which is cheaper for the registry. */
   onUpdate?: (update: CallUpdate) => void;
-  /** How calls are sent. Default: over CallTools, which needs HTTP/2. */
+  /** How calls are sent where `onUpdate` is given. Default: over CallTools, which needs HTTP/2. */
   open?: (client: CallClient, options: CallStreamOptions) => CallStream;
 }
 
@@ -79,8 +80,8 @@ export async function followCall(options: FollowOptions): Promise<CallEnd> {
     retryDelaysMs: RETRY_DELAYS_MS,
     signal: new AbortController().signal,
     onUpdate: () => undefined,
-    open: openCallStream,
     ...options,
+    open: options.onUpdate === undefined ? openAwaitedCalls : (options.open ?? openCallStream),
   };
   // Aborted with the CallEnd as its reason when waiting is over: it ends the stream and every pause.
   const stop = new AbortController();

@@ -1,6 +1,10 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type CallEvent, CallEventSchema } from "../gen/ts/reeve/call/v1/call_service_pb.ts";
+import {
+  type CallEvent,
+  CallEventSchema,
+  type CallToolRequestSchema,
+} from "../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { isEnd } from "./call-progress.ts";
 import type { CallRequest, CallStream, CallStreamOptions } from "./call-stream.ts";
 import type { CallClient } from "./call-tool.ts";
@@ -10,7 +14,23 @@ import { detailOf, isRetryable } from "./errors.ts";
 /**
  * Sends each call by CallTool and follows it by WatchCall: for transports that cannot send a stream, such as a browser's.
  */
-export function openWatchedCalls(client: CallClient, { signal, onEvent }: CallStreamOptions = {}): CallStream {
+export function openWatchedCalls(client: CallClient, options: CallStreamOptions = {}): CallStream {
+  return openUnaryCalls(client, { noWait: true }, options);
+}
+
+/**
+ * Sends each call by CallTool and waits there for its end; only one that waits for a person is followed by WatchCall. For
+ * callers to whom nothing but the end matters: a stream for each call costs the registry twice as much.
+ */
+export function openAwaitedCalls(client: CallClient, options: CallStreamOptions = {}): CallStream {
+  return openUnaryCalls(client, { approvalWait: {} }, options);
+}
+
+function openUnaryCalls(
+  client: CallClient,
+  wait: MessageInitShape<typeof CallToolRequestSchema>,
+  { signal, onEvent }: CallStreamOptions,
+): CallStream {
   const options = signal === undefined ? {} : { signal };
   const closed = Promise.withResolvers<{ error: unknown } | undefined>();
   let open = 0;
@@ -19,7 +39,7 @@ export function openWatchedCalls(client: CallClient, { signal, onEvent }: CallSt
     if (ended && open === 0) closed.resolve(undefined);
   };
   const follow = async (request: CallRequest, emit: (event: CallEvent["event"]) => void): Promise<CompleteCall> => {
-    const { call } = await client.callTool({ ...request, noWait: true }, options).catch((error: unknown): never => {
+    const { call } = await client.callTool({ ...request, ...wait }, options).catch((error: unknown): never => {
       const detail = detailOf(error);
       if (detail !== undefined && !isRetryable(error)) {
         const { rawMessage: message } = ConnectError.from(error);
