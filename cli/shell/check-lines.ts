@@ -10,7 +10,8 @@ const BATCH = 64 * 1024;
 
 /** Analyzes one text a line, with rules whose own examples hold. A line that is none of ours is rejected like a text that cannot be looked at. */
 export async function checkLines(place: Place, context: CommandContext): Promise<void> {
-  const failing = failingExamples();
+  // Three times, so that the times below are those of compiled code.
+  const failing = [1, 2, 3].flatMap(failingExamples);
   if (failing.length > 0) throw new Error(`rules whose examples do not hold: ${failing.join("; ")}`);
   let rest = "";
   let out = "";
