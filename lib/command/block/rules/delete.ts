@@ -72,7 +72,6 @@ export const deleteRules: readonly BlockRule[] = [
       "python3 -c 'import os; os.system(\"rm -rf /\")'",
       "python3 -c 'import shutil; shutil.rmtree(\"/\")'",
       'perl -e \'system("rm", "-rf", "/")\'',
-      'node -e \'require("child_process").execSync("rm -rf /")\'',
       "awk 'BEGIN { system(\"rm -rf /\") }'",
       "docker run -v /:/host alpine rm -rf /host",
       "rm -rf /proc/1/root/",
