@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createConnectTransport, Http2SessionManager } from "@connectrpc/connect-node";
-import { createDirectUnary } from "../lib/rpc-client/direct-unary.ts";
+import { createDirectUnary } from "../lib/rpc-client/unary/direct-unary.ts";
 import { commonOptions, type ReeveTransport, type TransportOptions } from "./transport.ts";
 
 /** The most bytes of one answer. */

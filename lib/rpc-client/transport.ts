@@ -2,9 +2,9 @@ import type { Interceptor, Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { READ_MAX_BYTES } from "../wire/connection-limits.ts";
 import type { Pings } from "../wire/pings.ts";
-import { createDirectUnary } from "./direct-unary.ts";
 import { createSession } from "./session.ts";
 import { type ClientTlsOptions, createTlsAgent, identityInterceptor, refusedServer } from "./tls.ts";
+import { createDirectUnary } from "./unary/direct-unary.ts";
 
 export interface ServiceTransportOptions extends ClientTlsOptions {
   /** Such as "https://127.0.0.1:7400"; http is cleartext. */

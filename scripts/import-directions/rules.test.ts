@@ -34,6 +34,8 @@ describe("the import directions", () => {
     ["lib/store/testdata/conformance.ts", 'import { it } from "vitest";'],
     ["lib/store/store.ts", 'import type { Options } from "ajv";'],
     ["client/index.ts", 'export * from "../gen/ts/a_pb.ts";\nimport { create } from "@bufbuild/protobuf";'],
+    ["client/node.ts", 'import { a } from "../lib/rpc-client/unary/a.ts";'],
+    ["lib/rpc-client/unary/a.ts", 'import { b } from "./b.ts";\nimport { create } from "@bufbuild/protobuf";'],
     ["examples/typed.ts", 'import { a } from "reeve/client";\nconst token = process.env.TOKEN;'],
   ])("allow %s: %s", (path, text) => {
     expect(check(path, text)).toEqual([]);
@@ -82,6 +84,8 @@ describe("the import directions", () => {
     ["services/policy/a.ts", 'import { DatabaseSync } from "node:sqlite";', "imports node:sqlite"],
     ["client/index.ts", 'import { fault } from "../lib/fault/fault.ts";', "client must not import lib"],
     ["client/index.ts", 'import { Kysely } from "kysely";', "imports kysely: the client needs little"],
+    ["lib/rpc-client/unary/a.ts", 'import { fault } from "../../fault/fault.ts";', "which stands by itself"],
+    ["lib/rpc-client/unary/a.ts", 'import { Kysely } from "kysely";', "imports kysely: the client needs little"],
     ["lib/log/log.ts", 'import { a } from "../../client/index.ts";', "lib must not import client"],
     ["services/policy/a.ts", 'import { Pool } from "pg";', "imports pg: only lib/store does"],
     ["lib/events/a.test.ts", 'import type { Pool } from "pg";', "imports pg: only lib/store does"],

@@ -35,6 +35,9 @@ const CLI_STARTS = [
   "cli/policy/check.ts",
 ];
 
+/** The only part of lib that the client imports, so that it imports as little as the client does. */
+const CLIENT_LIB = "lib/rpc-client/unary/";
+
 /** The packages that the client may load, since others load them with it. */
 const CLIENT_PACKAGES = /^(?:@connectrpc\/|@bufbuild\/protobuf$)/;
 
@@ -63,7 +66,8 @@ function importProblem(path: string, entry: Import, { dependencies }: RuleOption
   if (packageName(entry.specifier) === "pg") return postgresProblem(path);
   if (entry.specifier.startsWith("node:") || entry.typeOnly || !isProduct(path)) return undefined;
   const name = packageName(entry.specifier);
-  if (layerOf(path) === "client" && !CLIENT_PACKAGES.test(name)) return `imports ${name}: the client needs little`;
+  if ((layerOf(path) === "client" || path.startsWith(CLIENT_LIB)) && !CLIENT_PACKAGES.test(name))
+    return `imports ${name}: the client needs little`;
   return dependencies.has(name) ? undefined : `imports ${name}, which is no dependency of the published package`;
 }
 
@@ -74,6 +78,9 @@ function directionProblem(path: string, specifier: string): string | undefined {
   if (from === "cli" && to === "services" && !isTest(path) && !startsWithAny(path, CLI_STARTS)) {
     return `imports ${target}: only ${CLI_STARTS.join(", ")} start them, everything else in cli uses client/`;
   }
+  if (from === "client" && target.startsWith(CLIENT_LIB)) return undefined;
+  if (path.startsWith(CLIENT_LIB) && !target.startsWith(CLIENT_LIB) && !isTest(path))
+    return `imports ${target}: the client imports ${CLIENT_LIB}, which stands by itself`;
   const allowed = LAYERS[from];
   if (!allowed || partOf(path) === partOf(target) || allowed.includes(to)) return undefined;
   // A test beside the code is not published, so it may use helpers and files from anywhere outside the layers.

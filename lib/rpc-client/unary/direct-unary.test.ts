@@ -4,9 +4,9 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { ConnectError, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { eventually } from "../../testkit/eventually.ts";
-import { Echo, EchoMessageSchema } from "../server/echo.fixture.ts";
-import { createServiceTransport } from "./transport.ts";
+import { eventually } from "../../../testkit/eventually.ts";
+import { Echo, EchoMessageSchema } from "../../server/echo.fixture.ts";
+import { createServiceTransport } from "../transport.ts";
 
 const hello = toBinary(EchoMessageSchema, create(EchoMessageSchema, { text: "hello" }));
 const proto = { "content-type": "application/proto" };
