@@ -48,7 +48,7 @@ export async function runInBash(texts: readonly string[]): Promise<string[][][]>
 function boxed(folder: string): string[] {
   const libraries = ["/usr/lib", "/usr/lib64", "/usr/lib32"].filter((path) => existsSync(path));
   return [
-    ..."--unshare-all --die-with-parent --new-session --clearenv --dev /dev --proc /proc --tmpfs /tmp --tmpfs /work --chdir /work".split(
+    ..."--unshare-all --die-with-parent --new-session --clearenv --dev /dev --proc /proc --tmpfs /tmp --tmpfs /box --chdir /box".split(
       " ",
     ),
     ...libraries.flatMap((path) => ["--ro-bind", path, path]),
@@ -63,7 +63,7 @@ function boxed(folder: string): string[] {
       "/usr/bin",
       "--setenv",
       "HOME",
-      "/work",
+      "/box",
       "--setenv",
       "NEXT",
       NEXT as string,
