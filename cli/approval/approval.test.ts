@@ -55,9 +55,10 @@ describe("a held call at a terminal", () => {
   });
 
   it("takes a yes to an abridged summary only after everything was shown", async () => {
-    const hidden = "echo hidden";
+    const hidden = 'print "hidden\\n";';
     const filler = "# nothing to see here\n".repeat(400);
-    const argv = ["bash", "-c", `${filler}${hidden}\n${filler}`].map((word) => `--argv=${word}`);
+    // Text for a shell would be refused, being longer than what is analyzed.
+    const argv = ["perl", "-e", `${filler}${hidden}\n${filler}`].map((word) => `--argv=${word}`);
     const context = createFakeContext({ env: { ...stack.agent, NO_COLOR: "1" }, terminal: true });
     const ended = runCli(["call", "this", "exec", ...argv], context);
     const id = await idIn(context);

@@ -172,6 +172,8 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   "service-ca init": administers,
   "service-ca issue": administers,
   "service-ca show": reads,
+  shell: { runsNone: "its subcommands do" },
+  "shell check": { runsNone: "analyzes the text of a command" },
   token: { runsNone: "its subcommands do" },
   "token create": administers,
   "token list": reads,

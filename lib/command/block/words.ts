@@ -1,4 +1,5 @@
 import type { ParsedScript, Word, WordPart } from "unbash";
+import { LIMITS, TooComplex } from "../limits.ts";
 import { expandBraces } from "../shell/braces.ts";
 import { parseWord } from "../shell/parse.ts";
 import { expansionOf, valuesOf } from "./parameter.ts";
@@ -25,7 +26,10 @@ function fieldsOfWord(word: Word, state: State, substitute: Substitute): string[
   if (!word.text.includes("{") || !parts.some((part) => part.type === "BraceExpansion")) {
     return split(parts, state, substitute);
   }
-  return expandBraces(word.text).flatMap((text) => {
+  // No block rule asks which number of many it is, and a loop over them all would be too long to follow.
+  const texts = expandBraces(word.text, "ends");
+  if (texts === undefined) throw new TooComplex(`has braces for more than ${LIMITS.words} words`);
+  return texts.flatMap((text) => {
     const inner = parseWord(text);
     if (inner === undefined) return [];
     return inner.parts === undefined ? [inner.value] : split(inner.parts, state, substitute);

@@ -1,4 +1,5 @@
 import type { Word } from "unbash";
+import { LIMITS } from "../limits.ts";
 import { expandBraces } from "../shell/braces.ts";
 import type { PlanWord } from "./plan.ts";
 
@@ -8,7 +9,8 @@ export type Words = { ok: true; words: PlanWord[] } | { ok: false; why: string }
 /** Reads a word by itself. Where the parser sees another text in it, it is no part of a plan. */
 export function planWords(word: Word): Words {
   const hasBrace = /[{]/.test(word.text) && /[,]|[.][.]/.test(word.text);
-  const texts = hasBrace ? expandBraces(word.text) : [word.text];
+  const texts = hasBrace ? expandBraces(word.text, "whole") : [word.text];
+  if (texts === undefined) return { ok: false, why: `has braces for more than ${LIMITS.words} words` };
   const words: PlanWord[] = [];
   for (const text of texts) {
     const read = readWord(text);

@@ -1,29 +1,33 @@
-import { LIMITS, TooComplex } from "../limits.ts";
+import { LIMITS } from "../limits.ts";
+
+/** How many numbers of a long range are taken from each of its ends where its ends are enough. */
+const ENDS = 8;
 
 /**
  * The words that the braces of a word stand for, as bash expands them before anything else: quotes, escapes and `\${` are
- * left alone, and what is no list or range stays. The text keeps its quotes.
+ * left alone, and what is no list or range stays. The text keeps its quotes. Undefined for more than LIMITS.words.
+ *
+ * @param ranges "ends": of a long range of numbers, only the first and the last ones.
  */
-export function expandBraces(text: string): string[] {
+export function expandBraces(text: string, ranges: "whole" | "ends"): string[] | undefined {
   const found: string[] = [];
   const open = [text];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const choices = firstChoices(next);
+    const choices = firstChoices(next, ranges);
     if (choices === undefined) found.push(next);
     else open.push(...choices.reverse());
-    if (found.length + open.length > LIMITS.words)
-      throw new TooComplex(`has braces for more than ${LIMITS.words} words`);
+    if (found.length + open.length > LIMITS.words) return undefined;
   }
   return found;
 }
 
 /** The words that the first list or range of a text gives; undefined where it has none. */
-function firstChoices(text: string): string[] | undefined {
+function firstChoices(text: string, ranges: "whole" | "ends"): string[] | undefined {
   for (let at = 0; at < text.length; at = next(text, at)) {
     if (text[at] !== "{") continue;
     const body = bodyAt(text, at);
     if (body === undefined) continue;
-    const choices = body.commas.length > 0 ? listed(text, at, body) : ranged(text.slice(at + 1, body.end));
+    const choices = body.commas.length > 0 ? listed(text, at, body) : ranged(text.slice(at + 1, body.end), ranges);
     if (choices === undefined) continue;
     return choices.map((choice) => text.slice(0, at) + choice + text.slice(body.end + 1));
   }
@@ -55,7 +59,7 @@ function listed(text: string, start: number, { end, commas }: Body): string[] {
   return edges.slice(1).map((edge, index) => text.slice((edges[index] ?? 0) + 1, edge));
 }
 
-function ranged(body: string): string[] | undefined {
+function ranged(body: string, ranges: "whole" | "ends"): string[] | undefined {
   const match = /^(-?\d{1,9}|[A-Za-z])\.\.(-?\d{1,9}|[A-Za-z])(?:\.\.(-?\d{1,9}))?$/.exec(body);
   if (match === null) return undefined;
   const [, from = "", to = "", by = "1"] = match;
@@ -63,14 +67,26 @@ function ranged(body: string): string[] | undefined {
   if (letters !== /^[A-Za-z]$/.test(to)) return undefined;
   const number = (word: string): number => (letters ? word.charCodeAt(0) : Number(word));
   const width = /^-?0\d/.test(from) || /^-?0\d/.test(to) ? Math.max(from.length, to.length) : 0;
-  const step = Math.max(1, Math.abs(Number(by)));
   const [start, end] = [number(from), number(to)];
-  if (Math.abs(end - start) / step > LIMITS.words) throw new TooComplex("has a range that is too long");
-  const words: string[] = [];
-  for (let value = start; start <= end ? value <= end : value >= end; value += start <= end ? step : -step) {
-    words.push(letters ? String.fromCharCode(value) : String(value).padStart(width, "0"));
-  }
-  return words;
+  const step = Math.max(1, Math.abs(Number(by))) * (start <= end ? 1 : -1);
+  const last = Math.floor((end - start) / step);
+  const places =
+    ranges === "ends" && last >= 2 * ENDS
+      ? [
+          ...upTo(ENDS),
+          ...upTo(ENDS)
+            .map((n) => last - n)
+            .reverse(),
+        ]
+      : upTo(Math.min(last, LIMITS.words) + 1);
+  return places.map((place) => {
+    const value = start + place * step;
+    return letters ? String.fromCharCode(value) : String(value).padStart(width, "0");
+  });
+}
+
+function upTo(count: number): number[] {
+  return Array.from({ length: count }, (_, n) => n);
 }
 
 /** The place behind what begins here: a quoted part, an escape or a `\${…}` counts as one. */
