@@ -12,7 +12,7 @@ import { isEnd } from "./lifecycle.ts";
 import { createLiveCall, type LiveCall, type OpenCall } from "./live-call.ts";
 import { createOutcomeRelay } from "./outcome-relay.ts";
 import type { Ownership } from "./ownership.ts";
-import type { Quotas, QuotaTicket } from "./quotas.ts";
+import type { Quotas } from "./quotas.ts";
 import { type CallRequest, type ReceivedCall, type ReceiveFacts, receiveCall } from "./receive.ts";
 import { decide, type RunPorts, resumeCall, runCall } from "./run.ts";
 import { inScope, scopedId, seesAll } from "./scoped-id.ts";
@@ -135,7 +135,7 @@ export function createCalls(options: CallsOptions): Calls {
   };
   const ownerOf = async (callId: string): Promise<string | undefined> =>
     (live.get(callId)?.call ?? (await options.store.get(callId))?.call)?.spec.principalId;
-  const arrive = async (one: LiveCall, { shown, question }: ReceivedCall, ticket: QuotaTicket): Promise<boolean> => {
+  const arrive = async (one: LiveCall, { shown, question }: ReceivedCall): Promise<boolean> => {
     const { call, args } = one;
     const inserted = options.queue.note(call, question).then(() => options.store.insert(call, { args, shown }));
     arriving.set(one.call.id, { one, arrived: inserted.catch(() => undefined) });
@@ -150,7 +150,8 @@ export function createCalls(options: CallsOptions): Calls {
       return true;
     } finally {
       arriving.delete(one.call.id);
-      if (!live.has(one.call.id)) ticket.left();
+      // Whoever follows it has found it before it turned out to be an old call, or not to be written down.
+      if (live.get(one.call.id) !== one) one.interrupt(new Error(`the call ${one.call.id} did not begin here`));
     }
   };
 
@@ -168,7 +169,7 @@ export function createCalls(options: CallsOptions): Calls {
       if (running !== undefined) return same(running, call);
       const ticket = options.quotas.open(request.principal, call, args.length);
       const one = createLiveCall(call, args, tool, ticket);
-      if (await arrive(one, received, ticket)) {
+      if (await arrive(one, received)) {
         await one.decided;
         return one;
       }
