@@ -150,7 +150,7 @@ export function createCalls(options: CallsOptions): Calls {
       return true;
     } finally {
       arriving.delete(one.call.id);
-      // Whoever follows it has found it before it turned out to be an old call, or not to be written down.
+      // A follower may have found it before it turned out to be an old call, or not to be written down.
       if (live.get(one.call.id) !== one) one.interrupt(new Error(`the call ${one.call.id} did not begin here`));
     }
   };
