@@ -162,7 +162,7 @@ describe.each(SHARED_STORE_KINDS)("the relay of an outbox on %s", (kind) => {
     await enqueue("before");
     relay.wake();
     await inbox.until(1);
-    // It arrives before the relay has heard that and forgotten it.
+    // It arrives before the relay has its answer and deletes the entry.
     await expect.poll(() => relay.pending()).toBe(0);
     await server.kill();
     await enqueue("during", "meanwhile");
