@@ -25,6 +25,8 @@ export type JsonRule =
 export interface JsonViolation {
   /** Where, such as "params.argv[2]"; empty for the document itself. */
   field: string;
+  /** The line, from 1, that the document was read up to; 1 for the document itself. */
+  line: number;
   rule: JsonRule;
   /** For a person or a model. */
   message: string;

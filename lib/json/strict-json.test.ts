@@ -89,6 +89,16 @@ test.each([
   expect(checkStrictJson(Uint8Array.from(raw))).toMatchObject({ rule: "utf8", field: "" });
 });
 
+test.each([
+  ['{\n"a": 1,\n"a": 2 }', 3],
+  ['{ "a": 1,\n\n  b }', 3],
+  ['["a\nb"]', 1],
+  ["[1,\n2", 2],
+  ["", 1],
+])("says that %j is wrong on line %i", (text, line) => {
+  expect(checkStrictJson(bytes(text))).toMatchObject({ line });
+});
+
 test("counts the keys of all objects together", () => {
   const object = (count: number): string => `{${Array.from({ length: count }, (_, i) => `"k${i}":0`).join(",")}}`;
   expect(checkStrictJson(bytes(object(1000)))).toBeUndefined();

@@ -33,7 +33,7 @@ export function checkStrictJson(bytes: Uint8Array, limits: Partial<JsonLimits> =
     problem: undefined,
   };
   if (scanDocument(scan) || scan.problem === undefined) return undefined;
-  return { field: pathOf(scan), ...scan.problem };
+  return { field: pathOf(scan), line: scan.text.slice(0, scan.at).split("\n").length, ...scan.problem };
 }
 
 /**
@@ -67,5 +67,5 @@ function jsonFault({ field, rule, message }: JsonViolation, limits: JsonLimits):
 }
 
 function whole(rule: JsonViolation["rule"], message: string): JsonViolation {
-  return { field: "", rule, message };
+  return { field: "", line: 1, rule, message };
 }
