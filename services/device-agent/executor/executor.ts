@@ -37,6 +37,8 @@ export interface RunSpec {
   isolation?: Isolation;
   /** Whether it gets the machine's network where it is kept apart. Default false. */
   network?: boolean;
+  /** Folders that it sees besides where it is kept apart, by their real paths, and cannot change. Default none. */
+  shows?: readonly string[];
   /** What the program reads. Default nothing: end of file at once. */
   stdin?: string | Uint8Array;
   /** The longest it may run, in milliseconds. Then its whole tree is killed. */

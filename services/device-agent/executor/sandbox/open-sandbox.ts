@@ -78,11 +78,11 @@ function createSandbox(options: SandboxOptions & { bwrap: string }, filter: Buff
     }
     return search.masks;
   };
-  const start = async (isolation: View["isolation"], network: boolean) => {
+  const start = async (isolation: View["isolation"], network: boolean, shows: readonly string[] = []) => {
     const masks = await masksNow();
     using files = new DisposableStack();
     const args = files.adopt(
-      heldFile(viewArguments({ isolation, network, readRoots, writeRoots, masks }, copied)),
+      heldFile(viewArguments({ isolation, network, readRoots: [...readRoots, ...shows], writeRoots, masks }, copied)),
       closeSync,
     );
     const copies = copied.map((path) => files.adopt(openSync(path, O_RDONLY), closeSync));
@@ -103,11 +103,17 @@ function createSandbox(options: SandboxOptions & { bwrap: string }, filter: Buff
     isolation: "read_only",
     shortfall: "",
     run(run) {
-      const pool = poolOf(run.isolation, run.spec.network ?? false);
+      const { network = false, shows = [] } = run.spec;
       const broken = (): void => {
         search = undefined;
         for (const each of pools.values()) each.clear();
       };
+      // A view of its own is started when it is needed: to keep some waiting for each would take processes for nothing.
+      if (shows.length > 0) {
+        const take = () => start(run.isolation, network, shows);
+        return runInSandbox(run, { take, done: () => undefined, broken });
+      }
+      const pool = poolOf(run.isolation, network);
       return runInSandbox(run, { take: () => pool.take(), done: () => pool.refill(), broken });
     },
     [Symbol.dispose]: () => owned.dispose(),
