@@ -1,0 +1,70 @@
+import { readFile } from "node:fs/promises";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { parseStrictJson } from "../json/strict-json.ts";
+import { schemaAt } from "../tool/json-schema.ts";
+import type { Plugin } from "./plugin.ts";
+
+/** A plugin as its owner accepted it. */
+export interface Acceptance {
+  /** The digest of all its files. */
+  digest: string;
+  /** The digests of its tools' input schemas, by their full names. */
+  tools: ReadonlyMap<string, string>;
+  /** When, in milliseconds since 1970. */
+  timeMs: number;
+}
+
+/** What the owner accepted, by the plugins' names. */
+export type Accepted = ReadonlyMap<string, Acceptance>;
+
+/** The file in a device's state folder that holds it. */
+export const ACCEPTED_FILE = "plugins.json";
+
+/** Whether exactly this plugin was accepted: every file of it, and so every schema. */
+export function isAccepted({ manifest, digest }: Plugin, accepted: Accepted): boolean {
+  return accepted.get(manifest.name)?.digest === digest;
+}
+
+/** The acceptance of a plugin as it is. Pure. */
+export function acceptanceOf({ digest, tools }: Plugin, timeMs: number): Acceptance {
+  return { digest, timeMs, tools: new Map(tools.map(({ spec }) => [spec.name, spec.schemaDigest])) };
+}
+
+/** Reads the file; nothing was accepted where there is none. Rejects with an Error where it cannot be read. */
+export async function readAccepted(path: string): Promise<Accepted> {
+  try {
+    return parseAccepted(parseStrictJson(await readFile(path)));
+  } catch (error: unknown) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return new Map();
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`${path} cannot be read: ${why}`, { cause: error });
+  }
+}
+
+/** The file's text, in one order. */
+export function acceptedText(accepted: Accepted): string {
+  const plugins: [string, JsonObject][] = [...accepted]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, { digest, tools, timeMs }]) => [
+      name,
+      { digest, tools: Object.fromEntries(tools), accept_time: new Date(timeMs).toISOString() },
+    ]);
+  return `${JSON.stringify({ version: 1, plugins: Object.fromEntries(plugins) }, undefined, 2)}\n`;
+}
+
+function parseAccepted(value: JsonValue): Accepted {
+  const top = schemaAt(value);
+  const plugins = schemaAt(top?.plugins);
+  if (top?.version !== 1 || plugins === undefined) throw new Error("it is not what `reeve plugin accept` writes");
+  return new Map(Object.entries(plugins).map(([name, one]) => [name, parseOne(one)]));
+}
+
+function parseOne(value: JsonValue): Acceptance {
+  const one: JsonObject = schemaAt(value) ?? {};
+  const { digest, tools, accept_time: time } = one;
+  const entries = Object.entries(schemaAt(tools) ?? {});
+  const timeMs = Date.parse(String(time));
+  if (typeof digest !== "string" || !Number.isFinite(timeMs))
+    throw new Error("a plugin in it has no digest or no time");
+  return { digest, timeMs, tools: new Map(entries.map(([name, schema]) => [name, String(schema)])) };
+}
