@@ -1,7 +1,9 @@
 import { homedir } from "node:os";
+import { resolve } from "node:path";
 import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { readConfig } from "../../lib/config/config.ts";
 import { createLogger, type Level } from "../../lib/log/log.ts";
+import { pluginsKey } from "../../services/device-agent/config.ts";
 import { defaultReadRoots } from "../../services/device-agent/roots/default-read-roots.ts";
 import { registryEnvironment } from "../../services/registry/config.ts";
 import type { CommandContext } from "../command-context.ts";
@@ -25,6 +27,7 @@ const MODES = new Map([
 export async function up(flags: UpFlags, context: CommandContext): Promise<Stack> {
   const folder = dataDir(context.env);
   const readRoots = flags.read.length > 0 ? flags.read : defaultReadRoots(process.cwd(), context.env.HOME || homedir());
+  const plugins = flags.plugins ? resolve(flags.plugins) : readConfig({ plugins: pluginsKey }, context.env).plugins;
   const stack = await startStack({
     dataDir: folder,
     ports: portsFrom(flags.port),
@@ -33,6 +36,7 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<Stack
     readRoots,
     writeRoots: flags.write,
     toolsAllowed: flags.tools.split(",").filter((name) => name !== ""),
+    ...(plugins === undefined ? {} : { plugins }),
     ...(flags.policyFile === undefined ? {} : { policyFile: flags.policyFile }),
     ...(flags.nats === undefined ? {} : { natsUrl: flags.nats }),
     ...(flags.deviceAddress === undefined
@@ -59,6 +63,7 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<Stack
       `${stack.attachUrl === undefined ? "" : `devices       ${stack.attachUrl}\n`}` +
       `reads         ${readRoots.join(", ") || NO_READING}\n` +
       `writes        ${flags.write.join(", ") || NO_WRITING}\n` +
+      `${plugins === undefined ? "" : `plugins       ${plugins}\n`}` +
       `sandbox       ${sandboxText(stack.sandbox)}\n` +
       `state         ${folder}\n${tokenText(tokens, reeve)}${EXPOSED_TEXT}`,
   );

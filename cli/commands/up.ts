@@ -11,6 +11,7 @@ export interface UpFlags {
   read: string[];
   write: string[];
   tools: string;
+  plugins?: string;
   policyFile?: string;
   nats?: string;
   deviceAddress?: string;
@@ -51,6 +52,10 @@ export function registerAll(parent: Command, name: string, context: CommandConte
       [],
     )
     .option("--tools <names>", "tools that callers may use, comma-separated. Default: all that the mode gives", "")
+    .option(
+      "--plugins <folder>",
+      "a folder that holds plugins, each in a folder of its own (see `reeve plugin`). Default: REEVE_DEVICE_PLUGINS, else none",
+    )
     .option("--policy-file <file>", "the policy. Default: the one that comes with Reeve")
     .option("--nats <url>", "NATS server for events. Default: events stay in the process")
     .option(

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { type Command, Option } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { dataDir } from "../profile.ts";
@@ -9,9 +9,10 @@ export interface AgentFlags {
   mode?: string;
   read: string[];
   write: string[];
+  plugins?: string;
 }
 
-/** Adds --mode, --read and --write. */
+/** Adds --mode, --read, --write and --plugins. */
 export function withAgentOptions(command: Command): Command {
   return command
     .addOption(new Option("--mode <mode>", "which tools this machine offers").choices(["user", "sudo", "all"]))
@@ -21,16 +22,21 @@ export function withAgentOptions(command: Command): Command {
       gather,
       [],
     )
-    .option("--write <folder>", "a folder whose files may be read and written; can be repeated", gather, []);
+    .option("--write <folder>", "a folder whose files may be read and written; can be repeated", gather, [])
+    .option("--plugins <folder>", "a folder that holds plugins, each in a folder of its own (see `reeve plugin`)");
 }
 
 /** The environment of the agent: what the command line says, over the rest, with a folder of its own. */
-export function agentEnvironment({ mode, read, write }: AgentFlags, env: CommandContext["env"]): CommandContext["env"] {
+export function agentEnvironment(
+  { mode, read, write, plugins }: AgentFlags,
+  env: CommandContext["env"],
+): CommandContext["env"] {
   return {
     ...env,
     REEVE_DEVICE_STATE_DIR: env.REEVE_DEVICE_STATE_DIR || join(dataDir(env), "device-agent"),
     ...(mode === undefined ? {} : { REEVE_DEVICE_MODE: mode }),
     ...(read.length === 0 ? {} : { REEVE_DEVICE_READ_ROOTS: read.join(":") }),
     ...(write.length === 0 ? {} : { REEVE_DEVICE_WRITE_ROOTS: write.join(":") }),
+    ...(plugins === undefined ? {} : { REEVE_DEVICE_PLUGINS: resolve(plugins) }),
   };
 }

@@ -1,7 +1,7 @@
 import { type ConfigLine, type ConfigSpec, describeConfig } from "../../lib/config/config.ts";
 import { natsKeys } from "../../lib/run/nats-keys.ts";
 import { PROVIDERS } from "../../services/agent/providers/providers.ts";
-import { deviceEnvironment } from "../../services/device-agent/config.ts";
+import { deviceEnvironment, pluginsKey } from "../../services/device-agent/config.ts";
 import { policyEnvironment } from "../../services/policy/config.ts";
 import { registryEnvironment } from "../../services/registry/config.ts";
 
@@ -51,6 +51,7 @@ export const commandEnvironment = {
     optional: true,
     doc: "File with the authorities that https addresses are trusted by, PEM. Default: the profile's, else the system's.",
   },
+  plugins: pluginsKey,
   ...natsKeys, // for `reeve doctor`
   ...providerKeys(),
   debug: { name: "REEVE_DEBUG", type: "string", optional: true, doc: "Anything: errors come with their stack." },

@@ -33,6 +33,8 @@ export interface StackOptions {
   writeRoots: readonly string[];
   toolsAllowed?: readonly string[];
   policyFile?: string;
+  /** The folder that holds plugins. Absolute. Default none. */
+  plugins?: string;
   /** Providers of tools for the device, besides the built-in ones. The device disposes of them. Default none. */
   providers?: readonly ToolProvider[];
   /** How long arguments and outputs of ended calls are kept, in milliseconds. Default 30 days. */
@@ -166,6 +168,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
         writeRoots: options.writeRoots,
         // Tokens, keys and databases of every part: no tool that takes a path touches them, whatever the roots are.
         denied: [dataDir],
+        ...(options.plugins === undefined ? {} : { plugins: options.plugins }),
       },
       grantKeys: policy.grantKeys,
       env: options.env,

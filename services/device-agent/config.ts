@@ -28,6 +28,8 @@ export interface DeviceAgentConfig {
   workDir?: string;
   /** Services of the machine whose annotated RPCs are offered as tools. Default none. */
   services?: readonly LocalService[];
+  /** The folder that holds plugins, each in a folder of its own. Absolute. Default none. */
+  plugins?: string;
   /** How many calls run at a time; more wait in order. Default 64. */
   maxRunning?: number;
   /** How many calls of operators run besides, when those places are taken. Default 8. */
@@ -74,6 +76,14 @@ const joinTokenFileKey = {
   type: "path",
   optional: true,
   doc: "File with a join token, for a device that has not joined yet.",
+} as const;
+
+/** Where plugins are, for the agent and for the commands that look at them. */
+export const pluginsKey = {
+  name: "REEVE_DEVICE_PLUGINS",
+  type: "path",
+  optional: true,
+  doc: "Folder of plugins: each folder in it with a plugin.json is one, and its tools are offered once `reeve plugin accept` was run for it. Unset: no plugins.",
 } as const;
 
 /** What is read before the rest, which a device that has joined knows from its folder. */
@@ -165,6 +175,7 @@ export const deviceEnvironment = {
     default: "",
     doc: "Files with the descriptor sets of such services, printer=/path/set.binpb, comma-separated. Others are asked by server reflection at start.",
   },
+  plugins: pluginsKey,
   maxRunning: {
     name: "REEVE_DEVICE_MAX_RUNNING",
     type: "int",

@@ -6,8 +6,10 @@ import { openSandbox } from "./executor/sandbox/open-sandbox.ts";
 import { createSpawnerProcess } from "./executor/spawner-process.ts";
 import { openBuiltInTools } from "./providers/builtin/provider.ts";
 import { openGrpcTools } from "./providers/grpc/provider.ts";
+import { openPluginTools } from "./providers/plugin/provider.ts";
 import type { ToolProvider } from "./providers/provider.ts";
 import { createRoots, type Roots } from "./roots/roots.ts";
+import type { StateDir } from "./state-dir.ts";
 import type { DeviceFacts } from "./toolset.ts";
 
 /** The machine under the agent, as far as its owner opens it. */
@@ -29,14 +31,14 @@ type Environment = Readonly<Record<string, string | undefined>>;
  */
 export async function openMachine(
   config: DeviceAgentConfig,
-  stateDir: string,
+  state: Pick<StateDir, "path" | "acceptedFile">,
   env: Environment,
   more: readonly ToolProvider[] = [],
 ): Promise<Machine> {
   using parts = new DisposableStack();
   // First of all, while this process is small: what it forks is as large as it is.
   const spawner = parts.use(createSpawnerProcess());
-  const hidden = [stateDir, ...(config.denied ?? [])];
+  const hidden = [state.path, ...(config.denied ?? [])];
   const roots = parts.use(
     createRoots({
       read: [...config.readRoots],
@@ -52,9 +54,14 @@ export async function openMachine(
   const sandbox = parts.use(await openSandbox({ spawner, bwrap, readRoots, writeRoots, hidden }));
   const executor = createLocalExecutor({ ...programs, sandbox });
   const options = { git: { env: pick(env, ["SSH_AUTH_SOCK"]) }, docker: { env: pick(env, ["DOCKER_HOST"]) } };
+  const taken = new Set((config.services ?? []).map(({ name }) => name));
+  const place = { acceptedFile: state.acceptedFile, writeRoots, hidden, taken };
+  const openPlugins = async (folder: string) =>
+    parts.use(await openPluginTools({ folder, ...place }, { executor, env }));
   const providers = [
     parts.use(await openBuiltInTools(executor, options)),
     parts.use(await openGrpcTools(config.services ?? [])),
+    ...(config.plugins === undefined ? [] : [await openPlugins(config.plugins)]),
     ...more.map((provider) => parts.use(provider)),
   ];
   const owned = parts.move();

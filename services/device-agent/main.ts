@@ -116,7 +116,7 @@ export async function runUntilEnd(running: RunningDeviceAgent): Promise<void> {
 }
 
 function configOf(settings: Settings): DeviceAgentConfig {
-  const { capabilities, workDir } = settings;
+  const { capabilities, workDir, plugins } = settings;
   return {
     stateDir: settings.stateDir,
     name: settings.name,
@@ -135,6 +135,7 @@ function configOf(settings: Settings): DeviceAgentConfig {
     ),
     ...(capabilities === undefined ? {} : { capabilities: parseList(capabilities, ",") }),
     ...(workDir === undefined ? {} : { workDir }),
+    ...(plugins === undefined ? {} : { plugins }),
   };
 }
 

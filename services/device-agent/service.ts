@@ -167,7 +167,7 @@ async function openSelf(options: DeviceAgentOptions, now: () => number, parts: A
   const { key } = await loadOrCreateKeyFile(state.keyFile);
   const { grantKeys: pins, keyringVersion: pinnedVersion = 0n } = options;
   const keyring = await openGrantKeyring({ file: state.grantKeysFile, pins, pinnedVersion });
-  const machine = parts.use(await openMachine(config, state.path, env, options.providers));
+  const machine = parts.use(await openMachine(config, state, env, options.providers));
   if (machine.roots.granted.length === 0) logger.warn({}, "no folder is granted: file tools refuse every path");
   for (const { folder, why } of machine.executor.droppedFolders)
     logger.warn({ folder, why }, "no program is taken from a folder of the PATH");

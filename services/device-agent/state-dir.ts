@@ -1,5 +1,6 @@
 import { chmod, mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
+import { ACCEPTED_FILE } from "../../lib/plugin/accepted.ts";
 import { type FolderLock, lockFolder } from "../../lib/store/folder-lock.ts";
 
 /** The agent's own files. */
@@ -16,6 +17,8 @@ export interface StateDir {
   ledgerFile: string;
   /** Seals what the ledger keeps of tools' output. */
   sealingKeyFile: string;
+  /** The plugins that the owner accepted. Written by `reeve plugin accept`. */
+  acceptedFile: string;
 }
 
 /** Takes the agent's folder for this process. Throws FolderInUse where another has it. */
@@ -35,5 +38,6 @@ export async function openStateDir(folder: string): Promise<StateDir> {
     grantKeysFile: join(path, "grant-keys.json"),
     ledgerFile: join(path, "ledger.db"),
     sealingKeyFile: join(path, "sealing.key"),
+    acceptedFile: join(path, ACCEPTED_FILE),
   };
 }

@@ -42,8 +42,8 @@ export function programFolders(path: string, writeRoots: readonly string[]): Pro
   };
 }
 
-/** Why a file or folder could be changed by someone else, or undefined. */
-function whyUnsafe(path: string, writeRoots: readonly string[]): string | undefined {
+/** Why a file or folder could be changed by someone else or by a caller, or undefined. `writeRoots` are real paths. */
+export function whyUnsafe(path: string, writeRoots: readonly string[]): string | undefined {
   const real = realPath(path);
   if (real === undefined) return "cannot be looked at";
   const root = writeRoots.find((each) => isIn(real, each));

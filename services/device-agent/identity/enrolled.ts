@@ -60,7 +60,7 @@ function withRoots(settings: Record<string, string>, env: Environment): Record<s
 
 /** The settings that an owner gives once, when the device joins, and need not give again. */
 const KEPT =
-  /^REEVE_DEVICE_(MODE|READ_ROOTS|WRITE_ROOTS|DENIED|WORK_DIR|CAPABILITIES|MAX_RUNNING|OPERATOR_PLACES|RETENTION|SERVICES|SERVICE_DESCRIPTORS)$/;
+  /^REEVE_DEVICE_(MODE|READ_ROOTS|WRITE_ROOTS|DENIED|WORK_DIR|CAPABILITIES|MAX_RUNNING|OPERATOR_PLACES|RETENTION|SERVICES|SERVICES_DESCRIPTORS|PLUGINS)$/;
 
 /** What to keep of an environment, so that the device starts without it from then on. */
 export function settingsToKeep(env: Environment): Record<string, string> {
