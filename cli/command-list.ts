@@ -79,6 +79,11 @@ export const commandList: readonly CommandEntry[] = [
     load: async () => (await import("./commands/shell.ts")).registerShell,
   },
   {
+    name: "plugin",
+    summary: "make plugins for this machine, check them, and accept them",
+    load: async () => (await import("./commands/plugin.ts")).registerPlugin,
+  },
+  {
     name: "audit",
     summary: "list, show, verify and prove the record",
     load: async () => (await import("./commands/audit.ts")).registerAudit,

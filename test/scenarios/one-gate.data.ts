@@ -163,6 +163,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   "policy check": reads,
   "policy explain": reads,
   "policy show": reads,
+  plugin: { runsNone: "its subcommands do" },
+  "plugin accept": administers,
+  "plugin check": reads,
+  "plugin list": reads,
+  "plugin new": { runsNone: "it only writes the files of a plugin, which its owner has yet to accept" },
   serve: { runsNone: "its subcommands do" },
   "serve all": serves,
   "serve device": serves,
@@ -215,12 +220,18 @@ export const PASSAGES: readonly Passage[] = [
     only: ["services/device-agent/providers/grpc/"],
   },
   {
+    what: "programs of plugins are run by a tool, as its function",
+    words: /\bpluginTool\(/,
+    only: ["services/device-agent/providers/plugin/"],
+  },
+  {
     what: "providers are opened by the machine under the agent",
-    words: /\bopen(?:BuiltIn|Grpc)Tools\(/,
+    words: /\bopen(?:BuiltIn|Grpc|Plugin)Tools\(/,
     only: [
       "services/device-agent/machine.ts",
       "services/device-agent/providers/builtin/provider.ts",
       "services/device-agent/providers/grpc/provider.ts",
+      "services/device-agent/providers/plugin/provider.ts",
     ],
   },
   {
