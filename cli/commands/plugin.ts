@@ -19,7 +19,9 @@ export function registerPlugin(program: Command, context: CommandContext): void 
     .option("--state-dir <folder>", STATE_DIR)
     .action(async (flags: ListPluginsFlags) => (await import("../plugin/list.ts")).list(flags, context));
   withJson(plugin.command("check").argument("<folder>", "the plugin's folder"))
-    .description("Check a plugin as a device checks it, and show its tools. Exit code 2 on problems, each with its line.")
+    .description(
+      "Check a plugin as a device checks it, and show its tools. Exit code 2 on problems, each with its line.",
+    )
     .action(async (folder: string, flags: JsonFlag) =>
       (await import("../plugin/check.ts")).check(folder, flags, context),
     );

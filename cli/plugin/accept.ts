@@ -24,7 +24,9 @@ export async function accept(folder: string, flags: AcceptFlags, context: Comman
   const changes = changesOf(before.get(name), acceptance);
   if (json) return void context.stdout.write(jsonDocument({ ok: true, ...pluginJson(plugin), changes, file }));
   context.stdout.write(`${pluginText(plugin)}${changes.map((change) => `  ${visibleLine(change)}\n`).join("")}`);
-  context.stderr.write(`reeve: accepted, in ${visibleLine(file)}; by the policy that is shipped its calls are denied\n`);
+  context.stderr.write(
+    `reeve: accepted, in ${visibleLine(file)}; by the policy that is shipped its calls are denied\n`,
+  );
 }
 
 /** What is not as it was when the plugin was accepted before; nothing where it never was. */

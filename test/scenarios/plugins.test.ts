@@ -164,12 +164,10 @@ describe.runIf(HAS_BWRAP)("a call of a plugin's tool", () => {
   test("does not run once the plugin was changed, until it is accepted again", async () => {
     const script = join(plugins, "text", "count.py");
     await writeFile(script, `${await readFile(script, "utf8")}# changed\n`);
-    const changed = await operator.registry
-      .callTool({ tool: "text:count", params: { text: "a" } })
-      .then(
-        ({ call }) => call?.status?.error?.reason,
-        () => undefined,
-      );
+    const changed = await operator.registry.callTool({ tool: "text:count", params: { text: "a" } }).then(
+      ({ call }) => call?.status?.error?.reason,
+      () => undefined,
+    );
     expect([ErrorReason.NOT_AVAILABLE, ErrorReason.MANIFEST_REFUSED, undefined]).toContain(changed);
     expect((await states()).text).toBe("changed");
     await eventually(async () => expect(await offered()).toEqual(["load:average"]));

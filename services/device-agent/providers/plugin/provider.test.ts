@@ -172,7 +172,10 @@ describe("a tool of a plugin", () => {
     const env = { GIVEN: "<${DEMO}>" };
     await write(
       "place",
-      [{ command: "./script.sh", env }, { name: "sub", command: "pwd", work_dir: "sub" }],
+      [
+        { command: "./script.sh", env },
+        { name: "sub", command: "pwd", work_dir: "sub" },
+      ],
       { "script.sh": script },
       { env_allow: ["DEMO"] },
     );
@@ -212,7 +215,7 @@ describe("a tool of a plugin", () => {
 });
 
 describe("calls of one tool", () => {
-  const SCRIPT = "#!/bin/sh\nmkdir \"$1\" || exit 1\nsleep 0.2\nrmdir \"$1\"\n";
+  const SCRIPT = '#!/bin/sh\nmkdir "$1" || exit 1\nsleep 0.2\nrmdir "$1"\n';
 
   test("run one at a time unless it says that more may", async () => {
     const args = [join(scene.folder, "lock")];

@@ -67,7 +67,10 @@ async function foldersIn({ folder, writeRoots }: PluginPlace): Promise<string[]>
   const entries = await readdir(folder, { withFileTypes: true });
   // A link to a plugin that is being written elsewhere is the owner's own.
   const isPlugin = (entry: (typeof entries)[number]) => entry.isDirectory() || entry.isSymbolicLink();
-  return entries.filter(isPlugin).flatMap(({ name }) => (name.startsWith(".") ? [] : name)).sort();
+  return entries
+    .filter(isPlugin)
+    .flatMap(({ name }) => (name.startsWith(".") ? [] : name))
+    .sort();
 }
 
 interface Usable extends PluginPlace {
