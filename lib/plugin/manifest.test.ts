@@ -144,9 +144,9 @@ const ELSEWHERE: readonly (readonly [from: string | RegExp, to: string, problem:
   ['"command": "true"', '"timeout_seconds": 1', "line 5: command must be a name on the PATH"],
   ['"command": "true"', '"command": "true",', "line 9: tools[0].command: expected a key in double quotes"],
   ['"command": "true"', '"command" "true"', 'line 8: tools[0].command: expected ":" after the key'],
-  [/\{[^]*\}/, "[]", "line 1: a plugin must be an object"],
-  [/\[\n[^]*\]/, "[]", "line 4: tools must hold at least one tool"],
-  [/\[\n[^]*\]/, "[7]", "line 4: a tool must be an object"],
+  [/\{.*\}/s, "[]", "line 1: a plugin must be an object"],
+  [/\[\n.*\]/s, "[]", "line 4: tools must hold at least one tool"],
+  [/\[\n.*\]/s, "[7]", "line 4: a tool must be an object"],
   [/\n\}$/, ', "mcpServers":\n{ "a": { "command": "x" } } }', "line 10: MCP servers are not supported yet"],
   [/\n\}$/, ', "servers": [] }', 'line 10: a plugin: unknown key "servers"'],
   [
