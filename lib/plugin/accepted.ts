@@ -60,11 +60,14 @@ function parseAccepted(value: JsonValue): Accepted {
 }
 
 function parseOne(value: JsonValue): Acceptance {
-  const one: JsonObject = schemaAt(value) ?? {};
-  const { digest, tools, accept_time: time } = one;
-  const entries = Object.entries(schemaAt(tools) ?? {});
-  const timeMs = Date.parse(String(time));
+  const { digest, tools, accept_time: time } = schemaAt(value) ?? {};
+  const timeMs = typeof time === "string" ? Date.parse(time) : Number.NaN;
   if (typeof digest !== "string" || !Number.isFinite(timeMs))
     throw new Error("a plugin in it has no digest or no time");
-  return { digest, timeMs, tools: new Map(entries.map(([name, schema]) => [name, String(schema)])) };
+  const schemas = Object.entries(schemaAt(tools) ?? {});
+  return {
+    digest,
+    timeMs,
+    tools: new Map(schemas.flatMap(([name, one]) => (typeof one === "string" ? [[name, one]] : []))),
+  };
 }

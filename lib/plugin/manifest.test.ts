@@ -60,7 +60,7 @@ describe("a declaration", () => {
   test("says all that it can", () => {
     const more = [
       '"input_schema": { "type": "object", "properties": { "a": { "type": "string" } } },',
-      '"args": ["-x", ""], "env": { "A": "<${LANG}> $HOME $${B}" }, "work_dir": "sub/", "timeout_seconds": 3600,',
+      `"args": ["-x", ""], "env": { "A": "<\${LANG}> $HOME $\${B}" }, "work_dir": "sub/", "timeout_seconds": 3600,`,
       '"permission_class": "host", "concurrency_safe": true, "destructive": true,',
     ];
     expect(toolIn(text(more))).toMatchObject({
@@ -108,9 +108,9 @@ const IN_A_TOOL: readonly (readonly [line: string, problem: RegExp])[] = [
   ['"env": { "A B": "x" },', /env: "A B" is no name of a variable/],
   ['"env": { "REEVE_TOKEN": "x" },', /env: "REEVE_TOKEN" is no name of a variable/],
   ['"env": { "A": 1 },', /env\.A must be a text/],
-  ['"env": { "A": "${HOME}" },', /env\.A: "\$\{HOME\}" is not in the plugin's env_allow/],
-  ['"env": { "A": "${LANG" },', /env\.A: "\$\{" has no end/],
-  ['"env": { "A": "${A-b}" },', /env\.A: "A-b" in "\$\{…\}" is no name/],
+  [`"env": { "A": "\${HOME}" },`, /env\.A: "\$\{HOME\}" is not in the plugin's env_allow/],
+  [`"env": { "A": "\${LANG" },`, /env\.A: "\$\{" has no end/],
+  [`"env": { "A": "\${A-b}" },`, /env\.A: "A-b" in "\$\{…\}" is no name/],
   ['"work_dir": "../x",', /work_dir must lie in the plugin's folder/],
   ['"work_dir": "a/../../x",', /work_dir must lie in the plugin's folder/],
   ['"input_schema": [],', /input_schema must be a JSON Schema/],
@@ -163,5 +163,6 @@ test.each(ELSEWHERE)("%s → %s is refused, with the line", (from, to, problem) 
 
 test("everything that is wrong is said at once", () => {
   const lines = problems(text(['"args": 1,', '"env": 2,', '"read_only": 3,'])).map((one) => one.split(":")[0]);
-  expect(lines.toSorted()).toEqual([8, 9, 10].map((line) => `plugin.json, line ${line}`).toSorted());
+  expect(new Set(lines)).toEqual(new Set([8, 9, 10].map((line) => `plugin.json, line ${line}`)));
+  expect(lines).toHaveLength(3);
 });

@@ -169,7 +169,7 @@ describe("a tool of a plugin", () => {
 
   test("runs in its folder or one in it, with the variables that it was given and no others", async () => {
     const script = "#!/bin/sh\npwd; echo $GIVEN; env | cut -d = -f 1 | sort | tr '\\n' ' '\n";
-    const env = { GIVEN: "<${DEMO}>" };
+    const env = { GIVEN: `<\${DEMO}>` };
     await write(
       "place",
       [
@@ -183,7 +183,7 @@ describe("a tool of a plugin", () => {
     await accept("place");
     using provider = await open({ env: { DEMO: "demo", OTHER: "secret", REEVE_TOKEN: "secret" } });
     const { stdout } = await call(provider, "place:run");
-    const [at, given, names = ""] = String(stdout).split("\n");
+    const [at, given, names = ""] = (stdout as string).split("\n");
     expect([at, given]).toEqual([join(plugins, "place"), "<demo>"]);
     expect(names).not.toMatch(/OTHER|REEVE_TOKEN|DEMO/);
     expect(await call(provider, "place:sub")).toMatchObject({ stdout: `${join(plugins, "place", "sub")}\n` });
@@ -210,7 +210,7 @@ describe("a tool of a plugin", () => {
     using provider = await open();
     const { stdout, truncated } = await call(provider, "flood:run");
     expect(truncated).toBe(true);
-    expect(String(stdout).length).toBeLessThan(300_000);
+    expect((stdout as string).length).toBeLessThan(300_000);
   });
 });
 
@@ -339,7 +339,7 @@ describe("a plugin that is wrong leaves the others alone:", () => {
 describe("a tool that cannot run here is unavailable, the plugin's others are not:", () => {
   test.each<readonly [string, Declared, RegExp]>([
     ["its program is missing", { command: "no-such-program" }, /no-such-program is not on the PATH/],
-    ["a variable is not set", { command: "true", env: { A: "${DEMO}" } }, /no DEMO, which its env refers to/],
+    ["a variable is not set", { command: "true", env: { A: `\${DEMO}` } }, /no DEMO, which its env refers to/],
     ["there is no sandbox", { command: "true", permission_class: "read_only" }, /sandbox level read_only.*not set up/],
     ["there is no sandbox, and no class is named", { command: "true", permission_class: undefined }, /level workspace/],
   ])("%s", async (_, tool, why) => {
