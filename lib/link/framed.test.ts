@@ -341,6 +341,13 @@ test.each([
   expect(pings.isDropped).toBe(isDropped);
 });
 
+test("gives up a connection without an answer to a ping long before one to the dial is due", async () => {
+  const pings = fakePings(() => false);
+  const link = dial(framedDialer(never, toyShapes, { heartbeatMs: 16, answerMs: 60_000, pings }));
+  await expect(link.all()).rejects.toThrow("silent");
+  expect(pings.isDropped).toBe(true);
+});
+
 test("gives up a side that never answers", async () => {
   await expect(dial(framedDialer(never, toyShapes, fast)).all()).rejects.toThrow("silent");
 });

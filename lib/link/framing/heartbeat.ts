@@ -18,8 +18,9 @@ const LOOK_TICKS = TICKS / 2;
 const QUIET_TICKS = TICKS * 1.5;
 const QUIET_TICKS_DIALED = TICKS * 2.25;
 
-/** So many ticks without a byte end the link. */
+/** So many ticks without a byte end the link. Before the other side's first answer it is twice as many: it may be busy with many dials. */
 const DEAD_TICKS = TICKS * 2.75;
+const DEAD_TICKS_UNANSWERED = 2 * DEAD_TICKS;
 
 /** So many ticks without a byte: a ping is unanswered for some of them. */
 const UNANSWERED_TICKS = TICKS * 1.75;
@@ -90,7 +91,8 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     receivedBytes = pings?.receivedBytes;
     if (receivedBytes !== known) aliveAt = now;
   };
-  const isDead = (): boolean => pings !== undefined && hasReceived && now - aliveAt >= DEAD_TICKS;
+  const isDead = (): boolean =>
+    pings !== undefined && now - aliveAt >= (hasReceived ? DEAD_TICKS : DEAD_TICKS_UNANSWERED);
   const pingIfQuiet = (): void => {
     if (pings === undefined || now - aliveAt < quietTicks || now - pingedAt < TICKS) return;
     pingedAt = now;

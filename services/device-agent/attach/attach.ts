@@ -40,7 +40,7 @@ export interface AttachOptions {
   maxBackoffMs?: number;
   /** The longest wait where the control plane refuses who the device is. Default 10000. */
   refusedBackoffMs?: number;
-  /** Where there is no connection after so long, another one is tried beside the first. Default 1500. */
+  /** Where there is no connection after a third of it, another one is tried beside the first; then ever more rarely, at last after so long each. Default 1500. */
   againMs?: number;
   /** How long a registry that is connected may take to answer. To hang up on a busy one only makes it do the same again. Default 10000. */
   answerMs?: number;
@@ -93,7 +93,7 @@ export function attachAgent(options: AttachOptions): Attachment {
         const transport = transportTo(url);
         return { ready: transport.connect().then(() => ({ url, transport })), stop: transport.close };
       },
-      { againMs, onAgain: () => log(silent(againMs)), signal: closing.signal },
+      { againMs, onAgain: () => log(silent()), signal: closing.signal },
     );
   const dial = async (): Promise<AttachSession> => {
     const { url, transport } = await connect();
@@ -171,8 +171,12 @@ export function attachAgent(options: AttachOptions): Attachment {
   };
 }
 
-function silent(ms: number): Error {
-  return fault(ErrorReason.NOT_READY, {}, { message: `the registry is silent: no connection within ${ms} ms` });
+function silent(): Error {
+  return fault(
+    ErrorReason.NOT_READY,
+    {},
+    { message: "the registry is silent: a connection is not established; trying another" },
+  );
 }
 
 /** True where the control plane refuses who this is: there is no hurry to ask again. */

@@ -7,13 +7,19 @@ export interface Attempt<T> {
 
 /** How long to wait for one attempt alone. */
 export interface HedgeOptions {
-  /** Another is begun whenever none is ready after so many milliseconds. */
+  /**
+   * Another is begun whenever none is ready for so many milliseconds; the first after a third of it and the second after two
+   * thirds, also anew when one has failed beside another, since then somebody answers.
+   */
   againMs: number;
   /** Another is being begun. */
   onAgain(): void;
   /** Gives all of them up. */
   signal: AbortSignal;
 }
+
+/** From then on the pauses between attempts are as long as they get. */
+const ROUNDS = 3;
 
 /**
  * The first attempt that succeeds; the others are stopped. At most two go on at a time, the oldest and the newest: who is
@@ -26,12 +32,20 @@ export interface HedgeOptions {
 export function hedge<T>(begin: () => Attempt<T>, { againMs, onAgain, signal }: HedgeOptions): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   let going: Attempt<T>[] = [];
-  const again = (): void => {
-    onAgain();
-    add();
+  let timer: NodeJS.Timeout | undefined;
+  const schedule = (round: number): void => {
+    clearTimeout(timer);
+    timer = setTimeout(
+      () => {
+        onAgain();
+        add();
+        schedule(round + 1);
+      },
+      (againMs * Math.min(round, ROUNDS)) / ROUNDS,
+    );
   };
   const end = (): void => {
-    clearInterval(timer);
+    clearTimeout(timer);
     signal.removeEventListener("abort", abort);
     for (const one of going.splice(0)) one.stop();
   };
@@ -56,13 +70,17 @@ export function hedge<T>(begin: () => Attempt<T>, { againMs, onAgain, signal }: 
         resolve(value);
       },
       (error: unknown) => {
-        if (remove(one) && going.length === 0) fail(error);
+        if (!remove(one)) return;
+        if (going.length === 0) fail(error);
+        else schedule(1);
       },
     );
   };
-  const timer = setInterval(again, againMs);
   signal.addEventListener("abort", abort, { once: true });
   if (signal.aborted) abort();
-  else add();
+  else {
+    add();
+    schedule(1);
+  }
   return promise;
 }
