@@ -102,11 +102,23 @@ const SECRET_KERNEL = new Set(["kcore", "kmem", "kallsyms"]);
  */
 export function isSecret(path: readonly string[]): boolean {
   const names = path.map((name) => name.toLowerCase());
-  const last = path.at(-1) ?? "";
   if (names[0] === "proc" && isSecretProc(names)) return true;
+  const last = names.at(-1) ?? "";
   if (SECRET_NAMES.some((pattern) => pattern.test(last))) return true;
-  if (SECRET_FILES.some((tail) => endsWith(names, tail))) return true;
-  return SECRET_FOLDERS.some((folder) => contains(names, folder));
+  if (FILES_BY_LAST.get(last)?.some((tail) => matchesAt(names, tail, names.length - tail.length))) return true;
+  return names.some((name, at) => FOLDERS_BY_FIRST.get(name)?.some((folder) => matchesAt(names, folder, at)));
+}
+
+// Whole folders are searched with it: a name is compared with few others.
+const FILES_BY_LAST = groupedBy(SECRET_FILES, -1);
+const FOLDERS_BY_FIRST = groupedBy(SECRET_FOLDERS, 0);
+
+/** In lower case, by the name at a place of each. */
+function groupedBy(paths: readonly string[][], at: number): ReadonlyMap<string, string[][]> {
+  return Map.groupBy(
+    paths.map((path) => path.map((name) => name.toLowerCase())),
+    (path) => path.at(at) ?? "",
+  );
 }
 
 function isSecretProc(names: readonly string[]): boolean {
@@ -114,14 +126,6 @@ function isSecretProc(names: readonly string[]): boolean {
   return names.slice(2).some((name) => SECRET_PROC.has(name));
 }
 
-function endsWith(names: readonly string[], tail: readonly string[]): boolean {
-  return matchesAt(names, tail, names.length - tail.length);
-}
-
-function contains(names: readonly string[], part: readonly string[]): boolean {
-  return names.some((_, at) => matchesAt(names, part, at));
-}
-
 function matchesAt(names: readonly string[], part: readonly string[], at: number): boolean {
-  return at >= 0 && part.every((name, level) => names[at + level] === name.toLowerCase());
+  return at >= 0 && part.every((name, level) => names[at + level] === name);
 }

@@ -11,7 +11,7 @@ import { probeSandbox } from "./probe.ts";
 import { runInSandbox, type SandboxRun, sandboxUnavailable } from "./sandbox.ts";
 import { seccompFilter } from "./seccomp.ts";
 import { SYSTEM_CALLS } from "./system-calls.ts";
-import { COPIED, type View, viewArguments } from "./view.ts";
+import { COPIED, type Mask, type View, viewArguments } from "./view.ts";
 import { startWaiting } from "./waiting.ts";
 
 /** What the sandboxes of one device are made from. */
@@ -57,25 +57,34 @@ export async function openSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { bwrap } = options;
   if (bwrap === undefined)
     return noSandbox("bubblewrap is not installed (0.8 or newer; on Debian: apt-get install bubblewrap)");
-  const sandbox = createSandbox({ ...options, bwrap }, seccompFilter(calls));
-  const failure = await probeSandbox(sandbox, options.hidden);
-  if (failure === undefined) return sandbox;
-  sandbox[Symbol.dispose]();
-  return noSandbox(failure);
+  const { hidden } = options;
+  const roots = [...options.readRoots, ...options.writeRoots];
+  const parts = { ...options, bwrap, filter: seccompFilter(calls) };
+  // The trial reads no root, and a search through large ones would hold up the device's start.
+  using trial = createSandbox({ ...parts, findMasks: () => findMasks({ roots, hidden, limit: 0 }) });
+  const failure = await probeSandbox(trial, hidden);
+  if (failure !== undefined) return noSandbox(failure);
+  return createSandbox({ ...parts, findMasks: () => findMasks({ roots, hidden }) });
 }
 
-function createSandbox(options: SandboxOptions & { bwrap: string }, filter: Buffer): Sandbox {
-  const { spawner, bwrap, readRoots, writeRoots, hidden } = options;
+interface Parts extends SandboxOptions {
+  bwrap: string;
+  filter: Buffer;
+  findMasks(): Promise<Mask[]>;
+}
+
+function createSandbox({ spawner, bwrap, readRoots, writeRoots, filter, findMasks }: Parts): Sandbox {
   using opening = new DisposableStack();
   const filterFile = opening.adopt(heldFile(filter), closeSync);
   const copied = COPIED.filter((path) => existsSync(path));
   const pools = new Map<string, Pool>();
-  let search: { at: number; masks: ReturnType<typeof findMasks> } | undefined;
+  const look = () => ({ at: performance.now(), masks: findMasks() });
+  let search: ReturnType<typeof look> | undefined = look();
+  // What went wrong is reported to the run that needs it.
+  search.masks.catch(() => undefined);
 
-  const masksNow = () => {
-    if (search === undefined || performance.now() - search.at > MASKS_MS) {
-      search = { at: performance.now(), masks: findMasks({ roots: [...readRoots, ...writeRoots], hidden }) };
-    }
+  const masksNow = (): Promise<Mask[]> => {
+    if (search === undefined || performance.now() - search.at > MASKS_MS) search = look();
     return search.masks;
   };
   const start = async (isolation: View["isolation"], network: boolean, shows: readonly string[] = []) => {
