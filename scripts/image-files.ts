@@ -18,7 +18,8 @@ const COPIED = ["bin", "dist", "gen/schema", "proto"];
 
 /**
  * What goes into /app of the image: what deploy/Dockerfile copies, after `npm run build`, and the packages that `npm ci
- * --omit=dev --omit=optional` installs, by the lock file. The same files, without a container engine.
+ * --omit=dev --omit=optional` installs, by the lock file, less their declarations and maps. The same files, without a container
+ * engine.
  */
 export function imageFiles(): string[] {
   const own = COPIED.flatMap((folder) => filesBelow(join(repositoryRoot, folder)));
@@ -55,8 +56,13 @@ export function imageText(parts: readonly ImagePart[]): string {
   ].join("\n");
 }
 
+/** What only compilers and debuggers read of a package. deploy/Dockerfile deletes it. */
+const LEFT_OUT = /\.(?:map|d\.[mc]?ts)$/;
+
 function installed(): string[] {
-  return productionPackages().flatMap(({ path }) => filesBelow(path, "node_modules"));
+  return productionPackages()
+    .flatMap(({ path }) => filesBelow(path, "node_modules"))
+    .filter((path) => !LEFT_OUT.test(path));
 }
 
 function filesBelow(folder: string, without?: string): string[] {
