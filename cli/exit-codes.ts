@@ -88,6 +88,7 @@ const CODES: Readonly<Record<Exclude<ErrorReason, { readonly __unknown: never }>
   [ErrorReason.QUOTA_EXCEEDED]: ExitCode.DENIED,
   [ErrorReason.FOLLOWER_STALLED]: ExitCode.UNKNOWN,
   [ErrorReason.SANDBOX_UNAVAILABLE]: ExitCode.DENIED,
+  [ErrorReason.PRECONDITION_CHANGED]: ExitCode.TOOL_FAILED,
 };
 
 /** The exit code for a reason. A reason of a newer control plane is internal. */

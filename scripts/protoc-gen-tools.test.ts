@@ -49,7 +49,7 @@ describe("protoc-gen-tools", () => {
         expect.objectContaining({ name: "sample.ping", method: "sample.v1.Sample/Ping" }),
       ]);
       const capabilities = expect.arrayContaining([
-        expect.objectContaining({ name: "fs.read", tools: ["fs.read"] }),
+        expect.objectContaining({ name: "fs.read", tools: ["fs.read", "fs.search"] }),
         expect.objectContaining({ name: "sample", risk: "low", tools: ["sample.ping"] }),
       ]);
       expect(written).toEqual({ capabilities, tools });

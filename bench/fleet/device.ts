@@ -66,7 +66,7 @@ export function attachDevice(enrolled: Enrolled, url: string, workshop: Workshop
 }
 
 function executionsOf({ key, manifest, grantKeys }: Enrolled, workshop: Workshop): Executions {
-  const { ledger, executor, roots, offered } = workshop;
+  const { ledger, executor, roots, undo, offered } = workshop;
   const deviceId = deviceIdOf(key);
   const signer = createBatchSigner({ key, statementType: RECEIPT_TYPE });
   const issuer = { signer, deviceId, manifestDigest: () => manifest.digest };
@@ -76,6 +76,7 @@ function executionsOf({ key, manifest, grantKeys }: Enrolled, workshop: Workshop
     slots: createSlots(64),
     executor,
     roots,
+    undo,
     now: Date.now,
     onUnexpected: (_, error) => {
       throw error;

@@ -10,6 +10,7 @@ import { createLocalExecutor } from "../../services/device-agent/executor/local.
 import { type Ledger, openLedger } from "../../services/device-agent/ledger/ledger.ts";
 import { createToolTable } from "../../services/device-agent/providers/builtin/provider.ts";
 import { createRoots, type Roots } from "../../services/device-agent/roots/roots.ts";
+import { openUndoJournal, type UndoJournal } from "../../services/device-agent/undo/journal.ts";
 
 /** What the simulated devices of one process share, where a real device has its own. */
 export interface Workshop {
@@ -17,6 +18,7 @@ export interface Workshop {
   ledger: Ledger;
   executor: Executor;
   roots: Roots;
+  undo: UndoJournal;
   offered: Omit<OfferedTools, "manifestDigest">;
   logger: Logger;
   close(): Promise<void>;
@@ -33,17 +35,21 @@ export async function openWorkshop(): Promise<Workshop> {
   const tools = new Map(
     builtIn.filter(({ spec }) => spec.name === "device.ping").map((tool) => [tool.spec.name, tool]),
   );
-  const ledger = await openLedger(":memory:", sealerWith(createSecretKey(randomBytes(32))));
+  const sealer = sealerWith(createSecretKey(randomBytes(32)));
+  const ledger = await openLedger(":memory:", sealer);
+  const undo = openUndoJournal({ folder: join(folder, "undo"), sealer, now: Date.now });
   const roots = createRoots({ read: [folder], write: [], workDir: folder });
   return {
     ledger,
     executor: createLocalExecutor({ env: process.env }),
     roots,
+    undo,
     offered: { tools, known, unavailable: new Map() },
     logger: createLogger({ service: "fleet", level: "silent" }),
     async close() {
       await ledger.close();
       roots[Symbol.dispose]();
+      undo[Symbol.dispose]();
       rmSync(folder, { recursive: true });
     },
   };

@@ -36,7 +36,18 @@ describe("the flags of the built-in tools", () => {
   it.each([
     ["exec", ["--argv TEXT ...", "--cwd TEXT", "--stdin TEXT", "--env KEY=TEXT ...", "--timeout-ms INTEGER"]],
     ["docker.list", ["--[no-]all", "--max-results INTEGER"]],
-    ["fs.read", ["--path TEXT", "--offset INTEGER", "--max-bytes INTEGER"]],
+    [
+      "fs.read",
+      [
+        "--path TEXT",
+        "--offset INTEGER",
+        "--max-bytes INTEGER",
+        "--encoding utf8|utf16le|utf16be|latin1",
+        "--[no-]from-end",
+        "--first-line INTEGER",
+        "--max-lines INTEGER",
+      ],
+    ],
     [
       "fs.write",
       [

@@ -26,5 +26,6 @@ export const DEVICE_REASONS: ReadonlySet<ErrorReason> = new Set([
   ErrorReason.CALL_ID_REUSED,
   ErrorReason.TARGET_NOT_FOUND,
   ErrorReason.OS_REFUSED,
+  ErrorReason.PRECONDITION_CHANGED,
   ErrorReason.INTERNAL,
 ]);

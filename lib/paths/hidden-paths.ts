@@ -18,5 +18,10 @@ const SHOWN = new Set(
 export function isHidden(path: string, roots: readonly string[]): boolean {
   const names = namesOf(path);
   if (names === undefined) return true;
-  return (namesBelow(names, roots) ?? names).some((name) => name.startsWith(".") && !SHOWN.has(name.toLowerCase()));
+  return (namesBelow(names, roots) ?? names).some(isHiddenName);
+}
+
+/** True for a name that begins with a dot, but for those that hold a project's own settings. */
+export function isHiddenName(name: string): boolean {
+  return name.startsWith(".") && !SHOWN.has(name.toLowerCase());
 }

@@ -90,6 +90,18 @@ const SECRET_NAMES: readonly RegExp[] = [
   /^fish_history$/i,
 ];
 
+/** Names that often hold keys or credentials, and often do not: certificates, for example. */
+const DOUBTFUL_NAMES =
+  /^(?:id_(?:rsa|dsa|ecdsa|ed25519).*|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx)|credentials(?:\.json)?)$/i;
+
+/**
+ * True for a name that may be a secret's although the file may be read by who names it. What looks through many files that
+ * no caller named passes over it.
+ */
+export function looksSecret(name: string): boolean {
+  return DOUBTFUL_NAMES.test(name);
+}
+
 /** Files of a process under /proc that show its environment, memory or open files. */
 const SECRET_PROC = new Set(["environ", "mem", "auxv", "fd", "fdinfo", "map_files", "root", "cwd", "exe"]);
 

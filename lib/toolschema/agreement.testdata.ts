@@ -107,6 +107,35 @@ export const AGREEMENT: readonly AgreementRow[] = [
   ...row("shell.eval", "accept", '{"command":"ls | wc -l"}', '{"command":"a\\nb"}'),
   ...row("shell.eval", "refuse", "{}", '{"command":""}', JSON.stringify({ command: "a".repeat(8193) })),
 
+  ...row("fs.move", "accept", '{"path":"/a","to":"/b"}', '{"path":"/a","to":"/b","overwrite":true}'),
+  ...row(
+    "fs.move",
+    "refuse",
+    '{"path":"/a"}',
+    '{"to":"/a"}',
+    '{"path":"/a","to":"b"}',
+    '{"path":"/a","to":"/b\\u0000"}',
+  ),
+  ...row("fs.search", "accept", '{"path":"/a","pattern":"x"}', '{"path":"/a","pattern":"x","globs":["*.ts","!a/**"]}'),
+  ...row(
+    "fs.search",
+    "refuse",
+    '{"path":"/a"}',
+    '{"path":"/a","pattern":"a\\nb"}',
+    '{"path":"/a","pattern":"x","globs":[""]}',
+  ),
+  ...row(
+    "fs.edit",
+    "accept",
+    '{"path":"/a","oldText":"x","newText":"y"}',
+    '{"path":"/a","oldText":"x","expectedCount":3}',
+  ),
+  ...row("fs.edit", "refuse", '{"path":"/a","newText":"y"}', '{"path":"/a","oldText":"x","expectedCount":10001}'),
+  ...row("fs.edit", "cel", '{"path":"/a","oldText":"x","newText":"x"}'),
+  ...row("fs.read", "cel", '{"path":"/a","offset":1,"firstLine":2}'),
+  ...row("fs.undo", "accept", '{"call":"call-1"}'),
+  ...row("fs.undo", "refuse", "{}", '{"call":""}'),
+
   ...row("fs.read", "accept", '{"path":"/etc/hosts"}', '{"path":"/a","offset":5}', '{"path":"/a","offset":"5"}'),
   ...row("fs.read", "accept", '{"path":"/a","offset":9007199254740991}', '{"path":"/a","maxBytes":262144}'),
   ...row(

@@ -40,6 +40,7 @@ import type { ToolProvider } from "./providers/provider.ts";
 import { deviceRoutes, openLink } from "./routes.ts";
 import { lockStateDir, openStateDir, type StateDir } from "./state-dir.ts";
 import { openToolsets, type Toolsets } from "./toolset.ts";
+import { openUndoJournal } from "./undo/journal.ts";
 
 export interface DeviceAgentOptions {
   config: DeviceAgentConfig;
@@ -99,7 +100,8 @@ export async function createDeviceAgent(options: DeviceAgentOptions): Promise<De
   const endings = createEndings({ ledger, issuer: issuerOf(self), now });
   const interrupted = await reconcileInterrupted(ledger, endings);
   if (interrupted > 0) options.logger.warn({ calls: interrupted }, "calls were cut off when the agent last ended");
-  const executions = createCalls(options, self, { ledger, endings, now });
+  const undo = parts.use(openUndoJournal({ folder: self.state.undoFolder, sealer, now }));
+  const executions = createCalls(options, self, { ledger, endings, undo, now });
   measureCalls(options.metrics, executions);
   const retention = keepRetention(ledger, options.config.retentionMs ?? DEFAULT_RETENTION_MS, now, (error) =>
     options.logger.error({ err: error }, "the ledger could not be pruned"),
@@ -226,7 +228,7 @@ function issuerOf({ key, deviceId, toolsets }: Self): ReceiptIssuer {
 function createCalls(
   { config, logger }: DeviceAgentOptions,
   { keyring, deviceId, toolsets, machine }: Self,
-  shared: Pick<PerformOptions, "ledger" | "endings" | "now">,
+  shared: Pick<PerformOptions, "ledger" | "endings" | "undo" | "now">,
 ): Executions {
   const { executor, roots } = machine;
   return createExecutions({

@@ -15,10 +15,12 @@ export interface StateDir {
   grantKeysFile: string;
   /** The ledger's database. */
   ledgerFile: string;
-  /** Seals what the ledger keeps of tools' output. */
+  /** Seals what the ledger keeps of tools' output, and what is kept of files. */
   sealingKeyFile: string;
   /** The plugins that the owner accepted. Written by `reeve plugin accept`. */
   acceptedFile: string;
+  /** What calls changed of files, sealed with the same key. */
+  undoFolder: string;
 }
 
 /** Takes the agent's folder for this process. Throws FolderInUse where another has it. */
@@ -39,5 +41,6 @@ export async function openStateDir(folder: string): Promise<StateDir> {
     ledgerFile: join(path, "ledger.db"),
     sealingKeyFile: join(path, "sealing.key"),
     acceptedFile: join(path, ACCEPTED_FILE),
+    undoFolder: join(path, "undo"),
   };
 }

@@ -240,7 +240,7 @@ describe("capabilities", () => {
       risk: Risk.HIGH,
       readOnly: false,
       destructive: true,
-      tools: ["fs.delete"],
+      tools: ["fs.delete", "fs.move"],
     });
     expect(capabilities.map(({ name }) => name)).not.toContain("weather:now");
   });

@@ -28,6 +28,7 @@ export interface PerformOptions {
   slots: Slots;
   executor: ToolContext["executor"];
   roots: ToolContext["roots"];
+  undo: ToolContext["undo"];
   /** Milliseconds since 1970. */
   now(): number;
   /** Receives unexpected errors: the caller gets no more than the call's id. */
@@ -94,10 +95,10 @@ async function begin(call: AdmittedCall, startMs: number, options: PerformOption
 }
 
 function runOptions(call: AdmittedCall, options: PerformOptions): RunOptions {
-  const { executor, roots } = options;
+  const { executor, roots, undo } = options;
   const { callId } = call.execution;
   const onUnexpected = (error: unknown) => options.onUnexpected(callId, error);
-  return { callId, stop: call.stop, executor, roots, emit: call.emit, onUnexpected };
+  return { callId, stop: call.stop, executor, roots, undo, emit: call.emit, onUnexpected };
 }
 
 /** The most bytes of an output, as JSON. */
@@ -108,6 +109,7 @@ interface RunOptions {
   stop: Stop;
   executor: ToolContext["executor"];
   roots: ToolContext["roots"];
+  undo: ToolContext["undo"];
   emit: ToolContext["emit"];
   /** Receives unexpected errors. */
   onUnexpected(error: unknown): void;
@@ -115,9 +117,9 @@ interface RunOptions {
 
 /** Runs a tool to its end. Never rejects: whatever it throws is an end of the call. */
 async function runTool(call: PreparedCall, options: RunOptions): Promise<CallEnd> {
-  const { stop, executor, roots, emit } = options;
+  const { callId, stop, executor, roots, undo, emit } = options;
   try {
-    const context = { signal: stop.signal, timeoutMs: call.timeoutMs, executor, roots, emit };
+    const context = { callId, signal: stop.signal, timeoutMs: call.timeoutMs, executor, roots, undo, emit };
     const output = await Promise.race([call.run(context), stop.overdue]);
     return output === undefined ? overdueEnd(stop, call.timeoutMs) : succeeded(encodeOutput(output));
   } catch (error: unknown) {

@@ -75,3 +75,10 @@ export function requireOneName(entry: HeldEntry, path: string, need: Need): void
 function linkFault(path: string, link: string, need: Need): Error {
   return outsideRoots(path, need.field, `has a symbolic link in the way at ${link}: use the path that it stands for`);
 }
+
+/** A granted folder is the owner's word on where tools may act: neither it nor what holds one is deleted or moved. */
+export function refuseRoots(path: string, granted: readonly { path: string }[], need: Need, done: string): void {
+  const target = path.replace(/\/+$/, "");
+  if (granted.some((root) => root.path === target || root.path.startsWith(`${target}/`)))
+    throw outsideRoots(path, need.field, `is a granted folder, or holds one, and is not ${done}`);
+}

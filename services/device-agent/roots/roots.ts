@@ -1,10 +1,11 @@
-import { closeSync, constants, mkdirSync, type Stats } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { descriptorWalker } from "./descriptor-walk.ts";
 import type { HeldEntry, HeldFolder, Walker } from "./held.ts";
+import { type HeldFile, openHeldFile } from "./held-file.ts";
 import { type Need, pathOf, segmentsOf } from "./lexical.ts";
 import { createLocator, type Place } from "./locate.ts";
 import { pathWalker } from "./path-walk.ts";
-import { folderMissing, guarded, osFault, refused, requireFile, requireOneName } from "./refusals.ts";
+import { folderMissing, guarded, osFault, refused } from "./refusals.ts";
 import type { RootsOptions } from "./roots-options.ts";
 
 /**
@@ -23,18 +24,14 @@ export interface Roots extends Disposable {
   openChild(folder: HeldFolder, name: string, need: Need): HeldFolder;
   /** Refuses a name in a held folder that is secret, or the agent's own. Looks at nothing. */
   checkChild(folder: HeldFolder, name: string, need: Need): void;
+  /** Holds anything in a held folder, and opens nothing. Undefined where the name is free. Secrets and the agent's own are refused. */
+  lookChild(folder: HeldFolder, name: string, need: Need): HeldEntry | undefined;
   /** Opens a regular file for reading. One with several names (hard links) is refused: the others may lie outside. */
   openFile(path: string, need: Need): HeldFile;
   /** Holds anything, to look at it; a symbolic link as itself. Secrets may be looked at, their content not. */
   openEntry(path: string, need: Need): HeldEntry;
   /** Holds the folder that a path's last name is in, and makes the missing folders above it where asked to. */
   openParent(path: string, need: Need & { createFolders?: boolean }): HeldParent;
-}
-
-/** A regular file that is open. */
-export interface HeldFile extends Disposable {
-  readonly fd: number;
-  readonly stats: Stats;
 }
 
 /** A place for a file: the folder, which is held, and the name in it. */
@@ -100,14 +97,15 @@ export function createRoots(options: RootsOptions): Roots {
       return guarded(`${folder.path}/${name}`, need, () => walker.enter(folder, name));
     },
     checkChild,
+    lookChild(folder, name, need) {
+      checkChild(folder, name, need);
+      return lookIn(walker, folder, name, `${folder.path}/${name}`, need);
+    },
     openFile(path, need) {
       const place = locate(path, need);
       return guarded(path, need, () => {
         using entry = toEntry(place);
-        requireFile(entry, path, need);
-        requireOneName(entry, path, need);
-        const fd = entry.open(constants.O_RDONLY);
-        return { fd, stats: entry.stats, [Symbol.dispose]: () => closeSync(fd) };
+        return openHeldFile(entry, path, need);
       });
     },
     openEntry(path, need) {

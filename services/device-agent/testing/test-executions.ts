@@ -19,6 +19,7 @@ import { createLocalExecutor } from "../executor/local.ts";
 import { type Ledger, openLedger } from "../ledger/ledger.ts";
 import { createRoots } from "../roots/roots.ts";
 import type { DeviceTool } from "../tools/tool.ts";
+import { openUndoJournal } from "../undo/journal.ts";
 import { createTestGrants, type TestGrants } from "./grants.ts";
 
 export interface TestDevice extends AsyncDisposable {
@@ -49,7 +50,9 @@ export interface TestDeviceOptions {
 export async function openTestDevice(options: TestDeviceOptions): Promise<TestDevice> {
   const { tools, notOffered = [], now = Date.now } = options;
   const folder = await mkdtemp(join(tmpdir(), "reeve-device-"));
-  const opened = await openLedger(join(folder, "ledger.db"), sealerWith(createSecretKey(randomBytes(32))));
+  const sealer = sealerWith(createSecretKey(randomBytes(32)));
+  const opened = await openLedger(join(folder, "ledger.db"), sealer);
+  const undo = openUndoJournal({ folder: join(folder, "undo"), sealer, now });
   const ledger = options.ledger?.(opened) ?? opened;
   const key = generateSigningKey();
   const deviceId = `dev-${key.keyId}`;
@@ -66,6 +69,7 @@ export async function openTestDevice(options: TestDeviceOptions): Promise<TestDe
     slots: createSlots(options.maxRunning ?? 64, options.operatorPlaces),
     executor: createLocalExecutor({ env: process.env, writeRoots: [folder], killGraceMs: 200 }),
     roots,
+    undo,
     now,
     onUnexpected: (_, error) => unexpected.push(error),
     verifier: createBatchVerifier({ keyring: createKeyring([grants.key]), statementType: GRANT_TYPE }),
@@ -93,6 +97,7 @@ export async function openTestDevice(options: TestDeviceOptions): Promise<TestDe
       await executions.close();
       await opened.close();
       roots[Symbol.dispose]();
+      undo[Symbol.dispose]();
       await rm(folder, { recursive: true });
     },
   };

@@ -1,8 +1,12 @@
 import type { FileSystem } from "../../../gen/ts/reeve/tools/v1/file_system_pb.ts";
 import { deletePath } from "./fs/delete.ts";
+import { editFile } from "./fs/edit.ts";
 import { listFolder } from "./fs/list.ts";
+import { movePath } from "./fs/move.ts";
 import { readSlice } from "./fs/read.ts";
+import { searchFiles } from "./fs/search/search.ts";
 import { describe } from "./fs/stat.ts";
+import { undoCall } from "./fs/undo.ts";
 import { writeFile } from "./fs/write.ts";
 import type { ToolFamily } from "./tool.ts";
 
@@ -13,4 +17,8 @@ export const fileSystemTools: ToolFamily<typeof FileSystem> = {
   list: listFolder,
   stat: describe,
   delete: deletePath,
+  move: movePath,
+  searchFiles,
+  edit: editFile,
+  undo: undoCall,
 };

@@ -4,9 +4,12 @@ import type { Codec } from "../../../lib/tool/codec.ts";
 import type { ToolSpec } from "../../../lib/tool/spec.ts";
 import type { Executor } from "../executor/executor.ts";
 import type { Roots } from "../roots/roots.ts";
+import type { UndoJournal } from "../undo/journal.ts";
 
 /** What a tool may use while it runs one call. */
 export interface ToolContext {
+  /** The call that it runs. */
+  callId: string;
   /** Aborted when the call is canceled or its time is up. */
   signal: AbortSignal;
   /** The longest the call may take, in milliseconds: as the caller asks, cut to the tool's and the device's limits. */
@@ -15,6 +18,8 @@ export interface ToolContext {
   executor: Executor;
   /** Which paths the manifest grants. */
   roots: Roots;
+  /** Keeps what calls change of files. */
+  undo: UndoJournal;
   /** Sends live output to those who follow the call. A promise asks for a pause until it resolves. */
   emit(stream: "stdout" | "stderr", chunk: Uint8Array): Promise<void> | undefined;
 }

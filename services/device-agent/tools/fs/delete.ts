@@ -3,10 +3,14 @@ import { readdir } from "node:fs/promises";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { DeleteRequest, DeleteResponseSchema } from "../../../../gen/ts/reeve/tools/v1/file_system_pb.ts";
 import type { HeldFolder } from "../../roots/held.ts";
-import { asFault, outsideRoots, refused } from "../../roots/refusals.ts";
-import type { Roots } from "../../roots/roots.ts";
+import { asFault, refused, refuseRoots } from "../../roots/refusals.ts";
+import type { HeldParent } from "../../roots/roots.ts";
+import type { Change } from "../../undo/change.ts";
+import type { UndoDraft } from "../../undo/journal.ts";
 import { throwIfAborted } from "../outcome.ts";
 import type { ToolContext } from "../tool.ts";
+import { type Kept, keepFirst, pathIn } from "./keep.ts";
+import { keepTree } from "./keep-tree.ts";
 import { typeOf } from "./stat.ts";
 
 const NEED = { access: "write", field: "path" } as const;
@@ -21,24 +25,29 @@ interface Deletion {
 /**
  * fs.delete: a file, a symbolic link itself, or a folder. A folder with content is looked through first, so that nothing is
  * deleted where a secret, a granted folder or another file system is in it; what is looked at is held by descriptors, and
- * each name is checked once more before it is deleted.
+ * each name is checked once more before it is deleted. The earlier state is kept first.
  */
 export async function deletePath(
-  { path, recursive }: DeleteRequest,
+  { path, recursive, permanent }: DeleteRequest,
   context: ToolContext,
 ): Promise<MessageInitShape<typeof DeleteResponseSchema>> {
-  refuseRoots(path, context.roots);
+  refuseRoots(path, context.roots.granted, NEED, "deleted");
   using place = context.roots.openParent(path, NEED);
-  refuseRoots(within(place.folder, place.name), context.roots);
+  refuseRoots(pathIn(place.folder, place.name), context.roots.granted, NEED, "deleted");
   try {
     const stats = lstatSync(place.folder.at(place.name));
     const deletion: Deletion = { context, device: stats.dev, deleted: 0 };
     if (recursive && stats.isDirectory()) {
       await withChild(deletion, place.folder, place.name, (folder) => inspect(deletion, folder));
+    }
+    const kept: Kept = permanent
+      ? { notUndoable: "the call asked for nothing to be kept" }
+      : await keepFirst(context, (draft) => changesOf(place, context, recursive, draft));
+    if (recursive && stats.isDirectory()) {
       await withChild(deletion, place.folder, place.name, (folder) => empty(deletion, folder));
     }
     remove(deletion, place.folder, place.name, stats);
-    return { type: typeOf(stats), deleted: BigInt(deletion.deleted) };
+    return { type: typeOf(stats), deleted: BigInt(deletion.deleted), ...kept };
   } catch (error: unknown) {
     if ((error as NodeJS.ErrnoException).code === "ENOTEMPTY")
       throw refused(
@@ -52,15 +61,15 @@ export async function deletePath(
   }
 }
 
-/** A granted folder is the owner's word on where tools may act; nothing that holds one is deleted either. */
-function refuseRoots(path: string, { granted }: Roots): void {
-  const target = path.replace(/\/+$/, "");
-  if (granted.some((root) => root.path === target || root.path.startsWith(`${target}/`)))
-    throw outsideRoots(path, NEED.field, "is a granted folder, or holds one, and is not deleted");
-}
-
-function within(folder: HeldFolder, name: string): string {
-  return folder.path === "/" ? `/${name}` : `${folder.path}/${name}`;
+/** What the call is about to take away. */
+async function changesOf(
+  { folder, name }: HeldParent,
+  context: ToolContext,
+  recursive: boolean,
+  draft: UndoDraft,
+): Promise<Change[]> {
+  const kept = await keepTree(folder, name, { context, draft, recursive });
+  return kept.map(({ path, before }) => ({ kind: "content", path, before, after: { kind: "missing" } }));
 }
 
 /** Refuses the whole deletion for anything in the folder that may not be touched. */
@@ -86,9 +95,9 @@ async function entriesOf({ context }: Deletion, folder: HeldFolder): Promise<Dir
 
 /** What the name is; throws where it may not be deleted. */
 function allowed({ context, device }: Deletion, folder: HeldFolder, name: string): Stats {
-  const path = within(folder, name);
+  const path = pathIn(folder, name);
   context.roots.checkChild(folder, name, NEED);
-  refuseRoots(path, context.roots);
+  refuseRoots(path, context.roots.granted, NEED, "deleted");
   const stats = lstatSync(folder.at(name));
   if (stats.dev !== device)
     throw refused(path, NEED.field, "EXDEV", "is on another file system, which is mounted there");

@@ -1,34 +1,24 @@
-import { createHash, randomBytes } from "node:crypto";
-import {
-  closeSync,
-  constants,
-  fchmodSync,
-  fchownSync,
-  fdatasync,
-  openSync,
-  renameSync,
-  unlinkSync,
-  write,
-} from "node:fs";
-import { promisify } from "node:util";
+import { closeSync, constants } from "node:fs";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
   WriteMode,
   type WriteRequest,
   type WriteResponseSchema,
 } from "../../../../gen/ts/reeve/tools/v1/file_system_pb.ts";
+import { sha256Hex } from "../../../../lib/sign/canonical.ts";
 import { asFault, requireFile, requireOneName } from "../../roots/refusals.ts";
 import type { HeldParent } from "../../roots/roots.ts";
+import type { Change } from "../../undo/change.ts";
+import type { UndoDraft } from "../../undo/journal.ts";
 import type { ToolContext } from "../tool.ts";
+import { attributesOf, keepEntry, keepFirst, pathIn } from "./keep.ts";
+import { createFile, fill, replaceFileAt } from "./put-file.ts";
 
-const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_APPEND } = constants;
+const { O_WRONLY, O_APPEND } = constants;
 
 const NEED = { access: "write", field: "path" } as const;
 
 const DEFAULT_PERMISSIONS = 0o644;
-
-const writeBytes = promisify(write);
-const sync = promisify(fdatasync);
 
 interface Job {
   place: HeldParent;
@@ -39,17 +29,29 @@ interface Job {
 /** fs.write: creates, replaces atomically, or appends, and is on the disk when it returns. */
 export async function writeFile(
   input: WriteRequest,
-  { roots }: ToolContext,
+  context: ToolContext,
 ): Promise<MessageInitShape<typeof WriteResponseSchema>> {
   const { path, text, data, mode, createFolders } = input;
   const need = { access: "write", field: "path", createFolders } as const;
   const bytes = data.length > 0 ? data : Buffer.from(text, "utf8");
   const permissions = input.permissions || DEFAULT_PERMISSIONS;
-  using place = roots.openParent(path, need);
-  const created = await put(mode, { place, bytes, permissions }).catch((error: unknown) => {
+  using place = context.roots.openParent(path, need);
+  const job = { place, bytes, permissions };
+  try {
+    const kept = await keepFirst(context, (draft) => changesOf(mode, job, draft));
+    const created = await put(mode, job);
+    return { bytesWritten: BigInt(bytes.length), created, sha256: sha256Hex(bytes), ...kept };
+  } catch (error: unknown) {
     throw asFault(error, path, need);
-  });
-  return { bytesWritten: BigInt(bytes.length), created, sha256: createHash("sha256").update(bytes).digest("hex") };
+  }
+}
+
+async function changesOf(mode: WriteMode, { place, bytes }: Job, draft: UndoDraft): Promise<Change[]> {
+  using existing = place.look();
+  const { before, bytes: old } = await keepEntry(existing, draft);
+  const content = mode === WriteMode.APPEND ? Buffer.concat([old, bytes]) : bytes;
+  const after = { kind: "file", sha256: sha256Hex(content) } as const;
+  return [{ kind: "content", path: pathIn(place.folder, place.name), before, after }];
 }
 
 async function put(mode: WriteMode, job: Job): Promise<boolean> {
@@ -58,12 +60,7 @@ async function put(mode: WriteMode, job: Job): Promise<boolean> {
 }
 
 async function create({ place, bytes, permissions }: Job): Promise<boolean> {
-  const path = place.folder.at(place.name);
-  const fd = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
-  await fill(fd, bytes, () => fchmodSync(fd, permissions)).catch((error: unknown) => {
-    unlinkSync(path);
-    throw error;
-  });
+  await createFile(place, bytes, { mode: permissions });
   return true;
 }
 
@@ -76,7 +73,6 @@ async function append(job: Job): Promise<boolean> {
   return false;
 }
 
-/** A reader sees the old file or the new one: the new one is whole under a name of its own before it takes the place. */
 async function replace({ place, bytes, permissions }: Job): Promise<boolean> {
   using existing = place.look();
   if (existing !== undefined) {
@@ -84,39 +80,6 @@ async function replace({ place, bytes, permissions }: Job): Promise<boolean> {
     // A rename needs no right to the old file. A plain write would.
     closeSync(existing.open(O_WRONLY));
   }
-  const temporary = place.folder.at(`.reeve-${randomBytes(8).toString("hex")}.tmp`);
-  const fd = openSync(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
-  try {
-    await fill(fd, bytes, () => {
-      if (existing !== undefined) takeOwner(fd, existing.stats);
-      fchmodSync(fd, existing === undefined ? permissions : existing.stats.mode & 0o7777);
-    });
-    renameSync(temporary, place.folder.at(place.name));
-  } catch (error: unknown) {
-    unlinkSync(temporary);
-    throw error;
-  }
+  await replaceFileAt(place, bytes, existing === undefined ? { mode: permissions } : attributesOf(existing.stats));
   return existing === undefined;
-}
-
-/** Writes everything, makes it last, and closes the descriptor in every case. */
-async function fill(fd: number, bytes: Uint8Array, finish?: () => void): Promise<void> {
-  try {
-    for (let done = 0; done < bytes.length; ) {
-      done += (await writeBytes(fd, bytes, done, bytes.length - done)).bytesWritten;
-    }
-    finish?.();
-    await sync(fd);
-  } finally {
-    closeSync(fd);
-  }
-}
-
-/** Keeps the owner where the agent may: it is not the owner's fault that a file is written anew. */
-function takeOwner(fd: number, { uid, gid }: { uid: number; gid: number }): void {
-  try {
-    fchownSync(fd, uid, gid);
-  } catch {
-    // Without the right to change the owner the agent becomes the owner, as with any editor.
-  }
 }

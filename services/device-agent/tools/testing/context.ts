@@ -1,12 +1,16 @@
+import { createSecretKey, randomBytes, randomUUID } from "node:crypto";
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ConnectError } from "@connectrpc/connect";
 import type { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { faultDetail } from "../../../../lib/fault/fault.ts";
+import { sealerWith } from "../../../../lib/identity/sealer.ts";
 import { createLocalExecutor } from "../../executor/local.ts";
 import { createRoots } from "../../roots/roots.ts";
 import type { RootsOptions } from "../../roots/roots-options.ts";
+import type { UndoBounds } from "../../undo/change.ts";
+import { openUndoJournal } from "../../undo/journal.ts";
 import type { ToolContext } from "../tool.ts";
 
 /** A folder of its own and a context whose only root it is. */
@@ -17,13 +21,24 @@ export interface TestContext extends Disposable {
   live: { stdout: string; stderr: string };
 }
 
-/** Makes a folder and a context with the real executor and real roots. Disposing removes the folder. */
-export function createTestContext(options: Partial<RootsOptions> & { env?: Record<string, string> } = {}): TestContext {
+/** What a test changes of its context. */
+export interface TestContextOptions extends Partial<RootsOptions> {
+  env?: Record<string, string>;
+  undoBounds?: UndoBounds;
+  now?: () => number;
+}
+
+/** Makes a folder and a context with the real executor, roots and journal. Disposing removes the folders. */
+export function createTestContext(options: TestContextOptions = {}): TestContext {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "reeve-tools-")));
-  const { env, ...roots } = options;
+  const kept = mkdtempSync(join(tmpdir(), "reeve-undo-"));
+  const { env, undoBounds, now = Date.now, ...roots } = options;
   const held = createRoots({ read: [], write: [folder], workDir: folder, ...roots });
   const live = { stdout: "", stderr: "" };
+  const sealer = sealerWith(createSecretKey(randomBytes(32)));
+  const undo = openUndoJournal({ folder: kept, sealer, now, ...(undoBounds && { bounds: undoBounds }) });
   const context: ToolContext = {
+    callId: randomUUID(),
     signal: new AbortController().signal,
     timeoutMs: 60_000,
     executor: createLocalExecutor({
@@ -32,13 +47,15 @@ export function createTestContext(options: Partial<RootsOptions> & { env?: Recor
       killGraceMs: 300,
     }),
     roots: held,
+    undo,
     emit(stream, chunk) {
       live[stream] += Buffer.from(chunk).toString();
     },
   };
   const dispose = (): void => {
     held[Symbol.dispose]();
-    rmSync(folder, { recursive: true, force: true });
+    undo[Symbol.dispose]();
+    for (const made of [folder, kept]) rmSync(made, { recursive: true, force: true });
   };
   return { folder, context, live, [Symbol.dispose]: dispose };
 }

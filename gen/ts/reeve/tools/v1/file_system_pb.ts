@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/tools/v1/file_system.proto.
  */
 export const file_reeve_tools_v1_file_system: GenFile = /*@__PURE__*/
-  fileDesc("CiByZWV2ZS90b29scy92MS9maWxlX3N5c3RlbS5wcm90bxIOcmVldmUudG9vbHMudjEicgoLUmVhZFJlcXVlc3QSJQoEcGF0aBgBIAEoCUIXukgUchIQASiAIDILXi9bXlx4MDBdKiQSHgoGb2Zmc2V0GAIgASgEQg66SAsyCRj/////////DxIcCgltYXhfYnl0ZXMYAyABKA1CCbpIBioEGICAECJLCgxSZWFkUmVzcG9uc2USDAoEdGV4dBgBIAEoCRIMCgRkYXRhGAIgASgMEgwKBHNpemUYAyABKAQSEQoJdHJ1bmNhdGVkGAQgASgIIrgCCgxXcml0ZVJlcXVlc3QSJQoEcGF0aBgBIAEoCUIXukgUchIQASiAIDILXi9bXlx4MDBdKiQSFwoEdGV4dBgCIAEoCUIJukgGcgQogIBAEhcKBGRhdGEYAyABKAxCCbpIBnoEGICAQBIxCgRtb2RlGAQgASgOMhkucmVldmUudG9vbHMudjEuV3JpdGVNb2RlQgi6SAWCAQIQARIWCg5jcmVhdGVfZm9sZGVycxgFIAEoCBIdCgtwZXJtaXNzaW9ucxgGIAEoDUIIukgFKgMY/wM6ZbpIYhpgChJ3cml0ZS50ZXh0X29yX2RhdGESIXVzZSBlaXRoZXIgdGV4dCBvciBkYXRhLCBub3QgYm90aBondGhpcy50ZXh0ID09ICcnIHx8IHNpemUodGhpcy5kYXRhKSA9PSAwIkcKDVdyaXRlUmVzcG9uc2USFQoNYnl0ZXNfd3JpdHRlbhgBIAEoBBIPCgdjcmVhdGVkGAIgASgIEg4KBnNoYTI1NhgDIAEoCSKAAQoLTGlzdFJlcXVlc3QSJQoEcGF0aBgBIAEoCUIXukgUchIQASiAIDILXi9bXlx4MDBdKiQSFgoFZGVwdGgYAiABKA1CB7pIBCoCGBASHQoLbWF4X2VudHJpZXMYAyABKA1CCLpIBSoDGJBOEhMKC3NraXBfaGlkZGVuGAQgASgIIk0KDExpc3RSZXNwb25zZRIqCgdlbnRyaWVzGAEgAygLMhkucmVldmUudG9vbHMudjEuRmlsZUVudHJ5EhEKCXRydW5jYXRlZBgCIAEoCCKAAQoJRmlsZUVudHJ5EgwKBHBhdGgYASABKAkSJgoEdHlwZRgCIAEoDjIYLnJlZXZlLnRvb2xzLnYxLkZpbGVUeXBlEgwKBHNpemUYAyABKAQSLwoLbW9kaWZ5X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjQKC1N0YXRSZXF1ZXN0EiUKBHBhdGgYASABKAlCF7pIFHISEAEogCAyC14vW15ceDAwXSokIv4BCgxTdGF0UmVzcG9uc2USJgoEdHlwZRgBIAEoDjIYLnJlZXZlLnRvb2xzLnYxLkZpbGVUeXBlEgwKBHNpemUYAiABKAQSEwoLcGVybWlzc2lvbnMYAyABKAkSCwoDdWlkGAQgASgNEgsKA2dpZBgFIAEoDRIvCgttb2RpZnlfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLY2hhbmdlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC2xpbmtfdGFyZ2V0GAggASgJEhIKCmRpc2tfYnl0ZXMYCSABKAQiSQoNRGVsZXRlUmVxdWVzdBIlCgRwYXRoGAEgASgJQhe6SBRyEhABKIAgMgteL1teXHgwMF0qJBIRCglyZWN1cnNpdmUYAiABKAgiSQoORGVsZXRlUmVzcG9uc2USJgoEdHlwZRgBIAEoDjIYLnJlZXZlLnRvb2xzLnYxLkZpbGVUeXBlEg8KB2RlbGV0ZWQYAiABKAQqfgoIRmlsZVR5cGUSGQoVRklMRV9UWVBFX1VOU1BFQ0lGSUVEEAASEgoORklMRV9UWVBFX0ZJTEUQARIXChNGSUxFX1RZUEVfRElSRUNUT1JZEAISFQoRRklMRV9UWVBFX1NZTUxJTksQAxITCg9GSUxFX1RZUEVfT1RIRVIQBCptCglXcml0ZU1vZGUSGgoWV1JJVEVfTU9ERV9VTlNQRUNJRklFRBAAEhYKEldSSVRFX01PREVfUkVQTEFDRRABEhUKEVdSSVRFX01PREVfQ1JFQVRFEAISFQoRV1JJVEVfTU9ERV9BUFBFTkQQAzLJBwoKRmlsZVN5c3RlbRJeCgRSZWFkEhsucmVldmUudG9vbHMudjEuUmVhZFJlcXVlc3QaHC5yZWV2ZS50b29scy52MS5SZWFkUmVzcG9uc2UiG5ACAaq7GBQKB2ZzLnJlYWQSB2ZzLnJlYWQYARJlCgVXcml0ZRIcLnJlZXZlLnRvb2xzLnYxLldyaXRlUmVxdWVzdBodLnJlZXZlLnRvb2xzLnYxLldyaXRlUmVzcG9uc2UiH5ACAKq7GBgKCGZzLndyaXRlEghmcy53cml0ZRgBIAESXgoETGlzdBIbLnJlZXZlLnRvb2xzLnYxLkxpc3RSZXF1ZXN0GhwucmVldmUudG9vbHMudjEuTGlzdFJlc3BvbnNlIhuQAgGquxgUCgdmcy5saXN0Egdmcy5saXN0GAESXgoEU3RhdBIbLnJlZXZlLnRvb2xzLnYxLlN0YXRSZXF1ZXN0GhwucmVldmUudG9vbHMudjEuU3RhdFJlc3BvbnNlIhuQAgGquxgUCgdmcy5zdGF0Egdmcy5zdGF0GAESagoGRGVsZXRlEh0ucmVldmUudG9vbHMudjEuRGVsZXRlUmVxdWVzdBoeLnJlZXZlLnRvb2xzLnYxLkRlbGV0ZVJlc3BvbnNlIiGQAgKquxgaCglmcy5kZWxldGUSCWZzLmRlbGV0ZRgBIAEaxwPKvBhKCgdmcy5yZWFkEgpSZWFkIGZpbGVzGjFSZWFkIHRoZSBjb250ZW50IG9mIGZpbGVzIGluIHRoZSBncmFudGVkIGZvbGRlcnMuIAHKvBhWCghmcy53cml0ZRILV3JpdGUgZmlsZXMaO0NyZWF0ZSwgcmVwbGFjZSBhbmQgYXBwZW5kIHRvIGZpbGVzIGluIHRoZSBncmFudGVkIGZvbGRlcnMuIAPKvBhbCgdmcy5saXN0EgxMaXN0IGZvbGRlcnMaQFNlZSB0aGUgbmFtZXMsIHR5cGVzIGFuZCBzaXplcyBvZiB3aGF0IHRoZSBncmFudGVkIGZvbGRlcnMgaG9sZC4gAcq8GGsKB2ZzLnN0YXQSDUxvb2sgYXQgZmlsZXMaT1NlZSB0aGUgdHlwZSwgc2l6ZSwgb3duZXIgYW5kIHRpbWVzIG9mIGEgZmlsZSBvciBmb2xkZXIgaW4gdGhlIGdyYW50ZWQgZm9sZGVycy4gAcq8GE0KCWZzLmRlbGV0ZRIMRGVsZXRlIGZpbGVzGjBEZWxldGUgZmlsZXMgYW5kIGZvbGRlcnMgaW4gdGhlIGdyYW50ZWQgZm9sZGVycy4gA2IGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_reeve_options_v1_capability, file_reeve_options_v1_tool]);
+  fileDesc("CiByZWV2ZS90b29scy92MS9maWxlX3N5c3RlbS5wcm90bxIOcmVldmUudG9vbHMudjEimQMKC1JlYWRSZXF1ZXN0EiUKBHBhdGgYASABKAlCF7pIFHISEAEogCAyC14vW15ceDAwXSokEh4KBm9mZnNldBgCIAEoBEIOukgLMgkY/////////w8SHAoJbWF4X2J5dGVzGAMgASgNQgm6SAYqBBiAgBASOAoIZW5jb2RpbmcYBCABKA4yHC5yZWV2ZS50b29scy52MS5UZXh0RW5jb2RpbmdCCLpIBYIBAhABEhAKCGZyb21fZW5kGAUgASgIEiIKCmZpcnN0X2xpbmUYBiABKARCDrpICzIJGP////////8PEhwKCW1heF9saW5lcxgHIAEoDUIJukgGKgQYoI0GOpYBukiSARqPAQoOcmVhZC5vbmVfc3RhcnQSPXVzZSBvbmUgb2Ygb2Zmc2V0IGFuZCBmaXJzdExpbmUsIGFuZCBmcm9tRW5kIG9ubHkgd2l0aCBvZmZzZXQaPnRoaXMuZmlyc3RfbGluZSA9PSAwdSB8fCAodGhpcy5vZmZzZXQgPT0gMHUgJiYgIXRoaXMuZnJvbV9lbmQpIlsKDFJlYWRSZXNwb25zZRIMCgR0ZXh0GAEgASgJEgwKBGRhdGEYAiABKAwSDAoEc2l6ZRgDIAEoBBIRCgl0cnVuY2F0ZWQYBCABKAgSDgoGb2Zmc2V0GAUgASgEIrgCCgxXcml0ZVJlcXVlc3QSJQoEcGF0aBgBIAEoCUIXukgUchIQASiAIDILXi9bXlx4MDBdKiQSFwoEdGV4dBgCIAEoCUIJukgGcgQogIBAEhcKBGRhdGEYAyABKAxCCbpIBnoEGICAQBIxCgRtb2RlGAQgASgOMhkucmVldmUudG9vbHMudjEuV3JpdGVNb2RlQgi6SAWCAQIQARIWCg5jcmVhdGVfZm9sZGVycxgFIAEoCBIdCgtwZXJtaXNzaW9ucxgGIAEoDUIIukgFKgMY/wM6ZbpIYhpgChJ3cml0ZS50ZXh0X29yX2RhdGESIXVzZSBlaXRoZXIgdGV4dCBvciBkYXRhLCBub3QgYm90aBondGhpcy50ZXh0ID09ICcnIHx8IHNpemUodGhpcy5kYXRhKSA9PSAwIl0KDVdyaXRlUmVzcG9uc2USFQoNYnl0ZXNfd3JpdHRlbhgBIAEoBBIPCgdjcmVhdGVkGAIgASgIEg4KBnNoYTI1NhgDIAEoCRIUCgxub3RfdW5kb2FibGUYBCABKAkigAEKC0xpc3RSZXF1ZXN0EiUKBHBhdGgYASABKAlCF7pIFHISEAEogCAyC14vW15ceDAwXSokEhYKBWRlcHRoGAIgASgNQge6SAQqAhgQEh0KC21heF9lbnRyaWVzGAMgASgNQgi6SAUqAxiQThITCgtza2lwX2hpZGRlbhgEIAEoCCJNCgxMaXN0UmVzcG9uc2USKgoHZW50cmllcxgBIAMoCzIZLnJlZXZlLnRvb2xzLnYxLkZpbGVFbnRyeRIRCgl0cnVuY2F0ZWQYAiABKAgigAEKCUZpbGVFbnRyeRIMCgRwYXRoGAEgASgJEiYKBHR5cGUYAiABKA4yGC5yZWV2ZS50b29scy52MS5GaWxlVHlwZRIMCgRzaXplGAMgASgEEi8KC21vZGlmeV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI0CgtTdGF0UmVxdWVzdBIlCgRwYXRoGAEgASgJQhe6SBRyEhABKIAgMgteL1teXHgwMF0qJCL+AQoMU3RhdFJlc3BvbnNlEiYKBHR5cGUYASABKA4yGC5yZWV2ZS50b29scy52MS5GaWxlVHlwZRIMCgRzaXplGAIgASgEEhMKC3Blcm1pc3Npb25zGAMgASgJEgsKA3VpZBgEIAEoDRILCgNnaWQYBSABKA0SLwoLbW9kaWZ5X3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2NoYW5nZV90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtsaW5rX3RhcmdldBgIIAEoCRISCgpkaXNrX2J5dGVzGAkgASgEIlwKDURlbGV0ZVJlcXVlc3QSJQoEcGF0aBgBIAEoCUIXukgUchIQASiAIDILXi9bXlx4MDBdKiQSEQoJcmVjdXJzaXZlGAIgASgIEhEKCXBlcm1hbmVudBgDIAEoCCJfCg5EZWxldGVSZXNwb25zZRImCgR0eXBlGAEgASgOMhgucmVldmUudG9vbHMudjEuRmlsZVR5cGUSDwoHZGVsZXRlZBgCIAEoBBIUCgxub3RfdW5kb2FibGUYAyABKAkihAEKC01vdmVSZXF1ZXN0EiUKBHBhdGgYASABKAlCF7pIFHISEAEogCAyC14vW15ceDAwXSokEiMKAnRvGAIgASgJQhe6SBRyEhABKIAgMgteL1teXHgwMF0qJBIRCglvdmVyd3JpdGUYAyABKAgSFgoOY3JlYXRlX2ZvbGRlcnMYBCABKAgiXgoMTW92ZVJlc3BvbnNlEiYKBHR5cGUYASABKA4yGC5yZWV2ZS50b29scy52MS5GaWxlVHlwZRIQCghyZXBsYWNlZBgCIAEoCBIUCgxub3RfdW5kb2FibGUYAyABKAkiiQIKElNlYXJjaEZpbGVzUmVxdWVzdBIlCgRwYXRoGAEgASgJQhe6SBRyEhABKIAgMgteL1teXHgwMF0qJBIpCgdwYXR0ZXJuGAIgASgJQhi6SBVyExABKIAIMgxeW15ceDAwXG5dKiQSDwoHbGl0ZXJhbBgDIAEoCBITCgtpZ25vcmVfY2FzZRgEIAEoCBIsCgVnbG9icxgFIAMoCUIdukgakgEXEBAiE3IREAEogAIyCl5bXlx4MDBdKiQSDgoGaGlkZGVuGAYgASgIEh0KC21heF9tYXRjaGVzGAcgASgNQgi6SAUqAxjQDxIeCg1jb250ZXh0X2xpbmVzGAggASgNQge6SAQqAhgKIqMBChNTZWFyY2hGaWxlc1Jlc3BvbnNlEiwKB21hdGNoZXMYASADKAsyGy5yZWV2ZS50b29scy52MS5TZWFyY2hNYXRjaBINCgVmaWxlcxgCIAEoBBIPCgdza2lwcGVkGAMgASgEEg0KBWJ5dGVzGAQgASgEEi8KCnN0b3BwZWRfYnkYBSABKA4yGy5yZWV2ZS50b29scy52MS5TZWFyY2hMaW1pdCJWCgtTZWFyY2hNYXRjaBIMCgRwYXRoGAEgASgJEgwKBGxpbmUYAiABKAQSDAoEdGV4dBgDIAEoCRIOCgZiZWZvcmUYBCADKAkSDQoFYWZ0ZXIYBSADKAkioAIKC0VkaXRSZXF1ZXN0EiUKBHBhdGgYASABKAlCF7pIFHISEAEogCAyC14vW15ceDAwXSokEh0KCG9sZF90ZXh0GAIgASgJQgu6SAhyBhABKICAEBIbCghuZXdfdGV4dBgDIAEoCUIJukgGcgQogIAQEiAKDmV4cGVjdGVkX2NvdW50GAQgASgNQgi6SAUqAxiQThI4CghlbmNvZGluZxgFIAEoDjIcLnJlZXZlLnRvb2xzLnYxLlRleHRFbmNvZGluZ0IIukgFggECEAE6UrpITxpNCgtlZGl0LmNoYW5nZRIebmV3VGV4dCBpcyB0aGUgc2FtZSBhcyBvbGRUZXh0Gh50aGlzLm9sZF90ZXh0ICE9IHRoaXMubmV3X3RleHQiYgoMRWRpdFJlc3BvbnNlEhAKCHJlcGxhY2VkGAEgASgNEgwKBGxpbmUYAiABKAQSDAoEc2l6ZRgDIAEoBBIOCgZzaGEyNTYYBCABKAkSFAoMbm90X3VuZG9hYmxlGAUgASgJIicKC1VuZG9SZXF1ZXN0EhgKBGNhbGwYASABKAlCCrpIB3IFEAEogAEiRAoMVW5kb1Jlc3BvbnNlEg0KBXBhdGhzGAEgAygJEg8KB2NoYW5nZWQYAiABKAQSFAoMbm90X3VuZG9hYmxlGAMgASgJKn4KCEZpbGVUeXBlEhkKFUZJTEVfVFlQRV9VTlNQRUNJRklFRBAAEhIKDkZJTEVfVFlQRV9GSUxFEAESFwoTRklMRV9UWVBFX0RJUkVDVE9SWRACEhUKEUZJTEVfVFlQRV9TWU1MSU5LEAMSEwoPRklMRV9UWVBFX09USEVSEAQqbQoJV3JpdGVNb2RlEhoKFldSSVRFX01PREVfVU5TUEVDSUZJRUQQABIWChJXUklURV9NT0RFX1JFUExBQ0UQARIVChFXUklURV9NT0RFX0NSRUFURRACEhUKEVdSSVRFX01PREVfQVBQRU5EEAMqlQEKDFRleHRFbmNvZGluZxIdChlURVhUX0VOQ09ESU5HX1VOU1BFQ0lGSUVEEAASFgoSVEVYVF9FTkNPRElOR19VVEY4EAESGQoVVEVYVF9FTkNPRElOR19VVEYxNkxFEAISGQoVVEVYVF9FTkNPRElOR19VVEYxNkJFEAMSGAoUVEVYVF9FTkNPRElOR19MQVRJTjEQBCqMAQoLU2VhcmNoTGltaXQSHAoYU0VBUkNIX0xJTUlUX1VOU1BFQ0lGSUVEEAASGAoUU0VBUkNIX0xJTUlUX01BVENIRVMQARIWChJTRUFSQ0hfTElNSVRfRklMRVMQAhIWChJTRUFSQ0hfTElNSVRfQllURVMQAxIVChFTRUFSQ0hfTElNSVRfVElNRRAEMvULCgpGaWxlU3lzdGVtEl4KBFJlYWQSGy5yZWV2ZS50b29scy52MS5SZWFkUmVxdWVzdBocLnJlZXZlLnRvb2xzLnYxLlJlYWRSZXNwb25zZSIbkAIBqrsYFAoHZnMucmVhZBIHZnMucmVhZBgBEmUKBVdyaXRlEhwucmVldmUudG9vbHMudjEuV3JpdGVSZXF1ZXN0Gh0ucmVldmUudG9vbHMudjEuV3JpdGVSZXNwb25zZSIfkAIAqrsYGAoIZnMud3JpdGUSCGZzLndyaXRlGAEgARJeCgRMaXN0EhsucmVldmUudG9vbHMudjEuTGlzdFJlcXVlc3QaHC5yZWV2ZS50b29scy52MS5MaXN0UmVzcG9uc2UiG5ACAaq7GBQKB2ZzLmxpc3QSB2ZzLmxpc3QYARJeCgRTdGF0EhsucmVldmUudG9vbHMudjEuU3RhdFJlcXVlc3QaHC5yZWV2ZS50b29scy52MS5TdGF0UmVzcG9uc2UiG5ACAaq7GBQKB2ZzLnN0YXQSB2ZzLnN0YXQYARJqCgZEZWxldGUSHS5yZWV2ZS50b29scy52MS5EZWxldGVSZXF1ZXN0Gh4ucmVldmUudG9vbHMudjEuRGVsZXRlUmVzcG9uc2UiIZACAqq7GBoKCWZzLmRlbGV0ZRIJZnMuZGVsZXRlGAEgARJsCgRNb3ZlEhsucmVldmUudG9vbHMudjEuTW92ZVJlcXVlc3QaHC5yZWV2ZS50b29scy52MS5Nb3ZlUmVzcG9uc2UiKZACAKq7GCIKB2ZzLm1vdmUSCGZzLndyaXRlEglmcy5kZWxldGUYASABEn4KC1NlYXJjaEZpbGVzEiIucmVldmUudG9vbHMudjEuU2VhcmNoRmlsZXNSZXF1ZXN0GiMucmVldmUudG9vbHMudjEuU2VhcmNoRmlsZXNSZXNwb25zZSImkAIBqrsYHwoJZnMuc2VhcmNoEgdmcy5yZWFkEgdmcy5saXN0GAESYQoERWRpdBIbLnJlZXZlLnRvb2xzLnYxLkVkaXRSZXF1ZXN0GhwucmVldmUudG9vbHMudjEuRWRpdFJlc3BvbnNlIh6QAgCquxgXCgdmcy5lZGl0Eghmcy53cml0ZRgBIAESYAoEVW5kbxIbLnJlZXZlLnRvb2xzLnYxLlVuZG9SZXF1ZXN0GhwucmVldmUudG9vbHMudjEuVW5kb1Jlc3BvbnNlIh2QAgKquxgWCgdmcy51bmRvEgdmcy51bmRvGAEgARrABMq8GEoKB2ZzLnJlYWQSClJlYWQgZmlsZXMaMVJlYWQgdGhlIGNvbnRlbnQgb2YgZmlsZXMgaW4gdGhlIGdyYW50ZWQgZm9sZGVycy4gAcq8GFYKCGZzLndyaXRlEgtXcml0ZSBmaWxlcxo7Q3JlYXRlLCByZXBsYWNlIGFuZCBhcHBlbmQgdG8gZmlsZXMgaW4gdGhlIGdyYW50ZWQgZm9sZGVycy4gA8q8GFsKB2ZzLmxpc3QSDExpc3QgZm9sZGVycxpAU2VlIHRoZSBuYW1lcywgdHlwZXMgYW5kIHNpemVzIG9mIHdoYXQgdGhlIGdyYW50ZWQgZm9sZGVycyBob2xkLiAByrwYawoHZnMuc3RhdBINTG9vayBhdCBmaWxlcxpPU2VlIHRoZSB0eXBlLCBzaXplLCBvd25lciBhbmQgdGltZXMgb2YgYSBmaWxlIG9yIGZvbGRlciBpbiB0aGUgZ3JhbnRlZCBmb2xkZXJzLiAByrwYTQoJZnMuZGVsZXRlEgxEZWxldGUgZmlsZXMaMERlbGV0ZSBmaWxlcyBhbmQgZm9sZGVycyBpbiB0aGUgZ3JhbnRlZCBmb2xkZXJzLiADyrwYdQoHZnMudW5kbxIVVW5kbyBjaGFuZ2VzIHRvIGZpbGVzGlFQdXQgYmFjayB3aGF0IGEgY2FsbCB3cm90ZSBvdmVyLCBlZGl0ZWQsIG1vdmVkIG9yIGRlbGV0ZWQgaW4gdGhlIGdyYW50ZWQgZm9sZGVycy4gA2IGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_reeve_options_v1_capability, file_reeve_options_v1_tool]);
 
 /**
  * The file to read.
@@ -45,6 +45,34 @@ export type ReadRequest = Message<"reeve.tools.v1.ReadRequest"> & {
    * @generated from field: uint32 max_bytes = 3;
    */
   maxBytes: number;
+
+  /**
+   * How the file's bytes stand for text. Default UTF-8.
+   *
+   * @generated from field: reeve.tools.v1.TextEncoding encoding = 4;
+   */
+  encoding: TextEncoding;
+
+  /**
+   * Count offset back from the file's end: offset 1000 reads the last 1000 bytes. Default false.
+   *
+   * @generated from field: bool from_end = 5;
+   */
+  fromEnd: boolean;
+
+  /**
+   * Start at this line, the first being 1, in place of an offset. Not for UTF-16. Default 0, which is no line.
+   *
+   * @generated from field: uint64 first_line = 6;
+   */
+  firstLine: bigint;
+
+  /**
+   * How many lines to read at most. Default 0, which is as many as max_bytes allows.
+   *
+   * @generated from field: uint32 max_lines = 7;
+   */
+  maxLines: number;
 };
 
 /**
@@ -88,6 +116,13 @@ export type ReadResponse = Message<"reeve.tools.v1.ReadResponse"> & {
    * @generated from field: bool truncated = 4;
    */
   truncated: boolean;
+
+  /**
+   * Where the content begins in the file, in bytes, where the request named a line or counted from the end.
+   *
+   * @generated from field: uint64 offset = 5;
+   */
+  offset: bigint;
 };
 
 /**
@@ -179,6 +214,13 @@ export type WriteResponse = Message<"reeve.tools.v1.WriteResponse"> & {
    * @generated from field: string sha256 = 3;
    */
   sha256: string;
+
+  /**
+   * Why fs.undo cannot take the call back. Empty where it can.
+   *
+   * @generated from field: string not_undoable = 4;
+   */
+  notUndoable: string;
 };
 
 /**
@@ -417,6 +459,13 @@ export type DeleteRequest = Message<"reeve.tools.v1.DeleteRequest"> & {
    * @generated from field: bool recursive = 2;
    */
   recursive: boolean;
+
+  /**
+   * Keep nothing of it, so that fs.undo cannot put it back. Default false.
+   *
+   * @generated from field: bool permanent = 3;
+   */
+  permanent: boolean;
 };
 
 /**
@@ -445,6 +494,13 @@ export type DeleteResponse = Message<"reeve.tools.v1.DeleteResponse"> & {
    * @generated from field: uint64 deleted = 2;
    */
   deleted: bigint;
+
+  /**
+   * Why fs.undo cannot take the call back. Empty where it can.
+   *
+   * @generated from field: string not_undoable = 3;
+   */
+  notUndoable: string;
 };
 
 /**
@@ -453,6 +509,406 @@ export type DeleteResponse = Message<"reeve.tools.v1.DeleteResponse"> & {
  */
 export const DeleteResponseSchema: GenMessage<DeleteResponse> = /*@__PURE__*/
   messageDesc(file_reeve_tools_v1_file_system, 10);
+
+/**
+ * What to move, and where.
+ *
+ * @generated from message reeve.tools.v1.MoveRequest
+ */
+export type MoveRequest = Message<"reeve.tools.v1.MoveRequest"> & {
+  /**
+   * The absolute path of the file or folder. At most 4096 bytes. Required.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * Its new absolute path, with its new name. Its folder must exist unless create_folders is set. At most 4096 bytes. Required.
+   *
+   * @generated from field: string to = 2;
+   */
+  to: string;
+
+  /**
+   * Replace a file that has the new name. A folder is never replaced. Default false.
+   *
+   * @generated from field: bool overwrite = 3;
+   */
+  overwrite: boolean;
+
+  /**
+   * Make the folders above the new path where they are missing. Default false.
+   *
+   * @generated from field: bool create_folders = 4;
+   */
+  createFolders: boolean;
+};
+
+/**
+ * Describes the message reeve.tools.v1.MoveRequest.
+ * Use `create(MoveRequestSchema)` to create a new message.
+ */
+export const MoveRequestSchema: GenMessage<MoveRequest> = /*@__PURE__*/
+  messageDesc(file_reeve_tools_v1_file_system, 11);
+
+/**
+ * What was moved.
+ *
+ * @generated from message reeve.tools.v1.MoveResponse
+ */
+export type MoveResponse = Message<"reeve.tools.v1.MoveResponse"> & {
+  /**
+   * What it is.
+   *
+   * @generated from field: reeve.tools.v1.FileType type = 1;
+   */
+  type: FileType;
+
+  /**
+   * True when a file that had the new name was replaced.
+   *
+   * @generated from field: bool replaced = 2;
+   */
+  replaced: boolean;
+
+  /**
+   * Why fs.undo cannot take the call back. Empty where it can.
+   *
+   * @generated from field: string not_undoable = 3;
+   */
+  notUndoable: string;
+};
+
+/**
+ * Describes the message reeve.tools.v1.MoveResponse.
+ * Use `create(MoveResponseSchema)` to create a new message.
+ */
+export const MoveResponseSchema: GenMessage<MoveResponse> = /*@__PURE__*/
+  messageDesc(file_reeve_tools_v1_file_system, 12);
+
+/**
+ * What to look for, and where.
+ *
+ * @generated from message reeve.tools.v1.SearchFilesRequest
+ */
+export type SearchFilesRequest = Message<"reeve.tools.v1.SearchFilesRequest"> & {
+  /**
+   * The absolute path of a file or folder. At most 4096 bytes. Required.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * What a line has to match: an RE2 regular expression, or the text itself where literal is set. At most 1024 bytes. Required.
+   *
+   * @generated from field: string pattern = 2;
+   */
+  pattern: string;
+
+  /**
+   * The pattern is a text, not an expression. Default false.
+   *
+   * @generated from field: bool literal = 3;
+   */
+  literal: boolean;
+
+  /**
+   * Upper and lower case are the same. Default false.
+   *
+   * @generated from field: bool ignore_case = 4;
+   */
+  ignoreCase: boolean;
+
+  /**
+   * Only files that match one of these globs, such as "*.ts" or "src/**"; with "!" in front, not those. "*" and "?" stand for
+   * anything but "/", "**" for that too, "{a,b}" for one of several. One without "/" is compared with the name alone. At most 16.
+   *
+   * @generated from field: repeated string globs = 5;
+   */
+  globs: string[];
+
+  /**
+   * Look into hidden files and folders too: those whose names begin with a dot. Secrets stay out. Default false.
+   *
+   * @generated from field: bool hidden = 6;
+   */
+  hidden: boolean;
+
+  /**
+   * How many matching lines to return. Default 200, at most 2000.
+   *
+   * @generated from field: uint32 max_matches = 7;
+   */
+  maxMatches: number;
+
+  /**
+   * How many lines before and after each match to return as well. Default 0, at most 10.
+   *
+   * @generated from field: uint32 context_lines = 8;
+   */
+  contextLines: number;
+};
+
+/**
+ * Describes the message reeve.tools.v1.SearchFilesRequest.
+ * Use `create(SearchFilesRequestSchema)` to create a new message.
+ */
+export const SearchFilesRequestSchema: GenMessage<SearchFilesRequest> = /*@__PURE__*/
+  messageDesc(file_reeve_tools_v1_file_system, 13);
+
+/**
+ * What was found.
+ *
+ * @generated from message reeve.tools.v1.SearchFilesResponse
+ */
+export type SearchFilesResponse = Message<"reeve.tools.v1.SearchFilesResponse"> & {
+  /**
+   * The matching lines, by file and line.
+   *
+   * @generated from field: repeated reeve.tools.v1.SearchMatch matches = 1;
+   */
+  matches: SearchMatch[];
+
+  /**
+   * How many files were searched.
+   *
+   * @generated from field: uint64 files = 2;
+   */
+  files: bigint;
+
+  /**
+   * How many were passed over because they are binary, larger than 16 MiB, links, cannot be read, or may hold secrets.
+   *
+   * @generated from field: uint64 skipped = 3;
+   */
+  skipped: bigint;
+
+  /**
+   * How many bytes were searched.
+   *
+   * @generated from field: uint64 bytes = 4;
+   */
+  bytes: bigint;
+
+  /**
+   * Why the search ended before all was searched. Unspecified where all was.
+   *
+   * @generated from field: reeve.tools.v1.SearchLimit stopped_by = 5;
+   */
+  stoppedBy: SearchLimit;
+};
+
+/**
+ * Describes the message reeve.tools.v1.SearchFilesResponse.
+ * Use `create(SearchFilesResponseSchema)` to create a new message.
+ */
+export const SearchFilesResponseSchema: GenMessage<SearchFilesResponse> = /*@__PURE__*/
+  messageDesc(file_reeve_tools_v1_file_system, 14);
+
+/**
+ * One matching line.
+ *
+ * @generated from message reeve.tools.v1.SearchMatch
+ */
+export type SearchMatch = Message<"reeve.tools.v1.SearchMatch"> & {
+  /**
+   * The file's path, relative to the folder that was searched; its name where a file was.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * The line's number. The first is 1.
+   *
+   * @generated from field: uint64 line = 2;
+   */
+  line: bigint;
+
+  /**
+   * The line, cut to 500 characters with the match. Secrets are masked by "*"; a line matches only where it does so masked.
+   *
+   * @generated from field: string text = 3;
+   */
+  text: string;
+
+  /**
+   * The lines before it.
+   *
+   * @generated from field: repeated string before = 4;
+   */
+  before: string[];
+
+  /**
+   * The lines after it.
+   *
+   * @generated from field: repeated string after = 5;
+   */
+  after: string[];
+};
+
+/**
+ * Describes the message reeve.tools.v1.SearchMatch.
+ * Use `create(SearchMatchSchema)` to create a new message.
+ */
+export const SearchMatchSchema: GenMessage<SearchMatch> = /*@__PURE__*/
+  messageDesc(file_reeve_tools_v1_file_system, 15);
+
+/**
+ * What to replace, and where.
+ *
+ * @generated from message reeve.tools.v1.EditRequest
+ */
+export type EditRequest = Message<"reeve.tools.v1.EditRequest"> & {
+  /**
+   * The file's absolute path. At most 4096 bytes. Required.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * The text to replace, exactly as it stands in the file; line ends may be "\n" whatever the file has. At most 256 KiB. Required.
+   *
+   * @generated from field: string old_text = 2;
+   */
+  oldText: string;
+
+  /**
+   * The text to put in its place. At most 256 KiB. Default empty.
+   *
+   * @generated from field: string new_text = 3;
+   */
+  newText: string;
+
+  /**
+   * How often the old text has to stand in the file; all of them are replaced. Default 1, at most 10000.
+   *
+   * @generated from field: uint32 expected_count = 4;
+   */
+  expectedCount: number;
+
+  /**
+   * How the file's bytes stand for text where it does not begin with a byte order mark. Default UTF-8.
+   *
+   * @generated from field: reeve.tools.v1.TextEncoding encoding = 5;
+   */
+  encoding: TextEncoding;
+};
+
+/**
+ * Describes the message reeve.tools.v1.EditRequest.
+ * Use `create(EditRequestSchema)` to create a new message.
+ */
+export const EditRequestSchema: GenMessage<EditRequest> = /*@__PURE__*/
+  messageDesc(file_reeve_tools_v1_file_system, 16);
+
+/**
+ * What was edited.
+ *
+ * @generated from message reeve.tools.v1.EditResponse
+ */
+export type EditResponse = Message<"reeve.tools.v1.EditResponse"> & {
+  /**
+   * How many places were replaced.
+   *
+   * @generated from field: uint32 replaced = 1;
+   */
+  replaced: number;
+
+  /**
+   * The number of the first line that changed. The first is 1.
+   *
+   * @generated from field: uint64 line = 2;
+   */
+  line: bigint;
+
+  /**
+   * The file's new size, in bytes.
+   *
+   * @generated from field: uint64 size = 3;
+   */
+  size: bigint;
+
+  /**
+   * SHA-256 of the file's new bytes, in hex.
+   *
+   * @generated from field: string sha256 = 4;
+   */
+  sha256: string;
+
+  /**
+   * Why fs.undo cannot take the call back. Empty where it can.
+   *
+   * @generated from field: string not_undoable = 5;
+   */
+  notUndoable: string;
+};
+
+/**
+ * Describes the message reeve.tools.v1.EditResponse.
+ * Use `create(EditResponseSchema)` to create a new message.
+ */
+export const EditResponseSchema: GenMessage<EditResponse> = /*@__PURE__*/
+  messageDesc(file_reeve_tools_v1_file_system, 17);
+
+/**
+ * Which call to undo.
+ *
+ * @generated from message reeve.tools.v1.UndoRequest
+ */
+export type UndoRequest = Message<"reeve.tools.v1.UndoRequest"> & {
+  /**
+   * The id of the call. At most 128 bytes. Required.
+   *
+   * @generated from field: string call = 1;
+   */
+  call: string;
+};
+
+/**
+ * Describes the message reeve.tools.v1.UndoRequest.
+ * Use `create(UndoRequestSchema)` to create a new message.
+ */
+export const UndoRequestSchema: GenMessage<UndoRequest> = /*@__PURE__*/
+  messageDesc(file_reeve_tools_v1_file_system, 18);
+
+/**
+ * What was put back.
+ *
+ * @generated from message reeve.tools.v1.UndoResponse
+ */
+export type UndoResponse = Message<"reeve.tools.v1.UndoResponse"> & {
+  /**
+   * The paths that were changed. Empty where all was as before the call already. At most 100 of them.
+   *
+   * @generated from field: repeated string paths = 1;
+   */
+  paths: string[];
+
+  /**
+   * How many files, links and folders were changed.
+   *
+   * @generated from field: uint64 changed = 2;
+   */
+  changed: bigint;
+
+  /**
+   * Why this undo cannot be undone. Empty where it can.
+   *
+   * @generated from field: string not_undoable = 3;
+   */
+  notUndoable: string;
+};
+
+/**
+ * Describes the message reeve.tools.v1.UndoResponse.
+ * Use `create(UndoResponseSchema)` to create a new message.
+ */
+export const UndoResponseSchema: GenMessage<UndoResponse> = /*@__PURE__*/
+  messageDesc(file_reeve_tools_v1_file_system, 19);
 
 /**
  * What kind of thing a path names.
@@ -558,14 +1014,124 @@ export const WriteModeSchema: GenEnum<WriteMode> = /*@__PURE__*/
   enumDesc(file_reeve_tools_v1_file_system, 1);
 
 /**
- * Read, write and look at files. Every path must lie inside the roots that the device's manifest grants.
+ * How the bytes of a file stand for text.
+ *
+ * @generated from enum reeve.tools.v1.TextEncoding
+ */
+export const TextEncoding = {
+  /**
+   * The same as TEXT_ENCODING_UTF8.
+   *
+   * @generated from enum value: TEXT_ENCODING_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * UTF-8.
+   *
+   * @generated from enum value: TEXT_ENCODING_UTF8 = 1;
+   */
+  UTF8: 1,
+
+  /**
+   * UTF-16, the low byte first.
+   *
+   * @generated from enum value: TEXT_ENCODING_UTF16LE = 2;
+   */
+  UTF16LE: 2,
+
+  /**
+   * UTF-16, the high byte first.
+   *
+   * @generated from enum value: TEXT_ENCODING_UTF16BE = 3;
+   */
+  UTF16BE: 3,
+
+  /**
+   * ISO 8859-1: each byte is a character.
+   *
+   * @generated from enum value: TEXT_ENCODING_LATIN1 = 4;
+   */
+  LATIN1: 4,
+} as const;
+
+/**
+ * How the bytes of a file stand for text.
+ *
+ * @generated from enum reeve.tools.v1.TextEncoding
+ */
+export type TextEncoding = (typeof TextEncoding)[keyof typeof TextEncoding] | UnknownEnum;
+
+/**
+ * Describes the enum reeve.tools.v1.TextEncoding.
+ */
+export const TextEncodingSchema: GenEnum<TextEncoding> = /*@__PURE__*/
+  enumDesc(file_reeve_tools_v1_file_system, 2);
+
+/**
+ * What ended a search early.
+ *
+ * @generated from enum reeve.tools.v1.SearchLimit
+ */
+export const SearchLimit = {
+  /**
+   * Nothing did.
+   *
+   * @generated from enum value: SEARCH_LIMIT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * max_matches lines were found, or as much text as an output holds.
+   *
+   * @generated from enum value: SEARCH_LIMIT_MATCHES = 1;
+   */
+  MATCHES: 1,
+
+  /**
+   * 20000 files or folders were looked at.
+   *
+   * @generated from enum value: SEARCH_LIMIT_FILES = 2;
+   */
+  FILES: 2,
+
+  /**
+   * 256 MiB were searched.
+   *
+   * @generated from enum value: SEARCH_LIMIT_BYTES = 3;
+   */
+  BYTES: 3,
+
+  /**
+   * The search took 10 s, or most of the call's time.
+   *
+   * @generated from enum value: SEARCH_LIMIT_TIME = 4;
+   */
+  TIME: 4,
+} as const;
+
+/**
+ * What ended a search early.
+ *
+ * @generated from enum reeve.tools.v1.SearchLimit
+ */
+export type SearchLimit = (typeof SearchLimit)[keyof typeof SearchLimit] | UnknownEnum;
+
+/**
+ * Describes the enum reeve.tools.v1.SearchLimit.
+ */
+export const SearchLimitSchema: GenEnum<SearchLimit> = /*@__PURE__*/
+  enumDesc(file_reeve_tools_v1_file_system, 3);
+
+/**
+ * Read, search, write and look at files. Every path must lie inside the roots that the device's manifest grants.
  *
  * @generated from service reeve.tools.v1.FileSystem
  */
 export const FileSystem: GenService<{
   /**
-   * Read a text or binary file. Returns at most max_bytes from offset. Text comes as text; anything that is not valid
-   * UTF-8 comes as base64.
+   * Read a text or binary file. Returns at most max_bytes, from an offset, from a line, or from so far before the end. Text
+   * comes as text; anything that is not valid in its encoding, which is UTF-8 unless one is named, comes as base64.
    *
    * @generated from rpc reeve.tools.v1.FileSystem.Read
    */
@@ -576,7 +1142,7 @@ export const FileSystem: GenService<{
   },
   /**
    * Write a file: create it, replace it whole, or append to it. A replacement is atomic: a reader sees the old file or
-   * the new one.
+   * the new one. fs.undo takes it back.
    *
    * @generated from rpc reeve.tools.v1.FileSystem.Write
    */
@@ -606,8 +1172,9 @@ export const FileSystem: GenService<{
     output: typeof StatResponseSchema;
   },
   /**
-   * Delete a file, a symbolic link or a folder, for good: there is no trash. A folder that is not empty is deleted only where
-   * recursive is set. A granted folder itself is never deleted, and neither is a folder that holds what may not be touched.
+   * Delete a file, a symbolic link or a folder. A folder that is not empty is deleted only where recursive is set. A granted
+   * folder itself is never deleted, and neither is a folder that holds what may not be touched. fs.undo puts it back for some
+   * days, unless permanent is set or the output says why it cannot.
    *
    * @generated from rpc reeve.tools.v1.FileSystem.Delete
    */
@@ -615,6 +1182,51 @@ export const FileSystem: GenService<{
     methodKind: "unary";
     input: typeof DeleteRequestSchema;
     output: typeof DeleteResponseSchema;
+  },
+  /**
+   * Move or rename a file or a folder, within a granted folder or from one to another on the same file system. Fails where
+   * something has the new name already, unless overwrite is set; then a file takes a file's place. fs.undo takes it back.
+   *
+   * @generated from rpc reeve.tools.v1.FileSystem.Move
+   */
+  move: {
+    methodKind: "unary";
+    input: typeof MoveRequestSchema;
+    output: typeof MoveResponseSchema;
+  },
+  /**
+   * Find lines that match a pattern in a file, or in the files of a folder and all below it. Passes over binary files, hidden
+   * files and folders, and what may hold secrets; goes through no symbolic link. Of a line it looks at the first 8192 characters.
+   * Stops at its limits and says at which.
+   *
+   * @generated from rpc reeve.tools.v1.FileSystem.SearchFiles
+   */
+  searchFiles: {
+    methodKind: "unary";
+    input: typeof SearchFilesRequestSchema;
+    output: typeof SearchFilesResponseSchema;
+  },
+  /**
+   * Edit a text file: replace a text that stands in it exactly once, or exactly expected_count times. Fails and changes
+   * nothing otherwise. Keeps the file's permissions, encoding and line ends, and is atomic. fs.undo takes it back.
+   *
+   * @generated from rpc reeve.tools.v1.FileSystem.Edit
+   */
+  edit: {
+    methodKind: "unary";
+    input: typeof EditRequestSchema;
+    output: typeof EditResponseSchema;
+  },
+  /**
+   * Undo what an fs.write, fs.edit, fs.move or fs.delete of this device did: put back the earlier state. Fails, and changes nothing,
+   * where one of the paths is no longer as the call left it. An undo can be undone like any other change.
+   *
+   * @generated from rpc reeve.tools.v1.FileSystem.Undo
+   */
+  undo: {
+    methodKind: "unary";
+    input: typeof UndoRequestSchema;
+    output: typeof UndoResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_reeve_tools_v1_file_system, 0);
