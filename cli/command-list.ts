@@ -39,6 +39,11 @@ export const commandList: readonly CommandEntry[] = [
     load: async () => (await import("./commands/fanout.ts")).registerFanOut,
   },
   {
+    name: "undo",
+    summary: "put back what a call changed of a device's files",
+    load: async () => (await import("./commands/undo.ts")).registerUndo,
+  },
+  {
     name: "chat",
     summary: "let a model use the tools",
     load: async () => (await import("./commands/chat.ts")).registerChat,

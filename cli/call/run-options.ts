@@ -71,18 +71,28 @@ export function keepRest(command: Command): Command {
   return command;
 }
 
+/** Adds --wait and --no-wait. */
+export function withWait(command: Command): Command {
+  const wait = "how long to wait for a person's decision, such as 30s or 10m. Default 60s, at a terminal 1h, the most";
+  return command
+    .addOption(new Option("--wait <duration>", wait).argParser(parseWait))
+    .option("--no-wait", "return as soon as policy has decided; the call goes on");
+}
+
+/** --as-operator of the commands that call a tool. */
+export function asOperatorOption(): Option {
+  return new Option("--as-operator", "call with an operator's rights, after the passphrase: policy then holds less");
+}
+
 /** Adds the options of `reeve call run`. */
 export function withRunOptions(command: Command): Command {
   const number = (flags: string, text: string) => new Option(flags, text).argParser(parseNumber);
-  const wait = "how long to wait for a person's decision, such as 30s or 10m. Default 60s, at a terminal 1h, the most";
   const queue =
     "queue the call for so long if its device is offline, such as 1h, at most 7d; policy decides again on delivery";
-  withToolWords(command)
-    .addOption(new Option("--wait <duration>", wait).argParser(parseWait))
-    .option("--no-wait", "return as soon as policy has decided; the call goes on")
+  withWait(withToolWords(command))
     .option("--call-id <id>", "the call's id: the same id with the same input runs nothing twice")
     .addOption(new Option("--queue <duration>", queue).argParser(parseQueue))
-    .option("--as-operator", "call with an operator's rights, after the passphrase: policy then holds less")
+    .addOption(asOperatorOption())
     .optionsGroup("Many devices:")
     .addOption(new Option("--on <selector>", "those with these labels, such as role=web,zone!=eu").conflicts("device"))
     .addOption(new Option("--device <name,...>", "those with these names or ids").argParser(parseNames))
