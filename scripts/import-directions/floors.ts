@@ -32,7 +32,7 @@ export const AREAS: Readonly<Record<string, Floors>> = {
     approvals: ["approvals"],
   },
   "services/device-agent": {
-    ground: ["executor", "ledger", "manifest", "roots"],
+    ground: ["executor", "ledger", "manifest", "roots", "undo"],
     grants: ["grants", "identity"],
     providers: ["providers", "tools"],
     execute: ["execute"],
