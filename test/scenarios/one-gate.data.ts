@@ -186,6 +186,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   tool: { runsNone: "its subcommands do" },
   "tool list": reads,
   "tool show": reads,
+  undo: { runsBy: "reeve call" },
   up: serves,
 };
 
