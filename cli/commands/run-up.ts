@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { readConfig } from "../../lib/config/config.ts";
 import { createLogger, type Level } from "../../lib/log/log.ts";
-import { pluginsKey } from "../../services/device-agent/config.ts";
+import { deviceEnvironment } from "../../services/device-agent/config.ts";
 import { defaultReadRoots } from "../../services/device-agent/roots/default-read-roots.ts";
 import { registryEnvironment } from "../../services/registry/config.ts";
 import type { CommandContext } from "../command-context.ts";
@@ -27,7 +27,9 @@ const MODES = new Map([
 export async function up(flags: UpFlags, context: CommandContext): Promise<Stack> {
   const folder = dataDir(context.env);
   const readRoots = flags.read.length > 0 ? flags.read : defaultReadRoots(process.cwd(), context.env.HOME || homedir());
-  const plugins = flags.plugins ? resolve(flags.plugins) : readConfig({ plugins: pluginsKey }, context.env).plugins;
+  const plugins = flags.plugins
+    ? resolve(flags.plugins)
+    : readConfig({ plugins: deviceEnvironment.plugins }, context.env).plugins;
   const stack = await startStack({
     dataDir: folder,
     ports: portsFrom(flags.port),

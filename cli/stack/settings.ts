@@ -1,57 +1,21 @@
+import { configSettings, deviceSettings } from "../../gen/settings/settings.ts";
 import { type ConfigLine, type ConfigSpec, describeConfig } from "../../lib/config/config.ts";
 import { natsKeys } from "../../lib/run/nats-keys.ts";
 import { PROVIDERS } from "../../services/agent/providers/providers.ts";
-import { deviceEnvironment, pluginsKey } from "../../services/device-agent/config.ts";
+import { deviceEnvironment } from "../../services/device-agent/config.ts";
 import { policyEnvironment } from "../../services/policy/config.ts";
 import { registryEnvironment } from "../../services/registry/config.ts";
 
 /** What the commands themselves read from the environment. */
 export const commandEnvironment = {
-  dataDir: {
-    name: "REEVE_DATA_DIR",
-    type: "path",
-    optional: true,
-    doc: "Folder of everything on this machine. Default: $XDG_DATA_HOME/reeve, else ~/.local/share/reeve.",
-  },
-  registryUrl: {
-    name: "REEVE_REGISTRY_URL",
-    type: "url",
-    optional: true,
-    doc: "The registry's address. Default: the profile's.",
-  },
-  policyUrl: {
-    name: "REEVE_POLICY_URL",
-    type: "url",
-    optional: true,
-    doc: "Policy's address. Default: the profile's.",
-  },
-  token: {
-    name: "REEVE_TOKEN",
-    type: "string",
-    optional: true,
-    secret: true,
-    doc: "The caller's token. Default: the profile's.",
-  },
-  agentToken: {
-    name: "REEVE_AGENT_TOKEN",
-    type: "string",
-    optional: true,
-    secret: true,
-    doc: "The agent's token that `reeve chat` gives its model. Default: REEVE_TOKEN, else the one that `reeve up` keeps for chat.",
-  },
-  tokensFile: {
-    name: "REEVE_TOKENS_FILE",
-    type: "path",
-    optional: true,
-    doc: "What `reeve token` edits. Default: tokens.json in the data folder.",
-  },
-  caFile: {
-    name: "REEVE_CA_FILE",
-    type: "path",
-    optional: true,
-    doc: "File with the authorities that https addresses are trusted by, PEM. Default: the profile's, else the system's.",
-  },
-  plugins: pluginsKey,
+  dataDir: configSettings.dataDir,
+  registryUrl: configSettings.registryUrl,
+  policyUrl: configSettings.policyUrl,
+  token: configSettings.token,
+  agentToken: configSettings.agentToken,
+  tokensFile: configSettings.tokensFile,
+  caFile: configSettings.caFile,
+  plugins: deviceSettings.plugins,
   ...natsKeys, // for `reeve doctor`
   ...providerKeys(),
   debug: { name: "REEVE_DEBUG", type: "string", optional: true, doc: "Anything: errors come with their stack." },

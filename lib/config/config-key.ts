@@ -7,6 +7,8 @@ interface KeyBase {
   doc: string;
   /** It may be left unset; the value is undefined then. */
   optional?: true;
+  /** Its place in the configuration file, such as "device.mode". Default: none, it is read from the environment only. */
+  at?: string;
   /** The value is never shown, in problems or elsewhere. */
   secret?: true;
 }
@@ -17,13 +19,23 @@ interface Bounds {
   max?: number;
 }
 
+/** A text may hold several entries, which stand in a file as a list or a mapping. */
+interface Entries {
+  /** What stands between the entries of a list. */
+  list?: string;
+  /** What stands between the entries, each written key=value. */
+  map?: string;
+  /** The entries, or the values of a mapping, are paths. */
+  entries?: "path";
+}
+
 /**
  * One key of a configuration; without a default and not optional, it must be set. A duration is in milliseconds and
  * written as "250ms", "30s", "5m", "2h" or "1d"; a bool as "true" or "false"; a path is made absolute.
  */
 export type ConfigKey = KeyBase &
   (
-    | { type: "string" | "url" | "path"; default?: string }
+    | ({ type: "string" | "url" | "path"; default?: string } & Entries)
     | ({ type: "int" | "duration" } & Bounds)
     | { type: "bool"; default?: boolean }
     | { type: "enum"; values: readonly string[]; default?: string }
@@ -66,6 +78,8 @@ export function expectedOf(key: ConfigKey): string {
     case "enum":
       return `one of ${key.values.join(", ")}`;
     default:
+      if (key.list !== undefined) return `entries, with "${key.list}" between them`;
+      if (key.map !== undefined) return `entries key=value, with "${key.map}" between them`;
       return { string: "text", url: "a URL", path: "a path" }[key.type];
   }
 }

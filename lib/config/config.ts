@@ -37,6 +37,12 @@ export class ConfigError extends Error {
   }
 }
 
+/** A setting that this reader needs, though others do without it. */
+export function required<const K extends ConfigKey>(key: K): Omit<K, "optional"> {
+  const { optional: _, ...rest } = key;
+  return rest;
+}
+
 /** Reads a configuration. An empty variable counts as unset. Throws one ConfigError for all problems together. */
 export function readConfig<const S extends ConfigSpec>(spec: S, env: Environment): ConfigOf<S> {
   const problems: string[] = [];

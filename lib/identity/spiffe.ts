@@ -1,4 +1,5 @@
 import type { X509Certificate } from "node:crypto";
+import { configSettings } from "../../gen/settings/settings.ts";
 
 /** Who a certificate stands for: a service of the control plane, or a device. */
 export type Identity = (
@@ -10,7 +11,7 @@ export type Identity = (
 };
 
 /** The trust domain where none is configured. */
-export const DEFAULT_TRUST_DOMAIN = "reeve";
+export const DEFAULT_TRUST_DOMAIN = configSettings.trustDomain.default;
 
 // Narrower than SPIFFE allows: what has one spelling only can be compared as text.
 const FORM = /^spiffe:\/\/([a-z0-9][a-z0-9.-]{0,253})\/(?:service\/([a-z][a-z0-9-]{0,62})|device\/(dev-[0-9a-f]{16}))$/;

@@ -1,35 +1,11 @@
+import { oidcSettings } from "../../gen/settings/settings.ts";
 import { authenticateByOidc } from "../auth/oidc.ts";
 import { parseRoleMapping } from "../auth/oidc-claims.ts";
 import type { Authenticate } from "../auth/principal.ts";
-import { ConfigError, type ConfigOf, type ConfigSpec } from "../config/config.ts";
+import { ConfigError, type ConfigOf } from "../config/config.ts";
 
 /** The settings of a service's process that let people in by an OpenID Connect provider. */
-export const oidcKeys = {
-  oidcIssuer: {
-    name: "REEVE_OIDC_ISSUER",
-    type: "string",
-    optional: true,
-    doc: "The OpenID Connect provider, exactly as its tokens name it, such as https://login.example. Unset: none.",
-  },
-  oidcAudience: {
-    name: "REEVE_OIDC_AUDIENCE",
-    type: "string",
-    optional: true,
-    doc: "The audiences whose tokens are meant for this control plane, comma-separated: most often the client's id.",
-  },
-  oidcRolesClaim: {
-    name: "REEVE_OIDC_ROLES_CLAIM",
-    type: "string",
-    default: "groups",
-    doc: "The claim that lists what a person belongs to; dots lead into objects, such as realm_access.roles.",
-  },
-  oidcRoles: {
-    name: "REEVE_OIDC_ROLES",
-    type: "string",
-    optional: true,
-    doc: "Which value of the claim gives which role, such as reeve-admins=operator,everyone=auditor.",
-  },
-} as const satisfies ConfigSpec;
+export const oidcKeys = oidcSettings;
 
 export type OidcSettings = Partial<ConfigOf<typeof oidcKeys>>;
 

@@ -68,7 +68,7 @@ async function runEnrolled(
   const config = configOf(settings);
   const grantKeys = await grantKeysOf(settings);
   const keyringVersion = BigInt(enrolled.enrollment?.keyringVersion ?? 0);
-  const urls = parseRegistryUrls(settings.registryUrl, deviceEnvironment.registryUrl.name);
+  const urls = parseRegistryUrls(settings.registryUrl ?? "", deviceEnvironment.registryUrl.name);
   const { stateDir, heartbeat: heartbeatMs, trustDomain, port } = settings;
   const files = enrolled.enrollment && enrollmentFiles(stateDir, enrolled.enrollment.id);
   if (files !== undefined) await requireUnexpired(files, Date.now());
@@ -133,7 +133,7 @@ function configOf(settings: Settings): DeviceAgentConfig {
       { text: settings.services, variable: deviceEnvironment.services.name },
       { text: settings.serviceDescriptors, variable: deviceEnvironment.serviceDescriptors.name },
     ),
-    ...(capabilities === undefined ? {} : { capabilities: parseList(capabilities, ",") }),
+    ...(capabilities === "" ? {} : { capabilities: parseList(capabilities, ",") }),
     ...(workDir === undefined ? {} : { workDir }),
     ...(plugins === undefined ? {} : { plugins }),
   };

@@ -1,12 +1,11 @@
-import type { ConfigSpec } from "../../lib/config/config.ts";
+import { configSettings, registrySettings } from "../../gen/settings/settings.ts";
+import { type ConfigSpec, required } from "../../lib/config/config.ts";
 import { connectionKeys } from "../../lib/run/connection-keys.ts";
-import { logLevelKey } from "../../lib/run/log-level.ts";
 import { natsKeys } from "../../lib/run/nats-keys.ts";
 import { oidcKeys } from "../../lib/run/oidc-keys.ts";
 import { probeKeys } from "../../lib/run/probe-keys.ts";
 import { tlsKeys } from "../../lib/run/tls-keys.ts";
-import { DEFAULT_QUOTAS, type QuotaLimits } from "./calls/quotas.ts";
-import { DEFAULT_CALL_RETENTION_MS } from "./calls/retention.ts";
+import type { QuotaLimits } from "./calls/quotas.ts";
 import { enrollmentKeys } from "./enrollment/config.ts";
 
 /** A registry's configuration. */
@@ -35,113 +34,20 @@ export interface RegistryConfig {
   startWaitMs?: number;
 }
 
+const { deviceAddress: _ofUp, ...own } = registrySettings;
+
 /** The registry's settings in the environment, for `reeve serve registry`. */
 export const registryEnvironment = {
-  host: { name: "REEVE_REGISTRY_HOST", type: "string", default: "127.0.0.1", doc: "Address to listen on." },
-  port: { name: "REEVE_REGISTRY_PORT", type: "int", min: 0, max: 65535, default: 7400, doc: "Port; 0 takes any." },
-  stateDir: { name: "REEVE_REGISTRY_STATE_DIR", type: "path", doc: "Folder of the registry's database." },
-  tokensFile: { name: "REEVE_TOKENS_FILE", type: "path", doc: "File with the hashes of the tokens that may call." },
-  databaseUrl: {
-    name: "REEVE_REGISTRY_DATABASE_URL",
-    type: "string",
-    optional: true,
-    secret: true,
-    doc: "PostgreSQL database that all replicas share, such as postgres://user@host/db. Unset: SQLite in the state folder.",
-  },
-  replicaLease: {
-    name: "REEVE_REPLICA_LEASE",
-    type: "duration",
-    min: 500,
-    default: 5000,
-    doc: "How long a replica that is gone keeps its calls and devices before another one claims them.",
-  },
-  advertiseUrl: {
-    name: "REEVE_REGISTRY_ADVERTISE_URL",
-    type: "string",
-    optional: true,
-    doc: "Where the other replicas reach this one, such as https://10.1.2.3:7400: an address of this replica alone, not of a load balancer. Unset: the address it listens on; for 0.0.0.0 or :: the machine's first one.",
-  },
-  callRetention: {
-    name: "REEVE_RETENTION_CALLS",
-    type: "duration",
-    min: 60_000,
-    default: DEFAULT_CALL_RETENTION_MS,
-    doc: "How long arguments, outputs, purposes and error texts of ended calls are kept. Digests, decisions and the audit log stay.",
-  },
-  policyUrl: {
-    name: "REEVE_POLICY_URL",
-    type: "string",
-    default: "http://127.0.0.1:7401",
-    doc: "Where policy listens; several replicas of it, comma-separated.",
-  },
-  serviceToken: {
-    name: "REEVE_SERVICE_TOKEN",
-    type: "string",
-    secret: true,
-    optional: true,
-    doc: "Token with the role service, for policy, the devices and other replicas. Not needed where they are reached by https.",
-  },
-  devices: {
-    name: "REEVE_DIAL_DEVICES",
-    type: "string",
-    default: "",
-    doc: "The devices to dial: name=url, comma-separated; REEVE_DIAL_<NAME>_URL overrides one. All others attach.",
-  },
-  localDevice: {
-    name: "REEVE_LOCAL_DEVICE",
-    type: "string",
-    optional: true,
-    doc: 'The device that the name "this" means.',
-  },
-  defaultDevice: {
-    name: "REEVE_DEFAULT_DEVICE",
-    type: "string",
-    optional: true,
-    doc: "The device of calls that name none, where there are several. Unset: such calls are refused.",
-  },
-  toolsAllowed: {
-    name: "REEVE_TOOLS_ALLOWED",
-    type: "string",
-    default: "",
-    doc: "Tools that callers may use, comma-separated. Empty: all that the devices offer.",
-  },
-  agentCalls: {
-    name: "REEVE_AGENT_CALLS",
-    type: "int",
-    min: 1,
-    max: 100_000,
-    default: DEFAULT_QUOTAS.calls,
-    doc: "Calls of one agent that may run or be decided on at once at this replica. Operators: eight times as many, as for all REEVE_AGENT_ limits.",
-  },
-  agentFanOutCalls: {
-    name: "REEVE_AGENT_FAN_OUT_CALLS",
-    type: "int",
-    min: 1,
-    max: 100_000,
-    default: DEFAULT_QUOTAS.fanOutCalls,
-    doc: "The same for calls of one agent's fan-outs.",
-  },
-  agentQueuedCalls: {
-    name: "REEVE_AGENT_QUEUED_CALLS",
-    type: "int",
-    min: 0,
-    max: 100_000,
-    default: DEFAULT_QUOTAS.queuedCalls,
-    doc: "Calls of one agent that may wait at this replica for a device that is offline.",
-  },
-  agentQueuedBytes: {
-    name: "REEVE_AGENT_QUEUED_BYTES",
-    type: "int",
-    min: 0,
-    max: 1_073_741_824,
-    default: DEFAULT_QUOTAS.queuedBytes,
-    doc: "Bytes of the arguments of those calls.",
-  },
+  ...own,
+  tokensFile: required(configSettings.tokensFile),
+  callRetention: configSettings.callRetention,
+  policyUrl: { ...required(configSettings.policyUrl), default: "http://127.0.0.1:7401" },
+  serviceToken: configSettings.serviceToken,
   ...enrollmentKeys,
   ...natsKeys,
   ...tlsKeys,
   ...oidcKeys,
   ...probeKeys,
   ...connectionKeys,
-  logLevel: logLevelKey,
+  logLevel: configSettings.logLevel,
 } as const satisfies ConfigSpec;

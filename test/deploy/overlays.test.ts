@@ -55,7 +55,7 @@ describe.runIf(hasKubectl())("deploy/kubernetes", () => {
       oidcAuthenticator({
         oidcIssuer: settings.REEVE_OIDC_ISSUER,
         oidcAudience: settings.REEVE_OIDC_AUDIENCE,
-        oidcRoles: settings.REEVE_OIDC_ROLES,
+        oidcRoles: settings.REEVE_OIDC_ROLES ?? "",
       }),
     ).not.toThrow();
     expect(settings.REEVE_OIDC_ISSUER).toMatch(/^https:/);

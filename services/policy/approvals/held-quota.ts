@@ -1,3 +1,4 @@
+import { policySettings } from "../../../gen/settings/settings.ts";
 import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { quotaFactor } from "../../../lib/auth/quota-factor.ts";
@@ -15,7 +16,10 @@ export interface HeldLimits {
 }
 
 /** What an agent may have waiting where the configuration states nothing else. */
-export const DEFAULT_HELD_LIMITS: HeldLimits = { heldCalls: 100, heldBytes: 4 * 1024 * 1024 };
+export const DEFAULT_HELD_LIMITS: HeldLimits = {
+  heldCalls: policySettings.agentHeldCalls.default,
+  heldBytes: policySettings.agentHeldBytes.default,
+};
 
 /** Counts what waits for a person. */
 export interface HeldQuota {

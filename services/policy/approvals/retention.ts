@@ -1,4 +1,5 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { configSettings } from "../../../gen/settings/settings.ts";
 import { ApprovalSpecSchema, ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import { every, type Repeated } from "../../../lib/async/every.ts";
 import type { SealingKey } from "../../../lib/identity/seal.ts";
@@ -7,7 +8,7 @@ import type { PolicyDatabase } from "../storage/tables.ts";
 import { openSpec, sealSpec } from "./approval-store.ts";
 
 /** How long arguments and summaries of approvals are kept where the configuration says nothing, in milliseconds: 30 days. */
-export const DEFAULT_RETENTION_MS = 30 * 24 * 3_600_000;
+export const DEFAULT_RETENTION_MS = configSettings.callRetention.default;
 
 /** How often to look for what is to be deleted, in milliseconds. */
 const INTERVAL_MS = 60_000;

@@ -1,3 +1,4 @@
+import { registrySettings } from "../../../gen/settings/settings.ts";
 import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
@@ -20,10 +21,10 @@ export interface QuotaLimits {
 
 /** What an agent may have open where the configuration states nothing else. */
 export const DEFAULT_QUOTAS: QuotaLimits = {
-  calls: 128,
-  fanOutCalls: 1000,
-  queuedCalls: 100,
-  queuedBytes: 4 * 1024 * 1024,
+  calls: registrySettings.agentCalls.default,
+  fanOutCalls: registrySettings.agentFanOutCalls.default,
+  queuedCalls: registrySettings.agentQueuedCalls.default,
+  queuedBytes: registrySettings.agentQueuedBytes.default,
 };
 
 /** One open call in the counts. */

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { configSettings } from "../../../gen/settings/settings.ts";
 import { every, type Repeated } from "../../../lib/async/every.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
 import type { RegistryTables } from "../tables.ts";
 
 /** How long the bodies of ended calls are kept where the configuration says nothing, in milliseconds: 30 days. */
-export const DEFAULT_CALL_RETENTION_MS = 30 * 24 * 3_600_000;
+export const DEFAULT_CALL_RETENTION_MS = configSettings.callRetention.default;
 
 /** How often to look for bodies whose time is over, in milliseconds. */
 const INTERVAL_MS = 60_000;
