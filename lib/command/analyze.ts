@@ -59,7 +59,9 @@ export function analyzeArgv(argv: readonly string[], { stdin, ...place }: Place 
     if ((argv[0] ?? "").trim() === "") return ask("command/empty", "runs nothing");
     const blocked = blockedArgv(argv, stdin, place.cwd);
     if (blocked.length > 0) return block(blocked);
-    const hidden = hiddenCharacter(argv.join(" "));
+    const line = argv.join(" ");
+    if (line.length > LIMITS.argv) return ask("command/too-long", "is longer than what may run unasked");
+    const hidden = hiddenCharacter(line);
     if (hidden !== undefined) return ask("command/hidden-character", `has ${hidden} in it`);
     const words: PlanWord[] = [...argv];
     return verdictOf(

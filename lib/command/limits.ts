@@ -2,6 +2,8 @@
 export const LIMITS = {
   /** Of a shell text, in bytes of UTF-8. */
   bytes: 8 * 1024,
+  /** Of an argument list, in UTF-16 code units: a longer one is asked about, with no look at whether it only looks. */
+  argv: 64 * 1024,
   /** Commands in one text, those of substitutions and nested scripts too. */
   commands: 256,
   /** How deep lists, substitutions and compound commands may be nested. */

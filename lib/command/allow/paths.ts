@@ -1,6 +1,6 @@
 import { isHidden } from "../../paths/hidden-paths.ts";
 import { namesBelow, namesOf } from "../../paths/names.ts";
-import { isSecret } from "../../paths/secret-paths.ts";
+import { asksToRead } from "../../paths/asked-paths.ts";
 import { globMatches } from "../block/targets.ts";
 import type { PlanWord } from "../plan/plan.ts";
 
@@ -21,7 +21,7 @@ export function pathProblem(word: PlanWord, use: PathUse, { cwd, roots }: Place)
   const shown = JSON.stringify(textOf(word));
   const names = path.split("/").filter((name) => name !== "" && name !== ".");
   const plain = resolved(names);
-  if (candidates(plain).some(isSecretPath) || candidates(names).some(isSecretPath)) return `${shown} may be a secret`;
+  if (candidates(plain).some(asksToRead) || candidates(names).some(asksToRead)) return `${shown} may be a secret`;
   if (use !== "name" && plain[0] === "dev" && plain.join("/") !== "dev/null") return `${shown} is a device`;
   const isKnown = path.startsWith("/") || path.startsWith("~");
   if (use === "tree" && (isKnown ? HOLDS_SECRETS.test(`/${plain.join("/")}`) : names[0] === ".."))
@@ -57,22 +57,6 @@ function resolved(names: readonly string[]): string[] {
     else path.push(name);
   }
   return path;
-}
-
-/** Keys, certificates and the like, beside those that no tool of Reeve reads. */
-const SECRET_NAME =
-  /\.(?:pem|key|p8|asc|gpg|kdb|ovpn)$|^(?:credentials|secrets?|passwords?|tokens?|\.htpasswd|\.netrc|\.pgpass|vault-token|kubeconfig|admin\.conf|wp-config\.php|shadow~|opasswd)(?:\.(?:json|ya?ml|toml|ini|txt|xml|env|cfg|conf|bak))?$|^\.(?:env|secrets?)\b(?!\.(?:example|sample|template|dist|defaults)$)|_(?:rsa|dsa|ecdsa|ed25519)$/i;
-
-function isSecretPath(names: readonly string[]): boolean {
-  const last = names.at(-1) ?? "";
-  if (SECRET_NAME.test(last) || isSecret(names)) return true;
-  if (names[0] === "proc" && /^(?:maps|smaps|stack|syscall|kallsyms)$/.test(last)) return true;
-  return names.some(
-    (name, at) =>
-      name === "sudoers.d" ||
-      (name === ".git" && last === "config") ||
-      (/^(?:ssh|sudoers)$/.test(name) && names[at - 1] === "etc" && /_key$/.test(last)),
-  );
 }
 
 /** Names of folders with secret things, for patterns that may stand for them. */

@@ -1,7 +1,6 @@
 import { Environment } from "@marcbachmann/cel-js";
 import { isDocument, isInProgramFolder } from "../../../lib/paths/documents.ts";
 import { isHidden } from "../../../lib/paths/hidden-paths.ts";
-import { operandsWithin } from "../../../lib/paths/operands.ts";
 import { type Facts, registerFacts } from "../facts/facts.ts";
 import { capabilityNames } from "./capability-names.ts";
 import { chargeWalks, evaluateLimited, type Limited, registerCharges } from "./cost-limit.ts";
@@ -112,10 +111,5 @@ function registerPathFunctions(environment: Environment): void {
     .registerFunction("string.isHidden(list<string>): bool", {
       async: false,
       handler: (path: string, roots: readonly string[]) => isHidden(path, roots),
-    })
-    .registerFunction("operandsWithin(list<dyn>, string, list<string>): bool", {
-      async: false,
-      handler: (argv: readonly unknown[], cwd: string, roots: readonly string[]) =>
-        operandsWithin(argv.map(String), cwd, roots),
     });
 }
