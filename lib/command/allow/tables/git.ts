@@ -4,7 +4,7 @@ import type { ProgramRule, Usage } from "../rule.ts";
 const SAFE_SETTINGS = [
   "--no-pager",
   "--no-optional-locks",
-  ..."core.fsmonitor=false core.hooksPath=/dev/null core.pager=cat core.sshCommand=false diff.external= gpg.program=false credential.helper= protocol.allow=never"
+  ..."core.fsmonitor=false core.hooksPath=/dev/null core.pager=cat core.sshCommand=false diff.external= gpg.program=false credential.helper= protocol.allow=never log.showSignature=false status.submoduleSummary=false"
     .split(" ")
     .flatMap((setting) => ["-c", setting]),
 ];
@@ -29,6 +29,9 @@ const LISTS =
 
 const EXTRA = ["--no-ext-diff", "--no-textconv"];
 
+/** Whether the files of a submodule have changed is a question that git asks in the submodule, by settings of its own. */
+const OUTSIDE_SUBMODULES = "--ignore-submodules=dirty";
+
 const reads = (flags: string, operands = "ref*"): Usage => ({ flags, operands });
 const shows = (flags: string): Usage => ({ flags, operands: "ref*", extra: EXTRA });
 
@@ -44,14 +47,25 @@ export const gitRules: readonly ProgramRule[] = [
     forced: SAFE_SETTINGS,
     flags: "--no-pager --no-optional-locks --literal-pathspecs",
     subcommands: {
-      status: reads(
-        "-s --short -b --branch --porcelain?=name --long -v --show-stash --ahead-behind --no-ahead-behind -u?=name --untracked-files?=name --ignored?=name -z --column?=name --no-renames --ignore-submodules?=name",
-      ),
+      status: {
+        flags:
+          "-s --short -b --branch --porcelain?=name --long -v --show-stash --ahead-behind --no-ahead-behind -u?=name --untracked-files?=name --ignored?=name -z --column?=name --no-renames",
+        operands: "ref*",
+        extra: [OUTSIDE_SUBMODULES],
+      },
       log: shows(`${FORMAT} ${DIFF} ${REVISIONS}`),
       show: shows(`${FORMAT} ${DIFF} ${REVISIONS}`),
       whatchanged: shows(`${FORMAT} ${DIFF} ${REVISIONS}`),
-      diff: shows(`${DIFF} --cached --staged --merge-base --no-color --color?=when -z --abbrev?=int`),
-      "diff-tree diff-index": shows(`${DIFF} -r -t --root --cached --no-commit-id -z -c --cc -m`),
+      diff: {
+        flags: `${DIFF} --cached --staged --merge-base --no-color --color?=when -z --abbrev?=int`,
+        operands: "ref*",
+        extra: [...EXTRA, OUTSIDE_SUBMODULES],
+      },
+      "diff-tree diff-index": {
+        flags: `${DIFF} -r -t --root --cached --no-commit-id -z -c --cc -m`,
+        operands: "ref*",
+        extra: [...EXTRA, OUTSIDE_SUBMODULES],
+      },
       shortlog: reads(
         `-s --summary -n --numbered -e --email --group=name -c ${"--all --since=time --until=time --no-merges --after=time --before=time"}`,
       ),
@@ -148,6 +162,7 @@ export const gitRules: readonly ProgramRule[] = [
       "git -p log",
       "git --paginate log",
       "git log --ext-diff",
+      "git status --ignore-submodules=none",
       "git diff --textconv",
       "git diff --output=x",
       "git log --output x",
