@@ -27,8 +27,12 @@ export interface TestSandbox extends AsyncDisposable {
   run(argv: readonly string[], spec?: Partial<RunSpec>): Promise<RunOutcome>;
 }
 
-/** Opens a sandbox in a process's own spawner, as a device agent does. */
-export async function openTestSandbox(): Promise<TestSandbox> {
+/**
+ * Opens a sandbox in a process's own spawner, as a device agent does.
+ *
+ * @param prepare puts more into `work` before the sandbox looks for what it has to hide.
+ */
+export async function openTestSandbox(prepare: (work: string) => void = () => undefined): Promise<TestSandbox> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-sandbox-test-"));
   const [work, readable, outside] = ["work", "readable", "outside"].map((name) => join(folder, name)) as [
     string,
@@ -44,6 +48,7 @@ export async function openTestSandbox(): Promise<TestSandbox> {
     writeFile(join(readable, "b.txt"), "b\n"),
     writeFile(join(outside, "c.txt"), "c\n"),
   ]);
+  prepare(work);
   const spawner = createSpawnerProcess();
   const hidden = [join(work, "state")];
   const sandbox = await openSandbox({ spawner, bwrap: BWRAP, readRoots: [readable], writeRoots: [work], hidden });

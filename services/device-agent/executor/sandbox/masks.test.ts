@@ -17,9 +17,17 @@ async function put(...paths: string[]): Promise<void> {
   }
 }
 
-const found = async (options: { hidden?: string[]; limit?: number } = {}) => {
+const found = async ({
+  level = "workspace",
+  ...options
+}: {
+  hidden?: string[];
+  limit?: number;
+  level?: string;
+} = {}) => {
   const masks = await findMasks({ roots: [root], hidden: [], ...options });
-  return masks.map(({ path, kind }) => `${kind} ${path.slice(root.length + 1)}`).sort();
+  const shown = masks.filter((mask) => mask.level === "workspace" || mask.level === level);
+  return shown.map(({ path, kind }) => `${kind} ${path.slice(root.length + 1)}`).sort();
 };
 
 test("secrets are found by their names wherever they lie, whole folders as one", async () => {
@@ -57,4 +65,11 @@ test("the nearest names are looked at first, and the search ends at its limit", 
   await put(".env", ...Array.from({ length: 50 }, (_, at) => `deep/er/file${at}`), "deep/er/than/.env");
   expect(await found({ limit: 10 })).toEqual(["file .env"]);
   expect(await found()).toEqual(["file .env", "file deep/er/than/.env"]);
+});
+
+test("at read_only more files are hidden, and no folder or link for its name alone", async () => {
+  await put("server.key", "src/tokens/colors.ts", "src/secrets.yml", "certificates/real.crt", ".env");
+  await symlink(join(root, "certificates/real.crt"), join(root, "ca.pem"));
+  expect(await found()).toEqual(["file .env"]);
+  expect(await found({ level: "read_only" })).toEqual(["file .env", "file server.key", "file src/secrets.yml"]);
 });

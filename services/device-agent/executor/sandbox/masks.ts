@@ -2,8 +2,14 @@ import { type Dirent, lstatSync, opendirSync, realpathSync, statSync } from "nod
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { asksToRead } from "../../../../lib/paths/asked-paths.ts";
 import { isSecret } from "../../../../lib/paths/secret-paths.ts";
-import type { Mask } from "./view.ts";
+import type { Mask, View } from "./view.ts";
+
+/** What was found, with the lowest level that hides it. */
+export interface FoundMask extends Mask {
+  level: View["isolation"];
+}
 
 /** What is to be hidden in which folders. */
 export interface MaskOptions {
@@ -34,17 +40,19 @@ const IN_HOME = [".ssh", ".aws", ".gnupg", ".azure", ".kube", ".docker", ".confi
 
 /**
  * Finds what lies in the roots and must not be shown: the agent's own folders, and files and folders that may hold secrets by
- * their name (see isSecret). The nearest are looked at first, home folders before all. A symbolic link to a secret is hidden
- * where it leads, because what it names is what would be read. What lies deeper than the limit is not found.
+ * their name (see isSecret); at read_only also files that are not read without a person being asked (see asksToRead), since what
+ * runs there unasked reads whole trees. The nearest are looked at first, home folders before all. A symbolic link to a secret is
+ * hidden where it leads, because what it names is what would be read. What lies deeper than the limit is not found.
  */
-export async function findMasks({ roots, hidden, limit = DEFAULT_LIMIT }: MaskOptions): Promise<Mask[]> {
-  const found = new Map<string, Mask>();
+export async function findMasks({ roots, hidden, limit = DEFAULT_LIMIT }: MaskOptions): Promise<FoundMask[]> {
+  const found = new Map<string, FoundMask>();
   const isIn = (path: string, folders: readonly string[]): boolean =>
     folders.some((folder) => isAtOrBelow(path, folder));
-  const hide = (path: string): void => {
+  const hide = (path: string, level: FoundMask["level"] = "workspace"): void => {
     const real = realOrUndefined(path);
     if (real === undefined || !isIn(real, [...roots, PROGRAMS])) return;
-    found.set(real, { path: real, kind: statSync(real).isDirectory() ? "folder" : "file" });
+    if (found.get(real)?.level === "workspace") return;
+    found.set(real, { path: real, kind: statSync(real).isDirectory() ? "folder" : "file", level });
   };
   for (const path of hidden) hide(path);
   const homes = (await homeFolders()).filter((home) => isIn(home, roots));
@@ -61,7 +69,9 @@ export async function findMasks({ roots, hidden, limit = DEFAULT_LIMIT }: MaskOp
     for (const entry of entriesOf(folder)) {
       left--;
       const path = join(folder, entry.name);
-      if (isSecret(path.split("/").slice(1))) hide(path);
+      const names = path.split("/").slice(1);
+      if (isSecret(names)) hide(path);
+      else if (entry.isFile() && asksToRead(names)) hide(path, "read_only");
       else if (entry.isDirectory() && !SKIPPED.has(entry.name)) queue.push(path);
       if (left <= 0) break;
     }
@@ -95,7 +105,7 @@ async function homeFolders(): Promise<string[]> {
 }
 
 /** A mask in a masked folder has no place to be. */
-function outermost(masks: readonly Mask[]): Mask[] {
+function outermost(masks: readonly FoundMask[]): FoundMask[] {
   const folders = masks.filter(({ kind }) => kind === "folder").map(({ path }) => path);
   return masks.filter(({ path }) => !folders.some((folder) => folder !== path && isAtOrBelow(path, folder)));
 }

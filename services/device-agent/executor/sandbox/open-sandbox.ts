@@ -5,13 +5,13 @@ import { join } from "node:path";
 import type { RunOutcome } from "../executor.ts";
 import type { Spawner } from "../spawner.ts";
 import type { Isolation } from "./isolation.ts";
-import { findMasks } from "./masks.ts";
+import { type FoundMask, findMasks } from "./masks.ts";
 import { createPool, type Pool } from "./pool.ts";
 import { probeSandbox } from "./probe.ts";
 import { runInSandbox, type SandboxRun, sandboxUnavailable } from "./sandbox.ts";
 import { seccompFilter } from "./seccomp.ts";
 import { SYSTEM_CALLS } from "./system-calls.ts";
-import { COPIED, type Mask, type View, viewArguments } from "./view.ts";
+import { COPIED, type View, viewArguments } from "./view.ts";
 import { startWaiting } from "./waiting.ts";
 
 /** What the sandboxes of one device are made from. */
@@ -70,7 +70,7 @@ export async function openSandbox(options: SandboxOptions): Promise<Sandbox> {
 interface Parts extends SandboxOptions {
   bwrap: string;
   filter: Buffer;
-  findMasks(): Promise<Mask[]>;
+  findMasks(): Promise<FoundMask[]>;
 }
 
 function createSandbox({ spawner, bwrap, readRoots, writeRoots, filter, findMasks }: Parts): Sandbox {
@@ -83,12 +83,12 @@ function createSandbox({ spawner, bwrap, readRoots, writeRoots, filter, findMask
   // What went wrong is reported to the run that needs it.
   search.masks.catch(() => undefined);
 
-  const masksNow = (): Promise<Mask[]> => {
+  const masksNow = (): Promise<FoundMask[]> => {
     if (search === undefined || performance.now() - search.at > MASKS_MS) search = look();
     return search.masks;
   };
   const start = async (isolation: View["isolation"], network: boolean, shows: readonly string[] = []) => {
-    const masks = await masksNow();
+    const masks = (await masksNow()).filter(({ level }) => isolation === "read_only" || level === "workspace");
     using files = new DisposableStack();
     const args = files.adopt(
       heldFile(viewArguments({ isolation, network, readRoots: [...readRoots, ...shows], writeRoots, masks }, copied)),
