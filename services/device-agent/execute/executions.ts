@@ -75,7 +75,7 @@ export function createExecutions(options: ExecutionOptions): Executions {
   };
   const prepare = (good: GoodGrant, offered: OfferedTools): PreparedCall | Refusal => {
     try {
-      return prepareCall(good, offered, options.executor);
+      return prepareCall(good, offered, options);
     } catch (error: unknown) {
       onUnexpected(good.grant.callId, error);
       return refusal(ErrorReason.INTERNAL, "internal error on the device", { request_id: good.grant.callId });

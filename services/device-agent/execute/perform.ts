@@ -119,7 +119,8 @@ interface RunOptions {
 async function runTool(call: PreparedCall, options: RunOptions): Promise<CallEnd> {
   const { callId, stop, executor, roots, undo, emit } = options;
   try {
-    const context = { callId, signal: stop.signal, timeoutMs: call.timeoutMs, executor, roots, undo, emit };
+    const { timeoutMs, plan } = call;
+    const context = { callId, signal: stop.signal, timeoutMs, executor, roots, undo, plan, emit };
     const output = await Promise.race([call.run(context), stop.overdue]);
     return output === undefined ? overdueEnd(stop, call.timeoutMs) : succeeded(encodeOutput(output));
   } catch (error: unknown) {

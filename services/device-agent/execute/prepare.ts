@@ -1,6 +1,8 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { durationMs } from "@bufbuild/protobuf/wkt";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { analyzeCall, planDigest } from "../../../lib/command/call.ts";
+import type { Plan } from "../../../lib/command/plan/plan.ts";
 import { blockReason } from "../../../lib/command/tools.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
 import { type InputProblem, invalidInput } from "../../../lib/fault/invalid-input.ts";
@@ -11,6 +13,7 @@ import { type Isolation, meets } from "../executor/sandbox/isolation.ts";
 import { floorOf } from "../executor/sandbox/levels.ts";
 import type { GoodGrant } from "../grants/check-grant.ts";
 import type { UnavailableTool } from "../providers/provider.ts";
+import type { Roots } from "../roots/roots.ts";
 import { type Refusal, refusal } from "../refusal.ts";
 import type { DeviceTool, ToolContext } from "../tools/tool.ts";
 
@@ -35,17 +38,25 @@ export interface PreparedCall {
   timeoutMs: number;
   /** How far its programs have to be kept apart at least. */
   floor: Isolation;
+  /** What its command is executed as. Undefined: as its arguments say. */
+  plan: Plan | undefined;
+}
+
+/** What a device can do for a call, whatever the tool. */
+export interface DeviceMeans {
+  executor: Pick<Executor, "isolation" | "shortfall">;
+  roots: Pick<Roots, "granted" | "workDir">;
 }
 
 /**
  * Everything that must hold besides the grant, which was found good: the manifest offers the tool, the arguments fit
- * its input, the blocklist has nothing against them, whatever the grant says, and the device can keep what the tool runs as far
- * apart as the grant demands. Pure.
+ * its input, the blocklist has nothing against them, whatever the grant says, the device makes the plan of them that the grant
+ * names, and it can keep what the tool runs as far apart as the grant demands. Pure.
  */
 export function prepareCall(
   good: GoodGrant,
   offered: OfferedTools,
-  executor: Pick<Executor, "isolation" | "shortfall">,
+  { executor, roots }: DeviceMeans,
 ): PreparedCall | Refusal {
   const { grant, value } = good;
   const tool = offered.tools.get(grant.tool);
@@ -57,13 +68,32 @@ export function prepareCall(
   const floor = floorOf(grant.obligations?.sandbox);
   const unmet = whyUnmet(floor, tool, executor);
   if (floor === undefined || unmet !== undefined) return unavailable(floor, unmet);
+  const plan = planOf(good, tool, roots);
+  if (plan !== undefined && "kind" in plan) return plan;
   const timeoutMs = requestedTimeoutMs(tool.spec.inputSchema, value) || tool.spec.defaultTimeoutMs;
   return {
     kind: "prepared",
     run: prepared.run,
     timeoutMs: shortest(grant.timeout ? durationMs(grant.timeout) : 0, timeoutMs),
     floor,
+    plan,
   };
+}
+
+/** The plan that the grant names, made anew from the arguments; a refusal where they come to another one here. */
+function planOf(
+  { grant, value }: GoodGrant,
+  { spec }: DeviceTool,
+  { granted, workDir }: DeviceMeans["roots"],
+): Plan | Refusal | undefined {
+  if (grant.planDigest === "") return undefined;
+  const roots = granted.map(({ path }) => path);
+  const { plan } = analyzeCall(spec.inputSchema, value, { roots, workDir });
+  if (plan !== undefined && planDigest(plan) === grant.planDigest) return plan;
+  return refusal(
+    ErrorReason.GRANT_WRONG_ARGUMENTS,
+    "the grant is for another plan than the device makes of the command",
+  );
 }
 
 function whyUnmet(

@@ -2,10 +2,12 @@ import type { DescMethodUnary } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ExecutionOutcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { analyzeCall, planDigest } from "../../../lib/command/call.ts";
 import { CLOCK_SKEW_MS } from "../grants/check-grant.ts";
 import { bytesOf, createGate, PING_CALL, ping, reconcile, run } from "../testing/test-calls.ts";
 import { openTestDevice } from "../testing/test-executions.ts";
 import { EVAL, EXEC, testTool } from "../testing/test-tools.ts";
+import type { ToolContext } from "../tools/tool.ts";
 
 describe("a grant", () => {
   test("that another call has used is refused as replayed", async () => {
@@ -107,6 +109,22 @@ describe("whatever the grant says, the device refuses", () => {
     });
   });
 
+  test.each([
+    ["another plan than its own analysis makes", { command: "echo hi" }, "ab".repeat(32)],
+    ["a plan for what has none", { command: "echo hi > a" }, "ab".repeat(32)],
+    ["a plan for what it would ask about", { command: "cat /etc/hosts" }, "ab".repeat(32)],
+  ])("%s", async (_, args, planDigest) => {
+    await using device = await openTestDevice({ tools: [never(EVAL)] });
+    const finished = await run(
+      device,
+      await device.grants.start({ ...PING_CALL, tool: "shell.eval", args }, { planDigest }),
+    );
+    expect(finished).toMatchObject({
+      outcome: ExecutionOutcome.REFUSED,
+      error: { reason: ErrorReason.GRANT_WRONG_ARGUMENTS },
+    });
+  });
+
   test("and remembers it: the grant is used up", async () => {
     await using device = await openTestDevice({ tools: [never(EXEC)] });
     const start = await device.grants.start({ ...PING_CALL, tool: "exec", args: { argv: ["rm", "-rf", "/"] } });
@@ -114,4 +132,25 @@ describe("whatever the grant says, the device refuses", () => {
     expect(bytesOf(await reconcile(device, "call-1"))).toEqual(bytesOf(first));
     expect(await device.ledger.find("call-1")).toMatchObject({ state: "refused" });
   });
+});
+
+test("a grant's plan is what the tool is given to execute, and without one there is none", async () => {
+  const plans: unknown[] = [];
+  const tool = testTool(EVAL, async (_: never, { plan }: ToolContext) => {
+    plans.push(plan);
+    return {};
+  });
+  await using device = await openTestDevice({ tools: [tool] });
+  const args = { command: "ls | wc -l" };
+  const roots = { roots: [device.work], workDir: device.work };
+  const { plan } = analyzeCall(tool.spec.inputSchema, args, roots);
+  const digest = planDigest(plan ?? expect.fail());
+  for (const [callId, changes] of [
+    ["with", { planDigest: digest }],
+    ["without", {}],
+  ] as const) {
+    const start = await device.grants.start({ callId, tool: "shell.eval", args }, changes);
+    expect(await run(device, start)).toMatchObject({ outcome: ExecutionOutcome.SUCCEEDED });
+  }
+  expect(plans).toEqual([plan, undefined]);
 });

@@ -1,17 +1,24 @@
 import type { Shell } from "../../../gen/ts/reeve/tools/v1/shell_pb.ts";
 import type { HeldFolder } from "../roots/held.ts";
 import { runProgram } from "./outcome.ts";
+import { runPlan, runPlannedProgram } from "./plan/run-plan.ts";
 import type { ToolContext, ToolFamily } from "./tool.ts";
 
 /** Programs and shell text. */
 export const shellTools: ToolFamily<typeof Shell> = {
   exec: async ({ argv, cwd, stdin, env, timeoutMs }, context) => {
     using folder = workFolder(context, cwd);
+    const { plan } = context;
+    if (plan !== undefined) return await runPlannedProgram(context, plan, { cwd: folder.at(), stdin, timeoutMs });
     return await runProgram(context, { argv, cwd: folder.at(), stdin, env, timeoutMs });
   },
 
   eval: async ({ command, cwd, timeoutMs }, context) => {
     using folder = workFolder(context, cwd);
+    if (context.plan !== undefined) {
+      const planned = await runPlan(context, context.plan, { cwd: folder.at(), timeoutMs });
+      return { ...planned, cmdExecuted: command };
+    }
     // After "--" the text is an operand, even where it begins with a dash.
     const argv = ["bash", "--noprofile", "--norc", "-c", "--", command];
     const run = await runProgram(context, { argv, cwd: folder.at(), timeoutMs });

@@ -1,4 +1,5 @@
 import type { DescService, JsonObject, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import type { Plan } from "../../../lib/command/plan/plan.ts";
 import type { InputProblem } from "../../../lib/fault/invalid-input.ts";
 import type { Codec } from "../../../lib/tool/codec.ts";
 import type { ToolSpec } from "../../../lib/tool/spec.ts";
@@ -20,6 +21,8 @@ export interface ToolContext {
   roots: Roots;
   /** Keeps what calls change of files. */
   undo: UndoJournal;
+  /** What the call's command is executed as, where its grant names a plan. Undefined: as its arguments say. */
+  plan?: Plan | undefined;
   /** Sends live output to those who follow the call. A promise asks for a pause until it resolves. */
   emit(stream: "stdout" | "stderr", chunk: Uint8Array): Promise<void> | undefined;
 }

@@ -37,11 +37,7 @@ export async function checkRepository(git: Git, context: ToolContext, folder: He
     cwd,
     env,
   });
-  const bad = unknownSetting(config);
-  if (bad !== undefined) {
-    const message = `the repository's own configuration sets ${bad}, which may make git run a program: ${path}/.git/config`;
-    throw fault(ErrorReason.TOOL_FAILED, { program: "git", setting: bad }, { message });
-  }
+  requireKnownSettings(config, `${path}/.git/config`);
   const places = await gitOutput(git, context, {
     args: ["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--show-toplevel"],
     cwd,
@@ -51,6 +47,19 @@ export async function checkRepository(git: Git, context: ToolContext, folder: He
   using held = context.roots.openFolder(top, WRITE);
   void held;
   for (const place of new Set([gitDir, commonDir])) requireInside(context, place);
+}
+
+/**
+ * Requires that no setting of a repository may make git run something. Fault: TOOL_FAILED{program,setting}.
+ *
+ * @param config what `git config --list --name-only --show-scope -z` prints.
+ * @param where where the settings are, for the message.
+ */
+export function requireKnownSettings(config: string, where: string): void {
+  const bad = unknownSetting(config);
+  if (bad === undefined) return;
+  const message = `the repository's own configuration sets ${bad}, which may make git run a program: ${where}`;
+  throw fault(ErrorReason.TOOL_FAILED, { program: "git", setting: bad }, { message });
 }
 
 /** The first setting of the local or worktree scope that may make git run something. Pure. */

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/policy/v1/grant.proto.
  */
 export const file_reeve_policy_v1_grant: GenFile = /*@__PURE__*/
-  fileDesc("ChtyZWV2ZS9wb2xpY3kvdjEvZ3JhbnQucHJvdG8SD3JlZXZlLnBvbGljeS52MSLdAwoFR3JhbnQSDwoHdmVyc2lvbhgBIAEoDRIOCgZpc3N1ZXIYAiABKAkSEQoJZGV2aWNlX2lkGAMgASgJEg8KB2NhbGxfaWQYBCABKAkSDAoEdG9vbBgFIAEoCRIVCg1zY2hlbWFfZGlnZXN0GAYgASgJEhMKC2FyZ3NfZGlnZXN0GAcgASgJEhcKD21hbmlmZXN0X2RpZ2VzdBgIIAEoCRIUCgxwcmluY2lwYWxfaWQYCSABKAkSEwoLYXBwcm92YWxfaWQYCiABKAkSFAoMYXBwcm92ZXJfaWRzGAsgAygJEi4KCm5vdF9iZWZvcmUYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghncmFudF9pZBgOIAEoCRIqCgd0aW1lb3V0GA8gASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjEKC29ibGlnYXRpb25zGBAgASgLMhwucmVldmUucG9saWN5LnYxLk9ibGlnYXRpb25zEhMKC2lzX29wZXJhdG9yGBEgASgIEhQKDGNhcGFiaWxpdGllcxgSIAMoCWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_reeve_policy_v1_decision]);
+  fileDesc("ChtyZWV2ZS9wb2xpY3kvdjEvZ3JhbnQucHJvdG8SD3JlZXZlLnBvbGljeS52MSLyAwoFR3JhbnQSDwoHdmVyc2lvbhgBIAEoDRIOCgZpc3N1ZXIYAiABKAkSEQoJZGV2aWNlX2lkGAMgASgJEg8KB2NhbGxfaWQYBCABKAkSDAoEdG9vbBgFIAEoCRIVCg1zY2hlbWFfZGlnZXN0GAYgASgJEhMKC2FyZ3NfZGlnZXN0GAcgASgJEhcKD21hbmlmZXN0X2RpZ2VzdBgIIAEoCRIUCgxwcmluY2lwYWxfaWQYCSABKAkSEwoLYXBwcm92YWxfaWQYCiABKAkSFAoMYXBwcm92ZXJfaWRzGAsgAygJEi4KCm5vdF9iZWZvcmUYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghncmFudF9pZBgOIAEoCRIqCgd0aW1lb3V0GA8gASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjEKC29ibGlnYXRpb25zGBAgASgLMhwucmVldmUucG9saWN5LnYxLk9ibGlnYXRpb25zEhMKC2lzX29wZXJhdG9yGBEgASgIEhQKDGNhcGFiaWxpdGllcxgSIAMoCRITCgtwbGFuX2RpZ2VzdBgTIAEoCWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_reeve_policy_v1_decision]);
 
 /**
  * A signed, single-use, expiring permission for one call: one device, one tool, one set of arguments. Carried as
@@ -151,6 +151,14 @@ export type Grant = Message<"reeve.policy.v1.Grant"> & {
    * @generated from field: repeated string capabilities = 18;
    */
   capabilities: string[];
+
+  /**
+   * SHA-256 of the plan that the call's command is executed as, in hex: canonical JSON, as `reeve shell check --json` shows it. A
+   * device whose own analysis makes another plan refuses. Empty: the call is executed as its arguments say. System managed.
+   *
+   * @generated from field: string plan_digest = 19;
+   */
+  planDigest: string;
 };
 
 /**

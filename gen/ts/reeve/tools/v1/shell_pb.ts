@@ -202,7 +202,7 @@ export type EvalResponse = Message<"reeve.tools.v1.EvalResponse"> & {
   durationMs: number;
 
   /**
-   * The text exactly as it was run.
+   * The text as it was given: bash ran it, or the plan that it comes to was executed.
    *
    * @generated from field: string cmd_executed = 6;
    */
@@ -235,9 +235,10 @@ export const Shell: GenService<{
     output: typeof ExecResponseSchema;
   },
   /**
-   * Run shell text with bash: pipes, redirects, loops and substitutions work. A call waits for a person's approval
-   * unless the active policy says otherwise, and a few destructive commands are refused always. Use the other tools where
-   * one fits.
+   * Run shell text with bash: pipes, redirects, loops and substitutions work. By the policy that is shipped, an agent's
+   * text that only looks at files in the device's roots, such as grep, find, git log and pipes of them, runs at once, with no
+   * write access and no network. Everything else waits for a person's approval, and a few destructive commands are
+   * refused always. Use the other tools where one fits.
    *
    * @generated from rpc reeve.tools.v1.Shell.Eval
    */

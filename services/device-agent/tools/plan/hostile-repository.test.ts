@@ -1,0 +1,162 @@
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { gitRules } from "../../../../lib/command/allow/tables/git.ts";
+import { HAS_BWRAP } from "../../testing/test-sandbox.ts";
+import { faultOf } from "../testing/context.ts";
+import { git, openPlanBench, type PlanBench } from "./testing/plan-bench.ts";
+
+/** Every git command that runs without a person being asked, as its rule shows it. */
+const COMMANDS = gitRules.flatMap(({ match }) => match).concat("git status --porcelain -uall", "git diff --stat HEAD");
+
+const MARK = "ran-on-its-own";
+
+let bench: PlanBench;
+let repository: string;
+/** Says that it ran, in every way that could be seen from outside. */
+let planted: string;
+beforeAll(async () => {
+  if (HAS_BWRAP) bench = await openPlanBench();
+});
+afterAll(() => bench?.[Symbol.asyncDispose]());
+beforeEach(() => {
+  if (!HAS_BWRAP) return;
+  repository = join(bench.sandbox.work, "hostile");
+  mkdirSync(repository);
+  planted = join(bench.sandbox.work, "planted.sh");
+  writeFileSync(planted, `#!/bin/sh\necho ${MARK}\necho ${MARK} >&2\ntouch '${mark()}'\n`, { mode: 0o755 });
+  git(repository, "init", "-q");
+  writeFileSync(join(repository, "a.ts"), "foo\n");
+  writeFileSync(join(repository, "README.md"), "read me\n");
+  git(repository, "add", ".");
+  git(repository, "commit", "-qm", "first");
+  writeFileSync(join(repository, "README.md"), "read me twice\n");
+  git(repository, "commit", "-qam", "second");
+  // A change, so that what compares files has to read one.
+  writeFileSync(join(repository, "a.ts"), "foo\nbar\n");
+});
+afterEach(() => {
+  if (HAS_BWRAP) rmSync(repository, { recursive: true });
+});
+
+const mark = (): string => join(bench.sandbox.work, MARK);
+
+/** Runs every command; what a repository planted must have left no sign. Returns what each ended with. */
+async function runAll(): Promise<Map<string, number>> {
+  const codes = new Map<string, number>();
+  for (const command of COMMANDS) {
+    const { stdout, stderr, exitCode } = await bench.run(command, repository);
+    expect(`${command}: ${stdout}${stderr}`).not.toContain(MARK);
+    codes.set(command, exitCode);
+  }
+  expect(existsSync(mark())).toBe(false);
+  return codes;
+}
+
+describe.skipIf(!HAS_BWRAP)("git in a hostile repository", () => {
+  it("works where nothing is hostile", async () => {
+    const codes = await runAll();
+    for (const command of ["git status", "git log --oneline -n 20", "git diff HEAD~1 --name-only", "git branch -a"]) {
+      expect([command, codes.get(command)]).toEqual([command, 0]);
+    }
+  });
+
+  it.each([
+    ["core.fsmonitor", () => planted],
+    ["core.hooksPath", () => bench.sandbox.work],
+    ["core.pager", () => planted],
+    ["pager.log", () => planted],
+    ["core.editor", () => planted],
+    ["core.sshCommand", () => planted],
+    ["core.askPass", () => planted],
+    ["core.alternateRefsCommand", () => planted],
+    ["core.attributesFile", () => "/srv/attributes"],
+    ["core.worktree", () => bench.sandbox.outside],
+    ["diff.external", () => planted],
+    ["diff.own.command", () => planted],
+    ["diff.own.textconv", () => planted],
+    ["filter.own.clean", () => planted],
+    ["filter.own.smudge", () => planted],
+    ["filter.own.process", () => planted],
+    ["merge.own.driver", () => planted],
+    ["gpg.program", () => planted],
+    ["credential.helper", () => `!${planted}`],
+    ["alias.status", () => `!${planted}`],
+    ["include.path", () => join(bench.sandbox.work, "other-config")],
+    ["includeIf.gitdir:/.path", () => join(bench.sandbox.work, "other-config")],
+    ["remote.origin.vcs", () => "ext"],
+    ["uploadpack.packObjectsHook", () => planted],
+    ["trailer.own.command", () => planted],
+    ["interactive.diffFilter", () => planted],
+    ["submodule.own.update", () => `!${planted}`],
+    ["url.x.insteadOf", () => "https://"],
+  ])("does not run where its settings have %s", async (setting, value) => {
+    writeFileSync(join(repository, ".gitattributes"), "* filter=own diff=own merge=own\n");
+    git(repository, "config", "--local", setting, value());
+    for (const command of ["git status", "git diff", "git log -p -1", "git show HEAD"]) {
+      const fault = await faultOf(bench.run(command, repository));
+      expect(fault).toMatchObject({ reason: ErrorReason.TOOL_FAILED, metadata: { program: "git" } });
+      // Where git itself gives up over it, there is no more to say.
+      expect([setting.toLowerCase(), undefined]).toContain(fault.metadata.setting?.toLowerCase());
+    }
+    expect(existsSync(mark())).toBe(false);
+  });
+
+  it("asks no program and no submodule because of settings that are harmless elsewhere", async () => {
+    git(repository, "config", "--local", "log.showSignature", "true");
+    git(repository, "config", "--local", "status.submoduleSummary", "true");
+    await runAll();
+  });
+
+  it("runs no hook", async () => {
+    const hooks = "pre-commit post-checkout post-index-change fsmonitor-watchman query-watchman reference-transaction pre-auto-gc";
+    for (const name of hooks.split(" ")) {
+      writeFileSync(join(repository, ".git", "hooks", name), `#!/bin/sh\n'${planted}'\n`, { mode: 0o755 });
+    }
+    await runAll();
+  });
+
+  it("runs nothing for attributes that name what is not set", async () => {
+    writeFileSync(join(repository, ".gitattributes"), "* filter=own diff=own merge=own ident\n");
+    mkdirSync(join(repository, ".git", "info"), { recursive: true });
+    writeFileSync(join(repository, ".git", "info", "attributes"), "* filter=own diff=own\n");
+    await runAll();
+  });
+
+  it("does not ask a submodule, whose settings are its own", async () => {
+    const inner = join(repository, "inner");
+    mkdirSync(inner);
+    git(inner, "init", "-q");
+    writeFileSync(join(inner, "x"), "one\n");
+    git(inner, "add", ".");
+    git(inner, "commit", "-qm", "inner");
+    writeFileSync(join(repository, ".gitmodules"), '[submodule "inner"]\n\tpath = inner\n\turl = ./inner\n\tignore = none\n');
+    git(repository, "add", ".");
+    git(repository, "commit", "-qm", "with a submodule");
+    writeFileSync(join(inner, ".gitattributes"), "* filter=own diff=own\n");
+    writeFileSync(join(inner, "x"), "two\n");
+    for (const setting of ["core.fsmonitor", "filter.own.clean", "diff.external", "diff.own.textconv"]) {
+      git(inner, "config", "--local", setting, planted);
+    }
+    await runAll();
+  });
+
+  it("follows no git folder out of the roots, and takes none that lies in a file", async () => {
+    renameSync(join(repository, ".git"), join(bench.sandbox.outside, "git-folder"));
+    writeFileSync(join(repository, ".git"), `gitdir: ${join(bench.sandbox.outside, "git-folder")}\n`);
+    const ended = await bench.run("git status", repository).catch(() => ({ stdout: "", exitCode: 128 }));
+    expect(ended).toMatchObject({ stdout: "", exitCode: 128 });
+    rmSync(join(bench.sandbox.outside, "git-folder"), { recursive: true });
+  });
+
+  it("looks at the settings of a bare repository that a folder pretends to be", async () => {
+    const bare = join(repository, "pretends");
+    git(repository, "clone", "-q", "--bare", ".", bare);
+    git(bare, "config", "--local", "core.fsmonitor", planted);
+    expect((await faultOf(bench.run("git log --oneline -n 20", bare))).metadata).toMatchObject({
+      setting: "core.fsmonitor",
+    });
+    expect(existsSync(mark())).toBe(false);
+  });
+});
