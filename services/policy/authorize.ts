@@ -149,7 +149,7 @@ async function permit(options: AuthorizerOptions, evaluated: Evaluated, release?
   const { call, evaluation, policy } = evaluated;
   if (isFanOut(call.request)) return { outcome: { kind: "permit", minted: undefined } };
   const template = grantTemplate(call);
-  const limited = release ? template : withObligations(template, evaluation.obligations);
+  const limited = release ? template : withObligations(template, evaluation.obligations, call.command);
   const minted = await options.minter.mint(limited, policy.grantTtlMs, release);
   return { outcome: { kind: "permit", minted }, release };
 }

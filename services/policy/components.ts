@@ -1,4 +1,3 @@
-import { blockReason } from "../../lib/command/tools.ts";
 import type { EventBus } from "../../lib/events/bus.ts";
 import { timeOrderedHex } from "../../lib/ids/time-ordered-id.ts";
 import type { Logger } from "../../lib/log/log.ts";
@@ -81,7 +80,7 @@ export async function openComponents(options: ComponentsOptions): Promise<Compon
     newGrantId: () => timeOrderedHex(now(), randomHex),
   });
   const policy = (): Policy => source.current().policy;
-  const evaluate = createEvaluator({ policy, blockReason, lookup: toolByName });
+  const evaluate = createEvaluator({ policy, lookup: toolByName });
   const outcomeStore = createOutcomeStore(db);
   const approvals = await openApprovals({
     storage,

@@ -4,6 +4,7 @@ import { redactSecretFields } from "../../../lib/tool/redact.ts";
 import type { Evaluation } from "../evaluate/evaluate.ts";
 import type { ValidatedRequest } from "../facts/decision-request.ts";
 import { valueName } from "../facts/facts.ts";
+import { analysisLines } from "./analysis-lines.ts";
 import type { SummaryFacts } from "./summary.ts";
 
 /** The facts of a held call's summary: secrets are redacted here, and are not known any more after it. Pure. */
@@ -11,7 +12,8 @@ export function summaryFactsOf(
   call: ValidatedRequest,
   { message, ruleIds }: Pick<Evaluation, "message" | "ruleIds">,
 ): SummaryFacts {
-  const { request, principal, device, tool, args, argsDigest, timeoutMs, inputSchema } = call;
+  const { request, principal, device, tool, args, argsDigest, timeoutMs, inputSchema, command } = call;
+  const shown = inputSchema && redactSecretFields(args, inputSchema);
   return {
     deviceName: device.name,
     deviceId: device.id,
@@ -25,7 +27,8 @@ export function summaryFactsOf(
     purpose: request.purpose,
     message,
     ruleIds,
-    args: inputSchema && redactSecretFields(args, inputSchema),
+    args: shown,
+    analysis: analysisLines(command, args, shown, inputSchema),
     argsDigest,
     timeoutMs,
   };

@@ -18,6 +18,7 @@ const FACTS: SummaryFacts = {
   message: "This may change something.",
   ruleIds: ["exec/agent-other"],
   args: ARGS,
+  analysis: ["Analysis:  ask: it may do anything (command/unknown-program)"],
   argsDigest: "d".repeat(64),
   timeoutMs: 60_000,
 };
@@ -38,6 +39,7 @@ Arguments:
   argv[2]: "my dir"
   env.TZ: "UTC"
   timeoutMs: 1000
+Analysis:  ask: it may do anything (command/unknown-program)
 Digest:    SHA-256 of all arguments ${"d".repeat(64)}
 `,
     });

@@ -21,6 +21,8 @@ export interface SummaryFacts {
   ruleIds: readonly string[];
   /** Without secrets; undefined where it is not known which they are. */
   args: JsonObject | undefined;
+  /** What the analysis of its commands says, in lines that are safe to show; empty for a call without commands. */
+  analysis: readonly string[];
   argsDigest: string;
   timeoutMs: number;
 }
@@ -44,8 +46,8 @@ export interface Summary {
 }
 
 /**
- * The text that an approver is shown and whose digest they approve: the device or devices, the tool, the principal and why, and
- * every argument. What cannot be seen is shown as \u{hex}; a line break inside a value is shown as \u{a} and continues on an
+ * The text that an approver is shown and whose digest they approve: the device or devices, the tool, the principal and why,
+ * every argument, and what the analysis says of its commands. What cannot be seen is shown as \u{hex}; a line break inside a value is shown as \u{a} and continues on an
  * indented line, so that no value can look like a line of the summary. Of long values the beginning and the end are shown, with
  * the length of what is between and the digest of all of it. Pure.
  */
@@ -102,6 +104,7 @@ function render(facts: SummaryFacts, limit: number, shown = Number.POSITIVE_INFI
     "Arguments:",
     ...withoutMiddle(argumentLines(facts.args, limit), shown),
     ...hiddenLines(facts.args),
+    ...facts.analysis,
     `Digest:    SHA-256 of all arguments ${facts.argsDigest}`,
   ];
   return `${lines.join("\n")}\n`;

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { beforeAll, describe, expect, it } from "vitest";
 import { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
-import { blockReason } from "../../../lib/command/tools.ts";
+import { analyzeCall } from "../../../lib/command/call.ts";
 import { loadCatalog, toolByName } from "../../../lib/toolschema/catalog-file.ts";
 import { factsOf } from "../facts/facts.ts";
 import { DEFAULT_POLICY_FILE } from "../rules/default-policy.ts";
@@ -28,12 +28,9 @@ function effectFor(
   const result = completeExample({ tool, args, principal: { roles: [role] } }, toolByName);
   if (!result.ok || !result.request.tool) throw new Error("no example");
   const { request } = result;
-  return evaluate(
-    policy,
-    { tool: result.request.tool, device: { sandbox } },
-    factsOf(request, args),
-    blockReason(toolByName(tool)?.inputSchema ?? {}, args),
-  ).effect;
+  const command = analyzeCall(toolByName(tool)?.inputSchema ?? {}, args, { roots: request.device?.roots ?? [] });
+  return evaluate(policy, { tool: result.request.tool, device: { sandbox }, command }, factsOf(request, args, command))
+    .effect;
 }
 
 const exec = (...argv: string[]): [string, JsonObject] => ["exec", { argv }];
@@ -55,7 +52,14 @@ describe("the shipped policy", () => {
     [exec("cat", "/etc/hosts"), "allow", "hold"],
     [exec("/usr/bin/df"), "allow", "hold"],
     [exec("rm", "-rf", "/"), "block", "block"],
-    [["shell.eval", { command: "ls" }], "hold", "hold"],
+    [["shell.eval", { command: "ls" }], "hold", "allow"],
+    [["shell.eval", { command: "cat src/a.ts | head -n 5" }], "hold", "allow"],
+    [["shell.eval", { command: "git log -3 && git diff" }], "hold", "allow"],
+    [["shell.eval", { command: "ls /root; cat /etc/shadow" }], "hold", "hold"],
+    [["shell.eval", { command: "wc -c ../secret" }], "hold", "hold"],
+    [["shell.eval", { command: "git commit -m x" }], "hold", "hold"],
+    [["shell.eval", { command: "ls > a" }], "hold", "hold"],
+    [["shell.eval", { command: "docker ps" }], "hold", "hold"],
     [["shell.eval", { command: "rm -rf /" }], "block", "block"],
     [write("/srv/a.txt"), "allow", "hold"],
     [write("/srv/a.txt", CREATE), "allow", "allow"],
@@ -96,8 +100,10 @@ describe("the shipped policy", () => {
 
   it("holds programs that look at files where the device has no sandbox, and nothing more than these", () => {
     const without = (argv: string[]) => effectFor("agent", "exec", { argv }, SandboxLevel.NONE);
+    expect(effectFor("agent", "shell.eval", { command: "ls" }, SandboxLevel.NONE)).toBe("hold");
     for (const argv of [
       ["ls", "/srv"],
+      ["git", "status"],
       ["wc", "-l", "/srv/a"],
       ["du", "-sh", "/srv"],
     ])

@@ -2,12 +2,13 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
+import { analyzeCall, type CallAnalysis } from "../../../lib/command/call.ts";
 import { toolByName } from "../../../lib/toolschema/catalog-file.ts";
 import { factsOf } from "../facts/facts.ts";
 import { completeExample } from "../rules/example.ts";
 import { loadPolicy } from "../rules/load-policy.ts";
 import type { Policy } from "../rules/policy.ts";
-import { type BlockReason, type Evaluation, evaluate } from "./evaluate.ts";
+import { type Evaluation, evaluate } from "./evaluate.ts";
 
 function policyOf(...rules: string[]): Policy {
   const result = loadPolicy(`version: 1\nrules:\n${rules.map((rule) => `  - { ${rule} }`).join("\n")}\n`, toolByName);
@@ -18,20 +19,20 @@ function policyOf(...rules: string[]): Policy {
 interface Changes {
   requiresApproval?: boolean;
   args?: JsonObject;
-  blocked?: BlockReason;
+  command?: CallAnalysis;
   device?: { sandbox?: SandboxLevel };
 }
 
 /** What a policy says of fs.read. */
 function evaluation(
   policy: Policy,
-  { requiresApproval = false, args, blocked, device = {} }: Changes = {},
+  { requiresApproval = false, args, command = { verdict: "none", reasons: [] }, device = {} }: Changes = {},
 ): Evaluation {
   const result = completeExample({ tool: "fs.read", args: { path: "/a" } }, toolByName);
   if (!result.ok) throw new Error(result.message);
-  const facts = factsOf(result.request, args ?? result.args);
+  const facts = factsOf(result.request, args ?? result.args, command);
   const { sandbox = SandboxLevel.NONE } = device;
-  return evaluate(policy, { tool: { name: "fs.read", requiresApproval }, device: { sandbox } }, facts, blocked);
+  return evaluate(policy, { tool: { name: "fs.read", requiresApproval }, device: { sandbox }, command }, facts);
 }
 
 const RULES = {
@@ -124,9 +125,9 @@ describe("evaluate", () => {
     expect(evaluated.effect).toBe("deny");
   });
 
-  it("blocks what the blocklist holds, and no rule lifts that", () => {
+  it.each(["block", "reject"] as const)("blocks what the analysis says is to %s, and no rule lifts that", (verdict) => {
     const evaluated = evaluation(policyOf(RULES.allow), {
-      blocked: { rule: "blocklist/wipe", message: "This wipes a disk." },
+      command: { verdict, reasons: [{ rule: "blocklist/wipe", message: "This wipes a disk." }] },
     });
     expect(evaluated).toMatchObject({
       effect: "block",
@@ -134,6 +135,19 @@ describe("evaluate", () => {
       message: "This wipes a disk.",
       ruleIds: ["blocklist/wipe", "r-allow"],
     });
+  });
+
+  it("lets rules see what the analysis says of the commands", () => {
+    const policy = policyOf(
+      `${RULES.allow}, when: 'command.verdict == "allow" && command.subject == "files" && command.sandbox == "required"'`,
+      `${RULES.hold}, when: '"command/not-a-plan" in command.rules'`,
+    );
+    const of = (text: string) => analyzeCall(toolByName("shell.eval")?.inputSchema ?? {}, { command: text }, { roots: ["/srv"] });
+    expect(evaluation(policy, { command: of("git status") }).effect).toBe("allow");
+    expect(evaluation(policy, { command: of("for f in a; do cat $f; done") }).effect).toBe("hold");
+    expect(evaluation(policy, { command: of("ls") }).effect).toBe("deny");
+    expect(evaluation(policy, { command: of("git status; docker ps") }).effect).toBe("deny");
+    expect(evaluation(policy).effect).toBe("deny");
   });
 
   it("looks only at rules of the tool", () => {

@@ -1,9 +1,14 @@
-import type { JsonObject } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { SandboxLevel, SandboxLevelSchema } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { DecisionRequest, DeviceFacts, ToolFacts } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import type { JsonSchema } from "../../../lib/tool/json-schema.ts";
-import { isFanOut, type ToolLookup, type ValidatedRequest, validateRequest } from "../facts/decision-request.ts";
+import type { CallAnalysis } from "../../../lib/command/call.ts";
+import {
+  commandOn,
+  isFanOut,
+  type ToolLookup,
+  type ValidatedRequest,
+  validateRequest,
+} from "../facts/decision-request.ts";
 import { type Facts, factsOf, factsOn, valueName } from "../facts/facts.ts";
 import { COST_LIMIT } from "../rules/cost-limit.ts";
 import type { Obligations } from "../rules/obligations.ts";
@@ -35,13 +40,6 @@ export interface TraceStep {
   error: string;
 }
 
-/** The rule of the blocklist that a call matches. */
-export interface BlockReason {
-  /** Its id, such as "blocklist/delete-system". */
-  rule: string;
-  message: string;
-}
-
 /** A validated request and what the active policy says of it. Nothing is written or granted yet. */
 export interface Evaluated {
   call: ValidatedRequest;
@@ -54,29 +52,36 @@ export type Evaluator = (request: DecisionRequest) => Evaluated;
 
 export interface EvaluatorOptions {
   policy: () => Policy;
-  /** What the blocklist says of a tool's arguments. */
-  blockReason: (schema: JsonSchema, args: JsonObject) => BlockReason | undefined;
   lookup: ToolLookup;
 }
 
 /** Everything about a decision that needs no database. A fan-out is evaluated for each of its devices. */
-export function createEvaluator({ policy, blockReason, lookup }: EvaluatorOptions): Evaluator {
+export function createEvaluator({ policy, lookup }: EvaluatorOptions): Evaluator {
   return (request) => {
     const call = validateRequest(request, lookup);
-    const { tool, args } = call;
+    const { tool, args, command } = call;
     const active = policy();
-    // Without the schema of the request, a built-in tool's own is the closest there is: its commands are not let pass.
-    const blocked = blockReason(call.inputSchema ?? lookup(tool.name)?.inputSchema ?? {}, args);
-    const facts = factsOf(request, args);
-    const evaluation = isFanOut(request)
-      ? combineDevices(
-          request.devices.map((device) => ({
-            name: device.name,
-            evaluation: evaluate(active, { tool, device }, factsOn(facts, device), blocked),
-          })),
-        )
-      : evaluate(active, { tool, device: call.device }, facts, blocked);
-    return { call, evaluation, policy: active };
+    const facts = factsOf(request, args, command);
+    if (!isFanOut(request)) {
+      return { call, evaluation: evaluate(active, { tool, device: call.device, command }, facts), policy: active };
+    }
+    const commandFor = commandByRoots(call, lookup);
+    const evaluations = request.devices.map((device) => {
+      const its = { tool, device, command: commandFor(device) };
+      return { name: device.name, evaluation: evaluate(active, its, factsOn(facts, device, its.command)) };
+    });
+    return { call, evaluation: combineDevices(evaluations), policy: active };
+  };
+}
+
+/** The analysis for each of many devices, made once for those with the same roots. */
+function commandByRoots(call: ValidatedRequest, lookup: ToolLookup): (device: DeviceFacts) => CallAnalysis {
+  const known = new Map<string, CallAnalysis>([[call.device.roots.join("\0"), call.command]]);
+  return (device) => {
+    const key = device.roots.join("\0");
+    const command = known.get(key) ?? commandOn(device, call, lookup);
+    known.set(key, command);
+    return command;
   };
 }
 
@@ -90,10 +95,14 @@ const OVER_LIMIT = `over the cost limit of ${COST_LIMIT}`;
 
 const UNMATCHED = "No rule allows this.";
 
+/** The verdicts of an analysis that no rule and no person lifts. */
+const NEVER: ReadonlySet<string> = new Set<CallAnalysis["verdict"]>(["block", "reject"]);
+
 /** What is known of a call besides the facts that rules see. */
 export interface EvaluatedCall {
   tool: Pick<ToolFacts, "name" | "requiresApproval">;
   device: Pick<DeviceFacts, "sandbox">;
+  command: Pick<CallAnalysis, "verdict" | "reasons">;
 }
 
 /**
@@ -101,12 +110,7 @@ export interface EvaluatedCall {
  * would cost more than its limit, denies; where nothing matches the call is denied. No rule can lift the blocklist, nor a
  * tool's own requirement of an approval. A call is held, too, that rules allow in a sandbox which its device cannot keep. Pure.
  */
-export function evaluate(
-  policy: Policy,
-  { tool, device }: EvaluatedCall,
-  facts: Facts,
-  blocked: BlockReason | undefined,
-): Evaluation {
+export function evaluate(policy: Policy, { tool, device, command }: EvaluatedCall, facts: Facts): Evaluation {
   const trace: TraceStep[] = [];
   const obligations: Obligations[] = [];
   let winner: { effect: Effect; message: string } | undefined;
@@ -115,7 +119,8 @@ export function evaluate(
     if (!winner || isStricter(effect, winner.effect)) winner = { effect, message };
   };
 
-  if (blocked) consider(blocked.rule, "block", blocked.message);
+  const [first] = command.reasons;
+  if (first && NEVER.has(command.verdict)) consider(first.rule, "block", first.message);
   if (tool.requiresApproval) {
     consider(REQUIRES_APPROVAL, "hold", "Every call of this tool on this device waits for a person.");
   }

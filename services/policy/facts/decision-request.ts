@@ -6,6 +6,7 @@ import type {
   PrincipalFacts,
   ToolFacts,
 } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { analyzeCall, type CallAnalysis, withoutPlan } from "../../../lib/command/call.ts";
 import { invalidField, invalidInput, missingField } from "../../../lib/fault/invalid-input.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { readCanonicalArguments } from "../../../lib/tool/canonical-arguments.ts";
@@ -27,6 +28,8 @@ export interface ValidatedRequest {
   argsDigest: string;
   /** The schema of the tool's input, where it is known: it says which arguments are secrets. */
   inputSchema: JsonSchema | undefined;
+  /** What the commands in its arguments come to on its device. */
+  command: CallAnalysis;
 }
 
 /** Finds a built-in tool by its name. */
@@ -50,13 +53,26 @@ export function validateRequest(request: DecisionRequest, lookup: ToolLookup): V
   if (!tool.schemaDigest) throw missingField("tool.schemaDigest");
   if (!time) throw missingField("time");
   checkDevices(request);
+  const args = argumentsOf(request);
+  const inputSchema = inputSchemaOf(tool, lookup);
   return {
     ...{ request, principal, device, tool, timeMs: timestampMs(time) },
     timeoutMs: request.timeout ? durationMs(request.timeout) : 0,
-    args: argumentsOf(request),
-    argsDigest: sha256Hex(request.arguments),
-    inputSchema: inputSchemaOf(tool, lookup),
+    ...{ args, argsDigest: sha256Hex(request.arguments), inputSchema },
+    command: commandOn(device, { tool, args, inputSchema }, lookup),
   };
+}
+
+/** What the commands in a call's arguments come to on one device. Pure. */
+export function commandOn(
+  { roots }: Pick<DeviceFacts, "roots">,
+  { tool, args, inputSchema }: Pick<ValidatedRequest, "tool" | "args" | "inputSchema">,
+  lookup: ToolLookup,
+): CallAnalysis {
+  if (inputSchema !== undefined) return analyzeCall(inputSchema, args, { roots });
+  // A built-in tool's own schema is the closest there is: its commands are not let pass, but what they do is not known either.
+  const found = analyzeCall(lookup(tool.name)?.inputSchema ?? {}, args, { roots });
+  return withoutPlan(found, "command/unknown-schema", "stands in arguments whose schema is not known");
 }
 
 /** True for a request about a whole fan-out, whose permit carries no grant. */

@@ -5,6 +5,7 @@ import { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import { Mode, SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { DecisionRequestSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import type { CallAnalysis } from "../../../lib/command/call.ts";
 import { compileExpression } from "../rules/expression.ts";
 import { factsOf } from "./facts.ts";
 
@@ -59,7 +60,8 @@ describe("the facts that rules see", () => {
       delivery: 2,
       purpose: "claimed",
     });
-    const facts = factsOf(request, { depth: 1, list: [null] });
+    const command: CallAnalysis = { verdict: "ask", reasons: [{ rule: "program/find", message: "m" }] };
+    const facts = factsOf(request, { depth: 1, list: [null] }, command);
     const holds = (text: string) => {
       const compiled = compileExpression(text);
       return compiled.ok ? compiled.expression(facts) : compiled;
@@ -70,6 +72,7 @@ describe("the facts that rules see", () => {
       'device.labels["constructor"] == "x" && !("toString" in device.labels)',
       'tool.name == "fs.read" && tool.read_only && !tool.destructive',
       'ingress == "llm" && time == timestamp("1970-01-01T00:00:00Z") && delivery == 2',
+      'command.verdict == "ask" && command.rules == ["program/find"] && command.sandbox == "" && command.subject == ""',
       "args.depth + 1 == 2 && args.list[0] == null && devices == []",
     ]) {
       expect([text, holds(text)]).toEqual([text, { kind: "match" }]);

@@ -15,10 +15,13 @@ import {
   DecisionRequestSchema,
   type DeviceFacts,
 } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import type { CallAnalysis } from "../../../lib/command/call.ts";
+import { COMMAND, CommandFacts } from "./command-facts.ts";
 
 /**
- * The variables of a rule's expression, by name: one for each field of `reeve.policy.v1.DecisionRequest` that is a fact.
- * Everything here follows from the message's descriptor, so that a new field is a new fact without a line of code.
+ * The variables of a rule's expression, by name: one for each field of `reeve.policy.v1.DecisionRequest` that is a fact, and
+ * what the analysis of the call's commands says. All but the latter follows from the message's descriptor, so that a new field
+ * is a new fact without a line of code.
  */
 export type Facts = Readonly<Record<string, unknown>>;
 
@@ -35,16 +38,21 @@ export function factName(field: DescField): string {
   return field.parent === DecisionRequestSchema && field.name === ARGUMENTS.field ? ARGUMENTS.fact : field.name;
 }
 
-export function factsOf(request: DecisionRequest, args: JsonObject): Facts {
+export function factsOf(request: DecisionRequest, args: JsonObject, command: CallAnalysis): Facts {
   const facts: Record<string, unknown> = {};
   for (const field of ROOT_FIELDS) facts[field.name] = field.read(request as unknown as Fields);
   facts[ARGUMENTS.fact] = jsonValue(args);
+  facts[COMMAND.fact] = new CommandFacts(command);
   return facts;
 }
 
 /** The same facts about another device of a fan-out. */
-export function factsOn(facts: Facts, device: DeviceFacts): Facts {
-  return { ...facts, [DecisionRequestSchema.field.device.name]: factsClass(DEVICE)(device) };
+export function factsOn(facts: Facts, device: DeviceFacts, command: CallAnalysis): Facts {
+  return {
+    ...facts,
+    [DecisionRequestSchema.field.device.name]: factsClass(DEVICE)(device),
+    [COMMAND.fact]: new CommandFacts(command),
+  };
 }
 
 /** Declares the facts with their types in an environment of expressions. */
@@ -52,6 +60,8 @@ export function registerFacts(environment: Environment): void {
   for (const { name, ctor, fields } of CLASSES.values()) environment.registerType(name, { ctor, fields });
   for (const { name, type } of ROOT_FIELDS) environment.registerVariable(name, type);
   environment.registerVariable(ARGUMENTS.fact, "dyn");
+  environment.registerType(COMMAND.type, { ctor: CommandFacts, fields: COMMAND.fields });
+  environment.registerVariable(COMMAND.fact, COMMAND.type);
 }
 
 /** The names of an enum's values as rules, examples and records write them: SANDBOX_LEVEL_READ_ONLY is "read_only". */

@@ -3,12 +3,14 @@ import { durationFromMs, durationMs, timestampFromMs } from "@bufbuild/protobuf/
 import type { CallApproval } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import type { Signed } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
+import { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import {
   type Obligations as GrantObligations,
   ObligationsSchema,
 } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import { type Grant, GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
+import { type CallAnalysis, planDigest } from "../../../lib/command/call.ts";
 import type { BatchSigner } from "../../../lib/sign/batch.ts";
 import type { ValidatedRequest } from "../facts/decision-request.ts";
 import type { Obligations } from "../rules/obligations.ts";
@@ -52,8 +54,15 @@ export function grantTemplate({ request, principal, device, tool, argsDigest }: 
   });
 }
 
-/** The template of a call that no person approved, with what the rules that allow it ask of it. */
-export function withObligations(template: Grant, { maxRunMs, sandbox }: Obligations): Grant {
+/**
+ * The template of a call that no person approved, with what the rules that allow it ask of it. Where they ask for a sandbox, a
+ * command that may run without being asked about is executed as its plan, and as nothing else.
+ */
+export function withObligations(
+  template: Grant,
+  { maxRunMs, sandbox }: Obligations,
+  { plan }: Pick<CallAnalysis, "plan">,
+): Grant {
   const timeoutMs = template.timeout ? durationMs(template.timeout) : 0;
   const isLonger = maxRunMs !== undefined && (timeoutMs === 0 || timeoutMs > maxRunMs);
   if (!isLonger && sandbox === undefined) return template;
@@ -62,7 +71,13 @@ export function withObligations(template: Grant, { maxRunMs, sandbox }: Obligati
     ...(limit !== undefined && { maxRun: limit }),
     ...(sandbox !== undefined && { sandbox }),
   });
-  return { ...template, ...(limit !== undefined && { timeout: limit }), obligations };
+  const isApart = sandbox !== undefined && sandbox > SandboxLevel.NONE;
+  return {
+    ...template,
+    ...(limit !== undefined && { timeout: limit }),
+    ...(isApart && plan !== undefined && { planDigest: planDigest(plan) }),
+    obligations,
+  };
 }
 
 /** A minter on a batch signer: grants of one moment share a signature. */

@@ -9,7 +9,7 @@ function verdict(text: string, args: JsonObject): Verdict {
   if (!compiled.ok) throw new Error(`refused: ${compiled.message}`);
   const example = completeExample({ tool: { name: "x:y" } }, () => undefined);
   if (!example.ok) throw new Error(example.message);
-  return compiled.expression(factsOf(example.request, args));
+  return compiled.expression(factsOf(example.request, args, { verdict: "none", reasons: [] }));
 }
 
 function list(length: number): string[] {

@@ -29,7 +29,7 @@ function verdict(text: string, changes: { args?: JsonObject; labels?: Record<str
   if (!example.ok) throw new Error(example.message);
   const { request } = example;
   if (changes.labels && request.device) request.device.labels = changes.labels;
-  return result.expression(factsOf(request, changes.args ?? ARGS));
+  return result.expression(factsOf(request, changes.args ?? ARGS, { verdict: "none", reasons: [] }));
 }
 
 function refusal(text: string): { message: string; line: number } {

@@ -1,5 +1,6 @@
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { builtInCapabilities, builtInTools, toolByName } from "../../../lib/toolschema/catalog-file.ts";
+import { analyzeCall } from "../../../lib/command/call.ts";
 import type { ToolLookup } from "../facts/decision-request.ts";
 import { factsOf } from "../facts/facts.ts";
 import { completeExample } from "./example.ts";
@@ -117,8 +118,11 @@ function exampleProblem(
   const completed = completeExample(example.value, lookup);
   if (!completed.ok) return { line: example.line, message: `${expected}: ${completed.message}` };
   const { request, args } = completed;
-  const applies = rule.appliesTo(request.tool?.name ?? "");
-  const verdict = applies ? rule.evaluate(factsOf(request, args)) : { kind: "no_match" as const };
+  const name = request.tool?.name ?? "";
+  const command = analyzeCall(lookup(name)?.inputSchema ?? {}, args, { roots: request.device?.roots ?? [] });
+  const verdict = rule.appliesTo(name)
+    ? rule.evaluate(factsOf(request, args, command))
+    : { kind: "no_match" as const };
   if (verdict.kind === expected) return undefined;
   return { line: example.line, message: `the example should be a ${expected}, but ${foundIn(verdict)}` };
 }
