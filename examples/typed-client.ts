@@ -24,8 +24,11 @@ try {
   const { stdout } = await shell.exec({ argv: ["uname", "-s"] });
   console.log(`it runs ${stdout.trim()}`);
 
-  // Shell text waits for a person. With a deadline or a wait, the call would wait for the decision.
-  await shell.eval({ command: "ls | wc -l" }, { headers: callHeaders({ purpose: "to count files", waitMs: 0 }) });
+  // Shell text that writes waits for a person. With a deadline or a wait, the call would wait for the decision.
+  await shell.eval(
+    { command: "ls | wc -l > count.txt" },
+    { headers: callHeaders({ purpose: "to count files", waitMs: 0 }) },
+  );
 } catch (error) {
   const needed = approvalOf(error);
   if (needed === undefined) {

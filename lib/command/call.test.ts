@@ -54,7 +54,8 @@ describe("an argument list", () => {
 
   it("asks where nothing is granted, and where it sets a variable", () => {
     expect(analysis("exec", { argv: ["ls"] }, { roots: [] }).verdict).toBe("ask");
-    expect(analysis("exec", { argv: ["ls"], env: { GCONV_PATH: "/tmp" } }).reasons[0]?.rule).toBe("command/environment");
+    const withVariable = analysis("exec", { argv: ["ls"], env: { GCONV_PATH: "/tmp" } });
+    expect(withVariable.reasons[0]?.rule).toBe("command/environment");
     expect(analysis("exec", { argv: ["ls"], env: {} }).verdict).toBe("allow");
   });
 
@@ -76,7 +77,7 @@ describe("an argument list", () => {
 });
 
 describe("the commands of a call", () => {
-  it("are none where no field is marked", () => {
+  it("have no verdict where no field is marked", () => {
     expect(analysis("fs.write", { path: "/srv/a", text: "rm -rf /" })).toEqual({ verdict: "none", reasons: [] });
     expect(analysis("shell.eval", {}).verdict).toBe("none");
   });
@@ -88,7 +89,7 @@ describe("the commands of a call", () => {
     });
     expect(analysis("docker.exec", { container: "web", argv: ["rm", "-rf", "etc"], cwd: "/" }).verdict).toBe("block");
     expect(analysis("shell.eval", { command: `${"$(".repeat(40)}id${")".repeat(40)}` }).verdict).toBe("reject");
-    // Nobody said that it runs there.
+    // The call does not say that it runs there.
     expect(analysis("exec", { argv: ["rm", "-rf", "etc"] }, { roots: ["/"] }).verdict).toBe("ask");
   });
 

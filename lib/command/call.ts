@@ -84,7 +84,9 @@ function onDevice(folder: string, { roots, workDir }: DeviceFolders, analyze: (p
   if (cwd !== undefined) {
     const problem = pathProblem(cwd, "name", { roots });
     const found = analyze({ cwd, roots });
-    return problem === undefined ? found : withoutPlan(found, "command/folder", `has a folder to run in that is not read without asking: ${problem}`);
+    return problem === undefined
+      ? found
+      : withoutPlan(found, "command/folder", `runs where it may not read: ${problem}`);
   }
   const found = analyze({ roots });
   if (found.verdict !== "ask" || roots.length === 0 || roots.length > MOST_ROOTS) return found;

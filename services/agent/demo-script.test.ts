@@ -65,7 +65,9 @@ describe("the demonstration", () => {
     expect(result).toMatchObject({ kind: "done", turns: 6 });
     expect(result.text).toBe("The report is in /srv/out/report.md. It names what is largest; nothing was deleted.");
     expect(used.map(([name]) => name)).toEqual(["exec", "fs.list", "exec", "shell.eval", "shell.eval", "fs.write"]);
-    expect(used[3]?.[1]).toEqual({ command: "du -ah '/srv/it'\\''s data' | sort -rh | head -n 10" });
+    expect(used[3]?.[1]).toEqual({
+      command: "for part in '/srv/it'\\''s data'/*; do du -ah \"$part\"; done | sort -rh | head -n 10",
+    });
     expect(used[5]?.[1]).toMatchObject({ path: "/srv/out/report.md", mode: "WRITE_MODE_CREATE" });
     expect(report).toContain("| / | 39.2 GiB | 27.5 GiB | 74% |\n| /data | 98.3 GiB | 1000.0 MiB | 2% |");
     expect(report).toContain("It has 2 entries.");

@@ -42,8 +42,8 @@ export function demoTurns({ folder, reportPath }: DemoOptions): readonly Scripte
       ],
     },
     {
-      text: "To see the largest files I need a pipe, so this one needs a person's approval.",
-      toolUses: [{ name: EVAL, input: { command: `du -ah ${quoted(folder)} | sort -rh | head -n 10` } }],
+      text: "To see the largest files I go through all parts in a loop, and a loop needs a person's approval.",
+      toolUses: [{ name: EVAL, input: { command: largestIn(folder) } }],
     },
     {
       text: "Deleting everything would free the disk.",
@@ -103,6 +103,11 @@ function lastWords(result: SeenResult, reportPath: string): string {
 
 function firstLine(result: SeenResult): string {
   return result.content.split("\n", 1)[0] ?? "";
+}
+
+/** Text with a loop, of which no plan can be made. */
+function largestIn(folder: string): string {
+  return `for part in ${quoted(folder)}/*; do du -ah "$part"; done | sort -rh | head -n 10`;
 }
 
 /** A path as one word of shell text. */

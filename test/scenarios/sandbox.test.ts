@@ -1,7 +1,7 @@
 import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fromBinary } from "@bufbuild/protobuf";
+import { fromBinary, type JsonObject } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type RegistryClient, registryClient } from "../../client/registry.ts";
@@ -16,8 +16,13 @@ const clientOf = ({ registry, tokens }: TestStack, role: "agent" | "operator"): 
   registryClient(createServiceTransport({ baseUrl: registry.url, token: tokens[role], protocol: "grpc" }));
 
 /** What becomes of a program without a person, by the policy that is shipped. */
-async function exec(client: RegistryClient, ...argv: string[]) {
-  const { call } = await client.callTool({ tool: "exec", params: { argv }, approvalWait: durationFromMs(0) });
+const exec = (client: RegistryClient, ...argv: string[]) => run(client, "exec", { argv });
+
+/** The same of shell text. */
+const evaluate = (client: RegistryClient, command: string) => run(client, "shell.eval", { command });
+
+async function run(client: RegistryClient, tool: string, params: JsonObject) {
+  const { call } = await client.callTool({ tool, params, approvalWait: durationFromMs(0) });
   const { state, sandbox, output, receipt } = call?.status ?? {};
   const level = receipt && fromBinary(ReceiptSchema, receipt.statement).sandbox;
   return { state, sandbox, level, exitCode: output?.exitCode, stdout: output?.stdout, stderr: output?.stderr };
@@ -63,6 +68,26 @@ describe.runIf(HAS_BWRAP)("on a device with a sandbox", () => {
     });
   });
 
+  test("an agent's shell text that only looks runs without a person, as its plan", async () => {
+    const text = "grep -c words ./*.txt && ls -1 | sort -r; cat none.txt 2>/dev/null || echo none";
+    expect(await evaluate(agent, text)).toMatchObject({
+      state: CallState.SUCCEEDED,
+      level: SandboxLevel.READ_ONLY,
+      exitCode: 0,
+      stdout: "1\nnotes.txt\nlink\nnone\n",
+    });
+    expect(await evaluate(agent, "cat link")).toMatchObject({ exitCode: 1, stdout: "" });
+  });
+
+  test("every other shell text waits for a person", async () => {
+    const texts =
+      "ls /root|cat /etc/shadow|wc -c ../x|ls > made|touch made|ls $(pwd)|for f in *; do cat $f; done|ps aux|ls ~";
+    for (const text of texts.split("|")) {
+      expect([text, (await evaluate(agent, text)).state]).toEqual([text, CallState.HELD]);
+    }
+    expect(await evaluate(clientOf(stack, "operator"), "ls")).toMatchObject({ state: CallState.HELD });
+  });
+
   test("each call has its own level: an operator's program runs outside, a look at the machine too", async () => {
     expect(await exec(clientOf(stack, "operator"), "ls", stack.workFolder)).toMatchObject({
       state: CallState.SUCCEEDED,
@@ -79,7 +104,7 @@ describe.runIf(process.platform === "linux")("on a device without bubblewrap", (
   let programs: string;
   beforeAll(async () => {
     programs = await mkdtemp(join(tmpdir(), "reeve-programs-"));
-    for (const name of ["ls", "uname"]) await symlink(`/usr/bin/${name}`, join(programs, name));
+    for (const name of ["ls", "uname", "bash"]) await symlink(`/usr/bin/${name}`, join(programs, name));
     stack = await startTestStack({ env: { ...process.env, PATH: programs } });
   });
   afterAll(async () => {
@@ -96,6 +121,7 @@ describe.runIf(process.platform === "linux")("on a device without bubblewrap", (
     });
     expect(call?.status).toMatchObject({ state: CallState.HELD });
     expect(call?.status?.decision?.ruleIds).toContain("mode/sandbox");
+    expect(await evaluate(agent, "ls | cat")).toMatchObject({ state: CallState.HELD });
     expect(await exec(agent, "uname")).toMatchObject({ state: CallState.SUCCEEDED });
   });
 });

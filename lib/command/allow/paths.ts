@@ -1,6 +1,6 @@
+import { asksToRead } from "../../paths/asked-paths.ts";
 import { isHidden } from "../../paths/hidden-paths.ts";
 import { namesBelow, namesOf } from "../../paths/names.ts";
-import { asksToRead } from "../../paths/asked-paths.ts";
 import { globMatches } from "../block/targets.ts";
 import type { PlanWord } from "../plan/plan.ts";
 

@@ -12,8 +12,10 @@ export type Subject = "files" | "machine";
 
 /** Programs of the tables about the machine whose answer is the same inside a sandbox. */
 const SAME_INSIDE = new Set(
-  ("pwd true false test [ sleep cal ncal date uname arch nproc getconf locale " +
-    "node ruby perl php deno bun yarn pnpm tsc cmake lua python python2 python3 go openssl").split(" "),
+  (
+    "pwd true false test [ sleep cal ncal date uname arch nproc getconf locale " +
+    "node ruby perl php deno bun yarn pnpm tsc cmake lua python python2 python3 go openssl"
+  ).split(" "),
 );
 
 const ABOUT_MACHINE = new Set(

@@ -13,8 +13,8 @@ import { type Isolation, meets } from "../executor/sandbox/isolation.ts";
 import { floorOf } from "../executor/sandbox/levels.ts";
 import type { GoodGrant } from "../grants/check-grant.ts";
 import type { UnavailableTool } from "../providers/provider.ts";
-import type { Roots } from "../roots/roots.ts";
 import { type Refusal, refusal } from "../refusal.ts";
+import type { Roots } from "../roots/roots.ts";
 import type { DeviceTool, ToolContext } from "../tools/tool.ts";
 
 /** What the device allows at one moment, as the active manifest says it. */

@@ -134,7 +134,7 @@ describe("whatever the grant says, the device refuses", () => {
   });
 });
 
-test("a grant's plan is what the tool is given to execute, and without one there is none", async () => {
+test("a grant's plan is what the tool gets to execute, and no plan without it", async () => {
   const plans: unknown[] = [];
   const tool = testTool(EVAL, async (_: never, { plan }: ToolContext) => {
     plans.push(plan);

@@ -142,7 +142,8 @@ describe("evaluate", () => {
       `${RULES.allow}, when: 'command.verdict == "allow" && command.subject == "files" && command.sandbox == "required"'`,
       `${RULES.hold}, when: '"command/not-a-plan" in command.rules'`,
     );
-    const of = (text: string) => analyzeCall(toolByName("shell.eval")?.inputSchema ?? {}, { command: text }, { roots: ["/srv"] });
+    const schema = toolByName("shell.eval")?.inputSchema ?? {};
+    const of = (command: string) => analyzeCall(schema, { command }, { roots: ["/srv"] });
     expect(evaluation(policy, { command: of("git status") }).effect).toBe("allow");
     expect(evaluation(policy, { command: of("for f in a; do cat $f; done") }).effect).toBe("hold");
     expect(evaluation(policy, { command: of("ls") }).effect).toBe("deny");

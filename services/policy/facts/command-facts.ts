@@ -1,5 +1,5 @@
-import type { CallAnalysis } from "../../../lib/command/call.ts";
 import { subjectOf } from "../../../lib/command/allow/subject.ts";
+import type { CallAnalysis } from "../../../lib/command/call.ts";
 import { commandsOf } from "../../../lib/command/plan/plan.ts";
 
 /**

@@ -1,6 +1,6 @@
+import { analyzeCall } from "../../../lib/command/call.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { builtInCapabilities, builtInTools, toolByName } from "../../../lib/toolschema/catalog-file.ts";
-import { analyzeCall } from "../../../lib/command/call.ts";
 import type { ToolLookup } from "../facts/decision-request.ts";
 import { factsOf } from "../facts/facts.ts";
 import { completeExample } from "./example.ts";
@@ -120,9 +120,7 @@ function exampleProblem(
   const { request, args } = completed;
   const name = request.tool?.name ?? "";
   const command = analyzeCall(lookup(name)?.inputSchema ?? {}, args, { roots: request.device?.roots ?? [] });
-  const verdict = rule.appliesTo(name)
-    ? rule.evaluate(factsOf(request, args, command))
-    : { kind: "no_match" as const };
+  const verdict = rule.appliesTo(name) ? rule.evaluate(factsOf(request, args, command)) : { kind: "no_match" as const };
   if (verdict.kind === expected) return undefined;
   return { line: example.line, message: `the example should be a ${expected}, but ${foundIn(verdict)}` };
 }

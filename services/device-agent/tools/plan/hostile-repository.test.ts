@@ -110,7 +110,8 @@ describe.skipIf(!HAS_BWRAP)("git in a hostile repository", () => {
   });
 
   it("runs no hook", async () => {
-    const hooks = "pre-commit post-checkout post-index-change fsmonitor-watchman query-watchman reference-transaction pre-auto-gc";
+    const hooks =
+      "pre-commit post-checkout post-index-change fsmonitor-watchman query-watchman reference-transaction pre-auto-gc";
     for (const name of hooks.split(" ")) {
       writeFileSync(join(repository, ".git", "hooks", name), `#!/bin/sh\n'${planted}'\n`, { mode: 0o755 });
     }
@@ -131,7 +132,8 @@ describe.skipIf(!HAS_BWRAP)("git in a hostile repository", () => {
     writeFileSync(join(inner, "x"), "one\n");
     git(inner, "add", ".");
     git(inner, "commit", "-qm", "inner");
-    writeFileSync(join(repository, ".gitmodules"), '[submodule "inner"]\n\tpath = inner\n\turl = ./inner\n\tignore = none\n');
+    const modules = '[submodule "inner"]\n\tpath = inner\n\turl = ./inner\n\tignore = none\n';
+    writeFileSync(join(repository, ".gitmodules"), modules);
     git(repository, "add", ".");
     git(repository, "commit", "-qm", "with a submodule");
     writeFileSync(join(inner, ".gitattributes"), "* filter=own diff=own\n");

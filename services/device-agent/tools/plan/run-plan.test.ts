@@ -77,7 +77,8 @@ describe.skipIf(!HAS_BWRAP)("a plan in the sandbox", () => {
     expect(await faultOf(shellTools.exec(input, context))).toMatchObject({ reason: ErrorReason.START_FAILED });
     const shown = { ...input, cwd: bench.sandbox.work };
     const roots = { ...other.context.roots, openFolder: () => held(bench.sandbox.work) };
-    expect(await shellTools.exec(shown, { ...context, roots })).toMatchObject({ stdout: "2\n", program: "/usr/bin/wc" });
+    const answer = await shellTools.exec(shown, { ...context, roots });
+    expect(answer).toMatchObject({ stdout: "2\n", program: "/usr/bin/wc" });
   });
 
   it.each([

@@ -7,7 +7,8 @@ import type { Plan, PlanCommand, PlanWord } from "../../../../lib/command/plan/p
 import { planScript } from "./script.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "reeve-script-"));
-for (const name of ["a.txt", "b.txt", "it's", "[x]", "-n", "$(id)", "x!y", "\u{1f642}.md"]) writeFileSync(join(folder, name), name);
+for (const name of ["a.txt", "b.txt", "it's", "[x]", "-n", "$(id)", "x!y", "\u{1f642}.md"])
+  writeFileSync(join(folder, name), name);
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const command = (exe: string, words: PlanWord[], redir: PlanCommand["redir"] = []): PlanCommand => ({
@@ -90,7 +91,19 @@ describe("a plan's script", () => {
       { op: "&&", pipe: [command("/usr/bin/pwd", [])] },
       { op: ";", pipe: [fail] },
       { op: "||", pipe: [hi, count] },
-      { op: ";", pipe: [command("/usr/bin/ls", ["/none"], [[2, 1], [1, "null"]])] },
+      {
+        op: ";",
+        pipe: [
+          command(
+            "/usr/bin/ls",
+            ["/none"],
+            [
+              [2, 1],
+              [1, "null"],
+            ],
+          ),
+        ],
+      },
     ];
     expect(run({ v: 1, items: [...items, { op: "||", pipe: [hi] }] })).toContain("/usr\n1\n");
     expect(run(plan([command("/usr/bin/cat", [], [[0, "text", "it's\n$x\n"]])]))).toBe("it's\n$x\n");

@@ -42,10 +42,11 @@ export async function openPlanBench(): Promise<PlanBench> {
         emit: () => undefined,
         plan,
       };
-      const { stdout = "", stderr = "", exitCode = -1 } = await shellTools.eval(
-        create(EvalRequestSchema, { command: text, cwd }),
-        context,
-      );
+      const {
+        stdout = "",
+        stderr = "",
+        exitCode = -1,
+      } = await shellTools.eval(create(EvalRequestSchema, { command: text, cwd }), context);
       return { stdout, stderr, exitCode };
     },
     async [Symbol.asyncDispose]() {
