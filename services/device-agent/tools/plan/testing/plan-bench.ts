@@ -8,6 +8,7 @@ import { toolByName } from "../../../../../lib/toolschema/catalog-file.ts";
 import { createRoots, type Roots } from "../../../roots/roots.ts";
 import { openTestSandbox, type TestSandbox } from "../../../testing/test-sandbox.ts";
 import { shellTools } from "../../shell.ts";
+import { createTestContext } from "../../testing/context.ts";
 import type { ToolContext } from "../../tool.ts";
 
 /** A sandbox with a project in it, and shell.eval as a device runs it by itself. */
@@ -24,6 +25,7 @@ export interface PlanBench extends AsyncDisposable {
 export async function openPlanBench(): Promise<PlanBench> {
   const sandbox = await openTestSandbox((work) => writeProject(join(work, "project")));
   const project = join(sandbox.work, "project");
+  const test = createTestContext();
   const roots = createRoots({ read: [sandbox.readable], write: [sandbox.work], workDir: project });
   const analyze = (text: string, cwd = project): CallAnalysis =>
     analyzeCall(toolByName("shell.eval")?.inputSchema ?? {}, { command: text, cwd }, foldersOf(roots));
@@ -34,14 +36,7 @@ export async function openPlanBench(): Promise<PlanBench> {
     async run(text, cwd = project) {
       const { plan, reasons } = analyze(text, cwd);
       if (plan === undefined) throw new Error(`not allowed: ${reasons.map(({ message }) => message).join("; ")}`);
-      const context: ToolContext = {
-        signal: new AbortController().signal,
-        timeoutMs: 20_000,
-        executor: sandbox.executor,
-        roots,
-        emit: () => undefined,
-        plan,
-      };
+      const context: ToolContext = { ...test.context, timeoutMs: 20_000, executor: sandbox.executor, roots, plan };
       const {
         stdout = "",
         stderr = "",
@@ -51,6 +46,7 @@ export async function openPlanBench(): Promise<PlanBench> {
     },
     async [Symbol.asyncDispose]() {
       roots[Symbol.dispose]();
+      test[Symbol.dispose]();
       await sandbox[Symbol.asyncDispose]();
     },
   };
