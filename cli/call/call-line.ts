@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { shellWord } from "../../lib/programs/shell-word.ts";
 import { visibleLine } from "../print/escape.ts";
 
 /** How much of a call a table has room for, in characters. */
@@ -30,7 +31,7 @@ function wordsOf(value: JsonValue): string[] {
 
 /** As a shell would want it, where it has to be quoted. */
 function quoted(word: string): string {
-  return /^[\w@%+=:,./~[\]-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+  return /^[\w@%+=:,./~[\]-]+$/.test(word) ? word : shellWord(word);
 }
 
 /** The beginning and the end: what is padded at one of them still shows the other. */

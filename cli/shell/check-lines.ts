@@ -8,7 +8,7 @@ import { jsonLine } from "../print/json.ts";
 /** How much is written at once. */
 const BATCH = 64 * 1024;
 
-/** Analyzes one text a line, with rules whose own examples hold. A line that is none of ours is rejected like a text that cannot be looked at. */
+/** Analyzes one text a line, with rules whose own examples hold. A line of another form is rejected like a text that cannot be looked at. */
 export async function checkLines(place: Place, context: CommandContext): Promise<void> {
   // Three times, so that the times below are those of compiled code.
   const failing = [1, 2, 3].flatMap(failingExamples);

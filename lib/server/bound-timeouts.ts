@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 
 /** The longest that a timer of node takes. */
-const LONGEST_MS = 2 ** 31 - 1;
+export const LONGEST_MS = 2 ** 31 - 1;
 const LONGEST_HOURS = Math.floor(LONGEST_MS / 3_600_000);
 
 /** The units of gRPC's deadline in which its eight digits can say more than that. */

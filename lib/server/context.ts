@@ -12,7 +12,7 @@ export const principalKey: ContextKey<Principal | undefined> = createContextKey<
 /** Whether the RPC came by a socket that only programs of the machine's owner can open. */
 export const localKey: ContextKey<boolean> = createContextKey(false, { description: "reeve local" });
 
-/** The pings of the connection that a stream came on; undefined for what cannot last, and where there is none. */
+/** The pings of the connection that a stream came on; undefined for what cannot last, and over HTTP/1.1. */
 export const pingsKey: ContextKey<Pings | undefined> = createContextKey<Pings | undefined>(undefined, {
   description: "reeve pings",
 });

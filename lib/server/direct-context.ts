@@ -22,7 +22,7 @@ export interface DirectContext {
 /**
  * Makes headers and the URL when they are asked for, which few handlers do.
  *
- * @param timeoutMs from now to the deadline; Infinity where there is none.
+ * @param timeoutMs from now to the deadline; Infinity without a deadline.
  */
 export function createDirectContext(
   method: DescMethod,

@@ -17,6 +17,7 @@ import {
 } from "@connectrpc/connect/protocol-connect";
 import { universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import { type NodeRequest, type NodeResponse, onClose } from "./adapter.ts";
+import { LONGEST_MS } from "./bound-timeouts.ts";
 import { type Call, callOf, followCaller, keepBody } from "./call.ts";
 import { departure } from "./departure.ts";
 import { createDirectContext, type DirectContext } from "./direct-context.ts";
@@ -131,9 +132,6 @@ function isPlain(request: NodeRequest): boolean {
     (hostOf(request) ?? "") !== ""
   );
 }
-
-/** The longest that a timer of node takes. */
-const LONGEST_MS = 2 ** 31 - 1;
 
 /** How long a request may take; Infinity where it does not say. Undefined for what has to be refused, or is over already. */
 function timeoutOf({ headers }: NodeRequest, maxTimeoutMs: number): number | undefined {

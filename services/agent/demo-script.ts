@@ -1,5 +1,6 @@
 import { unwrapObject } from "../../lib/model-tools/envelope.ts";
 import { providerName } from "../../lib/model-tools/names.ts";
+import { shellWord } from "../../lib/programs/shell-word.ts";
 import { type DiskFacts, reportText } from "./demo-report.ts";
 import type { ScriptedTurn, Seen, SeenResult } from "./scripted-model/script.ts";
 
@@ -107,10 +108,5 @@ function firstLine(result: SeenResult): string {
 
 /** Text with a loop, of which no plan can be made. */
 function largestIn(folder: string): string {
-  return `for part in ${quoted(folder)}/*; do du -ah "$part"; done | sort -rh | head -n 10`;
-}
-
-/** A path as one word of shell text. */
-function quoted(path: string): string {
-  return `'${path.replaceAll("'", "'\\''")}'`;
+  return `for part in ${shellWord(folder)}/*; do du -ah "$part"; done | sort -rh | head -n 10`;
 }

@@ -1,3 +1,4 @@
+import { shellWord } from "../../programs/shell-word.ts";
 import type { Plan, PlanCommand, PlanWord } from "./plan.ts";
 
 /**
@@ -25,5 +26,5 @@ function commandText({ exe, argv, redir, sandbox }: PlanCommand, visible: (text:
 
 function shown(word: PlanWord, visible: (text: string) => string): string {
   if (typeof word === "object") return visible("home" in word ? `~${word.home}` : word.glob);
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${visible(word).replaceAll("'", "'\\''")}'`;
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : shellWord(visible(word));
 }

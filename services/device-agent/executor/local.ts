@@ -1,12 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { closeSync, constants, openSync, unlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { closeSync } from "node:fs";
 import { invalidField } from "../../../lib/fault/invalid-input.ts";
 import { reservedVariables } from "../../../lib/programs/run-input.ts";
 import { createDirectSpawner } from "./direct-spawner.ts";
 import type { Executor, RunSpec } from "./executor.ts";
 import { follow, interrupted, stopKind } from "./follow.ts";
+import { openHeldFile } from "./held-file.ts";
 import { MARKER_NAME } from "./process-tree.ts";
 import { programFolders } from "./program-folders.ts";
 import { createProgramFinder, requireProgram, startFailed } from "./program-path.ts";
@@ -77,7 +76,7 @@ export function createLocalExecutor(options: LocalExecutorOptions): Executor {
 /** Starts the program. Fault: START_FAILED{program,cause} where the operating system refuses; nothing ran then. */
 async function start(spawner: Spawner, program: string, spec: RunSpec, env: Record<string, string>): Promise<Started> {
   const argv0 = spec.argv[0] ?? program;
-  const input = spec.stdin?.length ? openInput(spec.stdin, randomUUID()) : "ignore";
+  const input = spec.stdin?.length ? openHeldFile(spec.stdin) : "ignore";
   try {
     return await spawner.start({ program, argv0, args: spec.argv.slice(1), cwd: spec.cwd, env, input });
   } catch (error: unknown) {
@@ -90,24 +89,6 @@ async function start(spawner: Spawner, program: string, spec: RunSpec, env: Reco
 
 function causeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? (error instanceof Error ? error.message : "unknown");
-}
-
-const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
-
-/**
- * A descriptor that reads the given bytes, for a program's standard input: a file without a name, as a shell makes for
- * a here-document. A program can open it by name (/dev/stdin), and nothing has to feed it. The caller closes it.
- */
-function openInput(input: string | Uint8Array, id: string): number {
-  const path = join(tmpdir(), `reeve-input-${id}`);
-  const write = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
-  try {
-    writeFileSync(write, input);
-    return openSync(path, O_RDONLY | O_NOFOLLOW);
-  } finally {
-    unlinkSync(path);
-    closeSync(write);
-  }
 }
 
 /** The variables of the agent's own environment that programs get. Everything else stays with the agent. */

@@ -59,8 +59,10 @@ function send(message: SpawnerMessage): void {
 }
 
 async function end(): Promise<void> {
-  const marked = [...runs].flatMap(([pid, marker]) => (marker === undefined ? [] : [{ pid, marker, graceMs: 0 }]));
-  for (const [pid, marker] of runs) if (marker === undefined) killNow(pid, "SIGKILL");
-  await Promise.all(marked.map(killTree));
+  await Promise.all(
+    [...runs].map(([pid, marker]) =>
+      marker === undefined ? killNow(pid, "SIGKILL") : killTree({ pid, marker, graceMs: 0 }),
+    ),
+  );
   process.exit();
 }

@@ -1,8 +1,6 @@
-import { randomUUID } from "node:crypto";
-import { closeSync, constants, existsSync, openSync, unlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { closeSync, existsSync, openSync } from "node:fs";
 import type { RunOutcome } from "../executor.ts";
+import { openHeldFile } from "../held-file.ts";
 import type { Spawner } from "../spawner.ts";
 import type { Isolation } from "./isolation.ts";
 import { type FoundMask, findMasks } from "./masks.ts";
@@ -17,7 +15,7 @@ import { startWaiting } from "./waiting.ts";
 /** What the sandboxes of one device are made from. */
 export interface SandboxOptions {
   spawner: Spawner;
-  /** The absolute path of bwrap; undefined where there is none. */
+  /** The absolute path of bwrap; undefined where it is not installed. */
   bwrap: string | undefined;
   /** The granted folders, as real paths. */
   readRoots: readonly string[];
@@ -75,7 +73,7 @@ interface Parts extends SandboxOptions {
 
 function createSandbox({ spawner, bwrap, readRoots, writeRoots, filter, findMasks }: Parts): Sandbox {
   using opening = new DisposableStack();
-  const filterFile = opening.adopt(heldFile(filter), closeSync);
+  const filterFile = opening.adopt(openHeldFile(filter), closeSync);
   const copied = COPIED.filter((path) => existsSync(path));
   const pools = new Map<string, Pool>();
   const look = () => ({ at: performance.now(), masks: findMasks() });
@@ -91,10 +89,12 @@ function createSandbox({ spawner, bwrap, readRoots, writeRoots, filter, findMask
     const masks = (await masksNow()).filter(({ level }) => isolation === "read_only" || level === "workspace");
     using files = new DisposableStack();
     const args = files.adopt(
-      heldFile(viewArguments({ isolation, network, readRoots: [...readRoots, ...shows], writeRoots, masks }, copied)),
+      openHeldFile(
+        viewArguments({ isolation, network, readRoots: [...readRoots, ...shows], writeRoots, masks }, copied),
+      ),
       closeSync,
     );
-    const copies = copied.map((path) => files.adopt(openSync(path, O_RDONLY), closeSync));
+    const copies = copied.map((path) => files.adopt(openSync(path, "r"), closeSync));
     return await startWaiting({ spawner, bwrap, files: [args, filterFile, ...copies] });
   };
   const poolOf = (isolation: View["isolation"], network: boolean): Pool => {
@@ -127,19 +127,4 @@ function createSandbox({ spawner, bwrap, readRoots, writeRoots, filter, findMask
     },
     [Symbol.dispose]: () => owned.dispose(),
   };
-}
-
-const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
-
-/** A file without a name that holds this. The caller closes it. */
-function heldFile(content: string | Uint8Array): number {
-  const path = join(tmpdir(), `reeve-sandbox-${randomUUID()}`);
-  const write = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
-  try {
-    writeFileSync(write, content);
-    return openSync(path, O_RDONLY | O_NOFOLLOW);
-  } finally {
-    unlinkSync(path);
-    closeSync(write);
-  }
 }

@@ -1,3 +1,5 @@
+import { shellWord } from "../../../../lib/programs/shell-word.ts";
+
 /** The descriptors of a waiting shell besides its standard ones: what the program reads comes by one, the status goes by the other. */
 export const INPUT_FD = 3;
 export const STATUS_FD = 4;
@@ -45,7 +47,7 @@ export function isShellName(name: string): boolean {
  */
 export function startScript({ program, args, cwd, env, limits, hasInput }: ProgramStart): string {
   const { cpuSeconds, memoryBytes, processes, fileBytes, openFiles } = limits;
-  const argv = [program, ...args].map(quoted).join(" ");
+  const argv = [program, ...args].map(shellWord).join(" ");
   return [
     "{",
     `echo started >&${STATUS_FD}`,
@@ -58,11 +60,11 @@ export function startScript({ program, args, cwd, env, limits, hasInput }: Progr
     `{ ulimit -c 0; ulimit -t ${cpuSeconds}; ulimit -v ${Math.floor(memoryBytes / 1024)}`,
     `ulimit -f ${Math.floor(fileBytes / 512)}; ulimit -n ${openFiles}`,
     `ulimit -u ${processes} || ulimit -p ${processes}; } 2>/dev/null`,
-    `cd ${quoted(cwd)} 2>/dev/null || exit 1`,
+    `cd ${shellWord(cwd)} 2>/dev/null || exit 1`,
     "REEVE_AT=program",
     "unset PWD OLDPWD",
-    ...Object.entries(env).map(([name, value]) => `export ${name}=${quoted(value)}`),
-    `[ -x ${quoted(program)} ] && [ ! -d ${quoted(program)} ] || exit 127`,
+    ...Object.entries(env).map(([name, value]) => `export ${name}=${shellWord(value)}`),
+    `[ -x ${shellWord(program)} ] && [ ! -d ${shellWord(program)} ] || exit 127`,
     `{ exec ${argv}; } ${STATUS_FD}>&-`,
     "}",
     "",
@@ -82,8 +84,4 @@ export function statusOf(text: string): StartStatus {
   if (first !== "started") return "";
   if (second === "input" || second === "cwd" || second === "program") return { failed: second };
   return "started";
-}
-
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", "'\\''")}'`;
 }
