@@ -12,6 +12,8 @@ export type Report = () => void;
 export interface Job<T> {
   /** Whether the promise waits for the disk. */
   waitsForSync: boolean;
+  /** Whether it waits for another job, to share a batch with it. */
+  ridesAlong: boolean;
   run(trx: Transaction<T>): Promise<Report>;
   fail(error: unknown): void;
   /** What `run` writes, where that is a row that may be written together with others of its kind. */
@@ -84,11 +86,17 @@ export function createBatches<T>(db: Database<T>, lock: string | undefined): Bat
     async sync(jobs) {
       if (sqlite?.wal === undefined) return;
       if (!jobs.some(isWaitedFor)) sqlite.wal.syncSoon();
-      // While a single job waits, nothing else has work to do.
-      else if (jobs.length === 1) sqlite.wal.syncInPlace();
+      // While a single caller waits, nothing else has work to do.
+      else if (isAlone(jobs)) sqlite.wal.syncInPlace();
       else await sqlite.wal.sync();
     },
   };
+}
+
+/** Whether those that are waited for are one job, or one and what rides along with it. */
+function isAlone<T>(jobs: readonly Job<T>[]): boolean {
+  const waiting = jobs.filter(isWaitedFor);
+  return waiting.length === 1 || (waiting.length === 2 && waiting.some(({ ridesAlong }) => ridesAlong));
 }
 
 /** Until the transaction ends. The number is of the schema too, since a server may hold several installations. */

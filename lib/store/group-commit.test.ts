@@ -5,9 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { sql } from "kysely";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { type Database, openDatabase } from "./database.ts";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { type Database, openDatabase, sqliteWriterOf } from "./database.ts";
 import { createGroupCommit, type GroupCommit } from "./group-commit.ts";
+import type { RowKind } from "./rows.ts";
 import { type NoteTables, noteMigration } from "./testdata/notes.ts";
 
 let directory: string;
@@ -93,6 +94,105 @@ test("waits its turn behind transactions that others opened on the same database
   });
   await Promise.all([outside, insert(2), db.insertInto("notes").values({ id: 3, body: new Uint8Array() }).execute()]);
   expect(await ids()).toEqual([1, 2, 3]);
+});
+
+describe("a row that rides along", () => {
+  // Its clock stands still, however long the machine takes.
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+  afterEach(() => void vi.useRealTimers());
+
+  const kind: RowKind<NoteTables, number, number> = {
+    key: String,
+    bytes: () => 0,
+    one: async (trx, id) => {
+      await trx.insertInto("notes").values({ id, body: new Uint8Array() }).execute();
+      return id;
+    },
+    many: () => Promise.reject(new Error("SQLite writes row by row")),
+  };
+  const never = new Promise<void>(() => {});
+  const turns = async () => {
+    for (let i = 0; i < 10; i++) await new Promise(setImmediate);
+  };
+  const spies = () => {
+    const writer = sqliteWriterOf(db);
+    if (writer?.wal === undefined) throw new Error("the database is not in a file");
+    return { transact: vi.spyOn(writer, "transact"), inPlace: vi.spyOn(writer.wal, "syncInPlace") };
+  };
+
+  test("waits for another write, and shares its commit and its sync", async () => {
+    const { transact, inPlace } = spies();
+    const riding = writes.writeRowAlong(kind, 1, never);
+    await turns();
+    expect(await ids()).toEqual([]);
+    expect(await Promise.all([riding, insert(2)])).toEqual([1, 2]);
+    expect([transact.mock.calls.length, inPlace.mock.calls.length]).toEqual([1, 1]);
+  });
+
+  test("is in the commit of what follows it, or in one before", async () => {
+    const riding = writes.writeRowAlong(kind, 1, never);
+    const seen = writes.write((trx) => trx.selectFrom("notes").select("id").execute());
+    expect(await seen).toEqual([{ id: 1 }]);
+    expect(await riding).toBe(1);
+  });
+
+  test("waits for its own write while a batch of others runs", async () => {
+    const { transact } = spies();
+    let riding: Promise<number> | undefined;
+    await writes.write(async () => {
+      riding = writes.writeRowAlong(kind, 1, never);
+    });
+    await turns();
+    expect(await ids()).toEqual([]);
+    expect(await Promise.all([riding, insert(2)])).toEqual([1, 2]);
+    expect(transact).toHaveBeenCalledTimes(2);
+  });
+
+  test("waits no longer where that is found out while a batch of others runs", async () => {
+    let riding: Promise<number> | undefined;
+    await writes.write(async () => {
+      riding = writes.writeRowAlong(kind, 1, Promise.resolve());
+    });
+    expect(await riding).toBe(1);
+  });
+
+  test.each([
+    ["was done without a write", () => Promise.resolve()],
+    ["has failed", () => Promise.reject(new Error("no decision"))],
+  ])("is written at once where what it waits for %s", async (_, until) => {
+    expect(await writes.writeRowAlong(kind, 1, until())).toBe(1);
+    expect(await ids()).toEqual([1]);
+  });
+
+  test("is written after 50 ms where nothing comes", async () => {
+    const riding = writes.writeRowAlong(kind, 1, never);
+    vi.advanceTimersByTime(49);
+    await turns();
+    expect(await ids()).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(await riding).toBe(1);
+  });
+
+  test("rejects alone where it cannot be written", async () => {
+    await insert(1);
+    const riding = writes.writeRowAlong(kind, 1, never);
+    const [failed, other] = await Promise.allSettled([riding, insert(2)]);
+    expect([failed.status, other.status]).toEqual(["rejected", "fulfilled"]);
+    expect(await ids()).toEqual([1, 2]);
+  });
+
+  test("is written when the group commit closes, and refused after that", async () => {
+    const riding = writes.writeRowAlong(kind, 1, never);
+    await writes.close();
+    expect(await riding).toBe(1);
+    await expect(writes.writeRowAlong(kind, 2, never)).rejects.toThrow("closed");
+  });
+
+  test("does not make others wait that are not alone", async () => {
+    const { inPlace } = spies();
+    await Promise.all([writes.writeRowAlong(kind, 1, never), writes.writeRowAlong(kind, 2, never), insert(3)]);
+    expect(inPlace).not.toHaveBeenCalled();
+  });
 });
 
 test("loses no acknowledged row when the process is killed", { timeout: 60_000 }, async () => {

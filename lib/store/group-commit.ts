@@ -1,7 +1,7 @@
 import type { Transaction } from "kysely";
-import { createCompany } from "../async/company.ts";
 import { type Batches, createBatches, type Job, type Report } from "./batch.ts";
 import type { Database } from "./database.ts";
+import { createJobQueue } from "./job-queue.ts";
 import type { RowKind } from "./rows.ts";
 
 /**
@@ -39,10 +39,22 @@ export interface GroupCommit<T> {
    * They go before and after jobs as they came, and among each other as their kinds say.
    */
   writeRow<Row, R>(kind: RowKind<T, Row, R>, row: Row): Promise<R>;
+  /**
+   * Like writeRow, for a row that another write follows in any case: rides along with the next batch, in order, so that both
+   * share one commit. Where none comes it is written as soon as `until` is settled, and after 50 ms at the latest.
+   */
+  writeRowAlong<Row, R>(kind: RowKind<T, Row, R>, row: Row, until: Promise<unknown>): Promise<R>;
   /** Like writeLazily, for a row. */
   writeRowLazily<Row>(kind: RowKind<T, Row, unknown>, row: Row): void;
   /** Refuses new jobs and resolves when all earlier ones are done. Leaves the database open. */
   close(): Promise<void>;
+}
+
+/** A database that several services of one process have together, each with its own tables. Its owner closes both. */
+export interface SharedDatabase<T> {
+  db: Database<T>;
+  /** Of all of them, so that what they write at the same time shares a commit. */
+  commits: GroupCommit<T>;
 }
 
 /** What can be chosen. */
@@ -57,12 +69,6 @@ export interface GroupCommitOptions {
   lock?: string;
 }
 
-/** Jobs in one transaction at most; bounds how long a batch holds the writer. */
-const MAX_BATCH = 512;
-
-/** How long a lazy job waits for company, in milliseconds. */
-const LAZY_DELAY_MS = 50;
-
 /**
  * Gathers jobs into one transaction (see createCompany), without a savepoint for each: two statements a job would cost
  * more than the rare batch with a failing job, which is rolled back and run again with them.
@@ -70,23 +76,30 @@ const LAZY_DELAY_MS = 50;
 export function createGroupCommit<T>(db: Database<T>, options: GroupCommitOptions = {}): GroupCommit<T> {
   const onLazyError = options.onLazyError ?? ((error: Error) => process.emitWarning(error));
   const batches = createBatches(db, options.lock);
-  const queue = createQueue<T>((jobs) => commit(batches, jobs));
+  const queue = createJobQueue<T>((jobs) => commit(batches, jobs));
   // In a turn of its own, so that a listener that throws cannot stop the queue.
   const failLazily = (e: unknown) => queueMicrotask(() => onLazyError(e instanceof Error ? e : new Error(String(e))));
   const write = <R>(job: (trx: Transaction<T>) => Promise<R>, waitsForSync: boolean) =>
     new Promise<R>((resolve, fail) => {
-      queue.push({ ...jobOf(job, resolve), fail, waitsForSync }, "now");
+      queue.push({ ...jobOf(job, resolve), fail, waitsForSync, ridesAlong: false });
     });
+  const riding = { ridesAlong: true, fail: failLazily, waitsForSync: false };
   return {
     write: (job) => write(job, true),
     writeThenSync: (job) => write(job, false),
-    writeLazily: (job) => queue.push({ ...jobOf(job, ignore), fail: failLazily, waitsForSync: false }, "soon"),
+    writeLazily: (job) => queue.push({ ...jobOf(job, ignore), ...riding }),
     writeRow: (kind, row) =>
       new Promise((resolve, fail) => {
-        queue.push({ ...rowJobOf(kind, row, resolve), fail, waitsForSync: true }, "now");
+        queue.push({ ...rowJobOf(kind, row, resolve), fail, waitsForSync: true, ridesAlong: false });
       }),
-    writeRowLazily: (kind, row) =>
-      queue.push({ ...rowJobOf(kind, row, ignore), fail: failLazily, waitsForSync: false }, "soon"),
+    writeRowAlong: (kind, row, until) =>
+      new Promise((resolve, fail) => {
+        const job = { ...rowJobOf(kind, row, resolve), fail, waitsForSync: true, ridesAlong: true };
+        queue.push(job);
+        const hurry = () => queue.hurry(job);
+        until.then(hurry, hurry);
+      }),
+    writeRowLazily: (kind, row) => queue.push({ ...rowJobOf(kind, row, ignore), ...riding }),
     close: () => queue.close(),
   };
 }
@@ -109,52 +122,6 @@ function rowJobOf<T, Row, R>(kind: RowKind<T, Row, R>, row: Row, resolve: (value
 }
 
 function ignore(): void {}
-
-interface Queue<T> {
-  push(job: Job<T>, when: "now" | "soon"): void;
-  close(): Promise<void>;
-}
-
-function createQueue<T>(commitBatch: (jobs: readonly Job<T>[]) => Promise<Report[]>): Queue<T> {
-  const jobs: Job<T>[] = [];
-  let draining: Promise<void> | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let closed = false;
-  /** How many of the jobs came along without being waited for. */
-  let lazy = 0;
-  const company = createCompany();
-
-  function startDraining(): void {
-    draining ??= drain();
-  }
-
-  async function drain(): Promise<void> {
-    clearTimeout(timer);
-    timer = undefined;
-    while (jobs.length > 0) {
-      await new Promise<void>(company.gather);
-      const batch = jobs.splice(0, MAX_BATCH);
-      company.came(batch.length - lazy);
-      lazy = 0;
-      for (const report of await commitBatch(batch)) report();
-    }
-    draining = undefined;
-  }
-
-  return {
-    push(job, when) {
-      if (closed) return when === "now" ? job.fail(new Error("the group commit is closed")) : undefined;
-      jobs.push(job);
-      if (when === "soon") lazy++;
-      if (when === "now") startDraining();
-      else if (!draining) timer ??= setTimeout(startDraining, LAZY_DELAY_MS);
-    },
-    async close() {
-      closed = true;
-      await (draining ?? drain());
-    },
-  };
-}
 
 /**
  * Runs the jobs in one transaction; where one of them fails, again in one that keeps them apart, and where even that cannot
