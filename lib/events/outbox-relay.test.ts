@@ -18,7 +18,7 @@ import { createOutbox, type Outbox, type OutboxTables, outboxMigration } from ".
 import { createOutboxRelay, type OutboxRelay, type OutboxRelayOptions } from "./outbox-relay.ts";
 import { createInbox } from "./testdata/inbox.ts";
 
-type Tables = NoteTables & OutboxTables & LeaseTables;
+type Tables = NoteTables & OutboxTables<"test_outbox"> & LeaseTables<"test_leases">;
 
 function event(key: string, more: MessageInitShape<typeof EventEnvelopeSchema> = {}): EventEnvelope {
   const subject = `reeve.test.v1.outbox.${key}`;
@@ -36,14 +36,14 @@ describe.each(SHARED_STORE_KINDS)("the relay of an outbox on %s", (kind) => {
   afterEach(() => writes.close());
 
   async function open(): Promise<void> {
-    db = await store.open<Tables>([noteMigration, outboxMigration, leaseMigration]);
+    db = await store.open<Tables>([noteMigration, outboxMigration("test_outbox"), leaseMigration("test_leases")]);
     writes = createGroupCommit(db);
-    outbox = createOutbox(db);
+    outbox = createOutbox(db, "test_outbox");
   }
 
   /** Only the polling tests wait for a poll. */
   function startRelay(bus: EventBus, more: Partial<OutboxRelayOptions<Tables>> = {}): OutboxRelay {
-    return createOutboxRelay({ db, writes, bus, pollMs: 3_600_000, ...more });
+    return createOutboxRelay({ db, table: "test_outbox", writes, bus, pollMs: 3_600_000, ...more });
   }
 
   function enqueue(...keys: string[]): Promise<void> {
@@ -109,7 +109,7 @@ describe.each(SHARED_STORE_KINDS)("the relay of an outbox on %s", (kind) => {
     let isUp = false;
     const publish: EventBus["publish"] = (envelopes) =>
       isUp ? bus.publish(envelopes) : Promise.reject(busNotReady("not now"));
-    const relay = createOutboxRelay({ db, writes, bus: { ...bus, publish }, logger });
+    const relay = createOutboxRelay({ db, table: "test_outbox", writes, bus: { ...bus, publish }, logger });
     await enqueue("one");
     await enqueue("two");
     relay.wake();
@@ -183,7 +183,9 @@ describe.each(SHARED_STORE_KINDS)("the relay of an outbox on %s", (kind) => {
   test("publishes only where it holds the lease, and goes on where another one held it", async () => {
     const inbox = createInbox();
     const unowned: string[] = [];
-    const leases = ["a", "b"].map((holder) => keepLease({ db, name: "relay", holder, renewMs: 10 }));
+    const leases = ["a", "b"].map((holder) =>
+      keepLease({ db, table: "test_leases", name: "relay", holder, renewMs: 10 }),
+    );
     const relays = await Promise.all(
       leases.map(async (lease) => {
         const bus = createInProcessBus();

@@ -2,10 +2,12 @@ import type { Database } from "../store/database.ts";
 import type { GroupCommit } from "../store/group-commit.ts";
 import type { Lease } from "../store/lease.ts";
 import { type EventBus, type EventLogger, SILENT_LOGGER } from "./bus.ts";
-import { createOutbox, type Outbox, type OutboxEntry, type OutboxTables } from "./outbox.ts";
+import { createOutbox, type Outbox, type OutboxEntry } from "./outbox.ts";
 
-export interface OutboxRelayOptions<T extends OutboxTables> {
+export interface OutboxRelayOptions<T> {
   db: Database<T>;
+  /** The publisher's outbox. */
+  table: keyof T & string;
   writes: GroupCommit<T>;
   bus: EventBus;
   /**
@@ -44,9 +46,9 @@ const LONGEST_RETRY_MS = 5_000;
  * that is suspended in the middle of a batch and loses the lease may repeat that batch when it goes on, while the next
  * holder is further.
  */
-export function createOutboxRelay<T extends OutboxTables>(options: OutboxRelayOptions<T>): OutboxRelay {
+export function createOutboxRelay<T>(options: OutboxRelayOptions<T>): OutboxRelay {
   const { writes, bus, lease, logger = SILENT_LOGGER, pollMs = 1_000 } = options;
-  const outbox = createOutbox(options.db);
+  const outbox = createOutbox(options.db, options.table);
   const wakeUps = createBell();
   const closing = createBell();
   let closed = false;

@@ -6,22 +6,23 @@ import { prepared, type QueryRunner } from "../store/prepared.ts";
 import { forRows } from "../store/rows.ts";
 import { checkEnvelope } from "./envelope.ts";
 
-/** The table of events that are stored and not yet published; part of the publisher's own database. */
-export interface OutboxTables {
-  outbox: { seq: Generated<number>; envelope: Uint8Array };
-}
+/** A publisher's table of events that are stored and not yet published, under a name of its own: two may share a database. */
+export type OutboxTables<Name extends string> = Record<Name, { seq: Generated<number>; envelope: Uint8Array }>;
 
-/** Makes the outbox table. */
-export const outboxMigration: Migration = {
-  name: "outbox_0001",
-  async up(db) {
-    await db.schema
-      .createTable("outbox")
-      .addColumn("seq", "bigserial", (column) => column.primaryKey())
-      .addColumn("envelope", "bytea", (column) => column.notNull())
-      .execute();
-  },
-};
+/** Makes an outbox's table. */
+export function outboxMigration(table: string): Migration {
+  return {
+    name: `${table}_0001`,
+    async up(db) {
+      await db.schema
+        .createTable(table)
+        .addColumn("seq", "bigserial", (column) => column.primaryKey())
+        .addColumn("envelope", "bytea", (column) => column.notNull())
+        .execute();
+    },
+    before: { name: "outbox_0001", up: (db) => db.schema.alterTable("outbox").renameTo(table).execute() },
+  };
+}
 
 /** An event that waits to be published. */
 export interface OutboxEntry {
@@ -49,26 +50,27 @@ export interface Outbox {
   count(): Promise<number>;
 }
 
-/** The outbox of a database that holds the table of `outboxMigration`. */
-export function createOutbox<T extends OutboxTables>(database: Database<T>): Outbox {
-  // The other tables do not matter here, and Kysely's types cannot say so.
-  const db = database as unknown as Database<OutboxTables>;
-  const insert = prepared((p: { envelope: Uint8Array }) => db.insertInto("outbox").values({ envelope: p.envelope }));
+/** The outbox of a database that holds the table of an `outboxMigration`. */
+export function createOutbox<T>(database: Database<T>, name: keyof T & string): Outbox {
+  // The other tables and this one's real name do not matter here, and Kysely's types cannot say so.
+  const db = database as unknown as Database<OutboxTables<"outbox">>;
+  const table = name as string as "outbox";
+  const insert = prepared((p: { envelope: Uint8Array }) => db.insertInto(table).values({ envelope: p.envelope }));
   const insertAll = forRows<{ envelope: Uint8Array }, never>(
     db,
     { envelope: "bytea" },
-    (given) => sql`insert into outbox (envelope) select envelope from ${given} order by ord`,
+    (given) => sql`insert into ${sql.table(table)} (envelope) select envelope from ${given} order by ord`,
   );
-  const select = prepared((p: { limit: number }) => db.selectFrom("outbox").selectAll().orderBy("seq").limit(p.limit));
+  const select = prepared((p: { limit: number }) => db.selectFrom(table).selectAll().orderBy("seq").limit(p.limit));
   // As one parameter, so that the statement is the same for every number of entries.
   const drop = prepared((p: { seqs: string }) => {
     const listed =
       dialectOf(db) === "postgres"
         ? sql<number>`(select value::bigint from json_array_elements_text(${p.seqs}::json))`
         : sql<number>`(select value from json_each(${p.seqs}))`;
-    return db.deleteFrom("outbox").where("seq", "in", listed);
+    return db.deleteFrom(table).where("seq", "in", listed);
   });
-  const size = prepared(() => db.selectFrom("outbox").select((eb) => eb.fn.countAll<number>().as("waiting")));
+  const size = prepared(() => db.selectFrom(table).select((eb) => eb.fn.countAll<number>().as("waiting")));
   return {
     async enqueue(trx, envelopes) {
       envelopes.forEach(checkEnvelope);

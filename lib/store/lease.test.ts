@@ -3,7 +3,8 @@ import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { eventually } from "../../testkit/eventually.ts";
 import { reasonOf } from "../fault/fault.ts";
 import type { Database } from "./database.ts";
-import { keepLease, type Lease, type LeaseOptions, type LeaseTables, leaseMigration } from "./lease.ts";
+import { keepLease, type Lease, type LeaseOptions, leaseMigration } from "./lease.ts";
+import type { LeaseTable } from "./lease-row.ts";
 import { STORE_KINDS, useStore } from "./testdata/stores.ts";
 
 /** Short enough to wait for; no test depends on how long it really is. */
@@ -12,15 +13,21 @@ const SHORT_MS = 200;
 /** A holder that renews nothing by itself: nothing happens between its first question and the test's end. */
 const NEVER_MS = 3_600_000;
 
+interface Tables {
+  leases: LeaseTable;
+}
+
 describe.each(STORE_KINDS)("a lease on %s", (kind) => {
   const store = useStore(kind);
-  const open = () => store.open<LeaseTables>([leaseMigration]);
+  const open = () => store.open<Tables>([leaseMigration("leases")]);
 
-  async function withLeases(work: (keep: typeof keepLease<LeaseTables>, db: Database<LeaseTables>) => Promise<void>) {
+  async function withLeases(
+    work: (keep: (options: Omit<LeaseOptions<Tables>, "table">) => Lease, db: Database<Tables>) => Promise<void>,
+  ) {
     const db = await open();
     const leases: Lease[] = [];
-    const keep = (options: LeaseOptions<LeaseTables>) => {
-      const lease = keepLease(options);
+    const keep = (options: Omit<LeaseOptions<Tables>, "table">) => {
+      const lease = keepLease({ ...options, table: "leases" });
       leases.push(lease);
       return lease;
     };
@@ -31,8 +38,8 @@ describe.each(STORE_KINDS)("a lease on %s", (kind) => {
     }
   }
 
-  const check = (db: Database<LeaseTables>, lease: Lease, token?: number) =>
-    db.transaction().execute((trx) => lease.check(trx, token));
+  const check = (db: Database<Tables>, lease: Lease, token?: number) =>
+    db.transaction().execute((trx) => lease.check<Tables>(trx, token));
 
   test("is held by one at a time, and given back to the next with a higher token", () =>
     withLeases(async (keep, db) => {
@@ -81,7 +88,7 @@ describe.each(STORE_KINDS)("a lease on %s", (kind) => {
       const slow = keep({ db, name: "audit", holder: "a", ttlMs: SHORT_MS, renewMs: NEVER_MS, now: () => begin });
       await eventually(() => expect(slow.held).toBe(true));
       const { next, heldDuring } = await db.transaction().execute(async (trx) => {
-        await slow.check(trx);
+        await slow.check<Tables>(trx);
         const waiting = keep({ db, name: "audit", holder: "b", renewMs: 10 });
         await new Promise((resolve) => setTimeout(resolve, SHORT_MS + 100));
         return { next: waiting, heldDuring: waiting.held };

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../fault/fault.ts";
 import type { Database } from "./database.ts";
-import { createLeaseRow, type LeaseTables } from "./lease-row.ts";
+import { createLeaseRow } from "./lease-row.ts";
 
 export { type LeaseTables, leaseMigration } from "./lease-row.ts";
 
@@ -23,7 +23,7 @@ export interface Lease {
    * @param token the holding that the transaction's work began in. Default: the present one. Hand it over where what is
    *   in memory belongs to one holding, since the lease may have been lost and taken again meanwhile.
    */
-  check<T extends LeaseTables>(trx: Kysely<T>, token?: number): Promise<void>;
+  check<T>(trx: Kysely<T>, token?: number): Promise<void>;
   /** Calls the listener whenever `held` changes. Returns what takes it off. */
   onChange(listener: (held: boolean) => void): () => void;
   /** Stops to ask, and gives the lease back so that another one gets it at once. */
@@ -31,8 +31,10 @@ export interface Lease {
 }
 
 /** How to keep a lease. */
-export interface LeaseOptions<T extends LeaseTables> {
+export interface LeaseOptions<T> {
   db: Database<T>;
+  /** The service's table of leases. */
+  table: keyof T & string;
   /** What it is the right to. */
   name: string;
   /** The holder: no two `keepLease` of one name may use the same. */
@@ -57,7 +59,7 @@ const SAFETY = 0.1;
  * Asks for a lease until it is closed, and renews it while it is held. Returns at once; `onChange` reports when it is
  * held. Claims it from a holder that is gone within `ttlMs + renewMs`.
  */
-export function keepLease<T extends LeaseTables>(options: LeaseOptions<T>): Lease {
+export function keepLease<T>(options: LeaseOptions<T>): Lease {
   const { name, holder, ttlMs = 5_000, renewMs = 1_500, onError = () => {} } = options;
   const clock = options.now ?? (() => performance.now());
   const row = createLeaseRow({ ...options, ttlMs, now: options.now ?? Date.now });

@@ -12,6 +12,11 @@ import { IncompatibleDatabase } from "./incompatible-database.ts";
 export interface Migration {
   name: string;
   up: (db: Kysely<unknown>) => Promise<void>;
+  /**
+   * The name that the step had before, where what it leaves has changed since: a database that had it then is brought here
+   * by this `up` in place of the other one.
+   */
+  before?: { name: string; up: (db: Kysely<unknown>) => Promise<void> };
 }
 
 /** What migrating needs. */
@@ -41,8 +46,9 @@ const MIGRATION_TABLE = "kysely_migration";
 export async function migrate<T>(db: Kysely<T>, options: MigrateOptions): Promise<void> {
   await beginTransaction(db).execute(async (trx) => {
     if (dialectOf(trx) === "postgres") await lockSchema(trx, options.schema);
-    await refuseOthers(trx, options);
-    await runPending(trx, options);
+    const applied = await appliedMigrations(trx, options.schema);
+    refuseOthers(applied, options);
+    await runPending(trx, applied, options);
   });
 }
 
@@ -54,14 +60,15 @@ async function lockSchema<T>(trx: Kysely<T>, schema: string | undefined): Promis
   if (rows.length === 0) await sql`create schema ${sql.id(schema)}`.execute(trx);
 }
 
-async function refuseOthers<T>(trx: Kysely<T>, { migrations, schema, label, remedy }: MigrateOptions): Promise<void> {
-  const known = new Set(migrations.map(({ name }) => numbered(name)));
-  const unknown = (await appliedMigrations(trx, schema)).filter((name) => !known.has(name));
+function refuseOthers(applied: readonly string[], { migrations, label, remedy }: MigrateOptions): void {
+  const names = migrations.flatMap(({ name, before }) => (before ? [name, before.name] : [name]));
+  const known = new Set(names.map(numbered));
+  const unknown = applied.filter((name) => !known.has(name));
   if (unknown.some((name) => generationOf(name) < GENERATION)) throw new IncompatibleDatabase(label, remedy);
   if (unknown.length === 0) return;
-  const names = unknown.map((name) => name.replace(`v${GENERATION}/`, ""));
+  const newer = unknown.map((name) => name.replace(`v${GENERATION}/`, ""));
   throw new Error(
-    `the database ${label} is newer than this program: it holds the migrations ${names.join(", ")}. ` +
+    `the database ${label} is newer than this program: it holds the migrations ${newer.join(", ")}. ` +
       "Run the newer program, or restore a backup from before the upgrade.",
   );
 }
@@ -80,16 +87,26 @@ async function appliedMigrations<T>(trx: Kysely<T>, schema: string | undefined):
   const tables = await trx.introspection.getTables({ withInternalKyselyTables: true });
   const exists = tables.some((table) => table.name === MIGRATION_TABLE && (!schema || table.schema === schema));
   if (!exists) return [];
-  const withTable = trx as unknown as Kysely<{ [MIGRATION_TABLE]: { name: string } }>;
-  const rows = await withTable.selectFrom(MIGRATION_TABLE).select("name").execute();
+  const rows = await withMigrations(trx).selectFrom(MIGRATION_TABLE).select("name").execute();
   return rows.map((row) => row.name);
 }
 
-async function runPending<T>(trx: Kysely<T>, { migrations, schema }: MigrateOptions): Promise<void> {
+function withMigrations<T>(trx: Kysely<T>): Kysely<{ [MIGRATION_TABLE]: { name: string } }> {
+  return trx as unknown as Kysely<{ [MIGRATION_TABLE]: { name: string } }>;
+}
+
+async function runPending<T>(
+  trx: Kysely<T>,
+  applied: readonly string[],
+  { migrations, schema }: MigrateOptions,
+): Promise<void> {
   const byName: Record<string, KyselyMigration> = {};
-  for (const { name, up } of migrations) {
+  for (const { name, up, before } of migrations) {
     if (byName[numbered(name)]) throw new Error(`two migrations are named ${name}`);
-    byName[numbered(name)] = { up };
+    const wasBefore = before !== undefined && applied.includes(numbered(before.name));
+    byName[numbered(name)] = { up: wasBefore ? before.up : up };
+    if (!wasBefore) continue;
+    await withMigrations(trx).deleteFrom(MIGRATION_TABLE).where("name", "=", numbered(before.name)).execute();
   }
   // Unordered, because the migrations of several modules share one database and each module adds its own later.
   const migrator = new Migrator({

@@ -11,8 +11,8 @@ import { type QueueTables, queueMigration } from "./tables/queued-calls.ts";
 export interface RegistryTables
   extends CallTables,
     DeviceTables,
-    OutboxTables,
-    LeaseTables,
+    OutboxTables<"registry_outbox">,
+    LeaseTables<"registry_leases">,
     EnrollmentTables,
     FanOutTables,
     QueueTables {}
@@ -21,8 +21,8 @@ export interface RegistryTables
 export const registryMigrations: readonly Migration[] = [
   callMigration,
   deviceMigration,
-  outboxMigration,
-  leaseMigration,
+  outboxMigration("registry_outbox"),
+  leaseMigration("registry_leases"),
   enrollmentMigration,
   fanOutMigration,
   queueMigration,

@@ -2,7 +2,7 @@ import { Client } from "pg";
 import { killPoint, writeOf } from "./kill-at.ts";
 
 /** Statements that change nothing by themselves, and the renewals of leases, which come by the clock. */
-const HARMLESS = /^\s*(?:select|set|begin|start|rollback|savepoint|release)\b|"(?:leases|replicas)"/i;
+const HARMLESS = /^\s*(?:select|set|begin|start|rollback|savepoint|release)\b|"(?:\w+_leases|replicas)"/i;
 
 /** By connection what its transaction has written, in order. */
 const transactions = new WeakMap<object, Set<string>>();

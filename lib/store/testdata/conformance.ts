@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { type Kysely, sql } from "kysely";
 import { describe, expect, test } from "vitest";
 import { type Database, dialectOf, type Migration } from "../database.ts";
 import { IncompatibleDatabase } from "../incompatible-database.ts";
@@ -124,6 +124,17 @@ function sharedConformance(kind: StoreKind): void {
         /is newer than this program: it holds the migrations 0002_tags/,
       );
       await expect(store.open([noteMigration, tagMigration])).resolves.toBeDefined();
+    });
+
+    test("brings what a step left under its name of before here, once, and does not make it anew", async () => {
+      const first = await store.open<NoteTables>([noteMigration]);
+      await first.insertInto("notes").values({ id: 1, body: new Uint8Array() }).execute();
+      const rename = (db: Kysely<unknown>) => db.schema.alterTable("notes").renameTo("papers").execute();
+      const renamed = { ...noteMigration, name: "0001_papers", before: { name: noteMigration.name, up: rename } };
+      for (const _ of [1, 2]) {
+        const db = await store.open<{ papers: NoteTables["notes"] }>([renamed]);
+        expect(await db.selectFrom("papers").select("id").execute()).toEqual([{ id: 1 }]);
+      }
     });
 
     test("refuses a database of an earlier generation with what to do, and leaves it alone", async () => {

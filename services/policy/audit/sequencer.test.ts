@@ -8,8 +8,7 @@ import { openKeyRing } from "../keys/key-ring.ts";
 import { createKeyStore } from "../keys/key-store.ts";
 import { recordedWrites } from "../storage/recorded-writes.ts";
 import { openPolicyState } from "../storage/state-dir.ts";
-import type { PolicyTables } from "../storage/tables.ts";
-import { testMigrations } from "../testing/run-sql.ts";
+import { type PolicyTables, policyMigrations } from "../storage/tables.ts";
 import { removeTestFolders, startTestPolicy, type TestPolicy } from "../testing/test-policy.ts";
 import { verifyDatabase } from "../testing/test-replicas.ts";
 import { testRequest } from "../testing/test-requests.ts";
@@ -24,7 +23,7 @@ const leases: Lease[] = [];
 beforeAll(async () => {
   server = await startPostgresServer();
   policy = await startTestPolicy({ databaseUrl: await server.newDatabase(), checkpointDelayMs: 3_600_000 });
-  db = await openDatabase<PolicyTables>({ url: policy.databaseUrl ?? "", migrations: testMigrations });
+  db = await openDatabase<PolicyTables>({ url: policy.databaseUrl ?? "", migrations: policyMigrations });
 });
 afterAll(async () => {
   for (const lease of leases) await lease.close();
@@ -56,6 +55,7 @@ async function checkpointer(sequencer: Lease): Promise<Checkpointer> {
 function lease(holder: string, now?: () => number): Lease {
   const kept = keepLease({
     db,
+    table: "policy_leases",
     name: "test-sequencer",
     holder,
     ttlMs: 400,

@@ -1,10 +1,10 @@
 import type { EventBus } from "../../../lib/events/bus.ts";
-import { createOutbox, type Outbox, outboxMigration } from "../../../lib/events/outbox.ts";
+import { createOutbox, type Outbox } from "../../../lib/events/outbox.ts";
 import { createOutboxRelay } from "../../../lib/events/outbox-relay.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { dialectOf, openDatabase } from "../../../lib/store/database.ts";
 import { createGroupCommit } from "../../../lib/store/group-commit.ts";
-import { keepLease, type Lease, leaseMigration } from "../../../lib/store/lease.ts";
+import { keepLease, type Lease } from "../../../lib/store/lease.ts";
 import { type RecordedWrites, recordedWrites } from "./recorded-writes.ts";
 import { type PolicyDatabase, type PolicyTables, policyMigrations } from "./tables.ts";
 
@@ -54,27 +54,36 @@ const LOG_LOCK = "reeve-policy-log";
 /** The lease of the replica that signs checkpoints. */
 const SEQUENCER_LEASE = "audit-sequencer";
 
-const MIGRATIONS = [...policyMigrations, outboxMigration, leaseMigration];
-
 /** Brings a database's schema up to date, as every start of policy does, and does nothing else. */
 export async function migratePolicy(url: string): Promise<void> {
-  const db = await openDatabase<PolicyTables>({ url, migrations: MIGRATIONS });
+  const db = await openDatabase<PolicyTables>({ url, migrations: policyMigrations });
   await db.destroy();
 }
 
 /** Opens policy's database and starts to publish its outbox, where there is a bus. */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const { database, replicaId, bus, logger, onError } = options;
-  const db = await openDatabase<PolicyTables>({ ...database, migrations: MIGRATIONS });
+  const db = await openDatabase<PolicyTables>({ ...database, migrations: policyMigrations });
   const shared = dialectOf(db) === "postgres";
   const commits = createGroupCommit(db, { onLazyError: onError, lock: LOG_LOCK });
-  const sequencer = shared ? keepLease({ db, name: SEQUENCER_LEASE, holder: replicaId, onError }) : ALONE;
-  const relay = bus && createOutboxRelay({ db, writes: commits, bus, logger, ...(shared && { lease: sequencer }) });
+  const sequencer = shared
+    ? keepLease({ db, table: "policy_leases", name: SEQUENCER_LEASE, holder: replicaId, onError })
+    : ALONE;
+  const relay =
+    bus &&
+    createOutboxRelay({
+      db,
+      table: "policy_outbox",
+      writes: commits,
+      bus,
+      logger,
+      ...(shared && { lease: sequencer }),
+    });
   return {
     db,
     shared,
     writes: recordedWrites(commits, onError),
-    outbox: createOutbox(db),
+    outbox: createOutbox(db, "policy_outbox"),
     sequencer,
     wakeRelay: () => relay?.wake(),
     async close() {

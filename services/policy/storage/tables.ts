@@ -1,11 +1,11 @@
 import { type Generated, type Kysely, sql } from "kysely";
 import { ApprovalState } from "../../../gen/ts/reeve/approval/v1/approval_pb.ts";
-import type { OutboxTables } from "../../../lib/events/outbox.ts";
+import { type OutboxTables, outboxMigration } from "../../../lib/events/outbox.ts";
 import type { Database, Migration } from "../../../lib/store/database.ts";
-import type { LeaseTables } from "../../../lib/store/lease.ts";
+import { type LeaseTables, leaseMigration } from "../../../lib/store/lease.ts";
 
-/** Policy's own database. Times are milliseconds since 1970. */
-export interface PolicyTables extends OutboxTables, LeaseTables {
+/** Policy's own tables. Times are milliseconds since 1970. */
+export interface PolicyTables extends OutboxTables<"policy_outbox">, LeaseTables<"policy_leases"> {
   /** What was decided about each call, by call id, and where its record is. Never changes. */
   decisions: { call_id: string; digest: string; decision: Uint8Array; idx: number };
   /** Held calls. */
@@ -107,6 +107,8 @@ export const policyMigrations: readonly Migration[] = [
       await keyTables(db);
     },
   },
+  outboxMigration("policy_outbox"),
+  leaseMigration("policy_leases"),
 ];
 
 async function decisionTables(db: Kysely<unknown>): Promise<void> {

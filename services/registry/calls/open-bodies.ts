@@ -21,7 +21,10 @@ export function openBodies(options: OpenBodiesOptions, opened: AsyncDisposableSt
   const { db, retentionMs = DEFAULT_CALL_RETENTION_MS, self, logger, now } = options;
   const writes = createGroupCommit(db);
   opened.defer(() => writes.close());
-  const lease = dialectOf(db) === "sqlite" ? undefined : keepLease({ db, name: "registry-retention", holder: self });
+  const lease =
+    dialectOf(db) === "sqlite"
+      ? undefined
+      : keepLease({ db, table: "registry_leases", name: "registry-retention", holder: self });
   opened.defer(() => lease?.close());
   const retention = keepCallRetention({
     writes,

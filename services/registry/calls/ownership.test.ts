@@ -19,7 +19,7 @@ beforeEach(async () => {
   db = await openDatabase<RegistryTables>({ path: ":memory:", migrations: registryMigrations });
   const writes = createGroupCommit(db);
   const replica = (id: string) => ({
-    ...createCallStore({ db, writes, outbox: createOutbox(db), bodies, owner: id }),
+    ...createCallStore({ db, writes, outbox: createOutbox(db, "registry_outbox"), bodies, owner: id }),
     ...createOwnership(db, writes, id, bodies),
   });
   a = replica("rep-a");

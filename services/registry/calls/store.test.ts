@@ -26,7 +26,7 @@ describe.each(STORE_KINDS)("calls on %s", (kind) => {
   beforeEach(async () => {
     db = await place.open<RegistryTables>(registryMigrations);
     writes = createGroupCommit(db);
-    store = createCallStore({ db, writes, outbox: createOutbox(db), bodies });
+    store = createCallStore({ db, writes, outbox: createOutbox(db, "registry_outbox"), bodies });
   });
   afterEach(() => writes.close());
 
@@ -81,7 +81,7 @@ describe.each(STORE_KINDS)("calls on %s", (kind) => {
     expect(await Promise.all(ends)).toEqual([true, true, false, false, true]);
     const states = await Promise.all(["a", "b", "c"].map(async (id) => (await store.get(id))?.call.status.state));
     expect(states).toEqual([CallState.SUCCEEDED, CallState.FAILED, CallState.CANCELED]);
-    const published = (await createOutbox(db).oldest(10)).map(({ envelope }) => unpack(envelope));
+    const published = (await createOutbox(db, "registry_outbox").oldest(10)).map(({ envelope }) => unpack(envelope));
     expect(published).toEqual([
       { callId: "a", state: CallState.SUCCEEDED },
       { callId: "b", state: CallState.FAILED },

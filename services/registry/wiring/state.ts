@@ -59,13 +59,13 @@ export function openWrites(setup: Setup, { db, self, alone }: State, parts: Asyn
     onLazyError: (err) => logger.error({ err }, "a state that can be found out again was not written"),
   });
   parts.defer(() => writes.close());
-  const lease = alone ? undefined : keepLease({ db, name: "registry-outbox", holder: self });
+  const lease = alone ? undefined : keepLease({ db, table: "registry_leases", name: "registry-outbox", holder: self });
   parts.defer(() => lease?.close());
-  const relay = createOutboxRelay({ db, writes, bus, logger, ...(lease && { lease }) });
+  const relay = createOutboxRelay({ db, table: "registry_outbox", writes, bus, logger, ...(lease && { lease }) });
   parts.defer(() => relay.close());
   measureOutbox(setup.metrics, relay.pending);
   openBodies({ db, retentionMs: config.callRetentionMs, self, logger, now }, parts);
-  return { writes, outbox: createOutbox(db), relay };
+  return { writes, outbox: createOutbox(db, "registry_outbox"), relay };
 }
 
 function openRegistryDatabase({ databaseUrl: url, stateDir }: RegistryConfig): Promise<Database<RegistryTables>> {
