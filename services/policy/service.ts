@@ -17,16 +17,19 @@ import type { StreamFactory } from "../../lib/link/stream.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { VerifyKey } from "../../lib/sign/keys.ts";
 import { lockFolder } from "../../lib/store/folder-lock.ts";
+import type { SharedDatabase } from "../../lib/store/group-commit.ts";
 import { measureCount } from "../../lib/store/measured-count.ts";
 import { openComponents } from "./components.ts";
 import type { PolicyConfig } from "./config.ts";
 import { openStream, policyRoutes } from "./routes.ts";
 import { openPolicyState } from "./storage/state-dir.ts";
 import { openStorage } from "./storage/storage.ts";
-import type { PolicyDatabase } from "./storage/tables.ts";
+import type { PolicyDatabase, PolicyTables } from "./storage/tables.ts";
 
 export interface PolicyServiceOptions {
   config: PolicyConfig;
+  /** The database, where it is open already, with policy's tables; it stays open. Default: as the configuration says. */
+  database?: SharedDatabase<PolicyTables>;
   logger: Logger;
   /** Where events go. Default: they stay in the outbox. */
   bus?: EventBus;
@@ -86,7 +89,8 @@ export async function createPolicyService(options: PolicyServiceOptions): Promis
       : undefined;
   closing.defer(async () => lock?.release());
   const state = await openPolicyState(config);
-  const database = config.databaseUrl === undefined ? { path: state.databaseFile } : { url: config.databaseUrl };
+  const { databaseUrl: url } = config;
+  const database = options.database ?? (url === undefined ? { path: state.databaseFile } : { url });
   const storage = await openStorage({ database, replicaId: `rep-${randomHex(6)}`, bus, logger, onError });
   closing.defer(storage.close);
   measureOutbox(options.metrics, storage.outbox.count);

@@ -2,6 +2,7 @@ import type { Registry as MetricsRegistry } from "prom-client";
 import type { EventBus } from "../../lib/events/bus.ts";
 import type { Sealer } from "../../lib/identity/sealer.ts";
 import type { Logger } from "../../lib/log/log.ts";
+import type { SharedDatabase } from "../../lib/store/group-commit.ts";
 import type { TokenStatuses } from "./calls/token-statuses.ts";
 import type { PeersOptions } from "./cluster/peers.ts";
 import type { RegistryConfig } from "./config.ts";
@@ -9,9 +10,15 @@ import type { AdmissionPolicy } from "./devices/admission.ts";
 import type { DeviceDialer } from "./devices/device-link.ts";
 import type { ExtensionSettings } from "./enrollment/extension.ts";
 import type { PolicyDialer } from "./policy-client/policy-link.ts";
+import type { RegistryTables } from "./tables.ts";
 
 export interface RegistryOptions {
   config: RegistryConfig;
+  /**
+   * The database, where it is open already, with the registry's tables, and policy writes to it as well: a call then shares
+   * its decision's commit. It stays open. Default: one of the registry's own, as the configuration says.
+   */
+  database?: SharedDatabase<RegistryTables>;
   /** The way to policy. */
   policy: PolicyDialer;
   /** The way to each device that is dialed, by its name. Others attach. */

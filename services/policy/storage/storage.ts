@@ -3,7 +3,7 @@ import { createOutbox, type Outbox } from "../../../lib/events/outbox.ts";
 import { createOutboxRelay } from "../../../lib/events/outbox-relay.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { dialectOf, openDatabase } from "../../../lib/store/database.ts";
-import { createGroupCommit } from "../../../lib/store/group-commit.ts";
+import { createGroupCommit, type SharedDatabase } from "../../../lib/store/group-commit.ts";
 import { keepLease, type Lease } from "../../../lib/store/lease.ts";
 import { type RecordedWrites, recordedWrites } from "./recorded-writes.ts";
 import { type PolicyDatabase, type PolicyTables, policyMigrations } from "./tables.ts";
@@ -34,13 +34,13 @@ export interface Storage {
   sequencer: Sequencer;
   /** A hint that there is an event to publish. */
   wakeRelay(): void;
-  /** Finishes what was begun, then closes the database. */
+  /** Finishes what was begun, then closes the database, unless it was open before. */
   close(): Promise<void>;
 }
 
 export interface StorageOptions {
-  /** A PostgreSQL URL, or the path of a SQLite file. */
-  database: { url: string } | { path: string };
+  /** A PostgreSQL URL, the path of a SQLite file, or a database that is open. */
+  database: { url: string } | { path: string } | SharedDatabase<PolicyTables>;
   /** This replica's id, unique for each start. */
   replicaId: string;
   bus: EventBus | undefined;
@@ -63,9 +63,8 @@ export async function migratePolicy(url: string): Promise<void> {
 /** Opens policy's database and starts to publish its outbox, where there is a bus. */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const { database, replicaId, bus, logger, onError } = options;
-  const db = await openDatabase<PolicyTables>({ ...database, migrations: policyMigrations });
+  const { db, commits, close } = await openStore(database, onError);
   const shared = dialectOf(db) === "postgres";
-  const commits = createGroupCommit(db, { onLazyError: onError, lock: LOG_LOCK });
   const sequencer = shared
     ? keepLease({ db, table: "policy_leases", name: SEQUENCER_LEASE, holder: replicaId, onError })
     : ALONE;
@@ -88,10 +87,21 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     wakeRelay: () => relay?.wake(),
     async close() {
       await using closing = new AsyncDisposableStack();
-      closing.defer(() => db.destroy());
+      closing.defer(close.database);
       closing.defer(() => sequencer.close());
-      closing.defer(() => commits.close());
+      closing.defer(close.commits);
       closing.defer(async () => relay?.close());
     },
   };
+}
+
+/** The database and its group commit, with what closes each: nothing, where both are another one's. */
+async function openStore(database: StorageOptions["database"], onError: (error: unknown) => void) {
+  if ("commits" in database) {
+    const leave = async (): Promise<void> => undefined;
+    return { ...database, close: { database: leave, commits: leave } };
+  }
+  const db = await openDatabase<PolicyTables>({ ...database, migrations: policyMigrations });
+  const commits = createGroupCommit(db, { onLazyError: onError, lock: LOG_LOCK });
+  return { db, commits, close: { database: () => db.destroy(), commits: () => commits.close() } };
 }

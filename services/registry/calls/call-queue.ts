@@ -4,8 +4,8 @@ import type { GovernedCall } from "./governed-call.ts";
 
 /** Queues calls for devices that are offline. */
 export interface CallQueue {
-  /** Writes down what policy has to be asked again about a call that may be queued. Others need no note. */
-  note(call: GovernedCall, question: DecisionRequest): Promise<void>;
+  /** Writes down what policy has to be asked again about a call that may be queued. Undefined for others, which need no note. */
+  note(call: GovernedCall, question: DecisionRequest): Promise<void> | undefined;
   /** Whether a call that may run has to be queued: its caller lets it wait, and its device is offline. */
   mustQueue(call: GovernedCall): boolean;
   /** Waits until the device is back, the time is over or the signal aborts. */

@@ -14,7 +14,7 @@ import { createOutcomeRelay } from "./outcome-relay.ts";
 import type { Ownership } from "./ownership.ts";
 import type { Quotas } from "./quotas.ts";
 import { type CallRequest, type ReceivedCall, type ReceiveFacts, receiveCall } from "./receive.ts";
-import { decide, type RunPorts, resumeCall, runCall } from "./run.ts";
+import { decide, type PolicyAnswer, type RunPorts, resumeCall, runCall } from "./run.ts";
 import { inScope, scopedId, seesAll } from "./scoped-id.ts";
 import type { CallStore, PendingOutcome, StoredCall } from "./store.ts";
 
@@ -137,15 +137,18 @@ export function createCalls(options: CallsOptions): Calls {
     (live.get(callId)?.call ?? (await options.store.get(callId))?.call)?.spec.principalId;
   const arrive = async (one: LiveCall, { shown, question }: ReceivedCall): Promise<boolean> => {
     const { call, args } = one;
-    const inserted = options.queue.note(call, question).then(() => options.store.insert(call, { args, shown }));
+    const { promise: decided, resolve: decideBy } = Promise.withResolvers<PolicyAnswer>();
+    const insert = () => options.store.insert(call, { args, shown }, decided);
+    // Begun before policy is asked: where one database has both, no decision is committed before its call.
+    const inserted = options.queue.note(call, question)?.then(insert) ?? insert();
     arriving.set(one.call.id, { one, arrived: inserted.catch(() => undefined) });
     try {
       // Written down and decided on at the same time; nothing is sent to the device before both are on disk.
-      const deciding = decide(question, ports);
+      decideBy(decide(question, ports));
       if (!(await inserted)) return false;
       follow(
         one,
-        deciding.then((answer) => runCall(one, answer, ports)),
+        decided.then((answer) => runCall(one, answer, ports)),
       );
       return true;
     } finally {

@@ -1,6 +1,6 @@
 import { createSecretKey } from "node:crypto";
 import { fromBinary, type JsonObject } from "@bufbuild/protobuf";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { CallEndedSchema } from "../../../gen/ts/reeve/call/v1/call_events_pb.ts";
 import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { EventEnvelope } from "../../../gen/ts/reeve/event/v1/envelope_pb.ts";
@@ -56,6 +56,21 @@ describe.each(STORE_KINDS)("calls on %s", (kind) => {
   const NO_ARGUMENTS = { args: Buffer.from("{}") };
   const received = (id: string) => testCall({ id, state: CallState.RECEIVED });
   const ended = (id: string) => testCall({ id, state: CallState.SUCCEEDED });
+
+  test("lets a call wait for its decision where policy writes to the same database, and nowhere else", async () => {
+    const along = vi.spyOn(writes, "writeRowAlong");
+    const outbox = createOutbox(db, "registry_outbox");
+    const shared = createCallStore({ db, writes, outbox, bodies, sharesWithPolicy: true });
+    const decided = Promise.withResolvers<void>();
+    const inserted = [shared.insert(received("a"), NO_ARGUMENTS, decided.promise)];
+    expect(along).toHaveBeenCalledOnce();
+    inserted.push(store.insert(received("b"), NO_ARGUMENTS, decided.promise));
+    inserted.push(shared.insert(received("c"), NO_ARGUMENTS));
+    expect(along).toHaveBeenCalledOnce();
+    decided.resolve();
+    expect(await Promise.all(inserted)).toEqual([true, true, true]);
+    expect(await shared.insert(received("a"), NO_ARGUMENTS, decided.promise)).toBe(false);
+  });
 
   test("inserts a call once, also where it comes twice at the same time, and lists them in the order they came", async () => {
     const inserted = ["a", "b", "a", "c"].map((id) => store.insert(received(id), NO_ARGUMENTS));

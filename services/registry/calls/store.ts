@@ -56,8 +56,14 @@ export interface NewArguments {
  * on disk. Reading throws SealError where the bodies cannot be opened.
  */
 export interface CallStore {
-  /** Writes a new call down. False where the id is taken: nothing was written. */
-  insert(call: GovernedCall, asked: NewArguments): Promise<boolean>;
+  /**
+   * Writes a new call down. False where the id is taken: nothing was written.
+   *
+   * @param decided is settled when policy has answered about the call, or has failed to; ask it after this. Where it writes to
+   *   the same database, the call waits for its decision's commit until then, and 50 ms at most. Default: it waits for
+   *   nothing.
+   */
+  insert(call: GovernedCall, asked: NewArguments, decided?: Promise<unknown>): Promise<boolean>;
   /** Keeps a call's new state. False where another replica owns the call now, or has ended it. */
   save(call: GovernedCall): Promise<boolean>;
   /** Keeps a state if it lasts. A restart finds it out again, so that nothing waits for the write. */
@@ -91,13 +97,15 @@ export interface CallStoreOptions {
   bodies: Bodies;
   /** The replica that owns what is inserted here. Default none. */
   owner?: string;
+  /** Whether policy's decisions are in the same database and go through the same `writes`. Default false. */
+  sharesWithPolicy?: boolean;
   /** Milliseconds since 1970. Default the system's clock. */
   now?: () => number;
 }
 
 /** Calls in a database. */
 export function createCallStore(options: CallStoreOptions): CallStore {
-  const { db, writes, outbox, bodies, owner = "", now = Date.now } = options;
+  const { db, writes, outbox, bodies, owner = "", sharesWithPolicy = false, now = Date.now } = options;
   const rows = callRows(db, outbox, owner);
   const saveLazily = createLastingStates((call) =>
     // A call that has ended meanwhile needs no write.
@@ -109,9 +117,9 @@ export function createCallStore(options: CallStoreOptions): CallStore {
   const byId = prepared((p: { id: string }) => db.selectFrom("calls").select(STORED_COLUMNS).where("id", "=", p.id));
 
   return {
-    insert: async (call, { args, shown }) => {
+    insert: async (call, { args, shown }, decided) => {
       const { purpose } = call.spec;
-      return writes.writeRow(rows.insert, {
+      const row = {
         id: call.id,
         device_id: call.spec.deviceId,
         tool: call.spec.tool,
@@ -120,7 +128,9 @@ export function createCallStore(options: CallStoreOptions): CallStore {
         args: bodies.sealAsked(call.id, { args, purpose }),
         shown: shown === undefined ? null : bodies.sealShown(call.id, { args: shown, purpose }),
         call: skeletonOf(call),
-      });
+      };
+      const waits = sharesWithPolicy && decided !== undefined;
+      return waits ? writes.writeRowAlong(rows.insert, row, decided) : writes.writeRow(rows.insert, row);
     },
     save: async (call) => {
       const row = stateRow(call);

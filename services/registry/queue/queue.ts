@@ -44,10 +44,10 @@ export function createQueue({ store, presence, directory, tokenStatuses, now }: 
   };
 
   return {
-    note: async (call, { principal, timeout }) => {
-      const timeoutMs = timeout ? durationMs(timeout) : 0;
-      if (isQueueable(call)) await store.note(call.id, { roles: principal?.roles ?? [], timeoutMs });
-    },
+    note: (call, { principal, timeout }) =>
+      isQueueable(call)
+        ? store.note(call.id, { roles: principal?.roles ?? [], timeoutMs: timeout ? durationMs(timeout) : 0 })
+        : undefined,
     mustQueue: (call) => isQueueable(call) && directory.byId(call.spec.deviceId)?.online !== true,
     async next(call, args, signal) {
       const untilMs = call.spec.queueExpireTime === undefined ? 0 : timestampMs(call.spec.queueExpireTime);

@@ -36,7 +36,15 @@ export function openCalls(
   const { config, bus, logger, now, tokenStatuses } = setup;
   const { db, bodies, self, alone } = state;
   const { directory, fleet, enrollment } = devices;
-  const store = createCallStore({ db, writes: writes.writes, outbox: writes.outbox, bodies, owner: self, now });
+  const store = createCallStore({
+    db,
+    writes: writes.writes,
+    outbox: writes.outbox,
+    bodies,
+    owner: self,
+    sharesWithPolicy: state.commits !== undefined,
+    now,
+  });
   const ownershipWrites = createGroupCommit(db);
   parts.defer(() => ownershipWrites.close());
   const ownership = createOwnership(db, ownershipWrites, self, bodies);
