@@ -31,7 +31,7 @@ describe("reeve audit", () => {
   it("verifies the log of a running service, from its file and as the service returns it", async () => {
     const local = await reeve("audit", "verify");
     expect(local).toMatchObject({ code: 0, stdout: expect.stringContaining("The audit log verifies.") });
-    expect(local.stdout).toContain("policy.db");
+    expect(local.stdout).toContain("reeve.db");
     const remote = await reeve("audit", "verify", "--remote", "--json");
     expect(JSON.parse(remote.stdout)).toMatchObject({ ok: true, findings: [], open: [] });
   });
@@ -78,7 +78,7 @@ describe("reeve audit", () => {
 describe("a log that was changed", () => {
   async function tampered(sql: string): Promise<string> {
     await stack.stop();
-    const [from, to] = [join(stack.dataFolder, "policy", "policy.db"), join(stack.workFolder, "tampered.db")];
+    const [from, to] = [join(stack.dataFolder, "reeve.db"), join(stack.workFolder, "tampered.db")];
     await copyFile(from, to);
     const db = openSqlite(to);
     db.run(sql, []);

@@ -6,6 +6,7 @@ import { type LogSource, openLogFile, rpcLogSource } from "../../lib/audit-verif
 import { fault } from "../../lib/fault/fault.ts";
 import { formatVkeys, parseVkeys } from "../../lib/sign/vkeys.ts";
 import type { CommandContext } from "../command-context.ts";
+import { databaseFile } from "../database-file.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { dataDir, readProfile } from "../profile.ts";
 import { openSession } from "../session.ts";
@@ -49,27 +50,28 @@ export async function readKey(named: string): Promise<string> {
   throw new UsageError(`--key: ${named} is neither a verifier key nor a file that holds one`);
 }
 
-/** The file of the verifier key beside a log's database. */
-export function keyPathBeside(databaseFile: string): string {
-  return join(dirname(databaseFile), "checkpoint.vkey");
+/** The file of the verifier key of a control plane on one machine, by its data folder. */
+export function keyPathIn(dataFolder: string): string {
+  return join(dataFolder, "policy", "checkpoint.vkey");
 }
 
-/** Policy's database in a control plane's state folder. */
-export function databasePath(stateDir: string): string {
-  return join(stateDir, "policy", "policy.db");
+/** The file of the verifier key of a log's database: in policy's folder where policy shares it, else beside it. */
+function keyPathOf(database: string): string {
+  const folder = dirname(database);
+  return existsSync(keyPathIn(folder)) ? keyPathIn(folder) : join(folder, "checkpoint.vkey");
 }
 
 async function localLog(flags: LogFlags, { env }: CommandContext): Promise<string | undefined> {
   // An address on the command line means the log at that address.
   if (flags.registry || flags.policy || env.REEVE_REGISTRY_URL || env.REEVE_POLICY_URL) return undefined;
   const stateDir = (await readProfile(dataDir(env)))?.stateDir || dataDir(env);
-  const path = databasePath(stateDir);
+  const path = databaseFile(stateDir);
   return existsSync(path) ? path : undefined;
 }
 
 async function logFile(path: string, key: string | undefined): Promise<FoundLog> {
   if (!existsSync(path)) throw new UsageError(`there is no file ${path}`);
-  const beside = keyPathBeside(path);
+  const beside = keyPathOf(path);
   if (key === undefined && !existsSync(beside)) {
     throw new UsageError(`the verifier key of ${path} is not beside it`, ["name it with --key"]);
   }

@@ -6,7 +6,7 @@ import { AuditRecordSchema } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { verifyLog } from "../../lib/audit-verify/verify.ts";
 import { fault } from "../../lib/fault/fault.ts";
-import { databasePath, findLog, keyPathBeside, type LogFlags, readKey } from "../audit/find-log.ts";
+import { findLog, keyPathIn, type LogFlags, readKey } from "../audit/find-log.ts";
 import { callsOf } from "../audit/join-calls.ts";
 import { withProgress } from "../audit/progress.ts";
 import { bundleJson, checkProof, readBundle } from "../audit/proof.ts";
@@ -81,7 +81,10 @@ export function registerAudit(program: Command, context: CommandContext): void {
       "policy's database; default: this machine's control plane, read without it; else over the network",
     )
     .option("--database-url", "policy's PostgreSQL database, whose URL is in REEVE_POLICY_DATABASE_URL; needs --key")
-    .option("--key <key>", "the verifier key, or a file that holds it; default: checkpoint.vkey beside the database")
+    .option(
+      "--key <key>",
+      "the verifier key, or a file that holds it; default: checkpoint.vkey beside the database, or in policy/ there",
+    )
     .option("--witness <file>", "a checkpoint that another party has kept; may be repeated", collect, [])
     .option("--remote", "ask the service even where the database is at hand")
     .action((flags: LogFlags & { witness: string[]; json?: true }) => verify(flags, context));
@@ -211,9 +214,7 @@ async function lastRecord(session: Session, callId: string | undefined): Promise
 }
 
 async function check(path: string, flags: CheckFlags, context: CommandContext): Promise<void> {
-  const key =
-    flags.key ??
-    keyPathBeside(databasePath((await readProfile(dataDir(context.env)))?.stateDir || dataDir(context.env)));
+  const key = flags.key ?? keyPathIn((await readProfile(dataDir(context.env)))?.stateDir || dataDir(context.env));
   const result = checkProof(await readBundle(path, flags.leaf), await readKey(key));
   if (!result.ok) context.setExitCode(ExitCode.AUDIT);
   if (flags.json) {

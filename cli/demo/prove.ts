@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import type { CompleteCall } from "../../client/complete-call.ts";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { openLogFile } from "../../lib/audit-verify/log-source.ts";
@@ -6,6 +5,7 @@ import { verifyLog } from "../../lib/audit-verify/verify.ts";
 import { renderReport } from "../audit/verify-report.ts";
 import { recordedCall } from "../call/recorded-call.ts";
 import { receiptJson } from "../call/show-receipt.ts";
+import { databaseFile } from "../database-file.ts";
 import type { Style } from "../print/style.ts";
 import type { Session } from "../session.ts";
 import type { Stack } from "../stack/stack.ts";
@@ -33,7 +33,7 @@ export async function proveRecord({ stack, dataDir, session, calls, say, style }
   }
   const { checkpointKey } = stack;
   await stack.close();
-  const source = openLogFile(join(dataDir, "policy", "policy.db"));
+  const source = openLogFile(databaseFile(dataDir));
   try {
     const report = await verifyLog(source, { verifierKey: checkpointKey });
     say(`\n${style.bold("The audit log, verified offline")}\n${renderReport(report, style).replace(/^/gm, "  ")}`);

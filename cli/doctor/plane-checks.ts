@@ -9,7 +9,7 @@ import {
 import { reasonOf } from "../../lib/fault/fault.ts";
 import { verifyCheckpointByAny } from "../../lib/sign/checkpoint.ts";
 import { parseVkeys } from "../../lib/sign/vkeys.ts";
-import { databasePath, keyPathBeside, readKey } from "../audit/find-log.ts";
+import { keyPathIn, readKey } from "../audit/find-log.ts";
 import { listDevices } from "../device/describe-device.ts";
 import { describeError } from "../errors/describe-error.ts";
 import { enumName } from "../print/enum-name.ts";
@@ -97,8 +97,7 @@ async function checkPolicy({ policy }: Session): Promise<Finding> {
 async function checkLog({ audit, stateDir }: Session): Promise<Finding> {
   const { checkpoint, verifierKey } = await audit.getCheckpoint({});
   if (checkpoint === undefined) return note("audit log", "no checkpoint has been signed yet");
-  const kept =
-    stateDir === undefined ? undefined : await readKey(keyPathBeside(databasePath(stateDir))).catch(() => undefined);
+  const kept = stateDir === undefined ? undefined : await readKey(keyPathIn(stateDir)).catch(() => undefined);
   const keys = parseVkeys(kept ?? verifierKey);
   const result = keys && verifyCheckpointByAny(checkpoint.note, keys);
   if (result?.ok !== true || result.checkpoint.size !== Number(checkpoint.size)) {

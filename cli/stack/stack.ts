@@ -17,6 +17,7 @@ import type { ToolProvider } from "../../services/device-agent/providers/provide
 import { createDeviceAgent } from "../../services/device-agent/service.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
 import { createRegistry, type Registry } from "../../services/registry/service.ts";
+import { openOneDatabase } from "./one-database.ts";
 import { openRegistryCertificate } from "./service-authority.ts";
 import { openSocketFolder } from "./socket-folder.ts";
 
@@ -148,12 +149,15 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
   const close = () => (closing ??= closeAll());
 
   try {
+    const database = await openOneDatabase(dataDir, logger.child({ part: "registry" }));
+    onClosed.push(database.close);
     policy = await createPolicyService({
       config: {
         stateDir: join(dataDir, "policy"),
         ...retention,
         ...(options.policyFile === undefined ? {} : { policyFile: options.policyFile }),
       },
+      database: database.policy,
       logger: logger.child({ part: "policy" }),
       metrics: metrics.policy.registry,
       bus,
@@ -187,6 +191,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
         localDevice: options.deviceName,
         ...(options.toolsAllowed === undefined ? {} : { toolsAllowed: options.toolsAllowed }),
       },
+      database: database.registry,
       policy: policy.link("registry"),
       tokenStatuses: tokenStatuses(tokens),
       ...(options.devices && { enrollment: { ...options.devices, tls: certificate } }),

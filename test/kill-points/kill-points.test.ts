@@ -27,8 +27,9 @@ test.each(["sqlite", "postgres"] as const)(
     // All of them, also where one has failed: the database's server ends with the test.
     await Promise.allSettled(runs);
     const calls = (await Promise.all(runs)).flat();
-    // Seven commits: the call, its decision, its start and end in the ledger, its end, the end's record, and its acknowledgement.
-    expect(calls.length).toBeGreaterThanOrEqual(kind === "sqlite" ? 24 : 20);
+    // Seven commits: the call, its decision, its start and end in the ledger, its end, the end's record, and its
+    // acknowledgement. On files the first two are one, as are others that come at the same time.
+    expect(calls.length).toBeGreaterThanOrEqual(20);
     const ends = calls.map(({ shown }) => shown.status.state);
     expect(ends).toContain(CallState.SUCCEEDED);
     expect(ends).toContain(CallState.UNKNOWN);
@@ -37,7 +38,7 @@ test.each(["sqlite", "postgres"] as const)(
 
 /** What only the replica with a lease does, which is a killed process's for some seconds more. */
 function isLeased(point: string): boolean {
-  return /^postgres: .* (?:nodes|checkpoints|outbox),/.test(point);
+  return /^postgres: .* (?:nodes|checkpoints|\w+_outbox),/.test(point);
 }
 
 /** Kills a process at its share of the points, and checks all that is left behind. */
@@ -54,7 +55,7 @@ async function killThrough(nth: number, kind: "sqlite" | "postgres"): Promise<Ki
     take: (point, at) => at % PROCESSES === nth && !isLeased(point),
     onDisk: (id) => onDisk(id, dataDir, url),
   });
-  const policyDatabase = url === undefined ? join(dataDir, "policy", "policy.db") : `${url}?schema=policy`;
+  const policyDatabase = url === undefined ? join(dataDir, "reeve.db") : `${url}?schema=policy`;
   await allRecorded(calls, policyDatabase);
   await subject.stop();
 

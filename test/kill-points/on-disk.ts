@@ -16,8 +16,8 @@ export async function onDisk(id: string, dataDir: string, databaseUrl?: string):
   const started = await isInFile(join(dataDir, "device", "ledger.db"), "executions", "call_id", id);
   if (databaseUrl === undefined) {
     return {
-      call: await isInFile(join(dataDir, "registry", "registry.db"), "calls", "id", id),
-      decision: await isInFile(join(dataDir, "policy", "policy.db"), "decisions", "call_id", id),
+      call: await isInFile(join(dataDir, "reeve.db"), "calls", "id", id),
+      decision: await isInFile(join(dataDir, "reeve.db"), "decisions", "call_id", id),
       started,
     };
   }

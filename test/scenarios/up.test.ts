@@ -80,7 +80,7 @@ describe("the first start", () => {
     const [id = ""] = /up-held-\w+/.exec((await reeve("call", "list", "--json")).stdout) ?? [];
     expect((await reeve("call", "show", id)).stdout).toMatch(/state: denied/);
     const verified = await reeve("audit", "verify");
-    expect([verified.code, verified.stdout]).toEqual([0, expect.stringContaining(join(state, "policy", "policy.db"))]);
+    expect([verified.code, verified.stdout]).toEqual([0, expect.stringContaining(join(state, "reeve.db"))]);
   });
 });
 
