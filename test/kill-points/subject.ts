@@ -51,6 +51,8 @@ export async function startSubject(folder: string, databaseUrl?: string): Promis
   };
   const start = async (): Promise<void> => {
     await stop();
+    // Of a kill that came while the next one was being asked for.
+    await rm(targetFile(points), { force: true });
     const args = ["--import", PRELOAD, SERVER, folder, ...(databaseUrl === undefined ? [] : [databaseUrl])];
     child = spawn(process.execPath, args, {
       env: { ...nodeEnv(), HOME: folder, REEVE_KILL_POINTS: points },
