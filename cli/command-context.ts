@@ -10,9 +10,18 @@ export interface Output {
 /** Where a command reads. */
 export type Input = NodeJS.ReadableStream & { readonly isTTY?: boolean };
 
+/** What a configuration file said, by the variables of the settings. */
+export interface LoadedConfig {
+  path: string;
+  values: ReadonlyMap<string, { text: string; line: number }>;
+}
+
 /** What a command touches of the process it runs in, so that a test can pass its own. */
 export interface CommandContext {
+  /** The environment, over what the configuration file says. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** The configuration file whose values are in `env`, where there is one. */
+  readonly configFile?: LoadedConfig;
   readonly stdin: Input;
   readonly stdout: Output;
   readonly stderr: Output;

@@ -124,6 +124,11 @@ export const commandList: readonly CommandEntry[] = [
     load: async () => (await import("./commands/login.ts")).registerLogin,
   },
   {
+    name: "config",
+    summary: "look at the settings of this machine, and check the configuration file",
+    load: async () => (await import("./commands/config.ts")).registerConfig,
+  },
+  {
     name: "migrate",
     summary: "bring a service's database up to date",
     load: async () => (await import("./commands/migrate.ts")).registerMigrate,

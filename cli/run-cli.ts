@@ -19,7 +19,8 @@ export async function runCli(argv: readonly string[], context: CommandContext): 
     },
   };
   try {
-    await runCommand(helpFirst(argv), inner);
+    const { withConfig } = await import("./config/load-config.ts");
+    await runCommand(helpFirst(argv), await withConfig(argv, inner));
     return exitCode;
   } catch (error: unknown) {
     return reportError(error, isJson, context);

@@ -32,7 +32,7 @@ export interface TestStack {
 
 /** Starts one. Default: no log, the shipped policy, and programs get this process's environment. */
 export async function startTestStack(
-  options: Partial<Pick<StackOptions, "logger" | "plugins" | "policyFile" | "env" | "providers">> = {},
+  options: Partial<Pick<StackOptions, "logger" | "device" | "policyFile" | "env" | "providers">> = {},
 ): Promise<TestStack> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "reeve-cli-")));
   const dataFolder = join(folder, "data");

@@ -1,6 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import type { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
+import { withConfigOption } from "../config/load-config.ts";
 import { withConnection } from "../connection-options.ts";
 import type { Finding, FindingState } from "../doctor/finding.ts";
 import { broken } from "../doctor/finding.ts";
@@ -15,16 +16,14 @@ import { sessionAt } from "../session.ts";
 import type { Target, TargetFlags } from "../target.ts";
 
 interface DoctorFlags extends TargetFlags {
-  config?: true;
   json?: true;
 }
 
 /** Registers `reeve doctor`. */
 export function registerDoctor(program: Command, context: CommandContext): void {
-  withJson(withConnection(program.command("doctor")))
+  withConfigOption(withJson(withConnection(program.command("doctor"))))
     .description("Check that everything works, and say what to do. Exit code 1 where something is broken.")
-    .option("--config", "list every setting of the environment instead")
-    .action((flags: DoctorFlags) => (flags.config ? listSettings(flags, context) : doctor(flags, context)));
+    .action((flags: DoctorFlags) => doctor(flags, context));
 }
 
 async function doctor(flags: DoctorFlags, context: CommandContext): Promise<void> {
@@ -85,29 +84,4 @@ const MARKS: Readonly<Record<FindingState, (style: Style) => string>> = {
 function findingText({ check, state, text, todo }: Finding, style: Style): string {
   const head = `${MARKS[state](style)}  ${style.bold(visibleLine(check))}: ${visibleLine(text)}\n`;
   return todo === undefined ? head : `${head}        ${visibleLine(todo)}\n`;
-}
-
-async function listSettings(flags: DoctorFlags, context: CommandContext): Promise<void> {
-  const [{ allSettings }, { helpBlock }] = await Promise.all([
-    import("../stack/settings.ts"),
-    import("../flags/help.ts"),
-  ]);
-  const all = allSettings();
-  if (flags.json) {
-    const json = all.map(({ reader, settings }) => ({
-      reader,
-      settings: settings.map((line) => ({ ...line, default: line.default ?? null })),
-    }));
-    return void context.stdout.write(jsonDocument({ config: json }));
-  }
-  const style = styleFor(context, context.stdout);
-  const width = Math.min(context.stdout.columns ?? 120, 120);
-  const blocks = all.map(({ reader, settings }) => {
-    const entries = settings.map(({ name, doc, expected, default: byDefault, required }) => {
-      const rest = required ? "Required." : byDefault === undefined ? "" : `Default ${byDefault || "empty"}.`;
-      return { term: name, text: `${doc} ${rest} (${expected})` };
-    });
-    return `${style.bold(`Read by ${reader}`)}\n${helpBlock(entries, width, style)}`;
-  });
-  context.stdout.write(blocks.join("\n"));
 }

@@ -1,12 +1,11 @@
 import { homedir } from "node:os";
-import { resolve } from "node:path";
-import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { readConfig } from "../../lib/config/config.ts";
-import { createLogger, type Level } from "../../lib/log/log.ts";
-import { deviceEnvironment } from "../../services/device-agent/config.ts";
+import { createLogger } from "../../lib/log/log.ts";
+import { deviceConfigOf } from "../../services/device-agent/device-config.ts";
 import { defaultReadRoots } from "../../services/device-agent/roots/default-read-roots.ts";
-import { registryEnvironment } from "../../services/registry/config.ts";
+import { parseList } from "../../services/device-agent/settings.ts";
 import type { CommandContext } from "../command-context.ts";
+import { withOwnFilesDenied } from "../config/own-files.ts";
 import { EXPOSED_TEXT, sandboxText } from "../doctor/exposed-files.ts";
 import { explainStart } from "../errors/port-in-use.ts";
 import { UsageError } from "../errors/usage-error.ts";
@@ -15,40 +14,37 @@ import { commandName } from "../print/command-name.ts";
 import { dataDir, writeProfile } from "../profile.ts";
 import { type MachineTokens, prepareMachineTokens } from "../stack/machine-tokens.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
-import type { UpFlags } from "./up.ts";
-
-const MODES = new Map([
-  ["user", Mode.USER],
-  ["sudo", Mode.SUDO],
-  ["all", Mode.ALL],
-]);
+import { type UpFlags, upEnvironment, withUpFlags } from "../stack/up-settings.ts";
 
 /** Resolves when everything runs and was written down for the `reeve` of this machine. */
 export async function up(flags: UpFlags, context: CommandContext): Promise<Stack> {
-  const folder = dataDir(context.env);
-  const readRoots = flags.read.length > 0 ? flags.read : defaultReadRoots(process.cwd(), context.env.HOME || homedir());
-  const plugins = flags.plugins
-    ? resolve(flags.plugins)
-    : readConfig({ plugins: deviceEnvironment.plugins }, context.env).plugins;
+  const env = withUpFlags(flags, withOwnFilesDenied(context));
+  const settings = readConfig(upEnvironment, env);
+  const folder = dataDir(env);
+  const device = deviceConfigOf(settings);
+  const { writeRoots, plugins } = device;
+  const readRoots = settings.readRoots
+    ? device.readRoots
+    : defaultReadRoots(process.cwd(), context.env.HOME || homedir());
   const stack = await startStack({
     dataDir: folder,
-    ports: portsFrom(flags.port),
-    deviceName: "this",
-    mode: modeOf(flags.mode),
+    ports: portsFrom(settings.port),
+    deviceName: settings.name,
+    mode: device.mode,
     readRoots,
-    writeRoots: flags.write,
-    toolsAllowed: flags.tools.split(",").filter((name) => name !== ""),
-    ...(plugins === undefined ? {} : { plugins }),
-    ...(flags.policyFile === undefined ? {} : { policyFile: flags.policyFile }),
-    ...(flags.nats === undefined ? {} : { natsUrl: flags.nats }),
-    ...(flags.deviceAddress === undefined
+    writeRoots,
+    device,
+    toolsAllowed: parseList(settings.toolsAllowed, ","),
+    ...(settings.policyFile === undefined ? {} : { policyFile: settings.policyFile }),
+    ...(settings.natsUrl === undefined ? {} : { natsUrl: settings.natsUrl }),
+    ...(settings.deviceAddress === undefined
       ? {}
-      : { devices: { ...addressFrom(flags.deviceAddress), ...publicUrlFrom(flags.deviceUrl) } }),
-    callRetentionMs: readConfig({ kept: registryEnvironment.callRetention }, context.env).kept,
+      : { devices: { ...addressFrom(settings.deviceAddress), ...publicUrlFrom(settings.publicUrl) } }),
+    callRetentionMs: settings.callRetention,
     env: context.env,
-    logger: createLogger({ service: "reeve", level: flags.logLevel as Level }),
+    logger: createLogger({ service: "reeve", level: settings.logLevel }),
   }).catch((error: unknown) =>
-    explainStart(error, flags.deviceAddress === undefined ? "--port" : "--port or --device-address"),
+    explainStart(error, settings.deviceAddress === undefined ? "--port" : "--port or --device-address"),
   );
   const tokens = await prepareMachineTokens(stack.tokens, folder);
   await writeProfile(folder, {
@@ -64,7 +60,7 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<Stack
     `registry      ${stack.registryUrl}\npolicy        ${stack.policyUrl}\ndevice agent  ${stack.deviceUrl}\n` +
       `${stack.attachUrl === undefined ? "" : `devices       ${stack.attachUrl}\n`}` +
       `reads         ${readRoots.join(", ") || NO_READING}\n` +
-      `writes        ${flags.write.join(", ") || NO_WRITING}\n` +
+      `writes        ${writeRoots.join(", ") || NO_WRITING}\n` +
       `${plugins === undefined ? "" : `plugins       ${plugins}\n`}` +
       `sandbox       ${sandboxText(stack.sandbox)}\n` +
       `state         ${folder}\n${tokenText(tokens, reeve)}${EXPOSED_TEXT}`,
@@ -112,9 +108,8 @@ function tokenText({ issued, former, isNew }: MachineTokens, reeve: string): str
   return isNew ? newTokenText(reeve) : "";
 }
 
-function portsFrom(text: string): { registry: number; policy: number; device: number } {
-  const port = Number(text);
-  if (!Number.isInteger(port) || port < 0 || port > 65533) throw new UsageError(`--port: "${text}" is no port`);
+function portsFrom(port: number): { registry: number; policy: number; device: number } {
+  if (port > 65533) throw new UsageError(`${port} is no port with two after it`);
   if (port === 0) return { registry: 0, policy: 0, device: 0 };
   return { registry: port, policy: port + 1, device: port + 2 };
 }
@@ -130,10 +125,4 @@ function publicUrlFrom(url: string | undefined): { publicUrl?: string } {
   if (url === undefined) return {};
   if (URL.parse(url)?.protocol === "https:") return { publicUrl: url };
   throw new UsageError(`--device-url: "${url}" is no https address`);
-}
-
-function modeOf(text: string): Mode {
-  const mode = MODES.get(text);
-  if (mode === undefined) throw new UsageError(`--mode: "${text}" is none of user, sudo, all`);
-  return mode;
 }

@@ -2,22 +2,9 @@ import { type Command, Option } from "commander";
 import { closeInheritedDescriptors } from "../../lib/run/inherited-descriptors.ts";
 import { runGuarded } from "../../lib/run/run-guarded.ts";
 import type { CommandContext } from "../command-context.ts";
+import { withConfigOption } from "../config/load-config.ts";
 import { gather } from "../repeatable.ts";
-
-/** The options of `reeve up`. */
-export interface UpFlags {
-  port: string;
-  mode: string;
-  read: string[];
-  write: string[];
-  tools: string;
-  plugins?: string;
-  policyFile?: string;
-  nats?: string;
-  deviceAddress?: string;
-  deviceUrl?: string;
-  logLevel: string;
-}
+import type { UpFlags } from "../stack/up-settings.ts";
 
 /** Registers `reeve up`, the short way of `reeve serve all`. */
 export function registerUp(program: Command, context: CommandContext): void {
@@ -26,18 +13,16 @@ export function registerUp(program: Command, context: CommandContext): void {
 
 /** Registers the command that runs everything on this machine in one process, under a name. */
 export function registerAll(parent: Command, name: string, context: CommandContext): void {
-  parent
-    .command(name)
+  withConfigOption(parent.command(name))
     .description(
-      "Run everything on this machine in one process: registry, policy, and a device agent that makes this machine a device. The first start makes the tokens and prints them once.",
+      "Run everything on this machine in one process: registry, policy, and a device agent that makes this machine a device. The first start makes the tokens and prints them once. What is left out here comes from the environment and the configuration file: see `reeve config show`.",
     )
     .option(
       "--port <n>",
-      "port of the registry; policy and the device agent take the two after it. 0 takes any three",
-      "7400",
+      "port of the registry; policy and the device agent take the two after it. 0 takes any three. Default: 7400",
     )
     .addOption(
-      new Option("--mode <mode>", "which tools this machine offers").choices(["user", "sudo", "all"]).default("all"),
+      new Option("--mode <mode>", "which tools this machine offers. Default: all").choices(["user", "sudo", "all"]),
     )
     .option(
       "--read <folder>",
@@ -51,7 +36,7 @@ export function registerAll(parent: Command, name: string, context: CommandConte
       gather,
       [],
     )
-    .option("--tools <names>", "tools that callers may use, comma-separated. Default: all that the mode gives", "")
+    .option("--tools <names>", "tools that callers may use, comma-separated. Default: all that the mode gives")
     .option(
       "--plugins <folder>",
       "a folder that holds plugins, each in a folder of its own (see `reeve plugin`). Default: REEVE_DEVICE_PLUGINS, else none",
@@ -63,7 +48,7 @@ export function registerAll(parent: Command, name: string, context: CommandConte
       "let other machines become devices: they dial in there, with TLS (see `reeve device join-token`). Default: they cannot",
     )
     .option("--device-url <url>", "where other machines reach that address, if it is not the one that is listened on")
-    .option("--log-level <level>", "what to log to standard error, as JSON lines", "warn")
+    .option("--log-level <level>", "what to log to standard error, as JSON lines. Default: warn")
     .action(async (flags: UpFlags) => {
       closeInheritedDescriptors(context.env);
       const { up } = await import("./run-up.ts");

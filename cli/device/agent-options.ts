@@ -1,6 +1,8 @@
 import { join, resolve } from "node:path";
 import { type Command, Option } from "commander";
 import type { CommandContext } from "../command-context.ts";
+import { withConfigOption } from "../config/load-config.ts";
+import { withOwnFilesDenied } from "../config/own-files.ts";
 import { dataDir } from "../profile.ts";
 import { gather } from "../repeatable.ts";
 
@@ -14,7 +16,7 @@ export interface AgentFlags {
 
 /** Adds --mode, --read, --write and --plugins. */
 export function withAgentOptions(command: Command): Command {
-  return command
+  return withConfigOption(command)
     .addOption(new Option("--mode <mode>", "which tools this machine offers").choices(["user", "sudo", "all"]))
     .option(
       "--read <folder>",
@@ -29,8 +31,9 @@ export function withAgentOptions(command: Command): Command {
 /** The environment of the agent: what the command line says, over the rest, with a folder of its own. */
 export function agentEnvironment(
   { mode, read, write, plugins }: AgentFlags,
-  env: CommandContext["env"],
+  context: CommandContext,
 ): CommandContext["env"] {
+  const env = withOwnFilesDenied(context);
   return {
     ...env,
     REEVE_DEVICE_STATE_DIR: env.REEVE_DEVICE_STATE_DIR || join(dataDir(env), "device-agent"),

@@ -106,7 +106,7 @@ test.each([
 
 test("an agent without a folder of its own gets one beside the other data", () => {
   const flags = { read: ["/srv", "/data"], write: [], mode: "all" };
-  expect(agentEnvironment(flags, { REEVE_DATA_DIR: "/var/lib/reeve" })).toMatchObject({
+  expect(agentEnvironment(flags, createFakeContext({ env: { REEVE_DATA_DIR: "/var/lib/reeve" } }))).toMatchObject({
     REEVE_DEVICE_STATE_DIR: "/var/lib/reeve/device-agent",
     REEVE_DEVICE_READ_ROOTS: "/srv:/data",
     REEVE_DEVICE_MODE: "all",

@@ -13,8 +13,9 @@ export async function joinMachine(source: string, flags: AgentFlags, context: Co
     leaving.abort(new UsageError("joining was given up; the token can be used again")),
   );
   try {
-    const { name } = await joinDevice(agentEnvironment(flags, context.env), {
+    const { name } = await joinDevice(agentEnvironment(flags, context), {
       token,
+      notKept: new Set(context.configFile?.values.keys()),
       onPending: ({ id, name: pending, fingerprint }) =>
         context.stderr.write(
           `${pending} waits to be confirmed. This machine's fingerprint is\n\n  ${fingerprint}\n\n` +

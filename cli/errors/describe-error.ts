@@ -90,7 +90,7 @@ const BARE: ErrorReport = {
 const folderHint = (setting: string) => `nothing was changed; stop it, or use another folder with ${setting}`;
 const DATA_HINT =
   "`reeve up` keeps all of its data in REEVE_DATA_DIR: move all of that folder elsewhere, or name another one";
-const CONFIG_HINT = "`reeve doctor --config` lists every setting";
+const CONFIG_HINT = "`reeve config show --docs` lists every setting";
 const DEBUG_HINT = "set REEVE_DEBUG=1 to see where it comes from";
 
 const UNREACHABLE: ReadonlySet<Code> = new Set([Code.Unavailable, Code.Canceled, Code.Aborted]);

@@ -1,13 +1,16 @@
 import { configSettings, deviceSettings } from "../../gen/settings/settings.ts";
-import { type ConfigLine, type ConfigSpec, describeConfig } from "../../lib/config/config.ts";
+import type { ConfigSpec } from "../../lib/config/config.ts";
 import { natsKeys } from "../../lib/run/nats-keys.ts";
 import { PROVIDERS } from "../../services/agent/providers/providers.ts";
-import { deviceEnvironment } from "../../services/device-agent/config.ts";
-import { policyEnvironment } from "../../services/policy/config.ts";
-import { registryEnvironment } from "../../services/registry/config.ts";
 
 /** What the commands themselves read from the environment. */
 export const commandEnvironment = {
+  configFile: {
+    name: "REEVE_CONFIG_FILE",
+    type: "path",
+    optional: true,
+    doc: "The configuration file. Default: $XDG_CONFIG_HOME/reeve/config.yaml, else ~/.config/reeve/config.yaml, where it exists.",
+  },
   dataDir: configSettings.dataDir,
   registryUrl: configSettings.registryUrl,
   policyUrl: configSettings.policyUrl,
@@ -32,14 +35,4 @@ function providerKeys(): ConfigSpec {
       ] as const,
   );
   return Object.fromEntries(settings.map((setting) => [setting.name, setting]));
-}
-
-/** Every setting, by what reads it. */
-export function allSettings(): { reader: string; settings: ConfigLine[] }[] {
-  return [
-    { reader: "the commands", settings: describeConfig(commandEnvironment) },
-    { reader: "reeve serve registry", settings: describeConfig(registryEnvironment) },
-    { reader: "reeve serve policy", settings: describeConfig(policyEnvironment) },
-    { reader: "reeve serve device", settings: describeConfig(deviceEnvironment) },
-  ];
 }

@@ -13,6 +13,7 @@ import { createMetrics } from "../../lib/server/metrics.ts";
 import { createServer, type Server } from "../../lib/server/server.ts";
 import { type FolderLock, lockFolder } from "../../lib/store/folder-lock.ts";
 import { shareScratchBuffer } from "../../lib/wire/scratch-writer.ts";
+import type { DeviceAgentConfig } from "../../services/device-agent/config.ts";
 import type { ToolProvider } from "../../services/device-agent/providers/provider.ts";
 import { createDeviceAgent } from "../../services/device-agent/service.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
@@ -34,8 +35,8 @@ export interface StackOptions {
   writeRoots: readonly string[];
   toolsAllowed?: readonly string[];
   policyFile?: string;
-  /** The folder that holds plugins. Absolute. Default none. */
-  plugins?: string;
+  /** What else is configured of the device. Default nothing. */
+  device?: Partial<Omit<DeviceAgentConfig, "stateDir">>;
   /** Providers of tools for the device, besides the built-in ones. The device disposes of them. Default none. */
   providers?: readonly ToolProvider[];
   /** How long arguments and outputs of ended calls are kept, in milliseconds. Default 30 days. */
@@ -164,15 +165,14 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
     });
     const device = await createDeviceAgent({
       config: {
+        ...options.device,
         stateDir: join(dataDir, "device"),
         name: options.deviceName,
         mode: options.mode,
-        labels: {},
         readRoots: options.readRoots,
         writeRoots: options.writeRoots,
         // Tokens, keys and databases of every part: no tool that takes a path touches them, whatever the roots are.
-        denied: [dataDir],
-        ...(options.plugins === undefined ? {} : { plugins: options.plugins }),
+        denied: [dataDir, ...(options.device?.denied ?? [])],
       },
       grantKeys: policy.grantKeys,
       env: options.env,

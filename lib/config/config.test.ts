@@ -85,6 +85,7 @@ test("describes every key", () => {
   expect(lines).toHaveLength(7);
   expect(lines[2]).toEqual({
     name: "REEVE_HOLD",
+    at: undefined,
     expected: "a duration such as 500ms, 30s, 5m, 2h or 1d, at least 1s",
     default: "5m",
     required: false,

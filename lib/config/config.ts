@@ -69,6 +69,8 @@ function problemOf(key: ConfigKey, text: string | undefined): string | undefined
 /** One key, for a person. */
 export interface ConfigLine {
   name: string;
+  /** Its place in the configuration file. */
+  at: string | undefined;
   /** What may be written. */
   expected: string;
   /** As it would be written. */
@@ -82,6 +84,7 @@ export interface ConfigLine {
 export function describeConfig(spec: ConfigSpec): ConfigLine[] {
   return Object.values(spec).map((key) => ({
     name: key.name,
+    at: key.at,
     expected: expectedOf(key),
     default: defaultText(key),
     required: key.default === undefined && !key.optional,

@@ -34,8 +34,10 @@ export async function staleConfiguration(): Promise<string[]> {
 
 const HEAD = `# Settings
 
-The services and the commands read their settings from the environment; an empty variable counts as unset. \`reeve doctor\` says which are set
-and what is wrong with them. Durations are written as 250ms, 30s, 5m, 2h or 1d. A name that ends in _FILE holds the path of
+The services and the commands read their settings from the environment, where an empty variable counts as unset, and from a
+configuration file in YAML (REEVE_CONFIG_FILE, or reeve/config.yaml in \`~/.config\`), where they stand under the names in the column
+"in the file". A flag goes over the environment, the environment over the file, the file over the default; what has no such name, and
+secrets, have no place in it. \`reeve config show\` says what is set and where it comes from, \`reeve config check\` what is wrong with a file. Durations are written as 250ms, 30s, 5m, 2h or 1d. A name that ends in _FILE holds the path of
 a file, which may be mounted from a secret store.
 `;
 
@@ -44,16 +46,16 @@ function section(command: string, lines: readonly ConfigLine[]): string {
   return [
     `## ${command}`,
     "",
-    "| name | what it is | may be | default |",
-    "| --- | --- | --- | --- |",
+    "| name | in the file | what it is | may be | default |",
+    "| --- | --- | --- | --- | --- |",
     ...rows,
     "",
   ].join("\n");
 }
 
-function row({ name, doc, expected, default: fallback, required, secret }: ConfigLine): string {
+function row({ name, at, doc, expected, default: fallback, required, secret }: ConfigLine): string {
   const standard = required ? "**must be set**" : fallback === undefined || fallback === "" ? "" : `\`${fallback}\``;
-  return `| \`${name}\` | ${cell(doc)}${secret ? " A secret." : ""} | ${cell(expected)} | ${standard} |`;
+  return `| \`${name}\` | ${at === undefined || secret ? "" : `\`${at}\``} | ${cell(doc)}${secret ? " A secret." : ""} | ${cell(expected)} | ${standard} |`;
 }
 
 function cell(text: string): string {

@@ -4,7 +4,7 @@ export type Floors = Readonly<Record<string, readonly string[]>>;
 /** Every folder of the product that has folders below it, and how these stand on each other. */
 export const AREAS: Readonly<Record<string, Floors>> = {
   lib: {
-    ground: ["async", "config", "fault", "files", "ids", "json", "log", "pages", "paths", "programs"],
+    ground: ["async", "config", "fault", "files", "ids", "json", "log", "pages", "paths", "programs", "yaml"],
     data: ["auth", "events", "identity", "merkle", "sign", "store"],
     wire: ["exchange", "link", "rpc-client", "server", "wire"],
     tools: ["command", "model-tools", "plugin", "sanitize", "tool", "toolschema"],
@@ -47,7 +47,20 @@ export const AREAS: Readonly<Record<string, Floors>> = {
     ground: ["errors", "flags", "print"],
     calls: ["approval", "call"],
     "fan-out": ["fan-out"],
-    nouns: ["audit", "chat", "device", "key", "login", "operator", "plugin", "policy", "service-ca", "shell", "stack"],
+    nouns: [
+      "audit",
+      "chat",
+      "config",
+      "device",
+      "key",
+      "login",
+      "operator",
+      "plugin",
+      "policy",
+      "service-ca",
+      "shell",
+      "stack",
+    ],
     tours: ["demo", "doctor"],
     commands: ["commands"],
   },

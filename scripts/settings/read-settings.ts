@@ -67,7 +67,7 @@ export function propertyOf(schema: JsonSchema, field: DescField): JsonSchema {
 }
 
 function sectionOf(name: string, message: DescMessage, schema: JsonSchema, extension: DescExtension): Section {
-  // By the option's own descriptor: gen, which is being written, is not there yet.
+  // By the option's own descriptor: gen is being written.
   const kinds = extension.message?.field.kind?.enum?.value;
   const settings = message.fields
     .filter((field) => hasOption(field, extension))

@@ -6,13 +6,13 @@ import type { VerifyKey } from "../../lib/sign/keys.ts";
 import type { FolderLock } from "../../lib/store/folder-lock.ts";
 import { attachedAgent } from "./attach/attached-agent.ts";
 import { type AgentParts, runAttached } from "./attach/run-attached.ts";
-import { DEFAULT_PORT, type DeviceAgentConfig, deviceEnvironment, joinEnvironment } from "./config.ts";
+import { DEFAULT_PORT, deviceEnvironment, joinEnvironment } from "./config.ts";
+import { deviceConfigOf } from "./device-config.ts";
 import { type Enrolled, type Joining, openEnrolled } from "./identity/enrolled.ts";
 import { type DeviceEnrollment, enrollmentFiles } from "./identity/enrollment-file.ts";
 import { keepRenewed, requireUnexpired } from "./identity/renewal.ts";
-import { parseServices } from "./providers/grpc/service-list.ts";
 import { createDeviceAgent } from "./service.ts";
-import { MODES, parseGrantKeys, parseLabels, parseList, parseRegistryUrls } from "./settings.ts";
+import { parseGrantKeys, parseRegistryUrls } from "./settings.ts";
 import { lockStateDir } from "./state-dir.ts";
 
 type Settings = ConfigOf<typeof deviceEnvironment>;
@@ -65,7 +65,7 @@ async function runEnrolled(
   lock: FolderLock,
 ): Promise<RunningDeviceAgent> {
   const settings = readConfig(deviceEnvironment, enrolled.env);
-  const config = configOf(settings);
+  const config = { ...deviceConfigOf(settings), stateDir: settings.stateDir };
   const grantKeys = await grantKeysOf(settings);
   const keyringVersion = BigInt(enrolled.enrollment?.keyringVersion ?? 0);
   const urls = parseRegistryUrls(settings.registryUrl ?? "", deviceEnvironment.registryUrl.name);
@@ -113,30 +113,6 @@ async function runEnrolled(
 /** Runs until a signal asks for the end, or until the certificate has expired, which rejects. */
 export async function runUntilEnd(running: RunningDeviceAgent): Promise<void> {
   await Promise.race([untilSignal(running, process), running.expired]);
-}
-
-function configOf(settings: Settings): DeviceAgentConfig {
-  const { capabilities, workDir, plugins } = settings;
-  return {
-    stateDir: settings.stateDir,
-    name: settings.name,
-    mode: MODES[settings.mode],
-    labels: parseLabels(settings.labels, deviceEnvironment.labels.name),
-    readRoots: parseList(settings.readRoots, ":"),
-    writeRoots: parseList(settings.writeRoots, ":"),
-    denied: parseList(settings.denied, ":"),
-    maxRunning: settings.maxRunning,
-    operatorPlaces: settings.operatorPlaces,
-    retentionMs: settings.retention,
-    heartbeatMs: settings.heartbeat,
-    services: parseServices(
-      { text: settings.services, variable: deviceEnvironment.services.name },
-      { text: settings.serviceDescriptors, variable: deviceEnvironment.serviceDescriptors.name },
-    ),
-    ...(capabilities === "" ? {} : { capabilities: parseList(capabilities, ",") }),
-    ...(workDir === undefined ? {} : { workDir }),
-    ...(plugins === undefined ? {} : { plugins }),
-  };
 }
 
 function tokensFileOf({ tokensFile }: Settings): string {

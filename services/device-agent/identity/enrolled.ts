@@ -15,6 +15,8 @@ export interface Joining {
   token?: string;
   /** The file with a token for a device that has not joined yet. */
   tokenFile?: string | undefined;
+  /** Variables whose values come from a configuration file, which is read again at each start: they are not kept. */
+  notKept?: ReadonlySet<string>;
   /** Called once, when an operator has to compare the fingerprint. */
   onPending?(enrollment: Enrollment): void;
   /** Called when the control plane cannot be reached and will be asked again. */
@@ -43,17 +45,22 @@ async function joined(
   stateDir: string,
   known: DeviceEnrollment | undefined,
   env: Environment,
-  { token, tokenFile, ...callbacks }: Joining,
+  { token, tokenFile, notKept = new Set(), ...callbacks }: Joining,
 ): Promise<DeviceEnrollment | undefined> {
   const wanted =
     token ?? (known === undefined && tokenFile !== undefined ? await readFile(tokenFile, "utf8") : undefined);
   if (wanted === undefined || parseJoinToken(wanted).id === known?.id) return known;
-  return joinControlPlane({ ...callbacks, token: wanted, stateDir, settings: withRoots(settingsToKeep(env), env) });
+  return joinControlPlane({
+    ...callbacks,
+    token: wanted,
+    stateDir,
+    settings: withRoots(settingsToKeep(env, notKept), env),
+  });
 }
 
 /** Where no folder is named, the one that the device joins in may be read, as with `reeve up`. */
 function withRoots(settings: Record<string, string>, env: Environment): Record<string, string> {
-  if (settings.REEVE_DEVICE_READ_ROOTS || settings.REEVE_DEVICE_WRITE_ROOTS) return settings;
+  if (env.REEVE_DEVICE_READ_ROOTS || env.REEVE_DEVICE_WRITE_ROOTS) return settings;
   const roots = defaultReadRoots(process.cwd(), env.HOME || homedir());
   return { ...settings, REEVE_DEVICE_READ_ROOTS: roots.join(":") };
 }
@@ -63,8 +70,10 @@ const KEPT =
   /^REEVE_DEVICE_(MODE|READ_ROOTS|WRITE_ROOTS|DENIED|WORK_DIR|CAPABILITIES|MAX_RUNNING|OPERATOR_PLACES|RETENTION|SERVICES|SERVICES_DESCRIPTORS|PLUGINS)$/;
 
 /** What to keep of an environment, so that the device starts without it from then on. */
-export function settingsToKeep(env: Environment): Record<string, string> {
-  const kept = Object.entries(env).filter((entry): entry is [string, string] => KEPT.test(entry[0]) && !!entry[1]);
+export function settingsToKeep(env: Environment, notKept: ReadonlySet<string> = new Set()): Record<string, string> {
+  const kept = Object.entries(env).filter(
+    (entry): entry is [string, string] => KEPT.test(entry[0]) && !!entry[1] && !notKept.has(entry[0]),
+  );
   return Object.fromEntries(kept);
 }
 

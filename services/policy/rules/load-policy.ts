@@ -1,11 +1,11 @@
 import { analyzeCall } from "../../../lib/command/call.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { builtInCapabilities, builtInTools, toolByName } from "../../../lib/toolschema/catalog-file.ts";
+import { nearestName } from "../../../lib/yaml/nearest-name.ts";
 import type { ToolLookup } from "../facts/decision-request.ts";
 import { factsOf } from "../facts/facts.ts";
 import { completeExample } from "./example.ts";
 import { compileExpression, type Verdict } from "./expression.ts";
-import { nearestName } from "./nearest-name.ts";
 import { compileToolPatterns, type Policy, type Rule, rulesByTool } from "./policy.ts";
 import { type ExampleText, parsePolicyFile, type RuleText, type Written } from "./policy-file.ts";
 import type { PolicyProblem } from "./problem.ts";

@@ -1,10 +1,12 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { SandboxLevel, SandboxLevelSchema } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
+import { createYamlReader, type YamlReader as ReaderOf, type YamlNode } from "../../../lib/yaml/yaml-reader.ts";
 import { valueName, valueNames } from "../facts/facts.ts";
 import type { Obligations } from "./obligations.ts";
 import { EFFECTS, type Effect, isEffect } from "./policy.ts";
 import type { PolicyProblem } from "./problem.ts";
-import { createYamlReader, type YamlNode, type YamlReader } from "./yaml-reader.ts";
+
+type YamlReader = ReaderOf<PolicyProblem>;
 
 /** A policy file as it is written; expressions and examples are still text and data. */
 export interface PolicyFile {
@@ -72,7 +74,7 @@ const OBLIGATION_KEYS = ["max_run", "sandbox"];
 /** Reads a policy file's form. Unknown keys, repeated keys and repeated rule ids are problems. */
 export function parsePolicyFile(text: string): PolicyFileResult {
   if (text.length > MAX_LENGTH) return { ok: false, problems: [{ line: 1, message: "the file is over 1 MiB" }] };
-  const reader = createYamlReader(text);
+  const reader = createYamlReader<PolicyProblem>(text);
   if (reader.problems.length > 0) return { ok: false, problems: reader.problems };
   const file = readFile(reader);
   if (reader.problems.length > 0) return { ok: false, problems: reader.problems };

@@ -1,10 +1,8 @@
+import type { YamlProblem } from "../../../lib/yaml/yaml-reader.ts";
+
 /** One thing that is wrong with a policy file. */
-export interface PolicyProblem {
-  /** The line in the file, from 1. */
-  line: number;
+export interface PolicyProblem extends YamlProblem {
   ruleId?: string;
-  /** What is wrong and, where it helps, what would be right. */
-  message: string;
 }
 
 /** A problem in one line, such as `line 12, rule "exec/inspect": unknown variable: arg`. */

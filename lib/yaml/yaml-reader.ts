@@ -1,16 +1,24 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from "yaml";
-import type { PolicyProblem } from "./problem.ts";
+import { nearestName } from "./nearest-name.ts";
+
+/** One thing that is wrong with a YAML file. */
+export interface YamlProblem {
+  /** The line in the file, from 1. */
+  line: number;
+  /** What is wrong and, where it helps, what would be right. */
+  message: string;
+}
 
 /** A node of a YAML file, or nothing. */
 export type YamlNode = Node | null | undefined;
 
 /** Reads a YAML file strictly: whatever is not as expected becomes a problem with its line. */
-export interface YamlReader {
+export interface YamlReader<P extends YamlProblem = YamlProblem> {
   /** The file's only document. */
   root: YamlNode;
   /** Everything found so far, in the order it was found. */
-  problems: PolicyProblem[];
+  problems: P[];
   /** The line that a node starts on, from 1. */
   lineOf(node: YamlNode): number;
   /** Writes down a problem at a node. */
@@ -19,6 +27,8 @@ export interface YamlReader {
   fields(node: YamlNode, what: string, keys: readonly string[]): Map<string, YamlNode>;
   /** The items of a list; none where the node is left out. */
   items(node: YamlNode, what: string): YamlNode[];
+  /** The keys of a mapping with texts as values, and these; anything else is a problem. */
+  texts(node: YamlNode, what: string): [string, string][];
   /** A text; undefined where the node is left out or is no text. */
   text(node: YamlNode, what: string): string | undefined;
   /** true or false; undefined where the node is left out or is neither. */
@@ -28,17 +38,17 @@ export interface YamlReader {
 }
 
 /** Parses YAML 1.2 with the core schema. Repeated keys, anchors, aliases and custom tags are problems. */
-export function createYamlReader(text: string): YamlReader {
+export function createYamlReader<P extends YamlProblem = YamlProblem>(text: string): YamlReader<P> {
   const lineCounter = new LineCounter();
   const document = parseDocument(text, { lineCounter, strict: true, uniqueKeys: true, schema: "core", version: "1.2" });
-  const problems: PolicyProblem[] = [];
+  const problems: P[] = [];
   const lineAt = (offset: number): number => lineCounter.linePos(offset).line;
   const lineOf = (node: YamlNode): number => (node?.range ? lineAt(node.range[0]) : 1);
   const report = (node: YamlNode, message: string): void => {
-    problems.push({ line: lineOf(node), message });
+    problems.push({ line: lineOf(node), message } as P);
   };
   for (const error of [...document.errors, ...document.warnings]) {
-    problems.push({ line: lineAt(error.pos[0]), message: firstLine(error.message) });
+    problems.push({ line: lineAt(error.pos[0]), message: firstLine(error.message) } as P);
   }
   refuseReferences(document, report);
   return {
@@ -52,6 +62,20 @@ export function createYamlReader(text: string): YamlReader {
       if (isSeq(node)) return node.items as YamlNode[];
       report(node, `${what} must be a list`);
       return [];
+    },
+    texts(node, what) {
+      if (isAbsent(node)) return [];
+      if (!isMap(node)) {
+        report(node, `${what} must be a mapping`);
+        return [];
+      }
+      return node.items.flatMap((pair): [string, string][] => {
+        const value = pair.value as YamlNode;
+        if (isScalar(pair.key) && isScalar(value) && typeof value.value === "string")
+          return [[String(pair.key.value), value.value]];
+        report((value ?? pair.key) as YamlNode, `${what}: the value of a key must be a text`);
+        return [];
+      });
     },
     text(node, what) {
       if (isAbsent(node)) return undefined;
@@ -80,12 +104,18 @@ function readFields(node: YamlNode, what: string, keys: readonly string[], repor
   for (const pair of node.items) {
     const key = isScalar(pair.key) ? String(pair.key.value) : "";
     if (keys.includes(key)) fields.set(key, pair.value as YamlNode);
-    else report(pair.key as YamlNode, `${what}: unknown key "${key}"; known are ${keys.join(", ")}`);
+    else report(pair.key as YamlNode, `${what}: unknown key "${key}"; ${hintFor(key, keys)}`);
   }
   return fields;
 }
 
-function isAbsent(node: YamlNode): boolean {
+function hintFor(key: string, keys: readonly string[]): string {
+  const nearest = nearestName(key, keys);
+  return nearest === undefined ? `known are ${keys.join(", ")}` : `did you mean "${nearest}"?`;
+}
+
+/** Whether nothing stands there. */
+export function isAbsent(node: YamlNode): boolean {
   return node === null || node === undefined || (isScalar(node) && node.value === null);
 }
 

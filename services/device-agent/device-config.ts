@@ -1,0 +1,49 @@
+import type { ConfigOf } from "../../lib/config/config.ts";
+import { type DeviceAgentConfig, deviceEnvironment } from "./config.ts";
+import { parseServices } from "./providers/grpc/service-list.ts";
+import { MODES, parseLabels, parseList } from "./settings.ts";
+
+/** The settings of the device itself, and not of how it is reached. */
+export const ownDeviceEnvironment = {
+  name: deviceEnvironment.name,
+  mode: deviceEnvironment.mode,
+  labels: deviceEnvironment.labels,
+  capabilities: deviceEnvironment.capabilities,
+  readRoots: deviceEnvironment.readRoots,
+  writeRoots: deviceEnvironment.writeRoots,
+  denied: deviceEnvironment.denied,
+  workDir: deviceEnvironment.workDir,
+  services: deviceEnvironment.services,
+  serviceDescriptors: deviceEnvironment.serviceDescriptors,
+  plugins: deviceEnvironment.plugins,
+  maxRunning: deviceEnvironment.maxRunning,
+  operatorPlaces: deviceEnvironment.operatorPlaces,
+  retention: deviceEnvironment.retention,
+  heartbeat: deviceEnvironment.heartbeat,
+};
+
+type DeviceSettings = ConfigOf<typeof ownDeviceEnvironment>;
+
+/** What the settings say of a device. Throws an Error that names the variable of one that has not its form. */
+export function deviceConfigOf(settings: DeviceSettings): Omit<DeviceAgentConfig, "stateDir"> {
+  const { capabilities, workDir, plugins } = settings;
+  return {
+    name: settings.name,
+    mode: MODES[settings.mode],
+    labels: parseLabels(settings.labels, deviceEnvironment.labels.name),
+    readRoots: parseList(settings.readRoots, ":"),
+    writeRoots: parseList(settings.writeRoots, ":"),
+    denied: parseList(settings.denied, ":"),
+    maxRunning: settings.maxRunning,
+    operatorPlaces: settings.operatorPlaces,
+    retentionMs: settings.retention,
+    heartbeatMs: settings.heartbeat,
+    services: parseServices(
+      { text: settings.services, variable: deviceEnvironment.services.name },
+      { text: settings.serviceDescriptors, variable: deviceEnvironment.serviceDescriptors.name },
+    ),
+    ...(capabilities === "" ? {} : { capabilities: parseList(capabilities, ",") }),
+    ...(workDir === undefined ? {} : { workDir }),
+    ...(plugins === undefined ? {} : { plugins }),
+  };
+}
