@@ -37,6 +37,9 @@ export interface Sandbox extends Disposable {
 /** How long a search for what has to be hidden counts, in milliseconds. */
 const MASKS_MS = 60_000;
 
+/** How many are started ahead for each way to be run. */
+const MOST_WAITING = 8;
+
 /** The sandbox of a machine that has none. */
 export function noSandbox(shortfall: string): Sandbox {
   return {
@@ -59,19 +62,20 @@ export async function openSandbox(options: SandboxOptions): Promise<Sandbox> {
   const roots = [...options.readRoots, ...options.writeRoots];
   const parts = { ...options, bwrap, filter: seccompFilter(calls) };
   // The trial reads no root, and a search through large ones would hold up the device's start.
-  using trial = createSandbox({ ...parts, findMasks: () => findMasks({ roots, hidden, limit: 0 }) });
+  using trial = createSandbox({ ...parts, mostWaiting: 0, findMasks: () => findMasks({ roots, hidden, limit: 0 }) });
   const failure = await probeSandbox(trial, hidden);
   if (failure !== undefined) return noSandbox(failure);
-  return createSandbox({ ...parts, findMasks: () => findMasks({ roots, hidden }) });
+  return createSandbox({ ...parts, mostWaiting: MOST_WAITING, findMasks: () => findMasks({ roots, hidden }) });
 }
 
 interface Parts extends SandboxOptions {
   bwrap: string;
   filter: Buffer;
+  mostWaiting: number;
   findMasks(): Promise<FoundMask[]>;
 }
 
-function createSandbox({ spawner, bwrap, readRoots, writeRoots, filter, findMasks }: Parts): Sandbox {
+function createSandbox({ spawner, bwrap, readRoots, writeRoots, filter, mostWaiting, findMasks }: Parts): Sandbox {
   using opening = new DisposableStack();
   const filterFile = opening.adopt(openHeldFile(filter), closeSync);
   const copied = COPIED.filter((path) => existsSync(path));
@@ -99,7 +103,7 @@ function createSandbox({ spawner, bwrap, readRoots, writeRoots, filter, findMask
   };
   const poolOf = (isolation: View["isolation"], network: boolean): Pool => {
     const key = `${isolation} ${network}`;
-    const pool = pools.get(key) ?? createPool({ start: () => start(isolation, network) });
+    const pool = pools.get(key) ?? createPool({ start: () => start(isolation, network), most: mostWaiting });
     pools.set(key, pool);
     return pool;
   };

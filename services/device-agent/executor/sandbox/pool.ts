@@ -13,8 +13,8 @@ export interface Pool extends Disposable {
 /** How a pool is kept. */
 export interface PoolOptions {
   start(): Promise<Waiting>;
-  /** How many wait at most while it is in use: one more after each use. Default 8. */
-  most?: number;
+  /** How many wait at most while it is in use: one more after each use. */
+  most: number;
   /** How long one may wait, in milliseconds. Then it is replaced, so that what it hides is not long ago. Default 60,000. */
   maxAgeMs?: number;
   /** For how long after a use one waits, in milliseconds; after that none does. Default 600,000. */
@@ -22,7 +22,7 @@ export interface PoolOptions {
 }
 
 /** A pool that begins empty, and is empty again when it is not used. */
-export function createPool({ start, most = 8, maxAgeMs = 60_000, keepMs = 600_000 }: PoolOptions): Pool {
+export function createPool({ start, most, maxAgeMs = 60_000, keepMs = 600_000 }: PoolOptions): Pool {
   let ready: Waiting[] = [];
   let starting = 0;
   let usedAt = performance.now();
