@@ -9,7 +9,7 @@ export interface Attempt<T> {
 export interface HedgeOptions {
   /**
    * Another is begun whenever none is ready for so many milliseconds; the first after a third of it and the second after two
-   * thirds, also anew when one has failed beside another, since then somebody answers.
+   * thirds, also anew when one has failed beside another, since then there was an answer.
    */
   againMs: number;
   /** Another is being begun. */

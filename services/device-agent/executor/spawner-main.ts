@@ -60,8 +60,8 @@ function send(message: SpawnerMessage): void {
 
 async function end(): Promise<void> {
   await Promise.all(
-    [...runs].map(([pid, marker]) =>
-      marker === undefined ? killNow(pid, "SIGKILL") : killTree({ pid, marker, graceMs: 0 }),
+    [...runs].map(async ([pid, marker]) =>
+      marker === undefined ? killNow(pid, "SIGKILL") : await killTree({ pid, marker, graceMs: 0 }),
     ),
   );
   process.exit();
