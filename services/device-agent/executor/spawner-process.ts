@@ -8,8 +8,8 @@ import { MARKER_NAME } from "./process-tree.ts";
 import { type Exit, type Spawner, SpawnerGone, type SpawnRequest, type Started } from "./spawner.ts";
 import type { SpawnerMessage, StartMessage } from "./spawner-messages.ts";
 
-/** Compiled or not, as this file is. */
-const MAIN = fileURLToPath(new URL(`./spawner-main${extname(import.meta.url)}`, import.meta.url));
+/** What that process runs, compiled or not, as this file is. */
+export const SPAWNER_MAIN = fileURLToPath(new URL(`./spawner-main${extname(import.meta.url)}`, import.meta.url));
 
 /** It keeps no data, and its size is what each start costs. */
 const SMALL = ["--max-old-space-size=64", "--max-semi-space-size=1"];
@@ -68,7 +68,7 @@ export function createSpawnerProcess(): Spawner & Disposable {
 }
 
 function openProcess(onGone: () => void): SpawnerProcess {
-  const child = fork(MAIN, [], { execArgv: SMALL, env: {}, stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  const child = fork(SPAWNER_MAIN, [], { execArgv: SMALL, env: {}, stdio: ["ignore", "ignore", "inherit", "ipc"] });
   const runs = new Map<number, Run>();
   // Only a program that runs is a reason to keep the agent's process.
   child.unref();

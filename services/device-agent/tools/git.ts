@@ -11,6 +11,7 @@ import type {
 import { invalidField } from "../../../lib/fault/invalid-input.ts";
 import { refused } from "../roots/refusals.ts";
 import { checkRepository } from "./git/check-repository.ts";
+import { checkSubmodules } from "./git/check-submodules.ts";
 import { createGit, type Git, type GitOptions, gitAnswer, gitOutput } from "./git/run-git.ts";
 import { programFailed } from "./outcome.ts";
 import type { ToolContext, ToolFamily } from "./tool.ts";
@@ -53,8 +54,11 @@ async function commit(
   using folder = context.roots.openFolder(path, WRITE);
   await checkRepository(git, context, folder, path);
   const cwd = folder.at();
+  await checkSubmodules(git, context, cwd, path);
   if (paths.length > 0) {
     await gitOutput(git, context, { args: ["--literal-pathspecs", "add", "-A", "--", ...paths], cwd });
+    // A repository among the paths is a submodule now.
+    await checkSubmodules(git, context, cwd, path);
   }
   const what = paths.length > 0 ? ["--only", "--", ...paths] : ["--all"];
   // The owner's signature stands for the owner, not for an agent.

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { create } from "@bufbuild/protobuf";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
   KillRequestSchema,
@@ -9,6 +9,7 @@ import {
   ProcessOrder,
   Signal,
 } from "../../../gen/ts/reeve/tools/v1/process_pb.ts";
+import { createSpawnerProcess } from "../executor/spawner-process.ts";
 import { procfsSource } from "./process/procfs.ts";
 import { parsePs, psSource } from "./process/ps.ts";
 import { redactCommand } from "./process/redact-command.ts";
@@ -94,6 +95,20 @@ describe.each(sources)("processes from %s", (_, source) => {
       const fault = await faultOf(kill({ pid, signal: Signal.HUP }, test));
       expect(fault).toMatchObject({ reason: ErrorReason.POLICY_BLOCKED, metadata: { rules: "proc.kill/protected" } });
     }
+  });
+
+  it.runIf(process.platform === "linux")("refuses the process that starts the agent's programs", async () => {
+    using test = createTestContext();
+    using _spawner = createSpawnerProcess();
+    const pid = await vi.waitFor(async () => {
+      const all = await source.list(test.context);
+      const found = all.find(({ ppid, command }) => ppid === process.pid && command.includes("spawner-main"));
+      return found?.pid ?? expect.fail("it has not started");
+    });
+    expect(await faultOf(kill({ pid, signal: Signal.KILL }, test))).toMatchObject({
+      reason: ErrorReason.POLICY_BLOCKED,
+      metadata: { rules: "proc.kill/protected" },
+    });
   });
 
   it("reports a process that does not exist", async () => {

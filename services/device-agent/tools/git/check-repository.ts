@@ -19,7 +19,8 @@ const HARMLESS_SETTINGS: readonly RegExp[] = [
   /^submodule\..+\.(?:url|active|branch|path|ignore)$/,
   /^(?:user|author|committer)\.(?:name|email|signingkey)$/,
   /^(?:push\.(?:default|followtags|autosetupremote)|pull\.(?:rebase|ff)|fetch\.(?:prune|writecommitgraph)|init\.defaultbranch)$/,
-  /^(?:gc|pack|index|feature|color|column|status|log|rerere|receive\.denycurrentbranch|commit\.(?:status|verbose)|tag\.sort)\b/,
+  /^gc\.(?!recentobjectshook$)/,
+  /^(?:pack|index|feature|color|column|status|log|rerere|receive\.denycurrentbranch|commit\.(?:status|verbose)|tag\.sort)\b/,
 ];
 
 /**
@@ -54,21 +55,23 @@ export async function checkRepository(git: Git, context: ToolContext, folder: He
  *
  * @param config what `git config --list --name-only --show-scope -z` prints.
  * @param where where the settings are, for the message.
+ * @param also names that are harmless there besides.
  */
-export function requireKnownSettings(config: string, where: string): void {
-  const bad = unknownSetting(config);
+export function requireKnownSettings(config: string, where: string, also?: RegExp): void {
+  const bad = unknownSetting(config, also);
   if (bad === undefined) return;
   const message = `the repository's own configuration sets ${bad}, which may make git run a program: ${where}`;
   throw fault(ErrorReason.TOOL_FAILED, { program: "git", setting: bad }, { message });
 }
 
 /** The first setting of the local or worktree scope that may make git run something. Pure. */
-export function unknownSetting(config: string): string | undefined {
+export function unknownSetting(config: string, also?: RegExp): string | undefined {
+  const harmless = also === undefined ? HARMLESS_SETTINGS : [...HARMLESS_SETTINGS, also];
   const fields = config.split("\0");
   for (let at = 0; at + 1 < fields.length; at += 2) {
     const [scope, name = ""] = [fields[at], fields[at + 1]];
     if (scope !== "local" && scope !== "worktree") continue;
-    if (!HARMLESS_SETTINGS.some((pattern) => pattern.test(name.toLowerCase()))) return name;
+    if (!harmless.some((pattern) => pattern.test(name.toLowerCase()))) return name;
   }
   return undefined;
 }

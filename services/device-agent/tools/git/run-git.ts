@@ -17,6 +17,8 @@ export interface GitRun {
   env?: Readonly<Record<string, string>>;
   /** Show the output live. Default false: most runs only ask git something. */
   live?: boolean;
+  /** How much of its output is kept, in bytes. Default that of the executor. */
+  maxOutputBytes?: number;
 }
 
 export type Git = (context: ToolContext, run: GitRun) => Promise<Finished>;
@@ -29,7 +31,9 @@ const PROFILE: readonly string[] = [
   "core.hooksPath=/dev/null",
   "core.fsmonitor=false",
   "core.pager=cat",
+  "core.askPass=",
   "diff.external=",
+  "log.showSignature=false",
   "protocol.ext.allow=never",
   "submodule.recurse=false",
   "gc.auto=0",
@@ -46,6 +50,7 @@ export function createGit(options: GitOptions): Git {
     GIT_OPTIONAL_LOCKS: "0",
     GIT_PAGER: "cat",
     GIT_EDITOR: "false",
+    SSH_ASKPASS_REQUIRE: "never",
     ...options.env,
   };
   return (context, { args, env, live = false, ...run }) =>
@@ -54,9 +59,14 @@ export function createGit(options: GitOptions): Git {
 
 /** Output of a run that must succeed, without the last newline. Fault: TOOL_FAILED in git's words. */
 export async function gitOutput(git: Git, context: ToolContext, run: GitRun): Promise<string> {
+  return (await gitSuccess(git, context, run)).stdout.trimEnd();
+}
+
+/** The same with all of what it printed, and whether that was cut. */
+export async function gitSuccess(git: Git, context: ToolContext, run: GitRun): Promise<Finished> {
   const finished = await git(context, run);
   if (finished.exitCode !== 0) throw programFailed("git", finished);
-  return finished.stdout.trimEnd();
+  return finished;
 }
 
 /** The first line of a run, or "" where git has no answer. */

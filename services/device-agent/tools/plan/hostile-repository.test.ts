@@ -5,17 +5,15 @@ import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { gitRules } from "../../../../lib/command/allow/tables/git.ts";
 import { HAS_BWRAP } from "../../testing/test-sandbox.ts";
 import { faultOf } from "../testing/context.ts";
+import { HOOKS, HOSTILE_SETTINGS, MARK, type Planted, plant } from "../testing/hostile-settings.ts";
 import { git, openPlanBench, type PlanBench } from "./testing/plan-bench.ts";
 
 /** Every git command that runs without a person being asked, as its rule shows it. */
 const COMMANDS = gitRules.flatMap(({ match }) => match).concat("git status --porcelain -uall", "git diff --stat HEAD");
 
-const MARK = "ran-on-its-own";
-
 let bench: PlanBench;
 let repository: string;
-/** Says that it ran, in every way that could be seen from outside. */
-let planted: string;
+let planted: Planted;
 beforeAll(async () => {
   if (HAS_BWRAP) bench = await openPlanBench();
 });
@@ -24,8 +22,7 @@ beforeEach(() => {
   if (!HAS_BWRAP) return;
   repository = join(bench.sandbox.work, "hostile");
   mkdirSync(repository);
-  planted = join(bench.sandbox.work, "planted.sh");
-  writeFileSync(planted, `#!/bin/sh\necho ${MARK}\necho ${MARK} >&2\ntouch '${mark()}'\n`, { mode: 0o755 });
+  planted = plant(bench.sandbox.work);
   git(repository, "init", "-q");
   writeFileSync(join(repository, "a.ts"), "foo\n");
   writeFileSync(join(repository, "README.md"), "read me\n");
@@ -62,38 +59,9 @@ describe.skipIf(!HAS_BWRAP)("git in a hostile repository", () => {
     }
   });
 
-  it.each([
-    ["core.fsmonitor", () => planted],
-    ["core.hooksPath", () => bench.sandbox.work],
-    ["core.pager", () => planted],
-    ["pager.log", () => planted],
-    ["core.editor", () => planted],
-    ["core.sshCommand", () => planted],
-    ["core.askPass", () => planted],
-    ["core.alternateRefsCommand", () => planted],
-    ["core.attributesFile", () => "/srv/attributes"],
-    ["core.worktree", () => bench.sandbox.outside],
-    ["diff.external", () => planted],
-    ["diff.own.command", () => planted],
-    ["diff.own.textconv", () => planted],
-    ["filter.own.clean", () => planted],
-    ["filter.own.smudge", () => planted],
-    ["filter.own.process", () => planted],
-    ["merge.own.driver", () => planted],
-    ["gpg.program", () => planted],
-    ["credential.helper", () => `!${planted}`],
-    ["alias.status", () => `!${planted}`],
-    ["include.path", () => join(bench.sandbox.work, "other-config")],
-    ["includeIf.gitdir:/.path", () => join(bench.sandbox.work, "other-config")],
-    ["remote.origin.vcs", () => "ext"],
-    ["uploadpack.packObjectsHook", () => planted],
-    ["trailer.own.command", () => planted],
-    ["interactive.diffFilter", () => planted],
-    ["submodule.own.update", () => `!${planted}`],
-    ["url.x.insteadOf", () => "https://"],
-  ])("does not run where its settings have %s", async (setting, value) => {
+  it.each(HOSTILE_SETTINGS)("does not run where its settings have %s", async (setting, value) => {
     writeFileSync(join(repository, ".gitattributes"), "* filter=own diff=own merge=own\n");
-    git(repository, "config", "--local", setting, value());
+    git(repository, "config", "--local", setting, value(planted));
     for (const command of ["git status", "git diff", "git log -p -1", "git show HEAD"]) {
       const fault = await faultOf(bench.run(command, repository));
       expect(fault).toMatchObject({ reason: ErrorReason.TOOL_FAILED, metadata: { program: "git" } });
@@ -110,10 +78,8 @@ describe.skipIf(!HAS_BWRAP)("git in a hostile repository", () => {
   });
 
   it("runs no hook", async () => {
-    const hooks =
-      "pre-commit post-checkout post-index-change fsmonitor-watchman query-watchman reference-transaction pre-auto-gc";
-    for (const name of hooks.split(" ")) {
-      writeFileSync(join(repository, ".git", "hooks", name), `#!/bin/sh\n'${planted}'\n`, { mode: 0o755 });
+    for (const name of HOOKS) {
+      writeFileSync(join(repository, ".git", "hooks", name), `#!/bin/sh\n'${planted.program}'\n`, { mode: 0o755 });
     }
     await runAll();
   });
@@ -139,7 +105,7 @@ describe.skipIf(!HAS_BWRAP)("git in a hostile repository", () => {
     writeFileSync(join(inner, ".gitattributes"), "* filter=own diff=own\n");
     writeFileSync(join(inner, "x"), "two\n");
     for (const setting of ["core.fsmonitor", "filter.own.clean", "diff.external", "diff.own.textconv"]) {
-      git(inner, "config", "--local", setting, planted);
+      git(inner, "config", "--local", setting, planted.program);
     }
     await runAll();
   });
@@ -155,7 +121,7 @@ describe.skipIf(!HAS_BWRAP)("git in a hostile repository", () => {
   it("looks at the settings of a bare repository that a folder pretends to be", async () => {
     const bare = join(repository, "pretends");
     git(repository, "clone", "-q", "--bare", ".", bare);
-    git(bare, "config", "--local", "core.fsmonitor", planted);
+    git(bare, "config", "--local", "core.fsmonitor", planted.program);
     expect((await faultOf(bench.run("git log --oneline -n 20", bare))).metadata).toMatchObject({
       setting: "core.fsmonitor",
     });

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Signal } from "../../../../gen/ts/reeve/tools/v1/process_pb.ts";
 import { fault } from "../../../../lib/fault/fault.ts";
+import { SPAWNER_MAIN } from "../../executor/spawner-process.ts";
 import { throwIfAborted } from "../outcome.ts";
 import type { ToolContext } from "../tool.ts";
 import { isZombie } from "./process-source.ts";
@@ -29,7 +30,7 @@ const SIGNALS: Readonly<Record<number, NodeJS.Signals>> = {
 
 /**
  * Signals one process and waits for its end where asked to. Faults: POLICY_BLOCKED{rules} for the machine's first
- * process, the agent and its parents; TARGET_NOT_FOUND{field}; OS_REFUSED{field,errno}; CANCELED, TIMED_OUT.
+ * process, the agent, its parents and the process that starts its programs; TARGET_NOT_FOUND{field}; OS_REFUSED{field,errno}; CANCELED, TIMED_OUT.
  */
 export async function killProcess(
   source: ProcessSource,
@@ -39,6 +40,7 @@ export async function killProcess(
   await refuseProtected(source, context, pid);
   const target = await source.get(context, pid);
   if (target === undefined || isZombie(target)) throw notThere(pid);
+  if (isSpawner(target)) throw protectedProcess(pid);
   send(pid, SIGNALS[signal] ?? "SIGTERM");
   let ended = await isGone(source, context, target);
   for (let waited = 0; !ended && waited < waitMs; waited += POLL_MS) {
@@ -55,9 +57,17 @@ async function refuseProtected(source: ProcessSource, context: ToolContext, pid:
     own.add(parent);
     parent = (await source.get(context, parent))?.ppid ?? 0;
   }
-  if (!own.has(pid)) return;
-  const message = `process ${pid} is the device agent, one of its parents, or the first process of the machine`;
-  throw fault(ErrorReason.POLICY_BLOCKED, { rules: "proc.kill/protected" }, { message });
+  if (own.has(pid)) throw protectedProcess(pid);
+}
+
+/** With the process that starts them all, the programs of every other call would end. */
+function isSpawner({ ppid, command }: RunningProcess): boolean {
+  return ppid === process.pid && command.includes(SPAWNER_MAIN);
+}
+
+function protectedProcess(pid: number): Error {
+  const message = `process ${pid} is the device agent, one of its parents, what starts its programs, or the first process of the machine`;
+  return fault(ErrorReason.POLICY_BLOCKED, { rules: "proc.kill/protected" }, { message });
 }
 
 function send(pid: number, signal: NodeJS.Signals): void {
