@@ -89,6 +89,8 @@ const CODES: Readonly<Record<Exclude<ErrorReason, { readonly __unknown: never }>
   [ErrorReason.FOLLOWER_STALLED]: ExitCode.UNKNOWN,
   [ErrorReason.SANDBOX_UNAVAILABLE]: ExitCode.DENIED,
   [ErrorReason.PRECONDITION_CHANGED]: ExitCode.TOOL_FAILED,
+  [ErrorReason.HOST_NOT_GRANTED]: ExitCode.DENIED,
+  [ErrorReason.SECRET_REFUSED]: ExitCode.TOOL_FAILED,
 };
 
 /** The exit code for a reason. A reason of a newer control plane is internal. */

@@ -63,6 +63,7 @@ function manifestOf(key: SigningKey, name: string) {
     capabilities: ["device.ping"],
     readRoots: [],
     writeRoots: [],
+    hosts: [],
     sandbox: SandboxLevel.NONE,
     platform: `${process.platform}/${process.arch}`,
     agentVersion: "bench",

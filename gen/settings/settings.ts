@@ -75,6 +75,7 @@ export const deviceSettings = {
   registryUrl: {"name":"REEVE_DEVICE_REGISTRY_URL","at":"device.registry_url","type":"string","optional":true,"doc":"Where the device dials in, such as https://reeve.example:7400; several, comma-separated, are tried in turn. Unset: the registry dials the device."},
   heartbeat: {"name":"REEVE_DEVICE_HEARTBEAT","at":"device.heartbeat","type":"duration","min":100,"default":1000,"doc":"How often a link is checked by a ping; one that is silent for three times as long is given up."},
   plugins: {"name":"REEVE_DEVICE_PLUGINS","at":"device.plugins","type":"path","optional":true,"doc":"Folder of plugins: each folder in it with a plugin.json is one, and its tools are offered once `reeve plugin accept` was run for it. Unset: no plugins."},
+  hosts: {"name":"REEVE_DEVICE_HOSTS","at":"device.hosts","type":"string","list":",","default":"","doc":"Where http.get, http.post, matrix.send and ssh.exec may connect: api.example.com, *.example.com, git.example.com:8443. Without a port, those of http, https and ssh. A host with a private, link-local or loopback address needs that address named, too: 10.1.2.3 or 10.0.0.0/8. Unset: nowhere."},
 } as const;
 
 /** The settings under "registry". */

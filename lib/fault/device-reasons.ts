@@ -27,5 +27,7 @@ export const DEVICE_REASONS: ReadonlySet<ErrorReason> = new Set([
   ErrorReason.TARGET_NOT_FOUND,
   ErrorReason.OS_REFUSED,
   ErrorReason.PRECONDITION_CHANGED,
+  ErrorReason.HOST_NOT_GRANTED,
+  ErrorReason.SECRET_REFUSED,
   ErrorReason.INTERNAL,
 ]);

@@ -32,7 +32,7 @@ export const AREAS: Readonly<Record<string, Floors>> = {
     approvals: ["approvals"],
   },
   "services/device-agent": {
-    ground: ["executor", "ledger", "manifest", "roots", "undo"],
+    ground: ["executor", "hosts", "ledger", "manifest", "roots", "secrets", "undo"],
     grants: ["grants", "identity"],
     providers: ["providers", "tools"],
     execute: ["execute"],

@@ -30,6 +30,8 @@ export interface DeviceAgentConfig {
   services?: readonly LocalService[];
   /** The folder that holds plugins, each in a folder of its own. Absolute. Default none. */
   plugins?: string;
+  /** Where tools may connect, see parseHosts. Default nowhere. */
+  hosts?: readonly string[];
   /** How many calls run at a time; more wait in order. Default 64. */
   maxRunning?: number;
   /** How many calls of operators run besides, when those places are taken. Default 8. */

@@ -75,6 +75,7 @@ export async function openMachine(
       mode: config.mode,
       readRoots,
       writeRoots,
+      hosts: [...new Set(config.hosts ?? [])].sort(),
       sandbox: levelOf(executor.isolation),
       platform: `${process.platform}/${process.arch}`,
     },

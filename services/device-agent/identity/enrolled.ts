@@ -67,7 +67,7 @@ function withRoots(settings: Record<string, string>, env: Environment): Record<s
 
 /** The settings that an owner gives once, when the device joins, and need not give again. */
 const KEPT =
-  /^REEVE_DEVICE_(MODE|READ_ROOTS|WRITE_ROOTS|DENIED|WORK_DIR|CAPABILITIES|MAX_RUNNING|OPERATOR_PLACES|RETENTION|SERVICES|SERVICES_DESCRIPTORS|PLUGINS)$/;
+  /^REEVE_DEVICE_(MODE|READ_ROOTS|WRITE_ROOTS|DENIED|WORK_DIR|CAPABILITIES|MAX_RUNNING|OPERATOR_PLACES|RETENTION|SERVICES|SERVICES_DESCRIPTORS|PLUGINS|HOSTS)$/;
 
 /** What to keep of an environment, so that the device starts without it from then on. */
 export function settingsToKeep(env: Environment, notKept: ReadonlySet<string> = new Set()): Record<string, string> {

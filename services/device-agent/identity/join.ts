@@ -127,6 +127,7 @@ function joiningManifest(key: SigningKey, { name, labels }: Pick<JoinToken, "nam
     capabilities: [],
     readRoots: [],
     writeRoots: [],
+    hosts: [],
     sandbox: SandboxLevel.NONE,
     platform: `${process.platform}/${process.arch}`,
     agentVersion: AGENT_VERSION,

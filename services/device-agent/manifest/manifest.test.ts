@@ -23,6 +23,7 @@ const facts: ManifestFacts = {
   capabilities: ["fs.read"],
   readRoots: ["/home"],
   writeRoots: [],
+  hosts: ["api.example.com"],
   sandbox: SandboxLevel.NONE,
   platform: "linux/x64",
   agentVersion: AGENT_VERSION,

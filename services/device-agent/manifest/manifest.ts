@@ -26,6 +26,8 @@ export interface ManifestFacts {
   readRoots: readonly string[];
   /** Absolute. */
   writeRoots: readonly string[];
+  /** Sorted. */
+  hosts: readonly string[];
   sandbox: SandboxLevel;
   /** Such as "linux/x64". */
   platform: string;
@@ -63,6 +65,7 @@ export function buildManifest(facts: ManifestFacts): Manifest {
     unavailable: facts.unavailable.map(({ tool, why }) => ({ tool, why })),
     issueTime: timestampFromMs(facts.issueMs),
     announced: [...facts.announced],
+    hosts: [...facts.hosts],
   });
 }
 

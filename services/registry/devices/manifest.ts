@@ -11,7 +11,14 @@ import { MANIFEST_TYPE } from "../../../lib/sign/payload-types.ts";
 const MAX_MANIFEST_BYTES = 3 * 1024 * 1024;
 
 /** The most entries of each list of a manifest. What is announced as a service has limits of its own. */
-const MOST = { labels: 256, capabilities: 4096, readRoots: 1024, writeRoots: 1024, unavailable: 4096 } as const;
+const MOST = {
+  labels: 256,
+  capabilities: 4096,
+  readRoots: 1024,
+  writeRoots: 1024,
+  hosts: 1024,
+  unavailable: 4096,
+} as const;
 
 /** The most characters of each text of a manifest. */
 const MAX_TEXT = 4096;
@@ -31,12 +38,12 @@ export function manifestOverLimit(manifest: Manifest): string | undefined {
 }
 
 function texts(manifest: Manifest): string[] {
-  const { name, deviceId, platform, agentVersion, capabilities, readRoots, writeRoots } = manifest;
+  const { name, deviceId, platform, agentVersion, capabilities, readRoots, writeRoots, hosts } = manifest;
   const pairs = [
     ...manifest.labels.flatMap(({ key, value }) => [key, value]),
     ...manifest.unavailable.flatMap(({ tool, why }) => [tool, why]),
   ];
-  return [name, deviceId, platform, agentVersion, ...capabilities, ...readRoots, ...writeRoots, ...pairs];
+  return [name, deviceId, platform, agentVersion, ...capabilities, ...readRoots, ...writeRoots, ...hosts, ...pairs];
 }
 
 /** What became of a manifest that a device showed. */
