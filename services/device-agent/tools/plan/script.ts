@@ -4,7 +4,7 @@ import { shellWord } from "../../../../lib/programs/shell-word.ts";
 /**
  * The script by which bash joins the programs of a plan, as the text that it was made from would have. Nothing of the plan is left
  * for bash to read in its own way: programs are absolute paths behind `exec`, so that no builtin, function or alias takes their
- * place; every word is shellWord; in a pattern only the characters of patterns are not. Pure. Throws where the plan holds a word that
+ * place; every word is quoted; in a pattern only the characters of patterns are not. Pure. Throws where the plan holds a word that
  * is not known here.
  */
 export function planScript(plan: Plan): string {
@@ -44,12 +44,12 @@ function wordOf(word: PlanWord): string {
 
 /**
  * A pattern as bash reads it. Characters of patterns stand bare, and those that mean the same with and without quotes; what is
- * escaped, and every other character, is shellWord.
+ * escaped, and every other character, is quoted.
  */
 function patternOf(pattern: string): string {
   let text = "";
   let isEscaped = false;
-  // By code points: half of one is no character that could be shellWord.
+  // By code points: half of one is no character that could be quoted.
   for (const char of pattern) {
     if (isEscaped || !/[\w./:*?[\]!^\\-]/.test(char)) text += shellWord(char);
     else if (char !== "\\") text += char;
