@@ -124,6 +124,11 @@ export const commandList: readonly CommandEntry[] = [
     load: async () => (await import("./commands/login.ts")).registerLogin,
   },
   {
+    name: "manifest",
+    summary: "say, signed by its owner, what a device may do at most",
+    load: async () => (await import("./commands/manifest.ts")).registerManifest,
+  },
+  {
     name: "config",
     summary: "look at the settings of this machine, and check the configuration file",
     load: async () => (await import("./commands/config.ts")).registerConfig,

@@ -30,7 +30,7 @@ export const exitCodeHelp = `Exit codes:
     7  canceled
     8  unknown end: the device went offline while the tool may have been running
     9  the tool failed
-   10  the audit log does not verify, or something stored was changed
+   10  the audit log or a manifest does not verify, or something stored was changed
    70  internal error
   130  interrupted with Ctrl-C twice`;
 

@@ -69,7 +69,7 @@ async function checkTarget(
   if ([...registry, ...policy].some(({ state }) => state === "broken")) return;
   const session = sessionAt(target);
   try {
-    report(await checkPlane(session));
+    report(await checkPlane(session, context.now()));
   } finally {
     session.close();
   }

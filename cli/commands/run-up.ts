@@ -6,6 +6,7 @@ import { defaultReadRoots } from "../../services/device-agent/roots/default-read
 import { parseList } from "../../services/device-agent/settings.ts";
 import type { CommandContext } from "../command-context.ts";
 import { withOwnFilesDenied } from "../config/own-files.ts";
+import { ownerText } from "../device/describe-device.ts";
 import { EXPOSED_TEXT, sandboxText } from "../doctor/exposed-files.ts";
 import { explainStart } from "../errors/port-in-use.ts";
 import { UsageError } from "../errors/usage-error.ts";
@@ -21,11 +22,12 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<Stack
   const env = withUpFlags(flags, withOwnFilesDenied(context));
   const settings = readConfig(upEnvironment, env);
   const folder = dataDir(env);
-  const device = deviceConfigOf(settings);
+  const device = deviceConfigOf(settings, env);
   const { writeRoots, plugins } = device;
-  const readRoots = settings.readRoots
-    ? device.readRoots
-    : defaultReadRoots(process.cwd(), context.env.HOME || homedir());
+  const readRoots =
+    settings.readRoots || settings.manifest
+      ? device.readRoots
+      : defaultReadRoots(process.cwd(), context.env.HOME || homedir());
   const stack = await startStack({
     dataDir: folder,
     ports: portsFrom(settings.port),
@@ -55,13 +57,15 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<Stack
     token: tokens.profile,
     stateDir: folder,
   });
+  const { offered: granted } = stack;
   const reeve = commandName({ env: context.env, folder: process.cwd(), script: process.argv[1] ?? "reeve" });
   context.stdout.write(
     `registry      ${stack.registryUrl}\npolicy        ${stack.policyUrl}\ndevice agent  ${stack.deviceUrl}\n` +
       `${stack.attachUrl === undefined ? "" : `devices       ${stack.attachUrl}\n`}` +
-      `reads         ${readRoots.join(", ") || NO_READING}\n` +
-      `writes        ${writeRoots.join(", ") || NO_WRITING}\n` +
+      `reads         ${granted.readRoots.join(", ") || NO_READING}\n` +
+      `writes        ${granted.writeRoots.join(", ") || NO_WRITING}\n` +
       `${plugins === undefined ? "" : `plugins       ${plugins}\n`}` +
+      `${granted.owner === undefined ? "" : `manifest      ${ownerText(granted.owner, context.now())}\n`}` +
       `sandbox       ${sandboxText(stack.sandbox)}\n` +
       `state         ${folder}\n${tokenText(tokens, reeve)}${EXPOSED_TEXT}`,
   );

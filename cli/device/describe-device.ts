@@ -1,13 +1,17 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 import {
   type Device,
   LinkStateSchema,
   ModeSchema,
+  type OwnerManifestState,
+  SandboxLevel,
   SandboxLevelSchema,
 } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { CommandContext } from "../command-context.ts";
 import { pageSize } from "../list-options.ts";
 import { enumName } from "../print/enum-name.ts";
 import { visibleLine } from "../print/escape.ts";
+import { expiryText } from "../print/expiry.ts";
 import { type Page, readPages } from "../print/pages.ts";
 import { readable } from "../print/readable.ts";
 import type { Style } from "../print/style.ts";
@@ -58,6 +62,7 @@ export function describeDevice(device: Device, style: Style, now: number): strin
     platform: device.platform,
     agent: device.agentVersion,
     sandbox: enumName(SandboxLevelSchema, device.sandbox),
+    manifest: device.owner === undefined ? "" : ownerText(device.owner, now),
     "manifest digest": device.manifestDigest,
     replica: device.replicaId,
     tools: device.tools.join(", "),
@@ -75,6 +80,13 @@ export function noteLocks(devices: readonly Device[], context: CommandContext): 
     const how = `\`reeve device unlock ${name}\` lets it take part again`;
     context.stderr.write(`reeve: ${visibleLine(`${name} is locked${why === "" ? "" : `: ${why}`}`)}; ${how}\n`);
   }
+}
+
+/** The owner's manifest that a device keeps, and how long it holds. */
+export function ownerText({ version, keyId, expireTime, sandbox }: OwnerManifestState, now: number): string {
+  const floor = sandbox > SandboxLevel.NONE ? `, sandbox at least ${enumName(SandboxLevelSchema, sandbox)}` : "";
+  const end = expiryText(expireTime === undefined ? 0 : timestampMs(expireTime), now);
+  return `version ${version} of the owner's, signed by ${keyId}, ${end}${floor}`;
 }
 
 function stateOf({ lock, link }: Device): string {

@@ -1,3 +1,4 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
   type Device,
@@ -10,16 +11,17 @@ import { reasonOf } from "../../lib/fault/fault.ts";
 import { verifyCheckpointByAny } from "../../lib/sign/checkpoint.ts";
 import { parseVkeys } from "../../lib/sign/vkeys.ts";
 import { keyPathIn, readKey } from "../audit/find-log.ts";
-import { listDevices } from "../device/describe-device.ts";
+import { listDevices, ownerText } from "../device/describe-device.ts";
 import { describeError } from "../errors/describe-error.ts";
 import { enumName } from "../print/enum-name.ts";
+import { SOON_MS } from "../print/expiry.ts";
 import { timeText } from "../print/time.ts";
 import type { Session } from "../session.ts";
 import { broken, type Finding, note, ok } from "./finding.ts";
 
 /** What the control plane answers a caller with a token. */
-export async function checkPlane(session: Session): Promise<Finding[]> {
-  const devices = await checkDevices(session);
+export async function checkPlane(session: Session, now: number): Promise<Finding[]> {
+  const devices = await checkDevices(session, now);
   if (!session.hasPolicy) return [...devices, note("policy", "its address is not known", "set REEVE_POLICY_URL")];
   return [
     ...devices,
@@ -28,7 +30,7 @@ export async function checkPlane(session: Session): Promise<Finding[]> {
   ];
 }
 
-async function checkDevices(session: Session): Promise<Finding[]> {
+async function checkDevices(session: Session, now: number): Promise<Finding[]> {
   let devices: readonly Device[];
   try {
     devices = (await listDevices(session)).items;
@@ -43,22 +45,46 @@ async function checkDevices(session: Session): Promise<Finding[]> {
   const none = online
     ? []
     : [broken("devices", "none is linked", "start one with `reeve serve device`, or `reeve up`")];
-  return [ok("token", "accepted"), ...devices.flatMap(deviceFindings), ...none];
+  return [ok("token", "accepted"), ...devices.flatMap((device) => deviceFindings(device, now)), ...none];
 }
 
-function deviceFindings(device: Device): Finding[] {
+function deviceFindings(device: Device, now: number): Finding[] {
   const check = `device ${device.name}`;
   if (device.link !== LinkState.ONLINE) {
-    return [note(check, `not linked since ${timeText(device.lastSeenTime)}`, "is its agent running?")];
+    const offline = note(check, `not linked since ${timeText(device.lastSeenTime)}`, "is its agent running?");
+    return [offline, ...ownerFindings(check, device, now)];
   }
   const missing = Map.groupBy(device.unavailable, ({ why }) => why);
   const text = `online, mode ${enumName(ModeSchema, device.mode)}, ${device.tools.length} tools, ${device.platform}`;
   return [
     ok(check, text),
     sandboxFinding(check, device),
+    ...ownerFindings(check, device, now),
     ...[...missing].map(([why, tools]) => note(check, `not offered: ${tools.map(({ tool }) => tool).join(", ")}`, why)),
   ];
 }
+
+/** The owner's manifest of a device: whether it holds, will soon hold no more, and can be kept. */
+function ownerFindings(check: string, { owner, sandbox }: Device, now: number): Finding[] {
+  if (owner === undefined) return [];
+  const text = `manifest: ${ownerText(owner, now)}`;
+  const todo = "`reeve manifest edit` makes a new edition; the device keeps it from its next start on";
+  const end = owner.expireTime === undefined ? 0 : timestampMs(owner.expireTime);
+  const state =
+    now >= end
+      ? broken(check, `${text}: it refuses every call`, todo)
+      : end - now < SOON_MS
+        ? note(check, text, todo)
+        : ok(check, text);
+  if (sandbox >= owner.sandbox) return [state];
+  return [
+    state,
+    broken(check, "it cannot keep the sandbox level that its owner's manifest demands, and refuses every call", RAISE),
+  ];
+}
+
+const RAISE =
+  "install bubblewrap 0.8 or newer (Debian, Ubuntu: apt-get install bubblewrap) and start the device agent again; its log says what is missing";
 
 function sandboxFinding(check: string, { sandbox, platform }: Device): Finding {
   if (sandbox === SandboxLevel.READ_ONLY) {
@@ -68,9 +94,7 @@ function sandboxFinding(check: string, { sandbox, platform }: Device): Finding {
     );
   }
   const text = `sandbox ${enumName(SandboxLevelSchema, sandbox)}: what may run only in one waits for a person, or is refused`;
-  const todo = platform.startsWith("linux/")
-    ? "install bubblewrap 0.8 or newer (Debian, Ubuntu: apt-get install bubblewrap) and start the device agent again; its log says what is missing"
-    : "there is a sandbox on Linux only";
+  const todo = platform.startsWith("linux/") ? RAISE : "there is a sandbox on Linux only";
   return note(check, text, todo);
 }
 

@@ -3,6 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { type ErrorDetail, ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ConfigError } from "../../lib/config/config.ts";
 import { faultDetail, reasonName } from "../../lib/fault/fault.ts";
+import { ManifestError } from "../../lib/owner-manifest/manifest-error.ts";
 import { FolderInUse } from "../../lib/store/folder-in-use.ts";
 import { IncompatibleDatabase } from "../../lib/store/incompatible-database.ts";
 import { ExitCode, exitCodeOfReason } from "../exit-codes.ts";
@@ -26,6 +27,8 @@ export interface ErrorReport {
 export function describeError(error: unknown): ErrorReport {
   if (error instanceof UsageError) return { ...BARE, reason: "usage", message: error.message, hints: error.hints };
   if (error instanceof ConfigError) return { ...BARE, reason: "usage", message: error.message, hints: [CONFIG_HINT] };
+  if (error instanceof ManifestError)
+    return { ...BARE, reason: "manifest_refused", message: error.message, exitCode: ExitCode.DENIED };
   if (error instanceof FolderInUse) {
     return { ...BARE, reason: "usage", message: error.message, hints: [folderHint(error.setting)] };
   }

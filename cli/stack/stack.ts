@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import type { Manifest } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { authenticateByCertificate, firstThatKnows } from "../../lib/auth/authenticate.ts";
 import type { Authenticate } from "../../lib/auth/principal.ts";
 import { createTokenFile, type TokenFile } from "../../lib/auth/token-file.ts";
@@ -56,6 +57,8 @@ export interface Stack {
   deviceUrl: string;
   /** How far its device can keep programs apart, and why that is not further: empty where nothing is missing. */
   sandbox: { isolation: string; shortfall: string };
+  /** What its device offers, as it says itself: within the owner's manifest, where there is one. */
+  offered: Manifest;
   /** Where devices of other machines dial in; undefined where they do not. */
   attachUrl: string | undefined;
   /** The same two services on sockets that only programs of this user can open. */
@@ -217,6 +220,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
       policyUrl: policyServer.url,
       deviceUrl: deviceServer.url,
       sandbox: device.sandbox,
+      offered: device.manifest().manifest,
       attachUrl: attachServer?.url,
       sockets,
       tokens,

@@ -76,6 +76,8 @@ export const deviceSettings = {
   heartbeat: {"name":"REEVE_DEVICE_HEARTBEAT","at":"device.heartbeat","type":"duration","min":100,"default":1000,"doc":"How often a link is checked by a ping; one that is silent for three times as long is given up."},
   plugins: {"name":"REEVE_DEVICE_PLUGINS","at":"device.plugins","type":"path","optional":true,"doc":"Folder of plugins: each folder in it with a plugin.json is one, and its tools are offered once `reeve plugin accept` was run for it. Unset: no plugins."},
   hosts: {"name":"REEVE_DEVICE_HOSTS","at":"device.hosts","type":"string","list":",","default":"","doc":"Where http.get, http.post, matrix.send and ssh.exec may connect: api.example.com, *.example.com, git.example.com:8443. Without a port, those of http, https and ssh. A host with a private, link-local or loopback address needs that address named, too: 10.1.2.3 or 10.0.0.0/8. Unset: nowhere."},
+  manifest: {"name":"REEVE_DEVICE_MANIFEST","at":"device.manifest","type":"path","optional":true,"doc":"The owner's manifest: a file that `reeve manifest sign` wrote. It bounds all that is set here; mode and roots that are unset are the manifest's. Unset: none, unless the device has accepted one before, without which it does not start."},
+  manifestKeys: {"name":"REEVE_DEVICE_MANIFEST_KEYS","at":"device.manifest_keys","type":"string","list":",","default":"","doc":"The owner's public keys, as `reeve manifest key` prints them. The first that the device is given are pinned."},
 } as const;
 
 /** The settings under "registry". */

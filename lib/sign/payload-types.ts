@@ -10,3 +10,5 @@ export const MANIFEST_TYPE = "application/vnd.reeve.manifest.v1";
 export const KEYRING_TYPE = "application/vnd.reeve.keyring.v1";
 /** The head of an audit log: a C2SP checkpoint, which is signed as a note. Stands in keyrings only. */
 export const CHECKPOINT_TYPE = "application/vnd.reeve.checkpoint.v1";
+/** A reeve.device.v1.OwnerManifest, as YAML text. */
+export const OWNER_MANIFEST_TYPE = "application/vnd.reeve.owner-manifest.v1+yaml";

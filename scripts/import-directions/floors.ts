@@ -7,7 +7,7 @@ export const AREAS: Readonly<Record<string, Floors>> = {
     ground: ["async", "config", "fault", "files", "ids", "json", "log", "pages", "paths", "programs", "yaml"],
     data: ["auth", "events", "identity", "merkle", "sign", "store"],
     wire: ["exchange", "link", "rpc-client", "server", "wire"],
-    tools: ["command", "model-tools", "plugin", "sanitize", "tool", "toolschema"],
+    tools: ["command", "model-tools", "owner-manifest", "plugin", "sanitize", "tool", "toolschema"],
     "audit-verify": ["audit-verify"],
     run: ["run"],
   },

@@ -41,7 +41,15 @@ const CLIENT_LIB = "lib/rpc-client/unary/";
 /** The packages that the client may load, since others load them with it. */
 const CLIENT_PACKAGES = /^(?:@connectrpc\/|@bufbuild\/protobuf$)/;
 
-const STARTS_PROGRAMS = ["services/device-agent/executor/", "scripts/", "testkit/", "test/", "bench/"];
+/** The executor, and the editor that a person names. */
+const STARTS_PROGRAMS = [
+  "services/device-agent/executor/",
+  "cli/manifest/edit.ts",
+  "scripts/",
+  "testkit/",
+  "test/",
+  "bench/",
+];
 const READS_ENVIRONMENT = ["cli/", "scripts/", "testkit/", "test/", "bench/", "examples/"];
 const ENVIRONMENT_FILES = new Set(["config.ts", "main.ts"]);
 const ENVIRONMENT =

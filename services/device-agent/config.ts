@@ -4,6 +4,8 @@ import type { ConfigSpec } from "../../lib/config/config.ts";
 import { connectionKeys } from "../../lib/run/connection-keys.ts";
 import { probeKeys } from "../../lib/run/probe-keys.ts";
 import { tlsKeys } from "../../lib/run/tls-keys.ts";
+import type { Unstated } from "./manifest/bounds.ts";
+import type { OwnerSettings } from "./manifest/owner.ts";
 import type { LocalService } from "./providers/grpc/service-list.ts";
 
 /** How the owner sets a device agent up. */
@@ -22,6 +24,8 @@ export interface DeviceAgentConfig {
   readRoots: readonly string[];
   /** Folders whose files may be read and written. Absolute. */
   writeRoots: readonly string[];
+  /** The owner's manifest, and which settings were not stated, so that the manifest's count. Default none. */
+  owner?: OwnerSettings & { unstated: Unstated };
   /** More folders that no tool that takes a path touches, inside roots too; programs can. Absolute. Default none. */
   denied?: readonly string[];
   /** Where programs run for which no folder is given. Default: the first write root, else the first read root, else "/". */

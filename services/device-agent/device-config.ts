@@ -1,7 +1,8 @@
-import type { ConfigOf } from "../../lib/config/config.ts";
+import type { ConfigOf, Environment } from "../../lib/config/config.ts";
+import type { VerifyKey } from "../../lib/sign/keys.ts";
 import { type DeviceAgentConfig, deviceEnvironment } from "./config.ts";
 import { parseServices } from "./providers/grpc/service-list.ts";
-import { MODES, parseLabels, parseList } from "./settings.ts";
+import { MODES, parseKeys, parseLabels, parseList } from "./settings.ts";
 
 /** The settings of the device itself, and not of how it is reached. */
 export const ownDeviceEnvironment = {
@@ -11,6 +12,8 @@ export const ownDeviceEnvironment = {
   capabilities: deviceEnvironment.capabilities,
   readRoots: deviceEnvironment.readRoots,
   writeRoots: deviceEnvironment.writeRoots,
+  manifest: deviceEnvironment.manifest,
+  manifestKeys: deviceEnvironment.manifestKeys,
   denied: deviceEnvironment.denied,
   workDir: deviceEnvironment.workDir,
   services: deviceEnvironment.services,
@@ -26,7 +29,7 @@ export const ownDeviceEnvironment = {
 type DeviceSettings = ConfigOf<typeof ownDeviceEnvironment>;
 
 /** What the settings say of a device. Throws an Error that names the variable of one that has not its form. */
-export function deviceConfigOf(settings: DeviceSettings): Omit<DeviceAgentConfig, "stateDir"> {
+export function deviceConfigOf(settings: DeviceSettings, env: Environment): Omit<DeviceAgentConfig, "stateDir"> {
   const { capabilities, workDir, plugins } = settings;
   return {
     name: settings.name,
@@ -34,6 +37,7 @@ export function deviceConfigOf(settings: DeviceSettings): Omit<DeviceAgentConfig
     labels: parseLabels(settings.labels, deviceEnvironment.labels.name),
     readRoots: parseList(settings.readRoots, ":"),
     writeRoots: parseList(settings.writeRoots, ":"),
+    owner: ownerOf(settings, env),
     denied: parseList(settings.denied, ":"),
     hosts: parseList(settings.hosts, ","),
     maxRunning: settings.maxRunning,
@@ -48,4 +52,25 @@ export function deviceConfigOf(settings: DeviceSettings): Omit<DeviceAgentConfig
     ...(workDir === undefined ? {} : { workDir }),
     ...(plugins === undefined ? {} : { plugins }),
   };
+}
+
+const BOUNDED = ["mode", "readRoots", "writeRoots", "hosts"] as const;
+
+/** The owner's manifest, and what it fills in because no setting says it. */
+function ownerOf(
+  { manifest, manifestKeys }: OwnerKeySettings,
+  env: Environment,
+): NonNullable<DeviceAgentConfig["owner"]> {
+  return {
+    file: manifest,
+    keys: ownerKeysOf({ manifestKeys }),
+    unstated: new Set(BOUNDED.filter((name) => !env[deviceEnvironment[name].name])),
+  };
+}
+
+type OwnerKeySettings = Pick<DeviceSettings, "manifest" | "manifestKeys">;
+
+/** The owner's keys of the settings. Throws an Error that names the variable where one is no key. */
+export function ownerKeysOf({ manifestKeys }: Pick<OwnerKeySettings, "manifestKeys">): VerifyKey[] {
+  return manifestKeys === "" ? [] : parseKeys(manifestKeys, deviceEnvironment.manifestKeys.name);
 }

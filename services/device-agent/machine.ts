@@ -1,3 +1,4 @@
+import type { SignedManifest } from "../../lib/owner-manifest/envelope.ts";
 import { type DeviceAgentConfig, workDirOf } from "./config.ts";
 import type { Executor } from "./executor/executor.ts";
 import { createLocalExecutor } from "./executor/local.ts";
@@ -28,12 +29,14 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * says. Throws where a root does not exist.
  *
  * @param more further providers, which the machine then owns.
+ * @param owner the owner's manifest, within which the configuration lies. Default: there is none.
  */
 export async function openMachine(
   config: DeviceAgentConfig,
   state: Pick<StateDir, "path" | "acceptedFile">,
   env: Environment,
   more: readonly ToolProvider[] = [],
+  owner?: SignedManifest,
 ): Promise<Machine> {
   using parts = new DisposableStack();
   // First of all, while this process is small: what it forks is as large as it is.
@@ -55,7 +58,7 @@ export async function openMachine(
   const executor = createLocalExecutor({ ...programs, sandbox });
   const options = { git: { env: pick(env, ["SSH_AUTH_SOCK"]) }, docker: { env: pick(env, ["DOCKER_HOST"]) } };
   const taken = new Set((config.services ?? []).map(({ name }) => name));
-  const place = { acceptedFile: state.acceptedFile, writeRoots, hidden, taken };
+  const place = { acceptedFile: state.acceptedFile, writeRoots, hidden, taken, owner: owner?.manifest };
   const openPlugins = async (folder: string) =>
     parts.use(await openPluginTools({ folder, ...place }, { executor, env }));
   const providers = [
@@ -77,10 +80,16 @@ export async function openMachine(
       writeRoots,
       hosts: [...new Set(config.hosts ?? [])].sort(),
       sandbox: levelOf(executor.isolation),
+      owner: owner && ownerState(owner),
       platform: `${process.platform}/${process.arch}`,
     },
     [Symbol.dispose]: () => owned.dispose(),
   };
+}
+
+function ownerState({ manifest, digest, keyId }: SignedManifest) {
+  const { version, sandbox, expireTime } = manifest;
+  return { version, digest, keyId, sandbox, ...(expireTime && { expireTime }) };
 }
 
 function pick(env: Environment, names: readonly string[]): Record<string, string> {

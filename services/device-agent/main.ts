@@ -7,13 +7,14 @@ import type { FolderLock } from "../../lib/store/folder-lock.ts";
 import { attachedAgent } from "./attach/attached-agent.ts";
 import { type AgentParts, runAttached } from "./attach/run-attached.ts";
 import { DEFAULT_PORT, deviceEnvironment, joinEnvironment } from "./config.ts";
-import { deviceConfigOf } from "./device-config.ts";
+import { deviceConfigOf, ownerKeysOf } from "./device-config.ts";
 import { type Enrolled, type Joining, openEnrolled } from "./identity/enrolled.ts";
 import { type DeviceEnrollment, enrollmentFiles } from "./identity/enrollment-file.ts";
 import { keepRenewed, requireUnexpired } from "./identity/renewal.ts";
+import { pinOwnerKeys } from "./manifest/owner.ts";
 import { createDeviceAgent } from "./service.ts";
-import { parseGrantKeys, parseRegistryUrls } from "./settings.ts";
-import { lockStateDir } from "./state-dir.ts";
+import { parseKeys, parseRegistryUrls } from "./settings.ts";
+import { lockStateDir, ownerTrustFile } from "./state-dir.ts";
 
 type Settings = ConfigOf<typeof deviceEnvironment>;
 
@@ -52,6 +53,8 @@ export async function joinDevice(
   const lock = lockStateDir(stateDir);
   try {
     const { enrollment } = await openEnrolled(stateDir, env, joining);
+    const keys = ownerKeysOf(readConfig({ manifestKeys: deviceEnvironment.manifestKeys }, env));
+    await pinOwnerKeys({ keys, trustFile: ownerTrustFile(stateDir) });
     if (enrollment !== undefined) return enrollment;
     throw new Error("joining with a token left no enrollment");
   } finally {
@@ -65,7 +68,7 @@ async function runEnrolled(
   lock: FolderLock,
 ): Promise<RunningDeviceAgent> {
   const settings = readConfig(deviceEnvironment, enrolled.env);
-  const config = { ...deviceConfigOf(settings), stateDir: settings.stateDir };
+  const config = { ...deviceConfigOf(settings, enrolled.env), stateDir: settings.stateDir };
   const grantKeys = await grantKeysOf(settings);
   const keyringVersion = BigInt(enrolled.enrollment?.keyringVersion ?? 0);
   const urls = parseRegistryUrls(settings.registryUrl ?? "", deviceEnvironment.registryUrl.name);
@@ -121,10 +124,10 @@ function tokensFileOf({ tokensFile }: Settings): string {
 }
 
 async function grantKeysOf({ grantKey, grantKeyFile }: Settings): Promise<VerifyKey[]> {
-  if (grantKey !== undefined) return parseGrantKeys(grantKey, deviceEnvironment.grantKey.name);
+  if (grantKey !== undefined) return parseKeys(grantKey, deviceEnvironment.grantKey.name);
   const variable = deviceEnvironment.grantKeyFile.name;
   if (grantKeyFile === undefined) throw new Error(`${deviceEnvironment.grantKey.name} or ${variable} must be set`);
-  return parseGrantKeys(await readFile(grantKeyFile, "utf8"), variable);
+  return parseKeys(await readFile(grantKeyFile, "utf8"), variable);
 }
 
 if (import.meta.main) {

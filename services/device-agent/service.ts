@@ -11,6 +11,7 @@ import { loadSealingKey } from "../../lib/identity/seal.ts";
 import { sealerWith } from "../../lib/identity/sealer.ts";
 import type { StreamFactory } from "../../lib/link/stream.ts";
 import type { Logger } from "../../lib/log/log.ts";
+import { expiryMs, type SignedManifest } from "../../lib/owner-manifest/envelope.ts";
 import { createBatchSigner } from "../../lib/sign/batch.ts";
 import { createBatchVerifier } from "../../lib/sign/batch-verifier.ts";
 import { loadOrCreateKeyFile } from "../../lib/sign/key-file.ts";
@@ -27,15 +28,20 @@ import {
 import { createEndings } from "./execute/endings.ts";
 import { createExecutions, type Executions, notReady } from "./execute/executions.ts";
 import type { PerformOptions } from "./execute/perform.ts";
+import type { OwnerDemands } from "./execute/prepare.ts";
 import type { ReceiptIssuer } from "./execute/receipts.ts";
 import { reconcileInterrupted } from "./execute/reconcile-interrupted.ts";
 import { createSlots } from "./execute/slots.ts";
+import { meets } from "./executor/sandbox/isolation.ts";
+import { floorOf } from "./executor/sandbox/levels.ts";
 import { type GrantKeyring, openGrantKeyring } from "./grants/keyring.ts";
 import { openLedger } from "./ledger/ledger.ts";
 import { keepRetention } from "./ledger/retention.ts";
 import type { GrantTrust } from "./link/link.ts";
 import { type Machine, openMachine } from "./machine.ts";
+import { boundedBy } from "./manifest/bounds.ts";
 import type { SealedManifest } from "./manifest/manifest.ts";
+import { openOwnerManifest } from "./manifest/owner.ts";
 import type { ToolProvider } from "./providers/provider.ts";
 import { deviceRoutes, openLink } from "./routes.ts";
 import { lockStateDir, openStateDir, type StateDir } from "./state-dir.ts";
@@ -164,21 +170,29 @@ interface Self {
 }
 
 async function openSelf(options: DeviceAgentOptions, now: () => number, parts: AsyncDisposableStack): Promise<Self> {
-  const { config, env, logger } = options;
-  const state = await openStateDir(config.stateDir);
+  const { env, logger } = options;
+  const state = await openStateDir(options.config.stateDir);
+  const { config, owner } = await withinManifest(options.config, state, now());
   const { key } = await loadOrCreateKeyFile(state.keyFile);
   const { grantKeys: pins, keyringVersion: pinnedVersion = 0n } = options;
   const keyring = await openGrantKeyring({ file: state.grantKeysFile, pins, pinnedVersion });
-  const machine = parts.use(await openMachine(config, state, env, options.providers));
+  const machine = parts.use(await openMachine(config, state, env, options.providers, owner));
   if (machine.roots.granted.length === 0) logger.warn({}, "no folder is granted: file tools refuse every path");
   for (const { folder, why } of machine.executor.droppedFolders)
     logger.warn({ folder, why }, "no program is taken from a folder of the PATH");
   const { isolation, shortfall } = machine.executor;
   if (shortfall === "") logger.info({ sandbox: isolation }, "sandbox ready");
   else logger.warn({ sandbox: isolation, why: shortfall }, "no sandbox: what needs one is refused or held");
+  const demands = owner && demandsOf(owner);
+  if (demands !== undefined && !meets(isolation, demands.floor))
+    logger.error(
+      { sandbox: isolation, floor: demands.floor },
+      "sandbox below the floor of the owner's manifest: every call is refused",
+    );
   const toolsets = await openToolsets({
     providers: machine.providers,
-    choice: config,
+    choice: { ...config, granted: owner?.manifest.capabilities },
+    owner: demands,
     facts: machine.facts,
     key,
     manifestFile: state.manifestFile,
@@ -195,6 +209,19 @@ async function openSelf(options: DeviceAgentOptions, now: () => number, parts: A
     }),
   );
   return { state, key, keyring, deviceId: deviceIdOf(key), machine, toolsets };
+}
+
+/** The settings within the owner's manifest, where there is one. */
+async function withinManifest(config: DeviceAgentConfig, { ownerTrustFile }: StateDir, nowMs: number) {
+  const { owner: settings = { keys: [], unstated: new Set() } } = config;
+  const owner = await openOwnerManifest({ ...settings, trustFile: ownerTrustFile, device: config.name, nowMs });
+  if (owner === undefined) return { config, owner };
+  return { config: boundedBy(config, owner.manifest, settings.unstated), owner };
+}
+
+/** A level that this version of the agent does not know is the strictest that it knows. */
+function demandsOf({ manifest }: SignedManifest): OwnerDemands {
+  return { expiresMs: expiryMs(manifest), floor: floorOf(manifest.sandbox) ?? "read_only" };
 }
 
 function warnOf(toolsets: Toolsets, logger: Logger): void {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { generateSigningKey } from "../../lib/sign/keys.ts";
-import { parseGrantKeys, parseLabels, parseList, parseRegistryUrls } from "./settings.ts";
+import { parseKeys, parseLabels, parseList, parseRegistryUrls } from "./settings.ts";
 
 test("reads labels", () => {
   expect(parseLabels("role=web, zone=a=b,", "LABELS")).toEqual({ role: "web", zone: "a=b" });
@@ -18,12 +18,12 @@ test("reads lists without empty entries", () => {
 test("reads one grant key or more", () => {
   const keys = [generateSigningKey(), generateSigningKey()];
   const text = keys.map(({ raw }) => Buffer.from(raw).toString("base64")).join(",\n");
-  expect(parseGrantKeys(`${text}\n`, "KEY").map(({ keyId }) => keyId)).toEqual(keys.map(({ keyId }) => keyId));
+  expect(parseKeys(`${text}\n`, "KEY").map(({ keyId }) => keyId)).toEqual(keys.map(({ keyId }) => keyId));
 });
 
 test("refuses an invalid grant key, and a text without one", () => {
-  expect(() => parseGrantKeys("AAAA", "KEY")).toThrow('KEY: "AAAA" is no base64 of 32 bytes');
-  expect(() => parseGrantKeys(" \n", "KEY")).toThrow("KEY: holds no key");
+  expect(() => parseKeys("AAAA", "KEY")).toThrow('KEY: "AAAA" is no base64 of 32 bytes');
+  expect(() => parseKeys(" \n", "KEY")).toThrow("KEY: holds no key");
 });
 
 test("reads a list of addresses", () => {

@@ -38,7 +38,7 @@ export function parseLabels(text: string, variable: string): Record<string, stri
  * Ed25519 public keys from base64 of their 32 raw bytes, separated by commas or white space.
  * Throws an Error that names the variable where there is none, or where one is no key.
  */
-export function parseGrantKeys(text: string, variable: string): VerifyKey[] {
+export function parseKeys(text: string, variable: string): VerifyKey[] {
   const keys = text.split(/[\s,]+/).filter((entry) => entry !== "");
   if (keys.length === 0) throw new Error(`${variable}: holds no key`);
   return keys.map((entry) => {

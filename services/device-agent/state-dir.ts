@@ -11,6 +11,8 @@ export interface StateDir {
   keyFile: string;
   /** The signed manifest. */
   manifestFile: string;
+  /** The owner's keys that the device is pinned to, and which manifest it has accepted. */
+  ownerTrustFile: string;
   /** The keys that the device trusts for grants. */
   grantKeysFile: string;
   /** The ledger's database. */
@@ -21,6 +23,11 @@ export interface StateDir {
   acceptedFile: string;
   /** What calls changed of files, sealed with the same key. */
   undoFolder: string;
+}
+
+/** The file of a state folder with the owner's keys that the device is pinned to. */
+export function ownerTrustFile(folder: string): string {
+  return join(folder, "owner-trust.json");
 }
 
 /** Takes the agent's folder for this process. Throws FolderInUse where another has it. */
@@ -37,6 +44,7 @@ export async function openStateDir(folder: string): Promise<StateDir> {
     path,
     keyFile: join(path, "device.key"),
     manifestFile: join(path, "manifest.pb"),
+    ownerTrustFile: ownerTrustFile(path),
     grantKeysFile: join(path, "grant-keys.json"),
     ledgerFile: join(path, "ledger.db"),
     sealingKeyFile: join(path, "sealing.key"),

@@ -1,5 +1,5 @@
 import type { SigningKey } from "../../lib/sign/keys.ts";
-import type { OfferedTools } from "./execute/prepare.ts";
+import type { OfferedTools, OwnerDemands } from "./execute/prepare.ts";
 import { buildManifest, keepManifest, type ManifestFacts, type SealedManifest } from "./manifest/manifest.ts";
 import { type OfferChoice, offerTools } from "./manifest/offer.ts";
 import { collectTools } from "./providers/collect.ts";
@@ -28,6 +28,8 @@ export type DeviceFacts = Omit<
 export interface ToolsetOptions {
   providers: readonly ToolProvider[];
   choice: OfferChoice;
+  /** What the owner's manifest demands of every call. Default nothing. */
+  owner?: OwnerDemands | undefined;
   facts: DeviceFacts;
   key: SigningKey;
   /** Where the signed manifest is kept. */
@@ -84,6 +86,7 @@ async function makeToolset({ providers, choice, facts, ...options }: ToolsetOpti
     known: new Map(collected.known.map((spec) => [spec.name, spec])),
     unavailable: new Map(unavailable.map((one) => [one.tool, one])),
     manifest,
+    owner: options.owner,
     manifestDigest: manifest.digest,
     unknownCapabilities: offer.unknown,
   };

@@ -201,9 +201,9 @@ export interface Passage {
 /** From the process that is started, outwards to the callers. */
 export const PASSAGES: readonly Passage[] = [
   {
-    what: "programs are started by the executor",
+    what: "programs are started by the executor, and on the command line the editor of a person",
     words: /["'](?:node:)?(?:child_process|cluster)["']/,
-    only: ["services/device-agent/executor/"],
+    only: ["services/device-agent/executor/", "cli/manifest/edit.ts"],
   },
   {
     what: "the functions of the tools are put into one list",

@@ -9,7 +9,7 @@ import { type InputProblem, invalidInput } from "../../../lib/fault/invalid-inpu
 import { requestedTimeoutMs } from "../../../lib/tool/deadline.ts";
 import type { ToolSpec } from "../../../lib/tool/spec.ts";
 import type { Executor } from "../executor/executor.ts";
-import { type Isolation, meets } from "../executor/sandbox/isolation.ts";
+import { type Isolation, meets, stricter } from "../executor/sandbox/isolation.ts";
 import { floorOf } from "../executor/sandbox/levels.ts";
 import type { GoodGrant } from "../grants/check-grant.ts";
 import type { UnavailableTool } from "../providers/provider.ts";
@@ -27,6 +27,16 @@ export interface OfferedTools {
   unavailable: ReadonlyMap<string, UnavailableTool>;
   /** The digest of the active manifest, in hex. */
   manifestDigest: string;
+  /** What the owner's manifest demands of every call. Undefined: there is none. */
+  owner?: OwnerDemands | undefined;
+}
+
+/** What the owner's manifest demands of every call. */
+export interface OwnerDemands {
+  /** From when on every call is refused, in milliseconds since 1970. */
+  expiresMs: number;
+  /** How far every program has to be kept apart at least. */
+  floor: Isolation;
 }
 
 /** A call that nothing speaks against any more. */
@@ -46,6 +56,8 @@ export interface PreparedCall {
 export interface DeviceMeans {
   executor: Pick<Executor, "isolation" | "shortfall">;
   roots: Pick<Roots, "granted" | "workDir">;
+  /** Milliseconds since 1970. */
+  now(): number;
 }
 
 /**
@@ -56,16 +68,19 @@ export interface DeviceMeans {
 export function prepareCall(
   good: GoodGrant,
   offered: OfferedTools,
-  { executor, roots }: DeviceMeans,
+  { executor, roots, now }: DeviceMeans,
 ): PreparedCall | Refusal {
   const { grant, value } = good;
+  const { owner } = offered;
+  if (owner !== undefined && now() >= owner.expiresMs) return ownerExpired(owner);
   const tool = offered.tools.get(grant.tool);
   if (tool === undefined) return notOffered(grant.tool, offered);
   const prepared = tool.prepare(value);
   if (!prepared.ok) return invalid(prepared.problems);
   const block = blockReason(tool.spec.inputSchema, value);
   if (block !== undefined) return refusal(ErrorReason.POLICY_BLOCKED, block.message, { rules: block.rule });
-  const floor = floorOf(grant.obligations?.sandbox);
+  const wanted = floorOf(grant.obligations?.sandbox);
+  const floor = wanted && stricter(wanted, owner?.floor ?? "none");
   const unmet = whyUnmet(floor, tool, executor);
   if (floor === undefined || unmet !== undefined) return unavailable(floor, unmet);
   const plan = planOf(good, tool, roots);
@@ -110,6 +125,12 @@ function unavailable(floor: Isolation | undefined, why = "it is not known to thi
   const required = floor ?? "unknown";
   const message = `the call may run only at the sandbox level ${required}, which this device cannot keep: ${why}`;
   return refusal(ErrorReason.SANDBOX_UNAVAILABLE, message, { required });
+}
+
+function ownerExpired({ expiresMs }: OwnerDemands): Refusal {
+  const time = new Date(expiresMs).toISOString();
+  const message = `the owner's manifest of this device has expired on ${time}: its owner signs a new edition, and starts the agent`;
+  return refusal(ErrorReason.MANIFEST_REFUSED, message, { expire_time: time });
 }
 
 function notOffered(tool: string, { unavailable, known }: OfferedTools): Refusal {

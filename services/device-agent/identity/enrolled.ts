@@ -58,16 +58,16 @@ async function joined(
   });
 }
 
-/** Where no folder is named, the one that the device joins in may be read, as with `reeve up`. */
+/** Where no folder is named, and no owner's manifest that does, the one that the device joins in may be read, as with `reeve up`. */
 function withRoots(settings: Record<string, string>, env: Environment): Record<string, string> {
-  if (env.REEVE_DEVICE_READ_ROOTS || env.REEVE_DEVICE_WRITE_ROOTS) return settings;
+  if (env.REEVE_DEVICE_READ_ROOTS || env.REEVE_DEVICE_WRITE_ROOTS || env.REEVE_DEVICE_MANIFEST) return settings;
   const roots = defaultReadRoots(process.cwd(), env.HOME || homedir());
   return { ...settings, REEVE_DEVICE_READ_ROOTS: roots.join(":") };
 }
 
 /** The settings that an owner gives once, when the device joins, and need not give again. */
 const KEPT =
-  /^REEVE_DEVICE_(MODE|READ_ROOTS|WRITE_ROOTS|DENIED|WORK_DIR|CAPABILITIES|MAX_RUNNING|OPERATOR_PLACES|RETENTION|SERVICES|SERVICES_DESCRIPTORS|PLUGINS|HOSTS)$/;
+  /^REEVE_DEVICE_(MODE|READ_ROOTS|WRITE_ROOTS|DENIED|WORK_DIR|CAPABILITIES|MAX_RUNNING|OPERATOR_PLACES|RETENTION|SERVICES|SERVICES_DESCRIPTORS|PLUGINS|HOSTS|MANIFEST|MANIFEST_KEYS)$/;
 
 /** What to keep of an environment, so that the device starts without it from then on. */
 export function settingsToKeep(env: Environment, notKept: ReadonlySet<string> = new Set()): Record<string, string> {

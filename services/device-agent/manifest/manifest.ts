@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type SignedEnvelope, SignedEnvelopeSchema } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
-import type { Mode, SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
+import type { Mode, OwnerManifestStateSchema, SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { type AnnouncedTools, type Manifest, ManifestSchema } from "../../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { deviceIdOf } from "../../../lib/identity/device-id.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
@@ -35,6 +35,8 @@ export interface ManifestFacts {
   unavailable: readonly { tool: string; why: string }[];
   /** In one order. */
   announced: readonly AnnouncedTools[];
+  /** The owner's manifest that bounds all of this. */
+  owner?: MessageInitShape<typeof OwnerManifestStateSchema> | undefined;
   /** When it is made, in milliseconds since 1970. */
   issueMs: number;
 }
@@ -66,6 +68,7 @@ export function buildManifest(facts: ManifestFacts): Manifest {
     issueTime: timestampFromMs(facts.issueMs),
     announced: [...facts.announced],
     hosts: [...facts.hosts],
+    ...(facts.owner === undefined ? {} : { owner: facts.owner }),
   });
 }
 

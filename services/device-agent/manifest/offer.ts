@@ -1,6 +1,7 @@
 import type { Mode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { isInMode } from "../../../lib/tool/mode.ts";
 import type { ToolSpec } from "../../../lib/tool/spec.ts";
+import { grantsCapability } from "./bounds.ts";
 
 /** What an offer needs to know of a tool. */
 export type OfferableTool = Pick<ToolSpec, "name" | "capabilities" | "scope">;
@@ -20,6 +21,8 @@ export interface OfferChoice {
   mode: Mode;
   /** The capabilities that are granted. Default: all that the mode gives. */
   capabilities?: readonly string[] | undefined;
+  /** The capabilities that the owner's manifest grants. Default: all. */
+  granted?: readonly string[] | undefined;
 }
 
 /**
@@ -36,7 +39,9 @@ export function offerTools<T extends { spec: OfferableTool }>(
   for (const tool of available) {
     const { spec } = tool;
     if (!isInMode(choice.mode, spec.scope)) continue;
-    if (allowed === undefined || spec.capabilities.every((one) => allowed.has(one))) tools.set(spec.name, tool);
+    const isGranted = (one: string) =>
+      (allowed?.has(one) ?? true) && (choice.granted === undefined || grantsCapability(choice.granted, one));
+    if (spec.capabilities.every(isGranted)) tools.set(spec.name, tool);
   }
   const exist = new Set([...known].flatMap((tool) => tool.capabilities));
   return {

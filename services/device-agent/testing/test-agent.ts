@@ -12,7 +12,7 @@ import { inMemoryTransport } from "../../../lib/server/in-memory.fixture.ts";
 import { generateSigningKey } from "../../../lib/sign/keys.ts";
 import { builtInTools } from "../../../lib/toolschema/catalog-file.ts";
 import type { DeviceAgentConfig } from "../config.ts";
-import { createDeviceAgent, type DeviceAgent } from "../service.ts";
+import { createDeviceAgent, type DeviceAgent, type DeviceAgentOptions } from "../service.ts";
 import { createTestGrants, type TestGrants } from "./grants.ts";
 
 /** The control plane, as a device sees it. */
@@ -34,7 +34,10 @@ export interface TestAgent extends AsyncDisposable {
 }
 
 /** Makes a device agent in a folder of its own, which is removed with it. Its state lies inside its root. */
-export async function openTestAgent(changes: Partial<DeviceAgentConfig> = {}): Promise<TestAgent> {
+export async function openTestAgent(
+  changes: Partial<DeviceAgentConfig> = {},
+  { now = Date.now, env = process.env }: Partial<Pick<DeviceAgentOptions, "now" | "env">> = {},
+): Promise<TestAgent> {
   const work = await mkdtemp(join(tmpdir(), "reeve-agent-"));
   const stateDir = join(work, "state");
   await mkdir(stateDir);
@@ -45,7 +48,8 @@ export async function openTestAgent(changes: Partial<DeviceAgentConfig> = {}): P
       config,
       grantKeys: [key],
       logger: createLogger({ service: "device-agent", level: "silent" }),
-      env: process.env,
+      env,
+      now,
     });
   let agent = await open();
   const device: TestAgent = {
@@ -55,7 +59,7 @@ export async function openTestAgent(changes: Partial<DeviceAgentConfig> = {}): P
     get grants() {
       return createTestGrants(
         { deviceId: agent.deviceId, manifestDigest: agent.manifest().digest, tools: builtInTools },
-        { key },
+        { key, now },
       );
     },
     get client() {

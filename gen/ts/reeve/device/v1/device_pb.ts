@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/device/v1/device.proto.
  */
 export const file_reeve_device_v1_device: GenFile = /*@__PURE__*/
-  fileDesc("ChxyZWV2ZS9kZXZpY2UvdjEvZGV2aWNlLnByb3RvEg9yZWV2ZS5kZXZpY2UudjEirgQKBkRldmljZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjMKBmxhYmVscxgDIAMoCzIjLnJlZXZlLmRldmljZS52MS5EZXZpY2UuTGFiZWxzRW50cnkSKAoEbGluaxgEIAEoDjIaLnJlZXZlLmRldmljZS52MS5MaW5rU3RhdGUSIwoEbW9kZRgFIAEoDjIVLnJlZXZlLmRldmljZS52MS5Nb2RlEhcKD21hbmlmZXN0X2RpZ2VzdBgGIAEoCRIQCghwbGF0Zm9ybRgHIAEoCRIVCg1hZ2VudF92ZXJzaW9uGAggASgJEi4KB3NhbmRib3gYCSABKA4yHS5yZWV2ZS5kZXZpY2UudjEuU2FuZGJveExldmVsEg0KBXRvb2xzGAogAygJEjUKC3VuYXZhaWxhYmxlGAsgAygLMiAucmVldmUuZGV2aWNlLnYxLlVuYXZhaWxhYmxlVG9vbBIyCg5sYXN0X3NlZW5fdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoJbGlua19tb2RlGA0gASgOMhkucmVldmUuZGV2aWNlLnYxLkxpbmtNb2RlEhIKCnJlcGxpY2FfaWQYDiABKAkSKQoEbG9jaxgPIAEoCzIbLnJlZXZlLmRldmljZS52MS5EZXZpY2VMb2NrGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiWwoKRGV2aWNlTG9jaxILCgN3aHkYASABKAkSLQoJbG9ja190aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglsb2NrZWRfYnkYAyABKAkiLAoPVW5hdmFpbGFibGVUb29sEgwKBHRvb2wYASABKAkSCwoDd2h5GAIgASgJKkgKBE1vZGUSFAoQTU9ERV9VTlNQRUNJRklFRBAAEg0KCU1PREVfVVNFUhABEg0KCU1PREVfU1VETxACEgwKCE1PREVfQUxMEAMqVgoJTGlua1N0YXRlEhoKFkxJTktfU1RBVEVfVU5TUEVDSUZJRUQQABIVChFMSU5LX1NUQVRFX09OTElORRABEhYKEkxJTktfU1RBVEVfT0ZGTElORRACKlEKCExpbmtNb2RlEhkKFUxJTktfTU9ERV9VTlNQRUNJRklFRBAAEhQKEExJTktfTU9ERV9BVFRBQ0gQARIUChBMSU5LX01PREVfRElSRUNUEAIqfwoMU2FuZGJveExldmVsEh0KGVNBTkRCT1hfTEVWRUxfVU5TUEVDSUZJRUQQABIWChJTQU5EQk9YX0xFVkVMX05PTkUQARIbChdTQU5EQk9YX0xFVkVMX1dPUktTUEFDRRACEhsKF1NBTkRCT1hfTEVWRUxfUkVBRF9PTkxZEANiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("ChxyZWV2ZS9kZXZpY2UvdjEvZGV2aWNlLnByb3RvEg9yZWV2ZS5kZXZpY2UudjEi4gQKBkRldmljZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjMKBmxhYmVscxgDIAMoCzIjLnJlZXZlLmRldmljZS52MS5EZXZpY2UuTGFiZWxzRW50cnkSKAoEbGluaxgEIAEoDjIaLnJlZXZlLmRldmljZS52MS5MaW5rU3RhdGUSIwoEbW9kZRgFIAEoDjIVLnJlZXZlLmRldmljZS52MS5Nb2RlEhcKD21hbmlmZXN0X2RpZ2VzdBgGIAEoCRIQCghwbGF0Zm9ybRgHIAEoCRIVCg1hZ2VudF92ZXJzaW9uGAggASgJEi4KB3NhbmRib3gYCSABKA4yHS5yZWV2ZS5kZXZpY2UudjEuU2FuZGJveExldmVsEg0KBXRvb2xzGAogAygJEjUKC3VuYXZhaWxhYmxlGAsgAygLMiAucmVldmUuZGV2aWNlLnYxLlVuYXZhaWxhYmxlVG9vbBIyCg5sYXN0X3NlZW5fdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoJbGlua19tb2RlGA0gASgOMhkucmVldmUuZGV2aWNlLnYxLkxpbmtNb2RlEhIKCnJlcGxpY2FfaWQYDiABKAkSKQoEbG9jaxgPIAEoCzIbLnJlZXZlLmRldmljZS52MS5EZXZpY2VMb2NrEjIKBW93bmVyGBAgASgLMiMucmVldmUuZGV2aWNlLnYxLk93bmVyTWFuaWZlc3RTdGF0ZRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIlsKCkRldmljZUxvY2sSCwoDd2h5GAEgASgJEi0KCWxvY2tfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJbG9ja2VkX2J5GAMgASgJIiwKD1VuYXZhaWxhYmxlVG9vbBIMCgR0b29sGAEgASgJEgsKA3doeRgCIAEoCSKmAQoST3duZXJNYW5pZmVzdFN0YXRlEg8KB3ZlcnNpb24YASABKAQSDgoGZGlnZXN0GAIgASgJEg4KBmtleV9pZBgDIAEoCRIvCgtleHBpcmVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoHc2FuZGJveBgFIAEoDjIdLnJlZXZlLmRldmljZS52MS5TYW5kYm94TGV2ZWwqSAoETW9kZRIUChBNT0RFX1VOU1BFQ0lGSUVEEAASDQoJTU9ERV9VU0VSEAESDQoJTU9ERV9TVURPEAISDAoITU9ERV9BTEwQAypWCglMaW5rU3RhdGUSGgoWTElOS19TVEFURV9VTlNQRUNJRklFRBAAEhUKEUxJTktfU1RBVEVfT05MSU5FEAESFgoSTElOS19TVEFURV9PRkZMSU5FEAIqUQoITGlua01vZGUSGQoVTElOS19NT0RFX1VOU1BFQ0lGSUVEEAASFAoQTElOS19NT0RFX0FUVEFDSBABEhQKEExJTktfTU9ERV9ESVJFQ1QQAip/CgxTYW5kYm94TGV2ZWwSHQoZU0FOREJPWF9MRVZFTF9VTlNQRUNJRklFRBAAEhYKElNBTkRCT1hfTEVWRUxfTk9ORRABEhsKF1NBTkRCT1hfTEVWRUxfV09SS1NQQUNFEAISGwoXU0FOREJPWF9MRVZFTF9SRUFEX09OTFkQA2IGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * A machine with a device agent.
@@ -126,6 +126,13 @@ export type Device = Message<"reeve.device.v1.Device"> & {
    * @generated from field: reeve.device.v1.DeviceLock lock = 15;
    */
   lock?: DeviceLock | undefined;
+
+  /**
+   * The owner's manifest that it keeps. Absent: its owner has signed none. Reported by the device.
+   *
+   * @generated from field: reeve.device.v1.OwnerManifestState owner = 16;
+   */
+  owner?: OwnerManifestState | undefined;
 };
 
 /**
@@ -198,6 +205,55 @@ export type UnavailableTool = Message<"reeve.device.v1.UnavailableTool"> & {
  */
 export const UnavailableToolSchema: GenMessage<UnavailableTool> = /*@__PURE__*/
   messageDesc(file_reeve_device_v1_device, 2);
+
+/**
+ * Which owner's manifest a device keeps.
+ *
+ * @generated from message reeve.device.v1.OwnerManifestState
+ */
+export type OwnerManifestState = Message<"reeve.device.v1.OwnerManifestState"> & {
+  /**
+   * Its version. Reported by the device.
+   *
+   * @generated from field: uint64 version = 1;
+   */
+  version: bigint;
+
+  /**
+   * SHA-256 of its text, in hex. Reported by the device.
+   *
+   * @generated from field: string digest = 2;
+   */
+  digest: string;
+
+  /**
+   * The id of the key that signed it. Reported by the device.
+   *
+   * @generated from field: string key_id = 3;
+   */
+  keyId: string;
+
+  /**
+   * From when on the device refuses every call. Reported by the device.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 4;
+   */
+  expireTime?: Timestamp | undefined;
+
+  /**
+   * How far every program is kept apart at least. Reported by the device.
+   *
+   * @generated from field: reeve.device.v1.SandboxLevel sandbox = 5;
+   */
+  sandbox: SandboxLevel;
+};
+
+/**
+ * Describes the message reeve.device.v1.OwnerManifestState.
+ * Use `create(OwnerManifestStateSchema)` to create a new message.
+ */
+export const OwnerManifestStateSchema: GenMessage<OwnerManifestState> = /*@__PURE__*/
+  messageDesc(file_reeve_device_v1_device, 3);
 
 /**
  * Which of a device's tools it offers, and how strictly.
