@@ -135,8 +135,7 @@ describe("boundedBy", () => {
 
   it("refuses what asks for more, naming the setting", () => {
     const manifest = manifestOf("read_roots: [/srv/a]\nwrite_roots: [/srv/b]\n");
-    const bound = (more: Partial<Boundable>) => () =>
-      boundedBy({ ...settings, ...more }, manifest, new Set());
+    const bound = (more: Partial<Boundable>) => () => boundedBy({ ...settings, ...more }, manifest, new Set());
     expect(bound({ mode: Mode.ALL })).toThrow("device.mode: it is all, and the owner's manifest allows user");
     expect(bound({ readRoots: ["/srv/aa"] })).toThrow("device.read_roots: /srv/aa is in no folder");
     expect(bound({ writeRoots: ["/srv/a"] })).toThrow("device.write_roots: /srv/a is in no folder");
