@@ -4,9 +4,11 @@ import { checkProgram } from "./check.ts";
 import { type Grammar, grammarOf } from "./grammar.ts";
 import { type Place, pathProblem } from "./paths.ts";
 import type { ProgramRule } from "./rule.ts";
+import { binaryRules } from "./tables/binaries.ts";
 import { containerRules } from "./tables/containers.ts";
 import { fileRules } from "./tables/files.ts";
 import { gitRules } from "./tables/git.ts";
+import { hardwareRules } from "./tables/hardware.ts";
 import { networkRules } from "./tables/network.ts";
 import { packageRules } from "./tables/packages.ts";
 import { systemRules } from "./tables/system.ts";
@@ -16,7 +18,9 @@ import { textRules } from "./tables/text.ts";
 export const PROGRAM_RULES: readonly ProgramRule[] = [
   ...fileRules,
   ...textRules,
+  ...binaryRules,
   ...systemRules,
+  ...hardwareRules,
   ...networkRules,
   ...gitRules,
   ...containerRules,
@@ -36,12 +40,6 @@ const ENTRIES: ReadonlyMap<string, Entry> = new Map(
     return rule.program.split(" ").map((name): [string, Entry] => [name, { rule, grammar }]);
   }),
 );
-
-/** The folders that a program of the table is taken from; empty for any other. */
-export function foldersOf(name: string): readonly string[] {
-  const rule = ENTRIES.get(name)?.rule;
-  return rule === undefined ? [] : (rule.folders ?? SYSTEM_FOLDERS);
-}
 
 /** A plan of which every command is on the list, or why not, with the rules that spoke. */
 export type Allowed = { ok: true; plan: Plan; rules: string[] } | { ok: false; why: string; rule: string };

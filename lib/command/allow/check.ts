@@ -16,7 +16,10 @@ interface Read {
 /** Checks the words behind a program's name against its grammar. Pure. */
 export function checkProgram(grammar: Grammar, words: readonly PlanWord[], place: Place): Checked {
   if (words.length === 1 && isHelp(words[0])) return { ok: true, words: [...words] };
-  return checkWords(grammar, words, place);
+  const [first, ...others] = words;
+  if (typeof first !== "string" || !grammar.usage.bundle?.test(first)) return checkWords(grammar, words, place);
+  const checked = checkWords(grammar, [`-${first}`, ...others], place);
+  return checked.ok ? { ok: true, words: [...words] } : checked;
 }
 
 function checkWords(grammar: Grammar, words: readonly PlanWord[], place: Place): Checked {
@@ -71,6 +74,7 @@ function readWords(grammar: Grammar, words: readonly PlanWord[]): Read | string 
     }
     // A pattern begins with a letter or the like, so no name that it stands for is an option.
     if (typeof word !== "string" || !/^-./.test(word)) {
+      if (isValueOfOption(grammar, word)) continue;
       if (typeof word === "object" && "glob" in word && /^(?:[*?[-]|$)/.test(word.glob))
         return `${shown(word)} may stand for an option`;
       if (typeof word !== "string" || !grammar.punctuation.has(word)) read.operands.push(word);
@@ -83,6 +87,13 @@ function readWords(grammar: Grammar, words: readonly PlanWord[]): Read | string 
     if (problem !== undefined) return problem;
   }
   return read;
+}
+
+/** "--include=*.ts": every name that it stands for begins so, and is the option with another value, of a kind that takes any. */
+function isValueOfOption({ flags }: Grammar, word: PlanWord): boolean {
+  if (typeof word !== "object" || !("glob" in word)) return false;
+  const name = /^(--[a-z][a-z-]*)=/.exec(word.glob)?.[1] ?? "";
+  return /^(?:any|mask)$/.test(flags.get(name)?.kind ?? "");
 }
 
 function readLong(grammar: Grammar, word: string, queue: PlanWord[], read: Read): string | undefined {

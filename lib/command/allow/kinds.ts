@@ -6,6 +6,7 @@ export const KINDS: ReadonlyMap<string, (text: string) => boolean> = new Map<str
   ["any", () => true],
   ["int", (text) => /^[-+]?\d{1,9}$/.test(text)],
   ["size", (text) => /^[-+]?\d{1,9}[bcwkKMGTP]?B?$/.test(text)],
+  ["unit", (text) => /^\d{0,9}(?:[kKMGTPE]i?B?)?$/.test(text) && text !== ""],
   ["float", (text) => /^\d{1,9}(?:\.\d{1,9})?$/.test(text)],
   // A pause, or how often something repeats: an answer has to come soon.
   ["seconds", (text) => /^\d{1,2}(?:\.\d{1,3})?s?$/.test(text) && Number.parseFloat(text) <= 30],
@@ -32,6 +33,8 @@ export const KINDS: ReadonlyMap<string, (text: string) => boolean> = new Map<str
   ],
   ["awk-variable", (text) => /^[a-z_]\w*=[^\\]*$/.test(text)],
   ["address", (text) => /^[\w.:/-]+$/.test(text)],
+  // Words of ss about connections, also several in one.
+  ["filter", (text) => /^[\w.:/()[\]=<>!&|%* -]+$/.test(text) && !text.startsWith("-")],
   ["sysctl", (text) => /^[\w.*-]+(?:\/[\w.*-]+)*$/.test(text)],
   ["columns", (text) => /^[\w%,.:=+-]+$/.test(text) && !/(?:^|,)(?:env|environ)/i.test(text)],
   ["bsd", (text) => /^(?:[aAcfghjlmnoOrsTtuvwxXZ]+|\d+)$/.test(text)],

@@ -38,6 +38,8 @@ export interface Usage {
   style?: "gnu" | "single";
   /** Operands that are punctuation, as find's "(". */
   punctuation?: string;
+  /** First words that are options without their dash, as tar's "tzf". */
+  bundle?: RegExp;
   /** Options that make its operands whole trees, of which everything is read. */
   recursive?: string;
   /** True where it reads the folder that it runs in when no path is given. */

@@ -1,5 +1,6 @@
 import { commandsOf, type Plan } from "../plan/plan.ts";
 import { containerRules } from "./tables/containers.ts";
+import { hardwareRules } from "./tables/hardware.ts";
 import { networkRules } from "./tables/network.ts";
 import { packageRules } from "./tables/packages.ts";
 import { systemRules } from "./tables/system.ts";
@@ -14,12 +15,12 @@ export type Subject = "files" | "machine";
 const SAME_INSIDE = new Set(
   (
     "pwd true false test [ sleep cal ncal date uname arch nproc getconf locale " +
-    "node ruby perl php deno bun yarn pnpm tsc cmake lua python python2 python3 go openssl"
+    "node ruby perl php deno bun yarn pnpm tsc cmake lua python python2 python3 go openssl java"
   ).split(" "),
 );
 
 const ABOUT_MACHINE = new Set(
-  [...systemRules, ...networkRules, ...containerRules, ...packageRules]
+  [...systemRules, ...hardwareRules, ...networkRules, ...containerRules, ...packageRules]
     .flatMap(({ program }) => program.split(" "))
     .filter((name) => !SAME_INSIDE.has(name))
     // In the table of files, since it takes paths.

@@ -65,6 +65,7 @@ export const containerRules: readonly ProgramRule[] = [
         subcommands: { "ls list": { flags: LIST }, inspect: { flags: "-f=any --format=any -v", operands: "name+" } },
       },
       system: { subcommands: { df: { flags: "-v --verbose --format=any" }, info: { flags: "-f=any --format=any" } } },
+      "node service stack": { subcommands: { ls: { flags: LIST } } },
       context: { subcommands: { "ls show": { flags: "-q --quiet --format=any" } } },
       compose: COMPOSE,
     },
@@ -113,6 +114,28 @@ export const containerRules: readonly ProgramRule[] = [
     ...COMPOSE,
     match: ["docker-compose ps"],
     not_match: ["docker-compose up", "docker-compose -f x ps", "docker-compose exec web id"],
+  },
+  {
+    program: "helm",
+    folders: ["/usr/bin", "/usr/local/bin"],
+    sandbox: "required",
+    subcommands: {
+      version: { flags: "--short --client" },
+      "list ls": {
+        flags: "-A --all-namespaces -a --all -n=name --namespace=name -o=name --output=name -q --short -d -r",
+      },
+      history: { flags: "-n=name --namespace=name -o=name --max=int", operands: "name" },
+      repo: { subcommands: { "list ls": { flags: "-o=name" } } },
+    },
+    match: ["helm version", "helm list -A", "helm repo list"],
+    not_match: [
+      "helm install a b",
+      "helm get values x",
+      "helm --kube-token x list",
+      "helm list --kubeconfig x",
+      "helm list --post-renderer x",
+      "helm repo add a b",
+    ],
   },
   {
     program: "kubectl",

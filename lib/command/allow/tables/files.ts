@@ -133,7 +133,7 @@ export const fileRules: readonly ProgramRule[] = [
     sandbox: "optional",
     flags: `-a --all -h --human-readable -s --summarize -c --total -b --bytes -k -m -x --one-file-system -d=int --max-depth=int -L
       --dereference -P --no-dereference -H -D -S --separate-dirs -l --count-links -0 --null --apparent-size --si --inodes
-      --exclude=mask --block-size=size -B=size -t=size --threshold=size --time?=name --time-style=any`,
+      --exclude=mask --block-size=unit -B=unit -t=size --threshold=size --time?=name --time-style=any`,
     operands: "path*",
     here: true,
     match: ["du -sh /var/log", "du -ah --max-depth=1 .", "du -d1 /srv"],
@@ -143,9 +143,9 @@ export const fileRules: readonly ProgramRule[] = [
     program: "df",
     sandbox: "optional",
     flags: `-h --human-readable -H --si -T --print-type -i --inodes -a --all -l --local -k -m -P --portability --total -t=name
-      --type=name -x=name --exclude-type=name -B=size --block-size=size --output?=columns`,
+      --type=name -x=name --exclude-type=name -B=unit --block-size=unit --output?=columns`,
     operands: "path*",
-    match: ["df -h", "df -hT /", "df --output=source,pcent"],
+    match: ["df -h", "df -hT /", "df -BG", "df --output=source,pcent"],
     not_match: ["df --sync", "df --x"],
   },
   {
@@ -268,12 +268,13 @@ export const fileRules: readonly ProgramRule[] = [
     sandbox: "required",
     flags: "-t --list -z --gzip -j --bzip2 -J --xz -v --verbose -f=file --file=file --zstd --numeric-owner --full-time",
     operands: "any*",
+    bundle: /^[tzjJv]*f$/,
     needs: "-t --list",
     check: (words) =>
       words.some((word) => /:/.test(word) || word.startsWith("!"))
         ? "a name with a colon is another machine"
         : undefined,
-    match: ["tar -tzf a.tgz", "tar -tvf a.tar", "tar --list --file=a.tar"],
+    match: ["tar -tzf a.tgz", "tar -tvf a.tar", "tar --list --file=a.tar", "tar tzf a.tgz"],
     not_match: [
       "tar -xf a.tar",
       "tar -cf a.tar b",
@@ -282,6 +283,10 @@ export const fileRules: readonly ProgramRule[] = [
       "tar -tf a -I x",
       "tar -tf a --checkpoint-action=exec=x",
       "tar xf a",
+      "tar tfz a.tgz",
+      "tar zf a.tgz",
+      "tar tf host:a",
+      "tar tf /etc/shadow",
     ],
   },
   {

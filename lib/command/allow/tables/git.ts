@@ -89,6 +89,7 @@ export const gitRules: readonly ProgramRule[] = [
         "-r -t -d -l --long --name-only --name-status --full-name --full-tree -z --object-only --abbrev?=int",
       ),
       "cat-file": { flags: "-t -s -p -e", operands: "ref{2}" },
+      cherry: reads("-v --verbose --abbrev?=int"),
       "merge-base": reads("-a --all --octopus --is-ancestor --fork-point --independent"),
       "name-rev show-ref for-each-ref show-branch": reads(
         "--tags --heads --branches -d --dereference -s --hash?=int --abbrev?=int --verify -q --quiet --head --sort=any --format=format --count=int --points-at=ref --merged?=ref --no-merged?=ref --contains?=ref --name-only --all -a -r --refs=any",

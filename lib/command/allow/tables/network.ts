@@ -10,8 +10,8 @@ export const networkRules: readonly ProgramRule[] = [
     sandbox: "optional",
     flags:
       "-t --tcp -u --udp -l --listening -n --numeric -p --processes -a --all -r --resolve -e --extended -m --memory -i --info -s --summary -4 --ipv4 -6 --ipv6 -x --unix -w --raw -o --options -H --no-header -O --oneline -S -d -0 -Z -f=name --family=name",
-    operands: "address*",
-    match: ["ss -tlnp", "ss -s", "ss -tan state established"],
+    operands: "filter*",
+    match: ["ss -tlnp", "ss -s", "ss -tan state established", "ss -o state established '( dport = :443 )'"],
     not_match: ["ss -K dst 1.2.3.4", "ss --kill", "ss -E", "ss -D x", "ss -F x", "ss -N x"],
   },
   {

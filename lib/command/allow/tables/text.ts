@@ -5,6 +5,11 @@ function isPlainFormat(format: string): boolean {
   return /^(?:[^%\\]|%[-+ #0]?\d{0,4}(?:\.\d{1,4})?[diouxXeEfgGcs%]|\\[\\nt"])*$/.test(format);
 }
 
+/** Awk takes an operand such as "x=1" for a variable to set, and does so before it reads the next file. */
+function setsVariable(word: string, before = ""): boolean {
+  return /^\w+=(?!=)/.test(word) && before !== "-v" && before !== "--assign";
+}
+
 /** Programs that turn text into other text. */
 export const textRules: readonly ProgramRule[] = [
   {
@@ -88,7 +93,7 @@ export const textRules: readonly ProgramRule[] = [
     flags: "-F=any --field-separator=any -v=awk-variable --assign=awk-variable",
     operands: "awk file*",
     check: (words) =>
-      words.some((word) => /^\w+=(?!=)/.test(word) || word.startsWith("/inet"))
+      words.some((word, at) => setsVariable(word, words[at - 1]) || word.startsWith("/inet"))
         ? "an operand sets a variable"
         : undefined,
     match: [
@@ -97,6 +102,7 @@ export const textRules: readonly ProgramRule[] = [
       "awk 'NR>1 && NF {s += $2} END {print s/NR}'",
       "awk '/x/ {print}' a",
       "awk 'length($0) > 80' a",
+      "awk -v n=5 'NR == n' a",
     ],
     not_match: [
       "awk 'BEGIN{system(\"id\")}'",
@@ -109,6 +115,8 @@ export const textRules: readonly ProgramRule[] = [
       "awk '{print ENVIRON[\"X\"]}'",
       "awk '@load \"x\"'",
       "awk '{print $1 > $2}' a",
+      "awk '{print x}' x=1 a",
+      "awk -v ENVIRON=1 '{print}'",
       "awk '{while ((getline l < \"/etc/shadow\") > 0) print l}'",
     ],
   },
