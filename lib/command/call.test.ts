@@ -68,6 +68,13 @@ describe("an argument list", () => {
     expect(analysis("exec", { argv: ["ls"], cwd: "/srv/7" }, { roots: many }).verdict).toBe("allow");
   });
 
+  it("asks on Windows, and blocks there what it blocks everywhere", () => {
+    const windows = { ...ROOTS, platform: "win32/x64" };
+    expect(analysis("exec", { argv: ["ls"] }, windows).reasons[0]?.rule).toBe("command/windows");
+    expect(analysis("shell.eval", { command: "ls" }, windows)).toMatchObject({ verdict: "ask" });
+    expect(analysis("shell.eval", { command: "rm -rf /" }, windows).verdict).toBe("block");
+  });
+
   it("comes to the same plan wherever it starts", () => {
     const plans = ["/srv", "/home/me", undefined].map((workDir) =>
       analysis("shell.eval", { command: "ls app | wc -l" }, { ...ROOTS, workDir }),

@@ -22,6 +22,8 @@ export interface DeviceFolders {
   roots: readonly string[];
   /** Where a command runs whose call does not say it. Undefined: it is not known, only that it is one of the roots. */
   workDir?: string | undefined;
+  /** Its operating system and architecture, such as "linux/x64". Default: one whose commands are looked at. */
+  platform?: string | undefined;
 }
 
 const NONE: CallAnalysis = { verdict: "none", reasons: [] };
@@ -41,6 +43,8 @@ export function analyzeCall(schema: JsonSchema, args: JsonObject, device: Device
   const [first, ...others] = analyses;
   if (first === undefined) return NONE;
   const found = others.reduce(stricter, first);
+  if (isWindows(device))
+    return withoutPlan(found, "command/windows", "runs on Windows, where other programs have these names");
   return others.length > 0 ? withoutPlan(found, "command/several", "is one of several commands of a call") : found;
 }
 
@@ -52,6 +56,11 @@ export function withoutPlan<A extends CallAnalysis>(analysis: A, rule: string, m
 /** The digest by which a grant names the plan that is to be executed. */
 export function planDigest(plan: Plan): string {
   return digestOf(JSON.parse(JSON.stringify(plan)));
+}
+
+/** Its shell is PowerShell, and what its programs do with their arguments is in no table. */
+function isWindows({ platform = "" }: DeviceFolders): boolean {
+  return platform.startsWith("win32");
 }
 
 function stricter(one: Analysis, other: Analysis): Analysis {

@@ -67,6 +67,15 @@ describe("a command of an agent that only looks at files", () => {
     expect((await decisionOf(policy, asked(text("ls"), SandboxLevel.READ_ONLY, []))).outcome.case).toBe("hold");
   });
 
+  it("waits on Windows, whatever its text is", async () => {
+    const policy = await start();
+    for (const test of [text("ls | wc -l"), { tool: "exec", args: { argv: ["ls"] } }]) {
+      const request = asked(test);
+      if (request.device) request.device.platform = "win32/x64";
+      expect(await decisionOf(policy, request)).toMatchObject({ outcome: { case: "hold" } });
+    }
+  });
+
   it("waits where a device of a fan-out would ask", async () => {
     const policy = await start();
     const request = asked(text("ls /srv"));

@@ -103,7 +103,7 @@ function planOf(
 ): Plan | Refusal | undefined {
   if (grant.planDigest === "") return undefined;
   const roots = granted.map(({ path }) => path);
-  const { plan } = analyzeCall(spec.inputSchema, value, { roots, workDir });
+  const { plan } = analyzeCall(spec.inputSchema, value, { roots, workDir, platform: process.platform });
   if (plan !== undefined && planDigest(plan) === grant.planDigest) return plan;
   return refusal(
     ErrorReason.GRANT_WRONG_ARGUMENTS,

@@ -2,6 +2,7 @@ import type { Shell } from "../../../gen/ts/reeve/tools/v1/shell_pb.ts";
 import type { HeldFolder } from "../roots/held.ts";
 import { runProgram } from "./outcome.ts";
 import { runPlan, runPlannedProgram } from "./plan/run-plan.ts";
+import { shellProgram } from "./shell-program.ts";
 import type { ToolContext, ToolFamily } from "./tool.ts";
 
 /** Programs and shell text. */
@@ -19,9 +20,7 @@ export const shellTools: ToolFamily<typeof Shell> = {
       const planned = await runPlan(context, context.plan, { cwd: folder.at(), timeoutMs });
       return { ...planned, cmdExecuted: command };
     }
-    // After "--" the text is an operand, even where it begins with a dash.
-    const argv = ["bash", "--noprofile", "--norc", "-c", "--", command];
-    const run = await runProgram(context, { argv, cwd: folder.at(), timeoutMs });
+    const run = await runProgram(context, { argv: shellProgram(command), cwd: folder.at(), timeoutMs });
     return { ...run, cmdExecuted: command };
   },
 };

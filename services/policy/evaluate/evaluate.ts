@@ -65,7 +65,7 @@ export function createEvaluator({ policy, lookup }: EvaluatorOptions): Evaluator
     if (!isFanOut(request)) {
       return { call, evaluation: evaluate(active, { tool, device: call.device, command }, facts), policy: active };
     }
-    const commandFor = commandByRoots(call, lookup);
+    const commandFor = commandByFolders(call, lookup);
     const evaluations = request.devices.map((device) => {
       const its = { tool, device, command: commandFor(device) };
       return { name: device.name, evaluation: evaluate(active, its, factsOn(facts, device, its.command)) };
@@ -74,11 +74,12 @@ export function createEvaluator({ policy, lookup }: EvaluatorOptions): Evaluator
   };
 }
 
-/** The analysis for each of many devices, made once for those with the same roots. */
-function commandByRoots(call: ValidatedRequest, lookup: ToolLookup): (device: DeviceFacts) => CallAnalysis {
-  const known = new Map<string, CallAnalysis>([[call.device.roots.join("\0"), call.command]]);
+/** The analysis for each of many devices, made once for those of the same platform with the same roots. */
+function commandByFolders(call: ValidatedRequest, lookup: ToolLookup): (device: DeviceFacts) => CallAnalysis {
+  const keyOf = ({ platform, roots }: DeviceFacts): string => [platform, ...roots].join("\0");
+  const known = new Map<string, CallAnalysis>([[keyOf(call.device), call.command]]);
   return (device) => {
-    const key = device.roots.join("\0");
+    const key = keyOf(device);
     const command = known.get(key) ?? commandOn(device, call, lookup);
     known.set(key, command);
     return command;

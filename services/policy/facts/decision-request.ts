@@ -65,13 +65,13 @@ export function validateRequest(request: DecisionRequest, lookup: ToolLookup): V
 
 /** What the commands in a call's arguments come to on one device. Pure. */
 export function commandOn(
-  { roots }: Pick<DeviceFacts, "roots">,
+  { roots, platform }: Pick<DeviceFacts, "roots" | "platform">,
   { tool, args, inputSchema }: Pick<ValidatedRequest, "tool" | "args" | "inputSchema">,
   lookup: ToolLookup,
 ): CallAnalysis {
-  if (inputSchema !== undefined) return analyzeCall(inputSchema, args, { roots });
+  if (inputSchema !== undefined) return analyzeCall(inputSchema, args, { roots, platform });
   // A built-in tool's own schema is the closest there is: its commands are not let pass, but what they do is not known either.
-  const found = analyzeCall(lookup(tool.name)?.inputSchema ?? {}, args, { roots });
+  const found = analyzeCall(lookup(tool.name)?.inputSchema ?? {}, args, { roots, platform });
   return withoutPlan(found, "command/unknown-schema", "stands in arguments whose schema is not known");
 }
 

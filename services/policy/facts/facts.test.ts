@@ -53,6 +53,7 @@ describe("the facts that rules see", () => {
         mode: Mode.SUDO,
         sandbox: SandboxLevel.READ_ONLY,
         roots: ["/srv"],
+        platform: "linux/x64",
       },
       tool: { name: "fs.read", readOnly: true },
       ingress: Ingress.LLM,
@@ -68,7 +69,7 @@ describe("the facts that rules see", () => {
     };
     for (const text of [
       'call_id == "c" && principal.id == "agent-1" && principal.roles == ["agent"]',
-      'device.mode == "sudo" && device.sandbox == "read_only" && device.roots == ["/srv"]',
+      'device.mode == "sudo" && device.sandbox == "read_only" && device.roots == ["/srv"] && device.platform == "linux/x64"',
       'device.labels["constructor"] == "x" && !("toString" in device.labels)',
       'tool.name == "fs.read" && tool.read_only && !tool.destructive',
       'ingress == "llm" && time == timestamp("1970-01-01T00:00:00Z") && delivery == 2',

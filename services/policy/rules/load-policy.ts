@@ -119,7 +119,10 @@ function exampleProblem(
   if (!completed.ok) return { line: example.line, message: `${expected}: ${completed.message}` };
   const { request, args } = completed;
   const name = request.tool?.name ?? "";
-  const command = analyzeCall(lookup(name)?.inputSchema ?? {}, args, { roots: request.device?.roots ?? [] });
+  const command = analyzeCall(lookup(name)?.inputSchema ?? {}, args, {
+    roots: request.device?.roots ?? [],
+    platform: request.device?.platform,
+  });
   const verdict = rule.appliesTo(name) ? rule.evaluate(factsOf(request, args, command)) : { kind: "no_match" as const };
   if (verdict.kind === expected) return undefined;
   return { line: example.line, message: `the example should be a ${expected}, but ${foundIn(verdict)}` };

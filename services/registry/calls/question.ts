@@ -41,6 +41,7 @@ export function questionOf(facts: QuestionFacts): DecisionRequest {
       mode: device.manifest.mode,
       manifestDigest: device.manifestDigest,
       sandbox: device.manifest.sandbox,
+      platform: device.manifest.platform,
       roots: [...device.manifest.readRoots, ...device.manifest.writeRoots],
     },
     tool: {

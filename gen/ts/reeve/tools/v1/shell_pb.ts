@@ -238,7 +238,7 @@ export const Shell: GenService<{
    * Run shell text with bash: pipes, redirects, loops and substitutions work. By the policy that is shipped, an agent's
    * text that only looks at files in the device's roots, such as grep, find, git log and pipes of them, runs at once, with no
    * write access and no network. Everything else waits for a person's approval, and a few destructive commands are
-   * refused always. Use the other tools where one fits.
+   * refused always. On Windows it is PowerShell's text (pwsh), and always waits. Use the other tools where one fits.
    *
    * @generated from rpc reeve.tools.v1.Shell.Eval
    */
