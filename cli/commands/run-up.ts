@@ -1,4 +1,5 @@
 import { homedir } from "node:os";
+import { SandboxLevel } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { readConfig } from "../../lib/config/config.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { deviceConfigOf } from "../../services/device-agent/device-config.ts";
@@ -58,6 +59,7 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<Stack
     stateDir: folder,
   });
   const { offered: granted } = stack;
+  const floor = granted.owner?.sandbox ?? SandboxLevel.NONE;
   const reeve = commandName({ env: context.env, folder: process.cwd(), script: process.argv[1] ?? "reeve" });
   context.stdout.write(
     `registry      ${stack.registryUrl}\npolicy        ${stack.policyUrl}\ndevice agent  ${stack.deviceUrl}\n` +
@@ -67,7 +69,7 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<Stack
       `${plugins === undefined ? "" : `plugins       ${plugins}\n`}` +
       `${granted.owner === undefined ? "" : `manifest      ${ownerText(granted.owner, context.now())}\n`}` +
       `sandbox       ${sandboxText(stack.sandbox)}\n` +
-      `state         ${folder}\n${tokenText(tokens, reeve)}${EXPOSED_TEXT}`,
+      `state         ${folder}\n${tokenText(tokens, reeve)}${floor > SandboxLevel.NONE ? "" : EXPOSED_TEXT}`,
   );
   const shown = tokens.issued?.operator ?? tokens.former;
   const offered = shown === undefined ? Promise.resolve() : offerSeal(context, folder, shown);

@@ -126,8 +126,13 @@ describe("what runs", () => {
 
   it("keeps the file, and the place of one, from tools", async () => {
     const other = join(home, "other.yaml");
-    await writeFile(other, "device: { denied: [/srv/keys] }", { mode: 0o600 });
+    await writeFile(other, "device: { denied: [/srv/keys], manifest: m.json }", { mode: 0o600 });
     const context = await withConfig(["up", "--config", other], createFakeContext({ env: env() }));
-    expect(withOwnFilesDenied(context).REEVE_DEVICE_DENIED?.split(":")).toEqual(["/srv/keys", join(path, ".."), other]);
+    expect(withOwnFilesDenied(context).REEVE_DEVICE_DENIED?.split(":")).toEqual([
+      "/srv/keys",
+      join(path, ".."),
+      other,
+      join(home, "m.json"),
+    ]);
   });
 });

@@ -61,7 +61,7 @@ export function describeDevice(device: Device, style: Style, now: number): strin
     labels: labelsText(device),
     platform: device.platform,
     agent: device.agentVersion,
-    sandbox: enumName(SandboxLevelSchema, device.sandbox),
+    sandbox: `${enumName(SandboxLevelSchema, device.sandbox)}${device.sandboxShortfall === "" ? "" : `: ${device.sandboxShortfall}`}`,
     manifest: device.owner === undefined ? "" : ownerText(device.owner, now),
     "manifest digest": device.manifestDigest,
     replica: device.replicaId,

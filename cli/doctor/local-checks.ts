@@ -4,6 +4,7 @@ import type { CommandContext } from "../command-context.ts";
 import { dataDir, profilePath, readProfile, tokensPath } from "../profile.ts";
 import { checkExposed } from "./exposed-files.ts";
 import { broken, type Finding, note, ok } from "./finding.ts";
+import { checkManifest } from "./manifest-check.ts";
 
 /** The oldest Node that Reeve runs on, and the one that it is tested on most. */
 const NODE = { oldest: 24, best: 26 };
@@ -15,6 +16,7 @@ export async function checkLocally(context: CommandContext): Promise<Finding[]> 
     await checkDataFolder(context),
     await checkProfile(context),
     await checkTokens(context),
+    ...(await checkManifest(context)),
     ...(await checkExposed(dataDir(context.env))),
   ];
 }

@@ -65,7 +65,8 @@ function deviceFindings(device: Device, now: number): Finding[] {
 }
 
 /** The owner's manifest of a device: whether it holds, will soon hold no more, and can be kept. */
-function ownerFindings(check: string, { owner, sandbox }: Device, now: number): Finding[] {
+function ownerFindings(check: string, device: Device, now: number): Finding[] {
+  const { owner, sandbox } = device;
   if (owner === undefined) return [];
   const text = `manifest: ${ownerText(owner, now)}`;
   const todo = "`reeve manifest edit` makes a new edition; the device keeps it from its next start on";
@@ -79,14 +80,16 @@ function ownerFindings(check: string, { owner, sandbox }: Device, now: number): 
   if (sandbox >= owner.sandbox) return [state];
   return [
     state,
-    broken(check, "it cannot keep the sandbox level that its owner's manifest demands, and refuses every call", RAISE),
+    broken(
+      check,
+      "it cannot keep the sandbox level that its owner's manifest demands, and refuses every call",
+      raise(device),
+    ),
   ];
 }
 
-const RAISE =
-  "install bubblewrap 0.8 or newer (Debian, Ubuntu: apt-get install bubblewrap) and start the device agent again; its log says what is missing";
-
-function sandboxFinding(check: string, { sandbox, platform }: Device): Finding {
+function sandboxFinding(check: string, device: Device): Finding {
+  const { sandbox } = device;
   if (sandbox === SandboxLevel.READ_ONLY) {
     return ok(
       check,
@@ -94,8 +97,14 @@ function sandboxFinding(check: string, { sandbox, platform }: Device): Finding {
     );
   }
   const text = `sandbox ${enumName(SandboxLevelSchema, sandbox)}: what may run only in one waits for a person, or is refused`;
-  const todo = platform.startsWith("linux/") ? RAISE : "there is a sandbox on Linux only";
-  return note(check, text, todo);
+  return note(check, text, raise(device));
+}
+
+/** What raises the level that a device can keep. */
+function raise({ platform, sandboxShortfall }: Device): string {
+  if (!platform.startsWith("linux/")) return "there is a sandbox on Linux only";
+  const why = sandboxShortfall === "" ? "its log says what is missing" : `what is missing: ${sandboxShortfall}`;
+  return `install bubblewrap 0.8 or newer (Debian, Ubuntu: apt-get install bubblewrap) and start the device agent again; ${why}`;
 }
 
 /** What a caller may not ask is no finding of a broken plane. */

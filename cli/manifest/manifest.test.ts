@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { checkManifest } from "../doctor/manifest-check.ts";
 import { runCli } from "../run-cli.ts";
 import { createFakeContext, runInFake } from "../testing/fake-context.ts";
 import { edit } from "./edit.ts";
@@ -128,6 +129,31 @@ describe("reeve manifest", () => {
     expect((await reeve("manifest", "show", file)).stdout).toBe(text(5).replace("user", "all"));
     await edit(file, flags, context, async () => undefined);
     expect(context.stderrText()).toContain("nothing was changed");
+  });
+
+  it("is looked at by doctor, which warns before it ends", async () => {
+    const file = await signed();
+    const publicKey = (await reeve("manifest", "key", "--key", at("owner.pem"))).stdout.trim();
+    const doctor = async (keys: string, nowMs = Date.now()) => {
+      const set = env({ REEVE_DEVICE_MANIFEST: file, REEVE_DEVICE_MANIFEST_KEYS: keys });
+      return await checkManifest({ ...createFakeContext({ env: set }), now: () => nowMs });
+    };
+    const end = Date.parse(`${new Date().getUTCFullYear() + 1}-01-02`);
+    expect(await doctor(publicKey, end - 15 * 86_400_000)).toMatchObject([{ check: "manifest", state: "ok" }]);
+    expect(await doctor(publicKey, end - 3 * 86_400_000)).toMatchObject([
+      {
+        state: "note",
+        text: expect.stringContaining("in 3 days"),
+        todo: expect.stringContaining("reeve manifest edit"),
+      },
+    ]);
+    expect(await doctor(publicKey, end)).toMatchObject([
+      { state: "broken", text: expect.stringContaining("expire_time") },
+    ]);
+    const other = (await reeve("manifest", "key", "--key", at("other.pem"))).stdout.trim();
+    expect(await doctor(other)).toMatchObject([
+      { state: "broken", text: expect.stringContaining("no key that is trusted") },
+    ]);
   });
 
   it("begins with what is set where there is no manifest yet", async () => {

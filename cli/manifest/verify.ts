@@ -67,7 +67,10 @@ function resultJson(result: Verified) {
 }
 
 /** The keys that are named, else those that this machine's device is given, else the owner's own. Throws a UsageError. */
-async function trustedKeys(flags: VerifyFlags, context: CommandContext): Promise<VerifyKey[]> {
+export async function trustedKeys(
+  flags: Pick<VerifyFlags, "publicKey" | "key">,
+  context: CommandContext,
+): Promise<VerifyKey[]> {
   const set = context.env.REEVE_DEVICE_MANIFEST_KEYS?.split(",").filter((text) => text !== "") ?? [];
   const texts = flags.publicKey.length > 0 ? flags.publicKey : set;
   if (texts.length > 0) return texts.map(keyFrom);

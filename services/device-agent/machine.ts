@@ -80,12 +80,16 @@ export async function openMachine(
       writeRoots,
       hosts: [...new Set(config.hosts ?? [])].sort(),
       sandbox: levelOf(executor.isolation),
+      sandboxShortfall: executor.shortfall.slice(0, MAX_SHORTFALL),
       owner: owner && ownerState(owner),
       platform: `${process.platform}/${process.arch}`,
     },
     [Symbol.dispose]: () => owned.dispose(),
   };
 }
+
+/** The most characters of a reason that a control plane takes. */
+const MAX_SHORTFALL = 1000;
 
 function ownerState({ manifest, digest, keyId }: SignedManifest) {
   const { version, sandbox, expireTime } = manifest;

@@ -29,6 +29,8 @@ export interface ManifestFacts {
   /** Sorted. */
   hosts: readonly string[];
   sandbox: SandboxLevel;
+  /** Why it is not higher. Default empty: nothing is missing. */
+  sandboxShortfall?: string;
   /** Such as "linux/x64". */
   platform: string;
   agentVersion: string;
@@ -62,6 +64,7 @@ export function buildManifest(facts: ManifestFacts): Manifest {
     writeRoots: [...facts.writeRoots],
     publicKey: facts.key.raw,
     sandbox: facts.sandbox,
+    sandboxShortfall: facts.sandboxShortfall ?? "",
     platform: facts.platform,
     agentVersion: facts.agentVersion,
     unavailable: facts.unavailable.map(({ tool, why }) => ({ tool, why })),

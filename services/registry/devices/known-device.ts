@@ -136,6 +136,7 @@ function toDevice(known: KnownDevice): Device {
     platform: manifest.platform,
     agentVersion: manifest.agentVersion,
     sandbox: manifest.sandbox,
+    sandboxShortfall: manifest.sandboxShortfall,
     ...(manifest.owner && { owner: manifest.owner }),
     tools: [...known.tools.keys()].sort(),
     unavailable: known.unavailable.map(({ tool, why }) => ({ tool, why })),

@@ -43,7 +43,20 @@ function texts(manifest: Manifest): string[] {
     ...manifest.labels.flatMap(({ key, value }) => [key, value]),
     ...manifest.unavailable.flatMap(({ tool, why }) => [tool, why]),
   ];
-  return [name, deviceId, platform, agentVersion, ...capabilities, ...readRoots, ...writeRoots, ...hosts, ...pairs];
+  const { sandboxShortfall, owner } = manifest;
+  const more = [sandboxShortfall, owner?.digest ?? "", owner?.keyId ?? ""];
+  return [
+    ...more,
+    name,
+    deviceId,
+    platform,
+    agentVersion,
+    ...capabilities,
+    ...readRoots,
+    ...writeRoots,
+    ...hosts,
+    ...pairs,
+  ];
 }
 
 /** What became of a manifest that a device showed. */
