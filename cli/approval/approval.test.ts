@@ -97,7 +97,8 @@ describe("a held call at a terminal", () => {
 
   it("says to an agent that an operator must decide", async () => {
     const context = createFakeContext({ env: { ...stack.agent, NO_COLOR: "1" }, terminal: true });
-    const ended = runCli(held("echo agent"), context);
+    // What only looks would run by itself.
+    const ended = runCli(held("touch . && echo agent"), context);
     expect((await reeve("approval", "approve", await idIn(context), "--yes")).code).toBe(0);
     expect(await ended).toBe(0);
     expect(context.stderrText()).not.toContain(ASK);

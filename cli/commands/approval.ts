@@ -3,6 +3,7 @@ import { isPending } from "../../client/approvals.ts";
 import {
   type Approval,
   ApprovalSchema,
+  type ApprovalSpec,
   ApprovalState,
   ApprovalStateSchema,
 } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
@@ -100,7 +101,7 @@ function rowOf({ id, spec, status, createTime, expireTime }: Approval, now: numb
   return [
     id,
     enumName(ApprovalStateSchema, status?.state),
-    spec ? callLine(spec.tool, spec.arguments) : "",
+    spec ? whatText(spec) : "",
     spec ? whereText(spec) : "",
     nameOr(spec?.principalName ?? "", spec?.principalId ?? ""),
     ageText(createTime, now),
@@ -108,6 +109,11 @@ function rowOf({ id, spec, status, createTime, expireTime }: Approval, now: numb
     status?.state === ApprovalState.PENDING ? ageText(expireTime, now) : "",
     nameOr(status?.decidedByName ?? "", status?.decidedBy ?? ""),
   ];
+}
+
+/** The call in one line, with what it stands for on its device where that was looked at. */
+function whatText({ tool, arguments: args, preview }: ApprovalSpec): string {
+  return preview === "" ? callLine(tool, args) : `${callLine(tool, args)} (${preview})`;
 }
 
 async function show(session: Session, id: string, flags: OneFlags, context: CommandContext): Promise<void> {

@@ -21,6 +21,8 @@ export interface ToolSpec {
   defaultTimeoutMs: number;
   /** Programs of which a device must have one to offer the tool. Empty: it needs none. */
   anyProgram: string[];
+  /** The device can say what a call's arguments stand for, before it is held. Default false. */
+  hasPreview?: true;
   inputSchema: JsonSchema;
   outputSchema: JsonSchema;
   /** SHA-256 in hex of the input schema's canonical bytes. */

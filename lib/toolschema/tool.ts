@@ -76,6 +76,7 @@ function wholeTool(method: DescMethod, stated: ToolOptions, scope: ToolScope, op
     },
     defaultTimeoutMs: stated.defaultTimeout === undefined ? DEFAULT_TIMEOUT_MS : durationMs(stated.defaultTimeout),
     anyProgram: stated.anyProgram,
+    ...(stated.preview && { hasPreview: true }),
     inputSchema,
     outputSchema: messageSchema(method.output, { ...shared, direction: "output" }),
     schemaDigest: schemaDigest(inputSchema),

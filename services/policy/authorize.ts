@@ -3,6 +3,7 @@ import type { AuditRecord } from "../../gen/ts/reeve/audit/v1/record_pb.ts";
 import type { CallApproval } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Decision, type DecisionRequest, DecisionSchema } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
+import { type Grant, GrantSchema } from "../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import type { Outbox } from "../../lib/events/outbox.ts";
 import { fault } from "../../lib/fault/fault.ts";
 import type { QueryRunner } from "../../lib/store/prepared.ts";
@@ -23,7 +24,8 @@ import { type DecidedRow, decisionRows } from "./decisions/decision-rows.ts";
 import { type DecisionStore, decisionKey, requestDigest } from "./decisions/decision-store.ts";
 import type { Evaluated, Evaluator } from "./evaluate/evaluate.ts";
 import { isFanOut } from "./facts/decision-request.ts";
-import { type GrantMinter, grantTemplate, withObligations } from "./grants/mint.ts";
+import { type GrantMinter, grantTemplate, withObligations, withPreview } from "./grants/mint.ts";
+import { createPreviewFirst } from "./preview-first.ts";
 import { type RecordedWrites, RollBack } from "./storage/recorded-writes.ts";
 import type { PolicyDatabase } from "./storage/tables.ts";
 
@@ -59,12 +61,15 @@ export interface AuthorizerOptions {
 /** The authorizer on policy's database. */
 export function createAuthorizer(options: AuthorizerOptions): Authorizer {
   const { db, writes, decisions } = options;
+  const previewFirst = createPreviewFirst(options);
 
   const rows = decisionRows(options.log, decisions);
   /** Undefined where there is a decision already, or the call has ended. */
   const write = async (evaluated: Evaluated, digest: string): Promise<Decision | undefined> => {
     const decided = await decide(options, evaluated);
     if (decided !== "hold") return writes.writeRow(rows, decidedRow(options, evaluated, digest, decided));
+    const first = await previewFirst(evaluated, digest);
+    if (first !== undefined) return first;
     const { request } = evaluated.call;
     const written = await writes.write(async (trx) => {
       const made = await holdOrDeny(options, trx, evaluated);
@@ -134,24 +139,34 @@ async function holdOrDeny(
   return refused ? record(options, trx, evaluated, { outcome: denial(refused) }) : hold(options, trx, evaluated);
 }
 
+/** An approval that covers a call, and what its own grant was to be made from. */
+interface Release {
+  approval: CallApproval;
+  template: Grant;
+}
+
 /** Who released what the rules hold, where the named approval covers it. */
 async function releaseOf(
   { db, approvals, now }: AuthorizerOptions,
   evaluated: Evaluated,
-): Promise<CallApproval | undefined> {
+): Promise<Release | undefined> {
   const { request } = evaluated.call;
   if (request.approvalId === "" || isFanOut(request)) return undefined;
   // Read outside the transaction: an approval that was given never changes again.
-  return coveredBy(await approvals.find(db, request.approvalId), evaluated, now());
+  const row = await approvals.find(db, request.approvalId);
+  const approval = coveredBy(row, evaluated, now());
+  return row && approval && { approval, template: fromBinary(GrantSchema, row.template) };
 }
 
-async function permit(options: AuthorizerOptions, evaluated: Evaluated, release?: CallApproval): Promise<Decided> {
+async function permit(options: AuthorizerOptions, evaluated: Evaluated, release?: Release): Promise<Decided> {
   const { call, evaluation, policy } = evaluated;
   if (isFanOut(call.request)) return { outcome: { kind: "permit", minted: undefined } };
   const template = grantTemplate(call);
-  const limited = release ? template : withObligations(template, evaluation.obligations, call.command);
-  const minted = await options.minter.mint(limited, policy.grantTtlMs, release);
-  return { outcome: { kind: "permit", minted }, release };
+  const limited = release
+    ? withPreview(template, release.template)
+    : withObligations(template, evaluation.obligations, call.command);
+  const minted = await options.minter.mint(limited, policy.grantTtlMs, release?.approval);
+  return { outcome: { kind: "permit", minted }, release: release?.approval };
 }
 
 function denial({ reason, message, metadata = {} }: Denied): Outcome {

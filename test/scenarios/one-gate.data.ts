@@ -288,7 +288,7 @@ export const PASSAGES: readonly Passage[] = [
   {
     what: "which start what policy has permitted",
     words: /\blink\.start\(/,
-    only: ["services/registry/calls/execution.ts"],
+    only: ["services/registry/calls/execution.ts", "services/registry/calls/preview.ts"],
   },
   {
     what: "by the one driver of their lifecycle",

@@ -5,6 +5,7 @@ import { fault } from "../../../lib/fault/fault.ts";
 import { expired, type GoodGrant } from "../grants/check-grant.ts";
 import type { Ledger, NewExecution, TakeResult } from "../ledger/ledger.ts";
 import { type Refusal, refusal } from "../refusal.ts";
+import { throwIfAborted } from "../tools/outcome.ts";
 import type { ToolContext } from "../tools/tool.ts";
 import {
   type CallEnd,
@@ -18,6 +19,7 @@ import {
 import type { Endings } from "./endings.ts";
 import { withFloor } from "./floor.ts";
 import type { PreparedCall } from "./prepare.ts";
+import { requireUnchanged } from "./previews.ts";
 import type { Slots } from "./slots.ts";
 import type { Stop } from "./stop.ts";
 
@@ -98,7 +100,8 @@ function runOptions(call: AdmittedCall, options: PerformOptions): RunOptions {
   const { executor, roots, undo } = options;
   const { callId } = call.execution;
   const onUnexpected = (error: unknown) => options.onUnexpected(callId, error);
-  return { callId, stop: call.stop, executor, roots, undo, emit: call.emit, onUnexpected };
+  const shown = (previewId: string) => shownPreview(previewId, options);
+  return { shown, callId, stop: call.stop, executor, roots, undo, emit: call.emit, onUnexpected };
 }
 
 /** The most bytes of an output, as JSON. */
@@ -111,6 +114,8 @@ interface RunOptions {
   roots: ToolContext["roots"];
   undo: ToolContext["undo"];
   emit: ToolContext["emit"];
+  /** The output of a preview that this device made. */
+  shown(previewId: string): Promise<Uint8Array | undefined>;
   /** Receives unexpected errors. */
   onUnexpected(error: unknown): void;
 }
@@ -121,7 +126,7 @@ async function runTool(call: PreparedCall, options: RunOptions): Promise<CallEnd
   try {
     const { timeoutMs, plan } = call;
     const context = { callId, signal: stop.signal, timeoutMs, executor, roots, undo, plan, emit };
-    const output = await Promise.race([call.run(context), stop.overdue]);
+    const output = await Promise.race([runAsShown(call, context, options), stop.overdue]);
     return output === undefined ? overdueEnd(stop, call.timeoutMs) : succeeded(encodeOutput(output));
   } catch (error: unknown) {
     const end = faultEnd(error, stop.kind);
@@ -130,6 +135,19 @@ async function runTool(call: PreparedCall, options: RunOptions): Promise<CallEnd
     options.onUnexpected(error);
     return internalEnd(options.callId);
   }
+}
+
+/** Runs the tool where what the approver was shown holds still. */
+async function runAsShown(call: PreparedCall, context: ToolContext, { shown }: RunOptions): Promise<JsonObject> {
+  if (call.previewed !== undefined) await requireUnchanged(call.previewed, context, shown);
+  // It may have been stopped meanwhile, and not every tool looks before it acts.
+  throwIfAborted(context);
+  return call.run(context);
+}
+
+async function shownPreview(previewId: string, { ledger, endings }: PerformOptions): Promise<Uint8Array | undefined> {
+  const known = await ledger.find(previewId);
+  return known?.finished && (await endings.endOf(known)).output;
 }
 
 /** The output as JSON text. Fault: TOOL_FAILED{limit,bytes} where it is too large. */

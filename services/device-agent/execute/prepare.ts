@@ -1,6 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { durationMs } from "@bufbuild/protobuf/wkt";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { GrantPurpose } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import { analyzeCall, planDigest } from "../../../lib/command/call.ts";
 import type { Plan } from "../../../lib/command/plan/plan.ts";
 import { blockReason } from "../../../lib/command/tools.ts";
@@ -16,6 +17,7 @@ import type { UnavailableTool } from "../providers/provider.ts";
 import { type Refusal, refusal } from "../refusal.ts";
 import type { Roots } from "../roots/roots.ts";
 import type { DeviceTool, ToolContext } from "../tools/tool.ts";
+import { makePreview, type Previewed, previewedBy } from "./previews.ts";
 
 /** What the device allows at one moment, as the active manifest says it. */
 export interface OfferedTools {
@@ -42,8 +44,10 @@ export interface OwnerDemands {
 /** A call that nothing speaks against any more. */
 export interface PreparedCall {
   kind: "prepared";
-  /** Runs the tool with its input. Throws faults. */
+  /** Runs the tool with its input, or makes its preview. Throws faults. */
   run(context: ToolContext): Promise<JsonObject>;
+  /** The preview that the approver was shown, which has to hold still. Undefined where none was. */
+  previewed: Previewed | undefined;
   /** The longest it may take, in milliseconds. */
   timeoutMs: number;
   /** How far its programs have to be kept apart at least. */
@@ -77,6 +81,10 @@ export function prepareCall(
   if (tool === undefined) return notOffered(grant.tool, offered);
   const prepared = tool.prepare(value);
   if (!prepared.ok) return invalid(prepared.problems);
+  const { preview } = prepared;
+  const isPreview = grant.purpose === GrantPurpose.PREVIEW;
+  if (preview === undefined && (isPreview || grant.previewDigest !== ""))
+    return refusal(ErrorReason.NOT_AVAILABLE, `${grant.tool} has no preview on this device`, { tool: grant.tool });
   const block = blockReason(tool.spec.inputSchema, value);
   if (block !== undefined) return refusal(ErrorReason.POLICY_BLOCKED, block.message, { rules: block.rule });
   const wanted = floorOf(grant.obligations?.sandbox);
@@ -88,7 +96,8 @@ export function prepareCall(
   const timeoutMs = requestedTimeoutMs(tool.spec.inputSchema, value) || tool.spec.defaultTimeoutMs;
   return {
     kind: "prepared",
-    run: prepared.run,
+    run: preview !== undefined && isPreview ? (context) => makePreview(preview, context) : prepared.run,
+    previewed: preview && previewedBy(grant, preview),
     timeoutMs: shortest(grant.timeout ? durationMs(grant.timeout) : 0, timeoutMs),
     floor,
     plan,

@@ -2,7 +2,7 @@ import { fromBinary, type JsonObject } from "@bufbuild/protobuf";
 import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { ExecuteCommand } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { type Grant, GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
+import { type Grant, GrantPurpose, GrantSchema } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
 import type { BatchVerifier } from "../../../lib/sign/batch-verifier.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import {
@@ -19,8 +19,11 @@ export const CLOCK_SKEW_MS = 30_000;
 /** The longest that a grant may be valid, in milliseconds. */
 export const MAX_GRANT_LIFETIME_MS = 5 * 60_000;
 
-/** The version of the grant's form. */
-const GRANT_VERSION = 1;
+/** The version of the grant's form, by its purpose. A device that knows only runs refuses the others by it. */
+const GRANT_VERSIONS: ReadonlyMap<number, number> = new Map([
+  [GrantPurpose.UNSPECIFIED, 1],
+  [GrantPurpose.PREVIEW, 2],
+]);
 
 /** What a grant is checked against. */
 export interface GrantFacts {
@@ -82,7 +85,9 @@ function badArguments({ field, rule, message }: BadArguments): Refusal {
 }
 
 function checkForm(grant: Grant): Refusal | undefined {
-  if (grant.version !== GRANT_VERSION) return invalid(`the grant is of version ${grant.version}, not ${GRANT_VERSION}`);
+  const version = GRANT_VERSIONS.get(grant.purpose);
+  if (version === undefined) return invalid("the grant is for a purpose that this device does not know");
+  if (grant.version !== version) return invalid(`the grant is of version ${grant.version}, not ${version}`);
   if (!/^[0-9a-f]{32}$/.test(grant.grantId)) return invalid("the grant has no proper id");
   const lifetime = msOf(grant.expireTime) - msOf(grant.notBefore);
   // Also false where one of the times is missing.

@@ -43,7 +43,8 @@ interface ClientRun {
 
 type Client = (context: ToolContext, run: ClientRun) => Promise<{ program: string; run: Finished }>;
 
-function createClient(options: DockerOptions): Client {
+/** The client of the engine that answers, which is looked for once. Fault: NOT_AVAILABLE where none does. */
+export function createClient(options: DockerOptions): Client {
   const known = new WeakMap<Executor, string>();
   const programFor = async (executor: Executor, tool: string): Promise<string> => {
     const remembered = known.get(executor);

@@ -14,9 +14,14 @@ import { fileSystemTools } from "./file-system.ts";
 import type { GitOptions } from "./git/run-git.ts";
 import { createGitTools } from "./git.ts";
 import { packageTools } from "./package.ts";
+import { createDockerPreviews } from "./preview/docker.ts";
+import { fileSystemPreviews } from "./preview/file-system.ts";
+import { createGitPreviews } from "./preview/git.ts";
+import { packagePreviews } from "./preview/package.ts";
+import { createProcessPreviews } from "./preview/process.ts";
 import { createProcessTools } from "./process.ts";
 import { shellTools } from "./shell.ts";
-import type { ToolFamily } from "./tool.ts";
+import type { ToolFamily, ToolPreviews } from "./tool.ts";
 
 /** How the built-in tools are set up. */
 export interface ToolOptionsByFamily {
@@ -37,6 +42,7 @@ export type FamilyProbe = (executor: Executor) => Promise<MissingPart | undefine
 export interface BuiltInFamily<S extends DescService = DescService> {
   service: S;
   tools: ToolFamily<S>;
+  previews: ToolPreviews<S>;
   /** Looks closer than at the PATH. */
   probe: FamilyProbe;
 }
@@ -46,21 +52,29 @@ export function builtInFamilies(options: ToolOptionsByFamily): BuiltInFamily[] {
   return [
     family(DeviceTools, deviceTools),
     family(Shell, shellTools),
-    family(FileSystem, fileSystemTools),
-    family(Git, createGitTools(options.git)),
-    family(Package, packageTools),
-    family(Process, createProcessTools()),
-    family(Docker, createDockerTools(options.docker), (executor) => missingEngine(executor, options.docker ?? {})),
+    family(FileSystem, fileSystemTools, { previews: fileSystemPreviews }),
+    family(Git, createGitTools(options.git), { previews: createGitPreviews(options.git) }),
+    family(Package, packageTools, { previews: packagePreviews }),
+    family(Process, createProcessTools(), { previews: createProcessPreviews() }),
+    family(Docker, createDockerTools(options.docker), {
+      previews: createDockerPreviews(options.docker),
+      probe: (executor) => missingEngine(executor, options.docker ?? {}),
+    }),
   ];
 }
 
 function family<S extends DescService>(
   service: S,
   tools: ToolFamily<S>,
-  probe: FamilyProbe = async () => undefined,
+  { previews = {}, probe = async () => undefined }: { previews?: ToolPreviews<S>; probe?: FamilyProbe } = {},
 ): BuiltInFamily {
   // The table reads methods by name; their types are proved here, where service and tools meet.
-  return { service, tools: tools as unknown as ToolFamily<DescService>, probe };
+  return {
+    service,
+    tools: tools as unknown as ToolFamily<DescService>,
+    previews: previews as ToolPreviews<DescService>,
+    probe,
+  };
 }
 
 async function missingEngine(executor: Executor, options: DockerOptions): Promise<MissingPart | undefined> {

@@ -12,6 +12,7 @@ import { invalidField } from "../../../lib/fault/invalid-input.ts";
 import { refused } from "../roots/refusals.ts";
 import { checkRepository } from "./git/check-repository.ts";
 import { checkSubmodules } from "./git/check-submodules.ts";
+import { branchToPush } from "./git/pushed.ts";
 import { createGit, type Git, type GitOptions, gitAnswer, gitOutput } from "./git/run-git.ts";
 import { programFailed } from "./outcome.ts";
 import type { ToolContext, ToolFamily } from "./tool.ts";
@@ -91,15 +92,7 @@ async function push(
   using folder = context.roots.openFolder(path, WRITE);
   await checkRepository(git, context, folder, path);
   const cwd = folder.at();
-  const name = branch || (await gitAnswer(git, context, { args: ["symbolic-ref", "--short", "-q", "HEAD"], cwd }));
-  if (name === "") {
-    const message = "no branch is checked out: name the branch to push";
-    throw invalidField("branch", "detached", message, { text: message });
-  }
-  const pushed = await gitOutput(git, context, {
-    args: ["rev-parse", "--verify", "--end-of-options", `refs/heads/${name}^{commit}`],
-    cwd,
-  });
+  const { name, commit: pushed } = await branchToPush(git, context, cwd, branch);
   // The commit itself is pushed, so that what is reported is what the remote has. Without "+" git refuses to overwrite.
   const target = `${pushed}:refs/heads/${name}`;
   const args = ["push", "--no-verify", "--no-signed", "--recurse-submodules=no", "--", remote || "origin", target];

@@ -28,7 +28,7 @@ async function install(
   { packages, dryRun }: InstallRequest,
   context: ToolContext,
 ): Promise<MessageInitShape<typeof InstallResponseSchema>> {
-  const manager = managerFor("pkg.install", (each) => each.installer, context);
+  const manager = installerFor(context);
   packages.forEach(refuseRemoval);
   // Some managers take a name that is also a file here for that file.
   const run = await runProgram(context, {
@@ -60,8 +60,13 @@ async function search(
   return { manager: manager.name, packages: found.slice(0, limit), truncated: found.length > limit };
 }
 
+/** The package manager that installs here. Fault: NOT_AVAILABLE where there is none. */
+export function installerFor(context: ToolContext): PackageManager {
+  return managerFor("pkg.install", (each) => each.installer, context);
+}
+
 /** "name-" makes apt remove a package. No name ends so. */
-function refuseRemoval(name: string, at: number): void {
+export function refuseRemoval(name: string, at: number): void {
   if (!name.endsWith("-")) return;
   const message = "a package's name does not end in a dash";
   throw invalidField(`packages[${at}]`, "name", message, { text: message });

@@ -2,6 +2,7 @@ import type { DescService, JsonObject, MessageInitShape, MessageShape } from "@b
 import type { Plan } from "../../../lib/command/plan/plan.ts";
 import type { InputProblem } from "../../../lib/fault/invalid-input.ts";
 import type { Codec } from "../../../lib/tool/codec.ts";
+import type { PreviewFact } from "../../../lib/tool/preview.ts";
 import type { ToolSpec } from "../../../lib/tool/spec.ts";
 import type { Executor } from "../executor/executor.ts";
 import type { Roots } from "../roots/roots.ts";
@@ -38,7 +39,12 @@ export interface DeviceTool {
 
 /** An input that holds to the tool's schema, ready to run once; or what is wrong with it. */
 export type PreparedInput =
-  | { ok: true; run(context: ToolContext): Promise<JsonObject> }
+  | {
+      ok: true;
+      run(context: ToolContext): Promise<JsonObject>;
+      /** What the input stands for now. Undefined for a tool that has no preview. */
+      preview: ((context: ToolContext) => Promise<PreviewFact[]>) | undefined;
+    }
   | { ok: false; problems: readonly InputProblem[] };
 
 /** A tool with its implementation. `run` gets a valid input; it throws `fault(...)` for what a caller can act on. */
@@ -46,15 +52,33 @@ export function deviceTool<Input>(
   spec: ToolSpec,
   codec: Codec<Input>,
   run: (input: Input, context: ToolContext) => Promise<JsonObject>,
+  preview?: (input: Input, context: ToolContext) => Promise<PreviewFact[]>,
 ): DeviceTool {
   return {
     spec,
     prepare(args) {
       const parsed = codec.parse(args);
-      return parsed.ok ? { ok: true, run: (context) => run(parsed.input, context) } : parsed;
+      if (!parsed.ok) return parsed;
+      const { input } = parsed;
+      return {
+        ok: true,
+        run: (context) => run(input, context),
+        preview: preview && ((context) => preview(input, context)),
+      };
     },
   };
 }
+
+/**
+ * The previews of one tool family: what the input of an RPC stands for, read and nothing changed. Throws as the tool does where it
+ * would fail.
+ */
+export type ToolPreviews<S extends DescService> = {
+  [M in keyof S["method"]]?: (
+    input: MessageShape<S["method"][M]["input"]>,
+    context: ToolContext,
+  ) => Promise<PreviewFact[]>;
+};
 
 /**
  * The implementation of one tool family: one function for each RPC of its service. The compiler names the one that

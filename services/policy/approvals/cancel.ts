@@ -51,7 +51,8 @@ function pendingApprovals(db: PolicyDatabase, decisions: Pick<DecisionStore, "fi
     for (const { idx } of await later.all(on, { callId })) {
       const leaf = (await leafAt.first(on, { idx }))?.leaf;
       const event = leaf && decodeRecord(leaf)?.event;
-      if (event?.case === "decided")
+      // A look before the hold decides nothing.
+      if (event?.case === "decided" && event.value.decision !== DecisionKind.PREVIEW)
         return event.value.decision === DecisionKind.HOLD ? event.value.approvalId : undefined;
     }
     const first = await decisions.find(on, callId);

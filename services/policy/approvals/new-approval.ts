@@ -8,6 +8,7 @@ import { NOT_SHOWN } from "../../../lib/tool/redact.ts";
 import type { Evaluated } from "../evaluate/evaluate.ts";
 import { grantTemplate } from "../grants/mint.ts";
 import type { NewApproval } from "./approval-store.ts";
+import { previewLine } from "./preview-lines.ts";
 import { renderFull, renderSummary } from "./summary.ts";
 import { summaryFactsOf } from "./summary-facts.ts";
 
@@ -59,6 +60,8 @@ function approvalSpec({ call, evaluation }: HeldCall) {
     summaryDigest: sha256Hex(summary.text),
     isAbridged: summary.isAbridged,
     devices: facts.devices.map((one) => ({ ...one })),
+    preview: previewLine(call),
+    previewDigest: call.preview?.digest ?? "",
   });
   return { spec, fullDigest: summary.isAbridged ? sha256Hex(renderFull(facts)) : "" };
 }

@@ -5,6 +5,7 @@ import type { Evaluation } from "../evaluate/evaluate.ts";
 import type { ValidatedRequest } from "../facts/decision-request.ts";
 import { valueName } from "../facts/facts.ts";
 import { analysisLines } from "./analysis-lines.ts";
+import { previewLines } from "./preview-lines.ts";
 import type { SummaryFacts } from "./summary.ts";
 
 /** The facts of a held call's summary: secrets are redacted here, and are not known any more after it. Pure. */
@@ -29,6 +30,7 @@ export function summaryFactsOf(
     ruleIds,
     args: shown,
     analysis: analysisLines(command, args, shown, inputSchema),
+    preview: previewLines(call),
     argsDigest,
     timeoutMs,
   };

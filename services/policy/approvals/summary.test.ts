@@ -19,6 +19,7 @@ const FACTS: SummaryFacts = {
   ruleIds: ["exec/agent-other"],
   args: ARGS,
   analysis: ["Analysis:  ask: it may do anything (command/unknown-program)"],
+  preview: [],
   argsDigest: "d".repeat(64),
   timeoutMs: 60_000,
 };

@@ -23,6 +23,8 @@ export interface SummaryFacts {
   args: JsonObject | undefined;
   /** What the analysis of its commands says, in lines that are safe to show; empty for a call without commands. */
   analysis: readonly string[];
+  /** What the arguments stand for on the device: lines that show it as it may be shown. Empty where the tool has no preview. */
+  preview: readonly string[];
   argsDigest: string;
   timeoutMs: number;
 }
@@ -105,6 +107,7 @@ function render(facts: SummaryFacts, limit: number, shown = Number.POSITIVE_INFI
     ...withoutMiddle(argumentLines(facts.args, limit), shown),
     ...hiddenLines(facts.args),
     ...facts.analysis,
+    ...withoutMiddle(facts.preview, shown, "lines"),
     `Digest:    SHA-256 of all arguments ${facts.argsDigest}`,
   ];
   return `${lines.join("\n")}\n`;
@@ -138,9 +141,9 @@ function hiddenLines(args: JsonObject | undefined): string[] {
   ];
 }
 
-function withoutMiddle(lines: readonly string[], shown: number): readonly string[] {
+function withoutMiddle(lines: readonly string[], shown: number, what = "arguments"): readonly string[] {
   if (lines.length <= 2 * shown + 1) return lines;
-  const note = `  [cut: ${lines.length - 2 * shown} of ${lines.length} arguments are not shown here]`;
+  const note = `  [cut: ${lines.length - 2 * shown} of ${lines.length} ${what} are not shown here]`;
   return [...lines.slice(0, shown), note, ...lines.slice(-shown)];
 }
 

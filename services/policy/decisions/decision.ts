@@ -16,6 +16,7 @@ export type Outcome =
   /** Without a grant for a fan-out, whose calls ask for their own. */
   | { kind: "permit"; minted: MintedGrant | undefined }
   | { kind: "hold"; approvalId: string; expireMs: number; message: string }
+  | { kind: "preview"; minted: MintedGrant; previewId: string }
   | ({ kind: "denial" } & Denied);
 
 /** Why a call may not run. */
@@ -79,6 +80,13 @@ function outcomeOf(outcome: Outcome): OutcomeInit {
       const { approvalId, expireMs, message } = outcome;
       return { case: "hold", value: { approvalId, expireTime: timestampFromMs(expireMs), message } };
     }
+    case "preview": {
+      const { minted, previewId } = outcome;
+      return {
+        case: "preview",
+        value: { grant: minted.signed, previewId, expireTime: timestampFromMs(minted.expireMs) },
+      };
+    }
     case "denial": {
       const { reason, message, approvalId = "", metadata = {} } = outcome;
       return { case: "denial", value: { reason, userMessage: message, approvalId, metadata: { ...metadata } } };
@@ -104,6 +112,7 @@ const KINDS: Readonly<Record<Outcome["kind"], DecisionKind>> = {
   permit: DecisionKind.PERMIT,
   hold: DecisionKind.HOLD,
   denial: DecisionKind.DENIAL,
+  preview: DecisionKind.PREVIEW,
 };
 
 /** The record of a decision about a call, or about a fan-out: its resource says so, and its device is the first. */

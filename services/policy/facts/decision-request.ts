@@ -11,6 +11,7 @@ import { invalidField, invalidInput, missingField } from "../../../lib/fault/inv
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { readCanonicalArguments } from "../../../lib/tool/canonical-arguments.ts";
 import type { JsonSchema } from "../../../lib/tool/json-schema.ts";
+import { type PreviewFact, readPreview } from "../../../lib/tool/preview.ts";
 import type { ToolSpec } from "../../../lib/tool/spec.ts";
 
 /** A request with its required parts, and with its arguments parsed. */
@@ -30,6 +31,17 @@ export interface ValidatedRequest {
   inputSchema: JsonSchema | undefined;
   /** What the commands in its arguments come to on its device. */
   command: CallAnalysis;
+  /** The device can say what the arguments stand for. */
+  hasPreview: boolean;
+  /** What it said. Undefined where it was not asked, or said nothing. */
+  preview: ShownPreview | undefined;
+}
+
+/** A preview of a call, as its approver is shown it. */
+export interface ShownPreview {
+  facts: PreviewFact[];
+  /** SHA-256 of the device's output, in hex. */
+  digest: string;
 }
 
 /** Finds a built-in tool by its name. */
@@ -60,6 +72,8 @@ export function validateRequest(request: DecisionRequest, lookup: ToolLookup): V
     timeoutMs: request.timeout ? durationMs(request.timeout) : 0,
     ...{ args, argsDigest: sha256Hex(request.arguments), inputSchema },
     command: commandOn(device, { tool, args, inputSchema }, lookup),
+    hasPreview: hasPreview(tool, lookup),
+    preview: previewOf(request),
   };
 }
 
@@ -91,6 +105,19 @@ function checkDevices({ device, devices }: DecisionRequest): void {
   }
   if (devices[0] !== undefined && devices[0].id !== device?.id)
     throw invalidField("device.id", "first", "is not devices[0].id");
+}
+
+/** Only of built-in tools of this very version is it known that they have one. */
+function hasPreview({ name, schemaDigest }: ToolFacts, lookup: ToolLookup): boolean {
+  const builtIn = lookup(name);
+  return builtIn?.hasPreview === true && builtIn.schemaDigest === schemaDigest;
+}
+
+function previewOf({ preview }: DecisionRequest): ShownPreview | undefined {
+  if (preview === undefined || preview.facts.length === 0) return undefined;
+  const facts = readPreview(preview.facts);
+  if (facts === undefined) throw invalidField("preview.facts", "preview", "is no preview of a device");
+  return { facts, digest: sha256Hex(preview.facts) };
 }
 
 function argumentsOf(request: DecisionRequest): JsonObject {

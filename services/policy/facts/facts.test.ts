@@ -9,7 +9,7 @@ import type { CallAnalysis } from "../../../lib/command/call.ts";
 import { compileExpression } from "../rules/expression.ts";
 import { factsOf } from "./facts.ts";
 
-const DISPLAY_ONLY = ["purpose", "principal.name"];
+const DISPLAY_ONLY = ["purpose", "principal.name", "preview.preview_id", "preview.facts", "preview.missing"];
 
 /** Every field under the request, as an expression names it. */
 function fieldsOf(message: DescMessage, path = ""): [string, DescField][] {

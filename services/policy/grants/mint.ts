@@ -38,7 +38,7 @@ export interface GrantMinterOptions {
 }
 
 /** Everything in a grant that is known when the call is decided: no id, times, issuer or approver. */
-export function grantTemplate({ request, principal, device, tool, argsDigest }: ValidatedRequest): Grant {
+export function grantTemplate({ request, principal, device, tool, argsDigest, preview }: ValidatedRequest): Grant {
   return create(GrantSchema, {
     version: 1,
     deviceId: device.id,
@@ -51,7 +51,16 @@ export function grantTemplate({ request, principal, device, tool, argsDigest }: 
     principalId: principal.id,
     ...(request.timeout && { timeout: request.timeout }),
     isOperator: principal.roles.includes(Role.OPERATOR) && request.ingress !== Ingress.LLM,
+    ...(preview && { previewId: request.preview?.previewId ?? "", previewDigest: preview.digest }),
   });
+}
+
+/** The template of a call whose approver was shown a preview: the device has to find the same. */
+export function withPreview(
+  template: Grant,
+  { previewId, previewDigest }: Pick<Grant, "previewId" | "previewDigest">,
+): Grant {
+  return { ...template, previewId, previewDigest };
 }
 
 /**

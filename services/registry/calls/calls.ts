@@ -144,7 +144,7 @@ export function createCalls(options: CallsOptions): Calls {
     arriving.set(one.call.id, { one, arrived: inserted.catch(() => undefined) });
     try {
       // Written down and decided on at the same time; nothing is sent to the device before both are on disk.
-      decideBy(decide(question, ports));
+      decideBy(decide(question, ports, one.canceled.signal));
       if (!(await inserted)) return false;
       follow(
         one,

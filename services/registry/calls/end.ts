@@ -1,6 +1,6 @@
 import { fromBinary, type JsonObject } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
-import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { type CallSpec, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { type ErrorDetail, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Signed } from "../../../gen/ts/reeve/common/v1/signed_pb.ts";
 import type { ExecutionFinished } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
@@ -11,7 +11,6 @@ import { parseStrictJson } from "../../../lib/json/strict-json.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import type { KnownDevice } from "../devices/known-device.ts";
 import { deviceError } from "./device-error.ts";
-import type { GovernedCall } from "./governed-call.ts";
 import { endOf } from "./state.ts";
 
 /** How a call ended, before its output is sanitized. */
@@ -28,6 +27,12 @@ export interface CallEnd {
   /** The grant that the device used; empty where it used none. */
   grantId: string;
   sandbox: SandboxLevel;
+}
+
+/** What a device was asked to run. */
+export interface ExecutedCall {
+  id: string;
+  spec: Pick<CallSpec, "deviceId" | "tool" | "argsDigest">;
 }
 
 /** The end of a call that did not come from a device. */
@@ -58,7 +63,7 @@ export function canceledEnd(): CallEnd {
  */
 export function acceptFinished(
   finished: ExecutionFinished,
-  call: GovernedCall,
+  call: ExecutedCall,
   device: KnownDevice | undefined,
 ): CallEnd {
   const checked = checkReceipt(finished, call, device);
@@ -83,7 +88,7 @@ export function acceptFinished(
 
 type ReceiptCheck = { ok: true; receipt: Receipt } | { ok: false; problem: string };
 
-function checkReceipt(finished: ExecutionFinished, call: GovernedCall, device: KnownDevice | undefined): ReceiptCheck {
+function checkReceipt(finished: ExecutionFinished, call: ExecutedCall, device: KnownDevice | undefined): ReceiptCheck {
   if (device === undefined) return { ok: false, problem: "the device is not known" };
   const verified = device.receipts.verify(finished.receipt);
   if (!verified.ok) return { ok: false, problem: `the receipt's signature: ${verified.kind}` };

@@ -19,6 +19,7 @@ import { type ExecutionPorts, endOnDevice, execute, reconcile } from "./executio
 import type { Finisher } from "./finish.ts";
 import { type Command, isQueueable } from "./lifecycle.ts";
 import type { LiveCall } from "./live-call.ts";
+import { type PreviewPorts, previewCall } from "./preview.ts";
 import type { CallStore } from "./store.ts";
 
 /** What running a call depends on. */
@@ -50,9 +51,19 @@ type Happening =
 /** What comes next; undefined where the call has ended, or is another replica's. */
 type Next = Promise<Happening | undefined>;
 
-/** Asks policy; an error becomes an answer, so that the call can end truthfully. */
-export async function decide(question: DecisionRequest, ports: Pick<RunPorts, "policy">): Promise<PolicyAnswer> {
-  return answerOf(ports.policy.authorize(question));
+/**
+ * Asks policy; an error becomes an answer, so that the call can end truthfully. A call that would be held, and whose tool has a
+ * preview, is asked about a second time, with what its device finds.
+ */
+export async function decide(
+  question: DecisionRequest,
+  ports: Pick<RunPorts, "policy"> & PreviewPorts,
+  signal: AbortSignal,
+): Promise<PolicyAnswer> {
+  const answer = await answerOf(ports.policy.authorize(question));
+  if (answer.kind === "failed" || answer.decision.outcome.case !== "preview") return answer;
+  const preview = await previewCall(question, answer.decision.outcome.value, ports, signal);
+  return answerOf(ports.policy.authorize({ ...question, preview }));
 }
 
 /** Runs a call from policy's first answer to its end. The call and the decision are on disk by now. */
@@ -113,6 +124,7 @@ function afterAnswer(live: LiveCall, answer: PolicyAnswer, ports: RunPorts): Hap
       return { event: "hold", hold: outcome.value };
     case "denial":
       return endUnsent(live, deniedEnd(outcome.value));
+    case "preview":
     case undefined: {
       const message = "policy sent no decision";
       return endUnsent(live, failedEnd(fault(ErrorReason.POLICY_UNAVAILABLE, {}, { message })));
@@ -163,7 +175,7 @@ async function awaitDevice(live: LiveCall, _: Happening, ports: RunPorts): Next 
     if (turn.kind === "end") return endUnsent(live, turn.end);
     // It may have waited for days: the replica that owns the call by now delivers it.
     if (!(await ports.isMine(live.call.id))) return overtaken(live, ports);
-    const answer = await decide(turn.question, ports);
+    const answer = await decide(turn.question, ports, signal);
     if (answer.kind === "decided" || !isRetryable(answer.error)) return afterAnswer(live, answer, ports);
     await sleep(ASK_AGAIN_MS, undefined, { signal }).catch(() => undefined);
   }
@@ -192,7 +204,12 @@ async function answerOf(asked: Promise<Decision>): Promise<PolicyAnswer> {
   }
 }
 
-const DECISION_KINDS = { permit: DecisionKind.PERMIT, hold: DecisionKind.HOLD, denial: DecisionKind.DENIAL } as const;
+const DECISION_KINDS = {
+  permit: DecisionKind.PERMIT,
+  hold: DecisionKind.HOLD,
+  denial: DecisionKind.DENIAL,
+  preview: DecisionKind.PREVIEW,
+} as const;
 
 function summaryOf({ outcome, ruleIds, policyVersion, auditIndex }: Decision) {
   const kind = outcome.case === undefined ? DecisionKind.UNSPECIFIED : DECISION_KINDS[outcome.case];

@@ -1,4 +1,4 @@
-import { create, type DescMethodUnary, type JsonObject, toJson } from "@bufbuild/protobuf";
+import { create, type DescMethodUnary, type JsonObject, type Message, toJson } from "@bufbuild/protobuf";
 import { descriptorCodec, warmRules } from "../../../../lib/tool/descriptor-codec.ts";
 import type { ToolSpec } from "../../../../lib/tool/spec.ts";
 import { toolMethods } from "../../../../lib/toolschema/built-in.ts";
@@ -11,7 +11,7 @@ import {
   type MissingPart,
   type ToolOptionsByFamily,
 } from "../../tools/families.ts";
-import { type DeviceTool, deviceTool } from "../../tools/tool.ts";
+import { type DeviceTool, deviceTool, type ToolContext } from "../../tools/tool.ts";
 import type { ToolProvider, UnavailableTool } from "../provider.ts";
 
 /** The built-in tools that the machine can run. What it lacks is looked for once, when this is called. */
@@ -42,15 +42,19 @@ export function createToolTable(options: ToolOptionsByFamily = {}): ReadonlyMap<
 
 function toolOf(family: BuiltInFamily, name: string, method: DescMethodUnary): DeviceTool {
   const run = family.tools[method.localName];
+  const preview = family.previews[method.localName];
   const spec = toolByName(name);
   if (run === undefined) throw new Error(`${method.parent.typeName}/${method.name} has no implementation`);
   if (spec === undefined) throw new Error(`${name} is not in the catalog: run npm run generate`);
+  if ((preview !== undefined) !== (spec.hasPreview === true))
+    throw new Error(`${name} has a preview, or its option says so, and not both`);
   warmRules(method.input);
-  return deviceTool(spec, descriptorCodec(method.input), async (input, context) => {
+  const toOutput = async (input: Message, context: ToolContext): Promise<JsonObject> => {
     const output = create(method.output, await run(input, context));
     // With zeros and empty texts: an exit code of 0 is what a caller looks for.
     return toJson(method.output, output, { alwaysEmitImplicit: true }) as JsonObject;
-  });
+  };
+  return deviceTool(spec, descriptorCodec(method.input), toOutput, preview);
 }
 
 /** What a machine can run. */

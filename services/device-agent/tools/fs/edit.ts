@@ -47,6 +47,13 @@ export async function editFile(
   }
 }
 
+/** A file's bytes as they are, and as they are after an edit. Throws the errno of the system, or the faults of editFile. */
+export async function editOf(place: HeldParent, request: EditRequest): Promise<[before: Buffer, after: Buffer]> {
+  using file = held(place);
+  const before = await contentOf(file);
+  return [before, editBytes(before, request).bytes];
+}
+
 function held(place: HeldParent): HeldEntry {
   const entry = place.look();
   if (entry === undefined) throw Object.assign(new Error(place.path), { code: "ENOENT" });

@@ -58,3 +58,30 @@ function split(line: string, separator: string): FoundPackage {
   if (at < 0) return { name: line.trim(), summary: "" };
   return { name: line.slice(0, at).trim(), summary: line.slice(at + separator.length).trim() };
 }
+
+/** A package that an install would bring. */
+export interface PackageChange {
+  name: string;
+  version: string;
+  /** The version that is installed now; empty where none is. */
+  old: string;
+}
+
+/** The lines "Inst name [old] (version repository [architecture])" of apt-get -s. */
+export function parseAptSimulation(output: string): PackageChange[] {
+  return lines(output).flatMap((line) => {
+    const [, name, old = "", version] = /^Inst (\S+) (?:\[([^\]]*)\] )?\((\S+)/.exec(line) ?? [];
+    return name === undefined || version === undefined ? [] : [{ name, version, old }];
+  });
+}
+
+/** How many bytes are fetched for each package, by "name=version", from apt-cache show. */
+export function parseAptSizes(output: string): Map<string, number> {
+  const sizes = new Map<string, number>();
+  for (const record of output.split(/\n\n+/)) {
+    const field = (name: string) => new RegExp(`^${name}: *(.*)$`, "m").exec(record)?.[1];
+    const [name, version, size] = [field("Package"), field("Version"), Number(field("Size") ?? Number.NaN)];
+    if (name !== undefined && version !== undefined && Number.isFinite(size)) sizes.set(`${name}=${version}`, size);
+  }
+  return sizes;
+}

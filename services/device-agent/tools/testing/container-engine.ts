@@ -21,8 +21,9 @@ export interface TestEngine extends AsyncDisposable {
 const CONTAINER = {
   Id: "0123456789abcdef".repeat(4),
   Name: "/web",
-  State: { Running: true, Status: "running" },
-  Config: { Tty: false },
+  Image: `sha256:${"ab".repeat(32)}`,
+  State: { Running: true, Status: "running", StartedAt: "2023-11-14T22:13:20Z" },
+  Config: { Tty: false, Image: "nginx:1" },
 };
 
 const LISTED = {
@@ -64,7 +65,12 @@ async function answer(request: IncomingMessage, response: ServerResponse, asked:
   else if (kind === "exec" && verb === "json") json({ ID: name, Running: false, ExitCode: 7, Pid: 1 });
   else if (kind !== "containers" || !["web", "stopped", CONTAINER.Id].includes(name))
     json({ message: `No such container: ${name}` }, 404);
-  else if (verb === "json") json({ ...CONTAINER, State: { Running: name !== "stopped", Status: "exited" } });
+  else if (verb === "json")
+    json(
+      name === "stopped"
+        ? { ...CONTAINER, State: { ...CONTAINER.State, Running: false, Status: "exited" } }
+        : CONTAINER,
+    );
   else if (verb === "exec") {
     asked.push(JSON.parse(await bodyOf(request)));
     json({ Id: "e1" }, 201);

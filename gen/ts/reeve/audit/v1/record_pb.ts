@@ -190,7 +190,7 @@ export type Decided = Message<"reeve.audit.v1.Decided"> & {
   argsDigest: string;
 
   /**
-   * The grant's id. Only for a permit. System managed.
+   * The grant's id. Only for a permit and for a preview. System managed.
    *
    * @generated from field: string grant_id = 8;
    */

@@ -460,8 +460,8 @@ export const ErrorReason = {
   SANDBOX_UNAVAILABLE: 52,
 
   /**
-   * What the call is about is not any more what it was when the call was made or approved. Nothing was changed. Metadata: field,
-   * path (of a file).
+   * What the call is about is not any more what it was when the call was made or approved. Nothing was changed. Metadata: field, which
+   * for an approved call is a fact of the preview, and path (of a file).
    *
    * @generated from enum value: ERROR_REASON_PRECONDITION_CHANGED = 53;
    */

@@ -28,7 +28,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/policy/v1/decision.proto.
  */
 export const file_reeve_policy_v1_decision: GenFile = /*@__PURE__*/
-  fileDesc("Ch5yZWV2ZS9wb2xpY3kvdjEvZGVjaXNpb24ucHJvdG8SD3JlZXZlLnBvbGljeS52MSKRBAoPRGVjaXNpb25SZXF1ZXN0EhoKB2NhbGxfaWQYASABKAlCCbpIBnIEEAEYQBI6CglwcmluY2lwYWwYAiABKAsyHy5yZWV2ZS5wb2xpY3kudjEuUHJpbmNpcGFsRmFjdHNCBrpIA8gBARI0CgZkZXZpY2UYAyABKAsyHC5yZWV2ZS5wb2xpY3kudjEuRGV2aWNlRmFjdHNCBrpIA8gBARIwCgR0b29sGAQgASgLMhoucmVldmUucG9saWN5LnYxLlRvb2xGYWN0c0IGukgDyAEBEh0KCWFyZ3VtZW50cxgFIAEoDEIKukgHegUYgIDAARIpCgdpbmdyZXNzGAYgASgOMhgucmVldmUuY29tbW9uLnYxLkluZ3Jlc3MSMAoEdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBrpIA8gBARI5Cgd0aW1lb3V0GAggASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg26SAqqAQciAwiQHDIAEh0KB3B1cnBvc2UYCSABKAlCDLpIBXIDGOgHgLwYARIQCghkZWxpdmVyeRgKIAEoDRIcCgthcHByb3ZhbF9pZBgLIAEoCUIHukgEcgIYQBI4CgdkZXZpY2VzGAwgAygLMhwucmVldmUucG9saWN5LnYxLkRldmljZUZhY3RzQgm6SAaSAQMQ6AciaAoOUHJpbmNpcGFsRmFjdHMSEwoCaWQYASABKAlCB7pIBHICEAESJQoFcm9sZXMYAiADKA4yFi5yZWV2ZS5vcHRpb25zLnYxLlJvbGUSGgoEbmFtZRgDIAEoCUIMukgFcgMYgAGAvBgBIrECCgtEZXZpY2VGYWN0cxITCgJpZBgBIAEoCUIHukgEcgIQARIMCgRuYW1lGAIgASgJEjgKBmxhYmVscxgDIAMoCzIoLnJlZXZlLnBvbGljeS52MS5EZXZpY2VGYWN0cy5MYWJlbHNFbnRyeRIjCgRtb2RlGAQgASgOMhUucmVldmUuZGV2aWNlLnYxLk1vZGUSIAoPbWFuaWZlc3RfZGlnZXN0GAUgASgJQge6SARyAhABEi4KB3NhbmRib3gYBiABKA4yHS5yZWV2ZS5kZXZpY2UudjEuU2FuZGJveExldmVsEg0KBXJvb3RzGAcgAygJEhAKCHBsYXRmb3JtGAggASgJGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi9AEKCVRvb2xGYWN0cxIVCgRuYW1lGAEgASgJQge6SARyAhABEiQKDGNhcGFiaWxpdGllcxgCIAMoCUIOukgLkgEICAEiBHICEAESEQoJcmVhZF9vbmx5GAMgASgIEhMKC2Rlc3RydWN0aXZlGAQgASgIEhIKCmlkZW1wb3RlbnQYBSABKAgSEgoKb3Blbl93b3JsZBgGIAEoCBIZChFyZXF1aXJlc19hcHByb3ZhbBgHIAEoCBIeCg1zY2hlbWFfZGlnZXN0GAggASgJQge6SARyAhABEh8KDGlucHV0X3NjaGVtYRgJIAEoDEIJukgGegQYgIAEImkKC09ibGlnYXRpb25zEioKB21heF9ydW4YASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLgoHc2FuZGJveBgCIAEoDjIdLnJlZXZlLmRldmljZS52MS5TYW5kYm94TGV2ZWwigAIKCERlY2lzaW9uEikKBnBlcm1pdBgBIAEoCzIXLnJlZXZlLnBvbGljeS52MS5QZXJtaXRIABIlCgRob2xkGAIgASgLMhUucmVldmUucG9saWN5LnYxLkhvbGRIABIpCgZkZW5pYWwYAyABKAsyFy5yZWV2ZS5wb2xpY3kudjEuRGVuaWFsSAASEAoIcnVsZV9pZHMYBCADKAkSFgoOcG9saWN5X3ZlcnNpb24YBSABKAkSEwoLYXVkaXRfaW5kZXgYBiABKAQSLQoIYXBwcm92YWwYByABKAsyGy5yZWV2ZS5jYWxsLnYxLkNhbGxBcHByb3ZhbEIJCgdvdXRjb21lIqYBCgZQZXJtaXQSJgoFZ3JhbnQYASABKAsyFy5yZWV2ZS5jb21tb24udjEuU2lnbmVkEhAKCGdyYW50X2lkGAIgASgJEi8KC2V4cGlyZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCgtvYmxpZ2F0aW9ucxgEIAEoCzIcLnJlZXZlLnBvbGljeS52MS5PYmxpZ2F0aW9ucyJdCgRIb2xkEhMKC2FwcHJvdmFsX2lkGAEgASgJEi8KC2V4cGlyZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdtZXNzYWdlGAMgASgJIssBCgZEZW5pYWwSLAoGcmVhc29uGAEgASgOMhwucmVldmUuY29tbW9uLnYxLkVycm9yUmVhc29uEhQKDHVzZXJfbWVzc2FnZRgCIAEoCRITCgthcHByb3ZhbF9pZBgDIAEoCRI3CghtZXRhZGF0YRgEIAMoCzIlLnJlZXZlLnBvbGljeS52MS5EZW5pYWwuTWV0YWRhdGFFbnRyeRovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEqZgoGRWZmZWN0EhYKEkVGRkVDVF9VTlNQRUNJRklFRBAAEhAKDEVGRkVDVF9CTE9DSxABEg8KC0VGRkVDVF9ERU5ZEAISDwoLRUZGRUNUX0hPTEQQAxIQCgxFRkZFQ1RfQUxMT1cQBGIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp, file_reeve_call_v1_call, file_reeve_common_v1_error, file_reeve_common_v1_ingress, file_reeve_common_v1_signed, file_reeve_device_v1_device, file_reeve_options_v1_access, file_reeve_options_v1_fact]);
+  fileDesc("Ch5yZWV2ZS9wb2xpY3kvdjEvZGVjaXNpb24ucHJvdG8SD3JlZXZlLnBvbGljeS52MSLGBAoPRGVjaXNpb25SZXF1ZXN0EhoKB2NhbGxfaWQYASABKAlCCbpIBnIEEAEYQBI6CglwcmluY2lwYWwYAiABKAsyHy5yZWV2ZS5wb2xpY3kudjEuUHJpbmNpcGFsRmFjdHNCBrpIA8gBARI0CgZkZXZpY2UYAyABKAsyHC5yZWV2ZS5wb2xpY3kudjEuRGV2aWNlRmFjdHNCBrpIA8gBARIwCgR0b29sGAQgASgLMhoucmVldmUucG9saWN5LnYxLlRvb2xGYWN0c0IGukgDyAEBEh0KCWFyZ3VtZW50cxgFIAEoDEIKukgHegUYgIDAARIpCgdpbmdyZXNzGAYgASgOMhgucmVldmUuY29tbW9uLnYxLkluZ3Jlc3MSMAoEdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBrpIA8gBARI5Cgd0aW1lb3V0GAggASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg26SAqqAQciAwiQHDIAEh0KB3B1cnBvc2UYCSABKAlCDLpIBXIDGOgHgLwYARIQCghkZWxpdmVyeRgKIAEoDRIcCgthcHByb3ZhbF9pZBgLIAEoCUIHukgEcgIYQBI4CgdkZXZpY2VzGAwgAygLMhwucmVldmUucG9saWN5LnYxLkRldmljZUZhY3RzQgm6SAaSAQMQ6AcSMwoHcHJldmlldxgNIAEoCzIcLnJlZXZlLnBvbGljeS52MS5DYWxsUHJldmlld0IEgLwYASJfCgtDYWxsUHJldmlldxIbCgpwcmV2aWV3X2lkGAEgASgJQge6SARyAhhAEhgKBWZhY3RzGAIgASgMQgm6SAZ6BBiAgAQSGQoHbWlzc2luZxgDIAEoCUIIukgFcgMY9AMiaAoOUHJpbmNpcGFsRmFjdHMSEwoCaWQYASABKAlCB7pIBHICEAESJQoFcm9sZXMYAiADKA4yFi5yZWV2ZS5vcHRpb25zLnYxLlJvbGUSGgoEbmFtZRgDIAEoCUIMukgFcgMYgAGAvBgBIrECCgtEZXZpY2VGYWN0cxITCgJpZBgBIAEoCUIHukgEcgIQARIMCgRuYW1lGAIgASgJEjgKBmxhYmVscxgDIAMoCzIoLnJlZXZlLnBvbGljeS52MS5EZXZpY2VGYWN0cy5MYWJlbHNFbnRyeRIjCgRtb2RlGAQgASgOMhUucmVldmUuZGV2aWNlLnYxLk1vZGUSIAoPbWFuaWZlc3RfZGlnZXN0GAUgASgJQge6SARyAhABEi4KB3NhbmRib3gYBiABKA4yHS5yZWV2ZS5kZXZpY2UudjEuU2FuZGJveExldmVsEg0KBXJvb3RzGAcgAygJEhAKCHBsYXRmb3JtGAggASgJGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi9AEKCVRvb2xGYWN0cxIVCgRuYW1lGAEgASgJQge6SARyAhABEiQKDGNhcGFiaWxpdGllcxgCIAMoCUIOukgLkgEICAEiBHICEAESEQoJcmVhZF9vbmx5GAMgASgIEhMKC2Rlc3RydWN0aXZlGAQgASgIEhIKCmlkZW1wb3RlbnQYBSABKAgSEgoKb3Blbl93b3JsZBgGIAEoCBIZChFyZXF1aXJlc19hcHByb3ZhbBgHIAEoCBIeCg1zY2hlbWFfZGlnZXN0GAggASgJQge6SARyAhABEh8KDGlucHV0X3NjaGVtYRgJIAEoDEIJukgGegQYgIAEImkKC09ibGlnYXRpb25zEioKB21heF9ydW4YASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLgoHc2FuZGJveBgCIAEoDjIdLnJlZXZlLmRldmljZS52MS5TYW5kYm94TGV2ZWwiswIKCERlY2lzaW9uEikKBnBlcm1pdBgBIAEoCzIXLnJlZXZlLnBvbGljeS52MS5QZXJtaXRIABIlCgRob2xkGAIgASgLMhUucmVldmUucG9saWN5LnYxLkhvbGRIABIpCgZkZW5pYWwYAyABKAsyFy5yZWV2ZS5wb2xpY3kudjEuRGVuaWFsSAASMQoHcHJldmlldxgIIAEoCzIeLnJlZXZlLnBvbGljeS52MS5QcmV2aWV3UGVybWl0SAASEAoIcnVsZV9pZHMYBCADKAkSFgoOcG9saWN5X3ZlcnNpb24YBSABKAkSEwoLYXVkaXRfaW5kZXgYBiABKAQSLQoIYXBwcm92YWwYByABKAsyGy5yZWV2ZS5jYWxsLnYxLkNhbGxBcHByb3ZhbEIJCgdvdXRjb21lIqYBCgZQZXJtaXQSJgoFZ3JhbnQYASABKAsyFy5yZWV2ZS5jb21tb24udjEuU2lnbmVkEhAKCGdyYW50X2lkGAIgASgJEi8KC2V4cGlyZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCgtvYmxpZ2F0aW9ucxgEIAEoCzIcLnJlZXZlLnBvbGljeS52MS5PYmxpZ2F0aW9ucyJdCgRIb2xkEhMKC2FwcHJvdmFsX2lkGAEgASgJEi8KC2V4cGlyZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdtZXNzYWdlGAMgASgJInwKDVByZXZpZXdQZXJtaXQSJgoFZ3JhbnQYASABKAsyFy5yZWV2ZS5jb21tb24udjEuU2lnbmVkEhIKCnByZXZpZXdfaWQYAiABKAkSLwoLZXhwaXJlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIssBCgZEZW5pYWwSLAoGcmVhc29uGAEgASgOMhwucmVldmUuY29tbW9uLnYxLkVycm9yUmVhc29uEhQKDHVzZXJfbWVzc2FnZRgCIAEoCRITCgthcHByb3ZhbF9pZBgDIAEoCRI3CghtZXRhZGF0YRgEIAMoCzIlLnJlZXZlLnBvbGljeS52MS5EZW5pYWwuTWV0YWRhdGFFbnRyeRovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEqZgoGRWZmZWN0EhYKEkVGRkVDVF9VTlNQRUNJRklFRBAAEhAKDEVGRkVDVF9CTE9DSxABEg8KC0VGRkVDVF9ERU5ZEAISDwoLRUZGRUNUX0hPTEQQAxIQCgxFRkZFQ1RfQUxMT1cQBGIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp, file_reeve_call_v1_call, file_reeve_common_v1_error, file_reeve_common_v1_ingress, file_reeve_common_v1_signed, file_reeve_device_v1_device, file_reeve_options_v1_access, file_reeve_options_v1_fact]);
 
 /**
  * All that a decision depends on. Policy reads nothing else, so that a decision can be tested and replayed as data.
@@ -123,6 +123,14 @@ export type DecisionRequest = Message<"reeve.policy.v1.DecisionRequest"> & {
    * @generated from field: repeated reeve.policy.v1.DeviceFacts devices = 12;
    */
   devices: DeviceFacts[];
+
+  /**
+   * What the call's arguments stand for on its device, which policy asks for before it holds the call: see Decision.preview. It
+   * changes no decision. Set by the registry. Absent: it was not asked for yet, or the tool has none.
+   *
+   * @generated from field: reeve.policy.v1.CallPreview preview = 13;
+   */
+  preview?: CallPreview | undefined;
 };
 
 /**
@@ -131,6 +139,42 @@ export type DecisionRequest = Message<"reeve.policy.v1.DecisionRequest"> & {
  */
 export const DecisionRequestSchema: GenMessage<DecisionRequest> = /*@__PURE__*/
   messageDesc(file_reeve_policy_v1_decision, 0);
+
+/**
+ * What a call's arguments stand for on its device, or why that is not known.
+ *
+ * @generated from message reeve.policy.v1.CallPreview
+ */
+export type CallPreview = Message<"reeve.policy.v1.CallPreview"> & {
+  /**
+   * The call under whose id the device made it. Empty where there is none. Set by the registry.
+   *
+   * @generated from field: string preview_id = 1;
+   */
+  previewId: string;
+
+  /**
+   * The output of the device: JSON, as lib/tool/preview.ts reads it. Untrusted. At most 64 KiB. Empty where there is none. Set by the
+   * registry.
+   *
+   * @generated from field: bytes facts = 2;
+   */
+  facts: Uint8Array;
+
+  /**
+   * Why there is none, for the approver. At most 500 characters. Set by the registry. Empty where there is one.
+   *
+   * @generated from field: string missing = 3;
+   */
+  missing: string;
+};
+
+/**
+ * Describes the message reeve.policy.v1.CallPreview.
+ * Use `create(CallPreviewSchema)` to create a new message.
+ */
+export const CallPreviewSchema: GenMessage<CallPreview> = /*@__PURE__*/
+  messageDesc(file_reeve_policy_v1_decision, 1);
 
 /**
  * The caller of a tool.
@@ -165,7 +209,7 @@ export type PrincipalFacts = Message<"reeve.policy.v1.PrincipalFacts"> & {
  * Use `create(PrincipalFactsSchema)` to create a new message.
  */
 export const PrincipalFactsSchema: GenMessage<PrincipalFacts> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_decision, 1);
+  messageDesc(file_reeve_policy_v1_decision, 2);
 
 /**
  * Where it shall run.
@@ -235,7 +279,7 @@ export type DeviceFacts = Message<"reeve.policy.v1.DeviceFacts"> & {
  * Use `create(DeviceFactsSchema)` to create a new message.
  */
 export const DeviceFactsSchema: GenMessage<DeviceFacts> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_decision, 2);
+  messageDesc(file_reeve_policy_v1_decision, 3);
 
 /**
  * What shall run.
@@ -313,7 +357,7 @@ export type ToolFacts = Message<"reeve.policy.v1.ToolFacts"> & {
  * Use `create(ToolFactsSchema)` to create a new message.
  */
 export const ToolFactsSchema: GenMessage<ToolFacts> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_decision, 3);
+  messageDesc(file_reeve_policy_v1_decision, 4);
 
 /**
  * What a permitted call has to keep to. Where several rules state one, the strictest counts. Who cannot meet one refuses
@@ -342,7 +386,7 @@ export type Obligations = Message<"reeve.policy.v1.Obligations"> & {
  * Use `create(ObligationsSchema)` to create a new message.
  */
 export const ObligationsSchema: GenMessage<Obligations> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_decision, 4);
+  messageDesc(file_reeve_policy_v1_decision, 5);
 
 /**
  * What policy decided about one call.
@@ -379,6 +423,14 @@ export type Decision = Message<"reeve.policy.v1.Decision"> & {
      */
     value: Denial;
     case: "denial";
+  } | {
+    /**
+     * It would be held, and its tool has a preview: the device has to be asked for that first.
+     *
+     * @generated from field: reeve.policy.v1.PreviewPermit preview = 8;
+     */
+    value: PreviewPermit;
+    case: "preview";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -415,7 +467,7 @@ export type Decision = Message<"reeve.policy.v1.Decision"> & {
  * Use `create(DecisionSchema)` to create a new message.
  */
 export const DecisionSchema: GenMessage<Decision> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_decision, 5);
+  messageDesc(file_reeve_policy_v1_decision, 6);
 
 /**
  * It may run.
@@ -457,7 +509,7 @@ export type Permit = Message<"reeve.policy.v1.Permit"> & {
  * Use `create(PermitSchema)` to create a new message.
  */
 export const PermitSchema: GenMessage<Permit> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_decision, 6);
+  messageDesc(file_reeve_policy_v1_decision, 7);
 
 /**
  * A person must decide.
@@ -492,7 +544,43 @@ export type Hold = Message<"reeve.policy.v1.Hold"> & {
  * Use `create(HoldSchema)` to create a new message.
  */
 export const HoldSchema: GenMessage<Hold> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_decision, 7);
+  messageDesc(file_reeve_policy_v1_decision, 8);
+
+/**
+ * The device may say what a call's arguments stand for, so that the person who decides sees it. The registry runs it as a call of its
+ * own and asks again with what came of it in DecisionRequest.preview.
+ *
+ * @generated from message reeve.policy.v1.PreviewPermit
+ */
+export type PreviewPermit = Message<"reeve.policy.v1.PreviewPermit"> & {
+  /**
+   * The grant for the device, which permits nothing but the preview. System managed.
+   *
+   * @generated from field: reeve.common.v1.Signed grant = 1;
+   */
+  grant?: Signed | undefined;
+
+  /**
+   * The call under whose id the device makes the preview. System managed.
+   *
+   * @generated from field: string preview_id = 2;
+   */
+  previewId: string;
+
+  /**
+   * When the grant ends. System managed.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 3;
+   */
+  expireTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message reeve.policy.v1.PreviewPermit.
+ * Use `create(PreviewPermitSchema)` to create a new message.
+ */
+export const PreviewPermitSchema: GenMessage<PreviewPermit> = /*@__PURE__*/
+  messageDesc(file_reeve_policy_v1_decision, 9);
 
 /**
  * It may not run.
@@ -534,7 +622,7 @@ export type Denial = Message<"reeve.policy.v1.Denial"> & {
  * Use `create(DenialSchema)` to create a new message.
  */
 export const DenialSchema: GenMessage<Denial> = /*@__PURE__*/
-  messageDesc(file_reeve_policy_v1_decision, 8);
+  messageDesc(file_reeve_policy_v1_decision, 10);
 
 /**
  * What a rule does with the calls it matches, the strictest first.

@@ -4,19 +4,19 @@
 
 // Permission for exactly one call.
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Obligations } from "./decision_pb.ts";
 import { file_reeve_policy_v1_decision } from "./decision_pb.ts";
-import type { Message } from "@bufbuild/protobuf";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file reeve/policy/v1/grant.proto.
  */
 export const file_reeve_policy_v1_grant: GenFile = /*@__PURE__*/
-  fileDesc("ChtyZWV2ZS9wb2xpY3kvdjEvZ3JhbnQucHJvdG8SD3JlZXZlLnBvbGljeS52MSLyAwoFR3JhbnQSDwoHdmVyc2lvbhgBIAEoDRIOCgZpc3N1ZXIYAiABKAkSEQoJZGV2aWNlX2lkGAMgASgJEg8KB2NhbGxfaWQYBCABKAkSDAoEdG9vbBgFIAEoCRIVCg1zY2hlbWFfZGlnZXN0GAYgASgJEhMKC2FyZ3NfZGlnZXN0GAcgASgJEhcKD21hbmlmZXN0X2RpZ2VzdBgIIAEoCRIUCgxwcmluY2lwYWxfaWQYCSABKAkSEwoLYXBwcm92YWxfaWQYCiABKAkSFAoMYXBwcm92ZXJfaWRzGAsgAygJEi4KCm5vdF9iZWZvcmUYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghncmFudF9pZBgOIAEoCRIqCgd0aW1lb3V0GA8gASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjEKC29ibGlnYXRpb25zGBAgASgLMhwucmVldmUucG9saWN5LnYxLk9ibGlnYXRpb25zEhMKC2lzX29wZXJhdG9yGBEgASgIEhQKDGNhcGFiaWxpdGllcxgSIAMoCRITCgtwbGFuX2RpZ2VzdBgTIAEoCWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_reeve_policy_v1_decision]);
+  fileDesc("ChtyZWV2ZS9wb2xpY3kvdjEvZ3JhbnQucHJvdG8SD3JlZXZlLnBvbGljeS52MSLOBAoFR3JhbnQSDwoHdmVyc2lvbhgBIAEoDRIOCgZpc3N1ZXIYAiABKAkSEQoJZGV2aWNlX2lkGAMgASgJEg8KB2NhbGxfaWQYBCABKAkSDAoEdG9vbBgFIAEoCRIVCg1zY2hlbWFfZGlnZXN0GAYgASgJEhMKC2FyZ3NfZGlnZXN0GAcgASgJEhcKD21hbmlmZXN0X2RpZ2VzdBgIIAEoCRIUCgxwcmluY2lwYWxfaWQYCSABKAkSEwoLYXBwcm92YWxfaWQYCiABKAkSFAoMYXBwcm92ZXJfaWRzGAsgAygJEi4KCm5vdF9iZWZvcmUYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghncmFudF9pZBgOIAEoCRIqCgd0aW1lb3V0GA8gASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjEKC29ibGlnYXRpb25zGBAgASgLMhwucmVldmUucG9saWN5LnYxLk9ibGlnYXRpb25zEhMKC2lzX29wZXJhdG9yGBEgASgIEhQKDGNhcGFiaWxpdGllcxgSIAMoCRITCgtwbGFuX2RpZ2VzdBgTIAEoCRIuCgdwdXJwb3NlGBQgASgOMh0ucmVldmUucG9saWN5LnYxLkdyYW50UHVycG9zZRISCgpwcmV2aWV3X2lkGBUgASgJEhYKDnByZXZpZXdfZGlnZXN0GBYgASgJKkgKDEdyYW50UHVycG9zZRIdChlHUkFOVF9QVVJQT1NFX1VOU1BFQ0lGSUVEEAASGQoVR1JBTlRfUFVSUE9TRV9QUkVWSUVXEAFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_reeve_policy_v1_decision]);
 
 /**
  * A signed, single-use, expiring permission for one call: one device, one tool, one set of arguments. Carried as
@@ -26,7 +26,7 @@ export const file_reeve_policy_v1_grant: GenFile = /*@__PURE__*/
  */
 export type Grant = Message<"reeve.policy.v1.Grant"> & {
   /**
-   * The version of this form. Always 1. System managed.
+   * The version of this form: 1, and 2 for a purpose other than a run, which a device that knows only runs refuses. System managed.
    *
    * @generated from field: uint32 version = 1;
    */
@@ -159,6 +159,28 @@ export type Grant = Message<"reeve.policy.v1.Grant"> & {
    * @generated from field: string plan_digest = 19;
    */
   planDigest: string;
+
+  /**
+   * What it permits. Unspecified: the call runs. System managed.
+   *
+   * @generated from field: reeve.policy.v1.GrantPurpose purpose = 20;
+   */
+  purpose: GrantPurpose;
+
+  /**
+   * The call under whose id the device made the preview that the approver was shown. Empty: no preview was shown. System managed.
+   *
+   * @generated from field: string preview_id = 21;
+   */
+  previewId: string;
+
+  /**
+   * SHA-256 of that preview, in hex. The device makes it anew before the call runs, and refuses where it is another one. Empty
+   * where no preview was shown. System managed.
+   *
+   * @generated from field: string preview_digest = 22;
+   */
+  previewDigest: string;
 };
 
 /**
@@ -167,4 +189,38 @@ export type Grant = Message<"reeve.policy.v1.Grant"> & {
  */
 export const GrantSchema: GenMessage<Grant> = /*@__PURE__*/
   messageDesc(file_reeve_policy_v1_grant, 0);
+
+/**
+ * What a grant permits.
+ *
+ * @generated from enum reeve.policy.v1.GrantPurpose
+ */
+export const GrantPurpose = {
+  /**
+   * The call runs.
+   *
+   * @generated from enum value: GRANT_PURPOSE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * The device reads what the call's arguments stand for, and changes nothing: see Decision.preview.
+   *
+   * @generated from enum value: GRANT_PURPOSE_PREVIEW = 1;
+   */
+  PREVIEW: 1,
+} as const;
+
+/**
+ * What a grant permits.
+ *
+ * @generated from enum reeve.policy.v1.GrantPurpose
+ */
+export type GrantPurpose = (typeof GrantPurpose)[keyof typeof GrantPurpose] | UnknownEnum;
+
+/**
+ * Describes the enum reeve.policy.v1.GrantPurpose.
+ */
+export const GrantPurposeSchema: GenEnum<GrantPurpose> = /*@__PURE__*/
+  enumDesc(file_reeve_policy_v1_grant, 0);
 

@@ -93,7 +93,8 @@ function createMasker(text: string): (start: number, end: number) => string {
   };
 }
 
-function maskSecrets(text: string): string {
+/** A text with its secrets as so many "*", each on the lines where it stood. */
+export function maskSecrets(text: string): string {
   let [masked, from] = ["", 0];
   for (const { start, end } of findSecrets(text)) {
     masked += text.slice(from, start) + text.slice(start, end).replace(/[^\r\n]/g, "*");
