@@ -54,6 +54,7 @@ export const AREAS: Readonly<Record<string, Floors>> = {
       "device",
       "key",
       "login",
+      "manifest",
       "operator",
       "plugin",
       "policy",

@@ -8,10 +8,14 @@ import { faultDetail } from "../../lib/fault/fault.ts";
 import { formatJoinToken, parseJoinToken } from "../../lib/identity/join-token.ts";
 import { testAuthority } from "../../lib/identity/testdata/certificates.ts";
 import { createLogger } from "../../lib/log/log.ts";
+import { generateSigningKey } from "../../lib/sign/keys.ts";
 import { enrolledEnvironment, openEnrolled } from "../../services/device-agent/identity/enrolled.ts";
 import { enrollmentFiles, readEnrollment } from "../../services/device-agent/identity/enrollment-file.ts";
 import { type JoinOptions, joinControlPlane } from "../../services/device-agent/identity/join.ts";
 import { keepRenewed, type Renewal } from "../../services/device-agent/identity/renewal.ts";
+import { joinDevice } from "../../services/device-agent/main.ts";
+import { loadTrust } from "../../services/device-agent/manifest/owner-trust.ts";
+import { ownerTrustFile } from "../../services/device-agent/state-dir.ts";
 import { startPlane } from "../../testkit/enrollment.ts";
 import { eventually } from "../../testkit/eventually.ts";
 
@@ -98,6 +102,20 @@ test("what it was given when it joined is its environment from then on, and its 
     REEVE_TRUST_DOMAIN: "reeve",
     HOME: "/root",
   });
+});
+
+test("the owner's keys that a machine is given are pinned when it joins, and settings of a file are not kept", async () => {
+  const key = generateSigningKey();
+  const env = {
+    REEVE_DEVICE_STATE_DIR: machine(),
+    REEVE_DEVICE_MANIFEST_KEYS: Buffer.from(key.raw).toString("base64"),
+    REEVE_DEVICE_READ_ROOTS: "/srv",
+    REEVE_DEVICE_MODE: "all",
+  };
+  const notKept = new Set(["REEVE_DEVICE_READ_ROOTS"]);
+  const { settings } = await joinDevice(env, { token: (await invite()).token, notKept });
+  expect([settings.REEVE_DEVICE_MODE, settings.REEVE_DEVICE_READ_ROOTS]).toEqual(["all", undefined]);
+  expect((await loadTrust(ownerTrustFile(machine())))?.pins.map(({ keyId }) => keyId)).toEqual([key.keyId]);
 });
 
 test("a file with a token is for a device that has not joined, and is not needed after that", async () => {
