@@ -17,6 +17,7 @@ export { DeviceTools } from "../gen/ts/reeve/tools/v1/device_pb.ts";
 export { Docker } from "../gen/ts/reeve/tools/v1/docker_pb.ts";
 export { FileSystem, WriteMode } from "../gen/ts/reeve/tools/v1/file_system_pb.ts";
 export { Git } from "../gen/ts/reeve/tools/v1/git_pb.ts";
+export { Job, JobState } from "../gen/ts/reeve/tools/v1/job_pb.ts";
 export { Package } from "../gen/ts/reeve/tools/v1/package_pb.ts";
 export { Process } from "../gen/ts/reeve/tools/v1/process_pb.ts";
 export { Shell } from "../gen/ts/reeve/tools/v1/shell_pb.ts";

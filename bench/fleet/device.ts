@@ -66,12 +66,13 @@ export function attachDevice(enrolled: Enrolled, url: string, workshop: Workshop
 }
 
 function executionsOf({ key, manifest, grantKeys }: Enrolled, workshop: Workshop): Executions {
-  const { ledger, executor, roots, undo, offered } = workshop;
+  const { ledger, outputs, executor, roots, undo, offered } = workshop;
   const deviceId = deviceIdOf(key);
   const signer = createBatchSigner({ key, statementType: RECEIPT_TYPE });
   const issuer = { signer, deviceId, manifestDigest: () => manifest.digest };
   return createExecutions({
     ledger,
+    outputs,
     endings: createEndings({ ledger, issuer, now: Date.now }),
     slots: createSlots(64),
     executor,

@@ -4,10 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sealerWith } from "../../lib/identity/sealer.ts";
 import { createLogger, type Logger } from "../../lib/log/log.ts";
+import { DEFAULT_OUTPUT_LIMITS } from "../../services/device-agent/config.ts";
 import type { OfferedTools } from "../../services/device-agent/execute/prepare.ts";
 import type { Executor } from "../../services/device-agent/executor/executor.ts";
 import { createLocalExecutor } from "../../services/device-agent/executor/local.ts";
 import { type Ledger, openLedger } from "../../services/device-agent/ledger/ledger.ts";
+import { openOutputFolder } from "../../services/device-agent/output/output-folder.ts";
+import { createOutputs, type Outputs } from "../../services/device-agent/output/outputs.ts";
 import { createToolTable } from "../../services/device-agent/providers/builtin/provider.ts";
 import { createRoots, type Roots } from "../../services/device-agent/roots/roots.ts";
 import { openUndoJournal, type UndoJournal } from "../../services/device-agent/undo/journal.ts";
@@ -16,6 +19,7 @@ import { openUndoJournal, type UndoJournal } from "../../services/device-agent/u
 export interface Workshop {
   /** In memory: a thousand files that are synced to one disk would measure the disk. */
   ledger: Ledger;
+  outputs: Outputs;
   executor: Executor;
   roots: Roots;
   undo: UndoJournal;
@@ -38,9 +42,14 @@ export async function openWorkshop(): Promise<Workshop> {
   const sealer = sealerWith(createSecretKey(randomBytes(32)));
   const ledger = await openLedger(":memory:", sealer);
   const undo = openUndoJournal({ folder: join(folder, "undo"), sealer, now: Date.now });
+  const onError = (error: unknown): never => {
+    throw error;
+  };
+  const kept = openOutputFolder(join(folder, "output"), DEFAULT_OUTPUT_LIMITS, { now: Date.now, onError });
   const roots = createRoots({ read: [folder], write: [], workDir: folder });
   return {
     ledger,
+    outputs: createOutputs(kept, sealer, onError),
     executor: createLocalExecutor({ env: process.env }),
     roots,
     undo,

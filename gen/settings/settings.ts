@@ -78,6 +78,9 @@ export const deviceSettings = {
   hosts: {"name":"REEVE_DEVICE_HOSTS","at":"device.hosts","type":"string","list":",","default":"","doc":"Where http.get, http.post, matrix.send and ssh.exec may connect: api.example.com, *.example.com, git.example.com:8443. Without a port, those of http, https and ssh. A host with a private, link-local or loopback address needs that address named, too: 10.1.2.3 or 10.0.0.0/8. Unset: nowhere."},
   manifest: {"name":"REEVE_DEVICE_MANIFEST","at":"device.manifest","type":"path","optional":true,"doc":"The owner's manifest: a file that `reeve manifest sign` wrote. It bounds all that is set here; mode and roots that are unset are the manifest's. Unset: none, unless the device has accepted one before, without which it does not start."},
   manifestKeys: {"name":"REEVE_DEVICE_MANIFEST_KEYS","at":"device.manifest_keys","type":"string","list":",","default":"","doc":"The owner's public keys, as `reeve manifest key` prints them. The first that the device is given are pinned."},
+  outputMib: {"name":"REEVE_DEVICE_OUTPUT_MIB","at":"device.output_mib","type":"int","min":1,"max":1048576,"default":2048,"doc":"How much is kept on disk of what calls print, in MiB. What ended calls printed goes first, the oldest first."},
+  outputCallMib: {"name":"REEVE_DEVICE_OUTPUT_CALL_MIB","at":"device.output_call_mib","type":"int","min":1,"max":1048576,"default":1536,"doc":"The same of one call. What it prints beyond that reaches those who follow it while it runs, and is not kept."},
+  outputAge: {"name":"REEVE_DEVICE_OUTPUT_AGE","at":"device.output_age","type":"duration","min":60000,"default":604800000,"doc":"How long what an ended call printed is kept; where it was little, as long as its end."},
 } as const;
 
 /** The settings under "registry". */

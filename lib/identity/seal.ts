@@ -26,6 +26,10 @@ const TAG_BYTES = 16;
 const KEY_ID_BYTES = 8;
 /** Before the ciphertext: the version, the key's id and the nonce. */
 const HEAD_BYTES = 1 + KEY_ID_BYTES + NONCE_BYTES;
+
+/** What sealing adds, in bytes. */
+export const SEAL_BYTES = HEAD_BYTES + TAG_BYTES;
+
 /** The first byte of everything sealed: how it was done. 1 had no key id. No protobuf message begins with either byte. */
 const WITHOUT_KEY_ID = 1;
 const WITH_KEY_ID = 2;

@@ -57,6 +57,8 @@ export const eventShape: Shape<DeviceFrame, DeviceEvent> = {
     switch (event.case) {
       case "output":
         return event.value.data.length + SMALL_BYTES;
+      case "outputRead":
+        return event.value.chunks.reduce((sum, { data }) => sum + data.length + SMALL_BYTES, SMALL_BYTES);
       case "finished":
         return (
           event.value.output.length +

@@ -1,9 +1,4 @@
-import { create } from "@bufbuild/protobuf";
-import {
-  type ExecutionOutput,
-  ExecutionOutputSchema,
-  OutputStream,
-} from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { ExecutionOutput } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 
 /** The most bytes of one call's live output that wait for one reader. A device that keeps to its window stays far below. */
 export const MAX_WAITING_BYTES = 4 * 1024 * 1024;
@@ -18,7 +13,7 @@ export interface OutputRoom {
    * or reads no more; undefined where it was left out.
    */
   print(output: ExecutionOutput): Promise<void> | undefined;
-  /** Says how much of a call was left out since its last chunk, if anything: to be asked for before its end is sent. */
+  /** Says what of a call was left out since its last chunk, if anything: to be asked for before its end is sent. */
   noteLeftOut(callId: string): void;
   /** The reader has taken a chunk that was sent. */
   taken(output: ExecutionOutput): void;
@@ -26,20 +21,30 @@ export interface OutputRoom {
   end(): void;
 }
 
+/** The numbers of chunks that were left out, the last one included. */
+export interface LeftOut {
+  from: number;
+  last: number;
+}
+
 interface Waiting {
   bytes: number;
-  leftOutBytes: number;
+  leftOut: LeftOut | undefined;
   /** What resolves when each chunk is taken, in order. */
   chunks: PromiseWithResolvers<void>[];
 }
 
 /**
- * Keeps MAX_WAITING_BYTES of each call's output, or a single chunk that is larger. What is more is left out, and a chunk on
- * standard error says how much: a call's result holds head and tail anyway.
+ * Keeps MAX_WAITING_BYTES of each call's output, or a single chunk that is larger. What is more is left out, as the chunks'
+ * numbers show.
  *
  * @param send gets what the reader is to read, in order.
+ * @param onLeftOut gets what was left out before the next chunk, or before the end.
  */
-export function createOutputRoom(send: (output: ExecutionOutput) => void): OutputRoom {
+export function createOutputRoom(
+  send: (output: ExecutionOutput) => void,
+  onLeftOut: (callId: string, leftOut: LeftOut) => void = () => undefined,
+): OutputRoom {
   const calls = new Map<string, Waiting>();
   let waitingBytes = 0;
   let hasEnded = false;
@@ -47,7 +52,7 @@ export function createOutputRoom(send: (output: ExecutionOutput) => void): Outpu
   const waitingOf = (callId: string): Waiting => {
     const known = calls.get(callId);
     if (known !== undefined) return known;
-    const made = { bytes: 0, leftOutBytes: 0, chunks: [] };
+    const made: Waiting = { bytes: 0, leftOut: undefined, chunks: [] };
     calls.set(callId, made);
     return made;
   };
@@ -60,10 +65,9 @@ export function createOutputRoom(send: (output: ExecutionOutput) => void): Outpu
     return chunk.promise;
   };
   const note = (callId: string, waiting: Waiting): void => {
-    if (waiting.leftOutBytes === 0) return;
-    const data = Buffer.from(`\n[... ${waiting.leftOutBytes} bytes left out ...]\n`);
-    waiting.leftOutBytes = 0;
-    void put(waiting, create(ExecutionOutputSchema, { callId, stream: OutputStream.STDERR, data }));
+    if (waiting.leftOut === undefined) return;
+    onLeftOut(callId, waiting.leftOut);
+    waiting.leftOut = undefined;
   };
 
   return {
@@ -73,7 +77,7 @@ export function createOutputRoom(send: (output: ExecutionOutput) => void): Outpu
       const waiting = waitingOf(callId);
       const isFull = waiting.bytes + data.length > MAX_WAITING_BYTES || waitingBytes + data.length > MAX_READER_BYTES;
       if (waiting.bytes > 0 && isFull) {
-        waiting.leftOutBytes += data.length;
+        waiting.leftOut = { from: waiting.leftOut?.from ?? output.sequence, last: output.sequence };
         return undefined;
       }
       note(callId, waiting);
@@ -89,7 +93,7 @@ export function createOutputRoom(send: (output: ExecutionOutput) => void): Outpu
       waiting.bytes -= data.length;
       waitingBytes -= data.length;
       waiting.chunks.shift()?.resolve();
-      if (waiting.chunks.length === 0 && waiting.leftOutBytes === 0) calls.delete(callId);
+      if (waiting.chunks.length === 0 && waiting.leftOut === undefined) calls.delete(callId);
     },
     end() {
       hasEnded = true;

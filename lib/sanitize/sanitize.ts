@@ -3,7 +3,7 @@ import { stripControls } from "./controls.ts";
 import { findSecrets, redactSpans } from "./secrets.ts";
 
 export { stripControls } from "./controls.ts";
-export { createStreamCleaner, type StreamCleaner } from "./stream.ts";
+export { CONTEXT_BYTES, createStreamCleaner, type StreamCleaner } from "./stream.ts";
 
 export interface CleanText {
   text: string;

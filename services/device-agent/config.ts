@@ -6,6 +6,7 @@ import { probeKeys } from "../../lib/run/probe-keys.ts";
 import { tlsKeys } from "../../lib/run/tls-keys.ts";
 import type { Unstated } from "./manifest/bounds.ts";
 import type { OwnerSettings } from "./manifest/owner.ts";
+import type { OutputLimits } from "./output/output-folder.ts";
 import type { LocalService } from "./providers/grpc/service-list.ts";
 
 /** How the owner sets a device agent up. */
@@ -42,6 +43,8 @@ export interface DeviceAgentConfig {
   operatorPlaces?: number;
   /** How long the end of a call is kept, in milliseconds. Default 30 days, at least 1 hour. */
   retentionMs?: number;
+  /** How much is kept of what calls print. Default DEFAULT_OUTPUT_LIMITS. */
+  output?: OutputLimits;
   /** How often a link is checked, in milliseconds. Default 1000. */
   heartbeatMs?: number;
 }
@@ -63,6 +66,16 @@ export const DEFAULT_RETENTION_MS = deviceSettings.retention.default;
  * could be shown again.
  */
 export const MIN_RETENTION_MS = deviceSettings.retention.min;
+
+/** In bytes. */
+export const MIB = 1024 * 1024;
+
+/** What is kept of what calls print, where the configuration says nothing. */
+export const DEFAULT_OUTPUT_LIMITS: OutputLimits = {
+  callBytes: deviceSettings.outputCallMib.default * MIB,
+  totalBytes: deviceSettings.outputMib.default * MIB,
+  ageMs: deviceSettings.outputAge.default,
+};
 
 /** Where programs run for which no folder is given. Undefined where there is no root at all. */
 export function workDirOf(config: DeviceAgentConfig): string | undefined {

@@ -1,6 +1,6 @@
 import type { ConfigOf, Environment } from "../../lib/config/config.ts";
 import type { VerifyKey } from "../../lib/sign/keys.ts";
-import { type DeviceAgentConfig, deviceEnvironment } from "./config.ts";
+import { type DeviceAgentConfig, deviceEnvironment, MIB } from "./config.ts";
 import { parseServices } from "./providers/grpc/service-list.ts";
 import { MODES, parseKeys, parseLabels, parseList } from "./settings.ts";
 
@@ -23,6 +23,9 @@ export const ownDeviceEnvironment = {
   maxRunning: deviceEnvironment.maxRunning,
   operatorPlaces: deviceEnvironment.operatorPlaces,
   retention: deviceEnvironment.retention,
+  outputMib: deviceEnvironment.outputMib,
+  outputCallMib: deviceEnvironment.outputCallMib,
+  outputAge: deviceEnvironment.outputAge,
   heartbeat: deviceEnvironment.heartbeat,
 };
 
@@ -43,6 +46,11 @@ export function deviceConfigOf(settings: DeviceSettings, env: Environment): Omit
     maxRunning: settings.maxRunning,
     operatorPlaces: settings.operatorPlaces,
     retentionMs: settings.retention,
+    output: {
+      callBytes: settings.outputCallMib * MIB,
+      totalBytes: settings.outputMib * MIB,
+      ageMs: settings.outputAge,
+    },
     heartbeatMs: settings.heartbeat,
     services: parseServices(
       { text: settings.services, variable: deviceEnvironment.services.name },

@@ -22,12 +22,12 @@ import { AGENT_VERSION } from "./agent-version.ts";
 import {
   DEFAULT_MAX_RUNNING,
   DEFAULT_OPERATOR_PLACES,
+  DEFAULT_OUTPUT_LIMITS,
   DEFAULT_RETENTION_MS,
   type DeviceAgentConfig,
 } from "./config.ts";
 import { createEndings } from "./execute/endings.ts";
-import { createExecutions, type Executions, notReady } from "./execute/executions.ts";
-import type { PerformOptions } from "./execute/perform.ts";
+import { createExecutions, type ExecutionOptions, type Executions, notReady } from "./execute/executions.ts";
 import type { OwnerDemands } from "./execute/prepare.ts";
 import type { ReceiptIssuer } from "./execute/receipts.ts";
 import { reconcileInterrupted } from "./execute/reconcile-interrupted.ts";
@@ -42,6 +42,8 @@ import { type Machine, openMachine } from "./machine.ts";
 import { boundedBy } from "./manifest/bounds.ts";
 import type { SealedManifest } from "./manifest/manifest.ts";
 import { openOwnerManifest } from "./manifest/owner.ts";
+import { openOutputFolder } from "./output/output-folder.ts";
+import { createOutputs } from "./output/outputs.ts";
 import type { ToolProvider } from "./providers/provider.ts";
 import { deviceRoutes, openLink } from "./routes.ts";
 import { lockStateDir, openStateDir, type StateDir } from "./state-dir.ts";
@@ -107,9 +109,18 @@ export async function createDeviceAgent(options: DeviceAgentOptions): Promise<De
   const interrupted = await reconcileInterrupted(ledger, endings);
   if (interrupted > 0) options.logger.warn({ calls: interrupted }, "calls were cut off when the agent last ended");
   const undo = parts.use(openUndoJournal({ folder: self.state.undoFolder, sealer, now }));
-  const executions = createCalls(options, self, { ledger, endings, undo, now });
+  const onLost = (error: unknown): void => options.logger.error({ err: error }, "what calls print could not be kept");
+  const limits = options.config.output ?? DEFAULT_OUTPUT_LIMITS;
+  const folder = openOutputFolder(self.state.outputFolder, limits, { now, onError: onLost });
+  const outputs = createOutputs(folder, sealer, onLost);
+  parts.defer(() => outputs.close());
+  const executions = createCalls(options, self, { ledger, endings, outputs, undo, now });
   measureCalls(options.metrics, executions);
-  const retention = keepRetention(ledger, options.config.retentionMs ?? DEFAULT_RETENTION_MS, now, (error) =>
+  const prune = (beforeMs: number): Promise<number> => {
+    folder.prune();
+    return ledger.prune(beforeMs);
+  };
+  const retention = keepRetention({ prune }, options.config.retentionMs ?? DEFAULT_RETENTION_MS, now, (error) =>
     options.logger.error({ err: error }, "the ledger could not be pruned"),
   );
   parts.defer(() => retention.stop());
@@ -255,7 +266,7 @@ function issuerOf({ key, deviceId, toolsets }: Self): ReceiptIssuer {
 function createCalls(
   { config, logger }: DeviceAgentOptions,
   { keyring, deviceId, toolsets, machine }: Self,
-  shared: Pick<PerformOptions, "ledger" | "endings" | "undo" | "now">,
+  shared: Pick<ExecutionOptions, "ledger" | "endings" | "outputs" | "undo" | "now">,
 ): Executions {
   const { executor, roots } = machine;
   return createExecutions({

@@ -17,6 +17,8 @@ export interface StateDir {
   grantKeysFile: string;
   /** The ledger's database. */
   ledgerFile: string;
+  /** What calls have printed, where it is too much for the ledger. */
+  outputFolder: string;
   /** Seals what the ledger keeps of tools' output, and what is kept of files. */
   sealingKeyFile: string;
   /** The plugins that the owner accepted. Written by `reeve plugin accept`. */
@@ -47,6 +49,7 @@ export async function openStateDir(folder: string): Promise<StateDir> {
     ownerTrustFile: ownerTrustFile(path),
     grantKeysFile: join(path, "grant-keys.json"),
     ledgerFile: join(path, "ledger.db"),
+    outputFolder: join(path, "output"),
     sealingKeyFile: join(path, "sealing.key"),
     acceptedFile: join(path, ACCEPTED_FILE),
     undoFolder: join(path, "undo"),

@@ -85,6 +85,7 @@ export const RPCS: Readonly<Record<string, Entry>> = {
   "reeve.call.v1.CallService/GetCall": reads,
   "reeve.call.v1.CallService/ListCalls": reads,
   "reeve.call.v1.CallService/WatchCall": reads,
+  "reeve.call.v1.CallService/GetCallOutput": reads,
   "reeve.principal.v1.PrincipalService/WhoAmI": reads,
   "reeve.call.v1.CallService/CancelCall": stops,
 };

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { durationMs } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
 import { type ErrorDetail, ErrorDetailSchema, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import type { LedgerOutput } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import type { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { ExecutionOutcome } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import type { Grant } from "../../../gen/ts/reeve/policy/v1/grant_pb.ts";
@@ -20,6 +21,8 @@ export interface CallEnd {
   error: ErrorDetail | undefined;
   /** Empty where it succeeded. */
   message: string;
+  /** What its programs printed, for the ledger. Absent where that is nothing, or not known. */
+  printed?: LedgerOutput | undefined;
   /** The lowest level at which it ran programs. Absent where it ran none, or that is not known. */
   sandbox?: SandboxLevel;
 }

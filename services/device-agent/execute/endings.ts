@@ -3,6 +3,7 @@ import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
   type ExecutionFinished,
   ExecutionFinishedSchema,
+  LedgerOutputSchema,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { replayed } from "../grants/check-grant.ts";
 import type { Execution, ExecutionEnd, Ledger, NewExecution, TakeResult } from "../ledger/ledger.ts";
@@ -78,7 +79,7 @@ export function reused(callId: string): Refusal {
 }
 
 function rowOf(finished: ExecutionFinished, end: CallEnd, endMs: number): ExecutionEnd {
-  const { outcome, state, error } = end;
+  const { outcome, state, error, printed } = end;
   const reason = error?.reason ?? ErrorReason.UNSPECIFIED;
   return {
     callId: finished.callId,
@@ -87,6 +88,7 @@ function rowOf(finished: ExecutionFinished, end: CallEnd, endMs: number): Execut
     reason,
     endMs,
     finished: toBinary(ExecutionFinishedSchema, finished),
+    output: printed && toBinary(LedgerOutputSchema, printed),
   };
 }
 

@@ -1,18 +1,23 @@
+import { fromBinary } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import type {
-  ExecuteCommand,
-  ExecutionFinished,
-  ReconcileCommand,
+import {
+  type ExecuteCommand,
+  type ExecutionFinished,
+  LedgerOutputSchema,
+  type ReconcileCommand,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { BatchVerifier } from "../../../lib/sign/batch-verifier.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { checkGrant, type GoodGrant } from "../grants/check-grant.ts";
 import type { NewExecution } from "../ledger/ledger.ts";
+import type { ReadRange } from "../output/chunk-source.ts";
+import type { OutputPart, Outputs } from "../output/outputs.ts";
 import { type Refusal, refusal } from "../refusal.ts";
 import { notStartedEnd, refusedEnd } from "./call-end.ts";
 import { isSameCall, reused } from "./endings.ts";
+import { createJobs } from "./jobs.ts";
 import { createOpenCalls, internalFault, type OpenCall } from "./open-calls.ts";
 import { type PerformOptions, perform } from "./perform.ts";
 import { type OfferedTools, type PreparedCall, prepareCall } from "./prepare.ts";
@@ -25,6 +30,7 @@ export interface ExecutionOptions extends PerformOptions {
   deviceId: string;
   /** What the active manifest offers. */
   offered(): OfferedTools;
+  outputs: Outputs;
 }
 
 /** The calls of one device. A call belongs to no caller: the one that asked may leave, and any may ask for it again. */
@@ -39,6 +45,8 @@ export interface Executions {
   leave(watcher: Watcher): void;
   /** What is known of a call; undefined for nothing. */
   find(callId: string): Promise<{ running: true } | { running: false; finished: ExecutionFinished } | undefined>;
+  /** A part of what a call has printed, while it runs or after its end. */
+  readOutput(callId: string, range: ReadRange): Promise<OutputPart>;
   /** How many calls run or wait. */
   readonly size: number;
   /** Takes on nothing more, stops all calls and resolves when their ends are on disk. */
@@ -47,8 +55,9 @@ export interface Executions {
 
 /** Takes calls on. While a call is open, all who ask for its id meet there, so that two answers cannot cross. */
 export function createExecutions(options: ExecutionOptions): Executions {
-  const { ledger, endings, onUnexpected } = options;
-  const open = createOpenCalls(onUnexpected);
+  const { ledger, endings, outputs, onUnexpected } = options;
+  const open = createOpenCalls(outputs, onUnexpected);
+  const ports = { open, ledger, outputs };
   let closing = false;
 
   /** Answers without taking the call on. */
@@ -90,7 +99,7 @@ export function createExecutions(options: ExecutionOptions): Executions {
     }
     const stop = createStop(prepared.timeoutMs);
     open.track(execution, stop, watcher, (live) =>
-      perform({ execution, good, prepared, stop, emit: live.push }, options),
+      perform({ execution, good, prepared, stop, live, jobs: () => createJobs(ports, good.grant) }, options),
     );
   };
   const reconcileUnknown = async (execution: NewExecution): Promise<ExecutionFinished> => {
@@ -123,6 +132,13 @@ export function createExecutions(options: ExecutionOptions): Executions {
       if (open.find(callId) !== undefined) return { running: true };
       return known && { running: false, finished: await endings.endOf(known) };
     },
+    async readOutput(callId, range) {
+      const known = await ledger.find(callId);
+      const isOpen = open.find(callId) !== undefined;
+      if (known === undefined && !isOpen) return outputs.read(callId, range, undefined);
+      const output = known?.output && fromBinary(LedgerOutputSchema, known.output);
+      return outputs.read(callId, range, { open: isOpen && known?.finished === undefined, output });
+    },
     get size() {
       return open.size;
     },
@@ -138,7 +154,8 @@ function grantFacts({ verifier, deviceId }: ExecutionOptions, { known, manifestD
 }
 
 function executionOf({ grant, argsDigest }: GoodGrant): NewExecution {
-  return { callId: grant.callId, grantId: grant.grantId, tool: grant.tool, argsDigest };
+  const { callId, grantId, tool, principalId } = grant;
+  return { callId, grantId, tool, argsDigest, principalId };
 }
 
 /** What a start asks for, whatever its grant is worth. */

@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
 import type { ExecutionOutput } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { createLiveOutput, MAX_CHUNK_BYTES, MAX_WAITING_BYTES } from "./live-output.ts";
+import { MAX_CHUNK_BYTES } from "../output/chunk-source.ts";
+import type { OutputRecorder, Outputs } from "../output/outputs.ts";
+import { createRecording } from "../output/recording.ts";
+import { createLiveOutput, type LiveOutput, MAX_WAITING_BYTES } from "./live-output.ts";
 import type { Watcher } from "./watcher.ts";
 
 /** A watcher whose link takes output only when it is opened. */
@@ -32,10 +35,27 @@ function createTestWatcher() {
   };
 }
 
+/** Records in memory, without a limit. */
+const outputs: Pick<Outputs, "record"> = {
+  record(_, listener) {
+    const recording = createRecording({
+      ...listener,
+      reserve: () => true,
+      createFile: () => new Promise(() => undefined),
+      onError: () => undefined,
+    });
+    return { push: recording.push, end: recording.end, close: () => undefined } as unknown as OutputRecorder;
+  },
+};
+
+function liveOutput(watchers: ReadonlySet<Watcher>): LiveOutput {
+  return createLiveOutput("call-1", watchers, outputs);
+}
+
 test("numbers chunks in the order they were printed, across both streams", async () => {
   const slow = createTestWatcher();
   slow.open();
-  const live = createLiveOutput("call-1", new Set([slow.watcher]));
+  const live = liveOutput(new Set([slow.watcher]));
   void live.push("stdout", Buffer.from("a"));
   void live.push("stderr", Buffer.from("b"));
   void live.push("stdout", Buffer.from("c"));
@@ -47,7 +67,7 @@ test("numbers chunks in the order they were printed, across both streams", async
 
 test("splits what is larger than a chunk may be", () => {
   const slow = createTestWatcher();
-  const live = createLiveOutput("call-1", new Set([slow.watcher]));
+  const live = liveOutput(new Set([slow.watcher]));
   void live.push("stdout", Buffer.alloc(MAX_CHUNK_BYTES * 2 + 1, "x"));
   live.end();
   expect(slow.got.map(({ data }) => data.length)).toEqual([MAX_CHUNK_BYTES, MAX_CHUNK_BYTES, 1]);
@@ -55,7 +75,7 @@ test("splits what is larger than a chunk may be", () => {
 
 test("waits while the link has no room, and sends all before the end", async () => {
   const slow = createTestWatcher();
-  const live = createLiveOutput("call-1", new Set([slow.watcher]));
+  const live = liveOutput(new Set([slow.watcher]));
   void live.push("stdout", Buffer.from("first"));
   await Promise.resolve();
   expect(slow.got).toEqual([]);
@@ -63,24 +83,22 @@ test("waits while the link has no room, and sends all before the end", async () 
   expect(slow.text()).toBe("first");
 });
 
-test("leaves out what does not fit, says how much, and leaves no gap in the numbers", async () => {
+test("does not send what does not fit, as the numbers show, and sends the last chunk in any case", async () => {
   const slow = createTestWatcher();
-  const live = createLiveOutput("call-1", new Set([slow.watcher]));
+  const live = liveOutput(new Set([slow.watcher]));
   void live.push("stdout", Buffer.alloc(MAX_WAITING_BYTES, "x"));
-  void live.push("stdout", Buffer.from("lost"));
-  void live.push("stderr", Buffer.from("lost"));
-  slow.open();
-  await new Promise(setImmediate);
-  void live.push("stdout", Buffer.from("seen"));
+  void live.push("stdout", Buffer.from("not sent"));
+  void live.push("stderr", Buffer.from("last"));
   live.end();
-  expect(slow.text().slice(MAX_WAITING_BYTES)).toBe("\n[... 8 bytes left out ...]\nseen");
-  expect(slow.got.map(({ sequence }) => sequence)).toEqual(slow.got.map((_, index) => index));
+  const sent = MAX_WAITING_BYTES / MAX_CHUNK_BYTES;
+  expect(slow.got.map(({ sequence }) => sequence)).toEqual([...Array.from({ length: sent }, (_, at) => at), sent + 1]);
+  expect(slow.text().slice(MAX_WAITING_BYTES)).toBe("last");
 });
 
 test("asks for a pause until the slowest follower has room", async () => {
   const [fast, slow] = [createTestWatcher(), createTestWatcher()];
   fast.open();
-  const live = createLiveOutput("call-1", new Set([fast.watcher, slow.watcher]));
+  const live = liveOutput(new Set([fast.watcher, slow.watcher]));
   let isPaused = true;
   const pause = live.push("stdout", Buffer.from("one"))?.then(() => {
     isPaused = false;
@@ -94,24 +112,25 @@ test("asks for a pause until the slowest follower has room", async () => {
   expect([fast.text(), slow.text()]).toEqual(["onetwo", "onetwo"]);
 });
 
-test("holds nothing up for one who stops following, and says how much the next one missed", async () => {
+test("holds nothing up for one who stops following, and the numbers say what the next one missed", async () => {
   const [slow, next] = [createTestWatcher(), createTestWatcher()];
   slow.open();
   const watchers = new Set([slow.watcher]);
-  const live = createLiveOutput("call-1", watchers);
+  const live = liveOutput(watchers);
   void live.push("stdout", Buffer.from("seen"));
   slow.leave();
-  expect(live.push("stdout", Buffer.from("missed"))).toBeUndefined();
+  expect(live.push("stdout", Buffer.alloc(MAX_CHUNK_BYTES, "m"))).toBeUndefined();
   next.open();
   watchers.add(next.watcher);
   void live.push("stdout", Buffer.from("seen"));
   live.end();
-  expect([slow.text(), next.text()]).toEqual(["seen", "\n[... 6 bytes left out ...]\nseen"]);
+  expect([slow.text(), next.text()]).toEqual(["seen", "seen"]);
+  expect(next.got.map(({ sequence }) => sequence)).toEqual([2]);
 });
 
 test("a pause ends when the follower that it is for leaves", async () => {
   const slow = createTestWatcher();
-  const live = createLiveOutput("call-1", new Set([slow.watcher]));
+  const live = liveOutput(new Set([slow.watcher]));
   const pause = live.push("stdout", Buffer.from("unread"));
   slow.leave();
   await pause;
@@ -119,7 +138,7 @@ test("a pause ends when the follower that it is for leaves", async () => {
 });
 
 test("goes on without watchers", () => {
-  const live = createLiveOutput("call-1", new Set());
+  const live = liveOutput(new Set());
   void live.push("stdout", Buffer.from("unread"));
   live.end();
 });

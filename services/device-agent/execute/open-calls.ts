@@ -3,6 +3,7 @@ import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { ExecutionFinished } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { NewExecution } from "../ledger/ledger.ts";
+import type { Outputs } from "../output/outputs.ts";
 import { createLiveOutput, type LiveOutput } from "./live-output.ts";
 import type { Stop } from "./stop.ts";
 import type { Watcher } from "./watcher.ts";
@@ -18,6 +19,8 @@ export interface OpenCall {
 /** The calls whose ends are not known yet, at most one for each call id. */
 export interface OpenCalls {
   find(callId: string): OpenCall | undefined;
+  /** All of them, in the order in which they came. */
+  all(): Iterable<OpenCall>;
   /** Keeps a call open until `run` resolves, then reports the end to every watcher it has by then. */
   track(
     execution: NewExecution,
@@ -33,7 +36,10 @@ export interface OpenCalls {
 }
 
 /** @param onLost receives why a call got no answer. */
-export function createOpenCalls(onLost: (callId: string, error: unknown) => void): OpenCalls {
+export function createOpenCalls(
+  outputs: Pick<Outputs, "record">,
+  onLost: (callId: string, error: unknown) => void,
+): OpenCalls {
   const open = new Map<string, OpenCall>();
   let idle: (() => void) | undefined;
 
@@ -47,9 +53,10 @@ export function createOpenCalls(onLost: (callId: string, error: unknown) => void
 
   return {
     find: (callId) => open.get(callId),
+    all: () => open.values(),
     track(execution, stop, watcher, run) {
       const call: OpenCall = { execution, stop, watchers: new Set([watcher]) };
-      const live = createLiveOutput(execution.callId, call.watchers);
+      const live = createLiveOutput(execution.callId, call.watchers, outputs);
       open.set(execution.callId, call);
       run(live).then(
         (finished) => close(call, live, (one) => one.finished(finished)),

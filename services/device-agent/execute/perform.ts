@@ -18,6 +18,7 @@ import {
 } from "./call-end.ts";
 import type { Endings } from "./endings.ts";
 import { withFloor } from "./floor.ts";
+import type { LiveOutput } from "./live-output.ts";
 import type { PreparedCall } from "./prepare.ts";
 import { requireUnchanged } from "./previews.ts";
 import type { Slots } from "./slots.ts";
@@ -43,7 +44,8 @@ export interface AdmittedCall {
   good: GoodGrant;
   prepared: PreparedCall;
   stop: Stop;
-  emit: ToolContext["emit"];
+  live: LiveOutput;
+  jobs: ToolContext["jobs"];
 }
 
 /**
@@ -53,6 +55,7 @@ export interface AdmittedCall {
 export async function perform(call: AdmittedCall, options: PerformOptions): Promise<ExecutionFinished> {
   const { slots } = options;
   const { stop } = call;
+  if (call.prepared.immediate) return performInPlace(call, options);
   const kind = call.good.grant.isOperator ? "operator" : "other";
   if (!slots.tryTake(kind) && !(await slots.wait(stop.signal, kind))) {
     return options.endings.record(call.execution, stoppedBeforeStart(stop.kind ?? "canceled"));
@@ -76,7 +79,8 @@ async function performInPlace(call: AdmittedCall, options: PerformOptions): Prom
   if (taken.kind !== "taken") return endings.answer(taken, execution);
   const { executor, level } = withFloor(options.executor, call.prepared.floor);
   const end = withLimit(await run(call, { ...options, executor }), good.grant);
-  return endings.finish(execution, startMs, { ...end, sandbox: level() }, call.prepared.timeoutMs);
+  const printed = await call.live.record();
+  return endings.finish(execution, startMs, { ...end, printed, sandbox: level() }, call.prepared.timeoutMs);
 }
 
 async function run(call: AdmittedCall, options: PerformOptions): Promise<CallEnd> {
@@ -101,7 +105,7 @@ function runOptions(call: AdmittedCall, options: PerformOptions): RunOptions {
   const { callId } = call.execution;
   const onUnexpected = (error: unknown) => options.onUnexpected(callId, error);
   const shown = (previewId: string) => shownPreview(previewId, options);
-  return { shown, callId, stop: call.stop, executor, roots, undo, emit: call.emit, onUnexpected };
+  return { shown, callId, stop: call.stop, executor, roots, undo, emit: call.live.push, jobs: call.jobs, onUnexpected };
 }
 
 /** The most bytes of an output, as JSON. */
@@ -114,6 +118,7 @@ interface RunOptions {
   roots: ToolContext["roots"];
   undo: ToolContext["undo"];
   emit: ToolContext["emit"];
+  jobs: ToolContext["jobs"];
   /** The output of a preview that this device made. */
   shown(previewId: string): Promise<Uint8Array | undefined>;
   /** Receives unexpected errors. */
@@ -122,10 +127,10 @@ interface RunOptions {
 
 /** Runs a tool to its end. Never rejects: whatever it throws is an end of the call. */
 async function runTool(call: PreparedCall, options: RunOptions): Promise<CallEnd> {
-  const { callId, stop, executor, roots, undo, emit } = options;
+  const { callId, stop, executor, roots, undo, emit, jobs } = options;
   try {
     const { timeoutMs, plan } = call;
-    const context = { callId, signal: stop.signal, timeoutMs, executor, roots, undo, plan, emit };
+    const context = { callId, signal: stop.signal, timeoutMs, executor, roots, undo, plan, emit, jobs };
     const output = await Promise.race([runAsShown(call, context, options), stop.overdue]);
     return output === undefined ? overdueEnd(stop, call.timeoutMs) : succeeded(encodeOutput(output));
   } catch (error: unknown) {

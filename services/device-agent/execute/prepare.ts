@@ -50,6 +50,8 @@ export interface PreparedCall {
   previewed: Previewed | undefined;
   /** The longest it may take, in milliseconds. */
   timeoutMs: number;
+  /** Whether it runs without a place. */
+  immediate: boolean;
   /** How far its programs have to be kept apart at least. */
   floor: Isolation;
   /** What its command is executed as. Undefined: as its arguments say. */
@@ -98,6 +100,7 @@ export function prepareCall(
     kind: "prepared",
     run: preview !== undefined && isPreview ? (context) => makePreview(preview, context) : prepared.run,
     previewed: preview && previewedBy(grant, preview),
+    immediate: tool.immediate === true,
     timeoutMs: shortest(grant.timeout ? durationMs(grant.timeout) : 0, timeoutMs),
     floor,
     plan,

@@ -8,6 +8,7 @@ import {
   type EndColumns,
   type ExecutionRow,
   ledgerQueries,
+  outputContextOf,
   PRUNE_ROWS,
 } from "./queries.ts";
 import { type EndState, type ExecutionState, type LedgerTables, ledgerMigrations } from "./schema.ts";
@@ -26,6 +27,12 @@ export interface Execution {
   startMs: number | undefined;
   /** The bytes of reeve.device.v1.Finished; undefined while it has no end. */
   finished: Uint8Array | undefined;
+  /** Undefined while it has no end. In milliseconds since 1970. */
+  endMs?: number | undefined;
+  /** Whose call it is; undefined where that is not known. */
+  principalId?: string | undefined;
+  /** The bytes of reeve.device.v1.LedgerOutput; undefined where it printed nothing, or that is not known. */
+  output?: Uint8Array | undefined;
 }
 
 /** A call that the ledger shall take on. */
@@ -35,6 +42,8 @@ export interface NewExecution {
   grantId: string | undefined;
   tool: string;
   argsDigest: string;
+  /** Whose call it is; undefined where it is settled without a grant. */
+  principalId?: string | undefined;
 }
 
 export interface ExecutionEnd {
@@ -45,6 +54,8 @@ export interface ExecutionEnd {
   endMs: number;
   /** The bytes of reeve.device.v1.Finished. */
   finished: Uint8Array;
+  /** The bytes of reeve.device.v1.LedgerOutput. Default none: it printed nothing. */
+  output?: Uint8Array | undefined;
 }
 
 /** What became of an attempt to take a call on. */
@@ -70,6 +81,8 @@ export interface Ledger {
   record(execution: NewExecution, end: ExecutionEnd): Promise<TakeResult>;
   /** What is known of a call. */
   find(callId: string): Promise<Execution | undefined>;
+  /** The newest calls of a principal, or of all, but for those of the tools that look after calls. */
+  newest(principalId: string | undefined, limit: number): Promise<Execution[]>;
   /** Calls that were begun and have no end. At process start: the interrupted ones. */
   unended(): Promise<Execution[]>;
   /** Forgets calls that ended before that time. Resolves with their number. */
@@ -103,7 +116,7 @@ export async function openLedger(path: string, sealer: Sealer): Promise<Ledger> 
     return row && executionOf(row, sealer);
   };
   const take = async (
-    { callId, grantId, tool, argsDigest }: NewExecution,
+    { callId, grantId, tool, argsDigest, principalId }: NewExecution,
     { startMs, end }: { startMs: number; end?: undefined } | { startMs?: undefined; end: ExecutionEnd },
   ): Promise<TakeResult> => {
     const seq = settled.next();
@@ -115,6 +128,7 @@ export async function openLedger(path: string, sealer: Sealer): Promise<Ledger> 
       tool,
       args_digest: argsDigest,
       start_ms: startMs ?? null,
+      principal_id: principalId ?? null,
     };
     const result = await writeRow(async (trx): Promise<TakeResult> => {
       if ((await query.insert.run(trx, row)) === 1) {
@@ -143,6 +157,10 @@ export async function openLedger(path: string, sealer: Sealer): Promise<Ledger> 
       return isWritten;
     },
     find: (callId) => find(db, callId),
+    async newest(principalId, limit) {
+      const rows = await query.newest.all(db, { principalId: principalId ?? "", limit });
+      return rows.map((row) => executionOf(row, sealer));
+    },
     async unended() {
       return (await query.unended.all(db, {})).map((row) => executionOf(row, sealer));
     },
@@ -163,8 +181,16 @@ export async function openLedger(path: string, sealer: Sealer): Promise<Ledger> 
   };
 }
 
-function endColumns({ callId, state, outcome, reason, endMs, finished }: ExecutionEnd, sealer: Sealer): EndColumns {
-  return { state, outcome, reason, end_ms: endMs, finished: sealer.seal(contextOf(callId), finished) };
+function endColumns(end: ExecutionEnd, sealer: Sealer): EndColumns {
+  const { callId, state, outcome, reason, endMs, finished, output } = end;
+  return {
+    state,
+    outcome,
+    reason,
+    end_ms: endMs,
+    finished: sealer.seal(contextOf(callId), finished),
+    output: output === undefined ? null : sealer.seal(outputContextOf(callId), output),
+  };
 }
 
 function executionOf(row: ExecutionRow, sealer: Sealer): Execution {
@@ -176,5 +202,8 @@ function executionOf(row: ExecutionRow, sealer: Sealer): Execution {
     state: row.state ?? "started",
     startMs: row.start_ms ?? undefined,
     finished: row.finished === null ? undefined : sealer.open(contextOf(row.call_id), row.finished),
+    endMs: row.end_ms ?? undefined,
+    principalId: row.principal_id ?? undefined,
+    output: row.output === null ? undefined : sealer.open(outputContextOf(row.call_id), row.output),
   };
 }

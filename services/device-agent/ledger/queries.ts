@@ -13,13 +13,16 @@ export type ExecutionRow = ExecutionTable & { [Column in keyof EndColumns]: EndC
 /** Rows that one prune deletes at most: bounds how long it holds the writer. */
 export const PRUNE_ROWS = 500;
 
+/** How many of the newest calls are looked through for those of a principal. */
+const NEWEST = 50_000;
+
 /** The ledger's statements, compiled once. */
 export function ledgerQueries(db: Database<LedgerTables>) {
   const whole = db
     .selectFrom("executions")
     .leftJoin("ends", "ends.seq", "executions.seq")
-    .select(["executions.seq", "call_id", "grant_id", "tool", "args_digest", "start_ms"])
-    .select(["state", "outcome", "reason", "end_ms", "finished"]);
+    .select(["executions.seq", "call_id", "grant_id", "tool", "args_digest", "start_ms", "principal_id"])
+    .select(["state", "outcome", "reason", "end_ms", "finished", "output"]);
   const old = (beforeMs: number) =>
     db
       .selectFrom("ends")
@@ -40,6 +43,7 @@ export function ledgerQueries(db: Database<LedgerTables>) {
           tool: p.tool,
           args_digest: p.args_digest,
           start_ms: p.start_ms,
+          principal_id: p.principal_id,
         })
         .onConflict((conflict) => conflict.doNothing()),
     ),
@@ -47,7 +51,7 @@ export function ledgerQueries(db: Database<LedgerTables>) {
     end: prepared((p: EndColumns & { call_id: string }) =>
       db
         .insertInto("ends")
-        .columns(["seq", "state", "outcome", "reason", "end_ms", "finished"])
+        .columns(["seq", "state", "outcome", "reason", "end_ms", "finished", "output"])
         .expression(
           db
             .selectFrom("executions")
@@ -58,12 +62,24 @@ export function ledgerQueries(db: Database<LedgerTables>) {
               val(p.reason).as("reason"),
               val(p.end_ms).as("end_ms"),
               val(p.finished).as("finished"),
+              val(p.output).as("output"),
             ])
             .where("call_id", "=", p.call_id),
         )
         .onConflict((conflict) => conflict.doNothing()),
     ),
     find: prepared((p: { callId: string }) => whole.where("call_id", "=", p.callId)),
+    /** The newest ones of a principal, or of all for an empty id, among the newest NEWEST. */
+    newest: prepared((p: { principalId: string; limit: number }) =>
+      whole
+        .where("executions.seq", ">", ({ selectFrom }) =>
+          selectFrom("executions").select(sql<number>`max(seq) - ${sql.lit(NEWEST)}`.as("seq")),
+        )
+        .where("tool", "not like", "job.%")
+        .where(({ or, val, eb }) => or([eb(val(p.principalId), "=", ""), eb("principal_id", "=", p.principalId)]))
+        .orderBy("executions.seq", "desc")
+        .limit(p.limit),
+    ),
     unended: prepared(() =>
       whole
         .where("executions.seq", ">", (settled) => settled.selectFrom("settled").select("seq"))
@@ -86,6 +102,11 @@ export function ledgerQueries(db: Database<LedgerTables>) {
 /** What a call's end is sealed as. */
 export function contextOf(callId: string): string {
   return `ledger/${callId}`;
+}
+
+/** What the output of a call is sealed as. */
+export function outputContextOf(callId: string): string {
+  return `ledger/${callId}/output`;
 }
 
 /** Opens the newest end, so that another sealing key is found at the start. Throws SealError. */

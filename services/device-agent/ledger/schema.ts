@@ -18,6 +18,8 @@ export interface ExecutionTable {
   args_digest: string;
   /** Null where nothing ran. */
   start_ms: number | null;
+  /** Whose call it is, by principal id; null where that is not known. */
+  principal_id: string | null;
 }
 
 /** One row per execution that has ended. Never changes. */
@@ -32,6 +34,8 @@ export interface EndTable {
   end_ms: number;
   /** reeve.device.v1.Finished, the bytes that every asker gets, sealed. */
   finished: Uint8Array;
+  /** reeve.device.v1.LedgerOutput, sealed; null where it printed nothing, or that is not known. */
+  output: Uint8Array | null;
 }
 
 export interface LedgerTables {
@@ -63,6 +67,13 @@ export const ledgerMigrations: readonly Migration[] = [
     },
   },
   { name: "0002_ends", up: splitEnds },
+  {
+    name: "0003_output",
+    async up(db) {
+      await db.schema.alterTable("executions").addColumn("principal_id", "text").execute();
+      await db.schema.alterTable("ends").addColumn("output", "bytea").execute();
+    },
+  },
 ];
 
 /** Gives ends a table of their own, so that an end changes no row and no index of what was begun. */

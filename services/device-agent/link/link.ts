@@ -8,6 +8,9 @@ import {
   DeviceEventSchema,
   type DeviceFrame,
   DeviceFrameSchema,
+  type OutputRead,
+  OutputReadSchema,
+  type ReadOutputCommand,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { type BatchQueue, createBatchQueue } from "../../../lib/async/batch-queue.ts";
 import { reasonOf } from "../../../lib/fault/fault.ts";
@@ -108,6 +111,9 @@ function obey({ command }: DeviceCommand, asker: Asker, executions: Executions):
       asker.windows.ask(command.value.callId, command.value.outputUntilBytes);
       executions.reconcile(command.value, asker.watcher);
       break;
+    case "readOutput":
+      void readOutput(command.value, asker, executions);
+      break;
     case "follow":
       asker.windows.extend(command.value.callId, command.value.outputUntilBytes);
       break;
@@ -116,10 +122,28 @@ function obey({ command }: DeviceCommand, asker: Asker, executions: Executions):
   }
 }
 
+/** The most bytes that one answer holds, and its context, whatever is asked for. */
+const [MAX_READ_BYTES, MAX_CONTEXT_BYTES] = [1024 * 1024, 256 * 1024];
+
+async function readOutput(command: ReadOutputCommand, asker: Asker, executions: Executions): Promise<void> {
+  const { callId, readId, fromSequence, maxBytes, contextBytes } = command;
+  const range = {
+    from: fromSequence,
+    maxBytes: Math.min(maxBytes, MAX_READ_BYTES),
+    contextBytes: Math.min(contextBytes, MAX_CONTEXT_BYTES),
+  };
+  // Without a summary: it could not be read.
+  const part = await executions.readOutput(callId, range).catch(() => undefined);
+  const { chunks = [], next: nextSequence = fromSequence, summary } = part ?? {};
+  asker.answer(create(OutputReadSchema, { callId, readId, chunks, nextSequence, ...(summary && { summary }) }));
+}
+
 /** One link's side as a watcher, with the windows of the calls that it still waits for. */
 interface Asker {
   watcher: Watcher;
   readonly windows: OutputWindows;
+  /** Sends what was asked for besides calls. */
+  answer(read: OutputRead): void;
   endWhenAnswered(): void;
 }
 
@@ -148,6 +172,7 @@ function createAsker(queue: BatchQueue<DeviceEvent>): Asker {
       },
     },
     windows,
+    answer: (value) => queue.push(create(DeviceEventSchema, { event: { case: "outputRead", value } })),
     endWhenAnswered() {
       ending = true;
       endIfDone();

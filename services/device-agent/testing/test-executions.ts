@@ -11,12 +11,15 @@ import { createBatchVerifier } from "../../../lib/sign/batch-verifier.ts";
 import { sha256Hex } from "../../../lib/sign/canonical.ts";
 import { createKeyring, generateSigningKey } from "../../../lib/sign/keys.ts";
 import { GRANT_TYPE, RECEIPT_TYPE } from "../../../lib/sign/payload-types.ts";
+import { DEFAULT_OUTPUT_LIMITS } from "../config.ts";
 import { createEndings } from "../execute/endings.ts";
 import { createExecutions, type Executions } from "../execute/executions.ts";
 import { createSlots } from "../execute/slots.ts";
 import type { Watcher } from "../execute/watcher.ts";
 import { createLocalExecutor } from "../executor/local.ts";
 import { type Ledger, openLedger } from "../ledger/ledger.ts";
+import { type OutputLimits, openOutputFolder } from "../output/output-folder.ts";
+import { createOutputs } from "../output/outputs.ts";
 import { createRoots } from "../roots/roots.ts";
 import type { DeviceTool } from "../tools/tool.ts";
 import { openUndoJournal } from "../undo/journal.ts";
@@ -42,6 +45,8 @@ export interface TestDeviceOptions {
   /** Default none. */
   operatorPlaces?: number;
   now?: () => number;
+  /** Other limits for what calls print. */
+  output?: Partial<OutputLimits>;
   /** Wraps the ledger, to fail where a test wants it. */
   ledger?: (ledger: Ledger) => Ledger;
 }
@@ -63,8 +68,12 @@ export async function openTestDevice(options: TestDeviceOptions): Promise<TestDe
   const issuer = { signer, deviceId, manifestDigest: () => manifestDigest };
   const roots = createRoots({ read: [], write: [folder], workDir: folder });
   const unexpected: unknown[] = [];
+  const onError = (error: unknown): void => void unexpected.push(error);
+  const limits = { ...DEFAULT_OUTPUT_LIMITS, ...options.output };
+  const outputs = createOutputs(openOutputFolder(join(folder, "output"), limits, { now, onError }), sealer, onError);
   const executions = createExecutions({
     ledger,
+    outputs,
     endings: createEndings({ ledger, issuer, now }),
     slots: createSlots(options.maxRunning ?? 64, options.operatorPlaces),
     executor: createLocalExecutor({ env: process.env, writeRoots: [folder], killGraceMs: 200 }),
@@ -95,6 +104,7 @@ export async function openTestDevice(options: TestDeviceOptions): Promise<TestDe
     },
     async [Symbol.asyncDispose]() {
       await executions.close();
+      await outputs.close();
       await opened.close();
       roots[Symbol.dispose]();
       undo[Symbol.dispose]();

@@ -3,6 +3,7 @@ import { DeviceTools } from "../../../gen/ts/reeve/tools/v1/device_pb.ts";
 import { Docker } from "../../../gen/ts/reeve/tools/v1/docker_pb.ts";
 import { FileSystem } from "../../../gen/ts/reeve/tools/v1/file_system_pb.ts";
 import { Git } from "../../../gen/ts/reeve/tools/v1/git_pb.ts";
+import { Job } from "../../../gen/ts/reeve/tools/v1/job_pb.ts";
 import { Package } from "../../../gen/ts/reeve/tools/v1/package_pb.ts";
 import { Process } from "../../../gen/ts/reeve/tools/v1/process_pb.ts";
 import { Shell } from "../../../gen/ts/reeve/tools/v1/shell_pb.ts";
@@ -13,6 +14,7 @@ import { createDockerTools } from "./docker.ts";
 import { fileSystemTools } from "./file-system.ts";
 import type { GitOptions } from "./git/run-git.ts";
 import { createGitTools } from "./git.ts";
+import { jobTools } from "./job.ts";
 import { packageTools } from "./package.ts";
 import { createDockerPreviews } from "./preview/docker.ts";
 import { fileSystemPreviews } from "./preview/file-system.ts";
@@ -45,6 +47,8 @@ export interface BuiltInFamily<S extends DescService = DescService> {
   previews: ToolPreviews<S>;
   /** Looks closer than at the PATH. */
   probe: FamilyProbe;
+  /** Its tools run at once, whatever else runs: see DeviceTool. Default false. */
+  immediate?: boolean;
 }
 
 /** The one list of built-in tools: a new service needs one line here, and the compiler names what is missing. */
@@ -54,6 +58,7 @@ export function builtInFamilies(options: ToolOptionsByFamily): BuiltInFamily[] {
     family(Shell, shellTools),
     family(FileSystem, fileSystemTools, { previews: fileSystemPreviews }),
     family(Git, createGitTools(options.git), { previews: createGitPreviews(options.git) }),
+    { ...family(Job, jobTools), immediate: true },
     family(Package, packageTools, { previews: packagePreviews }),
     family(Process, createProcessTools(), { previews: createProcessPreviews() }),
     family(Docker, createDockerTools(options.docker), {

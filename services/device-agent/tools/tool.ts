@@ -4,6 +4,7 @@ import type { InputProblem } from "../../../lib/fault/invalid-input.ts";
 import type { Codec } from "../../../lib/tool/codec.ts";
 import type { PreviewFact } from "../../../lib/tool/preview.ts";
 import type { ToolSpec } from "../../../lib/tool/spec.ts";
+import type { Jobs } from "../execute/jobs.ts";
 import type { Executor } from "../executor/executor.ts";
 import type { Roots } from "../roots/roots.ts";
 import type { UndoJournal } from "../undo/journal.ts";
@@ -26,6 +27,8 @@ export interface ToolContext {
   plan?: Plan | undefined;
   /** Sends live output to those who follow the call. A promise asks for a pause until it resolves. */
   emit(stream: "stdout" | "stderr", chunk: Uint8Array): Promise<void> | undefined;
+  /** The calls that the caller may look after. */
+  jobs(): Jobs;
 }
 
 /** A tool of this device, from whichever provider. */
@@ -33,6 +36,8 @@ export interface DeviceTool {
   spec: ToolSpec;
   /** True where another program of the machine does its work, which no sandbox of the device holds. Default false. */
   elsewhere?: boolean;
+  /** True where it takes no place from other calls and waits for none: it looks after calls. Default false. */
+  immediate?: boolean;
   /** Checks arguments. Pure: nothing runs before `run` is called. */
   prepare(args: JsonObject): PreparedInput;
 }

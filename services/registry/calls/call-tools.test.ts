@@ -22,7 +22,8 @@ function streamOf(begin: () => Promise<LiveCall | EndedCall>, signal = new Abort
     const value = { callId: "c", tool: "exec" };
     yield create(CallToolsRequestSchema, { frames: [{ frame: { case: "call", value } }] });
   })();
-  return callTools({ begin } as unknown as Calls, requests, PRINCIPAL, signal);
+  const outputOf = () => ({ read: () => Promise.reject(new Error("no device is asked")) });
+  return callTools({ begin, outputOf } as unknown as Calls, requests, PRINCIPAL, signal);
 }
 
 const callIn = (state: CallState) => testCall({ id: "c", state });

@@ -23,7 +23,8 @@ import { createEventQueue, type EventQueue } from "./event-queue.ts";
 import type { Face } from "./ingress.ts";
 import { interrupted } from "./interrupted.ts";
 import { isEnd } from "./lifecycle.ts";
-import { callEvent, type OpenCall } from "./live-call.ts";
+import { callEvent, type OpenCall, type Watcher } from "./live-call.ts";
+import { watchOutput } from "./watch-output.ts";
 
 /**
  * A caller's stream: every call on it begins as it comes, and what happens to each is sent as it happens: held, queued for
@@ -95,25 +96,28 @@ async function cancel({ calls, principal }: CallStream, callId: string): Promise
 
 /** Reports what happens to one call. Throws where its end is not known here, although it was written down. */
 async function follow(stream: CallStream, request: CallToolRequest): Promise<void> {
-  const { events, watches, signal } = stream;
+  const { calls, events, watches, signal } = stream;
   const begun = await begin(stream, request).catch((error: unknown) => refusal(request.callId, error));
   if ("event" in begun) return void events.push(begun);
   if (signal.aborted) return;
   const push = (event: CallEvent) => events.push(named(event, request.callId));
-  const unwatch =
-    "watch" in begun
-      ? begun.watch((event) => (interesting(event) ? push(event) : undefined), { states: isReported })
-      : () => undefined;
-  watches.add(unwatch);
+  if (!("watch" in begun)) {
+    if (isReported(begun.call.status.state)) void push(callEvent(begun.call));
+    return;
+  }
+  const reader: Watcher = (event) => (interesting(event) ? push(event) : undefined);
+  const options = { states: isReported, from: request.outputFromSequence };
+  const { stop, done } = watchOutput(begun, calls.outputOf(begun), reader, options);
+  watches.add(stop);
   try {
     if (isReported(begun.call.status.state)) void push(callEvent(begun.call));
-    const { status } = await begun.ended;
-    if (!isEnd(status.state)) throw new Error("its end is not known here");
+    await done;
+    if (!isEnd(begun.call.status.state)) throw new Error("its end is not known here");
   } catch (cause: unknown) {
     throw interrupted(request.callId, cause);
   } finally {
-    unwatch();
-    watches.delete(unwatch);
+    stop();
+    watches.delete(stop);
   }
 }
 

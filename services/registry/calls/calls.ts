@@ -11,6 +11,7 @@ import { type GovernedCall, withArguments } from "./governed-call.ts";
 import { isEnd } from "./lifecycle.ts";
 import { createLiveCall, type LiveCall, type OpenCall } from "./live-call.ts";
 import { createOutcomeRelay } from "./outcome-relay.ts";
+import { type OutputSource, outputSource } from "./output-source.ts";
 import type { Ownership } from "./ownership.ts";
 import type { Quotas } from "./quotas.ts";
 import { type CallRequest, type ReceivedCall, type ReceiveFacts, receiveCall } from "./receive.ts";
@@ -29,6 +30,8 @@ export interface Calls {
   find(callId: string, principal: Principal): Promise<OpenCall | EndedCall>;
   /** The same as it stands now, with its arguments as they may be shown. */
   read(callId: string, principal: Principal): Promise<GovernedCall>;
+  /** What the device of a call keeps of its output; for those who may see the call. */
+  outputOf(found: { readonly call: GovernedCall }): OutputSource;
   /** A call that this replica owns. */
   owned(callId: string): LiveCall | undefined;
   /** Resumes a call that this replica owns by now, unless it has done so. */
@@ -186,6 +189,7 @@ export function createCalls(options: CallsOptions): Calls {
       const shown = await options.store.shownArguments(call.id);
       return shown === undefined ? call : withArguments(call, shown);
     },
+    outputOf: (found) => outputSource(found, options.link),
     owned,
     resume({ call, args, cancelWanted }) {
       if (owned(call.id) !== undefined) return;

@@ -1,11 +1,15 @@
 import { create } from "@bufbuild/protobuf";
-import { type CallEvent, CallEventSchema } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
-import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import {
+  type CallEvent,
+  CallEventSchema,
+  type OutputGap,
+  OutputGapSchema,
+} from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
+import { ErrorDetailSchema, ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type BatchQueue, createBatchQueue } from "../../../lib/async/batch-queue.ts";
 import { errorBytes } from "../../../lib/fault/error-bytes.ts";
 import { fault } from "../../../lib/fault/fault.ts";
-import { createOutputRoom } from "../../../lib/link/output-room.ts";
-import { isEnd } from "./lifecycle.ts";
+import { createOutputRoom, type LeftOut } from "../../../lib/link/output-room.ts";
 
 /** The limits of a queue of events. */
 interface EventQueueOptions {
@@ -24,8 +28,7 @@ const STALL_MS = 5 * 60_000;
 
 /**
  * What happens to calls, for one reader, in batches that fit into a message. States and ends are never left out;
- * of live output, what has no room by the time the caller reads is left out: see createOutputRoom. Chunks are numbered
- * anew for this caller, from 0 in each call. A reader that leaves output unread for too long is dropped: what it would read
+ * of live output, what has no room by the time the caller reads is left out: see createOutputRoom. A reader that leaves output unread for too long is dropped: what it would read
  * next is FOLLOWER_STALLED, and no program waits for it any more.
  *
  * @param options.maxBytes about the most bytes in a batch, but for a single event that is larger. Default 1 MiB.
@@ -33,14 +36,11 @@ const STALL_MS = 5 * 60_000;
  */
 export function createEventQueue({ maxBytes, stallMs = STALL_MS }: EventQueueOptions = {}): EventQueue {
   const queue = createBatchQueue<CallEvent>({ sizeOf, ...(maxBytes !== undefined && { maxBytes }) });
-  /** By call: the next chunk's number. */
-  const sequences = new Map<string, number>();
-  const room = createOutputRoom((output) => {
-    const { callId } = output;
-    const sequence = sequences.get(callId) ?? 0;
-    sequences.set(callId, sequence + 1);
-    queue.push(create(CallEventSchema, { callId, event: { case: "output", value: { ...output, sequence } } }));
-  });
+  const room = createOutputRoom(
+    (value) => queue.push(create(CallEventSchema, { callId: value.callId, event: { case: "output", value } })),
+    (callId, leftOut) =>
+      queue.push(create(CallEventSchema, { callId, event: { case: "outputGap", value: unread(leftOut) } })),
+  );
 
   const drop = (callId: string): void => {
     queue.end(stalled(callId, stallMs));
@@ -54,8 +54,6 @@ export function createEventQueue({ maxBytes, stallMs = STALL_MS }: EventQueueOpt
       }
       room.noteLeftOut(event.callId);
       queue.push(event);
-      if (event.event.case === "call" && event.event.value.status && isEnd(event.event.value.status.state))
-        sequences.delete(event.callId);
       return undefined;
     },
     room: queue.room,
@@ -81,6 +79,16 @@ export function createEventQueue({ maxBytes, stallMs = STALL_MS }: EventQueueOpt
       }
     },
   };
+}
+
+function unread({ from, last }: LeftOut): OutputGap {
+  const message = "more was sent at once than could wait to be read";
+  return create(OutputGapSchema, {
+    fromSequence: from,
+    untilSequence: last + 1,
+    error: create(ErrorDetailSchema, { reason: ErrorReason.FOLLOWER_STALLED }),
+    message,
+  });
 }
 
 function stalled(callId: string, limitMs: number): Error {

@@ -11,25 +11,23 @@ import { fault } from "../../../lib/fault/fault.ts";
 import type { DeviceEnd, DeviceLink } from "../devices/device-link.ts";
 import type { KnownDevice } from "../devices/known-device.ts";
 import { acceptFinished, type CallEnd, canceledEnd, failedEnd } from "./end.ts";
-import type { Finisher } from "./finish.ts";
 import type { LiveCall } from "./live-call.ts";
 
 /** What executing calls depends on. */
 export interface ExecutionPorts {
   device(id: string): KnownDevice | undefined;
   link(deviceId: string): DeviceLink | undefined;
-  finisher: Pick<Finisher, "outputCleaner">;
 }
 
 /** Sends a call to its device with its grant, and resolves with what became of it there. */
-export function execute(live: LiveCall, permit: Permit, link: DeviceLink, ports: ExecutionPorts): Promise<DeviceEnd> {
+export function execute(live: LiveCall, permit: Permit, link: DeviceLink): Promise<DeviceEnd> {
   const command = create(ExecuteCommandSchema, {
     callId: live.call.id,
     tool: live.call.spec.tool,
     arguments: live.args,
     ...(permit.grant === undefined ? {} : { grant: permit.grant }),
   });
-  return watched(live, link, ports, (print) => link.start(command, print, live.followers));
+  return watched(live, link, (print) => link.start(command, print, live.followers));
 }
 
 /**
@@ -42,28 +40,21 @@ export async function reconcile(live: LiveCall, ports: ExecutionPorts): Promise<
   const link = ports.link(deviceId);
   if (link === undefined) return endOnDevice({ kind: "lost" }, live, ports);
   const command = create(ReconcileCommandSchema, { callId, tool, argsDigest });
-  return endOnDevice(
-    await watched(live, link, ports, (print) => link.reconcile(command, print, live.followers)),
-    live,
-    ports,
-  );
+  return endOnDevice(await watched(live, link, (print) => link.reconcile(command, print, live.followers)), live, ports);
 }
 
-/** Shows the call's sanitized output while it runs, and passes its cancel on. */
+/** Passes on what the call prints while it runs, as it comes from the device, and its cancel to the device. */
 async function watched(
   live: LiveCall,
   link: DeviceLink,
-  { finisher }: ExecutionPorts,
   run: (print: (output: ExecutionOutput) => Promise<void> | undefined) => Promise<DeviceEnd>,
 ): Promise<DeviceEnd> {
-  const cleaner = finisher.outputCleaner();
   const { signal } = live.canceled;
   const onCancel = () => link.cancel(live.call.id);
-  const running = run((output) => live.print(cleaner.clean(output)));
+  const running = run(live.print);
   signal.addEventListener("abort", onCancel, { once: true });
   if (signal.aborted) onCancel();
   const end = await running;
-  for (const output of cleaner.rest()) void live.print(output);
   signal.removeEventListener("abort", onCancel);
   return end;
 }

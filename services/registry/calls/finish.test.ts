@@ -1,12 +1,11 @@
-import { create, fromBinary } from "@bufbuild/protobuf";
+import { fromBinary } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { CallOutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
-import { ExecutionOutputSchema, OutputStream } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { SandboxLevel } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { testCall } from "../../../testkit/test-call.ts";
 import type { CallEnd } from "./end.ts";
-import { createFinisher, type FinishPorts } from "./finish.ts";
+import { createFinisher } from "./finish.ts";
 import { createLiveCall } from "./live-call.ts";
 import type { CallStore } from "./store.ts";
 
@@ -55,18 +54,6 @@ test("records the grant that was given where the device used none", async () => 
 
 test("leaves denials to policy, which wrote them down when it decided", async () => {
   expect(await outcomeOf("", { ...ENDED, state: CallState.DENIED, output: undefined })).toEqual([]);
-});
-
-test("takes streams that a device makes up for standard output, and keeps nothing for each", () => {
-  const cleaner = createFinisher({} as FinishPorts).outputCleaner();
-  // Half of an escape sequence is kept back until more has come.
-  const half = Buffer.from("x\u001b[");
-  for (let n = 0; n < 1000; n++) {
-    const stream = n as OutputStream;
-    const { stream: shown } = cleaner.clean(create(ExecutionOutputSchema, { callId: "c", stream, data: half }));
-    expect(shown).toBe(stream === OutputStream.STDERR ? OutputStream.STDERR : OutputStream.STDOUT);
-  }
-  expect(cleaner.rest().length).toBeLessThanOrEqual(2);
 });
 
 test("reports the end that another replica found where that one owns the call by now", async () => {

@@ -4,12 +4,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import { type CallOutcome, CallOutcomeSchema } from "../../../gen/ts/reeve/audit/v1/record_pb.ts";
 import { CallState, type CallStatus } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import {
-  type ExecutionOutput,
-  ExecutionOutputSchema,
-  OutputStream,
-} from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
-import { cleanJson, cleanOutput, createStreamCleaner, type StreamCleaner } from "../../../lib/sanitize/sanitize.ts";
+import { cleanJson, cleanOutput } from "../../../lib/sanitize/sanitize.ts";
 import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
 import { callEndedEvent } from "./call-ended.ts";
 import type { CallEnd } from "./end.ts";
@@ -28,16 +23,6 @@ export interface Finisher {
   finish(live: LiveCall, end: CallEnd): Promise<void>;
   /** Another replica owns the call now: reports to the watchers the end that it finds. */
   overtaken(live: LiveCall): Promise<void>;
-  /** A cleaner for one call's live output: what a secret or an escape sequence is split over is still caught. */
-  outputCleaner(): OutputCleaner;
-}
-
-/** Cleans the live output of one call. */
-export interface OutputCleaner {
-  /** The next chunk, without what cannot be sanitized before more has come: it may be empty. */
-  clean(output: ExecutionOutput): ExecutionOutput;
-  /** What is left when no more comes, a chunk for each stream that has something. */
-  rest(): ExecutionOutput[];
 }
 
 /** Dependencies of ending a call. */
@@ -53,8 +38,6 @@ export interface FinishPorts {
   /** Resolves with the stored end of a call that another replica owns. */
   endElsewhere(live: LiveCall): Promise<GovernedCall>;
 }
-
-const encoder = new TextEncoder();
 
 /** Denials and refusals by humans are on record already: policy wrote them when it decided. */
 const RECORDED_BY_POLICY = new Set<CallState>([CallState.DENIED, CallState.EXPIRED]);
@@ -86,30 +69,6 @@ export function createFinisher(ports: FinishPorts): Finisher {
       ports.onFinished(live.call, outcome);
     },
     overtaken,
-    outputCleaner,
-  };
-}
-
-function outputCleaner(): OutputCleaner {
-  const cleaners = new Map<OutputStream, StreamCleaner>();
-  let last: ExecutionOutput | undefined;
-  return {
-    clean(output) {
-      last = output;
-      // Streams that a device makes up count as standard output: each would keep a cleaner for as long as the call runs.
-      const stream = output.stream === OutputStream.STDERR ? OutputStream.STDERR : OutputStream.STDOUT;
-      const cleaner = cleaners.get(stream) ?? createStreamCleaner();
-      cleaners.set(stream, cleaner);
-      return { ...output, stream, data: encoder.encode(cleaner.push(output.data)) };
-    },
-    rest() {
-      if (last === undefined) return [];
-      const { callId, sequence } = last;
-      return [...cleaners]
-        .map(([stream, cleaner]) => ({ stream, data: encoder.encode(cleaner.end()) }))
-        .filter(({ data }) => data.length > 0)
-        .map((chunk, at) => create(ExecutionOutputSchema, { callId, sequence: sequence + 1 + at, ...chunk }));
-    },
   };
 }
 

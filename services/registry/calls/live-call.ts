@@ -8,7 +8,11 @@ import type { GovernedCall } from "./governed-call.ts";
 import { isEnd, type LifecycleEvent, type Step, stepOf } from "./lifecycle.ts";
 import type { QuotaTicket } from "./quotas.ts";
 
-/** Gets what happens to a call. Must not throw. Of output the promise resolves when it was read; undefined: nothing waits. */
+/**
+ * Gets what happens to a call, its output as the device sent it: nobody but another replica may get that before it was sanitized
+ * (see watchOutput). Must not throw. Of output the promise resolves when it was read; undefined: nothing
+ * waits.
+ */
 export type Watcher = (event: CallEvent) => Promise<void> | undefined;
 
 /** What a watcher wants to know. */

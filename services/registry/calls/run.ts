@@ -148,7 +148,7 @@ async function send(live: LiveCall, permit: Permit, ports: RunPorts, sentWith: s
 
 async function awaitEnd(live: LiveCall, sent: Happening & { event: "dispatch" }, ports: RunPorts): Next {
   const { permit, link, sentWith } = sent;
-  const end = await execute(live, permit, link, ports);
+  const end = await execute(live, permit, link);
   if (end.kind === "offline" && isQueueable(live.call)) return { event: "return", sentWith };
   return endUnsent(live, endOnDevice(end, live, ports), end.kind === "canceled" ? sentWith : "");
 }

@@ -12,6 +12,7 @@ import {
   type ExecuteCommand,
   type ExecutionFinished,
   type ExecutionOutput,
+  type OutputRead,
   type ReconcileCommand,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
@@ -20,6 +21,7 @@ import type { StreamFactory } from "../../../lib/link/stream.ts";
 import { askForOutput, type CallCommand, cancelOf, followOf } from "./device-commands.ts";
 import { createDeviceShares } from "./device-shares.ts";
 import { createOutputFlow, type Followers, type OutputFlow } from "./output-flow.ts";
+import { createOutputReads, type ReadOutput } from "./output-reads.ts";
 import { helloOf, requireNoHello } from "./session.ts";
 
 /** Opens a stream to a device. */
@@ -51,6 +53,8 @@ export interface DeviceLink {
   start(start: ExecuteCommand, onOutput: TakeOutput, followers?: Followers): Promise<DeviceEnd>;
   /** Asks how a call ended, and that it never be started after this. Waits for the device for as long as it takes. */
   reconcile(command: ReconcileCommand, onOutput?: TakeOutput, followers?: Followers): Promise<DeviceEnd>;
+  /** A part of what a call has printed, running or not. Rejects with DEVICE_OFFLINE where the device does not answer. */
+  readOutput(command: ReadOutput): Promise<OutputRead>;
   /** Kills a running call; its end comes through `start` or `reconcile`. One that was not sent yet never will be. */
   cancel(callId: string): void;
   /**
@@ -187,6 +191,8 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
         if (event.case === "output") {
           for (const one of waiting.get(event.value.callId) ?? [])
             one.flow.received(event.value.data.length, one.onOutput(event.value));
+        } else if (event.case === "outputRead") {
+          reads.answered(event.value);
         } else if (event.case === "finished") {
           const end: DeviceEnd = { kind: "finished", finished: event.value };
           for (const one of waiting.get(event.value.callId) ?? []) release(event.value.callId, one, end);
@@ -204,6 +210,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     shuttingOut = undefined;
     for (const command of options.initialCommands?.() ?? []) link.send(command);
     for (const [callId, all] of waiting) for (const one of all) send(callId, one);
+    reads.sendAgain();
   };
   const send = (callId: string, one: Waiter): void => {
     clearTimeout(one.timer);
@@ -273,12 +280,14 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   const ask = (command: CallCommand, onOutput: TakeOutput, followers: Followers | undefined): Promise<DeviceEnd> =>
     new Promise((resolve) => void wait(command, { onOutput, followers, resolve }));
 
+  const reads = createOutputReads(sendIfUp);
   const shares = createDeviceShares({
     hello() {
       if (hello === undefined) throw notLinked();
       return hello;
     },
     send: sendIfUp,
+    readOutput: reads.read,
     wait(command, onOutput, resolve) {
       const one = wait(command, { onOutput, followers: undefined, resolve });
       return one && (() => forget(command.value.callId, one));
@@ -289,6 +298,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     closed = true;
     hello = undefined;
     shares.endAll(notLinked());
+    reads.close();
     for (const [callId, all] of waiting) for (const one of all) forget(callId, one);
     await link.close();
   };
@@ -296,6 +306,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   return {
     start: (value, onOutput, followers) => ask({ case: "execute", value }, onOutput, followers),
     reconcile: (value, onOutput = () => undefined, followers) => ask({ case: "reconcile", value }, onOutput, followers),
+    readOutput: reads.read,
     cancel(callId) {
       const all = waiting.get(callId);
       if (all === undefined) return;
@@ -320,7 +331,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     },
     share: shares.open,
     get busy() {
-      return waiting.size > 0 || shares.size > 0;
+      return waiting.size > 0 || shares.size > 0 || reads.size > 0;
     },
     abandon() {
       giveUpAll();

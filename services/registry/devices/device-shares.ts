@@ -7,12 +7,15 @@ import {
   type DeviceFrame,
   DeviceFrameSchema,
   type DeviceHello,
+  type OutputRead,
+  type ReadOutputCommand,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { createBatchQueue } from "../../../lib/async/batch-queue.ts";
 import { eventShape } from "../../../lib/link/device-frames.ts";
 import { createOutputRoom } from "../../../lib/link/output-room.ts";
 import { type CallCommand, followOf } from "./device-commands.ts";
 import type { DeviceEnd, TakeOutput } from "./device-link.ts";
+import type { ReadOutput } from "./output-reads.ts";
 
 /** The link to a device, as other replicas may use it. */
 export interface SharedLink {
@@ -20,6 +23,8 @@ export interface SharedLink {
   hello(): DeviceHello;
   /** Sends a command. Lost where the device is not reached. */
   send(command: DeviceCommand): void;
+  /** A part of what a call has printed. Rejects where the device does not answer. */
+  readOutput(command: ReadOutput): Promise<OutputRead>;
   /** Waits for the end of a call. The result stops that; undefined where the call was refused, which `resolve` was called with. */
   wait(command: CallCommand, onOutput: TakeOutput, resolve: (end: DeviceEnd) => void): (() => void) | undefined;
 }
@@ -48,11 +53,17 @@ export function createDeviceShares(link: SharedLink): DeviceShares {
       /** By the ids of the calls that the replica waits for: what stops that. */
       const asked = new Map<string, () => void>();
       let isOver = false;
+      const answer = async (command: ReadOutputCommand): Promise<void> => {
+        // Without an answer the other replica gives up, as with a device that is gone.
+        const read = await link.readOutput(command).catch(() => undefined);
+        if (read !== undefined) push({ case: "outputRead", value: { ...read, readId: command.readId } });
+      };
       const obey = (command: DeviceCommand): void => {
         const { case: kind, value } = command.command;
         if (isOver) return;
         // Nothing else: only the replica that holds the session sends the keys that a device is to trust.
         if (kind === "cancel" || kind === "follow") link.send(command);
+        if (kind === "readOutput") void answer(value);
         if (kind !== "execute" && kind !== "reconcile") return;
         const { callId } = value;
         if (asked.has(callId)) {

@@ -12,6 +12,7 @@ import type { Calls } from "../calls/calls.ts";
 import { cancelCall } from "../calls/cancel-call.ts";
 import { faceOf } from "../calls/ingress.ts";
 import { listCalls } from "../calls/list-calls.ts";
+import { readCallOutput } from "../calls/read-call-output.ts";
 import { watchCall } from "../calls/watch-call.ts";
 import type { Directory } from "../devices/directory.ts";
 import { type Locks, listDevices, withLocks } from "../devices/known-device.ts";
@@ -46,7 +47,9 @@ export function callerRoutes(router: ConnectRouter, calls: Calls, directory: Dir
       callTools(calls, requests, principalOf(context), context.signal, faceOf(context, Ingress.STREAM)),
     getCall: async ({ callId }, context) => ({ call: await calls.read(callId, principalOf(context)) }),
     listCalls: (request, context) => listCalls(calls.store, directory, request, principalOf(context)),
-    watchCall: ({ callId }, context) => watchCall(calls, callId, principalOf(context), context.signal),
+    watchCall: ({ callId, outputFromSequence: from }, context) =>
+      watchCall(calls, { callId, from }, principalOf(context), context.signal),
+    getCallOutput: (request, context) => readCallOutput(calls, request, principalOf(context)),
     cancelCall: async ({ callId }, context) => ({ call: await cancelCall(calls, callId, principalOf(context)) }),
   });
   router.service(PrincipalService, {

@@ -116,6 +116,7 @@ function portsFor(courses: Record<string, Course>, decision: Decision = permit, 
         if (live === undefined) throw fault(ErrorReason.NOT_FOUND, { resource: callId });
         return live;
       },
+      outputOf: () => ({ read: () => Promise.reject(fault(ErrorReason.DEVICE_OFFLINE)) }),
     },
   };
 }

@@ -6,8 +6,11 @@ import { ErrorDetailSchema } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { faultDetail, reasonOf } from "../../../lib/fault/fault.ts";
 import { fanOutCallId } from "../../../lib/ids/fan-out-call-id.ts";
 import { type GovernedCall, governedCall } from "../calls/governed-call.ts";
+import { isEnd } from "../calls/lifecycle.ts";
 import { callEvent } from "../calls/live-call.ts";
+import type { OutputSource } from "../calls/output-source.ts";
 import { type AwaitedCall, waitUntilSettled } from "../calls/wait-until-settled.ts";
+import { watchOutput } from "../calls/watch-output.ts";
 import type { PlannedDevice } from "./plan.ts";
 
 /** How to go through the calls of a wave. */
@@ -15,10 +18,17 @@ export interface WaveOptions {
   fanOutId: string;
   /** The call on a device. Throws where it never becomes a call. */
   callOn(device: PlannedDevice): Promise<AwaitedCall>;
-  /** Receives what happens to the calls. Of output the promise resolves when it was read. */
-  onEvent?(device: string, event: CallEvent): Promise<void> | undefined;
+  /** Who is shown what happens to the calls. Default nobody. */
+  reader?: WaveReader;
   /** Ends the wait for the calls, which go on. */
   signal: AbortSignal;
+}
+
+/** Who is shown what happens to the calls of a wave. */
+export interface WaveReader {
+  /** Receives it. Of output the promise resolves when it was read. */
+  onEvent(device: string, event: CallEvent): Promise<void> | undefined;
+  outputOf(found: { readonly call: GovernedCall }): OutputSource;
 }
 
 /** The longest that a timer runs: a held call is waited for until it is decided, or has expired. */
@@ -40,7 +50,7 @@ export async function runWave(
 
 async function resultOn(
   device: PlannedDevice,
-  { fanOutId, callOn, onEvent, signal }: WaveOptions,
+  { fanOutId, callOn, reader, signal }: WaveOptions,
 ): Promise<GovernedCall> {
   let call: AwaitedCall;
   try {
@@ -52,16 +62,25 @@ async function resultOn(
       ...(refused.status.error && { error: refused.status.error }),
       message: refused.status.errorMessage,
     };
-    void onEvent?.(device.name, create(CallEventSchema, { callId: refused.id, event: { case: "refusal", value } }));
+    void reader?.onEvent(
+      device.name,
+      create(CallEventSchema, { callId: refused.id, event: { case: "refusal", value } }),
+    );
     return refused;
   }
-  const unwatch = onEvent === undefined ? undefined : call.watch?.((event) => onEvent(device.name, event));
-  void onEvent?.(device.name, callEvent(call.call));
+  const { watch } = call;
+  const reading =
+    reader &&
+    watch &&
+    watchOutput({ ...call, watch }, reader.outputOf(call), (event) => reader.onEvent(device.name, event));
+  void reader?.onEvent(device.name, callEvent(call.call));
   try {
     // A call whose replica is gone is resumed by another one: how it is now is all that is known here.
-    return { ...(await waitUntilSettled(call, { waitMs: FOREVER_MS, signal }).catch(() => call.call)) };
+    const settled = await waitUntilSettled(call, { waitMs: FOREVER_MS, signal }).catch(() => call.call);
+    if (isEnd(settled.status.state) && !signal.aborted) await reading?.done.catch(() => undefined);
+    return { ...settled };
   } finally {
-    unwatch?.();
+    reading?.stop();
   }
 }
 

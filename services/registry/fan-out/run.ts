@@ -22,7 +22,7 @@ import type { FanOutStore, Progress, StoredFanOut } from "./store.ts";
 
 /** What running a fan-out uses. */
 export interface RunPorts {
-  calls: Pick<Calls, "begin" | "find">;
+  calls: Pick<Calls, "begin" | "find" | "outputOf">;
   receive: Receive;
   policy: Pick<PolicyLink, "authorize" | "awaitApproval" | "recordOutcome">;
   store: FanOutStore;

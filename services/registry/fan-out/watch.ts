@@ -14,13 +14,13 @@ import type { AwaitedCall } from "../calls/wait-until-settled.ts";
 import type { PlannedDevice } from "./plan.ts";
 import { wavesOf } from "./progress.ts";
 import { findCall } from "./run.ts";
-import { runWave } from "./run-wave.ts";
+import { runWave, type WaveReader } from "./run-wave.ts";
 import type { FanOutStore, StoredFanOut } from "./store.ts";
 
 /** What watching uses. */
 export interface WatchPorts {
   store: Pick<FanOutStore, "find">;
-  calls: Pick<Calls, "find">;
+  calls: Pick<Calls, "find" | "outputOf">;
 }
 
 /** How often what is stored is looked at, in milliseconds: any replica may own the fan-out. */
@@ -52,7 +52,7 @@ export async function* watchFanOut(
       if (wave === undefined) break;
       yield response({ case: "wave", value: wave });
       const callOn = (device: PlannedDevice) => callOrRefusal(one, device, { store, calls }, signal);
-      yield* eventsOf(id, waves[shown] ?? [], callOn, signal);
+      yield* eventsOf(id, waves[shown] ?? [], callOn, { outputOf: calls.outputOf, signal });
     }
     if (one.ended && one.summary !== undefined) return yield response({ case: "summary", value: one.summary });
     if (!one.ended) await sleep(LOOK_MS, undefined, { signal: signal }).catch(() => undefined);
@@ -63,7 +63,7 @@ async function* eventsOf(
   fanOutId: string,
   wave: readonly PlannedDevice[],
   callOn: (device: PlannedDevice) => Promise<AwaitedCall>,
-  signal: AbortSignal,
+  { outputOf, signal }: { outputOf: WaveReader["outputOf"]; signal: AbortSignal },
 ): AsyncGenerator<WatchFanOutResponse> {
   const names = new Map<string, string>();
   const events = createEventQueue();
@@ -73,7 +73,7 @@ async function* eventsOf(
   };
   const end = () => events.end();
   signal.addEventListener("abort", end, { once: true });
-  void runWave(wave, { fanOutId, callOn, onEvent, signal }).then(end, (error: unknown) =>
+  void runWave(wave, { fanOutId, callOn, reader: { onEvent, outputOf }, signal }).then(end, (error: unknown) =>
     events.end(ConnectError.from(error)),
   );
   try {

@@ -4,7 +4,7 @@ import { createTestContext } from "../../tools/testing/context.ts";
 import { createToolTable, probeTools } from "./provider.ts";
 
 const NAMES =
-  "device.ping exec shell.eval fs.read fs.write fs.list fs.stat fs.delete fs.move fs.search fs.edit fs.undo git.clone git.commit git.push pkg.install pkg.search proc.list proc.kill docker.list docker.exec docker.logs";
+  "device.ping exec shell.eval fs.read fs.write fs.list fs.stat fs.delete fs.move fs.search fs.edit fs.undo git.clone git.commit git.push job.list job.status job.output job.cancel pkg.install pkg.search proc.list proc.kill docker.list docker.exec docker.logs";
 
 describe("the table", () => {
   it("has all built-in tools", () => {
@@ -37,6 +37,10 @@ describe("the probe", () => {
       "fs.search",
       "fs.edit",
       "fs.undo",
+      "job.list",
+      "job.status",
+      "job.output",
+      "job.cancel",
       "proc.list",
       "proc.kill",
     ]);

@@ -54,7 +54,8 @@ function toolOf(family: BuiltInFamily, name: string, method: DescMethodUnary): D
     // With zeros and empty texts: an exit code of 0 is what a caller looks for.
     return toJson(method.output, output, { alwaysEmitImplicit: true }) as JsonObject;
   };
-  return deviceTool(spec, descriptorCodec(method.input), toOutput, preview);
+  const tool = deviceTool(spec, descriptorCodec(method.input), toOutput, preview);
+  return family.immediate === true ? { ...tool, immediate: true } : tool;
 }
 
 /** What a machine can run. */

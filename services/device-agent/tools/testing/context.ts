@@ -51,6 +51,9 @@ export function createTestContext(options: TestContextOptions = {}): TestContext
     emit(stream, chunk) {
       live[stream] += Buffer.from(chunk).toString();
     },
+    jobs() {
+      throw new Error("no calls are kept here");
+    },
   };
   const dispose = (): void => {
     held[Symbol.dispose]();

@@ -4,6 +4,8 @@ import { CallSchema } from "../../../../gen/ts/reeve/call/v1/call_pb.ts";
 import {
   CallService,
   CallToolRequestSchema,
+  GetCallOutputRequestSchema,
+  GetCallOutputResponseSchema,
   GetCallRequestSchema,
   WatchCallResponseSchema,
 } from "../../../../gen/ts/reeve/call/v1/call_service_pb.ts";
@@ -20,7 +22,8 @@ import { parseStrictJson } from "../../../../lib/json/strict-json.ts";
 import type { Fallback, PlainResponse } from "../../../../lib/server/plain-http.ts";
 import { callTool } from "../../calls/call-tool.ts";
 import type { Calls } from "../../calls/calls.ts";
-import { watchCall } from "../../calls/watch-call.ts";
+import { readCallOutput } from "../../calls/read-call-output.ts";
+import { type WatchOrder, watchCall } from "../../calls/watch-call.ts";
 import type { Directory } from "../../devices/directory.ts";
 import { listTools } from "../list-tools.ts";
 import { createRouter, type HttpRequest } from "./router.ts";
@@ -57,6 +60,12 @@ export function httpFaces(calls: Calls, directory: Directory): Fallback {
     },
     {
       method: "GET",
+      path: "/calls/{id}/output",
+      rpc: rpc.getCallOutput,
+      answer: (request, response) => output(calls, request, response),
+    },
+    {
+      method: "GET",
       path: "/calls/{id}/events",
       rpc: rpc.watchCall,
       events: (request) => eventsOf(calls, request),
@@ -81,11 +90,28 @@ async function invoke(calls: Calls, { plain, principal }: HttpRequest, response:
   response.json(status, { ...json, message: waitingText(call) });
 }
 
+async function output(calls: Calls, request: HttpRequest, response: PlainResponse): Promise<void> {
+  const { query } = request.plain;
+  const range = { fromSequence: query.get("from") ?? 0, maxBytes: query.get("max_bytes") ?? 0 };
+  const order = decodeInput(validator, GetCallOutputRequestSchema, { callId: callIdOf(request), ...range });
+  response.json(200, toJson(GetCallOutputResponseSchema, await readCallOutput(calls, order, request.principal)));
+}
+
 async function* eventsOf(calls: Calls, request: HttpRequest): AsyncGenerator<JsonValue> {
   const { principal, plain } = request;
-  for await (const response of watchCall(calls, callIdOf(request), principal, plain.signal)) {
+  for await (const response of watchCall(calls, orderOf(request), principal, plain.signal)) {
     yield toJson(WatchCallResponseSchema, response);
   }
+}
+
+function orderOf(request: HttpRequest): WatchOrder {
+  const from = request.plain.query.get("from");
+  const callId = callIdOf(request);
+  if (from === null) return { callId };
+  return {
+    callId,
+    from: decodeInput(validator, GetCallOutputRequestSchema, { callId, fromSequence: from }).fromSequence,
+  };
 }
 
 function callIdOf({ parameters: [callId = ""] }: HttpRequest): string {

@@ -15,7 +15,7 @@ import type { ErrorDetail } from "../../common/v1/error_pb.ts";
 import { file_reeve_common_v1_error } from "../../common/v1/error_pb.ts";
 import type { TraceContext } from "../../common/v1/trace_pb.ts";
 import { file_reeve_common_v1_trace } from "../../common/v1/trace_pb.ts";
-import type { ExecutionOutput } from "../../device/v1/device_agent_service_pb.ts";
+import type { ExecutionOutput, OutputSummary } from "../../device/v1/device_agent_service_pb.ts";
 import { file_reeve_device_v1_device_agent_service } from "../../device/v1/device_agent_service_pb.ts";
 import { file_reeve_options_v1_access } from "../../options/v1/access_pb.ts";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
@@ -24,7 +24,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file reeve/call/v1/call_service.proto.
  */
 export const file_reeve_call_v1_call_service: GenFile = /*@__PURE__*/
-  fileDesc("CiByZWV2ZS9jYWxsL3YxL2NhbGxfc2VydmljZS5wcm90bxINcmVldmUuY2FsbC52MSLyAgoPQ2FsbFRvb2xSZXF1ZXN0EhgKBmRldmljZRgBIAEoCUIIukgFcgMYgAESGAoEdG9vbBgCIAEoCUIKukgHcgUQARiAARInCgZwYXJhbXMYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei0KB2NhbGxfaWQYBCABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXswLDY0fSQSPwoNYXBwcm92YWxfd2FpdBgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkINukgKqgEHIgMIkBwyABIPCgdub193YWl0GAYgASgIEhkKB3B1cnBvc2UYByABKAlCCLpIBXIDGOgHEkAKDXF1ZXVlX3RpbWVvdXQYCCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CDrpIC6oBCCIECID1JDIAEiQKBmNsaWVudBgJIAEoCUIUukgRcg8yDV5bIC1+XXswLDY0fSQiNQoQQ2FsbFRvb2xSZXNwb25zZRIhCgRjYWxsGAEgASgLMhMucmVldmUuY2FsbC52MS5DYWxsIkkKEENhbGxUb29sc1JlcXVlc3QSNQoGZnJhbWVzGAEgAygLMhoucmVldmUuY2FsbC52MS5DYWxsZXJGcmFtZUIJukgGkgEDEIAIIpYBCgtDYWxsZXJGcmFtZRIuCgRjYWxsGAEgASgLMh4ucmVldmUuY2FsbC52MS5DYWxsVG9vbFJlcXVlc3RIABIYCg5jYW5jZWxfY2FsbF9pZBgCIAEoCUgAEjQKDXRyYWNlX2NvbnRleHQYAyABKAsyHS5yZWV2ZS5jb21tb24udjEuVHJhY2VDb250ZXh0QgcKBWZyYW1lIj0KEUNhbGxUb29sc1Jlc3BvbnNlEigKBmV2ZW50cxgBIAMoCzIYLnJlZXZlLmNhbGwudjEuQ2FsbEV2ZW50It8BCglDYWxsRXZlbnQSDwoHY2FsbF9pZBgBIAEoCRIjCgRjYWxsGAIgASgLMhMucmVldmUuY2FsbC52MS5DYWxsSAASMgoGb3V0cHV0GAMgASgLMiAucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGlvbk91dHB1dEgAEikKB3JlZnVzYWwYBCABKAsyFi5yZWV2ZS5jYWxsLnYxLlJlZnVzYWxIABI0Cg10cmFjZV9jb250ZXh0GAUgASgLMh0ucmVldmUuY29tbW9uLnYxLlRyYWNlQ29udGV4dEIHCgVldmVudCJHCgdSZWZ1c2FsEisKBWVycm9yGAEgASgLMhwucmVldmUuY29tbW9uLnYxLkVycm9yRGV0YWlsEg8KB21lc3NhZ2UYAiABKAkiLAoOR2V0Q2FsbFJlcXVlc3QSGgoHY2FsbF9pZBgBIAEoCUIJukgGcgQQARhAIjQKD0dldENhbGxSZXNwb25zZRIhCgRjYWxsGAEgASgLMhMucmVldmUuY2FsbC52MS5DYWxsIrIBChBMaXN0Q2FsbHNSZXF1ZXN0EjEKBXN0YXRlGAEgASgOMhgucmVldmUuY2FsbC52MS5DYWxsU3RhdGVCCLpIBYIBAhABEhgKBmRldmljZRgCIAEoCUIIukgFcgMYgAESFgoEdG9vbBgDIAEoCUIIukgFcgMYgAESGwoJcGFnZV9zaXplGAQgASgNQgi6SAUqAxj6ARIcCgpwYWdlX3Rva2VuGAUgASgJQgi6SAVyAxiAAiJQChFMaXN0Q2FsbHNSZXNwb25zZRIiCgVjYWxscxgBIAMoCzITLnJlZXZlLmNhbGwudjEuQ2FsbBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiLgoQV2F0Y2hDYWxsUmVxdWVzdBIaCgdjYWxsX2lkGAEgASgJQgm6SAZyBBABGEAiPAoRV2F0Y2hDYWxsUmVzcG9uc2USJwoFZXZlbnQYASABKAsyGC5yZWV2ZS5jYWxsLnYxLkNhbGxFdmVudCIvChFDYW5jZWxDYWxsUmVxdWVzdBIaCgdjYWxsX2lkGAEgASgJQgm6SAZyBBABGEAiNwoSQ2FuY2VsQ2FsbFJlc3BvbnNlEiEKBGNhbGwYASABKAsyEy5yZWV2ZS5jYWxsLnYxLkNhbGwyvgQKC0NhbGxTZXJ2aWNlElgKCENhbGxUb29sEh4ucmVldmUuY2FsbC52MS5DYWxsVG9vbFJlcXVlc3QaHy5yZWV2ZS5jYWxsLnYxLkNhbGxUb29sUmVzcG9uc2UiC5ACAPq7GAQKAgECEl8KCUNhbGxUb29scxIfLnJlZXZlLmNhbGwudjEuQ2FsbFRvb2xzUmVxdWVzdBogLnJlZXZlLmNhbGwudjEuQ2FsbFRvb2xzUmVzcG9uc2UiC5ACAPq7GAQKAgECKAEwARJWCgdHZXRDYWxsEh0ucmVldmUuY2FsbC52MS5HZXRDYWxsUmVxdWVzdBoeLnJlZXZlLmNhbGwudjEuR2V0Q2FsbFJlc3BvbnNlIgyQAgH6uxgFCgMBAgMSXAoJTGlzdENhbGxzEh8ucmVldmUuY2FsbC52MS5MaXN0Q2FsbHNSZXF1ZXN0GiAucmVldmUuY2FsbC52MS5MaXN0Q2FsbHNSZXNwb25zZSIMkAIB+rsYBQoDAQIDEl4KCVdhdGNoQ2FsbBIfLnJlZXZlLmNhbGwudjEuV2F0Y2hDYWxsUmVxdWVzdBogLnJlZXZlLmNhbGwudjEuV2F0Y2hDYWxsUmVzcG9uc2UiDJACAfq7GAUKAwECAzABEl4KCkNhbmNlbENhbGwSIC5yZWV2ZS5jYWxsLnYxLkNhbmNlbENhbGxSZXF1ZXN0GiEucmVldmUuY2FsbC52MS5DYW5jZWxDYWxsUmVzcG9uc2UiC5ACAvq7GAQKAgECYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct, file_reeve_call_v1_call, file_reeve_common_v1_error, file_reeve_common_v1_trace, file_reeve_device_v1_device_agent_service, file_reeve_options_v1_access]);
+  fileDesc("CiByZWV2ZS9jYWxsL3YxL2NhbGxfc2VydmljZS5wcm90bxINcmVldmUuY2FsbC52MSKuAwoPQ2FsbFRvb2xSZXF1ZXN0EhgKBmRldmljZRgBIAEoCUIIukgFcgMYgAESGAoEdG9vbBgCIAEoCUIKukgHcgUQARiAARInCgZwYXJhbXMYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei0KB2NhbGxfaWQYBCABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXswLDY0fSQSPwoNYXBwcm92YWxfd2FpdBgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkINukgKqgEHIgMIkBwyABIPCgdub193YWl0GAYgASgIEhkKB3B1cnBvc2UYByABKAlCCLpIBXIDGOgHEkAKDXF1ZXVlX3RpbWVvdXQYCCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CDrpIC6oBCCIECID1JDIAEiQKBmNsaWVudBgJIAEoCUIUukgRcg8yDV5bIC1+XXswLDY0fSQSIQoUb3V0cHV0X2Zyb21fc2VxdWVuY2UYCiABKA1IAIgBAUIXChVfb3V0cHV0X2Zyb21fc2VxdWVuY2UiNQoQQ2FsbFRvb2xSZXNwb25zZRIhCgRjYWxsGAEgASgLMhMucmVldmUuY2FsbC52MS5DYWxsIkkKEENhbGxUb29sc1JlcXVlc3QSNQoGZnJhbWVzGAEgAygLMhoucmVldmUuY2FsbC52MS5DYWxsZXJGcmFtZUIJukgGkgEDEIAIIpYBCgtDYWxsZXJGcmFtZRIuCgRjYWxsGAEgASgLMh4ucmVldmUuY2FsbC52MS5DYWxsVG9vbFJlcXVlc3RIABIYCg5jYW5jZWxfY2FsbF9pZBgCIAEoCUgAEjQKDXRyYWNlX2NvbnRleHQYAyABKAsyHS5yZWV2ZS5jb21tb24udjEuVHJhY2VDb250ZXh0QgcKBWZyYW1lIj0KEUNhbGxUb29sc1Jlc3BvbnNlEigKBmV2ZW50cxgBIAMoCzIYLnJlZXZlLmNhbGwudjEuQ2FsbEV2ZW50Io8CCglDYWxsRXZlbnQSDwoHY2FsbF9pZBgBIAEoCRIjCgRjYWxsGAIgASgLMhMucmVldmUuY2FsbC52MS5DYWxsSAASMgoGb3V0cHV0GAMgASgLMiAucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGlvbk91dHB1dEgAEikKB3JlZnVzYWwYBCABKAsyFi5yZWV2ZS5jYWxsLnYxLlJlZnVzYWxIABIuCgpvdXRwdXRfZ2FwGAYgASgLMhgucmVldmUuY2FsbC52MS5PdXRwdXRHYXBIABI0Cg10cmFjZV9jb250ZXh0GAUgASgLMh0ucmVldmUuY29tbW9uLnYxLlRyYWNlQ29udGV4dEIHCgVldmVudCKQAQoJT3V0cHV0R2FwEhUKDWZyb21fc2VxdWVuY2UYASABKA0SGwoOdW50aWxfc2VxdWVuY2UYAiABKA1IAIgBARIrCgVlcnJvchgDIAEoCzIcLnJlZXZlLmNvbW1vbi52MS5FcnJvckRldGFpbBIPCgdtZXNzYWdlGAQgASgJQhEKD191bnRpbF9zZXF1ZW5jZSJHCgdSZWZ1c2FsEisKBWVycm9yGAEgASgLMhwucmVldmUuY29tbW9uLnYxLkVycm9yRGV0YWlsEg8KB21lc3NhZ2UYAiABKAkiLAoOR2V0Q2FsbFJlcXVlc3QSGgoHY2FsbF9pZBgBIAEoCUIJukgGcgQQARhAIjQKD0dldENhbGxSZXNwb25zZRIhCgRjYWxsGAEgASgLMhMucmVldmUuY2FsbC52MS5DYWxsIrIBChBMaXN0Q2FsbHNSZXF1ZXN0EjEKBXN0YXRlGAEgASgOMhgucmVldmUuY2FsbC52MS5DYWxsU3RhdGVCCLpIBYIBAhABEhgKBmRldmljZRgCIAEoCUIIukgFcgMYgAESFgoEdG9vbBgDIAEoCUIIukgFcgMYgAESGwoJcGFnZV9zaXplGAQgASgNQgi6SAUqAxj6ARIcCgpwYWdlX3Rva2VuGAUgASgJQgi6SAVyAxiAAiJQChFMaXN0Q2FsbHNSZXNwb25zZRIiCgVjYWxscxgBIAMoCzITLnJlZXZlLmNhbGwudjEuQ2FsbBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiagoQV2F0Y2hDYWxsUmVxdWVzdBIaCgdjYWxsX2lkGAEgASgJQgm6SAZyBBABGEASIQoUb3V0cHV0X2Zyb21fc2VxdWVuY2UYAiABKA1IAIgBAUIXChVfb3V0cHV0X2Zyb21fc2VxdWVuY2UiPAoRV2F0Y2hDYWxsUmVzcG9uc2USJwoFZXZlbnQYASABKAsyGC5yZWV2ZS5jYWxsLnYxLkNhbGxFdmVudCJnChRHZXRDYWxsT3V0cHV0UmVxdWVzdBIaCgdjYWxsX2lkGAEgASgJQgm6SAZyBBABGEASFQoNZnJvbV9zZXF1ZW5jZRgCIAEoDRIcCgltYXhfYnl0ZXMYAyABKA1CCbpIBioEGICAQCKjAQoVR2V0Q2FsbE91dHB1dFJlc3BvbnNlEjAKBmNodW5rcxgBIAMoCzIgLnJlZXZlLmRldmljZS52MS5FeGVjdXRpb25PdXRwdXQSFQoNbmV4dF9zZXF1ZW5jZRgCIAEoDRIvCgdzdW1tYXJ5GAMgASgLMh4ucmVldmUuZGV2aWNlLnYxLk91dHB1dFN1bW1hcnkSEAoIY29tcGxldGUYBCABKAgiLwoRQ2FuY2VsQ2FsbFJlcXVlc3QSGgoHY2FsbF9pZBgBIAEoCUIJukgGcgQQARhAIjcKEkNhbmNlbENhbGxSZXNwb25zZRIhCgRjYWxsGAEgASgLMhMucmVldmUuY2FsbC52MS5DYWxsMqgFCgtDYWxsU2VydmljZRJYCghDYWxsVG9vbBIeLnJlZXZlLmNhbGwudjEuQ2FsbFRvb2xSZXF1ZXN0Gh8ucmVldmUuY2FsbC52MS5DYWxsVG9vbFJlc3BvbnNlIguQAgD6uxgECgIBAhJfCglDYWxsVG9vbHMSHy5yZWV2ZS5jYWxsLnYxLkNhbGxUb29sc1JlcXVlc3QaIC5yZWV2ZS5jYWxsLnYxLkNhbGxUb29sc1Jlc3BvbnNlIguQAgD6uxgECgIBAigBMAESVgoHR2V0Q2FsbBIdLnJlZXZlLmNhbGwudjEuR2V0Q2FsbFJlcXVlc3QaHi5yZWV2ZS5jYWxsLnYxLkdldENhbGxSZXNwb25zZSIMkAIB+rsYBQoDAQIDElwKCUxpc3RDYWxscxIfLnJlZXZlLmNhbGwudjEuTGlzdENhbGxzUmVxdWVzdBogLnJlZXZlLmNhbGwudjEuTGlzdENhbGxzUmVzcG9uc2UiDJACAfq7GAUKAwECAxJeCglXYXRjaENhbGwSHy5yZWV2ZS5jYWxsLnYxLldhdGNoQ2FsbFJlcXVlc3QaIC5yZWV2ZS5jYWxsLnYxLldhdGNoQ2FsbFJlc3BvbnNlIgyQAgH6uxgFCgMBAgMwARJoCg1HZXRDYWxsT3V0cHV0EiMucmVldmUuY2FsbC52MS5HZXRDYWxsT3V0cHV0UmVxdWVzdBokLnJlZXZlLmNhbGwudjEuR2V0Q2FsbE91dHB1dFJlc3BvbnNlIgyQAgH6uxgFCgMBAgMSXgoKQ2FuY2VsQ2FsbBIgLnJlZXZlLmNhbGwudjEuQ2FuY2VsQ2FsbFJlcXVlc3QaIS5yZWV2ZS5jYWxsLnYxLkNhbmNlbENhbGxSZXNwb25zZSILkAIC+rsYBAoCAQJiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct, file_reeve_call_v1_call, file_reeve_common_v1_error, file_reeve_common_v1_trace, file_reeve_device_v1_device_agent_service, file_reeve_options_v1_access]);
 
 /**
  * Calls a tool.
@@ -97,6 +97,14 @@ export type CallToolRequest = Message<"reeve.call.v1.CallToolRequest"> & {
    * @generated from field: string client = 9;
    */
   client: string;
+
+  /**
+   * On a stream: the number of the first chunk of output wanted, for a call that was sent before and whose stream ended
+   * meanwhile. It does not make two calls different. Default: what is printed from now on.
+   *
+   * @generated from field: optional uint32 output_from_sequence = 10;
+   */
+  outputFromSequence?: number | undefined;
 };
 
 /**
@@ -241,7 +249,8 @@ export type CallEvent = Message<"reeve.call.v1.CallEvent"> & {
     case: "call";
   } | {
     /**
-     * The tool printed something. Sanitized.
+     * The tool printed something. Sanitized. A chunk of which nothing is left is not sent, and of one that ends inside a line the
+     * rest comes with a later one. To go on after a break, ask for the number after the last one that came.
      *
      * @generated from field: reeve.device.v1.ExecutionOutput output = 3;
      */
@@ -255,6 +264,14 @@ export type CallEvent = Message<"reeve.call.v1.CallEvent"> & {
      */
     value: Refusal;
     case: "refusal";
+  } | {
+    /**
+     * Some of the output cannot be sent.
+     *
+     * @generated from field: reeve.call.v1.OutputGap output_gap = 6;
+     */
+    value: OutputGap;
+    case: "outputGap";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -271,6 +288,48 @@ export type CallEvent = Message<"reeve.call.v1.CallEvent"> & {
  */
 export const CallEventSchema: GenMessage<CallEvent> = /*@__PURE__*/
   messageDesc(file_reeve_call_v1_call_service, 5);
+
+/**
+ * Output that a follower asked for and does not get.
+ *
+ * @generated from message reeve.call.v1.OutputGap
+ */
+export type OutputGap = Message<"reeve.call.v1.OutputGap"> & {
+  /**
+   * The number of the first chunk that is missing. System managed.
+   *
+   * @generated from field: uint32 from_sequence = 1;
+   */
+  fromSequence: number;
+
+  /**
+   * The number of the next chunk that comes. Absent where none does. System managed.
+   *
+   * @generated from field: optional uint32 until_sequence = 2;
+   */
+  untilSequence?: number | undefined;
+
+  /**
+   * Why, such as that the device is offline or has let the output go. System managed.
+   *
+   * @generated from field: reeve.common.v1.ErrorDetail error = 3;
+   */
+  error?: ErrorDetail | undefined;
+
+  /**
+   * In words. System managed.
+   *
+   * @generated from field: string message = 4;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message reeve.call.v1.OutputGap.
+ * Use `create(OutputGapSchema)` to create a new message.
+ */
+export const OutputGapSchema: GenMessage<OutputGap> = /*@__PURE__*/
+  messageDesc(file_reeve_call_v1_call_service, 6);
 
 /**
  * A request that never became a call.
@@ -298,7 +357,7 @@ export type Refusal = Message<"reeve.call.v1.Refusal"> & {
  * Use `create(RefusalSchema)` to create a new message.
  */
 export const RefusalSchema: GenMessage<Refusal> = /*@__PURE__*/
-  messageDesc(file_reeve_call_v1_call_service, 6);
+  messageDesc(file_reeve_call_v1_call_service, 7);
 
 /**
  * Asks for a call.
@@ -319,7 +378,7 @@ export type GetCallRequest = Message<"reeve.call.v1.GetCallRequest"> & {
  * Use `create(GetCallRequestSchema)` to create a new message.
  */
 export const GetCallRequestSchema: GenMessage<GetCallRequest> = /*@__PURE__*/
-  messageDesc(file_reeve_call_v1_call_service, 7);
+  messageDesc(file_reeve_call_v1_call_service, 8);
 
 /**
  * The call.
@@ -340,7 +399,7 @@ export type GetCallResponse = Message<"reeve.call.v1.GetCallResponse"> & {
  * Use `create(GetCallResponseSchema)` to create a new message.
  */
 export const GetCallResponseSchema: GenMessage<GetCallResponse> = /*@__PURE__*/
-  messageDesc(file_reeve_call_v1_call_service, 8);
+  messageDesc(file_reeve_call_v1_call_service, 9);
 
 /**
  * Asks for calls.
@@ -389,7 +448,7 @@ export type ListCallsRequest = Message<"reeve.call.v1.ListCallsRequest"> & {
  * Use `create(ListCallsRequestSchema)` to create a new message.
  */
 export const ListCallsRequestSchema: GenMessage<ListCallsRequest> = /*@__PURE__*/
-  messageDesc(file_reeve_call_v1_call_service, 9);
+  messageDesc(file_reeve_call_v1_call_service, 10);
 
 /**
  * Some calls.
@@ -418,7 +477,7 @@ export type ListCallsResponse = Message<"reeve.call.v1.ListCallsResponse"> & {
  * Use `create(ListCallsResponseSchema)` to create a new message.
  */
 export const ListCallsResponseSchema: GenMessage<ListCallsResponse> = /*@__PURE__*/
-  messageDesc(file_reeve_call_v1_call_service, 10);
+  messageDesc(file_reeve_call_v1_call_service, 11);
 
 /**
  * Asks what happens to a call.
@@ -432,6 +491,14 @@ export type WatchCallRequest = Message<"reeve.call.v1.WatchCallRequest"> & {
    * @generated from field: string call_id = 1;
    */
   callId: string;
+
+  /**
+   * The number of the first chunk of output wanted: 0 for all that the call has printed, also after its end. Default: what is
+   * printed from now on.
+   *
+   * @generated from field: optional uint32 output_from_sequence = 2;
+   */
+  outputFromSequence?: number | undefined;
 };
 
 /**
@@ -439,7 +506,7 @@ export type WatchCallRequest = Message<"reeve.call.v1.WatchCallRequest"> & {
  * Use `create(WatchCallRequestSchema)` to create a new message.
  */
 export const WatchCallRequestSchema: GenMessage<WatchCallRequest> = /*@__PURE__*/
-  messageDesc(file_reeve_call_v1_call_service, 11);
+  messageDesc(file_reeve_call_v1_call_service, 12);
 
 /**
  * Something happened to it.
@@ -460,7 +527,84 @@ export type WatchCallResponse = Message<"reeve.call.v1.WatchCallResponse"> & {
  * Use `create(WatchCallResponseSchema)` to create a new message.
  */
 export const WatchCallResponseSchema: GenMessage<WatchCallResponse> = /*@__PURE__*/
-  messageDesc(file_reeve_call_v1_call_service, 12);
+  messageDesc(file_reeve_call_v1_call_service, 13);
+
+/**
+ * Asks for a part of what a call has printed.
+ *
+ * @generated from message reeve.call.v1.GetCallOutputRequest
+ */
+export type GetCallOutputRequest = Message<"reeve.call.v1.GetCallOutputRequest"> & {
+  /**
+   * The call. Required.
+   *
+   * @generated from field: string call_id = 1;
+   */
+  callId: string;
+
+  /**
+   * The number of the first chunk wanted: the next_sequence of the part before. Default 0: from the start.
+   *
+   * @generated from field: uint32 from_sequence = 2;
+   */
+  fromSequence: number;
+
+  /**
+   * About how many bytes to return; one chunk at least. Default 262144, at most 1048576.
+   *
+   * @generated from field: uint32 max_bytes = 3;
+   */
+  maxBytes: number;
+};
+
+/**
+ * Describes the message reeve.call.v1.GetCallOutputRequest.
+ * Use `create(GetCallOutputRequestSchema)` to create a new message.
+ */
+export const GetCallOutputRequestSchema: GenMessage<GetCallOutputRequest> = /*@__PURE__*/
+  messageDesc(file_reeve_call_v1_call_service, 14);
+
+/**
+ * A part of what a call has printed.
+ *
+ * @generated from message reeve.call.v1.GetCallOutputResponse
+ */
+export type GetCallOutputResponse = Message<"reeve.call.v1.GetCallOutputResponse"> & {
+  /**
+   * The chunks, in order, sanitized. Untrusted: they come from the device. System managed.
+   *
+   * @generated from field: repeated reeve.device.v1.ExecutionOutput chunks = 1;
+   */
+  chunks: ExecutionOutput[];
+
+  /**
+   * Where the next part starts. System managed.
+   *
+   * @generated from field: uint32 next_sequence = 2;
+   */
+  nextSequence: number;
+
+  /**
+   * What is known of the whole. System managed.
+   *
+   * @generated from field: reeve.device.v1.OutputSummary summary = 3;
+   */
+  summary?: OutputSummary | undefined;
+
+  /**
+   * True where this was the last part: the call has ended, and nothing comes after it. System managed.
+   *
+   * @generated from field: bool complete = 4;
+   */
+  complete: boolean;
+};
+
+/**
+ * Describes the message reeve.call.v1.GetCallOutputResponse.
+ * Use `create(GetCallOutputResponseSchema)` to create a new message.
+ */
+export const GetCallOutputResponseSchema: GenMessage<GetCallOutputResponse> = /*@__PURE__*/
+  messageDesc(file_reeve_call_v1_call_service, 15);
 
 /**
  * Cancels a call.
@@ -481,7 +625,7 @@ export type CancelCallRequest = Message<"reeve.call.v1.CancelCallRequest"> & {
  * Use `create(CancelCallRequestSchema)` to create a new message.
  */
 export const CancelCallRequestSchema: GenMessage<CancelCallRequest> = /*@__PURE__*/
-  messageDesc(file_reeve_call_v1_call_service, 13);
+  messageDesc(file_reeve_call_v1_call_service, 16);
 
 /**
  * The call as it stands.
@@ -502,7 +646,7 @@ export type CancelCallResponse = Message<"reeve.call.v1.CancelCallResponse"> & {
  * Use `create(CancelCallResponseSchema)` to create a new message.
  */
 export const CancelCallResponseSchema: GenMessage<CancelCallResponse> = /*@__PURE__*/
-  messageDesc(file_reeve_call_v1_call_service, 14);
+  messageDesc(file_reeve_call_v1_call_service, 17);
 
 /**
  * Runs, lists, watches and cancels governed calls.
@@ -562,6 +706,17 @@ export const CallService: GenService<{
     methodKind: "server_streaming";
     input: typeof WatchCallRequestSchema;
     output: typeof WatchCallResponseSchema;
+  },
+  /**
+   * Return a part of what a call has printed, from a chunk's number on, as its device keeps it: also while it runs, and after
+   * its end until the device needs the room.
+   *
+   * @generated from rpc reeve.call.v1.CallService.GetCallOutput
+   */
+  getCallOutput: {
+    methodKind: "unary";
+    input: typeof GetCallOutputRequestSchema;
+    output: typeof GetCallOutputResponseSchema;
   },
   /**
    * Cancel a call: its own, or as an operator any. One that is running is killed with all its children; one that is held or waiting never starts.

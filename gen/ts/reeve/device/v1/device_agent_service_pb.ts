@@ -24,7 +24,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/device/v1/device_agent_service.proto.
  */
 export const file_reeve_device_v1_device_agent_service: GenFile = /*@__PURE__*/
-  fileDesc("CipyZWV2ZS9kZXZpY2UvdjEvZGV2aWNlX2FnZW50X3NlcnZpY2UucHJvdG8SD3JlZXZlLmRldmljZS52MSIUChJHZXRNYW5pZmVzdFJlcXVlc3QiSAoTR2V0TWFuaWZlc3RSZXNwb25zZRIxCghtYW5pZmVzdBgBIAEoCzIfLnJlZXZlLmNvbW1vbi52MS5TaWduZWRFbnZlbG9wZSJKCg5FeGVjdXRlUmVxdWVzdBI4Cgdjb21tYW5kGAEgASgLMh8ucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGVDb21tYW5kQga6SAPIAQEiRwoPRXhlY3V0ZVJlc3BvbnNlEjQKCGZpbmlzaGVkGAEgASgLMiIucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGlvbkZpbmlzaGVkIjEKE0dldEV4ZWN1dGlvblJlcXVlc3QSGgoHY2FsbF9pZBgBIAEoCUIJukgGcgQQARhAIl0KFEdldEV4ZWN1dGlvblJlc3BvbnNlEg8KB3J1bm5pbmcYASABKAgSNAoIZmluaXNoZWQYAiABKAsyIi5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0aW9uRmluaXNoZWQiOwoLTGlua1JlcXVlc3QSLAoFZnJhbWUYASABKAsyHS5yZWV2ZS5kZXZpY2UudjEuQ29udHJvbEZyYW1lIjsKDExpbmtSZXNwb25zZRIrCgVmcmFtZRgBIAEoCzIcLnJlZXZlLmRldmljZS52MS5EZXZpY2VGcmFtZSJ2CgxDb250cm9sRnJhbWUSOwoIY29tbWFuZHMYASADKAsyHi5yZWV2ZS5kZXZpY2UudjEuRGV2aWNlQ29tbWFuZEIJukgGkgEDEIAIEikKB2ZyYW1pbmcYAiABKAsyGC5yZWV2ZS5jb21tb24udjEuRnJhbWluZyJmCgtEZXZpY2VGcmFtZRIsCgZldmVudHMYASADKAsyHC5yZWV2ZS5kZXZpY2UudjEuRGV2aWNlRXZlbnQSKQoHZnJhbWluZxgCIAEoCzIYLnJlZXZlLmNvbW1vbi52MS5GcmFtaW5nIt8CCg1EZXZpY2VDb21tYW5kEjIKB2V4ZWN1dGUYASABKAsyHy5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0ZUNvbW1hbmRIABIwCgZjYW5jZWwYAiABKAsyHi5yZWV2ZS5kZXZpY2UudjEuQ2FuY2VsQ29tbWFuZEgAEjYKCXJlY29uY2lsZRgDIAEoCzIhLnJlZXZlLmRldmljZS52MS5SZWNvbmNpbGVDb21tYW5kSAASPQoNdHJ1c3Rfa2V5cmluZxgEIAEoCzIkLnJlZXZlLmRldmljZS52MS5UcnVzdEtleXJpbmdDb21tYW5kSAASMAoGZm9sbG93GAYgASgLMh4ucmVldmUuZGV2aWNlLnYxLkZvbGxvd0NvbW1hbmRIABI0Cg10cmFjZV9jb250ZXh0GAUgASgLMh0ucmVldmUuY29tbW9uLnYxLlRyYWNlQ29udGV4dEIJCgdjb21tYW5kIkcKE1RydXN0S2V5cmluZ0NvbW1hbmQSMAoHa2V5cmluZxgBIAEoCzIfLnJlZXZlLmNvbW1vbi52MS5TaWduZWRFbnZlbG9wZSLNAQoORXhlY3V0ZUNvbW1hbmQSGgoHY2FsbF9pZBgBIAEoCUIJukgGcgQQARhAEhgKBHRvb2wYAiABKAlCCrpIB3IFEAEYgAESHQoJYXJndW1lbnRzGAMgASgMQgq6SAd6BRiAgMABEi4KBWdyYW50GAQgASgLMhcucmVldmUuY29tbW9uLnYxLlNpZ25lZEIGukgDyAEBEh8KEm91dHB1dF91bnRpbF9ieXRlcxgFIAEoBEgAiAEBQhUKE19vdXRwdXRfdW50aWxfYnl0ZXMiPAoNRm9sbG93Q29tbWFuZBIPCgdjYWxsX2lkGAEgASgJEhoKEm91dHB1dF91bnRpbF9ieXRlcxgCIAEoBCIgCg1DYW5jZWxDb21tYW5kEg8KB2NhbGxfaWQYASABKAkifgoQUmVjb25jaWxlQ29tbWFuZBIPCgdjYWxsX2lkGAEgASgJEgwKBHRvb2wYAiABKAkSEwoLYXJnc19kaWdlc3QYAyABKAkSHwoSb3V0cHV0X3VudGlsX2J5dGVzGAQgASgESACIAQFCFQoTX291dHB1dF91bnRpbF9ieXRlcyLnAQoLRGV2aWNlRXZlbnQSLQoFaGVsbG8YASABKAsyHC5yZWV2ZS5kZXZpY2UudjEuRGV2aWNlSGVsbG9IABIyCgZvdXRwdXQYAiABKAsyIC5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0aW9uT3V0cHV0SAASNgoIZmluaXNoZWQYAyABKAsyIi5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0aW9uRmluaXNoZWRIABI0Cg10cmFjZV9jb250ZXh0GAQgASgLMh0ucmVldmUuY29tbW9uLnYxLlRyYWNlQ29udGV4dEIHCgVldmVudCJvCgtEZXZpY2VIZWxsbxIxCghtYW5pZmVzdBgBIAEoCzIfLnJlZXZlLmNvbW1vbi52MS5TaWduZWRFbnZlbG9wZRIUCgxhdHRhY2hfY291bnQYAiABKAQSFwoPa2V5cmluZ192ZXJzaW9uGAMgASgEInEKD0V4ZWN1dGlvbk91dHB1dBIPCgdjYWxsX2lkGAEgASgJEhAKCHNlcXVlbmNlGAIgASgNEi0KBnN0cmVhbRgDIAEoDjIdLnJlZXZlLmRldmljZS52MS5PdXRwdXRTdHJlYW0SDAoEZGF0YRgEIAEoDCLQAQoRRXhlY3V0aW9uRmluaXNoZWQSDwoHY2FsbF9pZBgBIAEoCRIyCgdvdXRjb21lGAIgASgOMiEucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGlvbk91dGNvbWUSDgoGb3V0cHV0GAMgASgMEisKBWVycm9yGAQgASgLMhwucmVldmUuY29tbW9uLnYxLkVycm9yRGV0YWlsEg8KB21lc3NhZ2UYBSABKAkSKAoHcmVjZWlwdBgGIAEoCzIXLnJlZXZlLmNvbW1vbi52MS5TaWduZWQqYQoMT3V0cHV0U3RyZWFtEh0KGU9VVFBVVF9TVFJFQU1fVU5TUEVDSUZJRUQQABIYChRPVVRQVVRfU1RSRUFNX1NURE9VVBABEhgKFE9VVFBVVF9TVFJFQU1fU1RERVJSEAIylgMKEkRldmljZUFnZW50U2VydmljZRJmCgtHZXRNYW5pZmVzdBIjLnJlZXZlLmRldmljZS52MS5HZXRNYW5pZmVzdFJlcXVlc3QaJC5yZWV2ZS5kZXZpY2UudjEuR2V0TWFuaWZlc3RSZXNwb25zZSIMkAIB+rsYBQoDBAEDElgKB0V4ZWN1dGUSHy5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0ZVJlcXVlc3QaIC5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0ZVJlc3BvbnNlIgqQAgL6uxgDCgEEEmkKDEdldEV4ZWN1dGlvbhIkLnJlZXZlLmRldmljZS52MS5HZXRFeGVjdXRpb25SZXF1ZXN0GiUucmVldmUuZGV2aWNlLnYxLkdldEV4ZWN1dGlvblJlc3BvbnNlIgyQAgH6uxgFCgMEAQMSUwoETGluaxIcLnJlZXZlLmRldmljZS52MS5MaW5rUmVxdWVzdBodLnJlZXZlLmRldmljZS52MS5MaW5rUmVzcG9uc2UiCpACAvq7GAMKAQQoATABYgZwcm90bzM", [file_buf_validate_validate, file_reeve_common_v1_error, file_reeve_common_v1_framing, file_reeve_common_v1_signed, file_reeve_common_v1_trace, file_reeve_device_v1_receipt, file_reeve_options_v1_access]);
+  fileDesc("CipyZWV2ZS9kZXZpY2UvdjEvZGV2aWNlX2FnZW50X3NlcnZpY2UucHJvdG8SD3JlZXZlLmRldmljZS52MSIUChJHZXRNYW5pZmVzdFJlcXVlc3QiSAoTR2V0TWFuaWZlc3RSZXNwb25zZRIxCghtYW5pZmVzdBgBIAEoCzIfLnJlZXZlLmNvbW1vbi52MS5TaWduZWRFbnZlbG9wZSJKCg5FeGVjdXRlUmVxdWVzdBI4Cgdjb21tYW5kGAEgASgLMh8ucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGVDb21tYW5kQga6SAPIAQEiRwoPRXhlY3V0ZVJlc3BvbnNlEjQKCGZpbmlzaGVkGAEgASgLMiIucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGlvbkZpbmlzaGVkIjEKE0dldEV4ZWN1dGlvblJlcXVlc3QSGgoHY2FsbF9pZBgBIAEoCUIJukgGcgQQARhAIl0KFEdldEV4ZWN1dGlvblJlc3BvbnNlEg8KB3J1bm5pbmcYASABKAgSNAoIZmluaXNoZWQYAiABKAsyIi5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0aW9uRmluaXNoZWQiOwoLTGlua1JlcXVlc3QSLAoFZnJhbWUYASABKAsyHS5yZWV2ZS5kZXZpY2UudjEuQ29udHJvbEZyYW1lIjsKDExpbmtSZXNwb25zZRIrCgVmcmFtZRgBIAEoCzIcLnJlZXZlLmRldmljZS52MS5EZXZpY2VGcmFtZSJ2CgxDb250cm9sRnJhbWUSOwoIY29tbWFuZHMYASADKAsyHi5yZWV2ZS5kZXZpY2UudjEuRGV2aWNlQ29tbWFuZEIJukgGkgEDEIAIEikKB2ZyYW1pbmcYAiABKAsyGC5yZWV2ZS5jb21tb24udjEuRnJhbWluZyJmCgtEZXZpY2VGcmFtZRIsCgZldmVudHMYASADKAsyHC5yZWV2ZS5kZXZpY2UudjEuRGV2aWNlRXZlbnQSKQoHZnJhbWluZxgCIAEoCzIYLnJlZXZlLmNvbW1vbi52MS5GcmFtaW5nIpoDCg1EZXZpY2VDb21tYW5kEjIKB2V4ZWN1dGUYASABKAsyHy5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0ZUNvbW1hbmRIABIwCgZjYW5jZWwYAiABKAsyHi5yZWV2ZS5kZXZpY2UudjEuQ2FuY2VsQ29tbWFuZEgAEjYKCXJlY29uY2lsZRgDIAEoCzIhLnJlZXZlLmRldmljZS52MS5SZWNvbmNpbGVDb21tYW5kSAASPQoNdHJ1c3Rfa2V5cmluZxgEIAEoCzIkLnJlZXZlLmRldmljZS52MS5UcnVzdEtleXJpbmdDb21tYW5kSAASMAoGZm9sbG93GAYgASgLMh4ucmVldmUuZGV2aWNlLnYxLkZvbGxvd0NvbW1hbmRIABI5CgtyZWFkX291dHB1dBgHIAEoCzIiLnJlZXZlLmRldmljZS52MS5SZWFkT3V0cHV0Q29tbWFuZEgAEjQKDXRyYWNlX2NvbnRleHQYBSABKAsyHS5yZWV2ZS5jb21tb24udjEuVHJhY2VDb250ZXh0QgkKB2NvbW1hbmQiRwoTVHJ1c3RLZXlyaW5nQ29tbWFuZBIwCgdrZXlyaW5nGAEgASgLMh8ucmVldmUuY29tbW9uLnYxLlNpZ25lZEVudmVsb3BlIs0BCg5FeGVjdXRlQ29tbWFuZBIaCgdjYWxsX2lkGAEgASgJQgm6SAZyBBABGEASGAoEdG9vbBgCIAEoCUIKukgHcgUQARiAARIdCglhcmd1bWVudHMYAyABKAxCCrpIB3oFGICAwAESLgoFZ3JhbnQYBCABKAsyFy5yZWV2ZS5jb21tb24udjEuU2lnbmVkQga6SAPIAQESHwoSb3V0cHV0X3VudGlsX2J5dGVzGAUgASgESACIAQFCFQoTX291dHB1dF91bnRpbF9ieXRlcyI8Cg1Gb2xsb3dDb21tYW5kEg8KB2NhbGxfaWQYASABKAkSGgoSb3V0cHV0X3VudGlsX2J5dGVzGAIgASgEInYKEVJlYWRPdXRwdXRDb21tYW5kEg8KB2NhbGxfaWQYASABKAkSDwoHcmVhZF9pZBgCIAEoBBIVCg1mcm9tX3NlcXVlbmNlGAMgASgNEhEKCW1heF9ieXRlcxgEIAEoDRIVCg1jb250ZXh0X2J5dGVzGAUgASgNIiAKDUNhbmNlbENvbW1hbmQSDwoHY2FsbF9pZBgBIAEoCSJ+ChBSZWNvbmNpbGVDb21tYW5kEg8KB2NhbGxfaWQYASABKAkSDAoEdG9vbBgCIAEoCRITCgthcmdzX2RpZ2VzdBgDIAEoCRIfChJvdXRwdXRfdW50aWxfYnl0ZXMYBCABKARIAIgBAUIVChNfb3V0cHV0X3VudGlsX2J5dGVzIpsCCgtEZXZpY2VFdmVudBItCgVoZWxsbxgBIAEoCzIcLnJlZXZlLmRldmljZS52MS5EZXZpY2VIZWxsb0gAEjIKBm91dHB1dBgCIAEoCzIgLnJlZXZlLmRldmljZS52MS5FeGVjdXRpb25PdXRwdXRIABI2CghmaW5pc2hlZBgDIAEoCzIiLnJlZXZlLmRldmljZS52MS5FeGVjdXRpb25GaW5pc2hlZEgAEjIKC291dHB1dF9yZWFkGAUgASgLMhsucmVldmUuZGV2aWNlLnYxLk91dHB1dFJlYWRIABI0Cg10cmFjZV9jb250ZXh0GAQgASgLMh0ucmVldmUuY29tbW9uLnYxLlRyYWNlQ29udGV4dEIHCgVldmVudCJvCgtEZXZpY2VIZWxsbxIxCghtYW5pZmVzdBgBIAEoCzIfLnJlZXZlLmNvbW1vbi52MS5TaWduZWRFbnZlbG9wZRIUCgxhdHRhY2hfY291bnQYAiABKAQSFwoPa2V5cmluZ192ZXJzaW9uGAMgASgEInEKD0V4ZWN1dGlvbk91dHB1dBIPCgdjYWxsX2lkGAEgASgJEhAKCHNlcXVlbmNlGAIgASgNEi0KBnN0cmVhbRgDIAEoDjIdLnJlZXZlLmRldmljZS52MS5PdXRwdXRTdHJlYW0SDAoEZGF0YRgEIAEoDCKoAQoKT3V0cHV0UmVhZBIPCgdjYWxsX2lkGAEgASgJEg8KB3JlYWRfaWQYAiABKAQSMAoGY2h1bmtzGAMgAygLMiAucmVldmUuZGV2aWNlLnYxLkV4ZWN1dGlvbk91dHB1dBIVCg1uZXh0X3NlcXVlbmNlGAQgASgNEi8KB3N1bW1hcnkYBSABKAsyHi5yZWV2ZS5kZXZpY2UudjEuT3V0cHV0U3VtbWFyeSKdAQoNT3V0cHV0U3VtbWFyeRIpCgRrZXB0GAEgASgOMhsucmVldmUuZGV2aWNlLnYxLk91dHB1dEtlcHQSDAoEb3BlbhgCIAEoCBIOCgZjaHVua3MYAyABKA0SDQoFYnl0ZXMYBCABKAQSHgoRdHJ1bmNhdGVkX2F0X2J5dGUYBSABKARIAIgBAUIUChJfdHJ1bmNhdGVkX2F0X2J5dGUicQoMTGVkZ2VyT3V0cHV0Ei8KB3N1bW1hcnkYASABKAsyHi5yZWV2ZS5kZXZpY2UudjEuT3V0cHV0U3VtbWFyeRIwCgZjaHVua3MYAiADKAsyIC5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0aW9uT3V0cHV0ItABChFFeGVjdXRpb25GaW5pc2hlZBIPCgdjYWxsX2lkGAEgASgJEjIKB291dGNvbWUYAiABKA4yIS5yZWV2ZS5kZXZpY2UudjEuRXhlY3V0aW9uT3V0Y29tZRIOCgZvdXRwdXQYAyABKAwSKwoFZXJyb3IYBCABKAsyHC5yZWV2ZS5jb21tb24udjEuRXJyb3JEZXRhaWwSDwoHbWVzc2FnZRgFIAEoCRIoCgdyZWNlaXB0GAYgASgLMhcucmVldmUuY29tbW9uLnYxLlNpZ25lZCphCgxPdXRwdXRTdHJlYW0SHQoZT1VUUFVUX1NUUkVBTV9VTlNQRUNJRklFRBAAEhgKFE9VVFBVVF9TVFJFQU1fU1RET1VUEAESGAoUT1VUUFVUX1NUUkVBTV9TVERFUlIQAip2CgpPdXRwdXRLZXB0EhsKF09VVFBVVF9LRVBUX1VOU1BFQ0lGSUVEEAASEwoPT1VUUFVUX0tFUFRfWUVTEAESGAoUT1VUUFVUX0tFUFRfUkVMRUFTRUQQAhIcChhPVVRQVVRfS0VQVF9VTktOT1dOX0NBTEwQAzKWAwoSRGV2aWNlQWdlbnRTZXJ2aWNlEmYKC0dldE1hbmlmZXN0EiMucmVldmUuZGV2aWNlLnYxLkdldE1hbmlmZXN0UmVxdWVzdBokLnJlZXZlLmRldmljZS52MS5HZXRNYW5pZmVzdFJlc3BvbnNlIgyQAgH6uxgFCgMEAQMSWAoHRXhlY3V0ZRIfLnJlZXZlLmRldmljZS52MS5FeGVjdXRlUmVxdWVzdBogLnJlZXZlLmRldmljZS52MS5FeGVjdXRlUmVzcG9uc2UiCpACAvq7GAMKAQQSaQoMR2V0RXhlY3V0aW9uEiQucmVldmUuZGV2aWNlLnYxLkdldEV4ZWN1dGlvblJlcXVlc3QaJS5yZWV2ZS5kZXZpY2UudjEuR2V0RXhlY3V0aW9uUmVzcG9uc2UiDJACAfq7GAUKAwQBAxJTCgRMaW5rEhwucmVldmUuZGV2aWNlLnYxLkxpbmtSZXF1ZXN0Gh0ucmVldmUuZGV2aWNlLnYxLkxpbmtSZXNwb25zZSIKkAIC+rsYAwoBBCgBMAFiBnByb3RvMw", [file_buf_validate_validate, file_reeve_common_v1_error, file_reeve_common_v1_framing, file_reeve_common_v1_signed, file_reeve_common_v1_trace, file_reeve_device_v1_receipt, file_reeve_options_v1_access]);
 
 /**
  * Asks for the manifest.
@@ -302,6 +302,14 @@ export type DeviceCommand = Message<"reeve.device.v1.DeviceCommand"> & {
      */
     value: FollowCommand;
     case: "follow";
+  } | {
+    /**
+     * Return a part of what a call has printed.
+     *
+     * @generated from field: reeve.device.v1.ReadOutputCommand read_output = 7;
+     */
+    value: ReadOutputCommand;
+    case: "readOutput";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -419,6 +427,57 @@ export const FollowCommandSchema: GenMessage<FollowCommand> = /*@__PURE__*/
   messageDesc(file_reeve_device_v1_device_agent_service, 13);
 
 /**
+ * Return what the device keeps of a call's output, from one of its chunks on. Answered once, by an OutputRead; also for a call
+ * that has ended, or that was asked for in another session.
+ *
+ * @generated from message reeve.device.v1.ReadOutputCommand
+ */
+export type ReadOutputCommand = Message<"reeve.device.v1.ReadOutputCommand"> & {
+  /**
+   * The call. Required.
+   *
+   * @generated from field: string call_id = 1;
+   */
+  callId: string;
+
+  /**
+   * Names the answer. Required.
+   *
+   * @generated from field: uint64 read_id = 2;
+   */
+  readId: bigint;
+
+  /**
+   * The number of the first chunk.
+   *
+   * @generated from field: uint32 from_sequence = 3;
+   */
+  fromSequence: number;
+
+  /**
+   * About how many bytes to return; one chunk at least. At most 1 MiB.
+   *
+   * @generated from field: uint32 max_bytes = 4;
+   */
+  maxBytes: number;
+
+  /**
+   * How many bytes of each stream to return besides that were printed before: what is needed to sanitize the first chunk as if
+   * all before it had been read. At most 256 KiB.
+   *
+   * @generated from field: uint32 context_bytes = 5;
+   */
+  contextBytes: number;
+};
+
+/**
+ * Describes the message reeve.device.v1.ReadOutputCommand.
+ * Use `create(ReadOutputCommandSchema)` to create a new message.
+ */
+export const ReadOutputCommandSchema: GenMessage<ReadOutputCommand> = /*@__PURE__*/
+  messageDesc(file_reeve_device_v1_device_agent_service, 14);
+
+/**
  * Cancel one call: its whole process tree is killed.
  *
  * @generated from message reeve.device.v1.CancelCommand
@@ -437,7 +496,7 @@ export type CancelCommand = Message<"reeve.device.v1.CancelCommand"> & {
  * Use `create(CancelCommandSchema)` to create a new message.
  */
 export const CancelCommandSchema: GenMessage<CancelCommand> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 14);
+  messageDesc(file_reeve_device_v1_device_agent_service, 15);
 
 /**
  * Reconcile one call with the device's ledger: a running one goes on, the end of an ended one is reported again, and one
@@ -480,7 +539,7 @@ export type ReconcileCommand = Message<"reeve.device.v1.ReconcileCommand"> & {
  * Use `create(ReconcileCommandSchema)` to create a new message.
  */
 export const ReconcileCommandSchema: GenMessage<ReconcileCommand> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 15);
+  messageDesc(file_reeve_device_v1_device_agent_service, 16);
 
 /**
  * One event.
@@ -517,6 +576,14 @@ export type DeviceEvent = Message<"reeve.device.v1.DeviceEvent"> & {
      */
     value: ExecutionFinished;
     case: "finished";
+  } | {
+    /**
+     * The answer to a ReadOutputCommand.
+     *
+     * @generated from field: reeve.device.v1.OutputRead output_read = 5;
+     */
+    value: OutputRead;
+    case: "outputRead";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -532,7 +599,7 @@ export type DeviceEvent = Message<"reeve.device.v1.DeviceEvent"> & {
  * Use `create(DeviceEventSchema)` to create a new message.
  */
 export const DeviceEventSchema: GenMessage<DeviceEvent> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 16);
+  messageDesc(file_reeve_device_v1_device_agent_service, 17);
 
 /**
  * Who the device is.
@@ -568,7 +635,7 @@ export type DeviceHello = Message<"reeve.device.v1.DeviceHello"> & {
  * Use `create(DeviceHelloSchema)` to create a new message.
  */
 export const DeviceHelloSchema: GenMessage<DeviceHello> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 17);
+  messageDesc(file_reeve_device_v1_device_agent_service, 18);
 
 /**
  * Something a tool printed while it ran.
@@ -584,7 +651,7 @@ export type ExecutionOutput = Message<"reeve.device.v1.ExecutionOutput"> & {
   callId: string;
 
   /**
-   * The chunk's number within the call, from 0, without gaps. System managed.
+   * The chunk's number within the call, from 0. It stays the chunk's own, whoever reads it and when. System managed.
    *
    * @generated from field: uint32 sequence = 2;
    */
@@ -610,7 +677,134 @@ export type ExecutionOutput = Message<"reeve.device.v1.ExecutionOutput"> & {
  * Use `create(ExecutionOutputSchema)` to create a new message.
  */
 export const ExecutionOutputSchema: GenMessage<ExecutionOutput> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 18);
+  messageDesc(file_reeve_device_v1_device_agent_service, 19);
+
+/**
+ * A part of what a call has printed.
+ *
+ * @generated from message reeve.device.v1.OutputRead
+ */
+export type OutputRead = Message<"reeve.device.v1.OutputRead"> & {
+  /**
+   * The call. System managed.
+   *
+   * @generated from field: string call_id = 1;
+   */
+  callId: string;
+
+  /**
+   * As in the command. System managed.
+   *
+   * @generated from field: uint64 read_id = 2;
+   */
+  readId: bigint;
+
+  /**
+   * The chunks, in order. Those below the number that was asked for are context. System managed.
+   *
+   * @generated from field: repeated reeve.device.v1.ExecutionOutput chunks = 3;
+   */
+  chunks: ExecutionOutput[];
+
+  /**
+   * The number to go on with. System managed.
+   *
+   * @generated from field: uint32 next_sequence = 4;
+   */
+  nextSequence: number;
+
+  /**
+   * What is known of the whole. System managed.
+   *
+   * @generated from field: reeve.device.v1.OutputSummary summary = 5;
+   */
+  summary?: OutputSummary | undefined;
+};
+
+/**
+ * Describes the message reeve.device.v1.OutputRead.
+ * Use `create(OutputReadSchema)` to create a new message.
+ */
+export const OutputReadSchema: GenMessage<OutputRead> = /*@__PURE__*/
+  messageDesc(file_reeve_device_v1_device_agent_service, 20);
+
+/**
+ * What a device keeps of a call's output. It is kept until the device needs the room, oldest ended calls first.
+ *
+ * @generated from message reeve.device.v1.OutputSummary
+ */
+export type OutputSummary = Message<"reeve.device.v1.OutputSummary"> & {
+  /**
+   * Whether there is any, and why not. System managed.
+   *
+   * @generated from field: reeve.device.v1.OutputKept kept = 1;
+   */
+  kept: OutputKept;
+
+  /**
+   * True while the call runs or waits for a place: more may come. System managed.
+   *
+   * @generated from field: bool open = 2;
+   */
+  open: boolean;
+
+  /**
+   * How many chunks were printed so far. System managed.
+   *
+   * @generated from field: uint32 chunks = 3;
+   */
+  chunks: number;
+
+  /**
+   * How many bytes of them are kept. System managed.
+   *
+   * @generated from field: uint64 bytes = 4;
+   */
+  bytes: bigint;
+
+  /**
+   * How many bytes had been printed where the device could keep no more: what followed is lost, but for those who followed it.
+   * Absent where all of it is kept. System managed.
+   *
+   * @generated from field: optional uint64 truncated_at_byte = 5;
+   */
+  truncatedAtByte?: bigint | undefined;
+};
+
+/**
+ * Describes the message reeve.device.v1.OutputSummary.
+ * Use `create(OutputSummarySchema)` to create a new message.
+ */
+export const OutputSummarySchema: GenMessage<OutputSummary> = /*@__PURE__*/
+  messageDesc(file_reeve_device_v1_device_agent_service, 21);
+
+/**
+ * A call's output as a device's ledger keeps it. Never sent.
+ *
+ * @generated from message reeve.device.v1.LedgerOutput
+ */
+export type LedgerOutput = Message<"reeve.device.v1.LedgerOutput"> & {
+  /**
+   * What is known of the whole. System managed.
+   *
+   * @generated from field: reeve.device.v1.OutputSummary summary = 1;
+   */
+  summary?: OutputSummary | undefined;
+
+  /**
+   * The chunks, where they are few; others are in a file. System managed.
+   *
+   * @generated from field: repeated reeve.device.v1.ExecutionOutput chunks = 2;
+   */
+  chunks: ExecutionOutput[];
+};
+
+/**
+ * Describes the message reeve.device.v1.LedgerOutput.
+ * Use `create(LedgerOutputSchema)` to create a new message.
+ */
+export const LedgerOutputSchema: GenMessage<LedgerOutput> = /*@__PURE__*/
+  messageDesc(file_reeve_device_v1_device_agent_service, 22);
 
 /**
  * How a call ended.
@@ -666,7 +860,7 @@ export type ExecutionFinished = Message<"reeve.device.v1.ExecutionFinished"> & {
  * Use `create(ExecutionFinishedSchema)` to create a new message.
  */
 export const ExecutionFinishedSchema: GenMessage<ExecutionFinished> = /*@__PURE__*/
-  messageDesc(file_reeve_device_v1_device_agent_service, 19);
+  messageDesc(file_reeve_device_v1_device_agent_service, 23);
 
 /**
  * Which stream of a program an output came from.
@@ -708,6 +902,54 @@ export type OutputStream = (typeof OutputStream)[keyof typeof OutputStream] | Un
  */
 export const OutputStreamSchema: GenEnum<OutputStream> = /*@__PURE__*/
   enumDesc(file_reeve_device_v1_device_agent_service, 0);
+
+/**
+ * Whether a device has the output of a call.
+ *
+ * @generated from enum reeve.device.v1.OutputKept
+ */
+export const OutputKept = {
+  /**
+   * Not stated.
+   *
+   * @generated from enum value: OUTPUT_KEPT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * It has it, or nothing was printed.
+   *
+   * @generated from enum value: OUTPUT_KEPT_YES = 1;
+   */
+  YES: 1,
+
+  /**
+   * It had it, and has let it go to make room or because of its age.
+   *
+   * @generated from enum value: OUTPUT_KEPT_RELEASED = 2;
+   */
+  RELEASED: 2,
+
+  /**
+   * It knows no such call.
+   *
+   * @generated from enum value: OUTPUT_KEPT_UNKNOWN_CALL = 3;
+   */
+  UNKNOWN_CALL: 3,
+} as const;
+
+/**
+ * Whether a device has the output of a call.
+ *
+ * @generated from enum reeve.device.v1.OutputKept
+ */
+export type OutputKept = (typeof OutputKept)[keyof typeof OutputKept] | UnknownEnum;
+
+/**
+ * Describes the enum reeve.device.v1.OutputKept.
+ */
+export const OutputKeptSchema: GenEnum<OutputKept> = /*@__PURE__*/
+  enumDesc(file_reeve_device_v1_device_agent_service, 1);
 
 /**
  * Runs granted calls on one machine.

@@ -1,0 +1,92 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import {
+  type ExecutionFinished,
+  ExecutionFinishedSchema,
+  LedgerOutputSchema,
+  type OutputSummary,
+} from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
+import type { Execution, Ledger } from "../ledger/ledger.ts";
+import type { ReadRange } from "../output/chunk-source.ts";
+import type { KnownCall, OutputPart, Outputs } from "../output/outputs.ts";
+import type { OpenCalls } from "./open-calls.ts";
+
+/** A call that a caller looks after. */
+export interface Job {
+  callId: string;
+  tool: string;
+  /** Undefined where it has not been started. In milliseconds since 1970. */
+  startMs: number | undefined;
+  endMs: number | undefined;
+  /** Undefined while it runs or waits for a place. */
+  finished: ExecutionFinished | undefined;
+  output: OutputSummary;
+}
+
+/** The calls that one caller may look after: its own, or all where it is an operator. */
+export interface Jobs {
+  /** Those that run, then the newest of the others. */
+  list(runningOnly: boolean, most: number): Promise<Job[]>;
+  /** Undefined for one that is not known, or not the caller's. */
+  find(callId: string): Promise<Job | undefined>;
+  /** A part of what one has printed; undefined as above. */
+  read(callId: string, range: ReadRange): Promise<OutputPart | undefined>;
+  /** Stops one that is the caller's. */
+  cancel(callId: string): void;
+}
+
+/** Who asks, as the grant of its call says. */
+export interface JobCaller {
+  principalId: string;
+  isOperator: boolean;
+}
+
+export interface JobPorts {
+  open: Pick<OpenCalls, "find" | "all">;
+  ledger: Pick<Ledger, "find" | "newest">;
+  outputs: Pick<Outputs, "read" | "summaryOf">;
+}
+
+/** The tools that look after calls are no jobs themselves. */
+const OWN_TOOLS = "job.";
+
+/** The calls of a device, for the tools that look after them. */
+export function createJobs({ open, ledger, outputs }: JobPorts, { principalId, isOperator }: JobCaller): Jobs {
+  const isVisible = (one: { tool: string; principalId?: string | undefined }): boolean =>
+    !one.tool.startsWith(OWN_TOOLS) && (isOperator || one.principalId === principalId);
+  const knownOf = ({ callId, output, finished }: Execution): KnownCall => ({
+    open: open.find(callId) !== undefined && finished === undefined,
+    output: output && fromBinary(LedgerOutputSchema, output),
+  });
+  const jobOf = (one: Execution): Job => {
+    const { callId, tool, startMs, endMs, finished } = one;
+    const end = finished && fromBinary(ExecutionFinishedSchema, finished);
+    return { callId, tool, startMs, endMs, finished: end, output: outputs.summaryOf(callId, knownOf(one)) };
+  };
+  const executionOf = async (callId: string): Promise<Execution | undefined> => {
+    const known = await ledger.find(callId);
+    const waiting = known ?? open.find(callId)?.execution;
+    if (waiting === undefined || !isVisible(waiting)) return undefined;
+    return known ?? { ...waiting, state: "started", startMs: undefined, finished: undefined };
+  };
+  return {
+    async list(runningOnly, most) {
+      const running = [...open.all()].map(({ execution }) => execution).filter(isVisible);
+      const found = await Promise.all(running.map(({ callId }) => executionOf(callId)));
+      const others = runningOnly ? [] : await ledger.newest(isOperator ? undefined : principalId, most);
+      const all = new Map([...found, ...others].flatMap((one) => (one === undefined ? [] : [[one.callId, one]])));
+      return [...all.values()].slice(0, most).map(jobOf);
+    },
+    async find(callId) {
+      const one = await executionOf(callId);
+      return one && jobOf(one);
+    },
+    async read(callId, range) {
+      const one = await executionOf(callId);
+      return one && outputs.read(callId, range, knownOf(one));
+    },
+    cancel(callId) {
+      const call = open.find(callId);
+      if (call !== undefined && isVisible(call.execution)) call.stop?.stop("canceled");
+    },
+  };
+}
