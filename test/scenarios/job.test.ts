@@ -38,7 +38,7 @@ const FIRST_LINE = 100_000_000;
 /** How much the program prints whose reader is slow and is cut off, in MiB. The full size is `npm run stream:full`. */
 const SIZE_MIB = Number(process.env.REEVE_STREAM_MIB ?? 32);
 
-/** Starts a call that nobody waits for. */
+/** Starts a call and does not wait for it. */
 async function detach(callId: string, argv: string[], timeoutMs = 3_600_000): Promise<void> {
   const { call } = await operator.callTool({
     callId,

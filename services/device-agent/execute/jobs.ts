@@ -34,7 +34,7 @@ export interface Jobs {
   cancel(callId: string): void;
 }
 
-/** Who asks, as the grant of its call says. */
+/** The caller, as the grant of its call says. */
 export interface JobCaller {
   principalId: string;
   isOperator: boolean;

@@ -37,7 +37,9 @@ export async function readRange(source: ChunkSource, range: ReadRange): Promise<
   const next = endOf(source, range);
   const context = contextOf(source, range);
   const runs = [...context, { from: Math.min(range.from, next), until: next }];
-  const loaded = await Promise.all(runs.map(({ from, until }) => (from < until ? source.load(from, until) : [])));
+  const loaded = await Promise.all(
+    runs.filter(({ from, until }) => from < until).map(({ from, until }) => source.load(from, until)),
+  );
   return { chunks: loaded.flat(), next };
 }
 

@@ -52,8 +52,8 @@ const WRITE_BYTES = 512 * 1024;
 const MANY_CHUNKS = 256 * 1024;
 
 /**
- * How long a program that has printed more than can be kept waits for a reader that is on its way to the end, in milliseconds
- * since it last read; for one that was there and is about to follow it waits only as long as that takes.
+ * How long a program that has printed more than can be kept waits for a reader that is still catching up, in milliseconds
+ * since it last read; for one that has caught up and is about to follow it waits only as long as that takes.
  */
 const [READER_MS, ARRIVED_MS, LOOK_MS] = [60_000, 1000, 50];
 
@@ -113,7 +113,7 @@ export function createRecording(options: RecordingOptions): Recording {
     if (unwrittenBytes >= MAX_CHUNK_BYTES) writing ??= write();
     onChunk(chunk);
   };
-  /** Whether a reader is on its way to what is printed now, or has just got there. */
+  /** Whether a reader is catching up with what is printed, or has just done so. */
   const isAwaited = (): boolean => {
     const sinceMs = performance.now() - lastRead.atMs;
     return !hasEnded && !isFollowed() && sinceMs < (lastRead.next < printed - held.length ? READER_MS : ARRIVED_MS);

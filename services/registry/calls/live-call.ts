@@ -9,7 +9,7 @@ import { isEnd, type LifecycleEvent, type Step, stepOf } from "./lifecycle.ts";
 import type { QuotaTicket } from "./quotas.ts";
 
 /**
- * Gets what happens to a call, its output as the device sent it: nobody but another replica may get that before it was sanitized
+ * Gets what happens to a call, its output as the device sent it: only another replica may get that before it was sanitized
  * (see watchOutput). Must not throw. Of output the promise resolves when it was read; undefined: nothing
  * waits.
  */

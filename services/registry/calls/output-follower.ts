@@ -60,11 +60,12 @@ export function createOutputFollower(options: FollowerOptions): OutputFollower {
   /** Sends a part that was read. True where there may be more before `until`. */
   const sendPart = async (read: OutputRead, start: number, until: number): Promise<boolean> => {
     cleaner ??= createOutputCleaner(read.chunks.filter(({ sequence }) => sequence < start));
-    const sent: (Promise<void> | undefined)[] = [];
+    const sent: Promise<void>[] = [];
     for (const chunk of read.chunks) {
       if (chunk.sequence < start || chunk.sequence < (next ?? 0) || chunk.sequence >= until) continue;
       skipTo(chunk.sequence, notKept(callId, read));
-      sent.push(deliver(chunk));
+      const taken = deliver(chunk);
+      if (taken !== undefined) sent.push(taken);
     }
     skipTo(Math.min(read.nextSequence, until), notKept(callId, read));
     await Promise.all(sent);

@@ -18,7 +18,7 @@ export interface WaveOptions {
   fanOutId: string;
   /** The call on a device. Throws where it never becomes a call. */
   callOn(device: PlannedDevice): Promise<AwaitedCall>;
-  /** Who is shown what happens to the calls. Default nobody. */
+  /** Who is shown what happens to the calls. Default none. */
   reader?: WaveReader;
   /** Ends the wait for the calls, which go on. */
   signal: AbortSignal;

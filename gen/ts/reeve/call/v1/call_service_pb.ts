@@ -585,7 +585,7 @@ export type GetCallOutputResponse = Message<"reeve.call.v1.GetCallOutputResponse
   nextSequence: number;
 
   /**
-   * What is known of the whole. System managed.
+   * What is known of all of it. System managed.
    *
    * @generated from field: reeve.device.v1.OutputSummary summary = 3;
    */

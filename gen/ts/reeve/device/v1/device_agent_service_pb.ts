@@ -651,7 +651,7 @@ export type ExecutionOutput = Message<"reeve.device.v1.ExecutionOutput"> & {
   callId: string;
 
   /**
-   * The chunk's number within the call, from 0. It stays the chunk's own, whoever reads it and when. System managed.
+   * The chunk's number within the call, from 0. It is the same for every reader, at any time. System managed.
    *
    * @generated from field: uint32 sequence = 2;
    */
@@ -714,7 +714,7 @@ export type OutputRead = Message<"reeve.device.v1.OutputRead"> & {
   nextSequence: number;
 
   /**
-   * What is known of the whole. System managed.
+   * What is known of all of it. System managed.
    *
    * @generated from field: reeve.device.v1.OutputSummary summary = 5;
    */
@@ -785,7 +785,7 @@ export const OutputSummarySchema: GenMessage<OutputSummary> = /*@__PURE__*/
  */
 export type LedgerOutput = Message<"reeve.device.v1.LedgerOutput"> & {
   /**
-   * What is known of the whole. System managed.
+   * What is known of all of it. System managed.
    *
    * @generated from field: reeve.device.v1.OutputSummary summary = 1;
    */
