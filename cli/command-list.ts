@@ -34,6 +34,11 @@ export const commandList: readonly CommandEntry[] = [
     load: async () => (await import("./commands/call.ts")).registerCall,
   },
   {
+    name: "job",
+    summary: "list, show, read and cancel calls that go on without their caller",
+    load: async () => (await import("./commands/job.ts")).registerJob,
+  },
+  {
     name: "fanout",
     summary: "list, show, watch and cancel calls to many devices",
     load: async () => (await import("./commands/fanout.ts")).registerFanOut,

@@ -10,7 +10,9 @@ export type CallUpdate =
   /** A human must decide. */
   | { kind: "held"; callId: string; approvalId: string }
   /** The tool printed something. Untrusted. */
-  | { kind: "output"; callId: string; stream: "stdout" | "stderr"; text: string };
+  | { kind: "output"; callId: string; stream: "stdout" | "stderr"; text: string }
+  /** Some of what it printed is not shown, and why. */
+  | { kind: "gap"; callId: string; message: string };
 
 /** How following a call ended. */
 export type CallEnd =
@@ -31,6 +33,8 @@ export interface CallProgress {
   take(event: CallEvent): CallEnd | undefined;
   /** How many events were taken. */
   received(): number;
+  /** The number of the chunk of output that comes next; undefined where none has come. */
+  nextOutput(): number | undefined;
   /** Stops the clock. */
   close(): void;
 }
@@ -70,14 +74,15 @@ export function createCallProgress(
   };
 
   return {
-    take({ event }) {
+    take({ event, callId: eventCallId }) {
       received++;
       if (event.case === "refusal") return { kind: "refused", refusal: event.value };
       if (event.case === "output") {
         // What prints is not held any more, whether or not the stream reported it.
         clearTimeout(clock);
-        print(event.value);
+        print.take(event.value);
       }
+      if (event.case === "outputGap") onUpdate({ kind: "gap", callId: eventCallId, message: event.value.message });
       if (event.case !== "call") return undefined;
       const call = completeCall(event.value);
       enter(call);
@@ -85,6 +90,7 @@ export function createCallProgress(
       return isEnd(state) ? { kind: "ended", call } : undefined;
     },
     received: () => received,
+    nextOutput: print.next,
     close: () => clearTimeout(clock),
   };
 }
@@ -104,15 +110,21 @@ const ENDS: ReadonlySet<CallState> = new Set([
   CallState.UNKNOWN,
 ]);
 
-function createPrinter(onUpdate: (update: CallUpdate) => void): (output: ExecutionOutput) => void {
+function createPrinter(onUpdate: (update: CallUpdate) => void): {
+  take(output: ExecutionOutput): void;
+  next(): number | undefined;
+} {
   // One decoder a stream: a character may be split between two chunks.
   const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
-  let next = 0;
-  return ({ callId, sequence, stream: from, data }) => {
-    if (sequence < next) return;
-    next = sequence + 1;
-    const stream = from === OutputStream.STDERR ? "stderr" : "stdout";
-    const text = decoders[stream].decode(data, { stream: true });
-    if (text !== "") onUpdate({ kind: "output", callId, stream, text });
+  let next: number | undefined;
+  return {
+    take({ callId, sequence, stream: from, data }) {
+      if (next !== undefined && sequence < next) return;
+      next = sequence + 1;
+      const stream = from === OutputStream.STDERR ? "stderr" : "stdout";
+      const text = decoders[stream].decode(data, { stream: true });
+      if (text !== "") onUpdate({ kind: "output", callId, stream, text });
+    },
+    next: () => next,
   };
 }

@@ -25,6 +25,8 @@ export interface CallRequest {
   purpose?: string;
   /** How long the call may wait for a device that is offline. Default 0: not at all. */
   queueTimeout?: Duration;
+  /** The number of the first chunk of output wanted, of a call that was sent before. Default: what is printed from now on. */
+  outputFromSequence?: number;
   /** What the caller says that it is, for display only: printable ASCII, at most 64 characters. */
   client?: string;
 }

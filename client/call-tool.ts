@@ -146,7 +146,10 @@ async function streamOnce(following: Following, progress: CallProgress, stop: Ab
   const closing = new AbortController();
   const ended = Promise.withResolvers<CallEnd>();
   const stream = open(client, { signal: AbortSignal.any([stop, closing.signal]) });
-  const call = stream.call(request, (event) => {
+  const next = progress.nextOutput();
+  // What was printed while there was no stream comes first.
+  const resumed = next === undefined ? request : { ...request, outputFromSequence: next };
+  const call = stream.call(resumed, (event) => {
     const end = progress.take(event);
     if (end !== undefined) ended.resolve(end);
   });

@@ -32,6 +32,8 @@ function openUnaryCalls(
   { signal, onEvent }: CallStreamOptions,
 ): CallStream {
   const options = signal === undefined ? {} : { signal };
+  // A caller that does not wait in CallTool wants what is printed before it is watched, too.
+  const from = ({ outputFromSequence = 0 }: CallRequest) => (wait.noWait ? { outputFromSequence } : {});
   const closed = Promise.withResolvers<{ error: unknown } | undefined>();
   let open = 0;
   let ended = false;
@@ -51,7 +53,7 @@ function openUnaryCalls(
       emit({ case: "call", value: call });
       if (isEnd(completeCall(call).status.state)) return completeCall(call);
     }
-    for await (const { event } of client.watchCall({ callId: request.callId }, options)) {
+    for await (const { event } of client.watchCall({ callId: request.callId, ...from(request) }, options)) {
       if (event === undefined) continue;
       emit(event.event);
       if (event.event.case !== "call") continue;

@@ -1,5 +1,6 @@
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
+import { visibleLine } from "../print/escape.ts";
 import { jsonDocument } from "../print/json.ts";
 import { canAsk } from "../print/prompt.ts";
 import type { Session } from "../session.ts";
@@ -53,6 +54,7 @@ export async function callFromWords({ session, device, tool: name, rest, flags, 
       signal: interrupts.signal,
       onUpdate(report) {
         if (report.kind === "output" && !flags.json) live.print(report.stream, report.text);
+        if (report.kind === "gap") context.stderr.write(`reeve: ${visibleLine(report.message)}\n`);
         if (report.kind === "state") held.abort();
         if (report.kind !== "held") return;
         held = new AbortController();

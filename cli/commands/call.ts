@@ -1,4 +1,4 @@
-import { type Command, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { type CompleteCall, completeCall } from "../../client/complete-call.ts";
 import { CallState, CallStateSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
@@ -38,6 +38,11 @@ interface OneFlags extends TargetFlags {
   json?: true;
 }
 
+interface WatchFlags extends OneFlags {
+  /** The number of the first chunk of output. */
+  from: number;
+}
+
 interface CallListFlags extends TargetFlags, HistoryFlags {
   state?: string;
   device?: string;
@@ -70,17 +75,23 @@ export function registerCall(program: Command, context: CommandContext): void {
   const one = (
     name: string,
     description: string,
-    verb: (session: Session, id: string, flags: OneFlags, context: CommandContext) => Promise<void>,
+    verb: (session: Session, id: string, flags: WatchFlags, context: CommandContext) => Promise<void>,
   ) =>
     withJson(withConnection(call.command(name).helpOption("-h, --help", "show help")))
       .description(description)
       .argument("<call>", "the call's id")
-      .action((id: string, flags: OneFlags) =>
+      .action((id: string, flags: WatchFlags) =>
         withSession(context, flags, (session) => verb(session, id, flags, context)),
       );
   one("show", "Show one call with its arguments, decision, output and receipt.", show);
-  one("watch", "Follow one call to its end. Ends with the call's exit code; with --json a line for each event.", watch);
-  one("cancel", "Cancel a call: a running one is killed, a held one never starts.", cancel);
+  const watchHelp =
+    "Follow one call to its end, with all that it has printed. Ends with the call's exit code; with --json a line for each event.";
+  one("watch", watchHelp, watchOneCall).addOption(
+    new Option("--from <sequence>", "begin with this chunk of its output. Default: the first")
+      .argParser(parseSequence)
+      .default(0, "0"),
+  );
+  one("cancel", "Cancel a call: a running one is killed, a held one never starts.", cancelCall);
 }
 
 async function runFromWords(words: readonly string[], flags: RunFlags, context: CommandContext): Promise<void> {
@@ -135,9 +146,15 @@ async function show({ registry }: Session, callId: string, flags: OneFlags, cont
   if (call !== undefined) print(completeCall(call), flags, context);
 }
 
-async function watch(session: Session, callId: string, flags: OneFlags, context: CommandContext): Promise<void> {
+/** Follows a call to its end, from a chunk of its output on. */
+export async function watchOneCall(
+  session: Session,
+  callId: string,
+  flags: WatchFlags,
+  context: CommandContext,
+): Promise<void> {
   const live = createLiveOutput(context);
-  const last = await watchCall(session, callId, (event) => {
+  const last = await watchCall(session, callId, flags.from, (event) => {
     if (flags.json) context.stdout.write(jsonLine(event.json));
     else if (event.kind === "output") live.print(event.stream, event.text);
     else context.stderr.write(`reeve: ${event.text}\n`);
@@ -145,7 +162,13 @@ async function watch(session: Session, callId: string, flags: OneFlags, context:
   if (last !== undefined) context.setExitCode(exitCodeOfCall(last));
 }
 
-async function cancel(session: Session, callId: string, flags: OneFlags, context: CommandContext): Promise<void> {
+/** Cancels a call and shows what became of it; another's with an operator's rights. */
+export async function cancelCall(
+  session: Session,
+  callId: string,
+  flags: OneFlags,
+  context: CommandContext,
+): Promise<void> {
   const { call } = await session.registry.cancelCall({ callId }).catch(async (error: unknown) => {
     // Another's call: that takes an operator.
     if (reasonOf(error) !== ErrorReason.ROLE_REQUIRED || session.operator.isOpen) throw error;
@@ -153,6 +176,13 @@ async function cancel(session: Session, callId: string, flags: OneFlags, context
     return registry.cancelCall({ callId });
   });
   if (call !== undefined) print(completeCall(call), flags, context);
+}
+
+/** Reads the number of a chunk. Throws InvalidArgumentError. */
+export function parseSequence(text: string): number {
+  const number = Number(text);
+  if (/^\d{1,10}$/.test(text) && number < 2 ** 32) return number;
+  throw new InvalidArgumentError("It must be the number of a chunk: a whole number, at least 0.");
 }
 
 function print(call: CompleteCall, flags: OneFlags, context: CommandContext): void {

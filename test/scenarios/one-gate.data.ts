@@ -99,6 +99,7 @@ export const TOOL_RPCS: Entry = { runsBy: "a tool's own RPC" };
 /** Every plain HTTP path that a service or the server itself answers on. */
 export const HTTP_PATHS: Readonly<Record<string, Entry>> = {
   "/calls/{id}": reads,
+  "/calls/{id}/output": reads,
   "/calls/{id}/events": reads,
   "/healthz": reads,
   "/invoke": { runsBy: "POST /invoke" },
@@ -128,6 +129,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   "call run": { runsBy: ["reeve call", "reeve call --on"] },
   "call show": reads,
   "call watch": reads,
+  job: { runsNone: "its subcommands do" },
+  "job list": reads,
+  "job status": reads,
+  "job output": reads,
+  "job cancel": stops,
   capability: { runsNone: "its subcommands do" },
   "capability list": reads,
   "capability show": reads,

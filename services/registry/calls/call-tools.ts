@@ -102,7 +102,8 @@ async function follow(stream: CallStream, request: CallToolRequest): Promise<voi
   if (signal.aborted) return;
   const push = (event: CallEvent) => events.push(named(event, request.callId));
   if (!("watch" in begun)) {
-    if (isReported(begun.call.status.state)) void push(callEvent(begun.call));
+    if (!isEnd(begun.call.status.state)) throw interrupted(request.callId, new Error("its end is not known here"));
+    void push(callEvent(begun.call));
     return;
   }
   const reader: Watcher = (event) => (interesting(event) ? push(event) : undefined);
