@@ -6,6 +6,8 @@ import type { CommandContext } from "../command-context.ts";
 import { ExitCode } from "../exit-codes.ts";
 import { visibleLine } from "../print/escape.ts";
 import { jsonDocument } from "../print/json.ts";
+import { commandLine, levelText } from "./describe-program.ts";
+import { serverLines } from "./describe-servers.ts";
 
 /** A plugin for a person: what it is, and what each of its tools runs and may do. */
 export function pluginText({ manifest, tools, digest }: Plugin): string {
@@ -18,7 +20,8 @@ export function pluginText({ manifest, tools, digest }: Plugin): string {
   const names = manifest.envAllow.join(", ");
   const given = names === "" ? [] : [`  is given ${names} of the agent's environment`];
   const version = manifest.version === "" ? "" : ` ${manifest.version}`;
-  const all = [`${manifest.name}${version}, sha256 ${digest}`, ...lines, ...given];
+  const servers = manifest.servers.flatMap(serverLines);
+  const all = [`${manifest.name}${version}, sha256 ${digest}`, ...lines, ...servers, ...given];
   return all.map((line) => `${visibleLine(line)}\n`).join("");
 }
 
@@ -38,10 +41,17 @@ export function pluginJson({ folder, manifest, tools, digest }: Plugin): JsonObj
       workDir: tool.workDir,
       timeoutSeconds: tool.timeoutSeconds,
       permissionClass: tool.permissionClass,
+      network: tool.network,
       concurrencySafe: tool.concurrencySafe,
       readOnly: tool.readOnly,
       destructive: tool.destructive,
       schemaDigest: tools[at]?.spec.schemaDigest ?? "",
+    })),
+    mcpServers: manifest.servers.map(({ name, place }) => ({
+      name,
+      ...(place.kind === "address"
+        ? { url: place.url }
+        : { command: [place.command.path, ...place.args], permissionClass: place.permissionClass }),
     })),
   };
 }
@@ -60,15 +70,6 @@ export function usable(folder: string, read: ReadPlugin, json: boolean, context:
     for (const problem of read.problems)
       context.stderr.write(`reeve: ${visibleLine(`${folder}: ${problemText(problem)}`)}\n`);
   return undefined;
-}
-
-function commandLine({ command, args, workDir }: ToolDeclaration): string {
-  const words = [command.path, ...args].map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : JSON.stringify(word)));
-  return `${words.join(" ")}${workDir === "." ? "" : `   in ${workDir}`}`;
-}
-
-function levelText({ permissionClass }: ToolDeclaration): string {
-  return permissionClass === "host" ? "host: no sandbox, it can do what you can" : permissionClass;
 }
 
 function claims({ readOnly, destructive }: ToolDeclaration): string {

@@ -70,7 +70,7 @@ test("a plugin is accepted as it is, and after a change again", async () => {
   const file = join(hello, "plugin.json");
   await writeFile(file, (await readFile(file, "utf8")).replace('"maxLength": 100', '"maxLength": 200'));
   expect(await state()).toEqual(["changed"]);
-  expect((await reeve("accept", hello)).stdout).toContain("changed: the input of hello:say\n");
+  expect((await reeve("accept", hello)).stdout).toContain("changed: what hello:say takes or says of itself\n");
   expect(await state()).toEqual(["accepted"]);
 });
 

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ACCEPTED_FILE } from "../../lib/plugin/accepted.ts";
+import { FOUND_FILE } from "../../lib/plugin/found-tools.ts";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { dataDir } from "../profile.ts";
@@ -10,18 +11,28 @@ export interface StateDirFlag {
   stateDir?: string;
 }
 
-/**
- * The file with what was accepted on this machine: in the state folder that is named, else in the one that there is. Throws a
- * UsageError where there are two.
- */
-export function acceptedFile({ stateDir }: StateDirFlag, { env }: CommandContext): string {
-  const named = stateDir || env.REEVE_DEVICE_STATE_DIR;
-  if (named) return join(resolve(named), ACCEPTED_FILE);
+/** The files of a device that are about its plugins. */
+export interface PluginFiles {
+  /** What was accepted on this machine. */
+  accepted: string;
+  /** What the plugins' MCP servers listed. */
+  found: string;
+}
+
+/** Those in the state folder that is named, else in the one that there is. Throws a UsageError where there are two. */
+export function pluginFiles(flags: StateDirFlag, context: CommandContext): PluginFiles {
+  const folder = stateDir(flags, context);
+  return { accepted: join(folder, ACCEPTED_FILE), found: join(folder, FOUND_FILE) };
+}
+
+function stateDir({ stateDir: flag }: StateDirFlag, { env }: CommandContext): string {
+  const named = flag || env.REEVE_DEVICE_STATE_DIR;
+  if (named) return resolve(named);
   const [ofUp, ofJoined] = [join(dataDir(env), "device"), join(dataDir(env), "device-agent")];
   if (existsSync(ofUp) && existsSync(ofJoined))
     throw new UsageError("this machine has two devices, so say which", [
       `--state-dir ${ofUp}`,
       `--state-dir ${ofJoined}`,
     ]);
-  return join(existsSync(ofJoined) ? ofJoined : ofUp, ACCEPTED_FILE);
+  return existsSync(ofJoined) ? ofJoined : ofUp;
 }

@@ -2,13 +2,15 @@ import { readFile } from "node:fs/promises";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { parseStrictJson } from "../json/strict-json.ts";
 import { schemaAt } from "../tool/json-schema.ts";
+import { announcedName } from "../toolschema/names.ts";
 import type { Plugin } from "./plugin.ts";
+import type { ServerTool } from "./server-tools.ts";
 
 /** A plugin as its owner accepted it. */
 export interface Acceptance {
   /** The digest of all its files. */
   digest: string;
-  /** The digests of its tools' input schemas, by their full names. */
+  /** By their full names: the digests of its tools' input schemas, and of all that MCP servers say of theirs. */
   tools: ReadonlyMap<string, string>;
   /** When, in milliseconds since 1970. */
   timeMs: number;
@@ -25,9 +27,20 @@ export function isAccepted({ manifest, digest }: Plugin, accepted: Accepted): bo
   return accepted.get(manifest.name)?.digest === digest;
 }
 
-/** The acceptance of a plugin as it is. Pure. */
-export function acceptanceOf({ digest, tools }: Plugin, timeMs: number): Acceptance {
-  return { digest, timeMs, tools: new Map(tools.map(({ spec }) => [spec.name, spec.schemaDigest])) };
+/** Whether a tool of one of the plugin's servers was accepted as it is. */
+export function isToolAccepted(plugin: string, { name, digest }: ServerTool, accepted: Accepted): boolean {
+  return accepted.get(plugin)?.tools.get(announcedName(plugin, name)) === digest;
+}
+
+/** The acceptance of a plugin as it is, with these tools of its servers. Pure. */
+export function acceptanceOf(
+  { manifest, digest, tools }: Plugin,
+  timeMs: number,
+  bridged: readonly ServerTool[] = [],
+): Acceptance {
+  const declared = tools.map(({ spec }) => [spec.name, spec.schemaDigest] as const);
+  const listed = bridged.map((tool) => [announcedName(manifest.name, tool.name), tool.digest] as const);
+  return { digest, timeMs, tools: new Map([...declared, ...listed]) };
 }
 
 /** Reads the file; nothing was accepted where there is none. Rejects with an Error where it cannot be read. */

@@ -71,12 +71,13 @@ describe("a declaration", () => {
       permissionClass: "host",
       concurrencySafe: true,
       destructive: true,
-      lines: { command: 11, workDir: 9, inputSchema: 8 },
+      lines: { command: 11, workDir: 9 },
+      schemaLine: 8,
     });
   });
 
   test("may leave the place for MCP servers empty", () => {
-    expect(problems(text([], [', "mcpServers": {}']))).toEqual([]);
+    expect(problems(text([], [', "mcp_servers": {}']))).toEqual([]);
   });
 
   test.each([
@@ -147,7 +148,6 @@ const ELSEWHERE: readonly (readonly [from: string | RegExp, to: string, problem:
   [/\{.*\}/s, "[]", "line 1: a plugin must be an object"],
   [/\[\n.*\]/s, "[]", "line 4: tools must hold at least one tool"],
   [/\[\n.*\]/s, "[7]", "line 4: a tool must be an object"],
-  [/\n\}$/, ', "mcpServers":\n{ "a": { "command": "x" } } }', "line 10: MCP servers are not supported yet"],
   [/\n\}$/, ', "servers": [] }', 'line 10: a plugin: unknown key "servers"'],
   [
     /\}\n {2}\]/,
@@ -165,4 +165,69 @@ test("everything that is wrong is said at once", () => {
   const lines = problems(text(['"args": 1,', '"env": 2,', '"read_only": 3,'])).map((one) => one.split(":")[0]);
   expect(new Set(lines)).toEqual(new Set([8, 9, 10].map((line) => `plugin.json, line ${line}`)));
   expect(lines).toHaveLength(3);
+});
+
+/** A plugin.json with these MCP servers and no tool. */
+const withServers = (servers: unknown) =>
+  JSON.stringify({ name: "demo", env_allow: ["TOKEN"], mcp_servers: servers }, undefined, 1);
+
+describe("an MCP server", () => {
+  test("is a program, kept apart as a tool is, or an address", () => {
+    const parsed = parseManifest(
+      Buffer.from(
+        withServers({
+          own: { command: "./server.py", args: ["-x"], read_only: ["get"], network: true },
+          web: { url: "http://127.0.0.1:1/mcp", headers: { Authorization: `Bearer \${TOKEN}` }, timeout_seconds: 5 },
+        }),
+      ),
+    );
+    if (!parsed.ok) throw new Error(parsed.problems.map(problemText).join("\n"));
+    const common = { timeoutSeconds: 30, concurrencySafe: false, readOnly: [] };
+    expect(parsed.manifest.servers).toMatchObject([
+      {
+        ...common,
+        name: "own",
+        readOnly: ["get"],
+        place: {
+          kind: "program",
+          command: { kind: "own", path: "server.py" },
+          args: ["-x"],
+          permissionClass: "workspace",
+          network: true,
+        },
+      },
+      {
+        ...common,
+        name: "web",
+        timeoutSeconds: 5,
+        place: {
+          kind: "address",
+          url: "http://127.0.0.1:1/mcp",
+          headers: [["Authorization", ["Bearer ", { variable: "TOKEN" }]]],
+        },
+      },
+    ]);
+  });
+
+  test.each<readonly [server: object, problem: RegExp]>([
+    [{ command: "../x" }, /command must be a name on the PATH/],
+    [{ url: "ftp://x" }, /url must be an http or https address/],
+    [{ url: "http://name:secret@x" }, /without a name or a password/],
+    [{ url: "http://x", command: "y" }, /command: a server has a command or a url/],
+    [{ command: "y", headers: {} }, /headers: a server has a command or a url/],
+    [{ url: "http://x", headers: { Host: "y" } }, /"Host" is no name of a header that a plugin may set/],
+    [{ url: "http://x", headers: { "A B": "y" } }, /"A B" is no name of a header/],
+    [{ url: "http://x", headers: { A: `\${HOME}` } }, /headers\.A: "\$\{HOME\}" is not in the plugin's env_allow/],
+    [{ command: "y", env: { REEVE_TOKEN: "x" } }, /no name of a variable that a plugin may set/],
+    [{ command: "y", tools: [] }, /an MCP server: unknown key "tools"/],
+  ])("%j is refused", (server, problem) => {
+    expect(problems(withServers({ a: server }))[0]).toMatch(problem);
+  });
+
+  test("has a name of its own form, and few beside it", () => {
+    expect(problems(withServers({ A: { command: "y" } }))[0]).toContain('"A" is no name of a server');
+    const many = Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`s${at}`, { command: "y" }]));
+    expect(problems(withServers(many))[0]).toContain("at most 8 servers");
+    expect(problems(withServers({}))[0]).toContain("at least one tool, or mcp_servers a server");
+  });
 });

@@ -3,6 +3,7 @@ import { isServiceName } from "../toolschema/names.ts";
 import { isReeveVariable, isVariableName } from "./env-template.ts";
 import { createJsonReader, type JsonPlace, type JsonReader } from "./json-reader.ts";
 import type { PluginProblem } from "./problem.ts";
+import { readServer, type ServerDeclaration } from "./server-declaration.ts";
 import { readTool, type ToolDeclaration } from "./tool-declaration.ts";
 
 /** The file that makes a folder a plugin. */
@@ -16,14 +17,19 @@ export interface PluginManifest {
   version: string;
   /** Variables of the agent's environment that its tools may be given. */
   envAllow: readonly string[];
-  /** At least one. */
+  /** At least one, or a server. */
   tools: readonly ToolDeclaration[];
+  /** Where more tools come from. */
+  servers: readonly ServerDeclaration[];
 }
 
 /** The manifest, or everything that is wrong with it. */
 export type ParsedManifest = { ok: true; manifest: PluginManifest } | { ok: false; problems: readonly PluginProblem[] };
 
-const KEYS = ["$schema", "name", "description", "version", "env_allow", "tools", "mcpServers"] as const;
+const KEYS = ["$schema", "name", "description", "version", "env_allow", "tools", "mcp_servers"] as const;
+
+/** A plugin is one thing: more than a few servers are more than one plugin. */
+const MAX_SERVERS = 8;
 
 const LIMITS = { maxBytes: 256 * 1024, maxKeys: 10_000 };
 
@@ -41,10 +47,14 @@ export function parseManifest(bytes: Uint8Array): ParsedManifest {
 
 function readManifest(reader: JsonReader): PluginManifest {
   const field = reader.fields(reader.root, "a plugin", KEYS);
-  refuseServers(reader, field("mcpServers"));
   const envAllow = variables(reader, field("env_allow"));
-  const tools = reader.items(field("tools"), "tools").map((place) => readTool(reader, place, new Set(envAllow)));
-  if (tools.length === 0) reader.report(field("tools"), "tools must hold at least one tool");
+  const allowed = new Set(envAllow);
+  const tools = reader.items(field("tools"), "tools").map((place) => readTool(reader, place, allowed));
+  const servers = reader.members(field("mcp_servers"), "mcp_servers").map((one) => readServer(reader, one, allowed));
+  if (tools.length === 0 && servers.length === 0)
+    reader.report(field("tools"), "tools must hold at least one tool, or mcp_servers a server");
+  if (servers.length > MAX_SERVERS)
+    reader.report(field("mcp_servers"), `mcp_servers may hold at most ${MAX_SERVERS} servers`);
   const seen = new Set<string>();
   for (const { name, line } of tools) {
     if (name !== "" && seen.has(name)) reader.problems.push({ line, message: `the tool "${name}" is declared twice` });
@@ -56,6 +66,7 @@ function readManifest(reader: JsonReader): PluginManifest {
     version: reader.text(field("version"), "version") ?? "",
     envAllow,
     tools,
+    servers,
   };
 }
 
@@ -64,12 +75,6 @@ function pluginName(reader: JsonReader, place: JsonPlace): string {
   if (!isServiceName(name))
     reader.report(place, "name must be of lower case letters, digits and -, begin with a letter, and have at most 32");
   return name;
-}
-
-/** The place for MCP servers is here; what would run them is not. */
-function refuseServers(reader: JsonReader, place: JsonPlace): void {
-  if (reader.members(place, "mcpServers").length > 0)
-    reader.report(place, "MCP servers are not supported yet, and none is left out silently: take mcpServers out");
 }
 
 function variables(reader: JsonReader, place: JsonPlace): string[] {

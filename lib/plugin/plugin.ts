@@ -53,9 +53,10 @@ export async function isUnchanged({ folder, digest, fingerprint }: Plugin): Prom
 }
 
 /** What the declarations name in the plugin's folder, and it does not hold. */
-function missingFiles({ tools }: PluginManifest, entries: readonly PluginEntry[]): PluginProblem[] {
+function missingFiles({ tools, servers }: PluginManifest, entries: readonly PluginEntry[]): PluginProblem[] {
   const found = new Map(entries.map(({ path, stats }) => [path, stats]));
-  return tools.flatMap(({ command, workDir, lines }) => {
+  const programs = [...tools, ...servers.flatMap(({ place }) => (place.kind === "program" ? place : []))];
+  return programs.flatMap(({ command, workDir, lines }) => {
     const problems: PluginProblem[] = [];
     const file = found.get(command.path);
     if (command.kind === "own" && !file?.isFile())

@@ -33,7 +33,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
  */
 export async function openMachine(
   config: DeviceAgentConfig,
-  state: Pick<StateDir, "path" | "acceptedFile">,
+  state: Pick<StateDir, "path" | "acceptedFile" | "foundFile">,
   env: Environment,
   more: readonly ToolProvider[] = [],
   owner?: SignedManifest,
@@ -58,7 +58,8 @@ export async function openMachine(
   const executor = createLocalExecutor({ ...programs, sandbox });
   const options = { git: { env: pick(env, ["SSH_AUTH_SOCK"]) }, docker: { env: pick(env, ["DOCKER_HOST"]) } };
   const taken = new Set((config.services ?? []).map(({ name }) => name));
-  const place = { acceptedFile: state.acceptedFile, writeRoots, hidden, taken, owner: owner?.manifest };
+  const { acceptedFile, foundFile } = state;
+  const place = { acceptedFile, foundFile, writeRoots, hidden, taken, owner: owner?.manifest };
   const openPlugins = async (folder: string) =>
     parts.use(await openPluginTools({ folder, ...place }, { executor, env }));
   const providers = [

@@ -1,6 +1,7 @@
 import { chmod, mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { ACCEPTED_FILE } from "../../lib/plugin/accepted.ts";
+import { FOUND_FILE } from "../../lib/plugin/found-tools.ts";
 import { type FolderLock, lockFolder } from "../../lib/store/folder-lock.ts";
 
 /** The agent's own files. */
@@ -25,6 +26,8 @@ export interface StateDir {
   acceptedFile: string;
   /** What calls changed of files, sealed with the same key. */
   undoFolder: string;
+  /** What the plugins' MCP servers listed, for the owner to accept. */
+  foundFile: string;
 }
 
 /** The file of a state folder with the owner's keys that the device is pinned to. */
@@ -53,5 +56,6 @@ export async function openStateDir(folder: string): Promise<StateDir> {
     sealingKeyFile: join(path, "sealing.key"),
     acceptedFile: join(path, ACCEPTED_FILE),
     undoFolder: join(path, "undo"),
+    foundFile: join(path, FOUND_FILE),
   };
 }

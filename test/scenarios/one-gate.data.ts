@@ -243,6 +243,16 @@ export const PASSAGES: readonly Passage[] = [
     only: ["services/device-agent/providers/plugin/"],
   },
   {
+    what: "MCP servers are spoken to where their tools are made",
+    words: /@modelcontextprotocol\/client["']|\bcreateMcpServer\(/,
+    only: ["services/device-agent/providers/plugin/mcp/"],
+  },
+  {
+    what: "and their tools are made for the provider of plugins",
+    words: /\bopenBridge\(|\bbridge\.implement\(/,
+    only: ["services/device-agent/providers/plugin/"],
+  },
+  {
     what: "providers are opened by the machine under the agent",
     words: /\bopen(?:BuiltIn|Grpc|Plugin)Tools\(/,
     only: [

@@ -2,6 +2,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { ExecutionFinished } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
+import { levelOf } from "../executor/sandbox/levels.ts";
 import { expired, type GoodGrant } from "../grants/check-grant.ts";
 import type { Ledger, NewExecution, TakeResult } from "../ledger/ledger.ts";
 import { type Refusal, refusal } from "../refusal.ts";
@@ -79,8 +80,10 @@ async function performInPlace(call: AdmittedCall, options: PerformOptions): Prom
   if (taken.kind !== "taken") return endings.answer(taken, execution);
   const { executor, level } = withFloor(options.executor, call.prepared.floor);
   const end = withLimit(await run(call, { ...options, executor }), good.grant);
+  const { elsewhere, timeoutMs } = call.prepared;
+  const sandbox = elsewhere === undefined ? level() : levelOf(elsewhere);
   const printed = await call.live.record();
-  return endings.finish(execution, startMs, { ...end, printed, sandbox: level() }, call.prepared.timeoutMs);
+  return endings.finish(execution, startMs, { ...end, printed, sandbox }, timeoutMs);
 }
 
 async function run(call: AdmittedCall, options: PerformOptions): Promise<CallEnd> {

@@ -56,6 +56,8 @@ export interface PreparedCall {
   floor: Isolation;
   /** What its command is executed as. Undefined: as its arguments say. */
   plan: Plan | undefined;
+  /** How far the program is kept apart that does its work; undefined where the call itself starts it. */
+  elsewhere: Isolation | undefined;
 }
 
 /** What a device can do for a call, whatever the tool. */
@@ -104,6 +106,7 @@ export function prepareCall(
     timeoutMs: shortest(grant.timeout ? durationMs(grant.timeout) : 0, timeoutMs),
     floor,
     plan,
+    elsewhere: tool.elsewhere,
   };
 }
 
@@ -129,8 +132,9 @@ function whyUnmet(
   executor: Pick<Executor, "isolation" | "shortfall">,
 ): string | undefined {
   if (floor === undefined || floor === "none") return undefined;
-  if (tool.elsewhere) return "another program of the machine does its work, which was not started by the device";
-  return meets(executor.isolation, floor) ? undefined : executor.shortfall;
+  if (tool.elsewhere === undefined) return meets(executor.isolation, floor) ? undefined : executor.shortfall;
+  if (meets(tool.elsewhere, floor)) return undefined;
+  return `a program does its work that no call starts, and that runs at the level ${tool.elsewhere}`;
 }
 
 function unavailable(floor: Isolation | undefined, why = "it is not known to this version of the agent"): Refusal {

@@ -6,6 +6,8 @@ import { createDirectSpawner } from "./direct-spawner.ts";
 import type { Executor, RunSpec } from "./executor.ts";
 import { follow, interrupted, stopKind } from "./follow.ts";
 import { openHeldFile } from "./held-file.ts";
+import { openInputPipe } from "./input-pipe.ts";
+import { keepOpen, type OpenSpec, type ProgramStarter, type StartedOpen } from "./open-program.ts";
 import { MARKER_NAME } from "./process-tree.ts";
 import { programFolders } from "./program-folders.ts";
 import { createProgramFinder, requireProgram, startFailed } from "./program-path.ts";
@@ -39,7 +41,7 @@ const NOTHING = { stdout: "", stderr: "", truncated: false, durationMs: 0, leftB
  * sandbox, the others with nothing between them and the machine. A run's processes end with the run: what is still in the group, or holds the output, when the program ends
  * is killed. A daemon that made its own session and let go of the output stays.
  */
-export function createLocalExecutor(options: LocalExecutorOptions): Executor {
+export function createLocalExecutor(options: LocalExecutorOptions): Executor & ProgramStarter {
   const inherited = baseEnvironment(options.env);
   const programs = programFolders(inherited.PATH ?? "", options.writeRoots ?? []);
   // Programs look others up by name too, so they get the same folders.
@@ -70,7 +72,43 @@ export function createLocalExecutor(options: LocalExecutorOptions): Executor {
         throw error;
       }
     },
+    async open(spec) {
+      const name = spec.argv[0] ?? "";
+      const program = requireProgram(finder, name);
+      const marker = randomUUID();
+      const env = { ...base, ...spec.toolEnv, [MARKER_NAME]: marker };
+      const { isolation = "none" } = spec;
+      const started =
+        isolation === "none"
+          ? await startOpen(spawner, program, spec, env)
+          : await sandbox.open({ spec, isolation, program, env });
+      return keepOpen(started, { marker, graceMs });
+    },
   };
+}
+
+/** Starts a program that stays. Fault: START_FAILED{program,cause}; nothing ran then. */
+async function startOpen(
+  spawner: Spawner,
+  program: string,
+  spec: OpenSpec,
+  env: Record<string, string>,
+): Promise<StartedOpen> {
+  const argv0 = spec.argv[0] ?? program;
+  try {
+    const { read, stdin, release } = await openInputPipe(spawner.fifos);
+    try {
+      const request = { program, argv0, args: spec.argv.slice(1), cwd: spec.cwd, env, input: read };
+      return { ...(await spawner.start(request)), stdin };
+    } catch (error: unknown) {
+      stdin.destroy();
+      throw error;
+    } finally {
+      release();
+    }
+  } catch (error: unknown) {
+    throw startFailed(argv0, causeOf(error), error);
+  }
 }
 
 /** Starts the program. Fault: START_FAILED{program,cause} where the operating system refuses; nothing ran then. */

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Executor, RunOutcome, RunSpec } from "../executor/executor.ts";
 import { createLocalExecutor } from "../executor/local.ts";
+import type { ProgramStarter } from "../executor/open-program.ts";
 import { openSandbox } from "../executor/sandbox/open-sandbox.ts";
 import { createSpawnerProcess } from "../executor/spawner-process.ts";
 
@@ -14,7 +15,7 @@ export const HAS_BWRAP = process.platform === "linux" && existsSync(BWRAP);
 
 /** An executor with a sandbox over folders of its own. */
 export interface TestSandbox extends AsyncDisposable {
-  executor: Executor;
+  executor: Executor & ProgramStarter;
   /** What holds the folders below. */
   folder: string;
   /** A folder that may be read and written. It holds `a.txt`, `.env`, and `state/`, which is the agent's. */

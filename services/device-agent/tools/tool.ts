@@ -6,6 +6,7 @@ import type { PreviewFact } from "../../../lib/tool/preview.ts";
 import type { ToolSpec } from "../../../lib/tool/spec.ts";
 import type { Jobs } from "../execute/jobs.ts";
 import type { Executor } from "../executor/executor.ts";
+import type { Isolation } from "../executor/sandbox/isolation.ts";
 import type { Roots } from "../roots/roots.ts";
 import type { UndoJournal } from "../undo/journal.ts";
 
@@ -34,8 +35,8 @@ export interface ToolContext {
 /** A tool of this device, from whichever provider. */
 export interface DeviceTool {
   spec: ToolSpec;
-  /** True where another program of the machine does its work, which no sandbox of the device holds. Default false. */
-  elsewhere?: boolean;
+  /** Where a program does its work that no call starts: how far that one is kept apart. */
+  elsewhere?: Isolation;
   /** True where it takes no place from other calls and waits for none: it looks after calls. Default false. */
   immediate?: boolean;
   /** Checks arguments. Pure: nothing runs before `run` is called. */

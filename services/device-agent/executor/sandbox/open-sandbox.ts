@@ -1,12 +1,20 @@
 import { closeSync, existsSync, openSync } from "node:fs";
 import type { RunOutcome } from "../executor.ts";
 import { openHeldFile } from "../held-file.ts";
+import type { StartedOpen } from "../open-program.ts";
 import type { Spawner } from "../spawner.ts";
 import type { Isolation } from "./isolation.ts";
 import { type FoundMask, findMasks } from "./masks.ts";
 import { createPool, type Pool } from "./pool.ts";
 import { probeSandbox } from "./probe.ts";
-import { runInSandbox, type SandboxRun, sandboxUnavailable } from "./sandbox.ts";
+import {
+  openInSandbox,
+  runInSandbox,
+  type SandboxOpen,
+  type SandboxRun,
+  type SandboxSource,
+  sandboxUnavailable,
+} from "./sandbox.ts";
 import { seccompFilter } from "./seccomp.ts";
 import { SYSTEM_CALLS } from "./system-calls.ts";
 import { COPIED, type View, viewArguments } from "./view.ts";
@@ -32,6 +40,8 @@ export interface Sandbox extends Disposable {
   readonly shortfall: string;
   /** Faults: START_FAILED{program,cause}, SANDBOX_UNAVAILABLE{required}; nothing ran then. */
   run(run: SandboxRun): Promise<RunOutcome>;
+  /** Starts one that stays. Faults: the same; those that are not known at once come by its end. */
+  open(run: SandboxOpen): Promise<StartedOpen>;
 }
 
 /** How long a search for what has to be hidden counts, in milliseconds. */
@@ -46,6 +56,7 @@ export function noSandbox(shortfall: string): Sandbox {
     isolation: "none",
     shortfall,
     run: ({ isolation }) => Promise.reject(sandboxUnavailable(isolation, shortfall)),
+    open: ({ isolation }) => Promise.reject(sandboxUnavailable(isolation, shortfall)),
     [Symbol.dispose]: () => undefined,
   };
 }
@@ -111,24 +122,22 @@ function createSandbox({ spawner, bwrap, readRoots, writeRoots, filter, mostWait
     for (const pool of pools.values()) pool[Symbol.dispose]();
   });
   const owned = opening.move();
+  const broken = (): void => {
+    search = undefined;
+    for (const each of pools.values()) each.clear();
+  };
+  const sourceFor = ({ isolation, spec: { network = false, shows = [] } }: SandboxOpen): SandboxSource => {
+    // A view of its own is started when it is needed: to keep some waiting for each would take processes for nothing.
+    if (shows.length > 0) return { take: () => start(isolation, network, shows), done: () => undefined, broken };
+    const pool = poolOf(isolation, network);
+    return { take: () => pool.take(), done: () => pool.refill(), broken };
+  };
 
   return {
     isolation: "read_only",
     shortfall: "",
-    run(run) {
-      const { network = false, shows = [] } = run.spec;
-      const broken = (): void => {
-        search = undefined;
-        for (const each of pools.values()) each.clear();
-      };
-      // A view of its own is started when it is needed: to keep some waiting for each would take processes for nothing.
-      if (shows.length > 0) {
-        const take = () => start(run.isolation, network, shows);
-        return runInSandbox(run, { take, done: () => undefined, broken });
-      }
-      const pool = poolOf(run.isolation, network);
-      return runInSandbox(run, { take: () => pool.take(), done: () => pool.refill(), broken });
-    },
+    run: (run) => runInSandbox(run, sourceFor(run)),
+    open: (run) => openInSandbox(run, sourceFor(run)),
     [Symbol.dispose]: () => owned.dispose(),
   };
 }

@@ -5,10 +5,11 @@ import { within } from "../../../../lib/async/within.ts";
 import { fault } from "../../../../lib/fault/fault.ts";
 import type { RunOutcome, RunSpec } from "../executor.ts";
 import { follow } from "../follow.ts";
+import type { OpenSpec, StartedOpen } from "../open-program.ts";
 import { startFailed } from "../program-path.ts";
 import type { Exit, Started } from "../spawner.ts";
 import type { Isolation } from "./isolation.ts";
-import { type Limits, startScript } from "./start-script.ts";
+import { type Limits, type ProgramStart, startScript } from "./start-script.ts";
 import type { View } from "./view.ts";
 import type { Waiting } from "./waiting.ts";
 
@@ -21,15 +22,20 @@ export interface SandboxSource {
   broken(): void;
 }
 
-/** A program that is to run in a sandbox. */
-export interface SandboxRun {
-  spec: RunSpec;
+/** A program that is to stay in a sandbox. */
+export interface SandboxOpen {
+  spec: OpenSpec;
   isolation: View["isolation"];
   /** The absolute path. */
   program: string;
   /** The whole environment. */
   env: Readonly<Record<string, string>>;
-  /** The value of the marker variable in it. */
+}
+
+/** A program that is to run in a sandbox. */
+export interface SandboxRun extends SandboxOpen {
+  spec: RunSpec;
+  /** The value of the marker variable in its environment. */
   marker: string;
   graceMs: number;
 }
@@ -53,15 +59,8 @@ export function sandboxUnavailable(required: Isolation, why: string, cause?: unk
  * hide may have been removed. Faults: START_FAILED{program,cause}; SANDBOX_UNAVAILABLE{required}; nothing ran then.
  */
 export async function runInSandbox(run: SandboxRun, source: SandboxSource): Promise<RunOutcome> {
-  const script = startScript({
-    program: run.program,
-    args: run.spec.argv.slice(1),
-    cwd: realFolder(run),
-    // The home folder is not shown.
-    env: { ...run.env, HOME: "/tmp" },
-    hasInput: (run.spec.stdin?.length ?? 0) > 0,
-    limits: { ...LIMITS[run.isolation], cpuSeconds: cpuSeconds(run.spec.timeoutMs) },
-  });
+  const input = (run.spec.stdin?.length ?? 0) > 0 ? "file" : "none";
+  const script = scriptOf(run, input, cpuSeconds(run.spec.timeoutMs));
   try {
     return await attempt(run, script, source);
   } catch (error: unknown) {
@@ -73,6 +72,42 @@ export async function runInSandbox(run: SandboxRun, source: SandboxSource): Prom
   } catch (error: unknown) {
     throw error instanceof NotSetUp ? sandboxUnavailable(run.isolation, error.message, error) : error;
   }
+}
+
+/** How much of the processor's time a program may take that stays, in seconds: after that it is started again. */
+const OPEN_CPU_SECONDS = 24 * 3600;
+
+/** Starts a program that stays in a sandbox. Its end rejects with the faults above where it was never started. */
+export async function openInSandbox(run: SandboxOpen, source: SandboxSource): Promise<StartedOpen> {
+  const script = scriptOf(run, "pipe", OPEN_CPU_SECONDS);
+  const waiting = await taken(run, source);
+  const { started } = waiting;
+  const said = firstWords(started);
+  const stdin = waiting.beginOpen(script);
+  const exited = started.exited
+    .then((exit) => requireStarted(exit, waiting, run, said))
+    .catch((error: unknown) => {
+      if (!(error instanceof NotSetUp)) throw error;
+      source.broken();
+      throw sandboxUnavailable(run.isolation, error.message, error);
+    })
+    .finally(() => {
+      waiting.close();
+      source.done();
+    });
+  return { ...started, stdin, exited };
+}
+
+function scriptOf(run: SandboxOpen, input: ProgramStart["input"], seconds: number): string {
+  return startScript({
+    program: run.program,
+    args: run.spec.argv.slice(1),
+    cwd: realFolder(run),
+    // The home folder is not shown.
+    env: { ...run.env, HOME: "/tmp" },
+    input,
+    limits: { ...LIMITS[run.isolation], cpuSeconds: seconds },
+  });
 }
 
 /** The sandbox ended before its shell had read the script: nothing ran. */
@@ -98,7 +133,7 @@ async function attempt(run: SandboxRun, script: string, source: SandboxSource): 
   }
 }
 
-async function taken({ isolation }: SandboxRun, source: SandboxSource): Promise<Waiting> {
+async function taken({ isolation }: SandboxOpen, source: SandboxSource): Promise<Waiting> {
   try {
     return await source.take();
   } catch (error: unknown) {
@@ -109,7 +144,7 @@ async function taken({ isolation }: SandboxRun, source: SandboxSource): Promise<
 async function requireStarted(
   exit: Exit,
   waiting: Waiting,
-  { program, spec }: SandboxRun,
+  { program, spec }: SandboxOpen,
   said: () => Promise<string>,
 ): Promise<Exit> {
   const status = waiting.status();
@@ -146,7 +181,7 @@ function firstWords({ stderr }: Started): () => Promise<string> {
 }
 
 /** The folder by its name, since descriptors of the agent are not shown. Fault: START_FAILED where it is gone. */
-function realFolder({ spec, program }: SandboxRun): string {
+function realFolder({ spec, program }: SandboxOpen): string {
   try {
     return realpathSync.native(spec.cwd);
   } catch (error: unknown) {

@@ -14,8 +14,8 @@ export interface ProgramStart {
   /** The whole environment. Names are those of shell variables. */
   env: Readonly<Record<string, string>>;
   limits: Limits;
-  /** Whether it reads something. Else it finds the end of its input at once. */
-  hasInput: boolean;
+  /** What it reads: nothing, so that it finds the end at once; what was fed, as a file; or what is written while it runs. */
+  input: "none" | "file" | "pipe";
 }
 
 /** Limits of each process (setrlimit(2)). */
@@ -45,7 +45,7 @@ export function isShellName(name: string): boolean {
  * is closed, and the copy that the shell keeps to restore it has FD_CLOEXEC. Only where the exec failed is there a shell left
  * whose trap uses it. Pure.
  */
-export function startScript({ program, args, cwd, env, limits, hasInput }: ProgramStart): string {
+export function startScript({ program, args, cwd, env, limits, input }: ProgramStart): string {
   const { cpuSeconds, memoryBytes, processes, fileBytes, openFiles } = limits;
   const argv = [program, ...args].map(shellWord).join(" ");
   return [
@@ -53,7 +53,7 @@ export function startScript({ program, args, cwd, env, limits, hasInput }: Progr
     `echo started >&${STATUS_FD}`,
     "REEVE_AT=input",
     `trap 'echo "$REEVE_AT" >&${STATUS_FD}' EXIT`,
-    ...(hasInput ? KEEP_INPUT : ["exec </dev/null"]),
+    ...INPUTS[input],
     `exec ${INPUT_FD}<&-`,
     "REEVE_AT=cwd",
     // What cannot be set is lower already. Shells disagree on the letter of the number of processes.
@@ -77,6 +77,12 @@ const KEEP_INPUT = [
   "exec </dev/shm/input || exit 1",
   "/bin/rm -f /dev/shm/input",
 ];
+
+const INPUTS: Readonly<Record<ProgramStart["input"], readonly string[]>> = {
+  none: ["exec </dev/null"],
+  file: KEEP_INPUT,
+  pipe: [`exec <&${INPUT_FD}`],
+};
 
 /** Reads what the script wrote. */
 export function statusOf(text: string): StartStatus {

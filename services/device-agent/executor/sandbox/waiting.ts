@@ -1,5 +1,7 @@
 import { closeSync, constants, openSync, readSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
+import type { Writable } from "node:stream";
+import { writerOf } from "../input-pipe.ts";
 import type { Spawner, Started } from "../spawner.ts";
 import { type StartStatus, statusOf } from "./start-script.ts";
 import { COMMAND } from "./view.ts";
@@ -13,6 +15,8 @@ export interface Waiting {
   readonly ended: boolean;
   /** Hands over the script and what the program is to read. Where it has ended nothing reads them. */
   begin(script: string, input: string | Uint8Array | undefined): void;
+  /** Hands over the script. What is written into the result is what the program reads. */
+  beginOpen(script: string): Writable;
   /** What the shell has said so far. Whole once it has ended. */
   status(): StartStatus;
   /** Ends it, if it has not, and lets go of its descriptors. */
@@ -77,6 +81,11 @@ function waiting(started: Started, ends: { script: number; stdin: number; status
   started.exited.then(end, end);
   // Alone it keeps no process.
   for (const stream of [started.stdout, started.stderr]) (stream as Socket).unref();
+  const handOver = (script: string): void => {
+    for (const stream of [started.stdout, started.stderr]) (stream as Socket).ref();
+    open.delete(ends.script);
+    feed(ends.script, script);
+  };
   return {
     started,
     startedAt: performance.now(),
@@ -84,11 +93,14 @@ function waiting(started: Started, ends: { script: number; stdin: number; status
       return ended;
     },
     begin(script, input) {
-      for (const stream of [started.stdout, started.stderr]) (stream as Socket).ref();
       open.delete(ends.stdin);
       feed(ends.stdin, input ?? "");
-      open.delete(ends.script);
-      feed(ends.script, script);
+      handOver(script);
+    },
+    beginOpen(script) {
+      open.delete(ends.stdin);
+      handOver(script);
+      return writerOf(ends.stdin);
     },
     status: () => statusOf(readAll(ends.status)),
     close() {

@@ -27,7 +27,7 @@ export function rpcTool(spec: ToolSpec, method: DescMethodUnary, transport: Tran
       throw failure(method, ConnectError.from(error), timeoutMs);
     }
   });
-  return { ...tool, elsewhere: true };
+  return { ...tool, elsewhere: "none" };
 }
 
 function failure(method: DescMethodUnary, { code, rawMessage }: ConnectError, timeoutMs: number): Error {

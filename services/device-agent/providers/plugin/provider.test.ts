@@ -8,12 +8,13 @@ import { acceptanceOf, acceptedText, readAccepted } from "../../../../lib/plugin
 import { readPlugin } from "../../../../lib/plugin/plugin.ts";
 import { eventually } from "../../../../testkit/eventually.ts";
 import type { Executor } from "../../executor/executor.ts";
+import { createLocalExecutor } from "../../executor/local.ts";
 import { HAS_BWRAP, openTestSandbox, type TestSandbox } from "../../testing/test-sandbox.ts";
 import { createTestContext, faultOf, type TestContext } from "../../tools/testing/context.ts";
 import type { ToolContext } from "../../tools/tool.ts";
 import { collectTools } from "../collect.ts";
 import type { ToolProvider } from "../provider.ts";
-import { openPluginTools } from "./provider.ts";
+import { openPluginTools, type PluginMachine } from "./provider.ts";
 import type { PluginPlace } from "./scan.ts";
 
 let folder: string;
@@ -28,6 +29,7 @@ beforeEach(async () => {
   place = {
     folder: plugins,
     acceptedFile: join(folder, "plugins.json"),
+    foundFile: join(folder, "plugin-tools.json"),
     writeRoots: [scene.folder],
     hidden: [join(folder, "state")],
     taken: new Set(["printer"]),
@@ -74,12 +76,12 @@ async function accept(...names: readonly string[]): Promise<void> {
 }
 
 interface Machine {
-  executor?: Executor;
+  executor?: PluginMachine["executor"];
   env?: Record<string, string>;
   refreshMs?: number;
 }
 
-const open = ({ executor = scene.context.executor, env = {}, refreshMs = 60_000 }: Machine = {}) =>
+const open = ({ executor = createLocalExecutor({ env: process.env }), env = {}, refreshMs = 60_000 }: Machine = {}) =>
   openPluginTools(place, { executor, env }, { refreshMs });
 
 const namesOf = (provider: ToolProvider) => collectTools([provider.provided()]).tools.map(({ spec }) => spec.name);
@@ -298,7 +300,12 @@ describe("a plugin that is wrong leaves the others alone:", () => {
   test.each<readonly [string, () => Promise<unknown>, string, RegExp]>([
     ["a bad declaration", () => write("bad", [{ command: "true", read_only: 1 }]), "bad", /line 1: read_only must be/],
     ["no plugin.json", () => mkdir(join(plugins, "empty")), "empty", /it has no plugin\.json/],
-    ["MCP servers", () => write("mcp", [], {}, { mcpServers: { a: { command: "x" } } }), "mcp", /not supported yet/],
+    [
+      "a server without a program",
+      () => write("mcp", [], {}, { mcp_servers: { a: {} } }),
+      "mcp",
+      /command must be a name/,
+    ],
     [
       "a name twice",
       async () => {
@@ -339,7 +346,7 @@ describe("a plugin that is wrong leaves the others alone:", () => {
 describe("a tool that cannot run here is unavailable, the plugin's others are not:", () => {
   test.each<readonly [string, Declared, RegExp]>([
     ["its program is missing", { command: "no-such-program" }, /no-such-program is not on the PATH/],
-    ["a variable is not set", { command: "true", env: { A: `\${DEMO}` } }, /no DEMO, which its env refers to/],
+    ["a variable is not set", { command: "true", env: { A: `\${DEMO}` } }, /no DEMO, which it refers to/],
     ["there is no sandbox", { command: "true", permission_class: "read_only" }, /sandbox level read_only.*not set up/],
     ["there is no sandbox, and no class is named", { command: "true", permission_class: undefined }, /level workspace/],
   ])("%s", async (_, tool, why) => {

@@ -8,7 +8,7 @@ import { problemText } from "../../../../lib/plugin/problem.ts";
 import { cleanText } from "../../../../lib/toolschema/announced-tool.ts";
 import { whyUnsafe } from "../../executor/program-folders.ts";
 import type { UnavailableTool } from "../provider.ts";
-import { acceptHint } from "./plugin-tool.ts";
+import { acceptHint } from "./program.ts";
 
 /** Where plugins come from. */
 export interface PluginPlace {
@@ -16,6 +16,8 @@ export interface PluginPlace {
   folder: string;
   /** What the owner accepted. */
   acceptedFile: string;
+  /** What the plugins' MCP servers listed. */
+  foundFile: string;
   /** Folders that callers may write. Real paths. */
   writeRoots: readonly string[];
   /** The agent's own folders. Absolute. */
@@ -30,6 +32,7 @@ export interface PluginPlace {
 export interface ScannedPlugins {
   plugins: readonly Plugin[];
   refused: readonly UnavailableTool[];
+  accepted: Accepted;
 }
 
 /** The longest reason, in characters. */
@@ -56,10 +59,10 @@ export async function scanPlugins(place: PluginPlace, known: readonly Plugin[]):
         refuse(entry, `another plugin has the name "${read.manifest.name}"`);
       else plugins.push(read);
     }
-    return { plugins, refused };
+    return { plugins, refused, accepted };
   } catch (error: unknown) {
     refuse("plugins", `no plugin is used: ${error instanceof Error ? error.message : String(error)}`);
-    return { plugins: [], refused };
+    return { plugins: [], refused, accepted: new Map() };
   }
 }
 
