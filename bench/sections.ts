@@ -6,6 +6,7 @@ import { gatewaySubjects } from "./peers/gateways.ts";
 import { installPeers } from "./peers/packages.ts";
 import { sdkV2Subject } from "./peers/sdk-v2.ts";
 import { connectSubject, mcpSubjects, plainHttpSubjects, spawnSubject } from "./subjects/bare.ts";
+import { commandSubjects } from "./subjects/commands.ts";
 import { eventSubjects } from "./subjects/events.ts";
 import { governedSandboxSubjects, governedSubjects } from "./subjects/governed.ts";
 import { pathSubjects } from "./subjects/paths.ts";
@@ -65,6 +66,11 @@ export const SECTIONS: readonly Section[] = [
       const governed = governedSandboxSubjects(await server(parts, "governed"));
       return [{ ...spawnSubject(), against: [] }, ...(await sandboxSubjects(parts)), ...governed];
     },
+  },
+  {
+    name: "commands",
+    title: "the analysis of shell text alone, of the rules' examples by its verdict",
+    open: async () => commandSubjects(),
   },
   { name: "stores", title: "SQLite against PostgreSQL", open: storeSubjects },
   { name: "events", title: "events inside the process against NATS: from publish to the handler", open: eventSubjects },
