@@ -8,6 +8,7 @@ import { type RegistryClient, registryClient } from "../../client/registry.ts";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { SandboxLevel } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { ReceiptSchema } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { createLogger } from "../../lib/log/log.ts";
 import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { HAS_BWRAP } from "../../services/device-agent/testing/test-sandbox.ts";
 import { startTestStack, type TestStack } from "../../testkit/stack.ts";
@@ -99,29 +100,93 @@ describe.runIf(HAS_BWRAP)("on a device with a sandbox", () => {
   });
 });
 
+describe.runIf(HAS_BWRAP)("where a policy lets every program run in the sandbox", () => {
+  let stack: TestStack;
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "reeve-policy-"));
+    const rule = `  - id: all\n    effect: allow\n    tools: [exec, shell.eval]\n    obligations: { sandbox: read_only }\n    message: All of it.\n    match: [{ tool: exec, args: { argv: [ls] } }]\n`;
+    await writeFile(join(folder, "policy.yaml"), `version: 1\nrules:\n${rule}`);
+    stack = await startTestStack({ policyFile: join(folder, "policy.yaml") });
+    await writeFile(join(folder, "outside.txt"), "outside\n");
+  });
+  afterAll(async () => {
+    await stack.close();
+    await rm(folder, { recursive: true });
+  });
+
+  test("none of them sees what lies outside the roots, or Reeve's own", async () => {
+    const agent = clientOf(stack, "agent");
+    for (const path of [
+      "/root",
+      "/etc/shadow",
+      join(folder, "outside.txt"),
+      stack.dataFolder,
+      "/proc/1/root/etc/shadow",
+    ]) {
+      for (const program of ["ls", "cat", "wc"]) {
+        const answer = await exec(agent, program, path);
+        expect([program, path, answer.level, answer.exitCode === 0]).toEqual([
+          program,
+          path,
+          SandboxLevel.READ_ONLY,
+          false,
+        ]);
+        expect(answer.stdout).toMatch(/^(?:\s*0 .*\n)?$/);
+      }
+      expect(await evaluate(agent, `cd / && cat ${path} || (exec 3<${path})`)).toMatchObject({
+        exitCode: 1,
+        stdout: "",
+      });
+    }
+    const written = await evaluate(agent, `echo x > ${join(stack.workFolder, "made")}`);
+    expect(written).toMatchObject({ level: SandboxLevel.READ_ONLY, exitCode: 1 });
+  });
+});
+
 describe.runIf(process.platform === "linux")("on a device without bubblewrap", () => {
   let stack: TestStack;
   let programs: string;
+  const log: string[] = [];
   beforeAll(async () => {
     programs = await mkdtemp(join(tmpdir(), "reeve-programs-"));
-    for (const name of ["ls", "uname", "bash"]) await symlink(`/usr/bin/${name}`, join(programs, name));
-    stack = await startTestStack({ env: { ...process.env, PATH: programs } });
+    for (const name of ["ls", "cat", "wc", "uname", "bash"]) await symlink(`/usr/bin/${name}`, join(programs, name));
+    const destination = { write: (line: string) => void log.push(line) };
+    const logger = createLogger({ service: "test", level: "warn", destination });
+    stack = await startTestStack({ logger, env: { ...process.env, PATH: programs } });
   });
   afterAll(async () => {
     await stack.close();
     await rm(programs, { recursive: true });
   });
 
-  test("programs that look at files wait for a person, those that need no sandbox do not", async () => {
+  test("the agent says so when it starts, and what to install", () => {
+    const lines = log.map((line) => JSON.parse(line) as { msg: string; why?: string });
+    const why = expect.stringContaining("apt-get install bubblewrap") as string;
+    expect(lines).toContainEqual(
+      expect.objectContaining({ why, msg: expect.stringContaining("no sandbox") as string }),
+    );
+  });
+
+  test("everything that needs one waits for a person, and says why", async () => {
     const agent = clientOf(stack, "agent");
-    const { call } = await agent.callTool({
-      tool: "exec",
-      params: { argv: ["ls", stack.workFolder] },
-      approvalWait: durationFromMs(0),
-    });
-    expect(call?.status).toMatchObject({ state: CallState.HELD });
-    expect(call?.status?.decision?.ruleIds).toContain("mode/sandbox");
-    expect(await evaluate(agent, "ls | cat")).toMatchObject({ state: CallState.HELD });
-    expect(await exec(agent, "uname")).toMatchObject({ state: CallState.SUCCEEDED });
+    const { workFolder } = stack;
+    const calls: [string, JsonObject][] = [
+      ["exec", { argv: ["ls", workFolder] }],
+      ["exec", { argv: ["cat", join(workFolder, "notes.txt")] }],
+      ["exec", { argv: ["wc", "-l", join(workFolder, "notes.txt")] }],
+      ["shell.eval", { command: "ls | cat" }],
+      ["shell.eval", { command: "git status" }],
+    ];
+    for (const [tool, params] of calls) {
+      const { call } = await agent.callTool({ tool, params, approvalWait: durationFromMs(0) });
+      expect([params, call?.status?.state]).toEqual([params, CallState.HELD]);
+      expect(call?.status?.decision?.ruleIds).toContain("mode/sandbox");
+    }
+  });
+
+  test("what opens no file that a caller names runs, and says that nothing was between", async () => {
+    const answer = await exec(clientOf(stack, "agent"), "uname");
+    expect(answer).toMatchObject({ state: CallState.SUCCEEDED, level: SandboxLevel.NONE });
   });
 });
