@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { dirname } from "node:path";
 import {
   configSettings,
@@ -39,16 +39,22 @@ export interface FoundConfig extends ConfigFile {
  * what programs may do here.
  */
 export async function readConfigFile(path: string, env: Env): Promise<FoundConfig> {
-  const text = await readFile(path, "utf8").catch((cause: unknown) => {
+  const { text, mode, uid } = await readWithOwner(path).catch((cause: unknown) => {
     throw new UsageError(`the configuration file ${path} cannot be read`, [], { cause });
   });
-  const { mode, uid } = await stat(path);
   const own = process.getuid?.();
   if (own !== undefined && uid !== own && uid !== 0)
     throw new UsageError(`the configuration file ${path} belongs to another user`);
   if (own !== undefined && (mode & 0o022) !== 0)
     throw new UsageError(`the configuration file ${path} may be changed by others`, [`chmod go-w ${path}`]);
   return { path, ...parseConfigFile(text, { folder: dirname(path), home: env.HOME }, fileKeys) };
+}
+
+/** A file's text and whose it is, of the same open file. */
+async function readWithOwner(path: string): Promise<{ text: string; mode: number; uid: number }> {
+  await using file = await open(path, "r");
+  const { mode, uid } = await file.stat();
+  return { text: await file.readFile("utf8"), mode, uid };
 }
 
 /** The problems of a file, a line each: `config.yaml:3: …`. */

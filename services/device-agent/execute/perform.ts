@@ -20,7 +20,7 @@ import {
 import type { Endings } from "./endings.ts";
 import { withFloor } from "./floor.ts";
 import type { LiveOutput } from "./live-output.ts";
-import type { PreparedCall } from "./prepare.ts";
+import { ownerExpired, type PreparedCall } from "./prepare.ts";
 import { requireUnchanged } from "./previews.ts";
 import type { Slots } from "./slots.ts";
 import type { Stop } from "./stop.ts";
@@ -75,6 +75,8 @@ async function performInPlace(call: AdmittedCall, options: PerformOptions): Prom
   // It was good when it came, but it may have waited for its place.
   if (startMs >= good.endsMs)
     return endings.refuse(execution, expired(good.grant, "the grant ended before the call's turn"));
+  const ended = ownerExpired(call.prepared.owner, startMs);
+  if (ended !== undefined) return endings.refuse(execution, ended);
   const taken = await begin(call, startMs, options);
   if (taken.kind === "refused") return endings.refuse(execution, taken);
   if (taken.kind !== "taken") return endings.answer(taken, execution);

@@ -54,6 +54,8 @@ export interface PreparedCall {
   immediate: boolean;
   /** How far its programs have to be kept apart at least. */
   floor: Isolation;
+  /** What the owner's manifest demands of it. */
+  owner: OwnerDemands | undefined;
   /** What its command is executed as. Undefined: as its arguments say. */
   plan: Plan | undefined;
   /** How far the program is kept apart that does its work; undefined where the call itself starts it. */
@@ -80,7 +82,8 @@ export function prepareCall(
 ): PreparedCall | Refusal {
   const { grant, value } = good;
   const { owner } = offered;
-  if (owner !== undefined && now() >= owner.expiresMs) return ownerExpired(owner);
+  const expired = ownerExpired(owner, now());
+  if (expired !== undefined) return expired;
   const tool = offered.tools.get(grant.tool);
   if (tool === undefined) return notOffered(grant.tool, offered);
   const prepared = tool.prepare(value);
@@ -105,6 +108,7 @@ export function prepareCall(
     immediate: tool.immediate === true,
     timeoutMs: shortest(grant.timeout ? durationMs(grant.timeout) : 0, timeoutMs),
     floor,
+    owner,
     plan,
     elsewhere: tool.elsewhere,
   };
@@ -143,7 +147,10 @@ function unavailable(floor: Isolation | undefined, why = "it is not known to thi
   return refusal(ErrorReason.SANDBOX_UNAVAILABLE, message, { required });
 }
 
-function ownerExpired({ expiresMs }: OwnerDemands): Refusal {
+/** The refusal of every call once the owner's manifest has expired. */
+export function ownerExpired(owner: OwnerDemands | undefined, nowMs: number): Refusal | undefined {
+  if (owner === undefined || nowMs < owner.expiresMs) return undefined;
+  const { expiresMs } = owner;
   const time = new Date(expiresMs).toISOString();
   const message = `the owner's manifest of this device has expired on ${time}: its owner signs a new edition, and starts the agent`;
   return refusal(ErrorReason.MANIFEST_REFUSED, message, { expire_time: time });

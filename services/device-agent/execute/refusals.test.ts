@@ -9,6 +9,24 @@ import { openTestDevice } from "../testing/test-executions.ts";
 import { EVAL, EXEC, testTool } from "../testing/test-tools.ts";
 import type { ToolContext } from "../tools/tool.ts";
 
+test("a call whose turn comes after the owner's manifest has expired does not run", async () => {
+  let nowMs = Date.now();
+  const gate = createGate();
+  const owner = { expiresMs: nowMs + 5_000, floor: "none" } as const;
+  await using device = await openTestDevice({ tools: [gate.tool], maxRunning: 1, now: () => nowMs, owner });
+  const first = run(device, await device.grants.start(PING_CALL));
+  const second = run(device, await device.grants.start({ ...PING_CALL, callId: "call-2" }));
+  await gate.started;
+  nowMs += 5_000;
+  gate.open();
+  expect(await first).toMatchObject({ outcome: ExecutionOutcome.SUCCEEDED });
+  expect(await second).toMatchObject({
+    outcome: ExecutionOutcome.REFUSED,
+    error: { reason: ErrorReason.MANIFEST_REFUSED },
+  });
+  expect(gate.runs).toHaveLength(1);
+});
+
 describe("a grant", () => {
   test("that another call has used is refused as replayed", async () => {
     const gate = createGate();

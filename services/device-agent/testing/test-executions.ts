@@ -14,6 +14,7 @@ import { GRANT_TYPE, RECEIPT_TYPE } from "../../../lib/sign/payload-types.ts";
 import { DEFAULT_OUTPUT_LIMITS } from "../config.ts";
 import { createEndings } from "../execute/endings.ts";
 import { createExecutions, type Executions } from "../execute/executions.ts";
+import type { OwnerDemands } from "../execute/prepare.ts";
 import { createSlots } from "../execute/slots.ts";
 import type { Watcher } from "../execute/watcher.ts";
 import { createLocalExecutor } from "../executor/local.ts";
@@ -47,6 +48,8 @@ export interface TestDeviceOptions {
   now?: () => number;
   /** Other limits for what calls print. */
   output?: Partial<OutputLimits>;
+  /** What the owner's manifest demands. Default nothing: there is none. */
+  owner?: OwnerDemands;
   /** Wraps the ledger, to fail where a test wants it. */
   ledger?: (ledger: Ledger) => Ledger;
 }
@@ -88,6 +91,7 @@ export async function openTestDevice(options: TestDeviceOptions): Promise<TestDe
       known,
       unavailable: new Map(),
       manifestDigest,
+      owner: options.owner,
     }),
   });
   const receipts = createBatchVerifier({ keyring: createKeyring([key]), statementType: RECEIPT_TYPE });
