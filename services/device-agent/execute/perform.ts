@@ -147,9 +147,10 @@ async function runTool(call: PreparedCall, options: RunOptions): Promise<CallEnd
   }
 }
 
-/** Runs the tool where what the approver was shown holds still. */
+/** Runs the tool, where its approver was shown a preview only while that holds still. */
 async function runAsShown(call: PreparedCall, context: ToolContext, { shown }: RunOptions): Promise<JsonObject> {
-  if (call.previewed !== undefined) await requireUnchanged(call.previewed, context, shown);
+  if (call.previewed === undefined) return call.run(context);
+  await requireUnchanged(call.previewed, context, shown);
   // It may have been stopped meanwhile, and not every tool looks before it acts.
   throwIfAborted(context);
   return call.run(context);

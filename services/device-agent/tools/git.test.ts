@@ -5,6 +5,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -19,6 +20,7 @@ import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { CloneRequestSchema, CommitRequestSchema, PushRequestSchema } from "../../../gen/ts/reeve/tools/v1/git_pb.ts";
 import { unknownSetting } from "./git/check-repository.ts";
 import { createGitTools } from "./git.ts";
+import { createGitPreviews } from "./preview/git.ts";
 import { createTestContext, faultOf, type TestContext } from "./testing/context.ts";
 
 const tools = createGitTools({ allowFileProtocol: true });
@@ -56,6 +58,10 @@ function repositories(): { bare: string; work: string } {
 const clone = (input: object) => tools.clone(create(CloneRequestSchema, input), test.context);
 const commit = (input: object) => tools.commit(create(CommitRequestSchema, input), test.context);
 const push = (input: object) => tools.push(create(PushRequestSchema, input), test.context);
+
+const previews = createGitPreviews({ allowFileProtocol: true });
+const preview = async (input: object) =>
+  (await previews.push?.(create(PushRequestSchema, input), test.context)) ?? expect.fail();
 
 describe("clone", () => {
   it("makes the folder and says what is checked out", async () => {
@@ -228,6 +234,7 @@ describe("commit", () => {
     writeFileSync(join(work, ".gitattributes"), "* filter=x\n");
     const fault = await faultOf(commit({ path: work, message: "m", paths: [".gitattributes"], ...WHO }));
     expect(fault.reason).toBe(ErrorReason.TOOL_FAILED);
+    expect((await faultOf(preview({ path: work }))).reason).toBe(ErrorReason.TOOL_FAILED);
     expect(existsSync(join(test.folder, "pwned"))).toBe(false);
   });
 
@@ -265,6 +272,37 @@ describe("push", () => {
     expect(answer).toMatchObject({ commit: made, branch: "main" });
     expect(answer.output).toContain("main");
     expect(git(bare, "rev-parse", "main")).toBe(made);
+  });
+
+  it("is previewed by what would be sent, and sends nothing for that", async () => {
+    const { bare, work } = repositories();
+    const before = git(bare, "rev-parse", "main");
+    git(work, "commit", "-q", "--allow-empty", "-m", "second");
+    const head = git(work, "rev-parse", "HEAD");
+    expect(await preview({ path: work })).toEqual([
+      { name: "remote", value: `origin: ${bare}` },
+      { name: "branch", value: `main at ${head}` },
+      { name: "pushes", value: `1 commits; the remote was last seen at ${before}` },
+      { name: "commits", value: `${git(work, "rev-parse", "--short", "HEAD")} Setup: second` },
+    ]);
+    git(work, "branch", "other");
+    const other = await preview({ path: work, branch: "other" });
+    expect(other.map(({ value }) => value)).toContain("1 commits; the remote had no such branch when it was last seen");
+    expect(git(bare, "rev-parse", "main")).toBe(before);
+  });
+
+  it("is previewed without a word to the remote, also where objects are missing", async () => {
+    const { bare, work } = repositories();
+    git(bare, "config", "uploadpack.allowFilter", "true");
+    git(work, "config", "remote.origin.promisor", "true");
+    git(work, "config", "extensions.partialClone", "origin");
+    const head = git(work, "rev-parse", "HEAD");
+    rmSync(join(work, ".git/objects"), { recursive: true });
+    mkdirSync(join(work, ".git/objects"));
+    expect((await faultOf(preview({ path: work }))).reason).toBe(ErrorReason.TOOL_FAILED);
+    // Nothing was fetched.
+    expect(readdirSync(join(work, ".git/objects")).filter((name) => name.length === 2)).toEqual([]);
+    expect(git(bare, "rev-parse", "main")).toBe(head);
   });
 
   it("never overwrites what the remote has", async () => {

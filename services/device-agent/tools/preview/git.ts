@@ -7,6 +7,9 @@ import type { ToolContext, ToolPreviews } from "../tool.ts";
 
 const WRITE = { access: "write", field: "path" } as const;
 
+/** A partial clone would fetch what it lacks while it is looked at, from wherever its configuration says. */
+const NO_NETWORK = { GIT_ALLOW_PROTOCOL: "none", GIT_NO_LAZY_FETCH: "1" };
+
 /** How many commits are named. */
 const NAMED = 50;
 
@@ -15,7 +18,7 @@ const NAMED = 50;
  * saw it. Nothing is asked of the remote.
  */
 export function createGitPreviews(options: GitOptions = {}): ToolPreviews<typeof GitService> {
-  const git = createGit(options);
+  const git = createGit({ ...options, env: { ...options.env, ...NO_NETWORK } });
   return {
     async push({ path, remote, branch }, context) {
       using folder = context.roots.openFolder(path, WRITE);
