@@ -1,8 +1,11 @@
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server as HttpServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { JsonObject } from "@bufbuild/protobuf";
+import { createMcpHandler, Server } from "@modelcontextprotocol/server";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { acceptanceOf, acceptedText } from "../../../../../lib/plugin/accepted.ts";
@@ -287,6 +290,68 @@ describe("a call", () => {
   });
 });
 
+describe("a server at an address", () => {
+  const headers: (string | undefined)[] = [];
+  let http: HttpServer;
+  let url: string;
+  beforeEach(async () => {
+    headers.length = 0;
+    const handler = createMcpHandler(() => {
+      const server = new Server({ name: "web", version: "1" }, { capabilities: { tools: {} } });
+      const tool = (name: string) => ({ name, inputSchema: { type: "object" as const } });
+      server.setRequestHandler("tools/list", () => ({ tools: [tool("echo"), tool("flood")] }));
+      server.setRequestHandler("tools/call", ({ params }) => ({
+        content: [{ type: "text", text: params.name === "echo" ? "from the web" : "x".repeat(9 * 1024 * 1024) }],
+      }));
+      return server;
+    });
+    http = createServer((request, response) => {
+      headers.push(request.headers.authorization);
+      void answer(handler, request, response);
+    });
+    await new Promise<void>((resolve) => void http.listen(0, "127.0.0.1", resolve));
+    url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`;
+  });
+  afterEach(() => {
+    http.closeAllConnections();
+    http.close();
+  });
+
+  /** A plugin with this address and one secret of the agent's environment. */
+  async function openWeb(): Promise<void> {
+    const odd = { url, headers: { authorization: `Bearer \${TOKEN}` } };
+    const manifest = { name: "odd", env_allow: ["TOKEN"], mcp_servers: { odd } };
+    await writeFile(join(place.folder, "odd", "plugin.json"), JSON.stringify(manifest));
+    await accept();
+    await open({ env: { TOKEN: "secret" } });
+    await eventually(async () => expect((await readFound(place.foundFile)).size).toBe(1));
+    await accept();
+    await eventually(() => expect(names()).toContain("odd:echo"));
+  }
+
+  test("is called with its headers, and is kept apart from nothing", async () => {
+    await openWeb();
+    expect(await call("echo")).toMatchObject({ content: [{ text: "from the web" }] });
+    expect(new Set(headers)).toEqual(new Set(["Bearer secret"]));
+    expect(collected().tools[0]?.elsewhere).toBe("none");
+  });
+
+  test("that cannot be reached has not run anything", async () => {
+    await openWeb();
+    http.closeAllConnections();
+    await new Promise((resolve) => void http.close(resolve));
+    expect(await faultOf(call("echo"))).toMatchObject({
+      reason: ErrorReason.START_FAILED,
+      metadata: { program: "odd/odd", cause: "ECONNREFUSED" },
+    });
+  });
+
+  test("that answers without end is cut off, and what it did is not known", async () => {
+    await openWeb();
+    expect(await faultOf(call("flood"))).toMatchObject({ reason: ErrorReason.INTERRUPTED });
+  });
+});
+
 describe.runIf(HAS_BWRAP)("in the sandbox", () => {
   test("a server sees and changes only what its class lets it, and its calls say the level", async () => {
     await using sandbox = await openTestSandbox();
@@ -334,4 +399,18 @@ for line in sys.stdin:
 function abortable() {
   const controller = new AbortController();
   return { signal: controller.signal, abort: (reason?: Error) => controller.abort(reason) };
+}
+
+/** Answers a request of node with a handler of the Fetch API. */
+async function answer(
+  handler: { fetch(request: Request): Promise<Response> },
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const body = await Array.fromAsync(request as AsyncIterable<Buffer>);
+  const headers = Object.entries(request.headers).map(([name, value]): [string, string] => [name, String(value)]);
+  const init = { method: request.method ?? "GET", headers, ...(body.length > 0 ? { body: Buffer.concat(body) } : {}) };
+  const answered = await handler.fetch(new Request(`http://127.0.0.1${request.url}`, init));
+  response.writeHead(answered.status, Object.fromEntries(answered.headers));
+  response.end(Buffer.from(await answered.arrayBuffer()));
 }
