@@ -23,6 +23,14 @@ const RULES = `
     message: They change nothing.
     match:
       - { tool: { name: "every:echo" }, args: { message: x } }
+
+  - id: mcp/odd
+    effect: allow
+    tools: ["odd:*"]
+    when: '"operator" in principal.roles'
+    message: Only for what goes wrong.
+    match:
+      - { tool: { name: "odd:die" }, principal: { roles: [operator] } }
 `;
 
 let folder: string;
@@ -39,6 +47,7 @@ beforeAll(async () => {
   await writeFile(join(files, "a.txt"), "what the file holds\n");
   await writePlugin("files", "server-filesystem", [files]);
   await writePlugin("every", "server-everything", ["stdio"]);
+  await writeOddPlugin();
   const policyFile = join(folder, "policy.yaml");
   await writeFile(policyFile, (await readFile(DEFAULT_POLICY_FILE, "utf8")) + RULES);
   // The sandbox shows granted folders: these servers lie in the packages of this checkout. Not read-only, where files that are named
@@ -66,6 +75,15 @@ async function writePlugin(name: string, server: string, args: string[]): Promis
   await writeFile(join(own, "plugin.json"), JSON.stringify({ name, mcp_servers: { main: declared } }));
 }
 
+/** A server that does what none should. */
+async function writeOddPlugin(): Promise<void> {
+  const main = "services/device-agent/providers/plugin/mcp/testdata/odd-server.ts";
+  const args = [join(repositoryRoot, main), folder];
+  const odd = { command: process.execPath, args, permission_class: "host" };
+  await mkdir(join(plugins, "odd"));
+  await writeFile(join(plugins, "odd", "plugin.json"), JSON.stringify({ name: "odd", mcp_servers: { odd } }));
+}
+
 const reeve = (...words: string[]) =>
   runReeve(words, {
     ...shellOf(plane, plane.tokens.operator, folder),
@@ -85,23 +103,25 @@ async function states(): Promise<string[]> {
   return listed.map(({ name, state }) => `${name} ${state}`);
 }
 
-describe("the MCP servers of two plugins", () => {
+const NAMES = ["files", "every", "odd"];
+
+describe("the MCP servers of plugins", () => {
   test("run once their plugins are accepted, and their tools are offered once these are", async () => {
-    expect(await states()).toEqual(["every new", "files new"]);
-    for (const name of ["files", "every"]) {
+    expect(await states()).toEqual(["every new", "files new", "odd new"]);
+    for (const name of NAMES) {
       const first = await reeve("plugin", "accept", join(plugins, name));
       expect(first.code, first.stderr).toBe(0);
-      expect(first.stderr).toContain("asks main for tools now");
+      expect(first.stderr).toMatch(/asks (?:main|odd) for tools now/);
     }
-    await eventually(async () => expect(await states()).toEqual(["every listed", "files listed"]));
+    await eventually(async () => expect(await states()).toEqual(["every listed", "files listed", "odd listed"]));
     expect(await offered()).toEqual([]);
     const { stdout } = await reeve("plugin", "list");
     expect(stdout).toMatch(/files:write_file, of main: .+\n {4}input {3}\{.+\n {4}claims {2}may destroy/);
-    for (const name of ["files", "every"]) {
+    for (const name of NAMES) {
       const second = await reeve("plugin", "accept", join(plugins, name));
       expect(second.stdout).toContain(`new: ${name}:`);
     }
-    expect(await states()).toEqual(["every accepted", "files accepted"]);
+    expect(await states()).toEqual(["every accepted", "files accepted", "odd accepted"]);
     await eventually(async () => {
       const names = await offered();
       expect(names).toContain("files:read_text_file");
@@ -169,6 +189,25 @@ describe("a call of a server's tool", () => {
     });
     expect(call?.status).toMatchObject({ state: CallState.FAILED, error: { reason: ErrorReason.TOOL_FAILED } });
     expect(call?.status?.errorMessage).toContain("outside allowed directories");
+  });
+
+  test("that answers with escapes of a terminal shows none", async () => {
+    const { call } = await operator.registry.callTool({ tool: "odd:escape" });
+    expect(call?.status?.state).toBe(CallState.SUCCEEDED);
+    const text = JSON.stringify(call?.status?.output);
+    expect(text).toContain("red text");
+    expect(text).not.toMatch(/\\u001b|\\u0007|title/);
+    expect(await offered()).toContain("odd:escape");
+  });
+
+  test("that dies with it is unknown, on record, and is not sent again", async () => {
+    const { call } = await operator.registry.callTool({ tool: "odd:die", callId });
+    expect(call?.status).toMatchObject({ state: CallState.UNKNOWN, error: { reason: ErrorReason.INTERRUPTED } });
+    expect(await readFile(join(folder, "died"), "utf8")).toMatch(/^\d+\n$/);
+    const [, outcome] = await recordsOf(call?.id ?? "", 2);
+    expect(outcome).toMatchObject({ case: "outcome", value: { state: CallState.UNKNOWN, tool: "odd:die" } });
+    const again = await operator.registry.callTool({ tool: "odd:echo", params: { text: "back" } });
+    expect(JSON.stringify(again.call?.status?.output)).toContain("back");
   });
 
   test("shows progress to who follows it", async () => {
