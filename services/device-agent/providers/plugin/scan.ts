@@ -1,6 +1,5 @@
 import { readdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
-import type { OwnerManifest } from "../../../../gen/ts/reeve/device/v1/owner_manifest_pb.ts";
 import { type Accepted, isAccepted, readAccepted } from "../../../../lib/plugin/accepted.ts";
 import { fingerprintOf, listPlugin } from "../../../../lib/plugin/folder.ts";
 import { type Plugin, type ReadPlugin, readPlugin } from "../../../../lib/plugin/plugin.ts";
@@ -8,6 +7,7 @@ import { problemText } from "../../../../lib/plugin/problem.ts";
 import { cleanText } from "../../../../lib/toolschema/announced-tool.ts";
 import { whyUnsafe } from "../../executor/program-folders.ts";
 import type { UnavailableTool } from "../provider.ts";
+import { type OwnerPins, whyNotPinned } from "./owner-pins.ts";
 import { acceptHint } from "./program.ts";
 
 /** Where plugins come from. */
@@ -23,7 +23,7 @@ export interface PluginPlace {
   /** The agent's own folders. Absolute. */
   hidden: readonly string[];
   /** The owner's manifest, which pins plugins and says which variables they may be given. Undefined: there is none. */
-  owner?: Pick<OwnerManifest, "plugins" | "environment"> | undefined;
+  owner?: OwnerPins | undefined;
   /** Names that the owner gave to other sources of tools. */
   taken: ReadonlySet<string>;
 }
@@ -101,15 +101,6 @@ async function usablePlugin(path: string, { accepted, known, ...place }: Usable)
   if (isAccepted(plugin, accepted)) return plugin;
   const state = accepted.has(name) ? "has changed since it was accepted" : "was not accepted by the machine's owner";
   return `it ${state}: ${acceptHint(folder)}`;
-}
-
-/** Why an owner's manifest has something against a plugin. */
-function whyNotPinned({ manifest, digest }: Plugin, owner: Pick<OwnerManifest, "plugins" | "environment">) {
-  const pinned = owner.plugins.find(({ name }) => name === manifest.name);
-  if (pinned === undefined) return "the owner's manifest does not name it under plugins";
-  if (pinned.digest !== digest) return `the owner's manifest pins it with another digest than ${digest}`;
-  const more = manifest.envAllow.find((name) => !owner.environment.includes(name));
-  return more && `it asks for the variable ${more}, which the owner's manifest does not name under environment`;
 }
 
 /** What was read before, where no file has changed since. */
