@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { create } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import {
@@ -15,6 +16,10 @@ import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { startServer } from "../measure/server-process.ts";
 import type { StreamSubject, Transfer } from "./stream-subject.ts";
 
+/** A line of seq is nine digits and its end. */
+const LINE_BYTES = 10;
+const FIRST_LINE = 100_000_000;
+
 /** The same messages over the same TLS connection: as they are, and with a link's framing. */
 export async function bareStreams(parts: AsyncDisposableStack): Promise<StreamSubject[]> {
   const server = parts.adopt(await startServer("streams"), (one) => one.stop());
@@ -29,9 +34,23 @@ export async function bareStreams(parts: AsyncDisposableStack): Promise<StreamSu
     toDevice,
   );
   return [
+    { name: "bare pipe", what: "a program's output read by this process", transfer: pipe },
     { name: "bare stream", what: "connect-node, gRPC over TLS", transfer: (bytes) => read(bare, bytes) },
     { name: "framed link", what: "the same with a link's framing", transfer: (bytes) => read(framed, bytes) },
   ];
+}
+
+/** What a program prints as fast as it can, read here. */
+async function pipe(bytes: number): Promise<Transfer> {
+  const lines = Math.ceil(bytes / LINE_BYTES);
+  const began = performance.now();
+  const program = spawn("seq", [String(FIRST_LINE), String(FIRST_LINE + lines - 1)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let arrivedBytes = 0;
+  for await (const chunk of program.stdout as AsyncIterable<Buffer>) arrivedBytes += chunk.length;
+  if (arrivedBytes !== lines * LINE_BYTES) throw new Error(`${arrivedBytes} of ${lines * LINE_BYTES} bytes came`);
+  return { bytes: arrivedBytes, elapsedMs: performance.now() - began };
 }
 
 async function read(dialer: StreamFactory<ControlFrame, DeviceFrame>, bytes: number): Promise<Transfer> {

@@ -33,6 +33,11 @@ export async function governedStreams(parts: AsyncDisposableStack): Promise<Stre
       transfer: (bytes) => printed(registry, bytes),
     },
     {
+      name: "job, read afterwards",
+      what: "what the device kept of that, from its file on, sanitized for this reader",
+      transfer: (bytes) => readAfterwards(registry, bytes),
+    },
+    {
       name: "fs.read, 256 KiB a call",
       what: `the same way as results, ${READS_AT_ONCE} calls in flight`,
       transfer: (bytes) => readFile(registry, join(plane.work, "large"), bytes),
@@ -68,6 +73,20 @@ async function printed(registry: Registry, bytes: number): Promise<Transfer> {
   requireSuccess(end);
   const sentBytes = lines * LINE_BYTES;
   if (arrivedBytes !== sentBytes) throw new Error(`${arrivedBytes} of ${sentBytes} bytes came`);
+  return { bytes: arrivedBytes, elapsedMs: performance.now() - began };
+}
+
+/** Reads what a program has printed without a follower, once it has ended. */
+async function readAfterwards(registry: Registry, bytes: number): Promise<Transfer> {
+  const lines = Math.ceil(bytes / LINE_BYTES);
+  const callId = `bench-job-${process.pid}-${calls++}`;
+  const params = { argv: ["seq", String(FIRST_LINE), String(FIRST_LINE + lines - 1)], timeout_ms: 600_000 };
+  requireSuccess((await registry.callTool({ callId, device: "only", tool: "exec", params })).call);
+  const began = performance.now();
+  let arrivedBytes = 0;
+  for await (const { event } of registry.watchCall({ callId, outputFromSequence: 0 }))
+    if (event?.event.case === "output") arrivedBytes += event.event.value.data.length;
+  if (arrivedBytes !== lines * LINE_BYTES) throw new Error(`${arrivedBytes} of ${lines * LINE_BYTES} bytes came`);
   return { bytes: arrivedBytes, elapsedMs: performance.now() - began };
 }
 

@@ -113,7 +113,6 @@ export async function createDeviceAgent(options: DeviceAgentOptions): Promise<De
   const limits = options.config.output ?? DEFAULT_OUTPUT_LIMITS;
   const folder = openOutputFolder(self.state.outputFolder, limits, { now, onError: onLost });
   const outputs = createOutputs(folder, sealer, onLost);
-  parts.defer(() => outputs.close());
   const executions = createCalls(options, self, { ledger, endings, outputs, undo, now });
   measureCalls(options.metrics, executions);
   const prune = (beforeMs: number): Promise<number> => {

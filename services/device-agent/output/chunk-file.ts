@@ -7,8 +7,7 @@ import { type Chunk, type ChunkSource, MAX_CHUNK_BYTES } from "./chunk-source.ts
 
 /** A file with the chunks of one call, each sealed for itself. */
 export interface ChunkFile extends ChunkSource {
-  /** The file's length, in bytes. */
-  readonly bytes: number;
+  readonly index: ChunkIndex;
   /** Adds chunks, numbered as they follow. One at a time. Not synced: what the agent wrote outlives the agent, not the machine. */
   append(chunks: readonly Chunk[]): Promise<void>;
   close(): Promise<void>;
@@ -34,13 +33,20 @@ export async function createChunkFile(path: string, callId: string, sealer: Seal
 /**
  * Opens the file of a call that has ended, up to its last whole chunk: the agent may have been killed while it wrote. Undefined
  * where there is none.
+ *
+ * @param known its index, where it was read before.
  */
-export async function openChunkFile(path: string, callId: string, sealer: Sealer): Promise<ChunkFile | undefined> {
+export async function openChunkFile(
+  path: string,
+  callId: string,
+  sealer: Sealer,
+  known: ChunkIndex | undefined,
+): Promise<ChunkFile | undefined> {
   const handle = await open(path, "r").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
     throw error;
   });
-  return handle && chunkFile(handle, await scan(handle), callId, sealer);
+  return handle && chunkFile(handle, known ?? (await scan(handle)), callId, sealer);
 }
 
 function chunkFile(handle: FileHandle, index: ChunkIndex, callId: string, sealer: Sealer): ChunkFile {
@@ -49,9 +55,7 @@ function chunkFile(handle: FileHandle, index: ChunkIndex, callId: string, sealer
     get count() {
       return index.count;
     },
-    get bytes() {
-      return index.end;
-    },
+    index,
     about(sequence) {
       const { stream, recordBytes: bytes } = index.about(sequence);
       return { stream, bytes: Math.max(0, bytes - HEAD_BYTES - SEAL_BYTES) };
@@ -117,7 +121,7 @@ function addRecords(index: ChunkIndex, block: Buffer, begin: number, size: numbe
   while (index.end - begin + HEAD_BYTES <= block.length) {
     const head = block.readUInt32LE(index.end - begin);
     const bytes = HEAD_BYTES + (head % STDERR_BIT);
-    const isWhole = index.end + bytes <= size && bytes <= recordBytes(MAX_CHUNK_BYTES);
+    const isWhole = index.end + bytes <= size && bytes > recordBytes(0) && bytes <= recordBytes(MAX_CHUNK_BYTES);
     if (!isWhole) return false;
     index.add(bytes, head >= STDERR_BIT ? OutputStream.STDERR : OutputStream.STDOUT);
   }

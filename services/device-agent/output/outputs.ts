@@ -10,6 +10,7 @@ import {
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import type { Sealer } from "../../../lib/identity/sealer.ts";
 import { type ChunkFile, createChunkFile, openChunkFile } from "./chunk-file.ts";
+import type { ChunkIndex } from "./chunk-index.ts";
 import { type Chunk, type ChunkSource, chunksInMemory, type ReadRange, readRange } from "./chunk-source.ts";
 import type { OutputFolder } from "./output-folder.ts";
 import { createRecording, type Recording, type RecordingOptions } from "./recording.ts";
@@ -37,8 +38,6 @@ export interface Outputs {
   read(callId: string, range: ReadRange, known: KnownCall | undefined): Promise<OutputPart>;
   /** What is known of it, without reading it. */
   summaryOf(callId: string, known: KnownCall): OutputSummary;
-  /** Lets the files go that are open for reading. */
-  close(): Promise<void>;
 }
 
 /** The recording of one call. */
@@ -49,44 +48,45 @@ export interface OutputRecorder extends Pick<Recording, "push"> {
   close(): void;
 }
 
-/** How many files of ended calls stay open for the next part that is read of them. */
-const MAX_OPEN = 8;
+/** Of how many files of ended calls the index is kept for the next part that is read of them. */
+const MAX_INDEXES = 8;
 
 /** @param onError receives why a call's output could not be written any further. */
 export function createOutputs(folder: OutputFolder, sealer: Sealer, onError: (error: unknown) => void): Outputs {
   const recordings = new Map<string, Recording>();
-  /** Files of ended calls, the one that was read last at the end. */
-  const open = new Map<string, Promise<ChunkFile | undefined>>();
+  /** Of the files of ended calls that were read last. */
+  const indexes = new Map<string, ChunkIndex>();
 
-  const fileOf = (callId: string): Promise<ChunkFile | undefined> => {
-    const opened = open.get(callId) ?? openChunkFile(folder.pathOf(callId), callId, sealer);
-    open.delete(callId);
-    open.set(callId, opened);
-    for (const [oldest, file] of open) {
-      if (open.size <= MAX_OPEN) break;
-      open.delete(oldest);
-      closeFile(file);
+  const noteIndex = (callId: string, index: ChunkIndex): void => {
+    indexes.delete(callId);
+    indexes.set(callId, index);
+    for (const oldest of indexes.keys()) {
+      if (indexes.size <= MAX_INDEXES) break;
+      indexes.delete(oldest);
     }
-    return opened;
   };
-  const closeFile = (file: Promise<ChunkFile | undefined>): void =>
-    void file.then((one) => one?.close()).catch(onError);
   const readEnded = async (callId: string, range: ReadRange, known: KnownCall): Promise<OutputPart> => {
     const { output } = known;
     if (known.open || (output !== undefined && output.chunks.length > 0)) {
       return partOf(callId, chunksInMemory(output?.chunks ?? []), range, summaryFrom(known));
     }
-    const file = output === undefined || output.summary?.kept === OutputKept.YES ? await fileOf(callId) : undefined;
     const summary = summaryFrom(known);
+    // Closed after each part: a file that is deleted meanwhile would take its room for as long as it is open.
+    const file = await openChunkFile(folder.pathOf(callId), callId, sealer, indexes.get(callId));
     if (file === undefined) {
-      open.delete(callId);
+      indexes.delete(callId);
       if (summary.chunks > 0) summary.kept = OutputKept.RELEASED;
       return { chunks: [], next: Math.max(range.from, summary.chunks), summary };
     }
-    // Where the agent was killed, no end says how much there is.
-    summary.chunks = Math.max(summary.chunks, file.count);
-    if (output === undefined) summary.bytes = BigInt(file.bytes);
-    return partOf(callId, file, range, summary);
+    try {
+      noteIndex(callId, file.index);
+      // Where the agent was killed, no end says how much there is.
+      summary.chunks = Math.max(summary.chunks, file.count);
+      if (output === undefined) summary.bytes = BigInt(file.index.end);
+      return await partOf(callId, file, range, summary);
+    } finally {
+      await file.close();
+    }
   };
 
   return {
@@ -134,10 +134,6 @@ export function createOutputs(folder: OutputFolder, sealer: Sealer, onError: (er
     summaryOf(callId, known) {
       const recording = recordings.get(callId);
       return recording === undefined ? summaryFrom(known) : summaryOfRecording(recording, true);
-    },
-    async close() {
-      for (const file of open.values()) closeFile(file);
-      open.clear();
     },
   };
 }

@@ -108,7 +108,6 @@ export async function openTestDevice(options: TestDeviceOptions): Promise<TestDe
     },
     async [Symbol.asyncDispose]() {
       await executions.close();
-      await outputs.close();
       await opened.close();
       roots[Symbol.dispose]();
       undo[Symbol.dispose]();

@@ -50,7 +50,7 @@ export interface AdmissionOptions {
   sessions: Pick<Sessions, "get" | "all" | "wakeDialers">;
   /** Whether this replica drains: a device that leaves is still alive on the stream that it gives up. */
   isDraining(): boolean;
-  /** Ends what runs on a device, in a second at most. */
+  /** Ends what runs on a device, in less than 2 seconds. */
   endCalls(name: string): Promise<void>;
   logger: Logger;
 }

@@ -59,7 +59,7 @@ export interface DeviceLink {
   cancel(callId: string): void;
   /**
    * Cancels all that the device runs, for this replica and for others, and sends it nothing more. Resolves when it has
-   * reported the ends, after a second at most; callers that wait for the rest get "lost". Lasts until the device is
+   * reported the ends, after 1.8 seconds at most; callers that wait for the rest get "lost". Lasts until the device is
    * admitted again.
    */
   shutOut(): Promise<void>;
@@ -103,7 +103,7 @@ export interface DeviceLinkOptions {
 }
 
 /** How long a device that is shut out has to report the ends of what it ran, in milliseconds. */
-const SHUT_OUT_MS = 1000;
+const SHUT_OUT_MS = 1800;
 
 /** How often it is checked whether it has. */
 const POLL_MS = 20;
