@@ -41,7 +41,7 @@ async function clone(
   const limits = [...(branch ? ["--branch", branch] : []), ...(depth ? ["--depth", String(depth)] : [])];
   const args = ["clone", "--template=", "--no-recurse-submodules", ...limits, "--", url, `./${place.name}`];
   // The folder is held, so the clone lands in it, whatever becomes of the path meanwhile.
-  const run = await git(context, { args, cwd: place.folder.at(), live: true });
+  const run = await git(context, { args, cwd: place.folder.at(), talks: true, live: true });
   if (run.exitCode !== 0) throw programFailed("git", run);
   using made = context.roots.openFolder(path, WRITE);
   return await whereIs(git, context, made.at());
@@ -96,7 +96,7 @@ async function push(
   // The commit itself is pushed, so that what is reported is what the remote has. Without "+" git refuses to overwrite.
   const target = `${pushed}:refs/heads/${name}`;
   const args = ["push", "--no-verify", "--no-signed", "--recurse-submodules=no", "--", remote || "origin", target];
-  const run = await git(context, { args, cwd, live: true });
+  const run = await git(context, { args, cwd, talks: true, live: true });
   if (run.exitCode !== 0) throw programFailed("git", run);
   return { commit: pushed, branch: name, output: (run.stdout + run.stderr).trim() };
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -12,6 +12,7 @@ import {
 import { createGitTools } from "../git.ts";
 import { createTestContext, faultOf, type TestContext } from "../testing/context.ts";
 import { HOOKS, HOSTILE_SETTINGS, MARK, type Planted, plant } from "../testing/hostile-settings.ts";
+import { createGit } from "./run-git.ts";
 
 const tools = createGitTools({ allowFileProtocol: true });
 const WHO = { authorName: "Ada", authorEmail: "ada@example.com" };
@@ -139,6 +140,20 @@ describe("a hostile repository", () => {
     expect(git(join(work, "module"), "config", "core.worktree")).not.toBe("");
     const { filesChanged } = await commit({ paths: ["a.txt", "module", ".gitmodules"] });
     expect(filesChanged).toBe(3);
+  });
+
+  it("makes git fetch nothing that it lacks, unless it talks to a remote anyway", async () => {
+    git(work, "push", "-q", "origin", "HEAD:main");
+    const blob = git(work, "rev-parse", "HEAD:a.txt").trim();
+    rmSync(join(work, ".git", "objects", blob.slice(0, 2), blob.slice(2)));
+    git(work, "config", "--local", "remote.origin.url", `file://${origin}`);
+    git(work, "config", "--local", "remote.origin.promisor", "true");
+    git(work, "config", "--local", "core.repositoryFormatVersion", "1");
+    git(work, "config", "--local", "extensions.partialClone", "origin");
+    const run = createGit({ allowFileProtocol: true });
+    const show = (talks: boolean) => run(test.context, { args: ["cat-file", "-p", blob], cwd: work, talks });
+    expect(await show(false)).toMatchObject({ exitCode: 128, stdout: "" });
+    expect(await show(true)).toMatchObject({ exitCode: 0, stdout: "one\n" });
   });
 
   it("sends nothing to an address that names a program", async () => {

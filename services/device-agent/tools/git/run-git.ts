@@ -15,6 +15,8 @@ export interface GitRun {
   cwd: string;
   stdin?: string;
   env?: Readonly<Record<string, string>>;
+  /** Whether it may talk to a remote. Default false: what a partial clone lacks is not fetched either. */
+  talks?: boolean;
   /** Show the output live. Default false: most runs only ask git something. */
   live?: boolean;
   /** How much of its output is kept, in bytes. Default that of the executor. */
@@ -42,19 +44,21 @@ const PROFILE: readonly string[] = [
   "advice.detachedHead=false",
 ].flatMap((setting) => ["-c", setting]);
 
-/** Runs git without pager, prompt, hooks, file monitor or background work, over https and ssh only. */
+/** Runs git without pager, prompt, hooks, file monitor or background work; over https and ssh only, where it may talk at all. */
 export function createGit(options: GitOptions): Git {
   const environment = {
     GIT_TERMINAL_PROMPT: "0",
-    GIT_ALLOW_PROTOCOL: options.allowFileProtocol ? "https:ssh:file" : "https:ssh",
     GIT_OPTIONAL_LOCKS: "0",
     GIT_PAGER: "cat",
     GIT_EDITOR: "false",
     SSH_ASKPASS_REQUIRE: "never",
     ...options.env,
   };
-  return (context, { args, env, live = false, ...run }) =>
-    runProgram(context, { ...run, live, argv: ["git", ...PROFILE, ...args], toolEnv: { ...environment, ...env } });
+  const protocols = options.allowFileProtocol ? "https:ssh:file" : "https:ssh";
+  return (context, { args, env, talks = false, live = false, ...run }) => {
+    const toolEnv = { ...environment, GIT_ALLOW_PROTOCOL: talks ? protocols : "none", ...env };
+    return runProgram(context, { ...run, live, argv: ["git", ...PROFILE, ...args], toolEnv });
+  };
 }
 
 /** Output of a run that must succeed, without the last newline. Fault: TOOL_FAILED in git's words. */
