@@ -89,6 +89,11 @@ export const commandList: readonly CommandEntry[] = [
     load: async () => (await import("./commands/shell.ts")).registerShell,
   },
   {
+    name: "secret",
+    summary: "keep secrets for the tools of this machine's device",
+    load: async () => (await import("./commands/secret.ts")).registerSecret,
+  },
+  {
     name: "plugin",
     summary: "make plugins for this machine, check them, and accept them",
     load: async () => (await import("./commands/plugin.ts")).registerPlugin,

@@ -1,3 +1,4 @@
+import { NO_HOSTS } from "../../lib/hosts/host-list.ts";
 import { deviceIdOf } from "../../lib/identity/device-id.ts";
 import { DEFAULT_TRUST_DOMAIN } from "../../lib/identity/spiffe.ts";
 import { createBatchSigner } from "../../lib/sign/batch.ts";
@@ -78,6 +79,8 @@ function executionsOf({ key, manifest, grantKeys }: Enrolled, workshop: Workshop
     executor,
     roots,
     undo,
+    hosts: NO_HOSTS,
+    secrets: { read: () => undefined },
     now: Date.now,
     onUnexpected: (_, error) => {
       throw error;

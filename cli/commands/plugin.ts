@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
+import { STATE_DIR_HELP } from "../device-state-dir.ts";
 import { withJson } from "../list-options.ts";
 import type { AcceptFlags } from "../plugin/accept.ts";
 import type { JsonFlag } from "../plugin/check.ts";
@@ -16,7 +17,7 @@ export function registerPlugin(program: Command, context: CommandContext): void 
   withJson(plugin.command("list"))
     .description("List the plugins of a folder, and whether they were accepted on this machine.")
     .option("--plugins <folder>", "the folder that holds them. Default: REEVE_DEVICE_PLUGINS")
-    .option("--state-dir <folder>", STATE_DIR)
+    .option("--state-dir <folder>", STATE_DIR_HELP)
     .action(async (flags: ListPluginsFlags) => (await import("../plugin/list.ts")).list(flags, context));
   withJson(plugin.command("check").argument("<folder>", "the plugin's folder"))
     .description(
@@ -30,7 +31,7 @@ export function registerPlugin(program: Command, context: CommandContext): void 
       "Let this machine's device offer a plugin's tools, as all its files are now. After any change it has to be accepted again.\n" +
         "A device that runs notices within seconds. Policy still decides about every call.",
     )
-    .option("--state-dir <folder>", STATE_DIR)
+    .option("--state-dir <folder>", STATE_DIR_HELP)
     .action(async (folder: string, flags: AcceptFlags) =>
       (await import("../plugin/accept.ts")).accept(folder, flags, context),
     );
@@ -40,6 +41,3 @@ export function registerPlugin(program: Command, context: CommandContext): void 
       (await import("../plugin/new.ts")).makeNew(folder, flags, context),
     );
 }
-
-const STATE_DIR =
-  "the device's state folder. Default: REEVE_DEVICE_STATE_DIR, else that of `reeve up` or of the device that this machine joined as";

@@ -2,6 +2,7 @@ import { readPrivateFile } from "../../lib/files/private-file.ts";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { askHidden, canAsk } from "../print/prompt.ts";
+import { readAll } from "../read-all.ts";
 
 /** How a token of this version begins, which no file is called. */
 const TOKEN = /^rvj\d+\./;
@@ -30,19 +31,9 @@ export async function readJoinToken(source: string, context: CommandContext): Pr
 }
 
 function typed(context: CommandContext): Promise<string | undefined> {
-  return canAsk(context) ? askHidden(context, "Join token (it is not shown): ") : readAll(context);
-}
-
-async function readAll({ stdin }: CommandContext): Promise<string> {
-  const pieces: Buffer[] = [];
-  let length = 0;
-  for await (const piece of stdin) {
-    const bytes = Buffer.from(piece);
-    length += bytes.length;
-    if (length > MAX_BYTES) throw new UsageError("standard input holds more than a token");
-    pieces.push(bytes);
-  }
-  return Buffer.concat(pieces).toString("utf8");
+  return canAsk(context)
+    ? askHidden(context, "Join token (it is not shown): ")
+    : readAll(context, MAX_BYTES, "a token");
 }
 
 function fromFile(path: string): string {

@@ -3,13 +3,14 @@ import { type Found, readFound, serverTools } from "../../lib/plugin/found-tools
 import { type Plugin, readPlugin } from "../../lib/plugin/plugin.ts";
 import type { ServerTool } from "../../lib/plugin/server-tools.ts";
 import type { CommandContext } from "../command-context.ts";
+import type { StateDirFlag } from "../device-state-dir.ts";
 import { visibleLine } from "../print/escape.ts";
 import { jsonDocument } from "../print/json.ts";
 import { writePrivateFile } from "../private-file.ts";
 import type { JsonFlag } from "./check.ts";
 import { pluginJson, pluginText, usable } from "./describe.ts";
 import { serverToolsJson, serverToolsText } from "./describe-servers.ts";
-import { pluginFiles, type StateDirFlag } from "./state-dir.ts";
+import { pluginFiles } from "./state-dir.ts";
 
 /** The options of `reeve plugin accept`. */
 export type AcceptFlags = JsonFlag & StateDirFlag;

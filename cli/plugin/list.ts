@@ -7,13 +7,14 @@ import { problemText } from "../../lib/plugin/problem.ts";
 import type { ServerTool } from "../../lib/plugin/server-tools.ts";
 import { announcedName } from "../../lib/toolschema/names.ts";
 import type { CommandContext } from "../command-context.ts";
+import type { StateDirFlag } from "../device-state-dir.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { jsonDocument } from "../print/json.ts";
 import { listTable } from "../print/table.ts";
 import type { JsonFlag } from "./check.ts";
 import { pluginJson, problemsJson } from "./describe.ts";
 import { serverToolsJson, serverToolsText } from "./describe-servers.ts";
-import { pluginFiles, type StateDirFlag } from "./state-dir.ts";
+import { pluginFiles } from "./state-dir.ts";
 
 /** The options of `reeve plugin list`. */
 export type ListPluginsFlags = JsonFlag & StateDirFlag & { plugins?: string };

@@ -4,8 +4,8 @@ export type Floors = Readonly<Record<string, readonly string[]>>;
 /** Every folder of the product that has folders below it, and how these stand on each other. */
 export const AREAS: Readonly<Record<string, Floors>> = {
   lib: {
-    ground: ["async", "config", "fault", "files", "ids", "json", "log", "pages", "paths", "programs", "yaml"],
-    data: ["auth", "events", "identity", "merkle", "sign", "store"],
+    ground: ["async", "config", "fault", "files", "hosts", "ids", "json", "log", "pages", "paths", "programs", "yaml"],
+    data: ["auth", "events", "identity", "merkle", "secrets", "sign", "store"],
     wire: ["exchange", "link", "rpc-client", "server", "wire"],
     tools: ["command", "model-tools", "owner-manifest", "plugin", "sanitize", "tool", "toolschema"],
     "audit-verify": ["audit-verify"],
@@ -58,6 +58,7 @@ export const AREAS: Readonly<Record<string, Floors>> = {
       "operator",
       "plugin",
       "policy",
+      "secret",
       "service-ca",
       "shell",
       "stack",

@@ -1,3 +1,4 @@
+import { type HostList, parseHosts } from "../../lib/hosts/host-list.ts";
 import type { SignedManifest } from "../../lib/owner-manifest/envelope.ts";
 import { type DeviceAgentConfig, workDirOf } from "./config.ts";
 import type { Executor } from "./executor/executor.ts";
@@ -17,6 +18,7 @@ import type { DeviceFacts } from "./toolset.ts";
 export interface Machine extends Disposable {
   executor: Executor;
   roots: Roots;
+  hosts: HostList;
   providers: readonly ToolProvider[];
   /** What the manifest says of it. */
   facts: DeviceFacts;
@@ -26,7 +28,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Opens the roots and the providers of tools. The agent's own folder lies outside every root, whatever the configuration
- * says. Throws where a root does not exist.
+ * says. Throws where a root does not exist, and where the list of hosts has another entry.
  *
  * @param more further providers, which the machine then owns.
  * @param owner the owner's manifest, within which the configuration lies. Default: there is none.
@@ -38,6 +40,7 @@ export async function openMachine(
   more: readonly ToolProvider[] = [],
   owner?: SignedManifest,
 ): Promise<Machine> {
+  const hosts = parseHosts(config.hosts ?? []);
   using parts = new DisposableStack();
   // First of all, while this process is small: what it forks is as large as it is.
   const spawner = parts.use(createSpawnerProcess());
@@ -56,7 +59,12 @@ export async function openMachine(
   const bwrap = createLocalExecutor(programs).resolve("bwrap");
   const sandbox = parts.use(await openSandbox({ spawner, bwrap, readRoots, writeRoots, hidden }));
   const executor = createLocalExecutor({ ...programs, sandbox });
-  const options = { git: { env: pick(env, ["SSH_AUTH_SOCK"]) }, docker: { env: pick(env, ["DOCKER_HOST"]) } };
+  const options = {
+    hosts,
+    git: { env: pick(env, ["SSH_AUTH_SOCK"]) },
+    docker: { env: pick(env, ["DOCKER_HOST"]) },
+    ssh: { env: pick(env, ["SSH_AUTH_SOCK"]) },
+  };
   const taken = new Set((config.services ?? []).map(({ name }) => name));
   const { acceptedFile, foundFile } = state;
   const place = { acceptedFile, foundFile, writeRoots, hidden, taken, owner: owner?.manifest };
@@ -72,6 +80,7 @@ export async function openMachine(
   return {
     executor,
     roots,
+    hosts,
     providers,
     facts: {
       name: config.name,

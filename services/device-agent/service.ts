@@ -12,6 +12,7 @@ import { sealerWith } from "../../lib/identity/sealer.ts";
 import type { StreamFactory } from "../../lib/link/stream.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { expiryMs, type SignedManifest } from "../../lib/owner-manifest/envelope.ts";
+import { openSecrets } from "../../lib/secrets/store.ts";
 import { createBatchSigner } from "../../lib/sign/batch.ts";
 import { createBatchVerifier } from "../../lib/sign/batch-verifier.ts";
 import { loadOrCreateKeyFile } from "../../lib/sign/key-file.ts";
@@ -113,7 +114,8 @@ export async function createDeviceAgent(options: DeviceAgentOptions): Promise<De
   const limits = options.config.output ?? DEFAULT_OUTPUT_LIMITS;
   const folder = openOutputFolder(self.state.outputFolder, limits, { now, onError: onLost });
   const outputs = createOutputs(folder, sealer, onLost);
-  const executions = createCalls(options, self, { ledger, endings, outputs, undo, now });
+  const secrets = openSecrets(self.state.secretsFolder, sealer);
+  const executions = createCalls(options, self, { ledger, endings, outputs, undo, secrets, now });
   measureCalls(options.metrics, executions);
   const prune = (beforeMs: number): Promise<number> => {
     folder.prune();
@@ -265,14 +267,15 @@ function issuerOf({ key, deviceId, toolsets }: Self): ReceiptIssuer {
 function createCalls(
   { config, logger }: DeviceAgentOptions,
   { keyring, deviceId, toolsets, machine }: Self,
-  shared: Pick<ExecutionOptions, "ledger" | "endings" | "outputs" | "undo" | "now">,
+  shared: Pick<ExecutionOptions, "ledger" | "endings" | "outputs" | "undo" | "secrets" | "now">,
 ): Executions {
-  const { executor, roots } = machine;
+  const { executor, roots, hosts } = machine;
   return createExecutions({
     ...shared,
     slots: createSlots(config.maxRunning ?? DEFAULT_MAX_RUNNING, config.operatorPlaces ?? DEFAULT_OPERATOR_PLACES),
     executor,
     roots,
+    hosts,
     onUnexpected: (callId, error) => logger.error({ callId, err: error }, "a call failed unexpectedly"),
     verifier: createBatchVerifier({ keyring, statementType: GRANT_TYPE }),
     deviceId,

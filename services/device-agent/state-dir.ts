@@ -2,6 +2,7 @@ import { chmod, mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { ACCEPTED_FILE } from "../../lib/plugin/accepted.ts";
 import { FOUND_FILE } from "../../lib/plugin/found-tools.ts";
+import { SEALING_KEY_FILE, SECRETS_FOLDER } from "../../lib/secrets/store.ts";
 import { type FolderLock, lockFolder } from "../../lib/store/folder-lock.ts";
 
 /** The agent's own files. */
@@ -28,6 +29,8 @@ export interface StateDir {
   undoFolder: string;
   /** What the plugins' MCP servers listed, for the owner to accept. */
   foundFile: string;
+  /** The secrets of tools, sealed with the same key. Written by `reeve secret`. */
+  secretsFolder: string;
 }
 
 /** The file of a state folder with the owner's keys that the device is pinned to. */
@@ -53,9 +56,10 @@ export async function openStateDir(folder: string): Promise<StateDir> {
     grantKeysFile: join(path, "grant-keys.json"),
     ledgerFile: join(path, "ledger.db"),
     outputFolder: join(path, "output"),
-    sealingKeyFile: join(path, "sealing.key"),
+    sealingKeyFile: join(path, SEALING_KEY_FILE),
     acceptedFile: join(path, ACCEPTED_FILE),
     undoFolder: join(path, "undo"),
     foundFile: join(path, FOUND_FILE),
+    secretsFolder: join(path, SECRETS_FOLDER),
   };
 }

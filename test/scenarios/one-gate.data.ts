@@ -180,6 +180,10 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   "policy check": reads,
   "policy explain": reads,
   "policy show": reads,
+  secret: { runsNone: "its subcommands do" },
+  "secret delete": administers,
+  "secret list": reads,
+  "secret set": { runsNone: "it only keeps what tools may send, to the hosts that it names" },
   plugin: { runsNone: "its subcommands do" },
   "plugin accept": administers,
   "plugin check": reads,
@@ -271,6 +275,24 @@ export const PASSAGES: readonly Passage[] = [
     what: "a tool is prepared where the manifest and the blocklist are checked",
     words: /\btool\.prepare\(/,
     only: ["services/device-agent/execute/prepare.ts"],
+  },
+  {
+    what: "tools connect to other machines at addresses that were checked",
+    words: /\bresolveHost\(/,
+    only: [
+      "services/device-agent/hosts/resolve-host.ts",
+      "services/device-agent/tools/http/send.ts",
+      "services/device-agent/tools/ssh.ts",
+    ],
+  },
+  {
+    what: "secrets are resolved where they are sent",
+    words: /\bsecrets\.resolve\(/,
+    only: [
+      "services/device-agent/tools/http/request.ts",
+      "services/device-agent/tools/http.ts",
+      "services/device-agent/tools/matrix.ts",
+    ],
   },
   {
     what: "a tool is run in one place",

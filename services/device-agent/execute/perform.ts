@@ -2,10 +2,12 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { ExecutionFinished } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
+import type { SecretStore } from "../../../lib/secrets/store.ts";
 import { levelOf } from "../executor/sandbox/levels.ts";
 import { expired, type GoodGrant } from "../grants/check-grant.ts";
 import type { Ledger, NewExecution, TakeResult } from "../ledger/ledger.ts";
 import { type Refusal, refusal } from "../refusal.ts";
+import { type CallSecrets, secretsOfCall } from "../secrets/call-secrets.ts";
 import { throwIfAborted } from "../tools/outcome.ts";
 import type { ToolContext } from "../tools/tool.ts";
 import {
@@ -33,6 +35,8 @@ export interface PerformOptions {
   executor: ToolContext["executor"];
   roots: ToolContext["roots"];
   undo: ToolContext["undo"];
+  hosts: ToolContext["hosts"];
+  secrets: Pick<SecretStore, "read">;
   /** Milliseconds since 1970. */
   now(): number;
   /** Receives unexpected errors: the caller gets no more than the call's id. */
@@ -106,11 +110,13 @@ async function begin(call: AdmittedCall, startMs: number, options: PerformOption
 }
 
 function runOptions(call: AdmittedCall, options: PerformOptions): RunOptions {
-  const { executor, roots, undo } = options;
+  const { executor, roots, undo, hosts } = options;
   const { callId } = call.execution;
   const onUnexpected = (error: unknown) => options.onUnexpected(callId, error);
   const shown = (previewId: string) => shownPreview(previewId, options);
-  return { shown, callId, stop: call.stop, executor, roots, undo, emit: call.live.push, jobs: call.jobs, onUnexpected };
+  const secrets = secretsOfCall(options.secrets);
+  const { stop, live, jobs } = call;
+  return { shown, callId, stop, executor, roots, undo, hosts, secrets, emit: live.push, jobs, onUnexpected };
 }
 
 /** The most bytes of an output, as JSON. */
@@ -122,6 +128,8 @@ interface RunOptions {
   executor: ToolContext["executor"];
   roots: ToolContext["roots"];
   undo: ToolContext["undo"];
+  hosts: ToolContext["hosts"];
+  secrets: CallSecrets;
   emit: ToolContext["emit"];
   jobs: ToolContext["jobs"];
   /** The output of a preview that this device made. */
@@ -132,15 +140,16 @@ interface RunOptions {
 
 /** Runs a tool to its end. Never rejects: whatever it throws is an end of the call. */
 async function runTool(call: PreparedCall, options: RunOptions): Promise<CallEnd> {
-  const { callId, stop, executor, roots, undo, emit, jobs } = options;
+  const { stop, secrets } = options;
   try {
-    const { timeoutMs, plan } = call;
-    const context = { callId, signal: stop.signal, timeoutMs, executor, roots, undo, plan, emit, jobs };
+    const context = contextOf(call, options);
     const output = await Promise.race([runAsShown(call, context, options), stop.overdue]);
-    return output === undefined ? overdueEnd(stop, call.timeoutMs) : succeeded(encodeOutput(output));
+    return output === undefined
+      ? overdueEnd(stop, call.timeoutMs)
+      : succeeded(encodeOutput(secrets.maskOutput(output)));
   } catch (error: unknown) {
     const end = faultEnd(error, stop.kind);
-    if (end !== undefined) return end;
+    if (end !== undefined) return { ...end, message: secrets.mask(end.message) };
     if (stop.kind !== undefined) return stoppedEnd(stop.kind, call.timeoutMs);
     options.onUnexpected(error);
     return internalEnd(options.callId);
@@ -159,6 +168,24 @@ async function runAsShown(call: PreparedCall, context: ToolContext, { shown }: R
 async function shownPreview(previewId: string, { ledger, endings }: PerformOptions): Promise<Uint8Array | undefined> {
   const known = await ledger.find(previewId);
   return known?.finished && (await endings.endOf(known)).output;
+}
+
+function contextOf({ timeoutMs, plan }: PreparedCall, options: RunOptions): ToolContext {
+  const { callId, stop, executor, roots, undo, hosts, secrets, emit, jobs } = options;
+  return {
+    callId,
+    signal: stop.signal,
+    timeoutMs,
+    executor,
+    roots,
+    undo,
+    hosts,
+    secrets,
+    plan,
+    jobs,
+    // A chunk may end in the middle of a secret: what a call that has used one prints is in its end, masked.
+    emit: (stream, chunk) => (secrets.isUsed ? undefined : emit(stream, chunk)),
+  };
 }
 
 /** The output as JSON text. Fault: TOOL_FAILED{limit,bytes} where it is too large. */

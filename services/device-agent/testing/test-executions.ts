@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
 import type { ExecutionFinished, ExecutionOutput } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { type Receipt, ReceiptSchema } from "../../../gen/ts/reeve/device/v1/receipt_pb.ts";
+import { NO_HOSTS } from "../../../lib/hosts/host-list.ts";
 import { sealerWith } from "../../../lib/identity/sealer.ts";
 import { createBatchSigner } from "../../../lib/sign/batch.ts";
 import { createBatchVerifier } from "../../../lib/sign/batch-verifier.ts";
@@ -82,6 +83,8 @@ export async function openTestDevice(options: TestDeviceOptions): Promise<TestDe
     executor: createLocalExecutor({ env: process.env, writeRoots: [folder], killGraceMs: 200 }),
     roots,
     undo,
+    hosts: NO_HOSTS,
+    secrets: { read: () => undefined },
     now,
     onUnexpected: (_, error) => unexpected.push(error),
     verifier: createBatchVerifier({ keyring: createKeyring([grants.key]), statementType: GRANT_TYPE }),

@@ -1,6 +1,7 @@
 import type { DescService, JsonObject, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import type { Plan } from "../../../lib/command/plan/plan.ts";
 import type { InputProblem } from "../../../lib/fault/invalid-input.ts";
+import type { HostList } from "../../../lib/hosts/host-list.ts";
 import type { Codec } from "../../../lib/tool/codec.ts";
 import type { PreviewFact } from "../../../lib/tool/preview.ts";
 import type { ToolSpec } from "../../../lib/tool/spec.ts";
@@ -8,6 +9,7 @@ import type { Jobs } from "../execute/jobs.ts";
 import type { Executor } from "../executor/executor.ts";
 import type { Isolation } from "../executor/sandbox/isolation.ts";
 import type { Roots } from "../roots/roots.ts";
+import type { CallSecrets } from "../secrets/call-secrets.ts";
 import type { UndoJournal } from "../undo/journal.ts";
 
 /** What a tool may use while it runs one call. */
@@ -24,6 +26,10 @@ export interface ToolContext {
   roots: Roots;
   /** Keeps what calls change of files. */
   undo: UndoJournal;
+  /** Where it may connect. */
+  hosts: HostList;
+  /** Resolves the secrets that the arguments name by handles. What it resolved is masked in the call's end. */
+  secrets: CallSecrets;
   /** What the call's command is executed as, where its grant names a plan. Undefined: as its arguments say. */
   plan?: Plan | undefined;
   /** Sends live output to those who follow the call. A promise asks for a pause until it resolves. */

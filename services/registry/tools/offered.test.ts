@@ -11,7 +11,7 @@ const offer = (mode: Mode, allowed: string[] = []) =>
 test("asks a human for every call of a tool that changes the machine for others", () => {
   const { tools } = offer(Mode.ALL);
   const held = [...tools].filter(([, tool]) => tool.requiresApproval).map(([name]) => name);
-  expect(held.sort()).toEqual(["docker.exec", "pkg.install", "proc.kill"]);
+  expect(held.sort()).toEqual(["docker.exec", "pkg.install", "proc.kill", "ssh.exec"]);
 });
 
 test("asks a human for every call of a device in sudo mode", () => {

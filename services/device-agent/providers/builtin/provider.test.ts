@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { parseHosts } from "../../../../lib/hosts/host-list.ts";
 import { createLocalExecutor } from "../../executor/local.ts";
 import { createTestContext } from "../../tools/testing/context.ts";
 import { createToolTable, probeTools } from "./provider.ts";
 
 const NAMES =
-  "device.ping exec shell.eval fs.read fs.write fs.list fs.stat fs.delete fs.move fs.search fs.edit fs.undo git.clone git.commit git.push job.list job.status job.output job.cancel pkg.install pkg.search proc.list proc.kill docker.list docker.exec docker.logs";
+  "device.ping exec shell.eval fs.read fs.write fs.list fs.stat fs.delete fs.move fs.search fs.edit fs.undo git.clone git.commit git.push job.list job.status job.output job.cancel pkg.install pkg.search proc.list proc.kill docker.list docker.exec docker.logs http.get http.post matrix.send ssh.exec";
 
 describe("the table", () => {
   it("has all built-in tools", () => {
@@ -55,5 +56,21 @@ describe("the probe", () => {
     const missing = unavailable.filter(({ tool }) => tool.startsWith("docker."));
     expect(missing.map(({ tool }) => tool)).toEqual(["docker.list", "docker.exec", "docker.logs"]);
     for (const each of missing) expect(each.program).toMatch(/^(?:docker|podman|docker, podman)$/);
+  });
+});
+
+describe("the tools that connect to other machines", () => {
+  it.each([
+    [[], false],
+    [["api.example.com"], true],
+  ])("with the hosts %j: offered %j", async (hosts, offered) => {
+    const executor = createLocalExecutor({ env: process.env });
+    const { available, unavailable } = await probeTools(
+      createToolTable({ hosts: parseHosts(hosts) }).values(),
+      executor,
+    );
+    const names = ["http.get", "http.post", "matrix.send", "ssh.exec"];
+    expect(names.every((name) => available.some(({ spec }) => spec.name === name))).toBe(offered);
+    expect(unavailable.some(({ why }) => why.includes("REEVE_DEVICE_HOSTS"))).toBe(!offered);
   });
 });

@@ -5,10 +5,13 @@ import { join } from "node:path";
 import { ConnectError } from "@connectrpc/connect";
 import type { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { faultDetail } from "../../../../lib/fault/fault.ts";
+import { parseHosts } from "../../../../lib/hosts/host-list.ts";
 import { sealerWith } from "../../../../lib/identity/sealer.ts";
+import type { Secret } from "../../../../lib/secrets/store.ts";
 import { createLocalExecutor } from "../../executor/local.ts";
 import { createRoots } from "../../roots/roots.ts";
 import type { RootsOptions } from "../../roots/roots-options.ts";
+import { secretsOfCall } from "../../secrets/call-secrets.ts";
 import type { UndoBounds } from "../../undo/change.ts";
 import { openUndoJournal } from "../../undo/journal.ts";
 import type { ToolContext } from "../tool.ts";
@@ -26,13 +29,15 @@ export interface TestContextOptions extends Partial<RootsOptions> {
   env?: Record<string, string>;
   undoBounds?: UndoBounds;
   now?: () => number;
+  hosts?: readonly string[];
+  secrets?: ReadonlyMap<string, Secret>;
 }
 
 /** Makes a folder and a context with the real executor, roots and journal. Disposing removes the folders. */
 export function createTestContext(options: TestContextOptions = {}): TestContext {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "reeve-tools-")));
   const kept = mkdtempSync(join(tmpdir(), "reeve-undo-"));
-  const { env, undoBounds, now = Date.now, ...roots } = options;
+  const { env, undoBounds, now = Date.now, hosts = [], secrets = new Map<string, Secret>(), ...roots } = options;
   const held = createRoots({ read: [], write: [folder], workDir: folder, ...roots });
   const live = { stdout: "", stderr: "" };
   const sealer = sealerWith(createSecretKey(randomBytes(32)));
@@ -48,6 +53,8 @@ export function createTestContext(options: TestContextOptions = {}): TestContext
     }),
     roots: held,
     undo,
+    hosts: parseHosts(hosts),
+    secrets: secretsOfCall({ read: (name) => secrets.get(name) }),
     emit(stream, chunk) {
       live[stream] += Buffer.from(chunk).toString();
     },
