@@ -72,6 +72,8 @@ describe("reeve config", () => {
     const ran = await runInFake(["tool", "list"], { env: env() });
     expect(ran.code).toBe(2);
     expect(ran.stderr).toContain(`${path}:2`);
+    for (const words of [["--version"], ["help", "up"], ["up", "--help"]])
+      expect((await runInFake(words, { env: env() })).code).toBe(0);
   });
 
   it("checks a file that is named, and says that there is none", async () => {

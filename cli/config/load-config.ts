@@ -15,7 +15,7 @@ export function withConfigOption(command: Command): Command {
 const TAKERS: ReadonlySet<string> = new Set(["up", "serve", "device", "config", "doctor", "manifest"]);
 
 /** The commands that read the file themselves, so that a damaged one does not keep them from it. */
-const OWN_READERS: ReadonlySet<string> = new Set(["config"]);
+const OWN_READERS: ReadonlySet<string> = new Set(["config", "help"]);
 
 /**
  * The context with what the configuration file says, under the environment: everything that reads a setting reads it from
@@ -24,7 +24,7 @@ const OWN_READERS: ReadonlySet<string> = new Set(["config"]);
 export async function withConfig(argv: readonly string[], context: CommandContext): Promise<CommandContext> {
   const [command] = argv;
   const isHelp = argv.some((word) => word === "--help" || word === "-h");
-  if (command === undefined || OWN_READERS.has(command) || isHelp) return context;
+  if (command === undefined || command.startsWith("-") || OWN_READERS.has(command) || isHelp) return context;
   const path = configPath(argv, context);
   if (path === undefined) return context;
   const [{ problemLines, readConfigFile }, { withFileValues }, { UsageError }] = await Promise.all([
