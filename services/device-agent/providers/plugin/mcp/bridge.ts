@@ -53,11 +53,12 @@ export async function openBridge({ machine, foundFile, onChange }: BridgeOptions
 
   const keep = ({ plugin, name, server }: Used): void => {
     const listed = server.listed();
-    if (listed === undefined) {
+    const before = serversOf(plugin, found);
+    if (listed === undefined || before.get(name) === listed) {
       onChange();
       return;
     }
-    const servers = new Map(serversOf(plugin, found)).set(name, listed);
+    const servers = new Map(before).set(name, listed);
     found = new Map(found).set(plugin.manifest.name, { digest: plugin.digest, servers });
     const text = foundText(found);
     // Before anything is reported: the owner is asked to accept what is kept. What cannot be kept is found again after the next start.

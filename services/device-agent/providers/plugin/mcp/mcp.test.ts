@@ -51,7 +51,8 @@ afterEach(async () => {
   provider?.[Symbol.dispose]();
   provider = undefined;
   scene[Symbol.dispose]();
-  await rm(folder, { recursive: true });
+  // A server that is being ended may leave its last mark meanwhile.
+  await rm(folder, { recursive: true, maxRetries: 10 });
 });
 
 /** Writes the plugin with one server, which without more runs on the host, so that no sandbox is needed. */

@@ -58,6 +58,8 @@ export function createMcpServer(options: McpServerOptions): McpServer {
   let failures = 0;
   let notBefore = 0;
   let calls = 0;
+  // Whether its list changed and could not be read since.
+  let stale = false;
   let idle: NodeJS.Timeout | undefined;
   let disposed = false;
 
@@ -79,8 +81,11 @@ export function createMcpServer(options: McpServerOptions): McpServer {
   const relist = async (connection: Connection): Promise<void> => {
     try {
       setListed(await connection.list());
+      stale = false;
     } catch (error: unknown) {
-      // What it offers now is not known any more.
+      // What it offers now is not known any more. One that is at work may be too busy to say, and is not ended for that.
+      stale = true;
+      if (calls > 0) return;
       connection.close();
       fail(wordsOf(error));
     }
@@ -92,12 +97,13 @@ export function createMcpServer(options: McpServerOptions): McpServer {
     isLegacy = connection.isLegacy;
     try {
       setListed(await connection.list());
+      stale = false;
     } catch (error: unknown) {
       connection.close();
       throw error;
     }
     changed = () => void relist(connection);
-    const timer = setInterval(changed, relistMs).unref();
+    const timer = setInterval(() => calls === 0 && changed(), relistMs).unref();
     void connection.closed.then(() => clearInterval(timer));
     return connection;
   };
@@ -159,6 +165,8 @@ export function createMcpServer(options: McpServerOptions): McpServer {
       calls++;
       try {
         const opened = await aborted(context, reached(tool.name));
+        if (stale) await aborted(context, relist(opened));
+        if (stale) throw notStarted(service, tool.name, `the MCP server ${service} does not list its tools any more`);
         if (!isListed(tool, listed ?? [])) throw changed(service, tool.name);
         throwIfAborted(context);
         const result = await opened.call(tool, args, callOptions(context)).catch((error: unknown) => {
