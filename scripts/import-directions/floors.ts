@@ -32,7 +32,7 @@ export const AREAS: Readonly<Record<string, Floors>> = {
     approvals: ["approvals"],
   },
   "services/device-agent": {
-    ground: ["executor", "hosts", "ledger", "manifest", "roots", "secrets", "undo"],
+    ground: ["executor", "hosts", "ledger", "manifest", "output", "roots", "secrets", "undo"],
     grants: ["grants", "identity"],
     providers: ["providers", "tools"],
     execute: ["execute"],
@@ -52,6 +52,7 @@ export const AREAS: Readonly<Record<string, Floors>> = {
       "chat",
       "config",
       "device",
+      "job",
       "key",
       "login",
       "manifest",

@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
@@ -88,6 +89,25 @@ async function grantsFor({ client }: Awaited<ReturnType<typeof startAgent>>) {
   const keyring = createKeyring([verifyKeyFromRaw(publicKey)]);
   return { grants, receipts: createBatchVerifier({ keyring, statementType: RECEIPT_TYPE }) };
 }
+
+test("what a call had printed when the agent was killed is read from the next one", async () => {
+  const first = await startAgent();
+  const { grants } = await grantsFor(first);
+  const args = { argv: ["sh", "-c", "echo $$; seq 100000; sleep 0.2; echo last; exec sleep 1000"] };
+  const link = openTestLink(first.client);
+  link.send({ case: "execute", value: await grants.start({ tool: "exec", args, callId: "call-1" }) });
+  let printed = "";
+  while (!printed.endsWith("last\n")) printed += Buffer.from((await link.next("output")).data).toString();
+  // A quarter of a second is what may be lost.
+  await sleep(500);
+  await first.kill();
+
+  const second = openTestLink((await startAgent()).client);
+  second.send({ case: "readOutput", value: { callId: "call-1", readId: 7n, fromSequence: 0, maxBytes: 1024 * 1024 } });
+  const { readId, chunks, summary } = await second.next("outputRead");
+  expect(Buffer.concat(chunks.map(({ data }) => data)).toString()).toBe(printed);
+  expect([readId, summary?.open, summary?.chunks]).toEqual([7n, false, chunks.length]);
+});
 
 test("a call that the agent died in is INTERRUPTED, with a signed receipt, and is never run again", async () => {
   const first = await startAgent();

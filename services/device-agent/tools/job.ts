@@ -14,9 +14,9 @@ import {
 import { fault } from "../../../lib/fault/fault.ts";
 import { createOutputCleaner } from "../../../lib/sanitize/output-cleaner.ts";
 import { CONTEXT_BYTES } from "../../../lib/sanitize/sanitize.ts";
-import type { Job } from "../execute/jobs.ts";
 import type { ReadRange } from "../output/chunk-source.ts";
 import type { OutputPart } from "../output/outputs.ts";
+import type { Job } from "./jobs.ts";
 import { throwIfAborted } from "./outcome.ts";
 import type { ToolContext, ToolFamily } from "./tool.ts";
 

@@ -5,12 +5,12 @@ import type { HostList } from "../../../lib/hosts/host-list.ts";
 import type { Codec } from "../../../lib/tool/codec.ts";
 import type { PreviewFact } from "../../../lib/tool/preview.ts";
 import type { ToolSpec } from "../../../lib/tool/spec.ts";
-import type { Jobs } from "../execute/jobs.ts";
 import type { Executor } from "../executor/executor.ts";
 import type { Isolation } from "../executor/sandbox/isolation.ts";
 import type { Roots } from "../roots/roots.ts";
 import type { CallSecrets } from "../secrets/call-secrets.ts";
 import type { UndoJournal } from "../undo/journal.ts";
+import type { Jobs } from "./jobs.ts";
 
 /** What a tool may use while it runs one call. */
 export interface ToolContext {
