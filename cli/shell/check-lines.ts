@@ -43,7 +43,7 @@ const SELDOM = [
   "f() { ls; }; f; (ls; pwd) | { wc -l; }",
   "cat <<'E' | sort\na\nE",
   'cat <<E <<< "x$y" 2>&1 >/dev/null\n$(id) `id`\nE',
-  "diff <(ls a) >(sh); a=(1 2); echo ${a[@]} ${b:-c} ${d//e/f} $((1+2))",
+  `diff <(ls a) >(sh); a=(1 2); echo \${a[@]} \${b:-c} \${d//e/f} $((1+2))`,
   "$'\\x72m' \"r\"m -rf '/' {a,b}/? [a-z]* ~root \\rm",
   "sudo -u me env -i A=b nice -n 5 timeout 5 bash -c 'xargs -0 rm -rf /'",
   "find / -exec sh -c 'rm -rf \"$0\"' {} + ; ls &",
