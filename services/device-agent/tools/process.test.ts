@@ -100,11 +100,13 @@ describe.each(sources)("processes from %s", (_, source) => {
   it.runIf(process.platform === "linux")("refuses the process that starts the agent's programs", async () => {
     using test = createTestContext();
     using _spawner = createSpawnerProcess();
-    const pid = await vi.waitFor(async () => {
+    const findSpawner = async (): Promise<number> => {
       const all = await source.list(test.context);
-      const found = all.find(({ ppid, command }) => ppid === process.pid && command.includes("spawner-main"));
+      // Under the one name until it has given itself the other.
+      const found = all.find(({ ppid, command }) => ppid === process.pid && /spawner-main|reeve spawner/.test(command));
       return found?.pid ?? expect.fail("it has not started");
-    });
+    };
+    const pid = await vi.waitFor(findSpawner, { timeout: 10_000 });
     expect(await faultOf(kill({ pid, signal: Signal.KILL }, test))).toMatchObject({
       reason: ErrorReason.POLICY_BLOCKED,
       metadata: { rules: "proc.kill/protected" },
