@@ -92,9 +92,9 @@ describe("reeve approval list", () => {
   it("says that there is none, and otherwise what is asked and by whom", async () => {
     expect((await reeve("approval", "list")).stderr).toBe("reeve: no approvals\n");
     const context = createFakeContext({ env: stack.agent });
-    await runCli(["call", "this", "shell.eval", "--no-wait", "--command", "echo held"], context);
+    await runCli(["call", "this", "shell.eval", "--no-wait", "--command", "touch held"], context);
     const { stdout } = await reeve("approval", "list");
-    expect(stdout).toMatch(/pending {2}shell\.eval 'echo held' {2}this {4}agent/);
+    expect(stdout).toMatch(/pending {2}shell\.eval 'touch held' {2}this {4}agent/);
   });
 });
 

@@ -24,7 +24,9 @@ async function envWith(turns: readonly ScriptedTurn[]): Promise<Record<string, s
 }
 
 const uname: ScriptedTurn = { text: "Let me look.", toolUses: [{ name: "exec", input: { argv: ["uname"] } }] };
-const evaluate: ScriptedTurn = { toolUses: [{ name: "shell_eval", input: { command: "echo held" } }] };
+const evaluate: ScriptedTurn = {
+  toolUses: [{ name: "shell_eval", input: { command: "printf held | tee /dev/null" } }],
+};
 
 describe("reeve chat", () => {
   it("answers one prompt: the text on standard output, what the model does on standard error", async () => {
@@ -74,7 +76,7 @@ describe("reeve chat", () => {
     await context.typeAfter("Approve? [y/N/d(etails)] ", "y\n");
     await context.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
     expect(await ended).toBe(0);
-    expect(context.stderrText()).toContain('command: "echo held"');
+    expect(context.stderrText()).toContain('command: "printf held | tee /dev/null"');
     expect(context.stderrText()).toContain("shell.eval succeeded");
     expect(context.stderrText()).not.toContain(PASSPHRASE);
   });

@@ -4,14 +4,14 @@ import { closeSync, constants, openSync } from "node:fs";
 import { exitOf, running, spawnProgram } from "./direct-spawner.ts";
 import { killTree } from "./kill-tree.ts";
 import { send as killNow, MARKER_NAME } from "./process-tree.ts";
-import type { SpawnerMessage, StartMessage } from "./spawner-messages.ts";
+import { SPAWNER_TITLE, type SpawnerMessage, type StartMessage } from "./spawner-messages.ts";
 
 const { O_RDONLY, O_WRONLY } = constants;
 
 /** The markers of the programs that run, by pid. A sandbox has none: what it holds ends with it. */
 const runs = new Map<number, string | undefined>();
 
-process.title = "reeve spawner";
+process.title = SPAWNER_TITLE;
 process.on("message", (message: StartMessage) => void start(message));
 // Without the agent no output is read and no program can be stopped.
 process.on("disconnect", () => void end());

@@ -1,5 +1,8 @@
 import type { Exit, SpawnRequest } from "./spawner.ts";
 
+/** What the process is called in lists of processes, once it has started. */
+export const SPAWNER_TITLE = "reeve spawner";
+
 /** What the agent asks of its spawner process. Descriptors are the agent's own, opened through /proc. */
 export interface StartMessage extends Omit<SpawnRequest, "input" | "waits"> {
   id: number;

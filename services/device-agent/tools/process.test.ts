@@ -102,8 +102,7 @@ describe.each(sources)("processes from %s", (_, source) => {
     using _spawner = createSpawnerProcess();
     const findSpawner = async (): Promise<number> => {
       const all = await source.list(test.context);
-      // Under the one name until it has given itself the other.
-      const found = all.find(({ ppid, command }) => ppid === process.pid && /spawner-main|reeve spawner/.test(command));
+      const found = all.find(({ ppid, command }) => ppid === process.pid && command.startsWith("reeve spawner"));
       return found?.pid ?? expect.fail("it has not started");
     };
     const pid = await vi.waitFor(findSpawner, { timeout: 10_000 });

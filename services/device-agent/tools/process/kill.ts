@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Signal } from "../../../../gen/ts/reeve/tools/v1/process_pb.ts";
 import { fault } from "../../../../lib/fault/fault.ts";
+import { SPAWNER_TITLE } from "../../executor/spawner-messages.ts";
 import { SPAWNER_MAIN } from "../../executor/spawner-process.ts";
 import { throwIfAborted } from "../outcome.ts";
 import type { ToolContext } from "../tool.ts";
@@ -60,9 +61,9 @@ async function refuseProtected(source: ProcessSource, context: ToolContext, pid:
   if (own.has(pid)) throw protectedProcess(pid);
 }
 
-/** With the process that starts them all, the programs of every other call would end. */
+/** With the process that starts them all, the programs of every other call would end. It has a title from its first lines on. */
 function isSpawner({ ppid, command }: RunningProcess): boolean {
-  return ppid === process.pid && command.includes(SPAWNER_MAIN);
+  return ppid === process.pid && (command.startsWith(SPAWNER_TITLE) || command.includes(SPAWNER_MAIN));
 }
 
 function protectedProcess(pid: number): Error {
