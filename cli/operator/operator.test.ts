@@ -106,17 +106,7 @@ describe("the profile's token", () => {
 
 describe("the passphrase", () => {
   it("approves a call that is held, right where it was asked for", async () => {
-    const { context, ended } = atTerminal(
-      "call",
-      "this",
-      "exec",
-      "--argv",
-      "sh",
-      "--argv",
-      "-c",
-      "--argv",
-      "printf 'approved here'",
-    );
+    const { context, ended } = atTerminal("call", "this", "exec", "--", "sh", "-c", "printf 'approved here'");
     await context.typeAfter("Approve? [y/N/d(etails)] ", "y\n");
     await context.typeAfter("Operator's passphrase: ", `${PASSPHRASE}\n`);
     expect([await ended, context.stdoutText()]).toEqual([0, "approved here"]);
