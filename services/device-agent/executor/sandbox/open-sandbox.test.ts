@@ -6,6 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createSpawnerProcess } from "../spawner-process.ts";
 import { openSandbox } from "./open-sandbox.ts";
 
+const BWRAP = "/usr/bin/bwrap";
+
 const spawner = createSpawnerProcess();
 let folder: string;
 beforeAll(async () => {
@@ -46,4 +48,19 @@ describe.runIf(process.platform === "linux")("a machine without a sandbox", () =
     }
     expect(existsSync("/usr/reeve-canary")).toBe(false);
   });
+});
+
+test.runIf(existsSync(BWRAP))("one that is closed starts nothing more", async () => {
+  const sandbox = await openSandbox({ spawner, bwrap: BWRAP, readRoots: [], writeRoots: [], hidden: [folder] });
+  expect(sandbox.isolation).toBe("read_only");
+  const run = sandbox.run({
+    spec: { argv: ["true"], cwd: "/", timeoutMs: 10_000, signal: new AbortController().signal },
+    isolation: "read_only",
+    program: "/bin/true",
+    env: {},
+    marker: "closed-meanwhile",
+    graceMs: 0,
+  });
+  sandbox[Symbol.dispose]();
+  await expect(run).rejects.toThrow("the sandbox is closed");
 });

@@ -91,6 +91,7 @@ function createSandbox({ spawner, bwrap, readRoots, writeRoots, filter, mostWait
   const filterFile = opening.adopt(openHeldFile(filter), closeSync);
   const copied = COPIED.filter((path) => existsSync(path));
   const pools = new Map<string, Pool>();
+  let isClosed = false;
   const look = () => ({ at: performance.now(), masks: findMasks() });
   let search: ReturnType<typeof look> | undefined = look();
   // What went wrong is reported to the run that needs it.
@@ -102,7 +103,10 @@ function createSandbox({ spawner, bwrap, readRoots, writeRoots, filter, mostWait
   };
   const start = async (isolation: View["isolation"], network: boolean, shows: readonly string[] = []) => {
     const masks = (await masksNow()).filter(({ level }) => isolation === "read_only" || level === "workspace");
+    if (isClosed) throw new Error("the sandbox is closed");
     using files = new DisposableStack();
+    // A descriptor of its own: once the sandbox is closed, the number of the shared one may stand for a FIFO, whose open waits.
+    const filter = files.adopt(openSync(`/proc/self/fd/${filterFile}`, "r"), closeSync);
     const args = files.adopt(
       openHeldFile(
         viewArguments({ isolation, network, readRoots: [...readRoots, ...shows], writeRoots, masks }, copied),
@@ -110,7 +114,7 @@ function createSandbox({ spawner, bwrap, readRoots, writeRoots, filter, mostWait
       closeSync,
     );
     const copies = copied.map((path) => files.adopt(openSync(path, "r"), closeSync));
-    return await startWaiting({ spawner, bwrap, files: [args, filterFile, ...copies] });
+    return await startWaiting({ spawner, bwrap, files: [args, filter, ...copies] });
   };
   const poolOf = (isolation: View["isolation"], network: boolean): Pool => {
     const key = `${isolation} ${network}`;
@@ -119,6 +123,7 @@ function createSandbox({ spawner, bwrap, readRoots, writeRoots, filter, mostWait
     return pool;
   };
   opening.defer(() => {
+    isClosed = true;
     for (const pool of pools.values()) pool[Symbol.dispose]();
   });
   const owned = opening.move();
