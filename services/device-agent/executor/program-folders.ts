@@ -1,5 +1,6 @@
-import { realpathSync, type Stats, statSync } from "node:fs";
+import { type Stats, statSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
+import { realPathOf } from "../../../lib/paths/real-path.ts";
 
 export interface ProgramFolders {
   /** In the order of the PATH. Absolute, without repeats. */
@@ -75,9 +76,5 @@ function isExecutableFile(path: string): boolean {
 }
 
 function realPath(path: string): string | undefined {
-  try {
-    return realpathSync.native(join(path));
-  } catch {
-    return undefined;
-  }
+  return realPathOf(join(path));
 }

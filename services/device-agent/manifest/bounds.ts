@@ -1,7 +1,7 @@
-import { realpathSync } from "node:fs";
 import { Mode, ModeSchema } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { OwnerManifest } from "../../../gen/ts/reeve/device/v1/owner_manifest_pb.ts";
 import { ManifestError } from "../../../lib/owner-manifest/manifest-error.ts";
+import { isAtOrBelow, realPathOf } from "../../../lib/paths/real-path.ts";
 
 /** What an owner's manifest bounds of a device's settings. */
 export interface Boundable {
@@ -28,8 +28,11 @@ export function boundedBy<T extends Boundable>(config: T, manifest: OwnerManifes
   const { readRoots, writeRoots } = manifest;
   const bounded = (name: "readRoots" | "writeRoots", field: string, within: readonly string[]): readonly string[] => {
     if (unstated.has(name)) return manifest[name];
-    const real = within.map(realOrSame);
-    const outside = config[name].find((folder) => !real.some((root) => isWithin(realOrSame(folder), root)));
+    // One that does not exist is refused when it is opened.
+    const real = within.map((folder) => realPathOf(folder) ?? folder);
+    const outside = config[name].find(
+      (folder) => !real.some((root) => isAtOrBelow(realPathOf(folder) ?? folder, root)),
+    );
     if (outside === undefined) return config[name];
     const granted = within.length === 0 ? "none" : within.join(", ");
     throw new ManifestError(
@@ -63,17 +66,4 @@ export function grantsCapability(granted: readonly string[], capability: string)
 function modeName(mode: Mode): string {
   const name = ModeSchema.values.find(({ number }) => number === mode)?.localName ?? "";
   return name.toLowerCase();
-}
-
-function isWithin(path: string, root: string): boolean {
-  return path === root || root === "/" || path.startsWith(`${root}/`);
-}
-
-/** One that does not exist is refused when it is opened. */
-function realOrSame(path: string): string {
-  try {
-    return realpathSync.native(path);
-  } catch {
-    return path;
-  }
 }

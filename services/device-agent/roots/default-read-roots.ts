@@ -1,4 +1,4 @@
-import { realpathSync } from "node:fs";
+import { isAtOrBelow, realPathOf } from "../../../lib/paths/real-path.ts";
 
 /**
  * The folders that may be read where the owner names none: the folder that the agent is started in, unless the home
@@ -9,15 +9,8 @@ import { realpathSync } from "node:fs";
  * @param home the home folder; absolute.
  */
 export function defaultReadRoots(folder: string, home: string): string[] {
-  const [start, own] = [realOrSame(folder), realOrSame(home)];
-  const holdsHome = start === "/" || own === start || own.startsWith(`${start}/`);
+  const start = realPathOf(folder) ?? folder;
+  const own = realPathOf(home) ?? home;
+  const holdsHome = isAtOrBelow(own, start);
   return holdsHome ? [] : [start];
-}
-
-function realOrSame(path: string): string {
-  try {
-    return realpathSync.native(path);
-  } catch {
-    return path;
-  }
 }

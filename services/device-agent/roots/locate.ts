@@ -1,4 +1,5 @@
 import { realpathSync } from "node:fs";
+import { realPathOf } from "../../../lib/paths/real-path.ts";
 import { isSecret } from "../../../lib/paths/secret-paths.ts";
 import type { HeldFolder, Walker } from "./held.ts";
 import { below, type Need, pathOf, segmentsOf } from "./lexical.ts";
@@ -34,7 +35,8 @@ export interface Locator {
 /** Holds the roots open. Throws an Error that names a root or work folder that cannot be used. */
 export function createLocator(walker: Walker, options: RootsOptions): Locator {
   const roots = holdRoots(walker, options);
-  const denied = (options.deny ?? []).map((path) => segmentsOf(realOrSame(path), "deny"));
+  // A folder that does not exist yet is denied by the name it will have.
+  const denied = (options.deny ?? []).map((path) => segmentsOf(realPathOf(path) ?? path, "deny"));
 
   const check = (real: readonly string[], path: string, need: Need, secretsToo: boolean): void => {
     if (denied.some((folder) => below(folder, real) !== undefined)) {
@@ -86,14 +88,5 @@ function realOrThrow(path: string, what: string): string {
     return realpathSync.native(path);
   } catch (error: unknown) {
     throw new Error(`the ${what} ${path} cannot be used: ${(error as Error).message}`, { cause: error });
-  }
-}
-
-/** A folder that does not exist yet is denied by the name it will have. */
-function realOrSame(path: string): string {
-  try {
-    return realpathSync.native(path);
-  } catch {
-    return path;
   }
 }

@@ -1,8 +1,9 @@
-import { type Dirent, lstatSync, opendirSync, realpathSync, statSync } from "node:fs";
+import { type Dirent, lstatSync, opendirSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { asksToRead } from "../../../../lib/paths/asked-paths.ts";
+import { isAtOrBelow, realPathOf } from "../../../../lib/paths/real-path.ts";
 import { isSecret } from "../../../../lib/paths/secret-paths.ts";
 import type { Mask, View } from "./view.ts";
 
@@ -49,7 +50,7 @@ export async function findMasks({ roots, hidden, limit = DEFAULT_LIMIT }: MaskOp
   const isIn = (path: string, folders: readonly string[]): boolean =>
     folders.some((folder) => isAtOrBelow(path, folder));
   const hide = (path: string, level: FoundMask["level"] = "workspace"): void => {
-    const real = realOrUndefined(path);
+    const real = realPathOf(path);
     if (real === undefined || !isIn(real, [...roots, PROGRAMS])) return;
     if (found.get(real)?.level === "workspace") return;
     found.set(real, { path: real, kind: statSync(real).isDirectory() ? "folder" : "file", level });
@@ -108,16 +109,4 @@ async function homeFolders(): Promise<string[]> {
 function outermost(masks: readonly FoundMask[]): FoundMask[] {
   const folders = masks.filter(({ kind }) => kind === "folder").map(({ path }) => path);
   return masks.filter(({ path }) => !folders.some((folder) => folder !== path && isAtOrBelow(path, folder)));
-}
-
-function isAtOrBelow(path: string, folder: string): boolean {
-  return path === folder || folder === "/" || path.startsWith(`${folder}/`);
-}
-
-function realOrUndefined(path: string): string | undefined {
-  try {
-    return realpathSync.native(path);
-  } catch {
-    return undefined;
-  }
 }
