@@ -8,6 +8,8 @@ export default defineConfig({
   test: {
     maxWorkers: 2,
     exclude: [...configDefaults.exclude, "**/dist/**"],
+    // What is to come is waited for longer than it takes on a busy machine: no test of how soon.
+    expect: { poll: { timeout: 60_000, interval: 20 } },
     projects: [
       {
         // No process and no server: `npm run test:fast`.

@@ -1,4 +1,5 @@
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -130,13 +131,16 @@ test("a program goes on at its own pace when the reader that it waits for leaves
 
 test("one who follows another's call holds its program back, too, and loses nothing", async () => {
   const lines = 1_000_000;
-  const script = `sleep 1; exec seq ${FIRST_LINE} ${FIRST_LINE + lines - 1}`;
+  // It prints once somebody follows: by then, nothing of it can have been missed.
+  const followed = join(stack.workFolder, "followed");
+  const script = `until [ -e ${followed} ]; do sleep 0.1; done; exec seq ${FIRST_LINE} ${FIRST_LINE + lines - 1}`;
   const ended = operator.callTool({ callId: "live-watch", tool: "exec", params: { argv: ["sh", "-c", script] } });
   let bytes = 0;
   await expect
     .poll(async () => (await operator.getCall({ callId: "live-watch" }).catch(() => undefined))?.call?.status?.state)
     .toBe(CallState.DISPATCHED);
   for await (const { event } of operator.watchCall({ callId: "live-watch" })) {
+    if (bytes === 0) await writeFile(followed, "");
     if (event?.event.case === "output") bytes += event.event.value.data.length;
     await sleep(1);
   }
