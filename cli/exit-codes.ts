@@ -91,6 +91,10 @@ const CODES: Readonly<Record<Exclude<ErrorReason, { readonly __unknown: never }>
   [ErrorReason.PRECONDITION_CHANGED]: ExitCode.TOOL_FAILED,
   [ErrorReason.HOST_NOT_GRANTED]: ExitCode.DENIED,
   [ErrorReason.SECRET_REFUSED]: ExitCode.TOOL_FAILED,
+  [ErrorReason.UNTRUSTED_CONTENT]: ExitCode.DENIED,
+  [ErrorReason.RUN_ID_REUSED]: ExitCode.USAGE,
+  [ErrorReason.RUN_ENDED]: ExitCode.USAGE,
+  [ErrorReason.RUN_UNSUPPORTED]: ExitCode.USAGE,
 };
 
 /** The exit code for a reason. A reason of a newer control plane is internal. */

@@ -1,7 +1,7 @@
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 
 /** What kind of principal asks: its first role, in words. */
-export type PrincipalKind = "operator" | "agent" | "auditor" | "service" | "device";
+export type PrincipalKind = "operator" | "agent" | "auditor" | "service" | "device" | "trigger";
 
 const NAMES: Readonly<Record<PrincipalKind, Role>> = {
   operator: Role.OPERATOR,
@@ -9,6 +9,7 @@ const NAMES: Readonly<Record<PrincipalKind, Role>> = {
   auditor: Role.AUDITOR,
   service: Role.SERVICE,
   device: Role.DEVICE,
+  trigger: Role.TRIGGER,
 };
 
 const kinds: readonly PrincipalKind[] = Object.freeze(Object.keys(NAMES) as PrincipalKind[]);

@@ -88,6 +88,14 @@ export const RPCS: Readonly<Record<string, Entry>> = {
   "reeve.call.v1.CallService/GetCallOutput": reads,
   "reeve.principal.v1.PrincipalService/WhoAmI": reads,
   "reeve.call.v1.CallService/CancelCall": stops,
+  "reeve.agent.v1.RunService/StartRun": {
+    runsNone: "its run calls tools through CallService/CallTool, as the agent service",
+  },
+  "reeve.agent.v1.RunService/GetRun": reads,
+  "reeve.agent.v1.RunService/ListRuns": reads,
+  "reeve.agent.v1.RunService/WatchRun": reads,
+  "reeve.agent.v1.RunService/CancelRun": stops,
+  "reeve.agent.v1.RunService/AnswerRun": { runsNone: "it gives a model a person's words, and decides about no call" },
 };
 
 /** The package whose RPCs are the tools. The registry serves them, and no other service does. */

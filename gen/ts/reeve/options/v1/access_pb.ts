@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/options/v1/access.proto.
  */
 export const file_reeve_options_v1_access: GenFile = /*@__PURE__*/
-  fileDesc("Ch1yZWV2ZS9vcHRpb25zL3YxL2FjY2Vzcy5wcm90bxIQcmVldmUub3B0aW9ucy52MSI/CgZBY2Nlc3MSJQoFcm9sZXMYASADKA4yFi5yZWV2ZS5vcHRpb25zLnYxLlJvbGUSDgoGcHVibGljGAIgASgIKnQKBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEhEKDVJPTEVfT1BFUkFUT1IQARIOCgpST0xFX0FHRU5UEAISEAoMUk9MRV9BVURJVE9SEAMSEAoMUk9MRV9TRVJWSUNFEAQSDwoLUk9MRV9ERVZJQ0UQBTpSCgZhY2Nlc3MSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi/hwMgASgLMhgucmVldmUub3B0aW9ucy52MS5BY2Nlc3NSBmFjY2Vzc2IGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("Ch1yZWV2ZS9vcHRpb25zL3YxL2FjY2Vzcy5wcm90bxIQcmVldmUub3B0aW9ucy52MSI/CgZBY2Nlc3MSJQoFcm9sZXMYASADKA4yFi5yZWV2ZS5vcHRpb25zLnYxLlJvbGUSDgoGcHVibGljGAIgASgIKoYBCgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABIRCg1ST0xFX09QRVJBVE9SEAESDgoKUk9MRV9BR0VOVBACEhAKDFJPTEVfQVVESVRPUhADEhAKDFJPTEVfU0VSVklDRRAEEg8KC1JPTEVfREVWSUNFEAUSEAoMUk9MRV9UUklHR0VSEAc6UgoGYWNjZXNzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYv4cDIAEoCzIYLnJlZXZlLm9wdGlvbnMudjEuQWNjZXNzUgZhY2Nlc3NiBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * Who may call an RPC.
@@ -91,6 +91,13 @@ export const Role = {
    * @generated from enum value: ROLE_DEVICE = 5;
    */
   DEVICE: 5,
+
+  /**
+   * Starts runs over untrusted content, such as a webhook or mail: its runs have no devices. Calls no tools.
+   *
+   * @generated from enum value: ROLE_TRIGGER = 7;
+   */
+  TRIGGER: 7,
 } as const;
 
 /**
