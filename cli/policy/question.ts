@@ -3,7 +3,7 @@ import { durationFromMs, durationMs, timestampFromMs } from "@bufbuild/protobuf/
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Ingress } from "../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import type { Device } from "../../gen/ts/reeve/device/v1/device_pb.ts";
-import type { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { type DecisionRequest, DecisionRequestSchema } from "../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { fault } from "../../lib/fault/fault.ts";
@@ -23,6 +23,12 @@ export interface QuestionFacts {
   /** Milliseconds since 1970. */
   now: number;
 }
+
+/** How the registry sees a principal of these roles; any other comes in through the command line. */
+const OBSERVED: ReadonlyMap<Role, Ingress> = new Map([
+  [Role.AGENT, Ingress.LLM],
+  [Role.WORKFLOW, Ingress.WORKFLOW],
+]);
 
 /** The question that the registry would ask policy about such a call. Throws INVALID_INPUT for params that break the schema. */
 export function questionAbout({
@@ -58,7 +64,7 @@ export function questionAbout({
       schemaDigest: tool.schemaDigest,
     },
     arguments: args.bytes,
-    ingress: Ingress.CLI,
+    ingress: OBSERVED.get(role) ?? Ingress.CLI,
     time: timestampFromMs(now),
     timeout: durationFromMs(args.timeoutMs === 0 ? defaultTimeoutMs : args.timeoutMs),
     purpose,

@@ -1,7 +1,11 @@
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 
 /** What kind of principal asks: its first role, in words. */
+<<<<<<< HEAD
 export type PrincipalKind = "operator" | "agent" | "auditor" | "service" | "device" | "trigger";
+=======
+export type PrincipalKind = "operator" | "agent" | "auditor" | "service" | "device" | "workflow";
+>>>>>>> 48568e2 (Give rules and scheduled jobs a role and an ingress of their own)
 
 const NAMES: Readonly<Record<PrincipalKind, Role>> = {
   operator: Role.OPERATOR,
@@ -9,7 +13,11 @@ const NAMES: Readonly<Record<PrincipalKind, Role>> = {
   auditor: Role.AUDITOR,
   service: Role.SERVICE,
   device: Role.DEVICE,
+<<<<<<< HEAD
   trigger: Role.TRIGGER,
+=======
+  workflow: Role.WORKFLOW,
+>>>>>>> 48568e2 (Give rules and scheduled jobs a role and an ingress of their own)
 };
 
 const kinds: readonly PrincipalKind[] = Object.freeze(Object.keys(NAMES) as PrincipalKind[]);

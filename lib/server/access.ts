@@ -15,7 +15,7 @@ export type AccessLookup = (method: DescMethod) => Access | undefined;
 const PUBLIC = new Set([Health.typeName, ServerReflection.typeName, ServerReflectionAlpha.typeName]);
 const ANYONE: Access = { public: true, roles: [] };
 const NO_CALLER: Access = { public: false, roles: [] };
-const CALLERS: Access = { public: false, roles: [Role.OPERATOR, Role.AGENT] };
+const CALLERS: Access = { public: false, roles: [Role.OPERATOR, Role.AGENT, Role.WORKFLOW] };
 
 /**
  * What an RPC's own option (reeve.options.v1.access) says. An RPC that is a tool (reeve.options.v1.tool) says nothing there and

@@ -29,7 +29,7 @@ export interface RpcOptions extends Omit<GateOptions, "publicCalls"> {
  * Those whose requests are refused where they say what this version does not know. Services and devices of a newer version
  * talk to older ones while they are replaced, and make do with what those understand.
  */
-const STRICT = new Set<Role>([Role.OPERATOR, Role.AGENT, Role.AUDITOR]);
+const STRICT = new Set<Role>([Role.OPERATOR, Role.AGENT, Role.AUDITOR, Role.WORKFLOW]);
 
 /** Routes and the options of the router that they must be registered with. */
 export interface PreparedRoutes {

@@ -131,7 +131,7 @@ test("a program goes on at its own pace when the reader that it waits for leaves
 
 test("one who follows another's call holds its program back, too, and loses nothing", async () => {
   const lines = 1_000_000;
-  // It prints once somebody follows: by then, nothing of it can have been missed.
+  // It prints once a caller follows: by then, nothing of it can have been missed.
   const followed = join(stack.workFolder, "followed");
   const script = `until [ -e ${followed} ]; do sleep 0.1; done; exec seq ${FIRST_LINE} ${FIRST_LINE + lines - 1}`;
   const ended = operator.callTool({ callId: "live-watch", tool: "exec", params: { argv: ["sh", "-c", script] } });

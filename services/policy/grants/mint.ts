@@ -37,6 +37,9 @@ export interface GrantMinterOptions {
   newGrantId: () => string;
 }
 
+/** Programs that act by themselves have no operator's place on a device, whatever their roles. */
+const UNATTENDED: ReadonlySet<Ingress> = new Set([Ingress.LLM, Ingress.WORKFLOW]);
+
 /** Everything in a grant that is known when the call is decided: no id, times, issuer or approver. */
 export function grantTemplate({ request, principal, device, tool, argsDigest, preview }: ValidatedRequest): Grant {
   return create(GrantSchema, {
@@ -50,7 +53,7 @@ export function grantTemplate({ request, principal, device, tool, argsDigest, pr
     manifestDigest: device.manifestDigest,
     principalId: principal.id,
     ...(request.timeout && { timeout: request.timeout }),
-    isOperator: principal.roles.includes(Role.OPERATOR) && request.ingress !== Ingress.LLM,
+    isOperator: principal.roles.includes(Role.OPERATOR) && !UNATTENDED.has(request.ingress),
     ...(preview && { previewId: request.preview?.previewId ?? "", previewDigest: preview.digest }),
   });
 }

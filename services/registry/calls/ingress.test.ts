@@ -13,6 +13,13 @@ test.each([
   ["an agent", [Role.AGENT], Ingress.LLM],
   ["an agent that may look at everything", [Role.AGENT, Role.AUDITOR], Ingress.LLM],
   ["an agent with an operator's rights, whichever comes first", [Role.OPERATOR, Role.AGENT], Ingress.LLM],
+  ["a workflow", [Role.WORKFLOW], Ingress.WORKFLOW],
+  ["a workflow with an operator's rights", [Role.OPERATOR, Role.WORKFLOW], Ingress.WORKFLOW],
+  [
+    "an agent that is a workflow, too, and has an operator's rights",
+    [Role.OPERATOR, Role.WORKFLOW, Role.AGENT],
+    Ingress.LLM,
+  ],
   ["an operator", [Role.OPERATOR], Ingress.CLI],
   ["a person's token that looks at everything and calls as an agent", [Role.AUDITOR, Role.AGENT], Ingress.CLI],
 ])("observes %s", (_, roles, ingress) => {

@@ -1,7 +1,7 @@
 import type { ContextValues } from "@connectrpc/connect";
 import { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
-import type { Principal } from "../../../lib/auth/principal.ts";
+import type { Principal, PrincipalKind } from "../../../lib/auth/principal.ts";
 import { localKey } from "../../../lib/server/context.ts";
 
 /** The faces of the registry: what a call can be seen to come in by. */
@@ -13,17 +13,18 @@ export function faceOf({ values }: { readonly values: ContextValues }, face: Fac
 }
 
 /**
- * How a call came in, for rules and records: the face, or LLM where an agent asks. It follows from what the registry
- * sees for itself, because a rule that trusts what a caller says of itself restrains no caller.
+ * How a call came in, for rules and records: the face, LLM where an agent asks, or WORKFLOW where a rule or a scheduled job
+ * does. It follows from what the registry sees for itself, because a rule that trusts what a caller says of itself restrains no caller.
  */
 export function observedIngress(face: Face, principal: Principal): Ingress {
-  return isAgent(principal) ? Ingress.LLM : face;
+  if (isOf(principal, "agent", Role.AGENT)) return Ingress.LLM;
+  return isOf(principal, "workflow", Role.WORKFLOW) ? Ingress.WORKFLOW : face;
 }
 
 /**
- * Whether a principal is a model's loop. A token that is an agent's first, and one that gives an operator's rights to an
- * agent; a person's token that looks at everything and calls under an agent's rules is an auditor's first.
+ * Whether a principal is a program of this kind. A token that is such a program's first, and one that gives an operator's
+ * rights to it; a person's token that looks at everything and calls under an agent's rules is an auditor's first.
  */
-function isAgent({ kind, roles }: Principal): boolean {
-  return kind === "agent" || (roles.includes(Role.AGENT) && roles.includes(Role.OPERATOR));
+function isOf({ kind, roles }: Principal, program: PrincipalKind, role: Role): boolean {
+  return kind === program || (roles.includes(role) && roles.includes(Role.OPERATOR));
 }

@@ -12,7 +12,7 @@ import type { UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/common/v1/ingress.proto.
  */
 export const file_reeve_common_v1_ingress: GenFile = /*@__PURE__*/
-  fileDesc("Ch1yZWV2ZS9jb21tb24vdjEvaW5ncmVzcy5wcm90bxIPcmVldmUuY29tbW9uLnYxKnsKB0luZ3Jlc3MSFwoTSU5HUkVTU19VTlNQRUNJRklFRBAAEg8KC0lOR1JFU1NfUlBDEAESEgoOSU5HUkVTU19TVFJFQU0QAhIQCgxJTkdSRVNTX0hUVFAQAxIPCgtJTkdSRVNTX0NMSRAEEg8KC0lOR1JFU1NfTExNEAViBnByb3RvMw");
+  fileDesc("Ch1yZWV2ZS9jb21tb24vdjEvaW5ncmVzcy5wcm90bxIPcmVldmUuY29tbW9uLnYxKpEBCgdJbmdyZXNzEhcKE0lOR1JFU1NfVU5TUEVDSUZJRUQQABIPCgtJTkdSRVNTX1JQQxABEhIKDklOR1JFU1NfU1RSRUFNEAISEAoMSU5HUkVTU19IVFRQEAMSDwoLSU5HUkVTU19DTEkQBBIPCgtJTkdSRVNTX0xMTRAFEhQKEElOR1JFU1NfV09SS0ZMT1cQBmIGcHJvdG8z");
 
 /**
  * The face through which a call came in, as the gate observed it. No caller can state it.
@@ -61,6 +61,13 @@ export const Ingress = {
    * @generated from enum value: INGRESS_LLM = 5;
    */
   LLM: 5,
+
+  /**
+   * A rule or a scheduled job: the principal is a workflow, through whichever face the call came in.
+   *
+   * @generated from enum value: INGRESS_WORKFLOW = 6;
+   */
+  WORKFLOW: 6,
 } as const;
 
 /**

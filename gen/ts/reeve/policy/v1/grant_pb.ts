@@ -139,7 +139,7 @@ export type Grant = Message<"reeve.policy.v1.Grant"> & {
   obligations?: Obligations | undefined;
 
   /**
-   * An operator called, and not a model with an operator's rights: a device keeps places for such calls. System managed.
+   * An operator called, and not a model or a workflow with an operator's rights: a device keeps places for such calls. System managed.
    *
    * @generated from field: bool is_operator = 17;
    */

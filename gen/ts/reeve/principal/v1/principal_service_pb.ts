@@ -14,7 +14,11 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/principal/v1/principal_service.proto.
  */
 export const file_reeve_principal_v1_principal_service: GenFile = /*@__PURE__*/
+<<<<<<< HEAD
   fileDesc("CipyZWV2ZS9wcmluY2lwYWwvdjEvcHJpbmNpcGFsX3NlcnZpY2UucHJvdG8SEnJlZXZlLnByaW5jaXBhbC52MSIPCg1XaG9BbUlSZXF1ZXN0IlsKDldob0FtSVJlc3BvbnNlEhQKDHByaW5jaXBhbF9pZBgBIAEoCRIlCgVyb2xlcxgCIAMoDjIWLnJlZXZlLm9wdGlvbnMudjEuUm9sZRIMCgRuYW1lGAMgASgJMnMKEFByaW5jaXBhbFNlcnZpY2USXwoGV2hvQW1JEiEucmVldmUucHJpbmNpcGFsLnYxLldob0FtSVJlcXVlc3QaIi5yZWV2ZS5wcmluY2lwYWwudjEuV2hvQW1JUmVzcG9uc2UiDpACAfq7GAcKBQECAwQHYgZwcm90bzM", [file_reeve_options_v1_access]);
+=======
+  fileDesc("CipyZWV2ZS9wcmluY2lwYWwvdjEvcHJpbmNpcGFsX3NlcnZpY2UucHJvdG8SEnJlZXZlLnByaW5jaXBhbC52MSIPCg1XaG9BbUlSZXF1ZXN0IlsKDldob0FtSVJlc3BvbnNlEhQKDHByaW5jaXBhbF9pZBgBIAEoCRIlCgVyb2xlcxgCIAMoDjIWLnJlZXZlLm9wdGlvbnMudjEuUm9sZRIMCgRuYW1lGAMgASgJMnMKEFByaW5jaXBhbFNlcnZpY2USXwoGV2hvQW1JEiEucmVldmUucHJpbmNpcGFsLnYxLldob0FtSVJlcXVlc3QaIi5yZWV2ZS5wcmluY2lwYWwudjEuV2hvQW1JUmVzcG9uc2UiDpACAfq7GAcKBQECBgMEYgZwcm90bzM", [file_reeve_options_v1_access]);
+>>>>>>> 48568e2 (Give rules and scheduled jobs a role and an ingress of their own)
 
 /**
  * Asks who the caller is.
