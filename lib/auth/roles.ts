@@ -1,11 +1,7 @@
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 
 /** What kind of principal asks: its first role, in words. */
-<<<<<<< HEAD
-export type PrincipalKind = "operator" | "agent" | "auditor" | "service" | "device" | "trigger";
-=======
-export type PrincipalKind = "operator" | "agent" | "auditor" | "service" | "device" | "workflow";
->>>>>>> 48568e2 (Give rules and scheduled jobs a role and an ingress of their own)
+export type PrincipalKind = "operator" | "agent" | "auditor" | "service" | "device" | "workflow" | "trigger";
 
 const NAMES: Readonly<Record<PrincipalKind, Role>> = {
   operator: Role.OPERATOR,
@@ -13,11 +9,8 @@ const NAMES: Readonly<Record<PrincipalKind, Role>> = {
   auditor: Role.AUDITOR,
   service: Role.SERVICE,
   device: Role.DEVICE,
-<<<<<<< HEAD
-  trigger: Role.TRIGGER,
-=======
   workflow: Role.WORKFLOW,
->>>>>>> 48568e2 (Give rules and scheduled jobs a role and an ingress of their own)
+  trigger: Role.TRIGGER,
 };
 
 const kinds: readonly PrincipalKind[] = Object.freeze(Object.keys(NAMES) as PrincipalKind[]);

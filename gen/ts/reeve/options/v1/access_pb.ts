@@ -14,11 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file reeve/options/v1/access.proto.
  */
 export const file_reeve_options_v1_access: GenFile = /*@__PURE__*/
-<<<<<<< HEAD
-  fileDesc("Ch1yZWV2ZS9vcHRpb25zL3YxL2FjY2Vzcy5wcm90bxIQcmVldmUub3B0aW9ucy52MSI/CgZBY2Nlc3MSJQoFcm9sZXMYASADKA4yFi5yZWV2ZS5vcHRpb25zLnYxLlJvbGUSDgoGcHVibGljGAIgASgIKoYBCgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABIRCg1ST0xFX09QRVJBVE9SEAESDgoKUk9MRV9BR0VOVBACEhAKDFJPTEVfQVVESVRPUhADEhAKDFJPTEVfU0VSVklDRRAEEg8KC1JPTEVfREVWSUNFEAUSEAoMUk9MRV9UUklHR0VSEAc6UgoGYWNjZXNzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYv4cDIAEoCzIYLnJlZXZlLm9wdGlvbnMudjEuQWNjZXNzUgZhY2Nlc3NiBnByb3RvMw", [file_google_protobuf_descriptor]);
-=======
-  fileDesc("Ch1yZWV2ZS9vcHRpb25zL3YxL2FjY2Vzcy5wcm90bxIQcmVldmUub3B0aW9ucy52MSI/CgZBY2Nlc3MSJQoFcm9sZXMYASADKA4yFi5yZWV2ZS5vcHRpb25zLnYxLlJvbGUSDgoGcHVibGljGAIgASgIKocBCgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABIRCg1ST0xFX09QRVJBVE9SEAESDgoKUk9MRV9BR0VOVBACEhAKDFJPTEVfQVVESVRPUhADEhAKDFJPTEVfU0VSVklDRRAEEg8KC1JPTEVfREVWSUNFEAUSEQoNUk9MRV9XT1JLRkxPVxAGOlIKBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGL+HAyABKAsyGC5yZWV2ZS5vcHRpb25zLnYxLkFjY2Vzc1IGYWNjZXNzYgZwcm90bzM", [file_google_protobuf_descriptor]);
->>>>>>> 48568e2 (Give rules and scheduled jobs a role and an ingress of their own)
+  fileDesc("Ch1yZWV2ZS9vcHRpb25zL3YxL2FjY2Vzcy5wcm90bxIQcmVldmUub3B0aW9ucy52MSI/CgZBY2Nlc3MSJQoFcm9sZXMYASADKA4yFi5yZWV2ZS5vcHRpb25zLnYxLlJvbGUSDgoGcHVibGljGAIgASgIKpkBCgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABIRCg1ST0xFX09QRVJBVE9SEAESDgoKUk9MRV9BR0VOVBACEhAKDFJPTEVfQVVESVRPUhADEhAKDFJPTEVfU0VSVklDRRAEEg8KC1JPTEVfREVWSUNFEAUSEQoNUk9MRV9XT1JLRkxPVxAGEhAKDFJPTEVfVFJJR0dFUhAHOlIKBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGL+HAyABKAsyGC5yZWV2ZS5vcHRpb25zLnYxLkFjY2Vzc1IGYWNjZXNzYgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
  * Who may call an RPC.
@@ -97,19 +93,18 @@ export const Role = {
   DEVICE: 5,
 
   /**
-<<<<<<< HEAD
-   * Starts runs over untrusted content, such as a webhook or mail: its runs have no devices. Calls no tools.
-   *
-   * @generated from enum value: ROLE_TRIGGER = 7;
-   */
-  TRIGGER: 7,
-=======
    * A rule or a scheduled job: calls tools while no person watches. It never approves.
    *
    * @generated from enum value: ROLE_WORKFLOW = 6;
    */
   WORKFLOW: 6,
->>>>>>> 48568e2 (Give rules and scheduled jobs a role and an ingress of their own)
+
+  /**
+   * Starts runs over untrusted content, such as a webhook or mail: its runs have no devices. Calls no tools.
+   *
+   * @generated from enum value: ROLE_TRIGGER = 7;
+   */
+  TRIGGER: 7,
 } as const;
 
 /**
