@@ -3,8 +3,8 @@ import type { CompleteCall } from "../../../client/complete-call.ts";
 import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { Refusal } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
-import { DEVICE_REASONS } from "../../../lib/fault/device-reasons.ts";
 import { faultDetail } from "../../../lib/fault/fault.ts";
+import { endFacts, heldFacts, queuedFacts } from "../../../lib/model-tools/call-facts.ts";
 import { wrapUntrusted } from "../../../lib/model-tools/envelope.ts";
 import { type ErrorFacts, errorText, thrownFacts } from "../../../lib/model-tools/error-text.ts";
 import { shortenJson } from "../../../lib/model-tools/shorten.ts";
@@ -59,58 +59,6 @@ function failure(call: CompleteCall, error: ErrorFacts, facts: ResultFacts): Too
 function identity(call: CompleteCall): Pick<ToolResult, "callId" | "state" | "approvalId"> {
   const { approval } = call.status;
   return { callId: call.id, state: stateName(call.status.state), ...(approval && { approvalId: approval.id }) };
-}
-
-function endFacts(call: CompleteCall): ErrorFacts {
-  const reason = call.status.error?.reason ?? REASONS[call.status.state] ?? ErrorReason.TOOL_FAILED;
-  const unknown = call.status.state === CallState.UNKNOWN;
-  const said = call.status.errorMessage !== "" || call.status.error !== undefined;
-  return {
-    reason,
-    message:
-      call.status.errorMessage === "" ? `the call ended as ${stateName(call.status.state)}` : call.status.errorMessage,
-    metadata: call.status.error?.metadata ?? {},
-    violations: call.status.error?.violations ?? [],
-    own: { approval_id: call.status.approval?.id ?? "", ...(unknown ? { call_id: call.id } : {}) },
-    fromDevice: said && REACHED_DEVICE.has(call.status.state) && DEVICE_REASONS.has(reason),
-    ...(unknown ? { advice: "What it did is not known. Look before doing it again." } : {}),
-  };
-}
-
-/** The ends that a device reports. Of the others a rule or a person has said why. */
-const REACHED_DEVICE: ReadonlySet<CallState> = new Set([
-  CallState.FAILED,
-  CallState.TIMED_OUT,
-  CallState.CANCELED,
-  CallState.UNKNOWN,
-]);
-
-const REASONS: Partial<Record<number, ErrorReason>> = {
-  [CallState.DENIED]: ErrorReason.POLICY_DENIED,
-  [CallState.EXPIRED]: ErrorReason.APPROVAL_EXPIRED,
-  [CallState.TIMED_OUT]: ErrorReason.TIMED_OUT,
-  [CallState.CANCELED]: ErrorReason.CANCELED,
-  [CallState.UNKNOWN]: ErrorReason.INTERRUPTED,
-};
-
-function heldFacts(call: CompleteCall): ErrorFacts {
-  return {
-    reason: ErrorReason.APPROVAL_REQUIRED,
-    message: "a person must approve this call and has not decided yet",
-    metadata: { call_id: call.id, approval_id: call.status.approval?.id ?? "" },
-    advice:
-      "It has not run. It runs once it is approved, without being asked for again: do not send it again. " +
-      "Go on with what does not need it, or report to the user which approval it waits for.",
-  };
-}
-
-function queuedFacts(call: CompleteCall): ErrorFacts {
-  return {
-    reason: ErrorReason.DEVICE_OFFLINE,
-    message: "the device is offline, and the call waits until it is back",
-    metadata: { call_id: call.id },
-    advice: "It has not run. It runs when the device is back, without being asked for again: do not send it again.",
-  };
 }
 
 function refusalFacts(refusal: Refusal): ErrorFacts {

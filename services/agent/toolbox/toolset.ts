@@ -4,8 +4,8 @@ import type { RegistryClient } from "../../../client/registry.ts";
 import { type Device, LinkState } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { Tool } from "../../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { narrowTools } from "../../../lib/model-tools/allowed.ts";
-import { describeTool } from "../../../lib/model-tools/describe.ts";
-import { type DeviceName, withDeviceParameter } from "../../../lib/model-tools/device-parameter.ts";
+import type { DeviceName } from "../../../lib/model-tools/device-parameter.ts";
+import { groupOffers, mergeOffers, type Offer } from "../../../lib/model-tools/merge-offers.ts";
 import type { ToolDefinition } from "./toolbox.ts";
 
 /** A tool of a toolset. */
@@ -49,12 +49,6 @@ export async function loadToolset(client: RegistryClient, options: ToolsetOption
   return toolsetOf(devices, offers, options.toolsAllowed ?? []);
 }
 
-/** One tool on one device. */
-export interface Offer {
-  device: DeviceName;
-  tool: Tool;
-}
-
 /**
  * The toolset of what devices offer. Devices may offer a tool of one name with different schemas: the model can be given
  * one of them, so the first device's counts and the others are left out with a warning.
@@ -64,9 +58,8 @@ export function toolsetOf(
   offers: readonly Offer[],
   toolsAllowed: readonly string[],
 ): Toolset {
-  const byName = Map.groupBy(offers, (offer) => offer.tool.name);
   const warnings: string[] = [];
-  const all = [...byName.values()].map((same) => mergeOffers(same, devices.length > 1, warnings));
+  const all = groupOffers(offers).map((same) => toolOf(same, devices.length > 1, warnings));
   const { tools, warnings: unknown } = narrowTools(all, toolsAllowed);
   warnings.push(...unknown);
   if (devices.length === 0) warnings.push("no device is online: there are no tools");
@@ -74,30 +67,12 @@ export function toolsetOf(
   return { devices, tools, warnings };
 }
 
-function mergeOffers(offers: readonly Offer[], choose: boolean, warnings: string[]): ToolsetTool {
-  const [first] = offers;
-  if (first === undefined) throw new TypeError("no offer to merge");
-  const { tool } = first;
-  const same = offers.filter((offer) => offer.tool.schemaDigest === tool.schemaDigest);
-  for (const { device } of offers.filter((offer) => !same.includes(offer))) {
-    warnings.push(`${tool.name} on ${device.name} differs from the one on ${first.device.name}: left out there`);
+function toolOf(offers: readonly [Offer, ...Offer[]], choose: boolean, warnings: string[]): ToolsetTool {
+  const { tool, devices, leftOut, ...merged } = mergeOffers(offers, choose);
+  for (const device of leftOut) {
+    warnings.push(`${tool.name} on ${device.name} differs from the one on ${devices[0]?.name}: left out there`);
   }
-  const devices = same.map((offer) => offer.device);
-  const requiresApproval = same.some((offer) => offer.tool.requiresApproval);
-  const ownSchema = tool.inputSchema ?? { type: "object" };
-  return {
-    name: tool.name,
-    capability: tool.capabilities.join(", "),
-    requiresApproval,
-    description: describeTool({
-      description: tool.description,
-      capability: tool.capabilities.join(", "),
-      requiresApproval,
-    }),
-    ownSchema,
-    inputSchema: choose ? withDeviceParameter(ownSchema, devices) : ownSchema,
-    devices,
-  };
+  return { name: tool.name, capability: tool.capabilities.join(", "), ...merged, devices };
 }
 
 async function readDevices(client: RegistryClient, options: ToolsetOptions): Promise<DeviceName[]> {
