@@ -1,9 +1,10 @@
 import { durationMs } from "@bufbuild/protobuf/wkt";
 import type { CallToolRequest } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
-import type { Calls } from "./calls.ts";
+import type { Calls, EndedCall } from "./calls.ts";
 import type { GovernedCall } from "./governed-call.ts";
 import { type Face, observedIngress } from "./ingress.ts";
+import type { OpenCall } from "./live-call.ts";
 import type { CallRequest } from "./receive.ts";
 import { waitUntilSettled } from "./wait-until-settled.ts";
 
@@ -23,7 +24,18 @@ export function callRequestFrom(request: CallToolRequest, principal: Principal, 
     client: request.client,
     principal,
     queueMs: request.queueTimeout ? durationMs(request.queueTimeout) : 0,
+    joinHeld: request.joinHeld,
   };
+}
+
+/** Calls a tool; resolves with the call once policy has decided about it, or with an old one. Throws as `Calls.begin`. */
+export function beginTool(
+  calls: Calls,
+  request: CallToolRequest,
+  principal: Principal,
+  face: Face,
+): Promise<OpenCall | EndedCall> {
+  return calls.begin(callRequestFrom(request, principal, face));
 }
 
 /**
@@ -38,7 +50,7 @@ export async function callTool(
   signal: AbortSignal,
   face: Face,
 ): Promise<GovernedCall> {
-  const begun = await calls.begin(callRequestFrom(request, principal, face));
+  const begun = await beginTool(calls, request, principal, face);
   if (request.noWait) return begun.call;
   const waitMs = request.approvalWait ? durationMs(request.approvalWait) : DEFAULT_WAIT_MS;
   return waitUntilSettled(begun, { waitMs, signal });

@@ -80,6 +80,9 @@ export interface CallsOptions
   onEnded?(call: GovernedCall): void;
 }
 
+/** How many held calls of one principal, device and tool are looked at where other replicas may own them. */
+const TWINS = 100;
+
 /** States in which a call waits for a person or its device, and may for days. */
 const WAITING = new Set<CallState>([CallState.HELD, CallState.QUEUED]);
 
@@ -136,6 +139,16 @@ export function createCalls(options: CallsOptions): Calls {
     }
     throw fault(ErrorReason.NOT_FOUND, { resource: `calls/${callId}` }, { message: `no call ${callId}` });
   };
+  /** A held call that asks for the same as this new one. */
+  const heldTwin = async (call: GovernedCall): Promise<OpenCall | EndedCall | undefined> => {
+    const isTwin = (other: GovernedCall) => other.status.state === CallState.HELD && isEqual(other, call);
+    for (const one of live.values()) if (isTwin(one.call)) return one;
+    if (options.alone) return undefined;
+    const { deviceId, tool, principalId } = call.spec;
+    const stored = await options.store.list({ state: CallState.HELD, deviceId, tool, principalId, limit: TWINS });
+    const found = stored.calls.find((other) => isTwin(other.call));
+    return found && (await known(found.call.id));
+  };
   const ownerOf = async (callId: string): Promise<string | undefined> =>
     (live.get(callId)?.call ?? (await options.store.get(callId))?.call)?.spec.principalId;
   const arrive = async (one: LiveCall, { shown, question }: ReceivedCall): Promise<boolean> => {
@@ -173,6 +186,8 @@ export function createCalls(options: CallsOptions): Calls {
       for (let twin = arriving.get(call.id); twin !== undefined; twin = arriving.get(call.id)) await twin.arrived;
       const running = live.get(call.id);
       if (running !== undefined) return same(running, call);
+      const held = request.joinHeld ? await heldTwin(call) : undefined;
+      if (held !== undefined) return held;
       const ticket = options.quotas.open(request.principal, call, args.length);
       const one = createLiveCall(call, args, tool, ticket);
       if (await arrive(one, received)) {
@@ -226,16 +241,19 @@ function maySee(principal: Principal, call: GovernedCall): boolean {
 
 /** The call that has this id already, if it is the same; trying again is safe only for the same. */
 function same<C extends OpenCall | EndedCall>(old: C, wanted: GovernedCall): C {
-  const { call } = old;
-  const equal =
-    call.spec.deviceId === wanted.spec.deviceId &&
-    call.spec.tool === wanted.spec.tool &&
-    call.spec.argsDigest === wanted.spec.argsDigest &&
-    call.spec.principalId === wanted.spec.principalId;
-  if (equal) return old;
+  if (isEqual(old.call, wanted)) return old;
   throw fault(
     ErrorReason.CALL_ID_REUSED,
     { call_id: wanted.id },
     { message: `the call id ${wanted.id} was used for another call` },
+  );
+}
+
+function isEqual({ spec: some }: GovernedCall, { spec: other }: GovernedCall): boolean {
+  return (
+    some.deviceId === other.deviceId &&
+    some.tool === other.tool &&
+    some.argsDigest === other.argsDigest &&
+    some.principalId === other.principalId
   );
 }

@@ -4,8 +4,16 @@ import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import type { Principal, PrincipalKind } from "../../../lib/auth/principal.ts";
 import { localKey } from "../../../lib/server/context.ts";
 
-/** The faces of the registry: what a call can be seen to come in by. */
-export type Face = typeof Ingress.RPC | typeof Ingress.STREAM | typeof Ingress.HTTP | typeof Ingress.CLI;
+/**
+ * The faces of the registry: what a call can be seen to come in by. MCP is a model's, whoever's token its client has: what
+ * speaks it is a model's host.
+ */
+export type Face =
+  | typeof Ingress.RPC
+  | typeof Ingress.STREAM
+  | typeof Ingress.HTTP
+  | typeof Ingress.CLI
+  | typeof Ingress.LLM;
 
 /** The face of an RPC: the command line's where it came by the owner's socket, otherwise the one that is given. */
 export function faceOf({ values }: { readonly values: ContextValues }, face: Face): Face {

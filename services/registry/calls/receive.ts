@@ -32,6 +32,8 @@ export interface CallRequest {
   approvalId?: string;
   /** How long the call may wait for a device that is offline, in milliseconds. Default 0: not at all. */
   queueMs?: number;
+  /** Whether a held call of the same principal, device, tool and arguments is this one. Default false. */
+  joinHeld?: boolean;
 }
 
 /** A call that holds to its tool's schema, and the question about it. */
