@@ -9,6 +9,7 @@ export const AREAS: Readonly<Record<string, Floors>> = {
     wire: ["exchange", "link", "rpc-client", "server", "wire"],
     tools: ["command", "model-tools", "owner-manifest", "plugin", "sanitize", "tool", "toolschema"],
     "audit-verify": ["audit-verify"],
+    faces: ["mcp"],
     run: ["run"],
   },
   "services/registry": {

@@ -14,6 +14,7 @@ import type { Fleet } from "./devices/fleet.ts";
 import { attachRoutes } from "./devices/sessions.ts";
 import type { Enrollment } from "./enrollment/enrollment.ts";
 import { httpFaces } from "./faces/http/http-face.ts";
+import { createMcpFace } from "./faces/mcp/mcp-face.ts";
 import { CALLER_SERVICES, callerRoutes } from "./faces/rpc.ts";
 import { serveTypedTools, TYPED_SERVICES } from "./faces/typed/routes.ts";
 import { fanOutRoutes } from "./fan-out/routes.ts";
@@ -85,6 +86,8 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const { fanOuts, store: fanOutStore } = openFanOuts(fanOutParts, parts);
   await fanOuts.look();
 
+  const mcp = createMcpFace(calls, directory, logger);
+  parts.defer(() => mcp.close());
   const closing = new AbortController();
   const servePeers = peerRoutes({
     sharedDevice: fleet.shared,
@@ -115,7 +118,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       enrollment.machineRoutes(router);
     },
     services: [...CALLER_SERVICES, FanOutService, AttachService, ...enrollment.services, ...TYPED_SERVICES],
-    fallback: httpFaces(calls, directory),
+    fallback: httpFaces(calls, directory, mcp),
     ready: () => !closing.signal.aborted,
     unavailable: () => (policy.unavailable ? ["policy"] : []),
     onListening(url) {

@@ -13,6 +13,8 @@ export type WayName =
   | "ApprovalService/Approve"
   | "a tool's own RPC"
   | "POST /invoke"
+  | "MCP 2026-07-28"
+  | "MCP 2025-11-25"
   | "reeve call"
   | "reeve call --on"
   | "the model's loop"
@@ -112,6 +114,7 @@ export const HTTP_PATHS: Readonly<Record<string, Entry>> = {
   "/healthz": reads,
   "/invoke": { runsBy: "POST /invoke" },
   "/livez": reads,
+  "/mcp": { runsBy: ["MCP 2026-07-28", "MCP 2025-11-25"] },
   "/metrics": reads,
   "/readyz": reads,
   "/tools": reads,

@@ -41,7 +41,7 @@ import {
   TOOL_RPCS,
   type WayName,
 } from "./one-gate.data.ts";
-import { chatOnce, DEVICE_WAYS, deviceClient, GATE_WAYS } from "./one-gate.ways.ts";
+import { chatOnce, DEVICE_WAYS, deviceClient, GATE_WAYS, MODEL_WAYS } from "./one-gate.ways.ts";
 
 /** The product's own code: no tests, and nothing that only tests use. */
 const PRODUCT = globSync("{lib,services,cli}/**/*.ts", { cwd: repositoryRoot })
@@ -77,7 +77,7 @@ describe("everything that can be called is known, and whether it runs a tool:", 
   test("every way that runs a tool is gone by these tests", () => {
     const gone = new Set<WayName>([
       "ApprovalService/Approve",
-      ...[...GATE_WAYS, ...DEVICE_WAYS].map(({ name }) => name),
+      ...[...GATE_WAYS, ...MODEL_WAYS, ...DEVICE_WAYS].map(({ name }) => name),
     ]);
     const known = [RPCS, { TOOL_RPCS }, HTTP_PATHS, COMMANDS].flatMap((entries) =>
       Object.values<Entry>(entries).flatMap(wayOf),
@@ -166,7 +166,46 @@ describe.each(GATE_WAYS)("$name", ({ call }) => {
       outcome: ExecutionOutcome.SUCCEEDED,
     });
   });
+});
 
+describe.each(MODEL_WAYS)("$name", ({ call }) => {
+  test("runs what is permitted, on record", async () => {
+    await writeFile(mark, "what is in the file");
+    const reported = await call(plane, { as: "agent", tool: "fs.read", params: { path: mark }, callId });
+    expect(reported.text).toContain("what is in the file");
+    const [decided, outcome, ...more] = await recordsOf(reported.callId, 2);
+    expect(decided?.event).toMatchObject({
+      case: "decided",
+      value: { decision: DecisionKind.PERMIT, tool: "fs.read" },
+    });
+    expect(outcome?.event).toMatchObject({ case: "outcome", value: { state: CallState.SUCCEEDED, tool: "fs.read" } });
+    expect(more).toEqual([]);
+    expect(await receiptOf(reported.callId)).toMatchObject({ grantId: grantIn(decided) });
+  });
+
+  test.each(["agent", "operator"] as const)("runs what is held once a person has approved it: %s", async (as) => {
+    const using = call(plane, { as, tool: "exec", params: { argv: ["touch", mark] }, callId });
+    const held = await eventually(async () => {
+      const { approvals } = await operator.approvals.listApprovals({ state: ApprovalState.PENDING });
+      const found = approvals.find(({ spec }) => JSON.stringify(spec?.arguments).includes(mark));
+      return found?.spec ?? Promise.reject(new Error("it is not held"));
+    });
+    await expectNeverSent(held.callId);
+    expect(existsSync(mark)).toBe(false);
+    await approveCall(operator, held.callId);
+    expect((await using).callId).toBe(held.callId);
+    const records = await recordsOf(held.callId, 4);
+    expect(records.map(({ event }) => event)).toMatchObject([
+      { case: "decided", value: { decision: DecisionKind.HOLD } },
+      { case: "approvalDecided", value: { state: ApprovalState.APPROVED } },
+      { case: "decided", value: { decision: DecisionKind.PERMIT } },
+      { case: "outcome", value: { state: CallState.SUCCEEDED } },
+    ]);
+    expect(existsSync(mark)).toBe(true);
+  });
+});
+
+describe.each([...GATE_WAYS, ...MODEL_WAYS])("$name", ({ call }) => {
   test("leaves nothing of what is blocked but the record", async () => {
     const params = { command: `touch ${mark}; rm -rf /` };
     const reported = await call(plane, { as: "operator", tool: "shell.eval", params, callId });

@@ -24,6 +24,7 @@ import { runReeve, shellOf } from "../../testkit/cli.ts";
 import { callerOf } from "../../testkit/clients.ts";
 import type { ControlPlane } from "../../testkit/control-plane.ts";
 import { startAndWatch } from "../../testkit/fan-outs.ts";
+import { MCP_CLIENTS, type McpClientName } from "../../testkit/mcp-clients.ts";
 import type { WayName } from "./one-gate.data.ts";
 
 /** What a caller wants. */
@@ -123,6 +124,22 @@ export const GATE_WAYS: readonly GateWay[] = [
     },
   },
 ];
+
+/** The ways of MCP, by which a model calls whatever token its client has. */
+export const MODEL_WAYS: readonly GateWay[] = [
+  { name: "MCP 2026-07-28", call: (plane, asked) => callByMcp("SDK v2, 2026-07-28", plane, asked) },
+  { name: "MCP 2025-11-25", call: (plane, asked) => callByMcp("SDK v1, 2025-11-25", plane, asked) },
+];
+
+async function callByMcp(name: McpClientName, plane: ControlPlane, asked: AskedRequest): Promise<FaceAnswer> {
+  const client = await MCP_CLIENTS[name](plane.registry.url, plane.tokens[asked.as]);
+  try {
+    const { callId, text } = await client.use(providerName(asked.tool), asked.params);
+    return { callId, text };
+  } finally {
+    await client.close();
+  }
+}
 
 /** The call that a fan-out to one device has made; the fan-out itself where it was stopped as a whole. */
 function calledIn(events: readonly WatchFanOutResponse[]): string {

@@ -26,6 +26,7 @@ import { readCallOutput } from "../../calls/read-call-output.ts";
 import { type WatchOrder, watchCall } from "../../calls/watch-call.ts";
 import type { Directory } from "../../devices/directory.ts";
 import { listTools } from "../list-tools.ts";
+import type { McpFace } from "../mcp/mcp-face.ts";
 import { createRouter, type HttpRequest } from "./router.ts";
 import { statusOf } from "./status.ts";
 import { locationOf, waitingText } from "./waiting.ts";
@@ -36,7 +37,7 @@ const MAX_BODY = 4 * 1024 * 1024;
 const validator = createValidator();
 
 /** Plain HTTP for callers without a client: each path is the same as an RPC, with a call's state as the HTTP status. */
-export function httpFaces(calls: Calls, directory: Directory): Fallback {
+export function httpFaces(calls: Calls, directory: Directory, mcp: McpFace): Fallback {
   const { method: rpc } = CallService;
   return createRouter([
     {
@@ -69,6 +70,13 @@ export function httpFaces(calls: Calls, directory: Directory): Fallback {
       path: "/calls/{id}/events",
       rpc: rpc.watchCall,
       events: (request) => eventsOf(calls, request),
+    },
+    {
+      method: "POST",
+      path: "/mcp",
+      rpc: rpc.callTool,
+      challenge: "Bearer",
+      answer: (request, response) => mcp.answer(request, response),
     },
   ]);
 }

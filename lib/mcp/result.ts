@@ -1,0 +1,101 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { endFacts, queuedFacts, stateWord } from "../model-tools/call-facts.ts";
+import { type ErrorFacts, errorText, thrownFacts } from "../model-tools/error-text.ts";
+import { shortenJson } from "../model-tools/shorten.ts";
+import type { McpCall } from "./gate.ts";
+import { CALL_CANCEL, CALL_RESULT } from "./own-tools.ts";
+
+/** The result of `tools/call`. */
+export interface ToolCallResult {
+  content: { type: "text"; text: string }[];
+  structuredContent?: JsonObject;
+  isError?: true;
+  _meta?: { [CALL_ID_META]: string };
+  [key: string]: unknown;
+}
+
+/** Where a result names its call. */
+const CALL_ID_META = "reeve/call_id";
+
+/** The most characters of an output's text. `structuredContent` holds all of it. */
+const MAX_TEXT = 60_000;
+
+/** The states of a call that has ended. One of a newer registry is none: an end is never guessed. */
+const ENDS: ReadonlySet<CallState> = new Set([
+  CallState.SUCCEEDED,
+  CallState.FAILED,
+  CallState.TIMED_OUT,
+  CallState.CANCELED,
+  CallState.DENIED,
+  CallState.EXPIRED,
+  CallState.UNKNOWN,
+]);
+
+/** Whether a call has not ended. */
+export function isOpen({ status }: Pick<McpCall, "status">): boolean {
+  return !ENDS.has(status.state);
+}
+
+/** What a client reads about a call, as it stands. Only one that succeeded is no error: others have no output to show. */
+export function callResult(call: McpCall): ToolCallResult {
+  const { state, output = {}, outputSanitized } = call.status;
+  const meta = { _meta: { [CALL_ID_META]: call.id } };
+  if (state !== CallState.SUCCEEDED) return { ...textResult(textOf(call)), ...meta };
+  const note = "Control characters or what looked like secrets were taken out of the output.";
+  return {
+    // The same as text: a client that ignores structured content shows nothing else. JSON, whose strings nothing can end.
+    content: [text(shortenJson(output, MAX_TEXT)), ...(outputSanitized ? [text(note)] : [])],
+    structuredContent: output,
+    ...meta,
+  };
+}
+
+/** What a client reads where there is no call: a fault's own message, and nothing of other errors. */
+export function thrownResult(thrown: unknown): ToolCallResult {
+  return errorResult(thrownFacts(thrown));
+}
+
+/** A result that is an error, in words that a model can act on. */
+export function errorResult(facts: ErrorFacts): ToolCallResult {
+  return textResult(errorText(facts, "the registry"));
+}
+
+function textResult(message: string): ToolCallResult {
+  return { content: [text(message)], isError: true };
+}
+
+function text(message: string): { type: "text"; text: string } {
+  return { type: "text", text: message };
+}
+
+function textOf(call: McpCall): string {
+  const { state } = call.status;
+  if (state === CallState.HELD) return heldText(call);
+  if (state === CallState.QUEUED) return errorText(queuedFacts(call), "the registry");
+  if (isOpen(call)) return openText(call);
+  return errorText(endFacts(call), `device ${JSON.stringify(call.spec.deviceName)}`);
+}
+
+/** What a held call waits for, where a person decides, and how its end is had: by far the most that a client can carry. */
+function heldText({ id, status }: McpCall): string {
+  const approval = status.approval?.id ?? "";
+  const rules = (status.decision?.ruleIds ?? []).join(", ");
+  return [
+    `held: a person has to decide about approval ${approval} first. Nothing has run yet.`,
+    ...(rules === "" ? [] : [`held by: ${rules}`]),
+    `call_id: ${id}`,
+    `approval_id: ${approval}`,
+    `The person decides with \`reeve approval approve ${approval}\`, or in \`reeve approval watch\`: tell the user so.`,
+    `Once it is approved the call runs by itself. Do not call the tool again for it: ${CALL_RESULT} with this call_id ` +
+      `returns its end, and ${CALL_CANCEL} withdraws it.`,
+  ].join("\n");
+}
+
+function openText({ id, status }: McpCall): string {
+  return [
+    `still running: the call is ${stateWord(status.state)} and goes on.`,
+    `call_id: ${id}`,
+    `Do not call the tool again for it: ${CALL_RESULT} with this call_id returns its end, and ${CALL_CANCEL} ends it.`,
+  ].join("\n");
+}

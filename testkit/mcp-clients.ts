@@ -1,0 +1,99 @@
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as TransportV1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import type { Transport as AnyTransportV1 } from "@modelcontextprotocol/sdk/shared/transport.js";
+
+/** A tool as a client lists it. */
+export interface ListedTool {
+  name: string;
+  description?: string | undefined;
+  inputSchema: Record<string, unknown>;
+  outputSchema?: Record<string, unknown> | undefined;
+  annotations?: Record<string, unknown> | undefined;
+}
+
+/** What a client was answered. */
+export interface ToolAnswer {
+  isError: boolean;
+  /** All text, a block a line. */
+  text: string;
+  structured: Record<string, unknown> | undefined;
+  /** The call's id, where it became one. */
+  callId: string;
+}
+
+/** How a tool is used. */
+export interface UseOptions {
+  signal?: AbortSignal;
+  onProgress?: (message: string) => void;
+}
+
+/** A client of the MCP project, of either version. */
+export interface McpClient {
+  list(): Promise<ListedTool[]>;
+  use(name: string, args: Record<string, unknown>, options?: UseOptions): Promise<ToolAnswer>;
+  close(): Promise<void>;
+}
+
+/** The clients: by the version of their SDK, and the generation of the protocol that they speak. */
+export const MCP_CLIENTS = {
+  "SDK v2, 2026-07-28": (url: string, token: string) => connectV2(url, token, "auto"),
+  "SDK v2, 2025-11-25": (url: string, token: string) => connectV2(url, token, "legacy"),
+  "SDK v1, 2025-11-25": connectV1,
+} as const;
+
+export type McpClientName = keyof typeof MCP_CLIENTS;
+
+const INFO = { name: "test", version: "1.0.0" };
+
+function init(token: string) {
+  return { requestInit: { headers: { authorization: `Bearer ${token}` } } };
+}
+
+async function connectV2(url: string, token: string, mode: "auto" | "legacy"): Promise<McpClient> {
+  const client = new Client(INFO, { versionNegotiation: { mode } });
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), init(token)));
+  return {
+    list: async () => (await client.listTools()).tools,
+    async use(name, args, { signal, onProgress } = {}) {
+      const options = { ...(signal && { signal }), ...(onProgress && { onprogress: progressTo(onProgress) }) };
+      return answerOf(await client.callTool({ name, arguments: args }, options));
+    },
+    close: () => client.close(),
+  };
+}
+
+async function connectV1(url: string, token: string): Promise<McpClient> {
+  const client = new ClientV1(INFO);
+  await client.connect(new TransportV1(new URL(`${url}/mcp`), init(token)) as AnyTransportV1);
+  return {
+    list: async () => (await client.listTools()).tools,
+    async use(name, args, { signal, onProgress } = {}) {
+      const options = { ...(signal && { signal }), ...(onProgress && { onprogress: progressTo(onProgress) }) };
+      return answerOf(await client.callTool({ name, arguments: args }, undefined, options));
+    },
+    close: () => client.close(),
+  };
+}
+
+function progressTo(onProgress: (message: string) => void) {
+  return ({ message }: { message?: string | undefined }) => onProgress(message ?? "");
+}
+
+/** Anything but text is left out. */
+export function answerOf(result: object): ToolAnswer {
+  const { content, structuredContent, isError, _meta } = result as {
+    content?: { type: string; text?: string }[];
+    structuredContent?: Record<string, unknown>;
+    isError?: boolean;
+    _meta?: Record<string, unknown>;
+  };
+  const text = (content ?? []).map((block) => block.text ?? "").join("\n");
+  const callId = _meta?.["reeve/call_id"];
+  return {
+    isError: isError === true,
+    text,
+    structured: structuredContent,
+    callId: typeof callId === "string" ? callId : "",
+  };
+}
