@@ -54,6 +54,11 @@ export const commandList: readonly CommandEntry[] = [
     load: async () => (await import("./commands/chat.ts")).registerChat,
   },
   {
+    name: "mcp",
+    summary: "let an MCP client use the tools: serve it, and write its configuration",
+    load: async () => (await import("./commands/mcp.ts")).registerMcp,
+  },
+  {
     name: "tool",
     summary: "list and show the tools that can be called",
     load: async () => (await import("./commands/tool.ts")).registerTool,

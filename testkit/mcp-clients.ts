@@ -1,7 +1,11 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport as StdioTransportV1 } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport as TransportV1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Transport as AnyTransportV1 } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { CLI } from "./cli.ts";
+import { nodeEnv } from "./node-env.ts";
 
 /** A tool as a client lists it. */
 export interface ListedTool {
@@ -44,6 +48,13 @@ export const MCP_CLIENTS = {
 
 export type McpClientName = keyof typeof MCP_CLIENTS;
 
+/** The same over standard input and output: `reeve mcp` in a process of its own. */
+export const STDIO_CLIENTS = {
+  "SDK v2, 2026-07-28": (env: Record<string, string>, ...args: string[]) => stdioV2(env, "auto", args),
+  "SDK v2, 2025-11-25": (env: Record<string, string>, ...args: string[]) => stdioV2(env, "legacy", args),
+  "SDK v1, 2025-11-25": stdioV1,
+} as const;
+
 const INFO = { name: "test", version: "1.0.0" };
 
 function init(token: string) {
@@ -53,6 +64,35 @@ function init(token: string) {
 async function connectV2(url: string, token: string, mode: "auto" | "legacy"): Promise<McpClient> {
   const client = new Client(INFO, { versionNegotiation: { mode } });
   await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), init(token)));
+  return clientV2(client);
+}
+
+async function stdioV2(
+  env: Record<string, string>,
+  mode: "auto" | "legacy",
+  args: readonly string[],
+): Promise<McpClient> {
+  const client = new Client(INFO, { versionNegotiation: { mode } });
+  await client.connect(new StdioClientTransport(commandOf(env, args)));
+  return clientV2(client);
+}
+
+async function stdioV1(env: Record<string, string>, ...args: string[]): Promise<McpClient> {
+  const client = new ClientV1(INFO);
+  await client.connect(new StdioTransportV1(commandOf(env, args)));
+  return clientV1(client);
+}
+
+function commandOf(env: Record<string, string>, args: readonly string[]) {
+  return {
+    command: process.execPath,
+    args: [CLI, "mcp", ...args],
+    env: { ...nodeEnv(), ...env },
+    stderr: "ignore" as const,
+  };
+}
+
+function clientV2(client: Client): McpClient {
   return {
     list: async () => (await client.listTools()).tools,
     async use(name, args, { signal, onProgress } = {}) {
@@ -66,6 +106,10 @@ async function connectV2(url: string, token: string, mode: "auto" | "legacy"): P
 async function connectV1(url: string, token: string): Promise<McpClient> {
   const client = new ClientV1(INFO);
   await client.connect(new TransportV1(new URL(`${url}/mcp`), init(token)) as AnyTransportV1);
+  return clientV1(client);
+}
+
+function clientV1(client: ClientV1): McpClient {
   return {
     list: async () => (await client.listTools()).tools,
     async use(name, args, { signal, onProgress } = {}) {

@@ -5,7 +5,7 @@ import type { Cancelation } from "./server.ts";
 export interface Cancelations {
   /** A request is being answered. */
   open(client: string, requestId: string | number): Cancelation;
-  /** Takes a message of a client; anything but `notifications/cancelled` changes nothing. */
+  /** Takes a message of a client; any other than that it cancels a request changes nothing. */
   take(client: string, message: JsonValue): void;
 }
 

@@ -38,7 +38,7 @@ const HEADERS = /^(?:accept|content-type|mcp-[a-z-]+)$/;
 /** What names the client that a message of 2025-11-25 is from. */
 const SESSION = "mcp-session-id";
 
-/** Serves both generations of the protocol. Who asks, and from where, has been checked before. */
+/** Serves both generations of the protocol. The caller and its origin have been checked before. */
 export function createMcpHttp({ gateOf, toolset, ...options }: McpHttpOptions): McpHttp {
   const cancelations = createCancelations();
   const changes = createToolChanges(toolset);
@@ -62,7 +62,7 @@ export function createMcpHttp({ gateOf, toolset, ...options }: McpHttpOptions): 
       const sent = new Map(answer.headers);
       // It belongs to HTTP/1.1, where node sets it.
       sent.delete("connection");
-      // Nothing is kept for it: it tells apart clients with the same token, when they cancel.
+      // Nothing is kept for it: it distinguishes clients with the same token when they cancel.
       if (isInitialize(body)) sent.set(SESSION, randomUUID());
       response.writeHead(answer.status, Object.fromEntries(sent));
       await send(answer, response, signal);

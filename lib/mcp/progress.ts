@@ -6,7 +6,7 @@ import { stateWord } from "../model-tools/call-facts.ts";
 /** Sends a progress notification: a message, with a number that rises. */
 export type Notify = (progress: number, message: string) => Promise<void>;
 
-/** What a client is told while a call goes on. */
+/** What a client receives while a call goes on. */
 export interface ProgressReport {
   /** Takes how the call stands. */
   enter(status: CallStatus): void;
@@ -15,7 +15,7 @@ export interface ProgressReport {
   close(): void;
 }
 
-/** How often a client is told that a call still waits or runs, in milliseconds: less than any client's time limit. */
+/** How often a client is notified that a call still waits or runs, in milliseconds: less than any client's time limit. */
 const EVERY_MS = 10_000;
 
 /** The most characters of output in one notification; a longer piece goes in several. */
@@ -29,14 +29,14 @@ export function createProgress(notify: Notify): ProgressReport {
   // One decoder a stream: a character may be split between two pieces.
   const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
   let count = 0;
-  let standing = "running";
+  let status = "running";
   const send = (message: string) => notify(++count, message).catch(() => undefined);
-  const timer = setInterval(() => void send(standing), EVERY_MS);
+  const timer = setInterval(() => void send(status), EVERY_MS);
   const enter = ({ state, approval }: CallStatus): void => {
     const now = state === CallState.HELD ? `waiting for a person: approval ${approval?.id ?? ""}` : stateWord(state);
-    if (now === standing) return;
-    standing = now;
-    void send(standing);
+    if (now === status) return;
+    status = now;
+    void send(status);
   };
   return {
     enter,

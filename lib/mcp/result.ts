@@ -21,7 +21,7 @@ const CALL_ID_META = "reeve/call_id";
 /** The most characters of an output's text. `structuredContent` holds all of it. */
 const MAX_TEXT = 60_000;
 
-/** The states of a call that has ended. One of a newer registry is none: an end is never guessed. */
+/** The states of a call that has ended. A state of a newer registry is not an end: none is guessed. */
 const ENDS: ReadonlySet<CallState> = new Set([
   CallState.SUCCEEDED,
   CallState.FAILED,
@@ -86,7 +86,7 @@ function heldText({ id, status }: McpCall): string {
     ...(rules === "" ? [] : [`held by: ${rules}`]),
     `call_id: ${id}`,
     `approval_id: ${approval}`,
-    `The person decides with \`reeve approval approve ${approval}\`, or in \`reeve approval watch\`: tell the user so.`,
+    `The person decides with \`reeve approval approve ${approval}\`, or in \`reeve approval watch\`: report that to the user.`,
     `Once it is approved the call runs by itself. Do not call the tool again for it: ${CALL_RESULT} with this call_id ` +
       `returns its end, and ${CALL_CANCEL} withdraws it.`,
   ].join("\n");

@@ -43,7 +43,7 @@ export function createMcpServer(options: McpServerOptions): Server {
     { name: "reeve", title: "Reeve", version: options.version },
     {
       capabilities: { tools: { listChanged: true }, extensions: { [TASKS_EXTENSION]: {} } },
-      // What is listed depends on who asks.
+      // What is listed depends on the principal.
       cacheHints: { "tools/list": { ttlMs: LIST_TTL_MS, cacheScope: "private" } },
       inputRequired: { legacyShim: false },
       instructions: INSTRUCTIONS,
@@ -66,7 +66,7 @@ export function createMcpServer(options: McpServerOptions): Server {
 export interface ToolRequest {
   gate: McpGate;
   waitMs: number;
-  /** Aborted when there is nobody to answer any more. */
+  /** Aborted when the answer cannot be sent any more. */
   signal: AbortSignal;
   /** Aborted when the client cancels. */
   canceled: Cancelation;

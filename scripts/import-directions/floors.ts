@@ -57,6 +57,7 @@ export const AREAS: Readonly<Record<string, Floors>> = {
       "key",
       "login",
       "manifest",
+      "mcp",
       "operator",
       "plugin",
       "policy",

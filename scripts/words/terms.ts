@@ -71,7 +71,8 @@ const BRITISH_VERBS =
 /** British spellings, where the field (and gRPC) writes American. */
 export const BRITISH: readonly Term[] = [
   { pattern: /\benrol(?:s|ment|ments)?\b/, better: "enroll, enrollment" },
-  { pattern: /\bcancell(?:ed|ing|er|able)\b/, better: "canceled, canceling" },
+  // But for the word of MCP: a status, and the name of a notification.
+  { pattern: /(?<!["/])\bcancell(?:ed|ing|er|able)\b/, better: "canceled, canceling" },
   {
     pattern: new RegExp(`\\b(?:un|re|de)?(?:${BRITISH_VERBS})s(?:e|es|ed|er|ers|ing|able|ation|ations)\\b`),
     better: "…ize",

@@ -7,7 +7,7 @@ import { Ingress } from "../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import { approveCall } from "../../testkit/approvals.ts";
 import { callerOf } from "../../testkit/clients.ts";
 import { eventually } from "../../testkit/eventually.ts";
-import { MCP_CLIENTS, type McpClient, type McpClientName } from "../../testkit/mcp-clients.ts";
+import { MCP_CLIENTS, type McpClient, type McpClientName, STDIO_CLIENTS } from "../../testkit/mcp-clients.ts";
 import { startTestStack, type TestStack } from "../../testkit/stack.ts";
 
 let plane: TestStack;
@@ -22,18 +22,24 @@ const operator = () => callerOf(plane, plane.tokens.operator);
 const newFile = () => join(plane.workFolder, `mcp-${++count}`);
 const callOf = async (callId: string) => (await operator().registry.getCall({ callId })).call;
 
-describe.each(Object.keys(MCP_CLIENTS) as McpClientName[])("a client of the %s", (name) => {
+const NAMES = Object.keys(MCP_CLIENTS) as McpClientName[];
+const CLIENTS = [
+  ...NAMES.map((name) => ({
+    name: `${name}, over HTTP`,
+    connect: () => MCP_CLIENTS[name](plane.registry.url, plane.tokens.agent),
+  })),
+  ...NAMES.map((name) => ({
+    name: `${name}, over standard input and output`,
+    connect: () => STDIO_CLIENTS[name]({ REEVE_DATA_DIR: plane.dataFolder, REEVE_AGENT_TOKEN: plane.tokens.agent }),
+  })),
+];
+
+describe.each(CLIENTS)("a client of the $name", ({ connect }) => {
   let agent: McpClient;
-  let owner: McpClient;
   beforeAll(async () => {
-    const connect = MCP_CLIENTS[name];
-    agent = await connect(plane.registry.url, plane.tokens.agent);
-    owner = await connect(plane.registry.url, plane.tokens.operator);
+    agent = await connect();
   });
-  afterAll(async () => {
-    await agent.close();
-    await owner.close();
-  });
+  afterAll(() => agent.close());
 
   test("lists the tools, with what their definitions say of them", async () => {
     const tools = await agent.list();
@@ -79,18 +85,7 @@ describe.each(Object.keys(MCP_CLIENTS) as McpClientName[])("a client of the %s",
     expect((await callOf(callId))?.status?.state).toBe(CallState.DENIED);
   });
 
-  test("is held whoever's token it has: a model may not use a person's rights", async () => {
-    const file = newFile();
-    const canceled = new AbortController();
-    const using = owner.use("exec", { argv: ["touch", file] }, { signal: canceled.signal }).catch(() => undefined);
-    const { spec } = await eventually(() => heldApproval("exec", file));
-    canceled.abort();
-    await using;
-    expect(existsSync(file)).toBe(false);
-    await eventually(async () => expect((await callOf(spec?.callId ?? ""))?.status?.state).toBe(CallState.CANCELED));
-  });
-
-  test("waits for a person, hears of it, and gets the end", async () => {
+  test("waits for a person, is notified of it, and gets the end", async () => {
     const file = newFile();
     const messages: string[] = [];
     const using = agent.use("exec", { argv: ["touch", file] }, { onProgress: (message) => messages.push(message) });
@@ -136,13 +131,14 @@ describe.each(Object.keys(MCP_CLIENTS) as McpClientName[])("a client of the %s",
     expect(ids).toEqual([spec?.callId, spec?.callId]);
   });
 
-  test("looks at its own calls only, and withdraws them", async () => {
-    const { callId } = await owner.use("device_ping", {});
-    const other = await agent.use("call_result", { call_id: callId });
-    expect([other.isError, other.text]).toEqual([true, expect.stringContaining("error: not_found")]);
-    const own = await owner.use("call_result", { call_id: callId, wait_seconds: 1 });
+  test("looks at its own calls only", async () => {
+    const { callId } = await agent.use("device_ping", {});
+    const own = await agent.use("call_result", { call_id: callId, wait_seconds: 1 });
     expect([own.isError, own.callId]).toEqual([false, callId]);
-    expect((await agent.use("call_cancel", { call_id: callId })).text).toContain("error: not_found");
+    const { call } = await operator().registry.callTool({ tool: "device.ping" });
+    const other = await agent.use("call_result", { call_id: call?.id });
+    expect([other.isError, other.text]).toEqual([true, expect.stringContaining("error: not_found")]);
+    expect((await agent.use("call_cancel", { call_id: call?.id })).text).toContain("error: not_found");
     expect((await agent.use("call_result", { call_id: callId, wait: 1 })).text).toContain("error: invalid_input");
   });
 
@@ -159,6 +155,19 @@ async function heldApproval(tool: string, word: string) {
   if (found === undefined) throw new Error(`no approval of ${tool} ${word}`);
   return found;
 }
+
+test("is held whatever token it has: a model may not use a person's rights", async () => {
+  const file = newFile();
+  const owner = await MCP_CLIENTS["SDK v1, 2025-11-25"](plane.registry.url, plane.tokens.operator);
+  const canceled = new AbortController();
+  const using = owner.use("exec", { argv: ["touch", file] }, { signal: canceled.signal }).catch(() => undefined);
+  const { spec } = await eventually(() => heldApproval("exec", file));
+  canceled.abort();
+  await using;
+  expect(existsSync(file)).toBe(false);
+  await eventually(async () => expect((await callOf(spec?.callId ?? ""))?.status?.state).toBe(CallState.CANCELED));
+  await owner.close();
+});
 
 describe("the path", () => {
   const post = (body: string, headers: Record<string, string> = {}) =>

@@ -15,6 +15,8 @@ export type WayName =
   | "POST /invoke"
   | "MCP 2026-07-28"
   | "MCP 2025-11-25"
+  | "reeve mcp 2026-07-28"
+  | "reeve mcp 2025-11-25"
   | "reeve call"
   | "reeve call --on"
   | "the model's loop"
@@ -182,6 +184,8 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   "manifest show": reads,
   "manifest sign": administers,
   "manifest verify": reads,
+  mcp: { runsBy: ["reeve mcp 2026-07-28", "reeve mcp 2025-11-25"] },
+  "mcp config": administers,
   migrate: administers,
   operator: { runsNone: "its subcommands do" },
   "operator passphrase": administers,

@@ -168,7 +168,7 @@ describe.each(GATE_WAYS)("$name", ({ call }) => {
   });
 });
 
-describe.each(MODEL_WAYS)("$name", ({ call }) => {
+describe.each(MODEL_WAYS)("$name", ({ call, only }) => {
   test("runs what is permitted, on record", async () => {
     await writeFile(mark, "what is in the file");
     const reported = await call(plane, { as: "agent", tool: "fs.read", params: { path: mark }, callId });
@@ -183,26 +183,29 @@ describe.each(MODEL_WAYS)("$name", ({ call }) => {
     expect(await receiptOf(reported.callId)).toMatchObject({ grantId: grantIn(decided) });
   });
 
-  test.each(["agent", "operator"] as const)("runs what is held once a person has approved it: %s", async (as) => {
-    const using = call(plane, { as, tool: "exec", params: { argv: ["touch", mark] }, callId });
-    const held = await eventually(async () => {
-      const { approvals } = await operator.approvals.listApprovals({ state: ApprovalState.PENDING });
-      const found = approvals.find(({ spec }) => JSON.stringify(spec?.arguments).includes(mark));
-      return found?.spec ?? Promise.reject(new Error("it is not held"));
-    });
-    await expectNeverSent(held.callId);
-    expect(existsSync(mark)).toBe(false);
-    await approveCall(operator, held.callId);
-    expect((await using).callId).toBe(held.callId);
-    const records = await recordsOf(held.callId, 4);
-    expect(records.map(({ event }) => event)).toMatchObject([
-      { case: "decided", value: { decision: DecisionKind.HOLD } },
-      { case: "approvalDecided", value: { state: ApprovalState.APPROVED } },
-      { case: "decided", value: { decision: DecisionKind.PERMIT } },
-      { case: "outcome", value: { state: CallState.SUCCEEDED } },
-    ]);
-    expect(existsSync(mark)).toBe(true);
-  });
+  test.each(["agent", only ?? "operator"] as const)(
+    "runs what is held once a person has approved it: %s",
+    async (as) => {
+      const using = call(plane, { as, tool: "exec", params: { argv: ["touch", mark] }, callId });
+      const held = await eventually(async () => {
+        const { approvals } = await operator.approvals.listApprovals({ state: ApprovalState.PENDING });
+        const found = approvals.find(({ spec }) => JSON.stringify(spec?.arguments).includes(mark));
+        return found?.spec ?? Promise.reject(new Error("it is not held"));
+      });
+      await expectNeverSent(held.callId);
+      expect(existsSync(mark)).toBe(false);
+      await approveCall(operator, held.callId);
+      expect((await using).callId).toBe(held.callId);
+      const records = await recordsOf(held.callId, 4);
+      expect(records.map(({ event }) => event)).toMatchObject([
+        { case: "decided", value: { decision: DecisionKind.HOLD } },
+        { case: "approvalDecided", value: { state: ApprovalState.APPROVED } },
+        { case: "decided", value: { decision: DecisionKind.PERMIT } },
+        { case: "outcome", value: { state: CallState.SUCCEEDED } },
+      ]);
+      expect(existsSync(mark)).toBe(true);
+    },
+  );
 });
 
 describe.each([...GATE_WAYS, ...MODEL_WAYS])("$name", ({ call }) => {

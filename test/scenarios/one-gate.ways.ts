@@ -24,7 +24,7 @@ import { runReeve, shellOf } from "../../testkit/cli.ts";
 import { callerOf } from "../../testkit/clients.ts";
 import type { ControlPlane } from "../../testkit/control-plane.ts";
 import { startAndWatch } from "../../testkit/fan-outs.ts";
-import { MCP_CLIENTS, type McpClientName } from "../../testkit/mcp-clients.ts";
+import { MCP_CLIENTS, type McpClient, type McpClientName, STDIO_CLIENTS } from "../../testkit/mcp-clients.ts";
 import type { WayName } from "./one-gate.data.ts";
 
 /** What a caller wants. */
@@ -125,14 +125,32 @@ export const GATE_WAYS: readonly GateWay[] = [
   },
 ];
 
-/** The ways of MCP, by which a model calls whatever token its client has. */
-export const MODEL_WAYS: readonly GateWay[] = [
-  { name: "MCP 2026-07-28", call: (plane, asked) => callByMcp("SDK v2, 2026-07-28", plane, asked) },
-  { name: "MCP 2025-11-25", call: (plane, asked) => callByMcp("SDK v1, 2025-11-25", plane, asked) },
+/** The ways of MCP: a model calls, whatever token its client has. `reeve mcp` takes an agent's only. */
+export const MODEL_WAYS: readonly (GateWay & { only?: "agent" })[] = [
+  { name: "MCP 2026-07-28", call: (plane, asked) => callByMcp(overHttp("SDK v2, 2026-07-28", plane, asked), asked) },
+  { name: "MCP 2025-11-25", call: (plane, asked) => callByMcp(overHttp("SDK v1, 2025-11-25", plane, asked), asked) },
+  {
+    name: "reeve mcp 2026-07-28",
+    only: "agent",
+    call: (plane, asked) => callByMcp(STDIO_CLIENTS["SDK v2, 2026-07-28"](agentShell(plane)), asked),
+  },
+  {
+    name: "reeve mcp 2025-11-25",
+    only: "agent",
+    call: (plane, asked) => callByMcp(STDIO_CLIENTS["SDK v1, 2025-11-25"](agentShell(plane)), asked),
+  },
 ];
 
-async function callByMcp(name: McpClientName, plane: ControlPlane, asked: AskedRequest): Promise<FaceAnswer> {
-  const client = await MCP_CLIENTS[name](plane.registry.url, plane.tokens[asked.as]);
+function overHttp(name: McpClientName, plane: ControlPlane, { as }: AskedRequest): Promise<McpClient> {
+  return MCP_CLIENTS[name](plane.registry.url, plane.tokens[as]);
+}
+
+function agentShell(plane: ControlPlane): Record<string, string> {
+  return { ...shellOf(plane, plane.tokens.agent, plane.folder), REEVE_AGENT_TOKEN: plane.tokens.agent };
+}
+
+async function callByMcp(connecting: Promise<McpClient>, asked: AskedRequest): Promise<FaceAnswer> {
+  const client = await connecting;
   try {
     const { callId, text } = await client.use(providerName(asked.tool), asked.params);
     return { callId, text };

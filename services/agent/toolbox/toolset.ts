@@ -41,12 +41,21 @@ export interface ToolsetOptions {
  * that names the device. Throws what the registry throws: UNKNOWN_DEVICE for a device that does not exist.
  */
 export async function loadToolset(client: RegistryClient, options: ToolsetOptions = {}): Promise<Toolset> {
+  const { devices, offers } = await loadOffers(client, options);
+  return toolsetOf(devices, offers, options.toolsAllowed ?? []);
+}
+
+/** Reads what the devices offer, each tool for itself. Throws as `loadToolset`. */
+export async function loadOffers(
+  client: RegistryClient,
+  options: Omit<ToolsetOptions, "toolsAllowed"> = {},
+): Promise<{ devices: readonly DeviceName[]; offers: readonly Offer[] }> {
   const devices = await readDevices(client, options);
   const offers: Offer[] = [];
   for (const device of devices) {
     for (const tool of await readTools(client, device.id, options.signal)) offers.push({ device, tool });
   }
-  return toolsetOf(devices, offers, options.toolsAllowed ?? []);
+  return { devices, offers };
 }
 
 /**

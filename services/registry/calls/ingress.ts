@@ -5,7 +5,7 @@ import type { Principal, PrincipalKind } from "../../../lib/auth/principal.ts";
 import { localKey } from "../../../lib/server/context.ts";
 
 /**
- * The faces of the registry: what a call can be seen to come in by. MCP is a model's, whoever's token its client has: what
+ * The faces of the registry: what a call can be seen to come in by. MCP is a model's, whatever token its client has: what
  * speaks it is a model's host.
  */
 export type Face =

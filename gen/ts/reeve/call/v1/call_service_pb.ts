@@ -108,7 +108,7 @@ export type CallToolRequest = Message<"reeve.call.v1.CallToolRequest"> & {
 
   /**
    * Where the caller has a call of the same tool on the same device with the same arguments that is held for a person, be that
-   * call and not a new one: for models, which repeat what they were told to wait for. Default false.
+   * call and not a new one: for models, which repeat what they have to wait for. Default false.
    *
    * @generated from field: bool join_held = 11;
    */

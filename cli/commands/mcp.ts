@@ -1,0 +1,37 @@
+import type { Command } from "commander";
+import type { CommandContext } from "../command-context.ts";
+import { withConnection } from "../connection-options.ts";
+import { type McpFlags, openAgentSession } from "../mcp/agent-session.ts";
+import { CLIENTS } from "../mcp/client-config.ts";
+import { type ConfigFlags, configureClient } from "../mcp/configure.ts";
+
+/** Registers `reeve mcp`. */
+export function registerMcp(program: Command, context: CommandContext): void {
+  const mcp = withConnection(program.command("mcp"))
+    .description(
+      "Serve an MCP client over standard input and output: the tools, as an agent.\n" +
+        "The agent's token: --token, REEVE_AGENT_TOKEN, or the one that `reeve mcp config` keeps for --agent.",
+    )
+    .option("--agent <name>", "whose token is used")
+    .action((flags: McpFlags) => serve(flags, context));
+  mcp
+    .command("config")
+    .description(
+      "Make an agent's token for a client, and print the client's configuration. Where the control plane runs.\n" +
+        `Clients: ${Object.keys(CLIENTS).join(", ")}.`,
+    )
+    .argument("<client>", "the client")
+    .option("--http", "by requests to /mcp, and not by starting `reeve mcp`; the token is shown, once")
+    .option("--write", "write the configuration into its file of the project in this folder")
+    .action((client: string, flags: ConfigFlags) => configureClient(client, flags, context));
+}
+
+async function serve(flags: McpFlags, context: CommandContext): Promise<void> {
+  const session = await openAgentSession(context, flags);
+  try {
+    const { serveMcp } = await import("../mcp/serve.ts");
+    await serveMcp(session, context);
+  } finally {
+    session.close();
+  }
+}
