@@ -1,6 +1,8 @@
 import type { Readable, Writable } from "node:stream";
 import type { Server } from "@modelcontextprotocol/server";
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
+import { pause } from "../../client/retry.ts";
+import { canceledByMessage } from "../../lib/mcp/cancelations.ts";
 import { createMcpServer } from "../../lib/mcp/server.ts";
 import type { CommandContext } from "../command-context.ts";
 import { visibleLine } from "../print/escape.ts";
@@ -11,9 +13,17 @@ import { followToolset } from "./followed-toolset.ts";
 /** The version that clients are shown. */
 const VERSION = "0.1.0";
 
+/** How long the calls of a client that is gone have to be canceled, in milliseconds. */
+const CANCEL_MS = 5000;
+
 /** Serves one MCP client over standard input and output, until it closes them or a signal comes. */
 export async function serveMcp({ registry }: Session, context: CommandContext): Promise<void> {
   const servers = new Set<Server>();
+  const handlings = new Set<Promise<unknown>>();
+  const onHandling = (handling: Promise<unknown>) => {
+    handlings.add(handling);
+    void handling.finally(() => handlings.delete(handling));
+  };
   const notify = () => {
     for (const server of servers) server.sendToolListChanged().catch(() => undefined);
   };
@@ -24,8 +34,10 @@ export async function serveMcp({ registry }: Session, context: CommandContext): 
   const transport = new StdioServerTransport(context.stdin as Readable, context.stdout as unknown as Writable);
   const ended = Promise.withResolvers<void>();
   const handle = serveStdio(
-    () => {
-      const server = createMcpServer({ gate, version: VERSION, onError });
+    ({ era }) => {
+      const canceledBy = ({ signal }: { signal: AbortSignal }) => canceledByMessage(signal);
+      const cancels = era === "legacy" ? { canceledBy } : {};
+      const server = createMcpServer({ gate, version: VERSION, onError, onHandling, ...cancels });
       servers.add(server);
       server.onclose = () => servers.delete(server);
       return server;
@@ -41,5 +53,7 @@ export async function serveMcp({ registry }: Session, context: CommandContext): 
     off();
     toolset.close();
     await handle.close();
+    // In 2026-07-28 what a client that is gone has called is canceled.
+    await Promise.race([Promise.allSettled(handlings), pause(CANCEL_MS)]);
   }
 }

@@ -1,4 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
+import { SdkError, SdkErrorCode } from "@modelcontextprotocol/server";
 import type { Cancelation } from "./server.ts";
 
 /** The requests that clients of 2025-11-25 can cancel: by a message of its own, since a connection that ends cancels nothing. */
@@ -31,4 +32,16 @@ export function createCancelations(): Cancelations {
       if (!Array.isArray(params)) open.get(keyOf(client, params.requestId))?.abort();
     },
   };
+}
+
+/** Cancels with the request's signal, unless that is aborted because the connection is closed: for 2025-11-25 over stdio. */
+export function canceledByMessage(signal: AbortSignal): Cancelation {
+  const controller = new AbortController();
+  const stop = () => {
+    const { reason } = signal as { reason: unknown };
+    if (!(SdkError.isInstance(reason) && reason.code === SdkErrorCode.ConnectionClosed)) controller.abort();
+  };
+  if (signal.aborted) stop();
+  else signal.addEventListener("abort", stop, { once: true });
+  return { signal: controller.signal, release: () => signal.removeEventListener("abort", stop) };
 }

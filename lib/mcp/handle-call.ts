@@ -30,6 +30,10 @@ export async function handleCall(params: ToolCallParams, request: ToolRequest): 
 
 async function handleTool(params: ToolCallParams, request: ToolRequest): Promise<ToolCallResult> {
   const toolset = await request.gate.toolset();
+  if (toolset.devices.length === 0) {
+    const message = "no device is online: its tools are listed again when it is back";
+    return errorResult({ reason: ErrorReason.DEVICE_OFFLINE, message });
+  }
   const tool = toolset.byName.get(params.name);
   if (tool === undefined) {
     const available = [...toolset.byName.keys()].join(", ");

@@ -45,7 +45,7 @@ export function createMcpHttp({ gateOf, toolset, ...options }: McpHttpOptions): 
   const handler = createMcpHandler(
     ({ era, authInfo }) => {
       const { principal, client } = callerIn(authInfo);
-      const canceledBy = (id: string | number) => cancelations.open(client, id);
+      const canceledBy: McpServerOptions["canceledBy"] = ({ id }) => cancelations.open(client, id);
       return createMcpServer({ ...options, gate: gateOf(principal), ...(era === "legacy" && { canceledBy }) });
     },
     { bus: changes, onerror: () => undefined },

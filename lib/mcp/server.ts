@@ -10,10 +10,12 @@ export interface McpServerOptions {
   /** How long a call is waited for before its result says that it goes on, in milliseconds. Default 45 000. */
   waitMs?: number;
   /**
-   * Aborted when the client cancels the request, where the request's own signal is no such sign: in 2025-11-25 over HTTP a
-   * connection that ends cancels nothing. Default: the request's signal.
+   * When the client cancels a request, where the request's own signal is no such sign: in 2025-11-25 a connection that ends
+   * cancels nothing. Default: the request's signal.
    */
-  canceledBy?: (requestId: string | number) => Cancelation;
+  canceledBy?: (request: { id: string | number; signal: AbortSignal }) => Cancelation;
+  /** Receives the handling of each call, which goes on after its client is gone until the call is canceled or left to itself. */
+  onHandling?: (handling: Promise<unknown>) => void;
   /** Receives errors that are no faults. */
   onError(error: unknown): void;
 }
@@ -50,9 +52,11 @@ export function createMcpServer(options: McpServerOptions): Server {
     },
   );
   server.setRequestHandler("tools/list", async () => ({ tools: [...(await gate.toolset()).listed] }));
-  server.setRequestHandler("tools/call", async (request, context) =>
-    handleCall(request.params as ToolCallParams, requestOf(context, options)),
-  );
+  server.setRequestHandler("tools/call", (request, context) => {
+    const handling = handleCall(request.params as ToolCallParams, requestOf(context, options));
+    options.onHandling?.(handling);
+    return handling;
+  });
   // The protocol's extension is not the SDK's: its methods pass with schemas only.
   for (const [method, handler] of Object.entries(taskHandlers(gate))) {
     server.setRequestHandler(method, { params: anyObject, result: anyObject }, (params, context) =>
@@ -87,7 +91,7 @@ function requestOf({ mcpReq }: ServerContext, options: McpServerOptions): ToolRe
     gate,
     waitMs,
     signal: mcpReq.signal,
-    canceled: options.canceledBy?.(mcpReq.id) ?? { signal: mcpReq.signal, release: () => undefined },
+    canceled: options.canceledBy?.(mcpReq) ?? { signal: mcpReq.signal, release: () => undefined },
     envelope: mcpReq.envelope,
     notify:
       token === undefined

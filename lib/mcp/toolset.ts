@@ -3,7 +3,7 @@ import type { Tool } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { type DeviceName, type RoutedInput, takeDevice } from "../model-tools/device-parameter.ts";
 import { groupOffers, type MergedTool, mergeOffers, type Offer } from "../model-tools/merge-offers.ts";
 import { PROVIDER_NAME, providerName } from "../model-tools/names.ts";
-import { type RootObjectSchema, rootObjectSchema } from "../model-tools/root-schema.ts";
+import { type RootObjectSchema, withoutMarks } from "../model-tools/root-schema.ts";
 import { OWN_TOOLS } from "./own-tools.ts";
 
 /** A tool as `tools/list` sends it. */
@@ -54,8 +54,8 @@ function listedTool(name: string, { tool, description, inputSchema }: MergedTool
   return {
     name,
     description,
-    inputSchema: portable(rootObjectSchema(inputSchema)),
-    ...(hasOutput(tool) && { outputSchema: portable(rootObjectSchema(tool.outputSchema)) }),
+    inputSchema: portable(inputSchema),
+    ...(hasOutput(tool) && { outputSchema: portable(tool.outputSchema) }),
     annotations: {
       readOnlyHint: tool.annotations?.readOnly ?? false,
       destructiveHint: tool.annotations?.destructive ?? true,
@@ -69,9 +69,12 @@ function hasOutput(tool: Tool): tool is Tool & { outputSchema: JsonObject } {
   return tool.outputSchema !== undefined && Object.keys(tool.outputSchema).length > 0;
 }
 
-/** The same schema with a choice of types as alternatives: many clients take one type where the standard allows a list. */
-function portable(schema: RootObjectSchema): RootObjectSchema {
-  return singleTypes(schema) as RootObjectSchema;
+/**
+ * The schema as JSON Schema 2020-12 without what is the gate's own, and with a choice of types as alternatives: many clients
+ * take one type where the standard allows a list. The protocol wants an object at the root, and takes whatever else is there.
+ */
+function portable(schema: JsonObject): RootObjectSchema {
+  return { ...(singleTypes(withoutMarks(schema)) as JsonObject), type: "object" };
 }
 
 function singleTypes(value: JsonValue): JsonValue {

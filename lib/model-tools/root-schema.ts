@@ -35,7 +35,7 @@ function resolveRoot(schema: JsonObject): JsonObject {
 }
 
 /** Without the keywords that are no JSON Schema: they are for the gate, and a provider may refuse them. */
-function withoutMarks(schema: JsonObject): JsonObject {
+export function withoutMarks(schema: JsonObject): JsonObject {
   const entries = Object.entries(schema)
     .filter(([keyword]) => !keyword.startsWith("x-reeve-"))
     .map(([keyword, value]): [string, JsonValue] => [keyword, withoutMarksIn(value)]);
