@@ -9,14 +9,30 @@ export const oidcKeys = oidcSettings;
 
 export type OidcSettings = Partial<ConfigOf<typeof oidcKeys>>;
 
+/** What OAuth clients ask a provider's access tokens for (RFC 8707), and the provider. */
+export interface ProtectedResource {
+  /** The address that clients use, such as "https://reeve.example/mcp". The tokens' audience. */
+  resource: string;
+  issuer: string;
+}
+
+/**
+ * The path as an OAuth resource: the first audience that is an address with this path. Undefined where there is none, or no
+ * provider: then clients are not sent to one.
+ */
+export function protectedResource(
+  { oidcIssuer: issuer, oidcAudience }: OidcSettings,
+  path: string,
+): ProtectedResource | undefined {
+  const resource = audiencesOf(oidcAudience).find((audience) => URL.parse(audience)?.pathname === path);
+  return issuer === undefined || resource === undefined ? undefined : { resource, issuer };
+}
+
 /** Lets people in as the settings say; undefined where they name no provider. Throws ConfigError for half of a setting. */
 export function oidcAuthenticator(settings: OidcSettings): Authenticate | undefined {
   const { oidcIssuer: issuer, oidcAudience, oidcRoles, oidcRolesClaim = oidcKeys.oidcRolesClaim.default } = settings;
   if (issuer === undefined) return undefined;
-  const audiences = (oidcAudience ?? "")
-    .split(",")
-    .map((name) => name.trim())
-    .filter((name) => name !== "");
+  const audiences = audiencesOf(oidcAudience);
   if (audiences.length === 0)
     throw new ConfigError([`${oidcKeys.oidcAudience.name} is not set: ${oidcKeys.oidcAudience.doc}`]);
   try {
@@ -25,4 +41,11 @@ export function oidcAuthenticator(settings: OidcSettings): Authenticate | undefi
     const problem = cause instanceof Error ? cause.message : String(cause);
     throw new ConfigError([`${oidcKeys.oidcRoles.name}: ${problem}`]);
   }
+}
+
+function audiencesOf(setting: string | undefined): string[] {
+  return (setting ?? "")
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
 }

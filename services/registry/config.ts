@@ -2,7 +2,7 @@ import { configSettings, registrySettings } from "../../gen/settings/settings.ts
 import { type ConfigSpec, required } from "../../lib/config/config.ts";
 import { connectionKeys } from "../../lib/run/connection-keys.ts";
 import { natsKeys } from "../../lib/run/nats-keys.ts";
-import { oidcKeys } from "../../lib/run/oidc-keys.ts";
+import { oidcKeys, type ProtectedResource } from "../../lib/run/oidc-keys.ts";
 import { probeKeys } from "../../lib/run/probe-keys.ts";
 import { tlsKeys } from "../../lib/run/tls-keys.ts";
 import type { QuotaLimits } from "./calls/quotas.ts";
@@ -30,6 +30,8 @@ export interface RegistryConfig {
   defaultDevice?: string;
   /** What one agent may have open here. Default DEFAULT_QUOTAS. */
   quotas?: Partial<QuotaLimits>;
+  /** What OAuth clients of /mcp ask a provider for. Default: they are sent to none, and bring a token of their own. */
+  protectedResource?: ProtectedResource;
   /** How long to wait for the devices at start, in milliseconds, before calls are taken. Default 3000. */
   startWaitMs?: number;
 }

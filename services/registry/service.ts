@@ -15,6 +15,7 @@ import { attachRoutes } from "./devices/sessions.ts";
 import type { Enrollment } from "./enrollment/enrollment.ts";
 import { httpFaces } from "./faces/http/http-face.ts";
 import { createMcpFace } from "./faces/mcp/mcp-face.ts";
+import { serveResourceMetadata } from "./faces/mcp/protected-resource.ts";
 import { CALLER_SERVICES, callerRoutes } from "./faces/rpc.ts";
 import { serveTypedTools, TYPED_SERVICES } from "./faces/typed/routes.ts";
 import { fanOutRoutes } from "./fan-out/routes.ts";
@@ -86,7 +87,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const { fanOuts, store: fanOutStore } = openFanOuts(fanOutParts, parts);
   await fanOuts.look();
 
-  const mcp = createMcpFace(calls, directory, logger);
+  const mcp = createMcpFace(calls, directory, { logger, resource: config.protectedResource });
   parts.defer(() => mcp.close());
   const closing = new AbortController();
   const servePeers = peerRoutes({
@@ -103,6 +104,8 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     closing: closing.signal,
     isSecure: setup.enrollment?.tls !== undefined,
   });
+  const faces = httpFaces(calls, directory, mcp);
+  const metadata = serveResourceMetadata(config.protectedResource);
   const opened = parts.move();
   return {
     routes(router) {
@@ -118,7 +121,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       enrollment.machineRoutes(router);
     },
     services: [...CALLER_SERVICES, FanOutService, AttachService, ...enrollment.services, ...TYPED_SERVICES],
-    fallback: httpFaces(calls, directory, mcp),
+    fallback: (request, response) => metadata(request, response) || faces(request, response),
     ready: () => !closing.signal.aborted,
     unavailable: () => (policy.unavailable ? ["policy"] : []),
     onListening(url) {

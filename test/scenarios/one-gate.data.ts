@@ -110,6 +110,8 @@ export const TOOL_RPCS: Entry = { runsBy: "a tool's own RPC" };
 
 /** Every plain HTTP path that a service or the server itself answers on. */
 export const HTTP_PATHS: Readonly<Record<string, Entry>> = {
+  "/.well-known/oauth-protected-resource": reads,
+  "/.well-known/oauth-protected-resource/mcp": reads,
   "/calls/{id}": reads,
   "/calls/{id}/output": reads,
   "/calls/{id}/events": reads,

@@ -75,7 +75,7 @@ export function httpFaces(calls: Calls, directory: Directory, mcp: McpFace): Fal
       method: "POST",
       path: "/mcp",
       rpc: rpc.callTool,
-      challenge: "Bearer",
+      challenge: mcp.challenge,
       answer: (request, response) => mcp.answer(request, response),
     },
   ]);

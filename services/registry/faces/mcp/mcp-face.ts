@@ -3,11 +3,13 @@ import { isLoopback } from "../../../../lib/config/loopback.ts";
 import { parseStrictJson } from "../../../../lib/json/strict-json.ts";
 import type { Logger } from "../../../../lib/log/log.ts";
 import type { McpHttp } from "../../../../lib/mcp/http.ts";
+import type { ProtectedResource } from "../../../../lib/run/oidc-keys.ts";
 import type { PlainRequest, PlainResponse } from "../../../../lib/server/plain-http.ts";
 import type { Calls } from "../../calls/calls.ts";
 import type { Directory } from "../../devices/directory.ts";
 import type { HttpRequest } from "../http/router.ts";
 import { currentToolset } from "./current-toolset.ts";
+import { challengeOf } from "./protected-resource.ts";
 import { registryGate } from "./registry-gate.ts";
 
 /** The largest message, in bytes. */
@@ -18,12 +20,18 @@ const VERSION = "0.1.0";
 
 /** Serves MCP clients over Streamable HTTP. */
 export interface McpFace {
+  /** The challenge for a client without a token. */
+  readonly challenge: string;
   answer(request: HttpRequest, response: PlainResponse): Promise<void>;
   close(): Promise<void>;
 }
 
 /** The face for MCP clients. What it needs of the protocol is loaded with the first request. */
-export function createMcpFace(calls: Calls, directory: Directory, logger: Logger): McpFace {
+export function createMcpFace(
+  calls: Calls,
+  directory: Directory,
+  { logger, resource }: { logger: Logger; resource: ProtectedResource | undefined },
+): McpFace {
   const toolset = currentToolset(directory);
   let loaded: Promise<McpHttp> | undefined;
   const load = async () => {
@@ -36,6 +44,7 @@ export function createMcpFace(calls: Calls, directory: Directory, logger: Logger
     });
   };
   return {
+    challenge: challengeOf(resource),
     async answer({ plain, principal }, response) {
       if (!isOwnOrigin(plain.headers.origin)) return response.json(403, rpcError(-32600, "pages may not call this"));
       const body = parsed(await plain.readBody(MAX_BODY));

@@ -1,0 +1,34 @@
+import type { ProtectedResource } from "../../../../lib/run/oidc-keys.ts";
+import type { PlainRequest, PlainResponse } from "../../../../lib/server/plain-http.ts";
+
+/** Where MCP clients send their requests. */
+export const MCP_PATH = "/mcp";
+
+/** Where clients look for what they need to ask for a token (RFC 9728, 3.1): with the resource's path, and without. */
+const METADATA_PATH = "/.well-known/oauth-protected-resource";
+
+/** The challenge for a client without a token. It names the metadata only where there is a provider to go to. */
+export function challengeOf(resource: ProtectedResource | undefined): string {
+  if (resource === undefined) return "Bearer";
+  const { origin, pathname } = new URL(resource.resource);
+  return `Bearer resource_metadata="${origin}${METADATA_PATH}${pathname}"`;
+}
+
+/** Serves the metadata of the resource to anybody; no path is its own where there is none. */
+export function serveResourceMetadata(
+  resource: ProtectedResource | undefined,
+): (request: PlainRequest, response: PlainResponse) => boolean {
+  const document = resource && {
+    resource: resource.resource,
+    resource_name: "Reeve",
+    authorization_servers: [resource.issuer],
+    bearer_methods_supported: ["header"],
+  };
+  return (request, response) => {
+    const { method, path } = request;
+    const isOwn = path === "/.well-known/oauth-protected-resource" || path === "/.well-known/oauth-protected-resource/mcp";
+    if (!isOwn || document === undefined || method !== "GET") return false;
+    response.json(200, document);
+    return true;
+  };
+}
