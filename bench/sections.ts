@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { type ServerProcess, startServer } from "./measure/server-process.ts";
 import { gatewaySubjects } from "./peers/gateways.ts";
 import { installPeers } from "./peers/packages.ts";
-import { sdkV2Subject } from "./peers/sdk-v2.ts";
 import { connectSubject, mcpSubjects, plainHttpSubjects, spawnSubject } from "./subjects/bare.ts";
 import { commandSubjects } from "./subjects/commands.ts";
 import { eventSubjects } from "./subjects/events.ts";
 import { governedSandboxSubjects, governedSubjects } from "./subjects/governed.ts";
+import { mcpFaceSubjects, sdkV2Subject } from "./subjects/mcp.ts";
 import { pathSubjects } from "./subjects/paths.ts";
 import { rawSubjects } from "./subjects/raw.ts";
 import { sandboxSubjects } from "./subjects/sandboxed.ts";
@@ -31,6 +31,12 @@ export const SECTIONS: readonly Section[] = [
         spawnSubject(),
       ];
     },
+  },
+  {
+    name: "mcp",
+    title: "a governed tool over MCP against a bare MCP server by the same client",
+    open: async (parts) =>
+      mcpFaceSubjects(await server(parts, "mcp"), await server(parts, "mcp-v2"), await server(parts, "governed")),
   },
   {
     name: "gateways",

@@ -1,15 +1,11 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 
-/** What a user would pick instead, or measures with, by npm package. Pinned, and no dependency of Reeve. */
+/** What a user would pick instead, by npm package. Pinned, and no dependency of Reeve. */
 const PACKAGES: Readonly<Record<string, string>> = {
-  "@modelcontextprotocol/client": "2.4.0",
-  "@modelcontextprotocol/server": "2.4.0",
   "mcp-hub": "4.2.1",
   "mcp-proxy": "6.7.19",
   supergateway: "4.0.0",
@@ -19,12 +15,6 @@ const PACKAGES: Readonly<Record<string, string>> = {
 const FOLDER = join(import.meta.dirname, "installed");
 
 const run = promisify(execFile);
-
-/** A module of an installed peer, of which the compiler knows nothing. */
-export async function peerModule<T>(name: string): Promise<T> {
-  const path = createRequire(join(FOLDER, "package.json")).resolve(name);
-  return (await import(pathToFileURL(path).href)) as T;
-}
 
 /**
  * Installs the peers where they are missing, without their install scripts. Returns the folder of their commands. Throws what

@@ -1,23 +1,11 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { peerModule } from "../peers/packages.ts";
+import { createMcpHandler, Server } from "@modelcontextprotocol/server";
 import { reportUsage } from "./report-usage.ts";
 
 // The bare MCP server by version 2 of the SDK, as that serves HTTP: without sessions, a server for each request. By its
 // low-level class, which costs little more than half of what a server with registered tools does.
-interface Server {
-  setRequestHandler(method: string, handler: () => unknown): void;
-}
-
-interface ServerModule {
-  Server: new (info: object, options: object) => Server;
-  createMcpHandler(factory: () => Server): {
-    fetch(request: Request, more: { parsedBody: unknown }): Promise<Response>;
-  };
-}
-
-const { Server, createMcpHandler } = await peerModule<ServerModule>("@modelcontextprotocol/server");
-const tools = [{ name: "noop", description: "Does nothing.", inputSchema: { type: "object" } }];
+const tools = [{ name: "noop", description: "Does nothing.", inputSchema: { type: "object" as const } }];
 const handler = createMcpHandler(() => {
   const server = new Server({ name: "bare", version: "1.0.0" }, { capabilities: { tools: {} } });
   server.setRequestHandler("tools/list", () => ({ tools }));

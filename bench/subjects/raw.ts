@@ -24,7 +24,10 @@ export async function rawSubjects(mcp: ServerProcess, governed: ServerProcess): 
 
 const agent = new Agent({ keepAlive: true, maxSockets: 256 });
 
-const MCP_HEADERS = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+/** What every message of MCP over HTTP says. */
+export const MCP_HEADERS = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+
+const FAILED = /"error":\{|"isError":true/;
 
 const PROTOCOL_VERSION = "2025-11-25";
 
@@ -37,7 +40,8 @@ async function openMcpSession(url: string): Promise<Record<string, string>> {
   return session;
 }
 
-function post(url: string, headers: Record<string, string>, value: unknown) {
+/** Posts JSON. Rejects for a status that is no success, and for an error or a failed tool in the answer. */
+export function post(url: string, headers: Record<string, string>, value: unknown) {
   const body = JSON.stringify(value);
   return new Promise<{ headers: NodeJS.Dict<string | string[]> }>((resolve, reject) => {
     const options = { method: "POST", agent, headers: { ...headers, "content-length": Buffer.byteLength(body) } };
@@ -48,7 +52,7 @@ function post(url: string, headers: Record<string, string>, value: unknown) {
       response.on("end", () => {
         const text = Buffer.concat(chunks).toString();
         const { statusCode = 0 } = response;
-        if (statusCode < 200 || statusCode > 202 || text.includes('"error":{'))
+        if (statusCode < 200 || statusCode > 202 || FAILED.test(text))
           reject(new Error(`${statusCode} ${text}`));
         else resolve({ headers: response.headers });
       });
