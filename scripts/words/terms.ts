@@ -35,7 +35,8 @@ export const RETIRED: readonly Term[] = [
   { pattern: /\badopt(?:s|ed|er|ing|ion)?\b/, better: "claim" },
   { pattern: /\bleadership\b|\bwho leads\b/, better: "ownership" },
   { pattern: /\bthose that are there\b/, better: "members" },
-  { pattern: /\bgreet(?:s|ed|ing|ings)?\b/, better: "handshake" },
+  // But for the name of a tool that the conformance suite of MCP calls.
+  { pattern: /\bgreet(?:s|ed|ing|ings)?\b(?!: \{)/, better: "handshake" },
   { pattern: /\bshow(?:s|n|ed|ing)? (?:no |signs? of )?life\b/, better: "liveness" },
   { pattern: /\bwelcom(?:e|es|ed|ing)\b/, better: "admit, admission" },
   { pattern: /\bstandings?\b/, better: "admission, status" },
