@@ -4,6 +4,7 @@ import { withConnection } from "../connection-options.ts";
 import { type McpFlags, openAgentSession } from "../mcp/agent-session.ts";
 import { CLIENTS } from "../mcp/client-config.ts";
 import { type ConfigFlags, configureClient } from "../mcp/configure.ts";
+import { gather } from "../repeatable.ts";
 
 /** Registers `reeve mcp`. */
 export function registerMcp(program: Command, context: CommandContext): void {
@@ -13,7 +14,9 @@ export function registerMcp(program: Command, context: CommandContext): void {
         "The agent's token: --token, REEVE_AGENT_TOKEN, or the one that `reeve mcp config` keeps for --agent.",
     )
     .option("--agent <name>", "whose token is used")
-    .action((flags: McpFlags) => serve(flags, context));
+    .option("-d, --device <name>", "a device it may use; may be repeated. Default: all that are online", gather, [])
+    .option("--tools <names>", "the tools it may use, comma-separated. Default: all")
+    .action((flags: ServeFlags) => serve(flags, context));
   mcp
     .command("config")
     .description(
@@ -26,11 +29,17 @@ export function registerMcp(program: Command, context: CommandContext): void {
     .action((client: string, flags: ConfigFlags) => configureClient(client, flags, context));
 }
 
-async function serve(flags: McpFlags, context: CommandContext): Promise<void> {
+interface ServeFlags extends McpFlags {
+  device: string[];
+  tools?: string;
+}
+
+async function serve(flags: ServeFlags, context: CommandContext): Promise<void> {
   const session = await openAgentSession(context, flags);
   try {
     const { serveMcp } = await import("../mcp/serve.ts");
-    await serveMcp(session, context);
+    const toolsAllowed = (flags.tools ?? "").split(",").filter((name) => name !== "");
+    await serveMcp(session, { devices: flags.device, toolsAllowed }, context);
   } finally {
     session.close();
   }

@@ -45,7 +45,8 @@ export async function openAgentSession(context: CommandContext, flags: McpFlags)
 }
 
 async function keptToken({ env }: CommandContext, agent: string | undefined): Promise<string> {
-  const kept = agent === undefined ? undefined : await readOwnFile(agentTokenPath(dataDir(env), agent));
+  const isName = agent !== undefined && /^[A-Za-z0-9_-]{1,64}$/.test(agent);
+  const kept = isName ? await readOwnFile(agentTokenPath(dataDir(env), agent)) : undefined;
   if (kept !== undefined) return Buffer.from(kept).toString("utf8").trim();
   throw new UsageError(
     agent === undefined ? "whose token is used?" : `there is no token for ${JSON.stringify(agent)}`,

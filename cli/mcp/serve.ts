@@ -8,7 +8,7 @@ import type { CommandContext } from "../command-context.ts";
 import { visibleLine } from "../print/escape.ts";
 import type { Session } from "../session.ts";
 import { clientGate } from "./client-gate.ts";
-import { followToolset } from "./followed-toolset.ts";
+import { followToolset, type ToolsetLimits } from "./followed-toolset.ts";
 
 /** The version that clients are shown. */
 const VERSION = "0.1.0";
@@ -17,27 +17,34 @@ const VERSION = "0.1.0";
 const CANCEL_MS = 5000;
 
 /** Serves one MCP client over standard input and output, until it closes them or a signal comes. */
-export async function serveMcp({ registry }: Session, context: CommandContext): Promise<void> {
+export async function serveMcp({ registry }: Session, limits: ToolsetLimits, context: CommandContext): Promise<void> {
   const servers = new Set<Server>();
   const handlings = new Set<Promise<unknown>>();
   const onHandling = (handling: Promise<unknown>) => {
     handlings.add(handling);
     void handling.finally(() => handlings.delete(handling));
   };
-  const notify = () => {
-    for (const server of servers) server.sendToolListChanged().catch(() => undefined);
-  };
-  const toolset = followToolset(registry, notify);
+  const warn = (warning: string) => context.stderr.write(`reeve: mcp: ${visibleLine(warning)}\n`);
+  const toolset = followToolset(registry, limits, {
+    onChanged() {
+      for (const server of servers) server.sendToolListChanged().catch(() => undefined);
+    },
+    onWarning: warn,
+  });
   const gate = clientGate(registry, toolset.current);
-  const onError = (error: unknown) =>
-    context.stderr.write(`reeve: mcp: ${visibleLine(error instanceof Error ? error.message : String(error))}\n`);
+  const onError = (error: unknown) => warn(error instanceof Error ? error.message : String(error));
   const transport = new StdioServerTransport(context.stdin as Readable, context.stdout as unknown as Writable);
   const ended = Promise.withResolvers<void>();
   const handle = serveStdio(
     ({ era }) => {
       const canceledBy = ({ signal }: { signal: AbortSignal }) => canceledByMessage(signal);
-      const cancels = era === "legacy" ? { canceledBy } : {};
-      const server = createMcpServer({ gate, version: VERSION, onError, onHandling, ...cancels });
+      const server = createMcpServer({
+        gate,
+        version: VERSION,
+        onError,
+        onHandling,
+        ...(era === "legacy" ? { canceledBy } : {}),
+      });
       servers.add(server);
       server.onclose = () => servers.delete(server);
       return server;

@@ -1,6 +1,8 @@
 import { SdkError, SdkErrorCode } from "@modelcontextprotocol/server";
 import { expect, test } from "vitest";
-import { canceledByMessage, createCancelations } from "./cancelations.ts";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../fault/fault.ts";
+import { canceledByDeparture, canceledByMessage, createCancelations } from "./cancelations.ts";
 
 const cancel = (requestId: unknown) => ({ method: "notifications/cancelled", params: { requestId } as never });
 
@@ -45,4 +47,12 @@ test("a connection that is closed cancels nothing where only a message does", ()
   closed.abort(new SdkError(SdkErrorCode.ConnectionClosed, "closed"));
   canceled.abort("the user said stop");
   expect(signals.map(({ aborted }) => aborted)).toEqual([false, true]);
+});
+
+test("a client that leaves cancels where that means so, and a server that ends does not", () => {
+  const [left, ended] = [new AbortController(), new AbortController()];
+  const signals = [left, ended].map((one) => canceledByDeparture(one.signal).signal);
+  left.abort();
+  ended.abort(fault(ErrorReason.NOT_READY));
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true, false]);
 });

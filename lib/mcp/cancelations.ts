@@ -1,5 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { SdkError, SdkErrorCode } from "@modelcontextprotocol/server";
+import { faultDetail } from "../fault/fault.ts";
 import type { Cancelation } from "./server.ts";
 
 /** The requests that clients of 2025-11-25 can cancel: by a message of its own, since a connection that ends cancels nothing. */
@@ -34,12 +35,26 @@ export function createCancelations(): Cancelations {
   };
 }
 
+/**
+ * Cancels when the connection is gone, for 2026-07-28 over HTTP: unless this server ends it, which says so by a fault. What
+ * waits for a person then waits over a restart as well.
+ */
+export function canceledByDeparture(signal: AbortSignal): Cancelation {
+  return canceledUnless(signal, (reason) => faultDetail(reason) !== undefined);
+}
+
 /** Cancels with the request's signal, unless that is aborted because the connection is closed: for 2025-11-25 over stdio. */
 export function canceledByMessage(signal: AbortSignal): Cancelation {
+  return canceledUnless(
+    signal,
+    (reason) => SdkError.isInstance(reason) && reason.code === SdkErrorCode.ConnectionClosed,
+  );
+}
+
+function canceledUnless(signal: AbortSignal, isOther: (reason: unknown) => boolean): Cancelation {
   const controller = new AbortController();
   const stop = () => {
-    const { reason } = signal as { reason: unknown };
-    if (!(SdkError.isInstance(reason) && reason.code === SdkErrorCode.ConnectionClosed)) controller.abort();
+    if (!isOther(signal.reason)) controller.abort();
   };
   if (signal.aborted) stop();
   else signal.addEventListener("abort", stop, { once: true });

@@ -1,8 +1,10 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { CLIENT_INFO_META_KEY } from "@modelcontextprotocol/server";
+import { CLIENT_INFO_META_KEY, type InputRequiredResult } from "@modelcontextprotocol/server";
+import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { faultDetail } from "../fault/fault.ts";
-import type { BegunCall } from "./gate.ts";
+import { comeBack, hasOpened, opensPages, type Round, roundOf, showPage } from "./approval-page.ts";
+import type { BegunCall, McpCall } from "./gate.ts";
 import { handleOwnTool } from "./handle-own-tool.ts";
 import { callResult, errorResult, isOpen, type ToolCallResult, thrownResult } from "./result.ts";
 import type { ToolRequest } from "./server.ts";
@@ -16,8 +18,11 @@ export interface ToolCallParams {
   arguments?: JsonObject;
 }
 
+/** The answer to `tools/call`. */
+type Answer = ToolCallResult | InputRequiredResult;
+
 /** Serves `tools/call`. What goes wrong is a result that the model can read: few clients show it the protocol's errors. */
-export async function handleCall(params: ToolCallParams, request: ToolRequest): Promise<ToolCallResult> {
+export async function handleCall(params: ToolCallParams, request: ToolRequest): Promise<Answer> {
   try {
     return (await handleOwnTool(params, request)) ?? (await handleTool(params, request));
   } catch (thrown: unknown) {
@@ -28,7 +33,9 @@ export async function handleCall(params: ToolCallParams, request: ToolRequest): 
   }
 }
 
-async function handleTool(params: ToolCallParams, request: ToolRequest): Promise<ToolCallResult> {
+async function handleTool(params: ToolCallParams, request: ToolRequest): Promise<Answer> {
+  const round = roundOf(request.state);
+  if (round !== undefined) return followRound(await request.gate.find(round.callId), round, request);
   const toolset = await request.gate.toolset();
   if (toolset.devices.length === 0) {
     const message = "no device is online: its tools are listed again when it is back";
@@ -47,14 +54,36 @@ async function handleTool(params: ToolCallParams, request: ToolRequest): Promise
 }
 
 /**
- * Waits for a call by the best way that its client can carry: a task where it goes on for longer than a client waits, and
- * otherwise a result that says so. A client that cancels cancels the call.
+ * Waits for a call by the best way that its client can carry: a task where it goes on for longer than a client waits, the
+ * approval's page where a person has to decide, and otherwise a result that says so. A client that cancels cancels the call.
  */
-async function follow(begun: BegunCall, request: ToolRequest): Promise<ToolCallResult> {
-  const task = takesTasks(request.envelope);
-  const call = await waitFor(begun, request, task ? 0 : request.waitMs);
-  if (request.canceled.signal.aborted && isOpen(call)) return callResult(await request.gate.cancel(call.id));
-  return task && isOpen(call) ? createdTask(call) : callResult(call);
+async function follow(begun: BegunCall, request: ToolRequest): Promise<Answer> {
+  const { envelope, approvalUrl } = request;
+  const task = takesTasks(envelope);
+  const page = !task && opensPages(envelope) ? approvalUrl : undefined;
+  const call = await settled(begun, request, task || page !== undefined ? 0 : request.waitMs);
+  if (task && isOpen(call)) return createdTask(call);
+  const approvalId = approvalOf(call);
+  if (page !== undefined && approvalId !== undefined) return showPage(call, page(approvalId));
+  return callResult(call, approvalUrl);
+}
+
+/** Waits for a held call with a client that comes back. One whose user did not open the page gets the text about it. */
+async function followRound(begun: BegunCall, round: Round, request: ToolRequest): Promise<Answer> {
+  if (round.round === 1 && !hasOpened(request.responses)) return callResult(begun.call, request.approvalUrl);
+  const call = await settled(begun, request, request.waitMs);
+  const again = approvalOf(call) === undefined ? undefined : comeBack(round);
+  return again ?? callResult(call, request.approvalUrl);
+}
+
+/** The call when it has ended, or as it stands when it is waited for no longer, or canceled where its client cancels. */
+async function settled(begun: BegunCall, request: ToolRequest, heldMs: number): Promise<McpCall> {
+  const call = await waitFor(begun, request, heldMs);
+  return request.canceled.signal.aborted && isOpen(call) ? request.gate.cancel(call.id) : call;
+}
+
+function approvalOf({ status: { state, approval } }: McpCall): string | undefined {
+  return state === CallState.HELD ? approval?.id : undefined;
 }
 
 /** What the client says that it is, as the call's record takes it. */

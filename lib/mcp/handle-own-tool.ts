@@ -17,8 +17,8 @@ export async function handleOwnTool(
   if (name !== CALL_RESULT) return undefined;
   const { callId, waitMs } = argumentsOf(args, ["call_id", "wait_seconds"]);
   const found = await request.gate.find(callId);
-  if (waitMs === 0) return callResult(found.call);
-  return callResult(await waitFor(found, { ...request, waitMs }, waitMs));
+  if (waitMs === 0) return callResult(found.call, request.approvalUrl);
+  return callResult(await waitFor(found, { ...request, waitMs }, waitMs), request.approvalUrl);
 }
 
 /** Checked by hand, as the schemas that are listed say. Throws INVALID_INPUT naming the field. */

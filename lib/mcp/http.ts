@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { JsonValue } from "@bufbuild/protobuf";
 import { type AuthInfo, createMcpHandler } from "@modelcontextprotocol/server";
 import type { Principal } from "../auth/principal.ts";
-import { createCancelations } from "./cancelations.ts";
+import { canceledByDeparture, createCancelations } from "./cancelations.ts";
 import type { McpGate } from "./gate.ts";
 import { createMcpServer, type McpServerOptions } from "./server.ts";
 import { createToolChanges } from "./tool-changes.ts";
@@ -13,7 +13,7 @@ import type { McpToolset } from "./toolset.ts";
 /** A message of an authenticated client. */
 export interface McpMessage {
   headers: IncomingHttpHeaders;
-  /** Aborted when the connection is gone. */
+  /** Aborted when the connection is gone; with a fault as its reason where this server ends it. */
   signal: AbortSignal;
   body: JsonValue;
   principal: Principal;
@@ -26,14 +26,14 @@ export interface McpHttp {
 }
 
 /** What it is made with. */
-export interface McpHttpOptions extends Pick<McpServerOptions, "version" | "waitMs" | "onError"> {
+export interface McpHttpOptions extends Pick<McpServerOptions, "version" | "approvalUrl" | "waitMs" | "onError"> {
   gateOf(principal: Principal): McpGate;
   /** The tools of now, for clients that follow their changes. */
   toolset(): McpToolset;
 }
 
 /** The headers of a message that the protocol knows. Authorization is not among them. */
-const HEADERS = /^(?:accept|content-type|mcp-[a-z-]+)$/;
+const HEADERS = /^(?:accept|content-type|mcp-[\w-]+)$/;
 
 /** What names the client that a message of 2025-11-25 is from. */
 const SESSION = "mcp-session-id";
@@ -44,9 +44,10 @@ export function createMcpHttp({ gateOf, toolset, ...options }: McpHttpOptions): 
   const changes = createToolChanges(toolset);
   const handler = createMcpHandler(
     ({ era, authInfo }) => {
-      const { principal, client } = callerIn(authInfo);
-      const canceledBy: McpServerOptions["canceledBy"] = ({ id }) => cancelations.open(client, id);
-      return createMcpServer({ ...options, gate: gateOf(principal), ...(era === "legacy" && { canceledBy }) });
+      const { principal, client, signal } = callerIn(authInfo);
+      const canceledBy: McpServerOptions["canceledBy"] =
+        era === "legacy" ? ({ id }) => cancelations.open(client, id) : () => canceledByDeparture(signal);
+      return createMcpServer({ ...options, gate: gateOf(principal), canceledBy });
     },
     { bus: changes, onerror: () => undefined },
   );
@@ -56,7 +57,7 @@ export function createMcpHttp({ gateOf, toolset, ...options }: McpHttpOptions): 
       const client = `${principal.id} ${typeof session === "string" ? session : ""}`;
       cancelations.take(client, body);
       const request = new Request("http://localhost/mcp", { method: "POST", headers: knownHeaders(headers), signal });
-      const extra: Caller = { principal, client };
+      const extra: Caller = { principal, client, signal };
       const authInfo = { token: "", clientId: principal.id, scopes: [], extra: { ...extra } };
       const answer = await handler.fetch(request, { parsedBody: body, authInfo });
       const sent = new Map(answer.headers);
@@ -74,14 +75,16 @@ export function createMcpHttp({ gateOf, toolset, ...options }: McpHttpOptions): 
 interface Caller {
   principal: Principal;
   client: string;
+  signal: AbortSignal;
 }
 
 /** What `answer` has put there. */
 function callerIn(authInfo: AuthInfo | undefined): Caller {
   const caller = authInfo?.extra as Partial<Caller> | undefined;
-  const { principal, client } = caller ?? {};
-  if (principal === undefined || client === undefined) throw new TypeError("a message of no caller");
-  return { principal, client };
+  const { principal, client, signal } = caller ?? {};
+  if (principal === undefined || client === undefined || signal === undefined)
+    throw new TypeError("a message of no caller");
+  return { principal, client, signal };
 }
 
 async function send(answer: Response, response: ServerResponse, signal: AbortSignal): Promise<void> {

@@ -37,11 +37,14 @@ export function isOpen({ status }: Pick<McpCall, "status">): boolean {
   return !ENDS.has(status.state);
 }
 
+/** The page where a person decides about an approval; undefined where there is none. */
+export type ApprovalUrl = ((approvalId: string) => string) | undefined;
+
 /** What a client reads about a call, as it stands. Only one that succeeded is no error: others have no output to show. */
-export function callResult(call: McpCall): ToolCallResult {
+export function callResult(call: McpCall, approvalUrl?: ApprovalUrl): ToolCallResult {
   const { state, output = {}, outputSanitized } = call.status;
   const meta = { _meta: { [CALL_ID_META]: call.id } };
-  if (state !== CallState.SUCCEEDED) return { ...textResult(textOf(call)), ...meta };
+  if (state !== CallState.SUCCEEDED) return { ...textResult(textOf(call, approvalUrl)), ...meta };
   const note = "Control characters or what looked like secrets were taken out of the output.";
   return {
     // The same as text: a client that ignores structured content shows nothing else. JSON, whose strings nothing can end.
@@ -69,16 +72,16 @@ function text(message: string): { type: "text"; text: string } {
   return { type: "text", text: message };
 }
 
-function textOf(call: McpCall): string {
+function textOf(call: McpCall, approvalUrl: ApprovalUrl): string {
   const { state } = call.status;
-  if (state === CallState.HELD) return heldText(call);
+  if (state === CallState.HELD) return heldText(call, approvalUrl);
   if (state === CallState.QUEUED) return errorText(queuedFacts(call), "the registry");
   if (isOpen(call)) return openText(call);
   return errorText(endFacts(call), `device ${JSON.stringify(call.spec.deviceName)}`);
 }
 
 /** What a held call waits for, where a person decides, and how its end is had: by far the most that a client can carry. */
-function heldText({ id, status }: McpCall): string {
+function heldText({ id, status }: McpCall, approvalUrl: ApprovalUrl): string {
   const approval = status.approval?.id ?? "";
   const rules = (status.decision?.ruleIds ?? []).join(", ");
   return [
@@ -86,10 +89,15 @@ function heldText({ id, status }: McpCall): string {
     ...(rules === "" ? [] : [`held by: ${rules}`]),
     `call_id: ${id}`,
     `approval_id: ${approval}`,
-    `The person decides with \`reeve approval approve ${approval}\`, or in \`reeve approval watch\`: report that to the user.`,
+    `The person decides ${placesOf(approval, approvalUrl)}: report that to the user.`,
     `Once it is approved the call runs by itself. Do not call the tool again for it: ${CALL_RESULT} with this call_id ` +
       `returns its end, and ${CALL_CANCEL} withdraws it.`,
   ].join("\n");
+}
+
+function placesOf(approval: string, approvalUrl: ApprovalUrl): string {
+  const places = `with \`reeve approval approve ${approval}\`, or in \`reeve approval watch\``;
+  return approvalUrl === undefined ? places : `at ${approvalUrl(approval)}, ${places}`;
 }
 
 function openText({ id, status }: McpCall): string {

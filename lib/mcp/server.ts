@@ -1,5 +1,6 @@
 import { fromJsonSchema, Server, type ServerContext } from "@modelcontextprotocol/server";
 import type { McpGate } from "./gate.ts";
+import type { ApprovalUrl } from "./result.ts";
 import { handleCall, type ToolCallParams } from "./handle-call.ts";
 import { TASKS_EXTENSION, taskHandlers } from "./tasks.ts";
 
@@ -7,6 +8,8 @@ import { TASKS_EXTENSION, taskHandlers } from "./tasks.ts";
 export interface McpServerOptions {
   gate: McpGate;
   version: string;
+  /** The page where a person decides about an approval, by its id. Default: there is none. */
+  approvalUrl?: ApprovalUrl;
   /** How long a call is waited for before its result says that it goes on, in milliseconds. Default 45 000. */
   waitMs?: number;
   /**
@@ -76,6 +79,11 @@ export interface ToolRequest {
   canceled: Cancelation;
   /** What the client says of itself in each request; undefined in 2025-11-25. */
   envelope: Envelope;
+  approvalUrl: ApprovalUrl;
+  /** What an earlier answer had the client send back. Not checked. */
+  state: string | undefined;
+  /** What its user has answered since. Not checked. */
+  responses: Readonly<Record<string, unknown>> | undefined;
   /** Sends progress; undefined where the client wants none. */
   notify: ((progress: number, message: string) => Promise<void>) | undefined;
   onError(error: unknown): void;
@@ -86,13 +94,16 @@ export type Envelope = Readonly<Record<string, unknown>> | undefined;
 
 function requestOf({ mcpReq }: ServerContext, options: McpServerOptions): ToolRequest {
   const token = mcpReq._meta?.progressToken;
-  const { gate, waitMs = 45_000, onError } = options;
+  const { gate, waitMs = 45_000, approvalUrl, onError } = options;
   return {
     gate,
     waitMs,
     signal: mcpReq.signal,
     canceled: options.canceledBy?.(mcpReq) ?? { signal: mcpReq.signal, release: () => undefined },
     envelope: mcpReq.envelope,
+    approvalUrl,
+    state: mcpReq.requestState<string>(),
+    responses: mcpReq.inputResponses,
     notify:
       token === undefined
         ? undefined

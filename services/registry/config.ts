@@ -30,6 +30,8 @@ export interface RegistryConfig {
   defaultDevice?: string;
   /** What one agent may have open here. Default DEFAULT_QUOTAS. */
   quotas?: Partial<QuotaLimits>;
+  /** The page where a person decides about an approval, with "{approval}" in place of its id. Default: there is none. */
+  approvalUrl?: string;
   /** What OAuth clients of /mcp ask a provider for. Default: they are sent to none, and bring a token of their own. */
   protectedResource?: ProtectedResource;
   /** How long to wait for the devices at start, in milliseconds, before calls are taken. Default 3000. */

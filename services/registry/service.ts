@@ -87,7 +87,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const { fanOuts, store: fanOutStore } = openFanOuts(fanOutParts, parts);
   await fanOuts.look();
 
-  const mcp = createMcpFace(calls, directory, { logger, resource: config.protectedResource });
+  const mcp = createMcpFace(calls, directory, { logger, config });
   parts.defer(() => mcp.close());
   const closing = new AbortController();
   const servePeers = peerRoutes({

@@ -84,6 +84,18 @@ describe("reeve mcp config", () => {
 });
 
 describe("reeve mcp", () => {
+  test("lists what its configuration allows, and calls nothing else", async () => {
+    const client = await STDIO_CLIENTS["SDK v1, 2025-11-25"](
+      { REEVE_DATA_DIR: plane.dataFolder, REEVE_AGENT_TOKEN: plane.tokens.agent },
+      "--tools",
+      "device.ping,fs.raed",
+    );
+    const names = (await client.list()).map(({ name }) => name);
+    expect(names).toEqual(["device_ping", "call_cancel", "call_result"]);
+    expect((await client.use("fs_read", { path: "/etc/hosts" })).text).toContain("error: unknown_tool");
+    await client.close();
+  });
+
   test("serves no model with a person's rights", async () => {
     const env = { REEVE_DATA_DIR: plane.dataFolder, REEVE_AGENT_TOKEN: plane.tokens.operator };
     const { code, stdout, stderr } = await runReeve(["mcp"], env);

@@ -3,9 +3,10 @@ import { isLoopback } from "../../../../lib/config/loopback.ts";
 import { parseStrictJson } from "../../../../lib/json/strict-json.ts";
 import type { Logger } from "../../../../lib/log/log.ts";
 import type { McpHttp } from "../../../../lib/mcp/http.ts";
-import type { ProtectedResource } from "../../../../lib/run/oidc-keys.ts";
+import type { ApprovalUrl } from "../../../../lib/mcp/result.ts";
 import type { PlainRequest, PlainResponse } from "../../../../lib/server/plain-http.ts";
 import type { Calls } from "../../calls/calls.ts";
+import type { RegistryConfig } from "../../config.ts";
 import type { Directory } from "../../devices/directory.ts";
 import type { HttpRequest } from "../http/router.ts";
 import { currentToolset } from "./current-toolset.ts";
@@ -30,7 +31,7 @@ export interface McpFace {
 export function createMcpFace(
   calls: Calls,
   directory: Directory,
-  { logger, resource }: { logger: Logger; resource: ProtectedResource | undefined },
+  { logger, config }: { logger: Logger; config: Pick<RegistryConfig, "approvalUrl" | "protectedResource"> },
 ): McpFace {
   const toolset = currentToolset(directory);
   let loaded: Promise<McpHttp> | undefined;
@@ -40,11 +41,12 @@ export function createMcpFace(
       gateOf: (principal) => registryGate(calls, toolset, principal),
       toolset,
       version: VERSION,
+      approvalUrl: pageOf(config.approvalUrl),
       onError: (err) => logger.error({ err }, "mcp request failed"),
     });
   };
   return {
-    challenge: challengeOf(resource),
+    challenge: challengeOf(config.protectedResource),
     async answer({ plain, principal }, response) {
       if (!isOwnOrigin(plain.headers.origin)) return response.json(403, rpcError(-32600, "pages may not call this"));
       const body = parsed(await plain.readBody(MAX_BODY));
@@ -55,6 +57,10 @@ export function createMcpFace(
     },
     close: async () => (await loaded)?.close(),
   };
+}
+
+function pageOf(template: string | undefined): ApprovalUrl {
+  return template === undefined ? undefined : (approvalId) => template.replace("{approval}", () => approvalId);
 }
 
 /**
