@@ -78,12 +78,10 @@ test("refuses a revoked token at once and keeps the others", () => {
   expect(tokens.listTokens()).toEqual([kept.entry]);
 });
 
-test("sees what another program changed, a second later at most", () => {
+test("sees a token of another program at once, and that it was revoked a second later at most", () => {
   const other = createTokenFile(path, { now: () => now });
   expect(tokens.authenticate(undefined)).toBeUndefined();
   const { token, entry } = other.issueToken({ name: "new", roles: [Role.SERVICE] });
-  expect(tokens.authenticate(`Bearer ${token}`)).toBeUndefined();
-  now += 1000;
   expect(tokens.authenticate(`Bearer ${token}`)).toMatchObject({ kind: "service" });
   other.revokeToken(entry.id);
   now += 1000;

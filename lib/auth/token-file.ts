@@ -4,6 +4,7 @@ import { requirePrivate } from "../files/private-file.ts";
 import type { Principal } from "./principal.ts";
 import {
   type IssuedToken,
+  isToken,
   type KnownToken,
   knownToken,
   matchToken,
@@ -16,8 +17,8 @@ export type { IssuedToken, TokenEntry, TokenRequest } from "./token.ts";
 
 export interface TokenFile {
   /**
-   * The principal of an Authorization header; undefined for an unknown one. Sees another program's change to the file within a
-   * second. Throws where the file is damaged or may be read by others: then no token is accepted.
+   * The principal of an Authorization header; undefined for an unknown one. Sees a token that another program has issued at
+   * once, and one that it has revoked within a second. Throws where the file is damaged or may be read by others: then no token is accepted.
    */
   authenticate(authorization: string | undefined): Principal | undefined;
   /** Writes a new token's entry and returns the token, which cannot be had again. */
@@ -65,7 +66,9 @@ export function createTokenFile(path: string, options: { now?: () => number } = 
     authenticate(authorization) {
       const at = now();
       const current = at - checked >= RECHECK_MS || at < checked ? reload(at) : loaded;
-      return matchToken(current.known, authorization, at);
+      const principal = matchToken(current.known, authorization, at);
+      // A token that is not known may just have been issued.
+      return principal ?? (isToken(authorization) ? matchToken(reload(at).known, authorization, at) : undefined);
     },
     issueToken(request) {
       const issued = mintToken(request, now());

@@ -90,6 +90,11 @@ export function knownToken(entry: TokenEntry): KnownToken {
   return { hash: Buffer.from(entry.hash, "hex"), expires, principal };
 }
 
+/** Whether an Authorization header has the form of a token. */
+export function isToken(authorization: string | undefined): boolean {
+  return authorization !== undefined && authorization.length <= MAX_HEADER && FORM.test(authorization);
+}
+
 /**
  * The principal of an Authorization header. The id finds the entry, which shows an attacker only what is no secret; the
  * hashes are compared in constant time.
