@@ -44,7 +44,9 @@ async function callV1({ url, token }: ServerProcess, name: string): Promise<() =
 
 async function callV2({ url, token }: ServerProcess, name: string): Promise<() => Promise<void>> {
   const client = new Client(INFO, { versionNegotiation: { mode: "auto" } });
-  await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: authorized(token) } }));
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: authorized(token) } }),
+  );
   return async () => requireSuccess(await client.callTool({ name, arguments: {} }));
 }
 
@@ -63,7 +65,12 @@ function callRaw({ url, token }: ServerProcess, name: string): () => Promise<voi
   };
   let id = 0;
   return async () => {
-    await post(url, headers, { jsonrpc: "2.0", id: ++id, method: "tools/call", params: { name, arguments: {}, _meta } });
+    await post(url, headers, {
+      jsonrpc: "2.0",
+      id: ++id,
+      method: "tools/call",
+      params: { name, arguments: {}, _meta },
+    });
   };
 }
 
@@ -72,5 +79,6 @@ function authorized(token: string): Record<string, string> {
 }
 
 function requireSuccess(result: object): void {
-  if ("isError" in result && result.isError === true) throw new Error(`a call over MCP failed: ${JSON.stringify(result)}`);
+  if ("isError" in result && result.isError === true)
+    throw new Error(`a call over MCP failed: ${JSON.stringify(result)}`);
 }

@@ -52,8 +52,7 @@ export function post(url: string, headers: Record<string, string>, value: unknow
       response.on("end", () => {
         const text = Buffer.concat(chunks).toString();
         const { statusCode = 0 } = response;
-        if (statusCode < 200 || statusCode > 202 || FAILED.test(text))
-          reject(new Error(`${statusCode} ${text}`));
+        if (statusCode < 200 || statusCode > 202 || FAILED.test(text)) reject(new Error(`${statusCode} ${text}`));
         else resolve({ headers: response.headers });
       });
     });

@@ -1,7 +1,7 @@
+import { loadOffers } from "../../client/offers.ts";
 import type { RegistryClient } from "../../client/registry.ts";
 import { type McpToolset, mcpToolset } from "../../lib/mcp/toolset.ts";
 import { narrowTools } from "../../lib/model-tools/allowed.ts";
-import { loadOffers } from "../../services/agent/toolbox/toolset.ts";
 
 /** How often the registry is asked what can be called, in milliseconds. */
 const LOOK_MS = 10_000;

@@ -3,7 +3,7 @@ import type { Server } from "@modelcontextprotocol/server";
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
 import { pause } from "../../client/retry.ts";
 import { canceledByMessage } from "../../lib/mcp/cancelations.ts";
-import { createMcpServer } from "../../lib/mcp/server.ts";
+import { createGateServer } from "../../lib/mcp/server.ts";
 import type { CommandContext } from "../command-context.ts";
 import { visibleLine } from "../print/escape.ts";
 import type { Session } from "../session.ts";
@@ -38,7 +38,7 @@ export async function serveMcp({ registry }: Session, limits: ToolsetLimits, con
   const handle = serveStdio(
     ({ era }) => {
       const canceledBy = ({ signal }: { signal: AbortSignal }) => canceledByMessage(signal);
-      const server = createMcpServer({
+      const server = createGateServer({
         gate,
         version: VERSION,
         onError,

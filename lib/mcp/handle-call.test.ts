@@ -1,12 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { isInputRequiredResult } from "@modelcontextprotocol/server";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import {
-  CallApprovalSchema,
-  CallSpecSchema,
-  CallState,
-  CallStatusSchema,
-} from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallApprovalSchema, CallSpecSchema, CallState, CallStatusSchema } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ToolSchema } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import type { McpCall, McpGate } from "./gate.ts";
 import { handleCall } from "./handle-call.ts";
@@ -15,7 +10,10 @@ import { mcpToolset } from "./toolset.ts";
 
 const CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
 const device = { id: "dev-1", name: "laptop" };
-const toolset = mcpToolset([device], [{ device, tool: create(ToolSchema, { name: "exec", capabilities: ["shell.exec"] }) }]);
+const toolset = mcpToolset(
+  [device],
+  [{ device, tool: create(ToolSchema, { name: "exec", capabilities: ["shell.exec"] }) }],
+);
 
 let call: McpCall;
 let begun: number;
@@ -96,7 +94,9 @@ describe("a held call", () => {
   });
 
   test("is a task where the client takes one, at once", async () => {
-    const envelope = { [CAPABILITIES]: { extensions: { "io.modelcontextprotocol/tasks": {} }, elicitation: { url: {} } } };
+    const envelope = {
+      [CAPABILITIES]: { extensions: { "io.modelcontextprotocol/tasks": {} }, elicitation: { url: {} } },
+    };
     expect(await use({ envelope })).toMatchObject({ resultType: "task", taskId: "call-1", status: "working" });
     expect(waits).toEqual([0]);
   });

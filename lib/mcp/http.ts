@@ -6,7 +6,7 @@ import { type AuthInfo, createMcpHandler } from "@modelcontextprotocol/server";
 import type { Principal } from "../auth/principal.ts";
 import { canceledByDeparture, createCancelations } from "./cancelations.ts";
 import type { McpGate } from "./gate.ts";
-import { createMcpServer, type McpServerOptions } from "./server.ts";
+import { createGateServer, type GateServerOptions } from "./server.ts";
 import { createToolChanges } from "./tool-changes.ts";
 import type { McpToolset } from "./toolset.ts";
 
@@ -26,7 +26,7 @@ export interface McpHttp {
 }
 
 /** What it is made with. */
-export interface McpHttpOptions extends Pick<McpServerOptions, "version" | "approvalUrl" | "waitMs" | "onError"> {
+export interface McpHttpOptions extends Pick<GateServerOptions, "version" | "approvalUrl" | "waitMs" | "onError"> {
   gateOf(principal: Principal): McpGate;
   /** The tools of now, for clients that follow their changes. */
   toolset(): McpToolset;
@@ -45,9 +45,9 @@ export function createMcpHttp({ gateOf, toolset, ...options }: McpHttpOptions): 
   const handler = createMcpHandler(
     ({ era, authInfo }) => {
       const { principal, client, signal } = callerIn(authInfo);
-      const canceledBy: McpServerOptions["canceledBy"] =
+      const canceledBy: GateServerOptions["canceledBy"] =
         era === "legacy" ? ({ id }) => cancelations.open(client, id) : () => canceledByDeparture(signal);
-      return createMcpServer({ ...options, gate: gateOf(principal), canceledBy });
+      return createGateServer({ ...options, gate: gateOf(principal), canceledBy });
     },
     { bus: changes, onerror: () => undefined },
   );

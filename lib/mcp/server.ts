@@ -1,11 +1,11 @@
 import { fromJsonSchema, Server, type ServerContext } from "@modelcontextprotocol/server";
 import type { McpGate } from "./gate.ts";
-import type { ApprovalUrl } from "./result.ts";
 import { handleCall, type ToolCallParams } from "./handle-call.ts";
+import type { ApprovalUrl } from "./result.ts";
 import { TASKS_EXTENSION, taskHandlers } from "./tasks.ts";
 
 /** What one MCP server is made with: it serves one request over HTTP, or one connection over stdio. */
-export interface McpServerOptions {
+export interface GateServerOptions {
   gate: McpGate;
   version: string;
   /** The page where a person decides about an approval, by its id. Default: there is none. */
@@ -42,7 +42,7 @@ const LIST_TTL_MS = 30_000;
 const anyObject = fromJsonSchema<Record<string, unknown>>({ type: "object" });
 
 /** A server of the principal's tools, for both generations of the protocol. */
-export function createMcpServer(options: McpServerOptions): Server {
+export function createGateServer(options: GateServerOptions): Server {
   const { gate } = options;
   const server = new Server(
     { name: "reeve", title: "Reeve", version: options.version },
@@ -92,7 +92,7 @@ export interface ToolRequest {
 /** What a client of 2026-07-28 says of itself in each request, by the protocol's keys. Not checked. */
 export type Envelope = Readonly<Record<string, unknown>> | undefined;
 
-function requestOf({ mcpReq }: ServerContext, options: McpServerOptions): ToolRequest {
+function requestOf({ mcpReq }: ServerContext, options: GateServerOptions): ToolRequest {
   const token = mcpReq._meta?.progressToken;
   const { gate, waitMs = 45_000, approvalUrl, onError } = options;
   return {

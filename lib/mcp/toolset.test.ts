@@ -1,8 +1,8 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
+import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Tool, ToolSchema } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { reasonOf } from "../fault/fault.ts";
-import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { MergedTool } from "../model-tools/merge-offers.ts";
 import { mcpToolset, routeCall } from "./toolset.ts";
 
@@ -10,7 +10,8 @@ const laptop = { id: "dev-1", name: "laptop" };
 const server = { id: "dev-2", name: "server" };
 const toolOf = (name: string, inputSchema: JsonObject = { type: "object" }, more: Partial<Tool> = {}): Tool =>
   create(ToolSchema, { name, description: "It does.", capabilities: ["a.b"], inputSchema, ...more } as never);
-const listedOf = (inputSchema: JsonObject) => mcpToolset([laptop], [{ device: laptop, tool: toolOf("t", inputSchema) }]);
+const listedOf = (inputSchema: JsonObject) =>
+  mcpToolset([laptop], [{ device: laptop, tool: toolOf("t", inputSchema) }]);
 
 describe("the tools of a client", () => {
   test("are named as every client takes names, by name, the face's own last", () => {

@@ -71,7 +71,7 @@ function hasOutput(tool: Tool): tool is Tool & { outputSchema: JsonObject } {
 
 /**
  * The schema as JSON Schema 2020-12 without what is the gate's own, and with a choice of types as alternatives: many clients
- * take one type where the standard allows a list. The protocol wants an object at the root, and takes whatever else is there.
+ * take one type where the standard allows a list. The protocol wants an object at the root, and takes whatever stands beside it.
  */
 function portable(schema: JsonObject): RootObjectSchema {
   return { ...(singleTypes(withoutMarks(schema)) as JsonObject), type: "object" };

@@ -36,7 +36,7 @@ export const RETIRED: readonly Term[] = [
   { pattern: /\bleadership\b|\bwho leads\b/, better: "ownership" },
   { pattern: /\bthose that are there\b/, better: "members" },
   // But for the name of a tool that the conformance suite of MCP calls.
-  { pattern: /\bgreet(?:s|ed|ing|ings)?\b(?!: \{)/, better: "handshake" },
+  { pattern: /\bgreet(?:s|ed|ing|ings)?\b(?!: \{ input)/, better: "handshake" },
   { pattern: /\bshow(?:s|n|ed|ing)? (?:no |signs? of )?life\b/, better: "liveness" },
   { pattern: /\bwelcom(?:e|es|ed|ing)\b/, better: "admit, admission" },
   { pattern: /\bstandings?\b/, better: "admission, status" },
@@ -72,8 +72,8 @@ const BRITISH_VERBS =
 /** British spellings, where the field (and gRPC) writes American. */
 export const BRITISH: readonly Term[] = [
   { pattern: /\benrol(?:s|ment|ments)?\b/, better: "enroll, enrollment" },
-  // But for the word of MCP: a status, and the name of a notification.
-  { pattern: /(?<!["/])\bcancell(?:ed|ing|er|able)\b/, better: "canceled, canceling" },
+  // But for what MCP has named so: a notification, and the status of a task.
+  { pattern: /(?<!notifications\/|status: "|\| ")\bcancell(?:ed|ing|er|able)\b/, better: "canceled, canceling" },
   {
     pattern: new RegExp(`\\b(?:un|re|de)?(?:${BRITISH_VERBS})s(?:e|es|ed|er|ers|ing|able|ation|ations)\\b`),
     better: "…ize",

@@ -25,15 +25,18 @@ afterAll(async () => {
 });
 
 const tokenFor = (aud: string, groups: readonly string[] = ["agents"]) =>
-  provider.sign({ iss: provider.issuer, aud, sub: "ann", groups: [...groups], exp: Math.floor(Date.now() / 1000) + 60 });
+  provider.sign({
+    iss: provider.issuer,
+    aud,
+    sub: "ann",
+    groups: [...groups],
+    exp: Math.floor(Date.now() / 1000) + 60,
+  });
 
 test("a client without a token is sent to the provider", async () => {
   const refused = await fetch(`${plane.registry.url}/mcp`, { method: "POST", body: "{}" });
   const challenge = refused.headers.get("www-authenticate");
-  expect([refused.status, challenge]).toEqual([
-    401,
-    `Bearer resource_metadata="https://reeve.example${METADATA}/mcp"`,
-  ]);
+  expect([refused.status, challenge]).toEqual([401, `Bearer resource_metadata="https://reeve.example${METADATA}/mcp"`]);
   for (const path of [METADATA, `${METADATA}/mcp`]) {
     const answer = await fetch(plane.registry.url + path);
     expect(await answer.json()).toEqual({

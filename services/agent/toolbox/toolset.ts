@@ -1,8 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { items } from "../../../client/pages.ts";
+import { loadOffers } from "../../../client/offers.ts";
 import type { RegistryClient } from "../../../client/registry.ts";
-import { type Device, LinkState } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
-import type { Tool } from "../../../gen/ts/reeve/tool/v1/tool_pb.ts";
 import { narrowTools } from "../../../lib/model-tools/allowed.ts";
 import type { DeviceName } from "../../../lib/model-tools/device-parameter.ts";
 import { groupOffers, mergeOffers, type Offer } from "../../../lib/model-tools/merge-offers.ts";
@@ -45,19 +43,6 @@ export async function loadToolset(client: RegistryClient, options: ToolsetOption
   return toolsetOf(devices, offers, options.toolsAllowed ?? []);
 }
 
-/** Reads what the devices offer, each tool for itself. Throws as `loadToolset`. */
-export async function loadOffers(
-  client: RegistryClient,
-  options: Omit<ToolsetOptions, "toolsAllowed"> = {},
-): Promise<{ devices: readonly DeviceName[]; offers: readonly Offer[] }> {
-  const devices = await readDevices(client, options);
-  const offers: Offer[] = [];
-  for (const device of devices) {
-    for (const tool of await readTools(client, device.id, options.signal)) offers.push({ device, tool });
-  }
-  return { devices, offers };
-}
-
 /**
  * The toolset of what devices offer. Devices may offer a tool of one name with different schemas: the model can be given
  * one of them, so the first device's counts and the others are left out with a warning.
@@ -82,33 +67,4 @@ function toolOf(offers: readonly [Offer, ...Offer[]], choose: boolean, warnings:
     warnings.push(`${tool.name} on ${device.name} differs from the one on ${devices[0]?.name}: left out there`);
   }
   return { name: tool.name, capability: tool.capabilities.join(", "), ...merged, devices };
-}
-
-async function readDevices(client: RegistryClient, options: ToolsetOptions): Promise<DeviceName[]> {
-  const call = callOptions(options.signal);
-  const found: Device[] = [];
-  if (options.devices !== undefined && options.devices.length > 0) {
-    for (const device of options.devices) found.push(...present((await client.getDevice({ device }, call)).device));
-  } else {
-    const all = items(
-      (pageToken) => client.listDevices({ pageToken }, call),
-      (page) => page.devices,
-    );
-    for await (const device of all) if (device.link === LinkState.ONLINE) found.push(device);
-  }
-  const byId = new Map(found.map(({ id, name }) => [id, { id, name: name === "" ? id : name }]));
-  return [...byId.values()];
-}
-
-async function readTools(client: RegistryClient, device: string, signal: AbortSignal | undefined): Promise<Tool[]> {
-  const read = (pageToken: string) => client.listTools({ device, pageToken }, callOptions(signal));
-  return Array.fromAsync(items(read, (page) => page.tools));
-}
-
-function callOptions(signal: AbortSignal | undefined): { signal?: AbortSignal } {
-  return signal === undefined ? {} : { signal };
-}
-
-function present<T>(value: T | undefined): T[] {
-  return value === undefined ? [] : [value];
 }

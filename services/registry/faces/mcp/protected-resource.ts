@@ -26,7 +26,8 @@ export function serveResourceMetadata(
   };
   return (request, response) => {
     const { method, path } = request;
-    const isOwn = path === "/.well-known/oauth-protected-resource" || path === "/.well-known/oauth-protected-resource/mcp";
+    const isOwn =
+      path === "/.well-known/oauth-protected-resource" || path === "/.well-known/oauth-protected-resource/mcp";
     if (!isOwn || document === undefined || method !== "GET") return false;
     response.json(200, document);
     return true;
