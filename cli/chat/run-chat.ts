@@ -1,5 +1,7 @@
+import { ConnectError } from "@connectrpc/connect";
 import type { Model } from "../../services/agent/providers/model.ts";
-import { modelFromEnvironment, PROVIDER_HELP, PROVIDERS } from "../../services/agent/providers/providers.ts";
+import { modelFor, PROVIDER_HELP } from "../../services/agent/providers/model-for.ts";
+import { PROVIDERS } from "../../services/agent/providers/providers.ts";
 import { loadToolset } from "../../services/agent/toolbox/toolset.ts";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
@@ -21,11 +23,11 @@ export interface ChatFlags extends PrincipalFlags {
   json?: true;
 }
 
-/** The variables that give a key to a model, for a person. */
-export const MODEL_KEYS = PROVIDER_HELP;
+/** How a model is named and configured, for a person. */
+export const MODEL_NAMES = PROVIDER_HELP;
 
 /** The model where none is named. */
-export const DEFAULT_MODEL = PROVIDERS[0].defaultModel;
+export const DEFAULT_MODEL = `${PROVIDERS[0].name}/${PROVIDERS[0].defaultModel}`;
 
 /** How long a held call is waited for by default, in milliseconds. */
 const WAIT_MS = { unattended: 60_000, asked: 3_600_000 };
@@ -35,7 +37,7 @@ const MAX_PROMPT = 1024 * 1024;
 
 /** `reeve chat`: one prompt from the words or standard input, or a conversation at a terminal. */
 export async function runChat(words: readonly string[], flags: ChatFlags, context: CommandContext): Promise<void> {
-  const model = modelOf(flags, context);
+  const model = await modelOf(flags, context);
   const sessions = await openChatSessions(context, flags);
   try {
     await chat({ model, sessions, words, flags, context });
@@ -71,10 +73,12 @@ async function chat({ model, sessions, words, flags, context }: Chat): Promise<v
   await converse(conversation, context);
 }
 
-function modelOf(flags: ChatFlags, { env }: CommandContext): Model {
-  const model = modelFromEnvironment(env, flags.model);
-  if (model !== undefined) return model;
-  throw new UsageError(`${PROVIDERS[0].keyVariable} is not set`, ["`reeve demo` works without one"]);
+async function modelOf(flags: ChatFlags, { env }: CommandContext): Promise<Model> {
+  try {
+    return await modelFor(flags.model, env);
+  } catch (cause: unknown) {
+    throw new UsageError(ConnectError.from(cause).rawMessage, ["`reeve demo` works without one"], { cause });
+  }
 }
 
 function waitOf({ wait }: ChatFlags, context: CommandContext): number {

@@ -9,10 +9,10 @@ export function registerDemo(program: Command, context: CommandContext): void {
     .description(
       "Watch a model do a small job on this machine through the gate, in a temporary folder: it looks for what fills\n" +
         "the disk and writes a report. One call waits for your decision, one is blocked, and the record is verified.\n" +
-        "Uses a provider's model when its key is set (ANTHROPIC_API_KEY), and a scripted one otherwise.",
+        "Uses a provider's model when its key is set (such as ANTHROPIC_API_KEY) or it is named, and a scripted one otherwise.",
     )
     .option("--yes", "approve by itself what needs a human; also without a terminal")
-    .option("--model <name>", "the model, when a key is set")
+    .option("--model <name>", "the model, as provider/name")
     .option("--folder <folder>", "the folder to look into", "/var")
     .action(async (flags: { yes?: boolean; model?: string; folder: string }) => {
       const { runDemo } = await import("../demo/run-demo.ts");

@@ -9,7 +9,8 @@ import { createLogger } from "../../lib/log/log.ts";
 import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { demoPrompt, demoTurns } from "../../services/agent/demo-script.ts";
 import { type AgentResult, runAgent } from "../../services/agent/loop/run.ts";
-import { modelFromEnvironment, PROVIDERS } from "../../services/agent/providers/providers.ts";
+import { hasKey, modelFor } from "../../services/agent/providers/model-for.ts";
+import { PROVIDERS } from "../../services/agent/providers/providers.ts";
 import { startScriptedModel } from "../../services/agent/scripted-model/server.ts";
 import { createRegistryToolbox } from "../../services/agent/toolbox/registry-toolbox.ts";
 import { loadToolset } from "../../services/agent/toolbox/toolset.ts";
@@ -137,8 +138,9 @@ async function pickModel(
   closers: (() => Promise<void>)[],
   say: (text: string) => void,
 ) {
-  const model = modelFromEnvironment(options.context.env, options.model);
-  if (model !== undefined) return { model, scripted: false };
+  const { env } = options.context;
+  if (hasKey(env) || options.model?.includes("/"))
+    return { model: await modelFor(options.model, env), scripted: false };
   say(`${PROVIDERS[0].keyVariable} is not set: a scripted model plays its part, over the same API and SDK.`);
   const scripted = await startScriptedModel({ turns: demoTurns(job) });
   closers.push(() => scripted.close());

@@ -28,10 +28,21 @@ export const commandEnvironment = {
 /** The settings of every provider of models. */
 function providerKeys(): ConfigSpec {
   const settings = PROVIDERS.flatMap(
-    ({ keyVariable, urlVariable }) =>
+    ({ name, keyVariable, needsKey, urlVariable, url, toUrl }) =>
       [
-        { name: keyVariable, type: "string", optional: true, secret: true, doc: "For `reeve chat` and `reeve demo`." },
-        { name: urlVariable, type: "url", optional: true, doc: "Where the models are. Default: the provider's own." },
+        {
+          name: keyVariable,
+          type: "string",
+          optional: true,
+          secret: true,
+          doc: `The key of models called ${name}/NAME${needsKey ? "." : ", where their server takes one."}`,
+        },
+        {
+          name: urlVariable,
+          type: toUrl === undefined ? "url" : "string",
+          optional: true,
+          doc: `Where models called ${name}/NAME are. Default: ${url}.`,
+        },
       ] as const,
   );
   return Object.fromEntries(settings.map((setting) => [setting.name, setting]));

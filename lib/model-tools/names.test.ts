@@ -34,6 +34,15 @@ describe("tool names", () => {
     expect(() => createNameMap(["x".repeat(128)])).not.toThrow();
   });
 
+  it("shortens what is too long for a provider, differently for each tool, and maps it back", () => {
+    const tools = ["a", "b"].map((end) => `service:${"x".repeat(80)}${end}`);
+    const map = createNameMap([...tools, "exec"], 64);
+    const names = tools.map((tool) => map.toProvider(tool));
+    expect(names.map((name) => name.length)).toEqual([64, 64]);
+    expect(names.map((name) => map.toTool(name))).toEqual(tools);
+    expect(map.toProvider("exec")).toBe("exec");
+  });
+
   it("does not guess a tool from a name it never gave", () => {
     const map = createNameMap(["fs.read"]);
     expect(map.toTool("fs_write")).toBeUndefined();

@@ -1,8 +1,9 @@
+import { createHash } from "node:crypto";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../fault/fault.ts";
 import { invalidField } from "../fault/invalid-input.ts";
 
-/** What every provider takes as a tool's name. Anthropic's rule; OpenAI's is the same but for the length. */
+/** What every provider takes as a tool's name. Anthropic's rule; OpenAI's is the same with at most 64 characters. */
 export const PROVIDER_NAME = /^[a-zA-Z0-9_-]{1,128}$/;
 
 /** A one-to-one map between tools' own names and the names that a provider takes. */
@@ -26,12 +27,15 @@ export function providerName(tool: string): string {
  *
  * Throws INVALID_INPUT naming the tools where two of them would get one name, where one is listed twice, or where a
  * name is empty or longer than 128 characters after mapping: a model could not distinguish them.
+ *
+ * @param maxLength the longest name that the provider takes. Longer ones end in a digest in place of what is cut off.
  */
-export function createNameMap(tools: readonly string[]): NameMap {
+export function createNameMap(tools: readonly string[], maxLength = 128): NameMap {
   const toTool = new Map<string, string>();
   for (const tool of tools) {
-    const name = providerName(tool);
-    if (!PROVIDER_NAME.test(name)) throw refused(`tool ${JSON.stringify(tool)} has no name of 1 to 128 characters`);
+    const full = providerName(tool);
+    if (!PROVIDER_NAME.test(full)) throw refused(`tool ${JSON.stringify(tool)} has no name of 1 to 128 characters`);
+    const name = shortenName(full, tool, maxLength);
     const other = toTool.get(name);
     if (other === tool) throw refused(`tool ${JSON.stringify(tool)} is listed twice`);
     if (other !== undefined) {
@@ -51,6 +55,12 @@ export function createNameMap(tools: readonly string[]): NameMap {
     },
     toTool: (name) => toTool.get(name),
   };
+}
+
+function shortenName(name: string, tool: string, maxLength: number): string {
+  if (name.length <= maxLength) return name;
+  const digest = createHash("sha256").update(tool).digest("hex").slice(0, 12);
+  return `${name.slice(0, maxLength - digest.length - 1)}_${digest}`;
 }
 
 function refused(message: string): Error {

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { wrapUntrusted } from "../../lib/model-tools/envelope.ts";
 import { demoPrompt, demoTurns } from "./demo-script.ts";
 import { runAgent } from "./loop/run.ts";
-import { createAnthropicModel } from "./providers/anthropic.ts";
+import { createAnthropicModel } from "./providers/anthropic/adapter.ts";
 import { type ScriptedModel, startScriptedModel } from "./scripted-model/server.ts";
 import type { Toolbox, ToolResult } from "./toolbox/toolbox.ts";
 
@@ -53,7 +53,7 @@ async function run(pipe?: ToolResult) {
   const started = await startScriptedModel({ turns: demoTurns(options) });
   server = started;
   const used: [string, JsonObject][] = [];
-  const model = createAnthropicModel({ apiKey: "demo", baseUrl: started.url });
+  const model = createAnthropicModel({ apiKey: "demo", model: "any", baseUrl: started.url });
   const result = await runAgent({ model, toolbox: toolbox(used, pipe), prompt: demoPrompt(options) });
   expect(started.problems).toEqual([]);
   return { result, used, report: used.at(-1)?.[1].text };

@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { afterEach, describe, expect, it } from "vitest";
-import { createAnthropicModel } from "../providers/anthropic.ts";
+import { createAnthropicModel } from "../providers/anthropic/adapter.ts";
 import type { ScriptedTurn } from "../scripted-model/script.ts";
 import { type ScriptedModel, startScriptedModel } from "../scripted-model/server.ts";
 import type { Toolbox, ToolCall, ToolResult } from "../toolbox/toolbox.ts";
@@ -43,7 +43,7 @@ async function start(turns: readonly ScriptedTurn[], toolbox: Toolbox = toolboxO
   server = started;
   const events: AgentEvent[] = [];
   const run = runAgent({
-    model: createAnthropicModel({ apiKey: "key", baseUrl: started.url, maxRetries: 0 }),
+    model: createAnthropicModel({ apiKey: "key", model: "any", baseUrl: started.url, maxRetries: 0 }),
     toolbox,
     prompt: "Do it.",
     onEvent: (event) => events.push(event),
@@ -157,7 +157,7 @@ describe("a run", () => {
     const toolbox = toolboxOf({ exec: () => ok("x") });
     const { run, requests } = await start(turns, toolbox);
     const { messages } = await run;
-    const model = createAnthropicModel({ apiKey: "key", baseUrl: server?.url ?? "" });
+    const model = createAnthropicModel({ apiKey: "key", model: "any", baseUrl: server?.url ?? "" });
     const next = await runAgent({ model, toolbox, messages: JSON.parse(JSON.stringify(messages)), prompt: "And now?" });
     expect(next).toMatchObject({ kind: "done", text: "Second.", turns: 1 });
     expect(requests.at(-1)?.messages).toHaveLength(5);

@@ -11,17 +11,6 @@ export interface Model {
   turn(request: TurnRequest): Promise<Turn>;
 }
 
-/** Where models come from: what `providers.ts` lists. */
-export interface ModelProvider {
-  /** The environment variable that holds its key. */
-  readonly keyVariable: string;
-  /** The environment variable that holds its address, where it is not the provider's own. */
-  readonly urlVariable: string;
-  /** The model where none is named. */
-  readonly defaultModel: string;
-  createModel(settings: { apiKey: string; baseUrl?: string; model?: string }): Model;
-}
-
 /** What a model takes its turn on. */
 export interface TurnRequest {
   /** The system prompt. */

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createAnthropicModel } from "../providers/anthropic.ts";
+import { createAnthropicModel } from "../providers/anthropic/adapter.ts";
 import type { Model } from "../providers/model.ts";
 import { checkAccess, readJson } from "./admit.ts";
 import { ApiError, errorBody } from "./api-error.ts";
@@ -59,7 +59,7 @@ export async function startScriptedModel(options: ScriptedModelOptions): Promise
   const url = `http://127.0.0.1:${port}`;
   return {
     url,
-    model: createAnthropicModel({ apiKey: options.apiKey ?? "scripted", baseUrl: url }),
+    model: createAnthropicModel({ apiKey: options.apiKey ?? "scripted", baseUrl: url, model: "scripted" }),
     requests: stage.requests,
     problems: stage.problems,
     async close() {

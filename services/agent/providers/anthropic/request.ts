@@ -1,8 +1,9 @@
 import type Anthropic from "@anthropic-ai/sdk";
-import { type NameMap, providerName } from "../../../lib/model-tools/names.ts";
-import { rootObjectSchema } from "../../../lib/model-tools/root-schema.ts";
-import type { ToolDefinition } from "../toolbox/toolbox.ts";
-import type { Message, TurnRequest } from "./model.ts";
+import type { NameMap } from "../../../../lib/model-tools/names.ts";
+import { rootObjectSchema } from "../../../../lib/model-tools/root-schema.ts";
+import type { ToolDefinition } from "../../toolbox/toolbox.ts";
+import type { Message, ToolUse, TurnRequest } from "../model.ts";
+import { nameToEcho } from "../tool-use.ts";
 
 /** The name of this adapter in native content. */
 export const PROVIDER = "anthropic";
@@ -84,22 +85,13 @@ function blocksOf(message: Message, names: NameMap): Anthropic.ContentBlockParam
   }
 }
 
-function toolUseBlock(
-  use: { id: string; name: string; input: { kind: string; value?: unknown } },
-  names: NameMap,
-): Anthropic.ToolUseBlockParam {
-  const known = names.toTool(providerName(use.name)) === use.name;
+function toolUseBlock(use: ToolUse, names: NameMap): Anthropic.ToolUseBlockParam {
   return {
     type: "tool_use",
     id: use.id,
-    name: known ? names.toProvider(use.name) : echoedName(use.name),
+    name: nameToEcho(use.name, names),
     input: use.input.kind === "json" ? use.input.value : {},
   };
-}
-
-/** A made-up tool name in a form that the API takes back. */
-export function echoedName(name: string): string {
-  return providerName(name).slice(0, 128) || "unnamed";
 }
 
 /** The API refuses text blocks without anything but white space. */

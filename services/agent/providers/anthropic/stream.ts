@@ -1,5 +1,5 @@
 import type Anthropic from "@anthropic-ai/sdk";
-import { ModelError, type Stop, type Usage } from "./model.ts";
+import { ModelError, type Stop, type Usage } from "../model.ts";
 
 /** A content block as it came in. */
 export interface StreamedBlock {

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { ScriptedTurn } from "../scripted-model/script.ts";
-import { type ScriptedModel, startScriptedModel } from "../scripted-model/server.ts";
-import type { ToolDefinition } from "../toolbox/toolbox.ts";
-import { type AnthropicOptions, createAnthropicModel } from "./anthropic.ts";
-import { type Message, ModelError, type TurnRequest } from "./model.ts";
+import type { ScriptedTurn } from "../../scripted-model/script.ts";
+import { type ScriptedModel, startScriptedModel } from "../../scripted-model/server.ts";
+import type { ToolDefinition } from "../../toolbox/toolbox.ts";
+import { type Message, ModelError, type TurnRequest } from "../model.ts";
+import { type AnthropicOptions, createAnthropicModel } from "./adapter.ts";
 
 let server: ScriptedModel | undefined;
 afterEach(() => server?.close());
@@ -19,7 +19,7 @@ const tool = (name: string): ToolDefinition => ({
 async function start(turns: readonly ScriptedTurn[], more: Partial<AnthropicOptions> = {}) {
   const started = await startScriptedModel({ turns, apiKey: "key" });
   server = started;
-  const model = createAnthropicModel({ apiKey: "key", baseUrl: started.url, maxRetries: 0, ...more });
+  const model = createAnthropicModel({ apiKey: "key", model: "any", baseUrl: started.url, maxRetries: 0, ...more });
   const pieces: string[] = [];
   const turn = (more_: Partial<TurnRequest> = {}) =>
     model.turn({
