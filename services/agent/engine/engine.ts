@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import type { RunCall, RunEvent, RunState, RunUsage } from "../../../gen/ts/reeve/agent/v1/run_pb.ts";
+import type { JsonObject, JsonValue, MessageInitShape } from "@bufbuild/protobuf";
+import type { RunCallSchema, RunEventSchema, RunState, RunUsageSchema } from "../../../gen/ts/reeve/agent/v1/run_pb.ts";
 
 /** Carries runs to their ends. Inline and durable engines run the same function, and write to the same journal. */
 export interface RunEngine {
@@ -28,7 +28,11 @@ export interface StoredRun {
 }
 
 /** What happens in a run, before the store numbers it. */
-export type RunEventBody = Exclude<RunEvent["event"], { case: undefined } | { case: "state" }>;
+export type RunEventBody = Extract<MessageInitShape<typeof RunEventSchema>["event"], { value: unknown }> & {
+  case: Exclude<RunEventCase, "state">;
+};
+
+type RunEventCase = NonNullable<NonNullable<MessageInitShape<typeof RunEventSchema>["event"]>["case"]>;
 
 /** What a run waits for. */
 export interface Wait {
@@ -54,8 +58,8 @@ export interface RunEnd {
   /** What went wrong. */
   error?: { reason: number; metadata?: Record<string, string>; message: string };
   turns: number;
-  usage: Omit<RunUsage, "$typeName" | "$unknown">;
-  calls: readonly Omit<RunCall, "$typeName" | "$unknown">[];
+  usage: MessageInitShape<typeof RunUsageSchema>;
+  calls: readonly MessageInitShape<typeof RunCallSchema>[];
 }
 
 /**
