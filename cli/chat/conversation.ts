@@ -1,9 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { type AgentResult, type RunLimits, runAgent } from "../../services/agent/loop/run.ts";
-import { defaultSystemPrompt } from "../../services/agent/loop/system-prompt.ts";
+import type { AgentResult } from "../../services/agent/loop/events.ts";
+import { runInline } from "../../services/agent/loop/run-inline.ts";
 import type { Message, Model } from "../../services/agent/providers/model.ts";
-import { createRegistryToolbox } from "../../services/agent/toolbox/registry-toolbox.ts";
-import type { Toolset } from "../../services/agent/toolbox/toolset.ts";
+import type { RunLimits } from "../../services/agent/run-input/limits.ts";
+import { newRunInput } from "../../services/agent/run-input/run-input.ts";
+import { defaultSystemPrompt } from "../../services/agent/run-input/system-prompt.ts";
+import { createRegistryCaller } from "../../services/agent/toolbox/registry-caller.ts";
+import type { Toolset } from "../../services/agent/toolset/toolset.ts";
 import { createAskQueue } from "../approval/ask-queue.ts";
 import { watchInterrupts } from "../call/interrupts.ts";
 import { heldText } from "../call/show-call.ts";
@@ -36,7 +39,7 @@ export interface Conversation {
 export async function createConversation(options: ConversationOptions): Promise<Conversation> {
   const { sessions, context, model, toolset, approvalWaitMs } = options;
   const runId = `chat-${randomBytes(9).toString("hex")}`;
-  const toolbox = createRegistryToolbox({ client: sessions.model.registry, toolset, runId, approvalWaitMs });
+  const caller = createRegistryCaller({ client: sessions.model.registry, toolset, approvalWaitMs });
   const system = defaultSystemPrompt({ devices: toolset.devices.map((device) => device.name) });
   const onEvent = createNarrator({
     text: options.text,
@@ -50,16 +53,8 @@ export async function createConversation(options: ConversationOptions): Promise<
       const interrupts = watchInterrupts(context, "stopping; Ctrl-C again leaves at once");
       try {
         const { limits } = options;
-        const result = await runAgent({
-          model,
-          toolbox,
-          system,
-          messages,
-          prompt,
-          limits,
-          signal: interrupts.signal,
-          onEvent,
-        });
+        const input = newRunInput({ runId, toolset, system, messages, prompt, limits });
+        const result = await runInline(input, { model, caller, onEvent, signal: interrupts.signal });
         messages = result.messages;
         return result;
       } finally {

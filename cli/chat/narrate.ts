@@ -54,6 +54,7 @@ export function createNarrator(options: NarratorOptions): (event: AgentEvent) =>
         endLine();
         break;
       case "turn_started":
+      case "question":
         break;
     }
   };

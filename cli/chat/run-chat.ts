@@ -2,7 +2,7 @@ import { ConnectError } from "@connectrpc/connect";
 import type { Model } from "../../services/agent/providers/model.ts";
 import { modelFor, PROVIDER_HELP } from "../../services/agent/providers/model-for.ts";
 import { PROVIDERS } from "../../services/agent/providers/providers.ts";
-import { loadToolset } from "../../services/agent/toolbox/toolset.ts";
+import { loadToolset } from "../../services/agent/toolset/toolset.ts";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { parseDuration } from "../flags/duration.ts";

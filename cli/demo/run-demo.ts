@@ -8,12 +8,14 @@ import { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { createLogger } from "../../lib/log/log.ts";
 import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { demoPrompt, demoTurns } from "../../services/agent/demo-script.ts";
-import { type AgentResult, runAgent } from "../../services/agent/loop/run.ts";
+import type { AgentResult } from "../../services/agent/loop/events.ts";
+import { runInline } from "../../services/agent/loop/run-inline.ts";
 import { hasKey, modelFor } from "../../services/agent/providers/model-for.ts";
 import { PROVIDERS } from "../../services/agent/providers/providers.ts";
+import { newRunInput } from "../../services/agent/run-input/run-input.ts";
 import { startScriptedModel } from "../../services/agent/scripted-model/server.ts";
-import { createRegistryToolbox } from "../../services/agent/toolbox/registry-toolbox.ts";
-import { loadToolset } from "../../services/agent/toolbox/toolset.ts";
+import { createRegistryCaller } from "../../services/agent/toolbox/registry-caller.ts";
+import { loadToolset } from "../../services/agent/toolset/toolset.ts";
 import { createNarrator } from "../chat/narrate.ts";
 import type { CommandContext } from "../command-context.ts";
 import { ExitCode } from "../exit-codes.ts";
@@ -81,10 +83,9 @@ async function demo(
   const job = { folder: options.folder, reportPath: join(work, "report.md") };
   const { model, scripted } = await pickModel(options, job, closers, say);
   const toolset = await loadToolset(agent);
-  const toolbox = createRegistryToolbox({
+  const caller = createRegistryCaller({
     client: agent,
     toolset,
-    runId: `demo-${process.pid}`,
     purpose: "find what fills this machine's disk",
   });
   const decider = createDecider({ context, session: operator, yes: options.yes, say });
@@ -101,13 +102,8 @@ async function demo(
     onReleased: (callId) => decider.withdraw(held.get(callId) ?? ""),
   });
   say(`\n${style.bold("You")}  ${demoPrompt(job)}\n`);
-  const result = await runAgent({
-    model,
-    toolbox,
-    prompt: demoPrompt(job),
-    signal,
-    onEvent: narrate,
-  });
+  const input = newRunInput({ runId: `demo-${process.pid}`, toolset, prompt: demoPrompt(job) });
+  const result = await runInline(input, { model, caller, signal, onEvent: narrate });
   const calls = await listAll(operator);
   say(`\n${style.bold("What happened")}`);
   for (const line of summary(calls)) say(`  ${line}`);

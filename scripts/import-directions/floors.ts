@@ -40,9 +40,12 @@ export const AREAS: Readonly<Record<string, Floors>> = {
     session: ["attach", "link"],
   },
   "services/agent": {
-    toolbox: ["toolbox"],
+    toolset: ["toolset"],
     providers: ["providers", "scripted-model"],
+    "run-input": ["run-input"],
+    toolbox: ["toolbox"],
     loop: ["loop"],
+    engine: ["engine"],
   },
   cli: {
     ground: ["errors", "flags", "print"],

@@ -2,10 +2,13 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { afterEach, describe, expect, it } from "vitest";
 import { wrapUntrusted } from "../../lib/model-tools/envelope.ts";
 import { demoPrompt, demoTurns } from "./demo-script.ts";
-import { runAgent } from "./loop/run.ts";
+import { runInline } from "./loop/run-inline.ts";
 import { createAnthropicModel } from "./providers/anthropic/adapter.ts";
+import { newRunInput } from "./run-input/run-input.ts";
 import { type ScriptedModel, startScriptedModel } from "./scripted-model/server.ts";
-import type { Toolbox, ToolResult } from "./toolbox/toolbox.ts";
+import { devicelessToolset } from "./testdata/deviceless-toolset.ts";
+import type { ToolCaller } from "./toolbox/followed-toolbox.ts";
+import type { ToolResult } from "./toolbox/toolbox.ts";
 
 let server: ScriptedModel | undefined;
 afterEach(() => server?.close());
@@ -21,12 +24,14 @@ const LARGEST = "8.1M\t/srv/it's data\n8.0M\t/srv/it's data/logs/big.log\n";
 const success = (output: JsonObject): ToolResult => ({
   content: wrapUntrusted(JSON.stringify(output), 'device "laptop"'),
   isError: false,
-  output,
 });
 const blocked: ToolResult = { content: "error: policy_blocked: never\nrules: block-recursive-delete", isError: true };
 
 /** Tools that answer as a device would. */
-function toolbox(used: [string, JsonObject][], pipe: ToolResult = success({ stdout: LARGEST, exitCode: 0 })): Toolbox {
+function caller(
+  used: [string, JsonObject][],
+  pipe: ToolResult = success({ stdout: LARGEST, exitCode: 0 }),
+): ToolCaller {
   const answers: Record<string, (input: JsonObject) => ToolResult> = {
     exec: ({ argv }) => success({ stdout: Array.isArray(argv) && argv[0] === "df" ? DF : DU }),
     "fs.list": () => success({ entries: [{ path: "logs" }, { path: "empty" }] }),
@@ -34,14 +39,6 @@ function toolbox(used: [string, JsonObject][], pipe: ToolResult = success({ stdo
     "fs.write": () => success({ bytesWritten: "1", created: true }),
   };
   return {
-    tools: () =>
-      Object.keys(answers).map((name) => ({
-        name,
-        description: name,
-        capability: name,
-        requiresApproval: name === "shell.eval",
-        inputSchema: { type: "object" },
-      })),
     async call({ name, input }) {
       used.push([name, input]);
       return answers[name]?.(input) ?? blocked;
@@ -54,7 +51,9 @@ async function run(pipe?: ToolResult) {
   server = started;
   const used: [string, JsonObject][] = [];
   const model = createAnthropicModel({ apiKey: "demo", model: "any", baseUrl: started.url });
-  const result = await runAgent({ model, toolbox: toolbox(used, pipe), prompt: demoPrompt(options) });
+  const toolset = devicelessToolset(["exec", "fs.list", "shell.eval", "fs.write"]);
+  const input = newRunInput({ runId: "run-1", toolset, prompt: demoPrompt(options) });
+  const result = await runInline(input, { model, caller: caller(used, pipe) });
   expect(started.problems).toEqual([]);
   return { result, used, report: used.at(-1)?.[1].text };
 }

@@ -15,10 +15,11 @@ import {
 import { providerName } from "../../lib/model-tools/names.ts";
 import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { BUILT_IN_SERVICES, toolMethods } from "../../lib/toolschema/built-in.ts";
-import { runAgent } from "../../services/agent/loop/run.ts";
+import { runInline } from "../../services/agent/loop/run-inline.ts";
+import { newRunInput } from "../../services/agent/run-input/run-input.ts";
 import { startScriptedModel } from "../../services/agent/scripted-model/server.ts";
-import { createRegistryToolbox } from "../../services/agent/toolbox/registry-toolbox.ts";
-import { loadToolset } from "../../services/agent/toolbox/toolset.ts";
+import { createRegistryCaller } from "../../services/agent/toolbox/registry-caller.ts";
+import { loadToolset } from "../../services/agent/toolset/toolset.ts";
 import { openCallStream } from "../../testkit/call-stream.ts";
 import { runReeve, shellOf } from "../../testkit/cli.ts";
 import { callerOf } from "../../testkit/clients.ts";
@@ -207,10 +208,10 @@ async function callByModel(plane: ControlPlane, { as, tool, params, callId }: As
   const scripted = await startScriptedModel({ turns });
   try {
     const client = callerOf(plane, plane.tokens[as]).registry;
-    const result = await runAgent({
+    const toolset = await loadToolset(client);
+    const result = await runInline(newRunInput({ runId: callId, toolset, prompt: "Use the tool." }), {
       model: scripted.model,
-      toolbox: createRegistryToolbox({ client, toolset: await loadToolset(client), runId: callId }),
-      prompt: "Use the tool.",
+      caller: createRegistryCaller({ client, toolset }),
     });
     if (result.kind !== "done") throw new Error(`the run ended as ${result.kind}: ${result.error?.message}`);
     return { callId: result.calls[0]?.callId ?? "", text: JSON.stringify(result.messages) };

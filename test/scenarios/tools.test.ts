@@ -15,7 +15,7 @@ import { Risk } from "../../gen/ts/reeve/options/v1/capability_pb.ts";
 import { Scope } from "../../gen/ts/reeve/options/v1/tool_pb.ts";
 import { faultDetail } from "../../lib/fault/fault.ts";
 import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
-import { loadToolset } from "../../services/agent/toolbox/toolset.ts";
+import { loadToolset } from "../../services/agent/toolset/toolset.ts";
 import type { ProvidedTools, ToolProvider } from "../../services/device-agent/providers/provider.ts";
 import { deviceTool } from "../../services/device-agent/tools/tool.ts";
 import { DEFAULT_POLICY_FILE } from "../../services/policy/rules/default-policy.ts";

@@ -1,5 +1,5 @@
 import type { Usage } from "../providers/model.ts";
-import type { RunLimits } from "./events.ts";
+import type { RunLimits } from "../run-input/limits.ts";
 
 /** What a run has used before its first turn. */
 export const NO_USAGE: Readonly<Usage> = Object.freeze({

@@ -2,27 +2,10 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import type { Message, Usage } from "../providers/model.ts";
 import type { CallReport, ToolResult } from "../toolbox/toolbox.ts";
 
-/** How much a run may use. */
-export interface RunLimits {
-  /** The most turns of the model. Default 25. */
-  maxTurns: number;
-  /** The most tokens of all turns: input and output, without what came from the provider's cache. Default 200000. */
-  maxTokens: number;
-  /** The most tool uses. Further ones are answered with an error. Default 100. */
-  maxToolCalls: number;
-  /** How many calls of one turn run at the same time. Default 8. */
-  maxParallel: number;
-}
-
-/** The limits where none are given. */
-export const DEFAULT_LIMITS: Readonly<RunLimits> = Object.freeze({
-  maxTurns: 25,
-  maxTokens: 200_000,
-  maxToolCalls: 100,
-  maxParallel: 8,
-});
-
-/** Something that happened in a run. */
+/**
+ * Something that happened in a run. A run that is played again reports the same events in the same order, but for "text" and
+ * "tool_report", which come from within an effect.
+ */
 export type AgentEvent =
   /** The model is asked. Turns count from 1. */
   | { kind: "turn_started"; turn: number }
@@ -32,7 +15,9 @@ export type AgentEvent =
   | { kind: "tool_started"; id: string; tool: string; input: JsonObject }
   | { kind: "tool_report"; id: string; tool: string; report: CallReport }
   | { kind: "tool_ended"; id: string; tool: string; result: ToolResult }
-  | { kind: "turn_ended"; turn: number; stop: string; usage: Usage };
+  /** The model asks a person: `AnswerRun` with this id answers. */
+  | { kind: "question"; questionId: string; text: string }
+  | { kind: "turn_ended"; turn: number; text: string; stop: string; usage: Usage };
 
 /** One use of a tool in a run. */
 export interface AgentCall {

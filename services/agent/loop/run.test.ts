@@ -1,10 +1,15 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { afterEach, describe, expect, it } from "vitest";
 import { createAnthropicModel } from "../providers/anthropic/adapter.ts";
+import { newRunInput, type RunRequest } from "../run-input/run-input.ts";
 import type { ScriptedTurn } from "../scripted-model/script.ts";
 import { type ScriptedModel, startScriptedModel } from "../scripted-model/server.ts";
-import type { Toolbox, ToolCall, ToolResult } from "../toolbox/toolbox.ts";
-import { type AgentEvent, type RunOptions, runAgent } from "./run.ts";
+import { devicelessToolset } from "../testdata/deviceless-toolset.ts";
+import type { ToolCaller } from "../toolbox/followed-toolbox.ts";
+import type { ToolCall, ToolResult } from "../toolbox/toolbox.ts";
+import type { Toolset } from "../toolset/toolset.ts";
+import type { AgentEvent } from "./run.ts";
+import { type InlinePorts, runInline } from "./run-inline.ts";
 
 let server: ScriptedModel | undefined;
 afterEach(async () => {
@@ -12,21 +17,24 @@ afterEach(async () => {
   await server?.close();
 });
 
+/** Tools, and who calls them. */
+interface Tools {
+  toolset: Toolset;
+  caller: ToolCaller;
+}
+
+type Call = ToolCall & { signal: AbortSignal };
+
 /** Tools that do what a test says. */
-function toolboxOf(tools: Record<string, (call: ToolCall) => Promise<ToolResult> | ToolResult>): Toolbox {
-  const definitions = Object.keys(tools).map((name) => ({
-    name,
-    description: `Does ${name}. [device_mesh: ${name}]`,
-    capability: name,
-    requiresApproval: false,
-    inputSchema: { type: "object" },
-  }));
+function toolboxOf(tools: Record<string, (call: Call) => Promise<ToolResult> | ToolResult>): Tools {
   return {
-    tools: () => definitions,
-    async call(call) {
-      const run = tools[call.name];
-      if (run === undefined) throw new Error("called with a tool it does not have");
-      return run(call);
+    toolset: devicelessToolset(Object.keys(tools)),
+    caller: {
+      async call(call, signal) {
+        const run = tools[call.name];
+        if (run === undefined) throw new Error("called with a tool it does not have");
+        return run({ ...call, signal });
+      },
     },
   };
 }
@@ -38,16 +46,18 @@ const ok = (content: string): ToolResult => ({
   state: "succeeded",
 });
 
-async function start(turns: readonly ScriptedTurn[], toolbox: Toolbox = toolboxOf({}), more: Partial<RunOptions> = {}) {
+type More = Partial<RunRequest> & Pick<InlinePorts, "signal" | "onEvent">;
+
+async function start(turns: readonly ScriptedTurn[], toolbox: Tools = toolboxOf({}), more: More = {}) {
   const started = await startScriptedModel({ turns });
   server = started;
   const events: AgentEvent[] = [];
-  const run = runAgent({
+  const { signal, onEvent = (event: AgentEvent) => events.push(event), ...request } = more;
+  const run = runInline(newRunInput({ runId: "run-1", toolset: toolbox.toolset, prompt: "Do it.", ...request }), {
     model: createAnthropicModel({ apiKey: "key", model: "any", baseUrl: started.url, maxRetries: 0 }),
-    toolbox,
-    prompt: "Do it.",
-    onEvent: (event) => events.push(event),
-    ...more,
+    caller: toolbox.caller,
+    onEvent,
+    ...(signal && { signal }),
   });
   return { run, events, requests: started.requests };
 }
@@ -158,7 +168,13 @@ describe("a run", () => {
     const { run, requests } = await start(turns, toolbox);
     const { messages } = await run;
     const model = createAnthropicModel({ apiKey: "key", model: "any", baseUrl: server?.url ?? "" });
-    const next = await runAgent({ model, toolbox, messages: JSON.parse(JSON.stringify(messages)), prompt: "And now?" });
+    const input = newRunInput({
+      runId: "run-2",
+      toolset: toolbox.toolset,
+      messages: JSON.parse(JSON.stringify(messages)),
+      prompt: "And now?",
+    });
+    const next = await runInline(input, { model, caller: toolbox.caller });
     expect(next).toMatchObject({ kind: "done", text: "Second.", turns: 1 });
     expect(requests.at(-1)?.messages).toHaveLength(5);
   });
@@ -293,7 +309,7 @@ describe("canceling", () => {
   it("cancels the calls that run, waits for their ends and answers every use", async () => {
     const abort = new AbortController();
     const ended: string[] = [];
-    const until = ({ id, signal }: ToolCall) =>
+    const until = ({ id, signal }: Call) =>
       new Promise<ToolResult>((resolve) => {
         signal.addEventListener("abort", () => {
           // The device needs a moment to kill what it runs.

@@ -1,43 +1,29 @@
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type Message, type Model, ModelError, type Turn, type Usage } from "../providers/model.ts";
+import type { RunInput } from "../run-input/run-input.ts";
 import type { Toolbox, ToolResult } from "../toolbox/toolbox.ts";
+import { ASK_USER } from "./ask-user.ts";
 import { addUsage, NO_USAGE, reachedLimit } from "./budget.ts";
-import {
-  type AgentCall,
-  type AgentEnd,
-  type AgentEvent,
-  type AgentResult,
-  DEFAULT_LIMITS,
-  type RunLimits,
-} from "./events.ts";
-import { defaultSystemPrompt } from "./system-prompt.ts";
+import type { AgentCall, AgentEnd, AgentEvent, AgentResult } from "./events.ts";
+import type { Steps } from "./steps.ts";
+import { takeTurn } from "./take-turn.ts";
 import { notRun, useTools } from "./use-tools.ts";
 
-export type { AgentCall, AgentEnd, AgentEvent, AgentResult, RunLimits } from "./events.ts";
+export type { AgentCall, AgentEnd, AgentEvent, AgentResult } from "./events.ts";
 
-/** How to run an agent. */
-export interface RunOptions {
+/** What a run reaches the world through, besides its steps. */
+export interface RunPorts {
   model: Model;
   toolbox: Toolbox;
-  /** What the user asks. At least one of this and `messages`. */
-  prompt?: string;
-  /** The conversation before the prompt. */
-  messages?: readonly Message[];
-  /** The system prompt. Default `defaultSystemPrompt()`. */
-  system?: string;
-  /** Default DEFAULT_LIMITS, each. */
-  limits?: Partial<RunLimits>;
-  /** Aborting it cancels the turn and the calls that run; the run ends when they have ended. */
-  signal?: AbortSignal;
-  /** Gets what happens, in order. Must not throw. */
+  /** Receives what happens, in order. Must not throw. */
   onEvent?: (event: AgentEvent) => void;
 }
 
 /** What a run has come to. */
 interface Run {
-  readonly options: RunOptions;
-  readonly limits: RunLimits;
-  readonly signal: AbortSignal;
+  readonly input: RunInput;
+  readonly ports: RunPorts;
+  readonly steps: Steps;
   readonly onEvent: (event: AgentEvent) => void;
   readonly messages: Message[];
   readonly calls: AgentCall[];
@@ -55,26 +41,25 @@ const NEXT: Step = { kind: "next" };
 const GO_ON = "Your answer was cut off by its length limit. Go on where it stopped.";
 
 /**
- * Lets a model work with tools until it is done or a limit is reached: pure control flow over the two ports. Never
- * rejects. What goes wrong with a tool goes to the model; what goes wrong with the model ends the run.
+ * Lets a model work with tools until it is done or a limit is reached: pure control flow over the ports, the same for a run
+ * that lives in a process and for one that outlives it. What goes wrong with a tool goes to the model; what goes wrong with
+ * the model ends the run.
  */
-export async function runAgent(options: RunOptions): Promise<AgentResult> {
-  const run = startRun(options);
+export async function runAgent(input: RunInput, ports: RunPorts, steps: Steps): Promise<AgentResult> {
+  const run = startRun(input, ports, steps);
   for (;;) {
     const step = await takeStep(run).catch((thrown: unknown) => failed(thrown));
     if (step.kind !== "next") return resultOf(run, step.kind, step.error);
   }
 }
 
-function startRun(options: RunOptions): Run {
-  const messages = [...(options.messages ?? [])];
-  if (options.prompt !== undefined) messages.push({ role: "user", text: options.prompt });
+function startRun(input: RunInput, ports: RunPorts, steps: Steps): Run {
   return {
-    options,
-    limits: { ...DEFAULT_LIMITS, ...options.limits },
-    signal: options.signal ?? new AbortController().signal,
-    onEvent: options.onEvent ?? (() => undefined),
-    messages,
+    input,
+    ports,
+    steps,
+    onEvent: ports.onEvent ?? (() => undefined),
+    messages: [...input.messages],
     calls: [],
     usage: NO_USAGE,
     turns: 0,
@@ -84,10 +69,10 @@ function startRun(options: RunOptions): Run {
 }
 
 async function takeStep(run: Run): Promise<Step> {
-  if (run.signal.aborted) return { kind: "canceled" };
-  const limit = reachedLimit(run.limits, run.turns, run.usage);
+  if (run.steps.signal.aborted) return { kind: "canceled" };
+  const limit = reachedLimit(run.input.limits, run.turns, run.usage);
   if (limit !== undefined) return { kind: limit };
-  const turn = await takeTurn(run);
+  const turn = await nextTurn(run);
   if (turn.stop.kind === "refused") {
     // A refused turn is not kept and its tools are not used: the conversation stays as it was before it.
     run.text = turn.stop.explanation;
@@ -100,33 +85,30 @@ async function takeStep(run: Run): Promise<Step> {
   return turn.toolUses.length > 0 ? answerUses(run, turn) : afterWords(run, turn);
 }
 
-async function takeTurn(run: Run): Promise<Turn> {
+async function nextTurn(run: Run): Promise<Turn> {
+  const { input, ports, steps, onEvent, messages } = run;
   run.turns++;
-  run.onEvent({ kind: "turn_started", turn: run.turns });
-  const turn = await run.options.model.turn({
-    system: run.options.system ?? defaultSystemPrompt(),
-    messages: run.messages,
-    tools: run.options.toolbox.tools(),
-    signal: run.signal,
-    onText: (text) => run.onEvent({ kind: "text", text }),
-  });
+  onEvent({ kind: "turn_started", turn: run.turns });
+  const tools = input.mayAsk ? [...input.toolset.tools, ASK_USER] : input.toolset.tools;
+  const turn = await takeTurn(run.turns, { model: ports.model, steps, system: input.system, messages, tools, onEvent });
   run.usage = addUsage(run.usage, turn.usage);
-  run.onEvent({ kind: "turn_ended", turn: run.turns, stop: turn.stop.kind, usage: turn.usage });
+  onEvent({ kind: "turn_ended", turn: run.turns, text: turn.text, stop: turn.stop.kind, usage: turn.usage });
   return turn;
 }
 
 /** Answers every tool use of a turn. Where no turn follows that could read the results, nothing is run. */
 async function answerUses(run: Run, turn: Turn): Promise<Step> {
   run.carried = "";
-  const limit = turn.stop.kind === "context_full" ? "token_limit" : reachedLimit(run.limits, run.turns, run.usage);
+  const limit =
+    turn.stop.kind === "context_full" ? "token_limit" : reachedLimit(run.input.limits, run.turns, run.usage);
   const results =
     limit === undefined
       ? await useTools(turn.toolUses, {
-          toolbox: run.options.toolbox,
-          signal: run.signal,
+          input: run.input,
+          toolbox: run.ports.toolbox,
+          steps: run.steps,
           onEvent: run.onEvent,
-          usesLeft: run.limits.maxToolCalls - run.calls.length,
-          maxParallel: run.limits.maxParallel,
+          usesLeft: run.input.limits.maxToolCalls - run.calls.length,
         })
       : turn.toolUses.map(() => notRun(ErrorReason.NOT_STARTED, `the run ended at its ${limit.replace("_", " ")}`));
   record(run, turn, results);

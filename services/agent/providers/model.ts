@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import type { ToolDefinition } from "../toolbox/toolbox.ts";
+import type { ToolDefinition } from "../toolset/toolset.ts";
 
 /** A language model. The loop knows nothing else of providers. */
 export interface Model {

@@ -47,7 +47,6 @@ function success(call: CompleteCall, facts: ResultFacts): ToolResult {
   return {
     content: wrapUntrusted(shortenJson(output, facts.maxChars), facts.from) + note,
     isError: false,
-    output,
     ...identity(call),
   };
 }

@@ -8,7 +8,8 @@ import { registryClient } from "../../../client/registry.ts";
 import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../lib/fault/fault.ts";
-import { createRegistryToolbox } from "./registry-toolbox.ts";
+import { callIdOf } from "../run-input/call-id.ts";
+import { createRegistryCaller } from "./registry-caller.ts";
 import { inMemoryRegistry, type Stream } from "./testdata/in-memory-registry.ts";
 import { held, start, succeed, toolset } from "./testdata/start-toolbox.ts";
 import type { CallReport } from "./toolbox.ts";
@@ -169,10 +170,10 @@ describe("over HTTP/2", () => {
       sessionManager: sessions,
     });
     const client = registryClient(transport);
-    const toolbox = createRegistryToolbox({ client, toolset: toolset(), runId: "run-2", approvalWaitMs: 1 });
+    const toolbox = createRegistryCaller({ client, toolset: toolset(), approvalWaitMs: 1 });
     const abort = new AbortController();
     const use = (what: string, signal: AbortSignal, onEvent: (report: CallReport) => void = () => undefined) =>
-      toolbox.call({ id: what, name: "exec", input: { do: what }, signal, onEvent });
+      toolbox.call({ id: what, callId: callIdOf("run-2", what), name: "exec", input: { do: what }, onEvent }, signal);
     try {
       const never = new AbortController().signal;
       const states = await Promise.all([

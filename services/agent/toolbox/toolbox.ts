@@ -1,30 +1,16 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { CallUpdate } from "../../../client/call-progress.ts";
 
-/** A tool as a model sees it, but for a provider's limits on names and schemas. */
-export interface ToolDefinition {
-  /** The tool's own name, such as "fs.read". */
-  name: string;
-  /** What it does, with the marker of `describeTool`. */
-  description: string;
-  /** JSON Schema 2020-12 of the input. */
-  inputSchema: JsonObject;
-  /** The capability it needs, such as "fs.read". */
-  capability: string;
-  /** Every call waits for a human. */
-  requiresApproval: boolean;
-}
-
 /** One use of a tool that a model asked for. */
 export interface ToolCall {
   /** The id that the model gave it, unique within a run. */
   id: string;
+  /** The id that the call has in the registry: `callIdOf` the run and the use. */
+  callId: string;
   /** The tool's own name. */
   name: string;
   /** What the model wrote. Not validated: that is the gate's job. */
   input: JsonObject;
-  /** Aborting it cancels the call where it runs; `call` resolves when the call has ended there. */
-  signal: AbortSignal;
   /** Gets what happens while the call runs. Must not throw. */
   onEvent?: (report: CallReport) => void;
 }
@@ -43,14 +29,36 @@ export interface ToolResult {
   approvalId?: string;
   /** The call's last known state, such as "succeeded". */
   state?: string;
-  /** What the tool returned, where it succeeded. Untrusted. */
-  output?: JsonObject;
 }
 
-/** Tools, and the way to call them. The loop knows nothing else of devices. */
+/** How a call is. Plain JSON. */
+export type CallView =
+  | { kind: "ended"; result: ToolResult }
+  /** Its end comes as an answer; after so many seconds it is looked at in any case. Default: as long as it takes. */
+  | { kind: "waiting"; seconds?: number };
+
+/** Why a call is looked at. */
+export interface Look {
+  /** No answer came for as long as it was waited for. */
+  timeOver: boolean;
+  /** The run has canceled it. */
+  canceled: boolean;
+}
+
+/**
+ * The way to call tools, in parts that a run can be interrupted between: no part waits for a device or a person. The loop
+ * knows nothing else of devices. What goes wrong with a call is a result with `isError`, so that the model can act on it.
+ */
 export interface Toolbox {
-  /** The tools. The same list for the whole of a run. */
-  tools(): readonly ToolDefinition[];
-  /** Calls a tool. What goes wrong is a result with `isError`, so that the model can act on it. */
-  call(request: ToolCall): Promise<ToolResult>;
+  /** Hands a call over. The same call again changes nothing and runs nothing twice. */
+  submit(call: ToolCall): Promise<CallView>;
+  /** How a call is that was handed over. Ended, or waiting once more. */
+  look(call: ToolCall, why: Look): Promise<CallView>;
+  /** Asks that a call be canceled. Its end comes as an answer, as any. */
+  cancel(call: ToolCall): Promise<CallView>;
+}
+
+/** The name under which the end of a call comes as an answer. */
+export function callAnswer(callId: string): string {
+  return `call/${callId}`;
 }

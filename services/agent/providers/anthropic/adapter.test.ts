@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { ScriptedTurn } from "../../scripted-model/script.ts";
 import { type ScriptedModel, startScriptedModel } from "../../scripted-model/server.ts";
-import type { ToolDefinition } from "../../toolbox/toolbox.ts";
+import type { ToolDefinition } from "../../toolset/toolset.ts";
 import { type Message, ModelError, type TurnRequest } from "../model.ts";
 import { type AnthropicOptions, createAnthropicModel } from "./adapter.ts";
 

@@ -1,7 +1,7 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import type { NameMap } from "../../../../lib/model-tools/names.ts";
 import { rootObjectSchema } from "../../../../lib/model-tools/root-schema.ts";
-import type { ToolDefinition } from "../../toolbox/toolbox.ts";
+import type { ToolDefinition } from "../../toolset/toolset.ts";
 import type { Message, ToolUse, TurnRequest } from "../model.ts";
 import { nameToEcho } from "../tool-use.ts";
 

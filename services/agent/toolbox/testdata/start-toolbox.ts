@@ -1,8 +1,9 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { CallState } from "../../../../gen/ts/reeve/call/v1/call_pb.ts";
-import { createRegistryToolbox, type RegistryToolboxOptions } from "../registry-toolbox.ts";
+import { callIdOf } from "../../run-input/call-id.ts";
+import type { Toolset, ToolsetTool } from "../../toolset/toolset.ts";
+import { createRegistryCaller, type RegistryCallerOptions } from "../registry-caller.ts";
 import type { CallReport } from "../toolbox.ts";
-import type { Toolset, ToolsetTool } from "../toolset.ts";
 import { type Behavior, inMemoryRegistry, type Stream } from "./in-memory-registry.ts";
 
 /** A device. */
@@ -26,22 +27,25 @@ export function toolset(devices = [laptop]): Toolset {
 }
 
 /** A toolbox over a registry that does what a test says, and what is seen of it. */
-export function start(behavior: Behavior, more: Partial<RegistryToolboxOptions> = {}) {
+export function start(behavior: Behavior, more: Partial<RegistryCallerOptions> = {}) {
   const { client, calls } = inMemoryRegistry(behavior);
-  const toolbox = createRegistryToolbox({ client, toolset: toolset(), runId: "run-1", retryDelaysMs: [1, 1], ...more });
+  const toolbox = createRegistryCaller({ client, toolset: toolset(), retryDelaysMs: [1, 1], ...more });
   const reports: CallReport[] = [];
   const abort = new AbortController();
   const call = (input: JsonObject = { argv: ["true"] }, name = "exec", onEvent?: (report: CallReport) => void) =>
-    toolbox.call({
-      id: "toolu_1",
-      name,
-      input,
-      signal: abort.signal,
-      onEvent: (report) => {
-        reports.push(report);
-        onEvent?.(report);
+    toolbox.call(
+      {
+        id: "toolu_1",
+        callId: callIdOf("run-1", "toolu_1"),
+        name,
+        input,
+        onEvent: (report) => {
+          reports.push(report);
+          onEvent?.(report);
+        },
       },
-    });
+      abort.signal,
+    );
   return { call, calls, reports, abort };
 }
 

@@ -3,18 +3,16 @@ import type { RegistryClient } from "../../../client/registry.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { type DeviceName, type RoutedInput, takeDevice } from "../../../lib/model-tools/device-parameter.ts";
 import { type ErrorFacts, errorText, thrownFacts } from "../../../lib/model-tools/error-text.ts";
-import { callIdOf } from "./call-id.ts";
+import type { Toolset, ToolsetTool } from "../toolset/toolset.ts";
 import { resultOf } from "./call-result.ts";
-import type { Toolbox, ToolCall, ToolResult } from "./toolbox.ts";
-import type { Toolset, ToolsetTool } from "./toolset.ts";
+import type { ToolCaller } from "./followed-toolbox.ts";
+import type { ToolCall, ToolResult } from "./toolbox.ts";
 
 /** How to call tools through a registry. */
-export interface RegistryToolboxOptions {
+export interface RegistryCallerOptions {
   /** Over HTTP/2 or in memory: calls go over the CallTools stream. */
   client: RegistryClient;
   toolset: Toolset;
-  /** Unique to the run. With the model's own id of a use it makes the call's id. */
-  runId: string;
   /** How long a call that a human must decide on is waited for, in milliseconds. Default 60000, at most 3600000. */
   approvalWaitMs?: number;
   /** How long the end of a canceled call is waited for, in milliseconds. Default 15000. */
@@ -31,20 +29,19 @@ export interface RegistryToolboxOptions {
  * The tools of a toolset, called through the registry's gate. Every call goes out under an id that is the same
  * whenever the same use is sent again. Errors of the gate and of the device are results, as they were given.
  */
-export function createRegistryToolbox(options: RegistryToolboxOptions): Toolbox {
+export function createRegistryCaller(options: RegistryCallerOptions): ToolCaller {
   const byName = new Map(options.toolset.tools.map((tool) => [tool.name, tool]));
   const running = new Set<string>();
   return {
-    tools: () => options.toolset.tools,
-    async call(request) {
+    async call(request, signal) {
       const tool = byName.get(request.name);
       if (tool === undefined) return refused(unknownTool(request.name, [...byName.keys()]));
-      if (request.signal.aborted) return refused({ reason: ErrorReason.CANCELED, message: "it was not sent" });
-      const callId = callIdOf(options.runId, request.id);
+      if (signal.aborted) return refused({ reason: ErrorReason.CANCELED, message: "it was not sent" });
+      const { callId } = request;
       if (running.has(callId)) return refused(idInUse(request.id));
       running.add(callId);
       try {
-        return await callTool(options, tool, request, callId);
+        return await callTool(options, tool, request, signal);
       } catch (thrown: unknown) {
         return refused(thrownFacts(thrown));
       } finally {
@@ -55,11 +52,12 @@ export function createRegistryToolbox(options: RegistryToolboxOptions): Toolbox 
 }
 
 async function callTool(
-  options: RegistryToolboxOptions,
+  options: RegistryCallerOptions,
   tool: ToolsetTool,
   request: ToolCall,
-  callId: string,
+  signal: AbortSignal,
 ): Promise<ToolResult> {
+  const { callId } = request;
   const { deviceId, input } = route(options.toolset.devices, tool, request);
   const onEvent = request.onEvent ?? (() => undefined);
   const approvalWaitMs = Math.min(options.approvalWaitMs ?? 60_000, 3_600_000);
@@ -77,13 +75,13 @@ async function callTool(
     approvalWaitMs,
     cancelGraceMs: options.cancelGraceMs ?? 15_000,
     ...(options.retryDelaysMs && { retryDelaysMs: options.retryDelaysMs }),
-    signal: request.signal,
+    signal,
     onUpdate: onEvent,
   });
   const device = tool.devices.find((one) => one.id === deviceId)?.name ?? deviceId;
   const maxChars = options.maxResultChars ?? 60_000;
   const from = `device ${JSON.stringify(device)}`;
-  return resultOf(end, { callId, from, maxChars, canceled: request.signal.aborted });
+  return resultOf(end, { callId, from, maxChars, canceled: signal.aborted });
 }
 
 function route(devices: readonly DeviceName[], tool: ToolsetTool, request: ToolCall): RoutedInput {

@@ -4,7 +4,20 @@ import type { RegistryClient } from "../../../client/registry.ts";
 import { narrowTools } from "../../../lib/model-tools/allowed.ts";
 import type { DeviceName } from "../../../lib/model-tools/device-parameter.ts";
 import { groupOffers, mergeOffers, type Offer } from "../../../lib/model-tools/merge-offers.ts";
-import type { ToolDefinition } from "./toolbox.ts";
+
+/** A tool as a model sees it, but for a provider's limits on names and schemas. */
+export interface ToolDefinition {
+  /** The tool's own name, such as "fs.read". */
+  name: string;
+  /** What it does, with the marker of `describeTool`. */
+  description: string;
+  /** JSON Schema 2020-12 of the input. */
+  inputSchema: JsonObject;
+  /** The capability it needs, such as "fs.read". */
+  capability: string;
+  /** Every call waits for a human. */
+  requiresApproval: boolean;
+}
 
 /** A tool of a toolset. */
 export interface ToolsetTool extends ToolDefinition {
