@@ -46,6 +46,7 @@ export const AREAS: Readonly<Record<string, Floors>> = {
     toolbox: ["toolbox"],
     loop: ["loop"],
     engine: ["engine"],
+    runs: ["runs"],
   },
   cli: {
     ground: ["errors", "flags", "print"],
