@@ -51,19 +51,19 @@ test("beside runs that follow each other nothing is started while enough wait, a
   try {
     const { starts, start, ready } = startsByHand();
     using pool = createPool({ start, most: 4 });
-    const settle = async (from: number) => {
+    const finish = async (from: number) => {
       for (let at = from; at < starts.length; at++) ready(at);
       await new Promise((resolve) => setImmediate(resolve));
     };
     for (let use = 0; use < 4; use++) {
       const taken = pool.take();
-      await settle(0);
+      await finish(0);
       await taken;
       pool.refill();
-      await settle(0);
+      await finish(0);
     }
     vi.advanceTimersByTime(100);
-    await settle(0);
+    await finish(0);
     const full = starts.length;
     await pool.take();
     pool.refill();

@@ -76,7 +76,10 @@ export function createPool({ start, most, maxAgeMs = 60_000, keepMs = 600_000 }:
     },
     refill() {
       // A start takes more of the processor than many programs: one beside each run would slow all of them down.
-      if (ready.length + starting <= target() / 4) return void fill(target());
+      if (ready.length + starting <= target() / 4) {
+        fill(target());
+        return;
+      }
       clearTimeout(pause);
       pause = setTimeout(() => fill(target()), PAUSE_MS).unref();
     },
