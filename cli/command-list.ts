@@ -59,6 +59,11 @@ export const commandList: readonly CommandEntry[] = [
     load: async () => (await import("./commands/mcp.ts")).registerMcp,
   },
   {
+    name: "agent",
+    summary: "list, show and check the files that configure agents",
+    load: async () => (await import("./commands/agent.ts")).registerAgent,
+  },
+  {
     name: "tool",
     summary: "list and show the tools that can be called",
     load: async () => (await import("./commands/tool.ts")).registerTool,

@@ -1,4 +1,3 @@
-import { open } from "node:fs/promises";
 import { dirname } from "node:path";
 import {
   configSettings,
@@ -12,6 +11,7 @@ import {
 } from "../../gen/settings/settings.ts";
 import { type ConfigFile, parseConfigFile } from "../../lib/config/config-file.ts";
 import type { ConfigKey } from "../../lib/config/config-key.ts";
+import { OwnedFileError, readOwnedFile } from "../../lib/files/owned-file.ts";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 
@@ -39,22 +39,11 @@ export interface FoundConfig extends ConfigFile {
  * what programs may do here.
  */
 export async function readConfigFile(path: string, env: Env): Promise<FoundConfig> {
-  const { text, mode, uid } = await readWithOwner(path).catch((cause: unknown) => {
-    throw new UsageError(`the configuration file ${path} cannot be read`, [], { cause });
+  const text = await readOwnedFile(path, "configuration file").catch((error: unknown): never => {
+    if (!(error instanceof OwnedFileError)) throw error;
+    throw new UsageError(error.message, error.fix, { cause: error.cause });
   });
-  const own = process.getuid?.();
-  if (own !== undefined && uid !== own && uid !== 0)
-    throw new UsageError(`the configuration file ${path} belongs to another user`);
-  if (own !== undefined && (mode & 0o022) !== 0)
-    throw new UsageError(`the configuration file ${path} may be changed by others`, [`chmod go-w ${path}`]);
   return { path, ...parseConfigFile(text, { folder: dirname(path), home: env.HOME }, fileKeys) };
-}
-
-/** A file's text and whose it is, of the same open file. */
-async function readWithOwner(path: string): Promise<{ text: string; mode: number; uid: number }> {
-  await using file = await open(path, "r");
-  const { mode, uid } = await file.stat();
-  return { text: await file.readFile("utf8"), mode, uid };
 }
 
 /** The problems of a file, a line each: `config.yaml:3: …`. */

@@ -13,6 +13,9 @@ export interface YamlProblem {
 /** A node of a YAML file, or nothing. */
 export type YamlNode = Node | null | undefined;
 
+/** What to write instead, by the key. */
+export type Hints = ReadonlyMap<string, string>;
+
 /** Reads a YAML file strictly: whatever is not as expected becomes a problem with its line. */
 export interface YamlReader<P extends YamlProblem = YamlProblem> {
   /** The file's only document. */
@@ -23,8 +26,12 @@ export interface YamlReader<P extends YamlProblem = YamlProblem> {
   lineOf(node: YamlNode): number;
   /** Writes down a problem at a node. */
   report(node: YamlNode, message: string): void;
-  /** The values of a mapping with these keys; any other key, or anything but a mapping, is a problem. */
-  fields(node: YamlNode, what: string, keys: readonly string[]): Map<string, YamlNode>;
+  /**
+   * The values of a mapping with these keys; any other key, or anything but a mapping, is a problem.
+   *
+   * @param hints what to write in place of a key that is likely and unknown. Default: the nearest known one.
+   */
+  fields(node: YamlNode, what: string, keys: readonly string[], hints?: Hints): Map<string, YamlNode>;
   /** The items of a list; none where the node is left out. */
   items(node: YamlNode, what: string): YamlNode[];
   /** The keys of a mapping with texts as values, and these; anything else is a problem. */
@@ -56,7 +63,7 @@ export function createYamlReader<P extends YamlProblem = YamlProblem>(text: stri
     problems,
     lineOf,
     report,
-    fields: (node, what, keys) => readFields(node, what, keys, report),
+    fields: (node, what, keys, hints) => readFields(node, what, keys, report, hints),
     items(node, what) {
       if (isAbsent(node)) return [];
       if (isSeq(node)) return node.items as YamlNode[];
@@ -95,7 +102,13 @@ export function createYamlReader<P extends YamlProblem = YamlProblem>(text: stri
 
 type Report = (node: YamlNode, message: string) => void;
 
-function readFields(node: YamlNode, what: string, keys: readonly string[], report: Report): Map<string, YamlNode> {
+function readFields(
+  node: YamlNode,
+  what: string,
+  keys: readonly string[],
+  report: Report,
+  hints?: Hints,
+): Map<string, YamlNode> {
   const fields = new Map<string, YamlNode>();
   if (!isMap(node)) {
     if (!isAbsent(node)) report(node, `${what} must be a mapping with the keys ${keys.join(", ")}`);
@@ -104,7 +117,7 @@ function readFields(node: YamlNode, what: string, keys: readonly string[], repor
   for (const pair of node.items) {
     const key = isScalar(pair.key) ? String(pair.key.value) : "";
     if (keys.includes(key)) fields.set(key, pair.value as YamlNode);
-    else report(pair.key as YamlNode, `${what}: unknown key "${key}"; ${hintFor(key, keys)}`);
+    else report(pair.key as YamlNode, `${what}: unknown key "${key}"; ${hints?.get(key) ?? hintFor(key, keys)}`);
   }
   return fields;
 }

@@ -40,7 +40,7 @@ export const AREAS: Readonly<Record<string, Floors>> = {
     session: ["attach", "link"],
   },
   "services/agent": {
-    toolset: ["toolset"],
+    ground: ["agent-file", "toolset"],
     providers: ["providers", "scripted-model"],
     "run-input": ["run-input"],
     toolbox: ["toolbox"],
@@ -53,6 +53,7 @@ export const AREAS: Readonly<Record<string, Floors>> = {
     calls: ["approval", "call"],
     "fan-out": ["fan-out"],
     nouns: [
+      "agent",
       "audit",
       "chat",
       "config",

@@ -32,6 +32,7 @@ const CLI_STARTS = [
   "cli/commands/run-up.ts",
   "cli/commands/serve.ts",
   "cli/device/join.ts",
+  "cli/agent/show.ts",
   "cli/policy/check.ts",
 ];
 

@@ -1,5 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { SandboxLevel, SandboxLevelSchema } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
+import { parseDuration } from "../../../lib/yaml/duration.ts";
 import { createYamlReader, type YamlReader as ReaderOf, type YamlNode } from "../../../lib/yaml/yaml-reader.ts";
 import { valueName, valueNames } from "../facts/facts.ts";
 import type { Obligations } from "./obligations.ts";
@@ -96,15 +97,6 @@ function readFile(reader: YamlReader): PolicyFile {
     grantTtlMs: duration(reader, grants.get("ttl"), "grants.ttl", 60_000, MAX_GRANT_TTL_MS),
     rules,
   };
-}
-
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/** Milliseconds of a text such as "250ms", "60s", "10m", "2h" or "1d"; undefined for anything else. */
-function parseDuration(text: string): number | undefined {
-  const parts = /^(\d{1,9})(ms|s|m|h|d)$/.exec(text);
-  if (!parts) return undefined;
-  return Number(parts[1]) * (UNITS[parts[2] ?? ""] ?? 0);
 }
 
 function duration(reader: YamlReader, node: YamlNode, what: string, byDefault: number, most: number): number {
