@@ -1,9 +1,6 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
 
-/** The body of a request to the Messages API, after it was checked. */
-export type MessagesRequest = Anthropic.MessageCreateParams;
-
 /** An answer to a tool use earlier in the conversation. */
 export interface SeenResult {
   /** The tool's name, as the provider knows it. */
@@ -16,7 +13,6 @@ export interface SeenResult {
 
 /** What a scripted turn can look at. */
 export interface Seen {
-  request: MessagesRequest;
   /** Every tool result of the conversation, in order. */
   results: readonly SeenResult[];
 }
@@ -43,14 +39,22 @@ export interface ScriptedFailure {
   headers?: Record<string, string>;
 }
 
+/** An end of a connection before the end of a stream. */
+export interface Cut {
+  /** How many bytes of the answer's body are sent. */
+  bytes: number;
+  /** Ends the body as if it were complete, in place of breaking the connection. */
+  clean: boolean;
+}
+
 /** One turn of the model. */
 export interface ScriptedTurn {
   text?: Scripted<string>;
   toolUses?: readonly ScriptedToolUse[];
   /** A thinking block before anything else, with a signature. */
   thinking?: string;
-  /** Looks at the request; what it throws is kept in `problems` and answered as an error. */
-  expect?: (request: MessagesRequest) => void;
+  /** Looks at the conversation; what it throws is kept in `problems` and answered as an error. */
+  expect?: (seen: Seen) => void;
   /** Default "tool_use" where there are tool uses, else "end_turn". */
   stop?: Anthropic.StopReason;
   /** Why it refuses, with stop "refusal". */
@@ -61,6 +65,8 @@ export interface ScriptedTurn {
   failures?: readonly ScriptedFailure[];
   /** How often the stream is cut off before its end, before the turn is played whole. Default 0. */
   breaks?: number;
+  /** Where the stream is cut, looked at each time it is played. Default: nowhere. */
+  cut?: () => Cut | undefined;
   /** Waited for after the last block and before the end of a streamed turn. `closed` is aborted when the client closes. */
   linger?: (closed: AbortSignal) => Promise<void>;
 }
@@ -73,23 +79,6 @@ export interface PlayedTurn {
   stop: Anthropic.StopReason;
   explanation: string | undefined;
   usage: { input: number; output: number; cacheRead: number; cacheWrite: number };
-}
-
-/** Which turn of a script a request asks for, from 0: one for each assistant message it holds. */
-export function turnIndex(request: MessagesRequest): number {
-  return request.messages.filter((message) => message.role === "assistant").length;
-}
-
-/** What a scripted turn can see of a request. */
-export function seenIn(request: MessagesRequest): Seen {
-  const blocks = request.messages.flatMap(({ content }) => (typeof content === "string" ? [] : content));
-  const uses = new Map(blocks.flatMap((block) => (block.type === "tool_use" ? [[block.id, block] as const] : [])));
-  const results = blocks.flatMap((block) => {
-    const use = block.type === "tool_result" ? uses.get(block.tool_use_id) : undefined;
-    if (block.type !== "tool_result" || use === undefined) return [];
-    return [{ name: use.name, input: use.input, isError: block.is_error ?? false, content: textOf(block.content) }];
-  });
-  return { request, results };
 }
 
 /** Makes every value of a turn. */
@@ -121,7 +110,13 @@ function made<T extends string | JsonObject>(value: Scripted<T>, seen: Seen): T 
   return typeof value === "function" ? value(seen) : value;
 }
 
-function textOf(content: Anthropic.ToolResultBlockParam["content"]): string {
-  if (typeof content === "string") return content;
-  return (content ?? []).map((block) => (block.type === "text" ? block.text : "")).join("");
+/** The characters in one piece of text or JSON. Small and odd, so that pieces end inside words and escapes. */
+const PIECE = 7;
+/** The most pieces of one block, so that a long text does not become a million events. */
+const MAX_PIECES = 400;
+
+/** The pieces that a text is streamed in. */
+export function pieces(text: string): string[] {
+  const size = Math.max(PIECE, Math.ceil(text.length / MAX_PIECES));
+  return Array.from({ length: Math.ceil(text.length / size) }, (_, at) => text.slice(at * size, (at + 1) * size));
 }

@@ -2,13 +2,14 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createAnthropicModel } from "../providers/anthropic/adapter.ts";
 import type { Model } from "../providers/model.ts";
-import { checkAccess, readJson } from "./admit.ts";
-import { ApiError, errorBody } from "./api-error.ts";
-import { checkRequest } from "./check-request.ts";
-import { type MessagesRequest, type PlayedTurn, playTurn, type ScriptedTurn, seenIn, turnIndex } from "./script.ts";
-import { sseText, streamEvents, wholeMessage } from "./sse.ts";
+import { ApiError } from "./api-error.ts";
+import { MESSAGES } from "./messages/format.ts";
+import type { MessagesRequest } from "./messages/seen.ts";
+import { readJson } from "./request-body.ts";
+import { type PlayedTurn, playTurn, type ScriptedTurn } from "./script.ts";
+import { sendStream } from "./send-stream.ts";
+import type { WireFormat } from "./wire-format.ts";
 
 /** What a scripted model plays. */
 export interface ScriptedModelOptions {
@@ -21,13 +22,13 @@ export interface ScriptedModelOptions {
 }
 
 /** A scripted model that listens. */
-export interface ScriptedModel {
-  /** The base URL for a client. */
+export interface ScriptedModel<Request = MessagesRequest> {
+  /** Its address, without the API's path. */
   readonly url: string;
   /** The adapter over it. */
   readonly model: Model;
   /** The requests that were let in, in order. */
-  readonly requests: readonly MessagesRequest[];
+  readonly requests: readonly Request[];
   /** What went wrong with the script itself: turns that did not expect what they got. */
   readonly problems: readonly Error[];
   /** Stops listening and breaks what is open. */
@@ -35,21 +36,30 @@ export interface ScriptedModel {
 }
 
 /** What a request is answered with. */
-interface Stage {
+interface Stage<Request> {
+  readonly format: WireFormat<Request>;
   readonly options: ScriptedModelOptions;
-  readonly requests: MessagesRequest[];
+  readonly requests: Request[];
   readonly problems: Error[];
   /** How often each turn was asked for. */
   readonly asked: Map<number, number>;
 }
 
+/** A scripted model behind Anthropic's Messages API. */
+export function startScriptedModel(options: ScriptedModelOptions): Promise<ScriptedModel> {
+  return startScripted(MESSAGES, options);
+}
+
 /**
- * A server on the loopback interface that speaks Anthropic's Messages API (POST /v1/messages, streamed or not) and
- * plays a script, for tests and for a demonstration without a key. Which turn is played depends on the conversation
- * alone, so that a request that is tried again gets the same turn, and several conversations may play at once.
+ * A server on the loopback interface that speaks a provider's API and plays a script, for tests and for a demonstration
+ * without a key. Which turn is played depends on the conversation alone, so that a request that is tried again gets the
+ * same turn, and several conversations may play at once.
  */
-export async function startScriptedModel(options: ScriptedModelOptions): Promise<ScriptedModel> {
-  const stage: Stage = { options, requests: [], problems: [], asked: new Map() };
+export async function startScripted<Request>(
+  format: WireFormat<Request>,
+  options: ScriptedModelOptions,
+): Promise<ScriptedModel<Request>> {
+  const stage: Stage<Request> = { format, options, requests: [], problems: [], asked: new Map() };
   const server = createServer((request, response) => {
     answer(stage, request, response).catch(() => response.destroy());
   });
@@ -59,7 +69,7 @@ export async function startScriptedModel(options: ScriptedModelOptions): Promise
   const url = `http://127.0.0.1:${port}`;
   return {
     url,
-    model: createAnthropicModel({ apiKey: options.apiKey ?? "scripted", baseUrl: url, model: "scripted" }),
+    model: await format.adapter(url, options.apiKey ?? "scripted"),
     requests: stage.requests,
     problems: stage.problems,
     async close() {
@@ -71,44 +81,48 @@ export async function startScriptedModel(options: ScriptedModelOptions): Promise
   };
 }
 
-async function answer(stage: Stage, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function answer<R>(stage: Stage<R>, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { format, options, requests } = stage;
   const requestId = newId("req");
   response.setHeader("request-id", requestId);
   try {
-    checkAccess(request, stage.options.apiKey);
-    const body = checkRequest(await readJson(request));
-    stage.requests.push(body);
-    const { turn, breaks } = nextTurn(stage, body);
-    if (body.stream === true) return await stream(response, turn, body.model, breaks);
-    sendJson(response, 200, wholeMessage(turn.played, newId("msg"), body.model));
+    format.checkAccess(request, options.apiKey);
+    const body = format.checkRequest(await readJson(request));
+    requests.push(body);
+    const { script, played, breaks } = nextTurn(stage, body);
+    const whole = format.whole(played, body, newId);
+    if (whole !== undefined) sendJson(response, 200, whole);
+    else await sendStream(response, format.stream(played, body, newId), script, breaks);
   } catch (thrown: unknown) {
     const error = thrown instanceof ApiError ? thrown : new ApiError(500, String(thrown));
     for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value);
-    sendJson(response, error.status, errorBody(error, requestId));
+    sendJson(response, error.status, format.errorBody(error, requestId));
   }
 }
 
 interface NextTurn {
-  turn: { script: ScriptedTurn; played: PlayedTurn };
+  script: ScriptedTurn;
+  played: PlayedTurn;
   /** The stream is to be cut off. */
   breaks: boolean;
 }
 
-function nextTurn(stage: Stage, body: MessagesRequest): NextTurn {
-  const index = turnIndex(body);
-  const script = stage.options.turns[index];
+function nextTurn<R>({ format, options, asked, problems }: Stage<R>, body: R): NextTurn {
+  const index = format.turnIndex(body);
+  const script = options.turns[index];
   if (script === undefined) throw final(`the script has no turn ${index + 1}`);
-  const asked = stage.asked.get(index) ?? 0;
-  stage.asked.set(index, asked + 1);
-  const failure = script.failures?.[asked];
+  const before = asked.get(index) ?? 0;
+  asked.set(index, before + 1);
+  const failure = script.failures?.[before];
   if (failure !== undefined) throw new ApiError(failure.status, failure.message ?? "scripted", failure);
   try {
-    script.expect?.(body);
-    const played = playTurn(script, seenIn(body), () => newId("toolu"));
-    return { turn: { script, played }, breaks: asked - (script.failures?.length ?? 0) < (script.breaks ?? 0) };
+    const seen = { results: format.resultsIn(body) };
+    script.expect?.(seen);
+    const played = playTurn(script, seen, () => format.newUseId(newId));
+    return { script, played, breaks: before - (script.failures?.length ?? 0) < (script.breaks ?? 0) };
   } catch (thrown: unknown) {
     const problem = thrown instanceof Error ? thrown : new Error(String(thrown));
-    stage.problems.push(problem);
+    problems.push(problem);
     throw final(`the script's turn ${index + 1} did not expect this: ${problem.message}`);
   }
 }
@@ -116,28 +130,6 @@ function nextTurn(stage: Stage, body: MessagesRequest): NextTurn {
 /** An error that trying again does not change. */
 function final(message: string): ApiError {
   return new ApiError(500, message, { headers: { "x-should-retry": "false" } });
-}
-
-async function stream(response: ServerResponse, turn: NextTurn["turn"], model: string, breaks: boolean): Promise<void> {
-  const closed = new AbortController();
-  response.on("close", () => closed.abort());
-  response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" });
-  for (const event of streamEvents(turn.played, newId("msg"), model)) {
-    if (closed.signal.aborted) return;
-    if (breaks && event.type === "content_block_delta") return cutOff(response);
-    if (event.type === "message_delta") await turn.script.linger?.(closed.signal);
-    if (!response.write(sseText(event)) && !closed.signal.aborted) await drained(response, closed.signal);
-  }
-  response.end();
-}
-
-/** Breaks a stream off after what was written, which would be lost with the connection if it were still waiting. */
-function cutOff(response: ServerResponse): void {
-  response.write(": \n\n", () => response.destroy());
-}
-
-async function drained(response: ServerResponse, closed: AbortSignal): Promise<void> {
-  await once(response, "drain", { signal: closed }).catch(() => undefined);
 }
 
 function sendJson(response: ServerResponse, status: number, body: object): void {

@@ -1,13 +1,8 @@
 import type Anthropic from "@anthropic-ai/sdk";
-import type { PlayedTurn } from "./script.ts";
+import { type PlayedTurn, pieces } from "../script.ts";
 
 /** An event of a streamed message, or the ping that keeps a connection alive. */
 export type StreamEvent = Anthropic.RawMessageStreamEvent | { type: "ping" };
-
-/** The characters in one piece of text or JSON. Small and odd, so that pieces end inside words and escapes. */
-const PIECE = 7;
-/** The most pieces of one block, so that a long text does not become a million events. */
-const MAX_PIECES = 400;
 
 /** A message as it is answered without streaming. */
 export function wholeMessage(turn: PlayedTurn, id: string, model: string): Anthropic.Message {
@@ -47,11 +42,6 @@ export function* streamEvents(turn: PlayedTurn, id: string, model: string): Gene
   yield { type: "message_stop" };
 }
 
-/** An event in the form of server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
-export function sseText(event: { type: string }): string {
-  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
-}
-
 const DIRECT = { type: "direct" } as const;
 
 function* thinkingEvents(turn: PlayedTurn, index: number): Generator<StreamEvent, void, void> {
@@ -70,11 +60,6 @@ function* toolUseEvents(use: PlayedTurn["toolUses"][number], index: number): Gen
     yield { type: "content_block_delta", index, delta: { type: "input_json_delta", partial_json } };
   }
   yield { type: "content_block_stop", index };
-}
-
-function pieces(text: string): string[] {
-  const size = Math.max(PIECE, Math.ceil(text.length / MAX_PIECES));
-  return Array.from({ length: Math.ceil(text.length / size) }, (_, at) => text.slice(at * size, (at + 1) * size));
 }
 
 function signatureOf(turn: PlayedTurn): string {

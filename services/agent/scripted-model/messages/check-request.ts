@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { PROVIDER_NAME } from "../../../lib/model-tools/names.ts";
-import { invalid, objectAt } from "./api-error.ts";
+import { PROVIDER_NAME } from "../../../../lib/model-tools/names.ts";
+import { invalid, objectAt } from "../api-error.ts";
 import { checkMessages } from "./check-messages.ts";
-import type { MessagesRequest } from "./script.ts";
+import type { MessagesRequest } from "./seen.ts";
 
 /**
  * Refuses what the real Messages API refuses, as far as an agent's loop can get it wrong: missing fields, tool names

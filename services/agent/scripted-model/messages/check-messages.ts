@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { PROVIDER_NAME } from "../../../lib/model-tools/names.ts";
-import { invalid, objectAt } from "./api-error.ts";
+import { PROVIDER_NAME } from "../../../../lib/model-tools/names.ts";
+import { invalid, objectAt } from "../api-error.ts";
 
 /** A message with its content as blocks. */
 interface CheckedMessage {
