@@ -43,7 +43,7 @@ export function comeBack({ callId, round }: Round): InputRequiredResult | undefi
   return round < MAX_ROUNDS ? inputRequired({ requestState: stateOf({ callId, round: round + 1 }) }) : undefined;
 }
 
-/** The round that a request is of; undefined for one that is new, or whose state was not made here. */
+/** The round that a request is of; undefined where its state was not made here. */
 export function roundOf(state: string | undefined): Round | undefined {
   const [, round, callId] = /^([1-9])\.([A-Za-z0-9_-]{1,64})$/.exec(state ?? "") ?? [];
   return round === undefined || callId === undefined ? undefined : { callId, round: Number(round) };

@@ -147,10 +147,10 @@ describe("a client that can show a page", () => {
   });
 
   test.each(["0.call-1", "1.", "10.call-1", "1.call 1", `1.${"a".repeat(65)}`])(
-    "calls anew with a state that was not made here: %s",
+    "is refused a state that was not made here: %s",
     async (state) => {
-      await use({ state });
-      expect(begun).toBe(1);
+      await expect(use({ state })).rejects.toThrow("requestState");
+      expect(begun).toBe(0);
     },
   );
 });

@@ -1,5 +1,10 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { CLIENT_INFO_META_KEY, type InputRequiredResult } from "@modelcontextprotocol/server";
+import {
+  CLIENT_INFO_META_KEY,
+  INVALID_PARAMS,
+  type InputRequiredResult,
+  ProtocolError,
+} from "@modelcontextprotocol/server";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { faultDetail } from "../fault/fault.ts";
@@ -18,14 +23,18 @@ export interface ToolCallParams {
   arguments?: JsonObject;
 }
 
-/** The answer to `tools/call`. */
+/** What `tools/call` is answered. */
 type Answer = ToolCallResult | InputRequiredResult;
 
-/** Serves `tools/call`. What goes wrong is a result that the model can read: few clients show it the protocol's errors. */
+/**
+ * Serves `tools/call`. What goes wrong is a result that the model can read: few clients show it the protocol's errors, which
+ * are thrown only for what a client has done.
+ */
 export async function handleCall(params: ToolCallParams, request: ToolRequest): Promise<Answer> {
   try {
     return (await handleOwnTool(params, request)) ?? (await handleTool(params, request));
   } catch (thrown: unknown) {
+    if (thrown instanceof ProtocolError) throw thrown;
     if (faultDetail(thrown) === undefined) request.onError(thrown);
     return thrownResult(thrown);
   } finally {
@@ -35,6 +44,8 @@ export async function handleCall(params: ToolCallParams, request: ToolRequest): 
 
 async function handleTool(params: ToolCallParams, request: ToolRequest): Promise<Answer> {
   const round = roundOf(request.state);
+  if (request.state !== undefined && round === undefined)
+    throw new ProtocolError(INVALID_PARAMS, "requestState was not made by this server");
   if (round !== undefined) return followRound(await request.gate.find(round.callId), round, request);
   const toolset = await request.gate.toolset();
   if (toolset.devices.length === 0) {

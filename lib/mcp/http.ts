@@ -4,8 +4,12 @@ import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { JsonValue } from "@bufbuild/protobuf";
 import { type AuthInfo, createMcpHandler } from "@modelcontextprotocol/server";
 import type { Principal } from "../auth/principal.ts";
+import { sendJson } from "../server/plain-http.ts";
 import { canceledByDeparture, createCancelations } from "./cancelations.ts";
+import { directCall } from "./direct-call.ts";
 import type { McpGate } from "./gate.ts";
+import { paramMismatch } from "./param-headers.ts";
+import { serveCall } from "./serve-call.ts";
 import { createGateServer, type GateServerOptions } from "./server.ts";
 import { createToolChanges } from "./tool-changes.ts";
 import type { McpToolset } from "./toolset.ts";
@@ -56,6 +60,14 @@ export function createMcpHttp({ gateOf, toolset, ...options }: McpHttpOptions): 
       const session = headers[SESSION];
       const client = `${principal.id} ${typeof session === "string" ? session : ""}`;
       cancelations.take(client, body);
+      const gate = gateOf(principal);
+      const mismatch = await paramMismatch(headers, body, gate);
+      if (mismatch !== undefined) return sendJson(response, 400, mismatch);
+      const call = directCall(headers, body);
+      if (call !== undefined) {
+        const canceled = call.isModern ? canceledByDeparture(signal) : cancelations.open(client, call.id);
+        return serveCall(call, { ...options, gate, signal, canceled }, response);
+      }
       const request = new Request("http://localhost/mcp", { method: "POST", headers: knownHeaders(headers), signal });
       const extra: Caller = { principal, client, signal };
       const authInfo = { token: "", clientId: principal.id, scopes: [], extra: { ...extra } };

@@ -3,12 +3,13 @@ import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { endFacts, queuedFacts, stateWord } from "../model-tools/call-facts.ts";
 import { type ErrorFacts, errorText, thrownFacts } from "../model-tools/error-text.ts";
 import { shortenJson } from "../model-tools/shorten.ts";
+import { blocksOf, type ContentBlock } from "./content.ts";
 import type { McpCall } from "./gate.ts";
 import { CALL_CANCEL, CALL_RESULT } from "./own-tools.ts";
 
 /** The result of `tools/call`. */
 export interface ToolCallResult {
-  content: { type: "text"; text: string }[];
+  content: ContentBlock[];
   structuredContent?: JsonObject;
   isError?: true;
   _meta?: { [CALL_ID_META]: string };
@@ -46,12 +47,19 @@ export function callResult(call: McpCall, approvalUrl?: ApprovalUrl): ToolCallRe
   const meta = { _meta: { [CALL_ID_META]: call.id } };
   if (state !== CallState.SUCCEEDED) return { ...textResult(textOf(call, approvalUrl)), ...meta };
   const note = "Control characters or what looked like secrets were taken out of the output.";
-  return {
-    // The same as text: a client that ignores structured content shows nothing else. JSON, whose strings nothing can end.
-    content: [text(shortenJson(output, MAX_TEXT)), ...(outputSanitized ? [text(note)] : [])],
-    structuredContent: output,
-    ...meta,
-  };
+  const { content, structuredContent } = contentOf(output);
+  return { content: [...content, ...(outputSanitized ? [text(note)] : [])], structuredContent, ...meta };
+}
+
+function contentOf(output: JsonObject): Required<Pick<ToolCallResult, "content" | "structuredContent">> {
+  const blocks = blocksOf(output);
+  const length = blocks?.reduce((sum, block) => sum + (block.type === "text" ? block.text.length : 0), 0) ?? 0;
+  if (blocks !== undefined && length <= MAX_TEXT) {
+    const { content: _content, ...rest } = output;
+    return { content: blocks, structuredContent: rest };
+  }
+  // The same as text: a client that ignores structured content shows nothing else. JSON, whose strings nothing can end.
+  return { content: [text(shortenJson(output, MAX_TEXT))], structuredContent: output };
 }
 
 /** What a client reads where there is no call: a fault's own message, and nothing of other errors. */
@@ -68,7 +76,7 @@ function textResult(message: string): ToolCallResult {
   return { content: [text(message)], isError: true };
 }
 
-function text(message: string): { type: "text"; text: string } {
+function text(message: string): ContentBlock {
   return { type: "text", text: message };
 }
 

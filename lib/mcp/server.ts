@@ -41,19 +41,21 @@ const LIST_TTL_MS = 30_000;
 
 const anyObject = fromJsonSchema<Record<string, unknown>>({ type: "object" });
 
+/** What the server says that it is. */
+export function serverInfo(version: string): { name: string; title: string; version: string } {
+  return { name: "reeve", title: "Reeve", version };
+}
+
 /** A server of the principal's tools, for both generations of the protocol. */
 export function createGateServer(options: GateServerOptions): Server {
   const { gate } = options;
-  const server = new Server(
-    { name: "reeve", title: "Reeve", version: options.version },
-    {
-      capabilities: { tools: { listChanged: true }, extensions: { [TASKS_EXTENSION]: {} } },
-      // What is listed depends on the principal.
-      cacheHints: { "tools/list": { ttlMs: LIST_TTL_MS, cacheScope: "private" } },
-      inputRequired: { legacyShim: false },
-      instructions: INSTRUCTIONS,
-    },
-  );
+  const server = new Server(serverInfo(options.version), {
+    capabilities: { tools: { listChanged: true }, extensions: { [TASKS_EXTENSION]: {} } },
+    // What is listed depends on the principal.
+    cacheHints: { "tools/list": { ttlMs: LIST_TTL_MS, cacheScope: "private" } },
+    inputRequired: { legacyShim: false },
+    instructions: INSTRUCTIONS,
+  });
   server.setRequestHandler("tools/list", async () => ({ tools: [...(await gate.toolset()).listed] }));
   server.setRequestHandler("tools/call", (request, context) => {
     const handling = handleCall(request.params as ToolCallParams, requestOf(context, options));

@@ -2,14 +2,14 @@ import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import {
   CLIENT_CAPABILITIES_META_KEY,
   type ClientCapabilities,
+  INTERNAL_ERROR,
   INVALID_PARAMS,
   ProtocolError,
 } from "@modelcontextprotocol/server";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
-
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { reasonOf } from "../fault/fault.ts";
-import { stateWord } from "../model-tools/call-facts.ts";
+import { endFacts, stateWord } from "../model-tools/call-facts.ts";
 import type { BegunCall, McpCall, McpGate } from "./gate.ts";
 import { callResult, isOpen, type ToolCallResult } from "./result.ts";
 import type { Envelope } from "./server.ts";
@@ -21,12 +21,12 @@ export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 const POLL_MS = 1000;
 
 /** A request without a capability that it needs, by the extension's code. */
-const MISSING_CAPABILITY = -32021;
+export const MISSING_CAPABILITY = -32021;
 
 /** A task as the extension defines it: its id is the call's. */
 interface Task {
   taskId: string;
-  status: "working" | "completed" | "cancelled";
+  status: "working" | "completed" | "failed" | "cancelled";
   statusMessage?: string;
   createdAt: string;
   lastUpdatedAt: string;
@@ -55,9 +55,7 @@ export function taskHandlers(gate: McpGate): Readonly<Record<string, TaskHandler
     async "tasks/get"(params, envelope) {
       requireTasks(envelope);
       const { call } = await found(gate, params);
-      // An approval is no input of the requester, and the end of a call that was denied is one that a model has to read.
-      const isEnded = !isOpen(call) && call.status.state !== CallState.CANCELED;
-      return { ...taskOf(call), ...(isEnded && { result: { resultType: "complete", ...callResult(call) } }) };
+      return { ...taskOf(call), ...endOf(call) };
     },
     async "tasks/cancel"(params, envelope) {
       requireTasks(envelope);
@@ -71,6 +69,18 @@ export function taskHandlers(gate: McpGate): Readonly<Record<string, TaskHandler
       return {};
     },
   };
+}
+
+/** An approval is no input of the requester, and the end of a call that was denied is one that a model has to read. */
+function endOf(call: McpCall): Record<string, unknown> {
+  if (isOpen(call) || call.status.state === CallState.CANCELED) return {};
+  if (isInternal(call)) return { error: { code: INTERNAL_ERROR, message: endFacts(call).message } };
+  return { result: { resultType: "complete", ...callResult(call) } };
+}
+
+/** Whether what runs the tool has failed, and not the tool: for the extension that is no result. */
+function isInternal({ status }: Pick<McpCall, "status">): boolean {
+  return status.state === CallState.FAILED && status.error?.reason === ErrorReason.INTERNAL;
 }
 
 function taskOf({ id, createTime, status }: McpCall): Task {
@@ -88,7 +98,7 @@ function taskOf({ id, createTime, status }: McpCall): Task {
     return { ...task, status: "working", statusMessage };
   }
   if (isOpen({ status })) return { ...task, status: "working", statusMessage: stateWord(status.state) };
-  return { ...task, status: "completed" };
+  return { ...task, status: isInternal({ status }) ? "failed" : "completed" };
 }
 
 function isoOf(time: Timestamp | undefined): string {

@@ -2,6 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { timestampNow } from "@bufbuild/protobuf/wkt";
+import { MissingRequiredClientCapabilityError } from "@modelcontextprotocol/server";
 import {
   CallApprovalSchema,
   CallSchema,
@@ -10,7 +11,7 @@ import {
   CallStatusSchema,
 } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { CallEventSchema } from "../../gen/ts/reeve/call/v1/call_service_pb.ts";
-import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
+import { ErrorDetailSchema, ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { ExecutionOutputSchema } from "../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { ToolSchema } from "../../gen/ts/reeve/tool/v1/tool_pb.ts";
@@ -23,23 +24,45 @@ import { mcpToolset } from "../../lib/mcp/toolset.ts";
 /** What a tool of the suite does. */
 interface SuiteTool {
   inputSchema?: JsonObject;
+  /** What it returns, as the tool of an MCP server on a device does. Default: `{"done": true}`. */
+  blocks?: (params: JsonObject) => JsonObject[];
   /** What it prints, a piece at a time, 50 ms apart. */
   prints?: readonly string[];
   /** How long a person takes to approve it, in milliseconds; taken from `seconds` of its arguments where it is true. */
   held?: number | true;
-  fails?: true;
+  /** How it fails: by itself, or because what runs it does. */
+  fails?: ErrorReason;
+  /** What its client has to have declared. */
+  needs?: "sampling";
 }
+
+const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const SILENCE = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
+const image = { type: "image", data: PIXEL, mimeType: "image/png" };
+const audio = { type: "audio", data: SILENCE, mimeType: "audio/wav" };
+const embedded = { type: "resource", resource: { uri: "test://embedded", mimeType: "text/plain", text: "embedded" } };
+
+const named = { type: "object", properties: { name: { type: "string" } } };
 
 /** The tools that the suite calls by name, as far as calls of a gate can be what it wants. */
 const TOOLS: Readonly<Record<string, SuiteTool>> = {
   test_simple_text: {},
-  test_error_handling: { fails: true },
+  test_error_handling: { fails: ErrorReason.TOOL_FAILED },
+  test_image_content: { blocks: () => [image] },
+  test_audio_content: { blocks: () => [audio] },
+  test_embedded_resource: { blocks: () => [embedded] },
+  test_multiple_content_types: { blocks: () => [{ type: "text", text: "all" }, image, embedded] },
+  test_missing_capability: { needs: "sampling" },
+  test_header_parameter: {
+    inputSchema: { type: "object", properties: { region: { type: "string", "x-mcp-header": "Region" } } },
+  },
   test_tool_with_progress: { prints: ["one", "two", "three"] },
   test_streaming_elicitation: { prints: ["one"] },
   test_trigger_tool_change: {},
-  greet: { inputSchema: { type: "object", properties: { name: { type: "string" } } } },
+  greet: { inputSchema: named, blocks: ({ name }) => [{ type: "text", text: `Hello, ${name as string}!` }] },
   slow_compute: { held: true, inputSchema: { type: "object", properties: { seconds: { type: "number" } } } },
-  failing_job: { held: 300, fails: true },
+  failing_job: { held: 300, fails: ErrorReason.TOOL_FAILED },
+  protocol_error_job: { held: 300, fails: ErrorReason.INTERNAL },
   json_schema_2020_12_tool: {
     inputSchema: {
       $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -135,6 +158,8 @@ function playedGate(toolset: () => ReturnType<typeof mcpToolset>, addTool: () =>
     toolset: async () => toolset(),
     async begin({ tool, params }) {
       if (tool === "test_trigger_tool_change") addTool();
+      if (TOOLS[tool]?.needs !== undefined)
+        throw new MissingRequiredClientCapabilityError({ requiredCapabilities: { sampling: {} } });
       const played = playCall(`call-${calls.size}`, TOOLS[tool] ?? {}, params);
       calls.set(played.call.id, played);
       return played;
@@ -152,7 +177,7 @@ interface PlayedCall extends BegunCall {
   end(state: CallState): void;
 }
 
-function playCall(id: string, { prints = [], held, fails }: SuiteTool, params: JsonObject): PlayedCall {
+function playCall(id: string, { prints = [], held, fails, blocks }: SuiteTool, params: JsonObject): PlayedCall {
   const heldMs = held === true ? Number(params.seconds ?? 0) * 1000 : held;
   const state = heldMs === undefined ? CallState.DISPATCHED : CallState.HELD;
   const approval = create(CallApprovalSchema, { id: `apr-${id}` });
@@ -165,11 +190,15 @@ function playCall(id: string, { prints = [], held, fails }: SuiteTool, params: J
   const ended = Promise.withResolvers<void>();
   const end = (last: CallState) => {
     if (status.state !== CallState.DISPATCHED && status.state !== CallState.HELD) return;
-    Object.assign(status, { state: last, output: { done: true }, endTime: timestampNow() });
-    if (last === CallState.FAILED) status.errorMessage = "it failed, as the suite wants";
+    const output = blocks === undefined ? { done: true } : { content: blocks(params), truncated: false };
+    Object.assign(status, { state: last, output, endTime: timestampNow() });
+    if (last === CallState.FAILED) {
+      status.errorMessage = "it failed, as the suite wants";
+      status.error = create(ErrorDetailSchema, { reason: fails ?? ErrorReason.INTERNAL });
+    }
     ended.resolve();
   };
-  const finish = () => end(fails ? CallState.FAILED : CallState.SUCCEEDED);
+  const finish = () => end(fails === undefined ? CallState.SUCCEEDED : CallState.FAILED);
   if (heldMs !== undefined) setTimeout(finish, heldMs);
   return {
     call,

@@ -8,13 +8,22 @@ import { startConformanceFace } from "./conformance-face.ts";
 
 const SUITE = join(repositoryRoot, "node_modules/@modelcontextprotocol/conformance/dist/index.js");
 
-/** Scenarios that the requirements of a version do not count: of the extension for tasks, of headers and of JSON Schema. */
+/**
+ * Scenarios that the requirements of a version do not count: of the extension for tasks, of headers and of JSON Schema. One for
+ * notifications about tasks is left out: the suite itself skips it.
+ */
 const UNCOUNTED = [
+  "tasks-lifecycle",
   "tasks-capability-negotiation",
   "tasks-wire-fields",
   "tasks-request-state-removal",
   "tasks-dispatch-and-envelope",
+  "tasks-request-headers",
+  "tasks-required-task-error",
+  "tasks-mrtr-input",
+  "tasks-mrtr-composition",
   "http-header-validation",
+  "http-custom-header-server-validation",
   "json-schema-2020-12",
 ];
 
@@ -23,15 +32,21 @@ const UNCOUNTED = [
  * the files say why each is expected.
  */
 test.each(["2026-07-28", "2025-11-25"])("the face conforms to MCP %s", async (version) => {
-  const expected = join(import.meta.dirname, `expected-failures-${version}.yaml`);
-  const { code, text } = await runSuite(["--requirements", version, "--expected-failures", expected]);
+  const { code, text } = await runSuite(["--requirements", version, "--expected-failures", expected(version)]);
   expect(code, text).toBe(0);
 });
 
-test.each(UNCOUNTED)("the face passes %s", async (scenario) => {
-  const { code, text } = await runSuite(["--scenario", scenario, "--spec-version", "2026-07-28"]);
+test.each(UNCOUNTED)("the face is as expected in %s", async (scenario) => {
+  // The suite skips what is of an extension unless it is forced to, and calls that success.
+  const args = ["--scenario", scenario, "--spec-version", "2026-07-28", "--force"];
+  const { code, text } = await runSuite([...args, "--expected-failures", expected("uncounted")]);
   expect(code, text).toBe(0);
+  expect(text).toMatch(/Passed: [1-9]/);
 });
+
+function expected(name: string): string {
+  return join(import.meta.dirname, `expected-failures-${name}.yaml`);
+}
 
 async function runSuite(args: readonly string[]): Promise<{ code: number | null; text: string }> {
   const face = await startConformanceFace();
