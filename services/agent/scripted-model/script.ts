@@ -53,6 +53,8 @@ export interface ScriptedTurn {
   toolUses?: readonly ScriptedToolUse[];
   /** A thinking block before anything else, with a signature. */
   thinking?: string;
+  /** What the model looks for with its provider's search for tools, before it uses any. */
+  search?: string;
   /** Looks at the conversation; what it throws is kept in `problems` and answered as an error. */
   expect?: (seen: Seen) => void;
   /** Default "tool_use" where there are tool uses, else "end_turn". */
@@ -75,6 +77,7 @@ export interface ScriptedTurn {
 export interface PlayedTurn {
   text: string;
   thinking: string;
+  search: string | undefined;
   toolUses: readonly { id: string; name: string; json: string; input: JsonObject }[];
   stop: Anthropic.StopReason;
   explanation: string | undefined;
@@ -100,6 +103,7 @@ export function playTurn(turn: ScriptedTurn, seen: Seen, newId: () => string): P
     text,
     toolUses,
     thinking: turn.thinking ?? "",
+    search: turn.search,
     stop: turn.stop ?? (toolUses.length > 0 ? "tool_use" : "end_turn"),
     explanation: turn.explanation,
     usage: { input, output: output ?? Math.ceil(written / 4), cacheRead, cacheWrite },

@@ -171,6 +171,13 @@ describe("access", () => {
 const tool = { name: "exec", input_schema: { type: "object" } };
 const asked = { role: "assistant", content: [use] };
 
+const searched = { type: "server_tool_use", id: "srv_1", name: "tool_search_tool_bm25", input: { query: "x" } };
+const found = {
+  type: "tool_search_tool_result",
+  tool_use_id: "srv_1",
+  content: { type: "tool_search_tool_search_result", tool_references: [{ type: "tool_reference", tool_name: "none" }] },
+};
+
 const REFUSED: [what: string, body: unknown, message: RegExp][] = [
   ["what is not JSON", "{", /not valid JSON/],
   ["what is not an object", [], /valid dictionary/],
@@ -192,6 +199,31 @@ const REFUSED: [what: string, body: unknown, message: RegExp][] = [
     /^tools\.0\.custom\.name: String should match/,
   ],
   ["a tool twice", { ...request, tools: [tool, tool] }, /must be unique/],
+  [
+    "only tools that wait to be found",
+    { ...request, tools: [{ ...tool, defer_loading: true }] },
+    /must be non-deferred/,
+  ],
+  [
+    "tools that nothing finds",
+    { ...request, tools: [tool, { ...tool, name: "other", defer_loading: true }] },
+    /no tool search/,
+  ],
+  [
+    "a mark on a tool that waits to be found",
+    { ...request, tools: [tool, { ...tool, name: "b", defer_loading: true, cache_control: { type: "ephemeral" } }] },
+    /cannot have cache_control/,
+  ],
+  [
+    "a search without its result",
+    { ...request, messages: [user, { role: "assistant", content: [searched] }, user] },
+    /without its result/,
+  ],
+  [
+    "a found tool that there is not",
+    { ...request, messages: [user, { role: "assistant", content: [searched, found] }, user] },
+    /Tool reference .* not found/,
+  ],
   ["a schema without type", { ...request, tools: [{ ...tool, input_schema: {} }] }, /input_schema\.type/],
   [
     "oneOf at a schema's root",

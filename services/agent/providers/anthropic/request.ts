@@ -1,9 +1,8 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import type { NameMap } from "../../../../lib/model-tools/names.ts";
-import { rootObjectSchema } from "../../../../lib/model-tools/root-schema.ts";
-import type { ToolDefinition } from "../../toolset/toolset.ts";
 import type { Message, ToolUse, TurnRequest } from "../model.ts";
 import { nameToEcho } from "../tool-use.ts";
+import { toolParams } from "./tools.ts";
 
 /** The name of this adapter in native content. */
 export const PROVIDER = "anthropic";
@@ -25,9 +24,7 @@ export function messagesRequest(
 ): Anthropic.MessageCreateParamsStreaming {
   // Three marks of the four that a request may have: what never changes in a run, and the conversation so far.
   const mark = settings.cache ? { cache_control: { type: "ephemeral" } as const } : {};
-  const tools = request.tools.map((tool) => toolParam(tool, names));
-  const last = tools.at(-1);
-  if (last !== undefined) Object.assign(last, mark);
+  const tools = toolParams(request.tools, names, mark);
   const messages = messageParams(request.messages, names);
   const block = lastBlock(messages);
   if (block !== undefined) Object.assign(block, mark);
@@ -38,14 +35,6 @@ export function messagesRequest(
     messages,
     ...(request.system === "" ? {} : { system: [{ type: "text", text: request.system, ...mark }] }),
     ...(tools.length === 0 ? {} : { tools }),
-  };
-}
-
-function toolParam(tool: ToolDefinition, names: NameMap): Anthropic.Tool {
-  return {
-    name: names.toProvider(tool.name),
-    description: tool.description,
-    input_schema: rootObjectSchema(tool.inputSchema),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { NameMap } from "../../../../lib/model-tools/names.ts";
 import type { Message, ToolUse, Turn } from "../model.ts";
+import { parseToolInput } from "../tool-input.ts";
 import { echoedInput, echoedName, toolUseOf, useIds } from "../tool-use.ts";
 import { PROVIDER } from "./request.ts";
 import type { StreamedMessage } from "./stream.ts";
@@ -35,6 +36,9 @@ export function turnOf(incoming: StreamedMessage, names: NameMap, earlier: reado
         });
         break;
       }
+      case "server_tool_use":
+        content.push({ ...(block.start as unknown as JsonObject), input: serverInput(whole) });
+        break;
       default:
         content.push(block.start as unknown as JsonObject);
     }
@@ -44,6 +48,18 @@ export function turnOf(incoming: StreamedMessage, names: NameMap, earlier: reado
     toolUses,
     stop: incoming.stop,
     usage: incoming.usage,
-    native: { provider: PROVIDER, content },
+    native: { provider: PROVIDER, content: incoming.stop.kind === "paused" ? content : content.filter(isAnswered) },
   };
+}
+
+/** What a provider's own tool was used with, such as a search. Nothing of ours runs on it. */
+function serverInput(json: string): JsonObject {
+  const input = parseToolInput(json);
+  return input.kind === "json" ? input.value : {};
+}
+
+/** A use of a provider's own tool is taken back with its result, which a turn that was cut off may lack. */
+function isAnswered(block: JsonValue, _index: number, content: readonly JsonValue[]): boolean {
+  const { type, id } = block as JsonObject;
+  return type !== "server_tool_use" || content.some((other) => (other as JsonObject).tool_use_id === id);
 }

@@ -7,7 +7,7 @@ import { rootObjectSchema } from "../../../../lib/model-tools/root-schema.ts";
 import type { Message, ToolUseResult, TurnRequest } from "../model.ts";
 import { nameToEcho } from "../tool-use.ts";
 import type { ServerKind } from "./server-kind.ts";
-import { fitsStrict } from "./strict-schema.ts";
+import { strictSchema } from "./strict-schema.ts";
 
 /** The longest name of a tool. */
 export const MAX_NAME_LENGTH = 64;
@@ -43,14 +43,14 @@ export function chatRequest(
 
 function toolParams({ tools }: Conversation, names: NameMap, kind: ServerKind) {
   return tools.map((tool) => {
-    const parameters = rootObjectSchema(tool.inputSchema);
+    const schema = rootObjectSchema(tool.inputSchema);
+    const strict = kind.strict ? strictSchema(schema) : undefined;
     return {
       type: "function" as const,
       function: {
         name: names.toProvider(tool.name),
         description: tool.description,
-        parameters,
-        ...(kind.strict && fitsStrict(parameters) ? { strict: true } : {}),
+        ...(strict === undefined ? { parameters: schema } : { parameters: strict, strict: true }),
       },
     };
   });

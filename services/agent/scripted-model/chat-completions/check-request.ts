@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from "node:util";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { ChatCompletionCreateParams } from "openai/resources/chat/completions";
-import { fitsStrict } from "../../providers/chat-completions/strict-schema.ts";
+import { strictSchema } from "../../providers/chat-completions/strict-schema.ts";
 import { invalid, objectAt } from "../api-error.ts";
 import { checkConversation } from "./check-conversation.ts";
 import type { Dialect } from "./dialects.ts";
@@ -47,5 +48,6 @@ function checkSchema(schema: JsonObject, name: string, strict: JsonValue | undef
   if (schema.type !== "object") throw invalid(`Invalid schema for function '${name}': must have type 'object'`);
   if (strict === undefined) return;
   if (!strictTaken) throw invalid(`Unrecognized request argument supplied: strict of '${name}'`);
-  if (strict === true && !fitsStrict(schema)) throw invalid(`Invalid schema for function '${name}' in strict mode`);
+  if (strict === true && !isDeepStrictEqual(strictSchema(schema), schema))
+    throw invalid(`Invalid schema for function '${name}' in strict mode`);
 }

@@ -48,6 +48,10 @@ function checkBlock(value: JsonValue, path: string, role: string): JsonObject {
     case "tool_result":
       if (role !== "user") throw invalid(`${path}: tool_result blocks can only be in user messages`);
       return block;
+    case "server_tool_use":
+    case "tool_search_tool_result":
+      if (role !== "assistant") throw invalid(`${path}: ${block.type} blocks can only be in assistant messages`);
+      return block;
     case "thinking":
       if (typeof block.signature !== "string" || block.signature === "") {
         throw invalid(`${path}: Invalid \`signature\` in \`thinking\` block`);

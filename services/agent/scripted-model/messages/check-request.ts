@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { PROVIDER_NAME } from "../../../../lib/model-tools/names.ts";
 import { invalid, objectAt } from "../api-error.ts";
 import { checkMessages } from "./check-messages.ts";
+import { checkReferences, SEARCH } from "./search.ts";
 import type { MessagesRequest } from "./seen.ts";
 
 /**
@@ -17,6 +18,7 @@ export function checkRequest(body: unknown): MessagesRequest {
   }
   checkTools(request.tools);
   checkMessages(request.messages);
+  checkReferences(request.messages, request.tools);
   checkCacheMarks(request);
   return request as unknown as MessagesRequest;
 }
@@ -24,17 +26,31 @@ export function checkRequest(body: unknown): MessagesRequest {
 function checkTools(tools: JsonValue | undefined): void {
   if (tools === undefined) return;
   if (!Array.isArray(tools)) throw invalid("tools: Input should be a valid list");
-  const names = new Set<string>();
-  for (const [index, value] of tools.entries()) {
-    const path = `tools.${index}.custom`;
-    const tool = objectAt(value, path);
-    if (typeof tool.name !== "string" || !PROVIDER_NAME.test(tool.name)) {
-      throw invalid(`${path}.name: String should match pattern '${PROVIDER_NAME.source}'`);
-    }
-    if (names.has(tool.name)) throw invalid("tools: Tool names must be unique.");
-    names.add(tool.name);
-    checkSchema(objectAt(tool.input_schema, `${path}.input_schema`), `${path}.input_schema`);
+  const all = tools.map((value, index) => checkTool(objectAt(value, `tools.${index}`), `tools.${index}`));
+  if (new Set(all.map(({ name }) => name)).size < all.length) throw invalid("tools: Tool names must be unique.");
+  if (all.length > 0 && all.every((tool) => tool.defer_loading === true)) {
+    throw invalid("All tools have defer_loading set. At least one tool must be non-deferred.");
   }
+  // The API takes tools that nothing can find; an agent does not mean that.
+  if (all.some((tool) => tool.defer_loading === true) && !all.some(isSearch)) throw invalid("tools: no tool search");
+}
+
+function checkTool(tool: JsonObject, path: string): JsonObject {
+  if (typeof tool.name !== "string" || !PROVIDER_NAME.test(tool.name)) {
+    throw invalid(`${path}.custom.name: String should match pattern '${PROVIDER_NAME.source}'`);
+  }
+  if (tool.defer_loading === true && tool.cache_control !== undefined) {
+    throw invalid(`${path}: Tools with defer_loading cannot have cache_control.`);
+  }
+  if (!isSearch(tool))
+    checkSchema(objectAt(tool.input_schema, `${path}.custom.input_schema`), `${path}.custom.input_schema`);
+  else if (tool.name !== SEARCH || tool.defer_loading === true)
+    throw invalid(`${path}.name: Input should be '${SEARCH}'`);
+  return tool;
+}
+
+function isSearch({ type }: JsonObject): boolean {
+  return type === SEARCH;
 }
 
 function checkSchema(schema: JsonObject, path: string): void {

@@ -1,5 +1,7 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import { type PlayedTurn, pieces } from "../script.ts";
+import { SEARCH, searchTools } from "./search.ts";
+import type { MessagesRequest } from "./seen.ts";
 
 /** An event of a streamed message, or the ping that keeps a connection alive. */
 export type StreamEvent = Anthropic.RawMessageStreamEvent | { type: "ping" };
@@ -25,7 +27,11 @@ export function wholeMessage(turn: PlayedTurn, id: string, model: string): Anthr
  * The events of a streamed message, in the order of the API: message_start, each block's start, deltas and stop, one
  * ping, message_delta with the reason and the usage, message_stop.
  */
-export function* streamEvents(turn: PlayedTurn, id: string, model: string): Generator<StreamEvent, void, void> {
+export function* streamEvents(
+  turn: PlayedTurn,
+  { model, tools }: MessagesRequest,
+  id: string,
+): Generator<StreamEvent, void, void> {
   const message = { ...emptyMessage(turn, id, model), usage: usageOf(turn, 1) } as Anthropic.Message;
   yield { type: "message_start", message };
   yield { type: "ping" };
@@ -37,7 +43,17 @@ export function* streamEvents(turn: PlayedTurn, id: string, model: string): Gene
       yield { type: "content_block_delta", index, delta: { type: "text_delta", text } };
     yield { type: "content_block_stop", index: index++ };
   }
-  for (const use of turn.toolUses) yield* toolUseEvents(use, index++);
+  if (turn.search !== undefined) {
+    const search = {
+      type: "server_tool_use",
+      id: `srv${id}`,
+      name: SEARCH,
+      json: JSON.stringify({ query: turn.search }),
+    };
+    yield* toolUseEvents(search, index++);
+    yield* foundEvents(search.id, searchTools(turn.search, tools), index++);
+  }
+  for (const use of turn.toolUses) yield* toolUseEvents({ type: "tool_use", ...use }, index++);
   yield { type: "message_delta", delta: ending(turn), usage: usageOf(turn, turn.usage.output) };
   yield { type: "message_stop" };
 }
@@ -53,12 +69,23 @@ function* thinkingEvents(turn: PlayedTurn, index: number): Generator<StreamEvent
   yield { type: "content_block_stop", index };
 }
 
-function* toolUseEvents(use: PlayedTurn["toolUses"][number], index: number): Generator<StreamEvent, void, void> {
-  const block = { type: "tool_use", id: use.id, name: use.name, input: {}, caller: DIRECT } as const;
+function* toolUseEvents(
+  { type, id, name, json }: { type: string; id: string; name: string; json: string },
+  index: number,
+): Generator<StreamEvent, void, void> {
+  const block = { type, id, name, input: {}, caller: DIRECT } as Anthropic.ToolUseBlock | Anthropic.ServerToolUseBlock;
   yield { type: "content_block_start", index, content_block: block };
-  for (const partial_json of ["", ...pieces(use.json)]) {
+  for (const partial_json of ["", ...pieces(json)]) {
     yield { type: "content_block_delta", index, delta: { type: "input_json_delta", partial_json } };
   }
+  yield { type: "content_block_stop", index };
+}
+
+function* foundEvents(id: string, names: readonly string[], index: number): Generator<StreamEvent, void, void> {
+  const tool_references = names.map((tool_name) => ({ type: "tool_reference" as const, tool_name }));
+  const content = { type: "tool_search_tool_search_result" as const, tool_references };
+  const content_block = { type: "tool_search_tool_result" as const, tool_use_id: id, content };
+  yield { type: "content_block_start", index, content_block };
   yield { type: "content_block_stop", index };
 }
 

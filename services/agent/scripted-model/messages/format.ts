@@ -13,8 +13,8 @@ export const MESSAGES: WireFormat<MessagesRequest> = {
   turnIndex,
   resultsIn,
   errorBody,
-  *stream(turn, { model }, newId) {
-    for (const event of streamEvents(turn, newId("msg"), model)) yield partOf(event);
+  *stream(turn, request, newId) {
+    for (const event of streamEvents(turn, request, newId("msg"))) yield partOf(event);
   },
   whole: (turn, { model, stream }, newId) => (stream ? undefined : wholeMessage(turn, newId("msg"), model)),
   newUseId: (newId) => newId("toolu"),
