@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { OLLAMA_DIALECT } from "../../services/agent/scripted-model/chat-completions/dialects.ts";
+import { startScriptedChat } from "../../services/agent/scripted-model/chat-completions/format.ts";
 import type { ScriptedTurn } from "../../services/agent/scripted-model/script.ts";
 import { type ScriptedModel, startScriptedModel } from "../../services/agent/scripted-model/server.ts";
 import { startTestStack, type TestStack } from "../../testkit/stack.ts";
@@ -6,6 +8,7 @@ import { writeSealedOperator } from "../operator/sealed-file.ts";
 import { readProfile } from "../profile.ts";
 import { runCli } from "../run-cli.ts";
 import { createFakeContext, runInFake, TEST_COST } from "../testing/fake-context.ts";
+import { usageLine } from "./result.ts";
 
 let stack: TestStack;
 let model: ScriptedModel | undefined;
@@ -48,6 +51,34 @@ describe("reeve chat", () => {
       turns: 2,
       calls: [{ tool: "exec", isError: false }],
     });
+  });
+
+  it("says what was used, with the cost where it is known", async () => {
+    const turns = [{ text: "Linux", usage: { input: 1200, output: 80, cacheRead: 34 } }];
+    const env = await envWith(turns);
+    const { stdout, stderr } = await runInFake(["chat", "--json", "hello"], { env });
+    expect(JSON.parse(stdout).usage).toEqual({
+      inputTokens: 1200,
+      outputTokens: 80,
+      cacheReadTokens: 34,
+      cacheWriteTokens: 0,
+    });
+    expect(stderr).toContain("reeve: 1 turn, 1234 tokens in and 80 out\n");
+    const usage = { inputTokens: 9, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0, costUsdMicros: 12_345 };
+    expect(usageLine({ turns: 2, usage })).toBe("2 turns, 9 tokens in and 1 out, $0.0123");
+  });
+
+  it("uses a local model by its name, without a key", async () => {
+    const local = await startScriptedChat(OLLAMA_DIALECT, { turns: [uname, { text: "It is Linux." }] });
+    try {
+      const env = { ...stack.owner, NO_COLOR: "1", OLLAMA_HOST: local.url.slice("http://".length) };
+      const result = await runInFake(["chat", "--model", "ollama/qwen3:8b", "what is this?"], { env });
+      expect(result).toMatchObject({ code: 0, stdout: "Let me look.\nIt is Linux.\n" });
+      expect(result.stderr).toContain("exec succeeded");
+      expect(local.requests[0]).toMatchObject({ model: "qwen3:8b" });
+    } finally {
+      await local.close();
+    }
   });
 
   it("gives the model only the tools that are allowed, and warns of unknown ones", async () => {

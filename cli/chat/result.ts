@@ -46,6 +46,14 @@ export function runProblem({ kind, error, turns, usage, text }: AgentResult): st
   }
 }
 
+/** What a run used, in a line: "2 turns, 1200 tokens in and 80 out, $0.0041". */
+export function usageLine({ turns, usage }: Pick<AgentResult, "turns" | "usage">): string {
+  const { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, costUsdMicros } = usage;
+  const read = inputTokens + cacheReadTokens + cacheWriteTokens;
+  const cost = costUsdMicros === undefined ? "" : `, $${(costUsdMicros / 1e6).toFixed(4)}`;
+  return `${turns} ${turns === 1 ? "turn" : "turns"}, ${read} tokens in and ${outputTokens} out${cost}`;
+}
+
 /** A run for a program. */
 export function runJson({ kind, text, turns, usage, calls, error }: AgentResult): JsonObject {
   return {

@@ -1,4 +1,5 @@
 import { ConnectError } from "@connectrpc/connect";
+import type { AgentResult } from "../../services/agent/loop/events.ts";
 import type { Model } from "../../services/agent/providers/model.ts";
 import { modelFor, PROVIDER_HELP } from "../../services/agent/providers/model-for.ts";
 import { PROVIDERS } from "../../services/agent/providers/providers.ts";
@@ -11,7 +12,7 @@ import { jsonDocument } from "../print/json.ts";
 import { askLine, canAsk } from "../print/prompt.ts";
 import { type Conversation, createConversation } from "./conversation.ts";
 import { type ChatSessions, openChatSessions, type ChatFlags as PrincipalFlags } from "./principal.ts";
-import { exitCodeOfRun, runJson, runProblem } from "./result.ts";
+import { exitCodeOfRun, runJson, runProblem, usageLine } from "./result.ts";
 
 /** The options of `reeve chat`. */
 export interface ChatFlags extends PrincipalFlags {
@@ -95,17 +96,21 @@ async function askOnce(
   if (prompt.trim() === "") throw new UsageError("there is no prompt");
   const result = await conversation.ask(prompt);
   if (flags.json) context.stdout.write(jsonDocument(runJson(result)));
-  const problem = runProblem(result);
-  if (problem !== undefined) context.stderr.write(`reeve: ${visibleLine(problem)}\n`);
+  reportEnd(result, context);
   context.setExitCode(exitCodeOfRun(result));
+}
+
+function reportEnd(result: AgentResult, { stderr }: CommandContext): void {
+  const problem = runProblem(result);
+  if (problem !== undefined) stderr.write(`reeve: ${visibleLine(problem)}\n`);
+  stderr.write(`reeve: ${usageLine(result)}\n`);
 }
 
 async function converse(conversation: Conversation, context: CommandContext): Promise<void> {
   for (;;) {
     const prompt = (await askLine(context, "\n> "))?.trim();
     if (prompt === undefined || prompt === "" || prompt === "exit") return;
-    const problem = runProblem(await conversation.ask(prompt));
-    if (problem !== undefined) context.stderr.write(`reeve: ${visibleLine(problem)}\n`);
+    reportEnd(await conversation.ask(prompt), context);
   }
 }
 

@@ -7,15 +7,19 @@ export const NO_USAGE: Readonly<Usage> = Object.freeze({
   outputTokens: 0,
   cacheReadTokens: 0,
   cacheWriteTokens: 0,
+  costUsdMicros: 0,
 });
 
-/** What two turns used together. */
+/** What two turns used together. What they cost is known where both costs are. */
 export function addUsage(a: Usage, b: Usage): Usage {
+  const { costUsdMicros: first } = a;
+  const { costUsdMicros: second } = b;
   return {
     inputTokens: a.inputTokens + b.inputTokens,
     outputTokens: a.outputTokens + b.outputTokens,
     cacheReadTokens: a.cacheReadTokens + b.cacheReadTokens,
     cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
+    ...(first !== undefined && second !== undefined ? { costUsdMicros: first + second } : {}),
   };
 }
 

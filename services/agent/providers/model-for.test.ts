@@ -64,6 +64,18 @@ describe("the model that a name stands for", () => {
   });
 });
 
+describe("the price of a model", () => {
+  const prices = (name: string, env: Env) => chooseModel(name, env).settings.prices.length;
+
+  it("is the provider's, at its own address only", () => {
+    const key = { ANTHROPIC_API_KEY: "a" };
+    expect(prices("anthropic/claude-opus-5-5", key)).toBe(1);
+    expect(prices("anthropic/claude-opus-5-5", { ...key, ANTHROPIC_BASE_URL: "https://reseller" })).toBe(0);
+    expect(prices("anthropic/claude-unknown", key)).toBe(0);
+    expect(prices("ollama/gpt-5.5", {})).toBe(0);
+  });
+});
+
 describe("a model that cannot be used", () => {
   const PROBLEMS: [string | undefined, Env, RegExp][] = [
     [undefined, {}, /^ANTHROPIC_API_KEY is not set.*OPENAI_API_KEY.*ollama\/NAME.*OLLAMA_HOST.*VLLM_BASE_URL/],

@@ -1,5 +1,6 @@
 import { invalidField } from "../../../lib/fault/invalid-input.ts";
 import type { Model } from "./model.ts";
+import { pricesOf } from "./prices.ts";
 import { type ModelProvider, PROVIDERS, type ProviderSettings } from "./providers.ts";
 
 /** The variables to read keys and addresses from, such as process.env. */
@@ -33,7 +34,10 @@ export function chooseModel(name: string | undefined, env: Environment): ModelCh
   const { keyVariable, needsKey } = provider;
   const apiKey = env[keyVariable];
   if (needsKey && !apiKey) throw refused("key_required", `${keyVariable} is not set`);
-  const settings = { apiKey: apiKey || "none", baseUrl: urlOf(provider, env), model };
+  const baseUrl = urlOf(provider, env);
+  // Another address is another seller, with prices of its own.
+  const prices = baseUrl === provider.url ? pricesOf(provider.name, model) : [];
+  const settings = { apiKey: apiKey || "none", baseUrl, model, prices };
   return { name: `${provider.name}/${model}`, provider, settings };
 }
 

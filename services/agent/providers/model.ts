@@ -86,6 +86,8 @@ export interface Usage {
   outputTokens: number;
   cacheReadTokens: number;
   cacheWriteTokens: number;
+  /** What they cost, in millionths of a US dollar. Absent where that is not known. */
+  costUsdMicros?: number;
 }
 
 /** What went wrong with a model's turn. */

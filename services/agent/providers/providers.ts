@@ -2,12 +2,14 @@ import type { ServerKind } from "./chat-completions/server-kind.ts";
 import { LLAMACPP, OLLAMA, OPENAI, VLLM } from "./chat-completions/server-kind.ts";
 import type { Model } from "./model.ts";
 import { ollamaUrl } from "./ollama-host.ts";
+import type { Price } from "./prices.ts";
 
 /** What a model of a provider is made of. */
 export interface ProviderSettings {
   apiKey: string;
   baseUrl: string;
   model: string;
+  prices: readonly Price[];
 }
 
 /** Where models come from. */

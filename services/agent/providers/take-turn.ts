@@ -3,6 +3,7 @@ import { ConnectError } from "@connectrpc/connect";
 import { createNameMap, type NameMap } from "../../../lib/model-tools/names.ts";
 import type { Failure } from "./failure.ts";
 import { ModelError, type Turn, type TurnRequest } from "./model.ts";
+import { type Price, withCost } from "./prices.ts";
 
 /** How a turn is taken, whatever the provider. */
 export interface TurnSettings {
@@ -10,6 +11,8 @@ export interface TurnSettings {
   timeoutMs?: number;
   /** How often a turn is tried again that failed before any text came. Default 2. */
   maxRetries?: number;
+  /** What the model costs, by the length of the prompt. Default: not known. */
+  prices?: readonly Price[];
 }
 
 /** One provider's part of a turn. */
@@ -24,8 +27,9 @@ export interface TurnTry {
 const MAX_PAUSE_MS = 60_000;
 
 /** The settings with their defaults. */
-export function turnSettings({ timeoutMs = 600_000, maxRetries = 2 }: TurnSettings): Required<TurnSettings> {
-  return { timeoutMs, maxRetries };
+export function turnSettings(settings: TurnSettings): Required<TurnSettings> {
+  const { timeoutMs = 600_000, maxRetries = 2, prices = [] } = settings;
+  return { timeoutMs, maxRetries, prices };
 }
 
 /**
@@ -34,7 +38,7 @@ export function turnSettings({ timeoutMs = 600_000, maxRetries = 2 }: TurnSettin
  */
 export async function takeTurn(
   request: TurnRequest,
-  { timeoutMs, maxRetries }: Required<TurnSettings>,
+  { timeoutMs, maxRetries, prices }: Required<TurnSettings>,
   { maxNameLength, once, failure }: TurnTry,
 ): Promise<Turn> {
   const names = namesOf(request, maxNameLength);
@@ -47,7 +51,8 @@ export async function takeTurn(
       request.onText(text);
     };
     try {
-      return await once({ ...request, onText }, names, signal);
+      const turn = await once({ ...request, onText }, names, signal);
+      return { ...turn, usage: withCost(turn.usage, prices) };
     } catch (thrown: unknown) {
       const { error, again, afterMs = 250 * 2 ** retry } = failure(thrown);
       if (!signal.aborted && !spoke && again && retry < maxRetries) {

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { addUsage, NO_USAGE } from "../../loop/budget.ts";
 import type { ScriptedTurn } from "../../scripted-model/script.ts";
 import { type ScriptedModel, startScriptedModel } from "../../scripted-model/server.ts";
 import type { ToolDefinition } from "../../toolset/toolset.ts";
@@ -57,6 +58,17 @@ describe("a turn", () => {
     ]);
     expect(stop).toEqual({ kind: "end" });
     expect(used).toEqual({ inputTokens: 11, outputTokens: 22, cacheReadTokens: 33, cacheWriteTokens: 44 });
+  });
+
+  it("costs what its tokens do where the price is known, and a run the sum of its turns", async () => {
+    const usage = { input: 1000, output: 10, cacheRead: 100 };
+    const prices = [{ input: 4, output: 20, cacheRead: 0.2 }];
+    const { turn } = await start([{ text: "hi", usage }], { prices });
+    const { usage: used } = await turn();
+    expect(used.costUsdMicros).toBe(4000 + 200 + 20);
+    expect(addUsage(addUsage(NO_USAGE, used), used).costUsdMicros).toBe(2 * 4220);
+    const { costUsdMicros: _, ...unpriced } = used;
+    expect(addUsage(used, unpriced)).not.toHaveProperty("costUsdMicros");
   });
 
   it("gives the provider its own names and schemas, and marks for its cache", async () => {
