@@ -44,6 +44,7 @@ const CODES: Readonly<Record<Exclude<ErrorReason, { readonly __unknown: never }>
   [ErrorReason.DEVICE_REQUIRED]: ExitCode.USAGE,
   [ErrorReason.UNAUTHENTICATED]: ExitCode.DENIED,
   [ErrorReason.ROLE_REQUIRED]: ExitCode.DENIED,
+  [ErrorReason.TOOL_NOT_ALLOWED]: ExitCode.DENIED,
   [ErrorReason.POLICY_DENIED]: ExitCode.DENIED,
   [ErrorReason.POLICY_BLOCKED]: ExitCode.DENIED,
   [ErrorReason.APPROVAL_REQUIRED]: ExitCode.HELD,

@@ -25,6 +25,7 @@ export function registerMcp(program: Command, context: CommandContext): void {
     )
     .argument("<client>", "the client")
     .option("--http", "by requests to /mcp, and not by starting `reeve mcp`; the token is shown, once")
+    .option("--tool <name>", "a tool that its token allows; may be repeated. Default: all", gather, [])
     .option("--write", "write the configuration into its file of the project in this folder")
     .action((client: string, flags: ConfigFlags) => configureClient(client, flags, context));
 }

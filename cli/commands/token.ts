@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Command, Option } from "commander";
 import { roleFromName, roleNames } from "../../lib/auth/roles.ts";
-import type { TokenEntry } from "../../lib/auth/token.ts";
+import { isToolName, type TokenEntry } from "../../lib/auth/token.ts";
 import { createTokenFile, type TokenFile } from "../../lib/auth/token-file.ts";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
@@ -16,11 +16,13 @@ import { jsonDocument } from "../print/json.ts";
 import { listTable } from "../print/table.ts";
 import { ageText } from "../print/time.ts";
 import { tokensPath } from "../profile.ts";
+import { gather } from "../repeatable.ts";
 
 interface CreateFlags {
   name: string;
   role: string[];
   expires?: string;
+  tool: string[];
   json?: true;
 }
 
@@ -33,8 +35,9 @@ export function registerToken(program: Command, context: CommandContext): void {
     .argParser(collectRole)
     .makeOptionMandatory();
   withJson(token.command("create").addOption(role))
-    .description("Create a token and print it, once. A running control plane knows it within a second.")
+    .description("Create a token and print it, once. A running control plane knows it at once.")
     .requiredOption("--name <name>", "whose it is")
+    .option("--tool <name>", "a tool that it may call; may be repeated. Default: all", gather, [])
     .option("--expires <duration>", "how long it is valid, such as 30d; default: for ever")
     .action((flags: CreateFlags) => create(flags, context));
   withJson(token.command("list").description("List the tokens, without their secrets.")).action(
@@ -60,7 +63,12 @@ async function create(flags: CreateFlags, context: CommandContext): Promise<void
     flags.expires === undefined ? undefined : new Date(context.now() + parseDuration(flags.expires, "--expires"));
   const roles = flags.role.flatMap((name) => roleFromName(name) ?? []);
   const tokens = await tokenFileForChange(context);
-  const { token, entry } = tokens.issueToken({ name: flags.name, roles, ...(expires && { expires }) });
+  const { token, entry } = tokens.issueToken({
+    name: flags.name,
+    roles,
+    ...(expires && { expires }),
+    ...(flags.tool.length > 0 && { tools: flags.tool.map(toolName) }),
+  });
   if (flags.json) return void context.stdout.write(jsonDocument({ token, ...publicEntry(entry) }));
   context.stdout.write(`${token}\n`);
   const until = entry.expires === undefined ? "" : `, until ${entry.expires}`;
@@ -69,17 +77,25 @@ async function create(flags: CreateFlags, context: CommandContext): Promise<void
   );
 }
 
+function toolName(name: string): string {
+  if (isToolName(name)) return name;
+  throw new UsageError(`--tool: ${JSON.stringify(name)} is no name of a tool`, ["`reeve tool list` shows the names"]);
+}
+
 function list(json: boolean, context: CommandContext): void {
   const entries = tokenFile(context).listTokens();
   if (json) return void context.stdout.write(jsonDocument({ tokens: entries.map(publicEntry) }));
-  const rows = entries.map(({ id, name, roles, created, expires }) => [
+  const rows = entries.map(({ id, name, roles, tools, created, expires }) => [
     id,
     name,
     roles.join(", "),
+    tools?.join(", ") ?? "all",
     since(created, context),
     expires === undefined ? "never" : since(expires, context),
   ]);
-  context.stdout.write(listTable(["ID", "NAME", "ROLES", "CREATED", "EXPIRES"], rows, context, { keep: ["ID"] }));
+  context.stdout.write(
+    listTable(["ID", "NAME", "ROLES", "TOOLS", "CREATED", "EXPIRES"], rows, context, { keep: ["ID"] }),
+  );
   noteListed({ things: "tokens", shown: rows.length, nextPageToken: "" }, context);
 }
 
@@ -101,6 +117,6 @@ function tokenFile({ env }: CommandContext): TokenFile {
 }
 
 /** All but the hash. */
-function publicEntry({ id, name, roles, created, expires }: TokenEntry) {
-  return { id, name, roles: [...roles], created, expires: expires ?? null };
+function publicEntry({ id, name, roles, tools, created, expires }: TokenEntry) {
+  return { id, name, roles: [...roles], tools: tools ? [...tools] : null, created, expires: expires ?? null };
 }

@@ -11,6 +11,7 @@ const HINTS: Readonly<Partial<Record<number, Hint>>> = {
   [ErrorReason.DEVICE_REQUIRED]: available("devices"),
   [ErrorReason.UNAUTHENTICATED]: () =>
     "the token is not known or has expired: check REEVE_TOKEN, or run `reeve doctor`",
+  [ErrorReason.TOOL_NOT_ALLOWED]: ({ allowed }) => allowed && `this token allows: ${allowed}`,
   [ErrorReason.ROLE_REQUIRED]: ({ roles }) => roles && `this needs a token with one of these roles: ${roles}`,
   [ErrorReason.POLICY_DENIED]: ({ rules }) => rules && `rules: ${rules}`,
   [ErrorReason.POLICY_BLOCKED]: () => "no approval can lift this block",

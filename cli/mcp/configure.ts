@@ -1,7 +1,8 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
-import type { TokenFile } from "../../lib/auth/token-file.ts";
+import { isToolName } from "../../lib/auth/token.ts";
+import type { TokenFile, TokenRequest } from "../../lib/auth/token-file.ts";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { tokenFileForChange } from "../operator/token-file-guard.ts";
@@ -14,6 +15,8 @@ import { CLIENTS, type ClientConfig, mergeConfig, type Reach, TOKEN_VARIABLE } f
 export interface ConfigFlags {
   http?: true;
   write?: true;
+  /** The tools that the token allows. Empty: all. */
+  tool: string[];
 }
 
 /**
@@ -35,25 +38,31 @@ export async function configureClient(name: string, flags: ConfigFlags, context:
   }
   const tokens = await tokenFileForChange(context);
   if (flags.http) {
-    const { token } = tokens.issueToken({ name: `mcp-${name}`, roles: [Role.AGENT] });
+    const { token } = tokens.issueToken(tokenOf(name, flags));
     await show(client, { kind: "http", url: `${profile.registry}/mcp` }, flags, context);
     context.stderr.write(`reeve: the client needs its token in its environment; it is not shown again:\n`);
     context.stderr.write(`  export ${TOKEN_VARIABLE}=${token}\n`);
     return;
   }
-  await replaceToken(tokens, name, folder);
+  await replaceToken(tokens, name, folder, flags);
   await show(client, commandFor(name, context), flags, context);
 }
 
 /** Keeps a new token for the agent. The one before is revoked: nothing uses it any more. */
-async function replaceToken(tokens: TokenFile, agent: string, folder: string): Promise<void> {
+async function replaceToken(tokens: TokenFile, agent: string, folder: string, flags: ConfigFlags): Promise<void> {
   const path = agentTokenPath(folder, agent);
   const former = await readOwnFile(path);
-  const { token } = tokens.issueToken({ name: `mcp-${agent}`, roles: [Role.AGENT] });
+  const { token } = tokens.issueToken(tokenOf(agent, flags));
   await writePrivateFile(path, `${token}\n`);
   if (former === undefined) return;
   const principal = tokens.authenticate(`Bearer ${Buffer.from(former).toString("utf8").trim()}`);
   if (principal !== undefined) tokens.revokeToken(principal.id);
+}
+
+function tokenOf(agent: string, { tool }: ConfigFlags): TokenRequest {
+  const wrong = tool.find((name) => !isToolName(name));
+  if (wrong !== undefined) throw new UsageError(`--tool: ${JSON.stringify(wrong)} is no name of a tool`);
+  return { name: `mcp-${agent}`, roles: [Role.AGENT], ...(tool.length > 0 && { tools: tool }) };
 }
 
 /** By paths: a client that was started from a desktop has another PATH than a terminal. */

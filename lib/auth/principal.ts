@@ -6,6 +6,9 @@ import { type PrincipalKind, roleName } from "./roles.ts";
 
 export type { PrincipalKind } from "./roles.ts";
 
+/** The most of a tool's name that an error shows, in characters. */
+const MAX_NAME = 128;
+
 /** An authenticated caller. */
 export interface Principal {
   /** Stable and unique; the audit log's actor. Never a secret. */
@@ -21,6 +24,22 @@ export interface Principal {
    * Undefined for one without an end.
    */
   readonly expireMs?: number;
+  /** The tools that its token allows, by name. Undefined: all that its roles and policy allow. */
+  readonly tools?: readonly string[];
+}
+
+/** Whether a principal's token allows a tool. It is no permission: policy decides about each call. */
+export function allowsTool({ tools }: Pick<Principal, "tools">, name: string): boolean {
+  return tools === undefined || tools.includes(name);
+}
+
+/** Throws TOOL_NOT_ALLOWED, with what the principal's token allows, for any other tool. */
+export function requireTool(principal: Principal, name: string): void {
+  if (allowsTool(principal, name)) return;
+  const allowed = (principal.tools ?? []).join(", ");
+  const tool = name.slice(0, MAX_NAME);
+  const message = `the token of ${principal.name} allows these tools: ${allowed}; ${tool} is not among them`;
+  throw fault(ErrorReason.TOOL_NOT_ALLOWED, { tool, allowed }, { message });
 }
 
 /**

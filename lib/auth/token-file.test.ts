@@ -88,6 +88,21 @@ test("sees a token of another program at once, and that it was revoked a second 
   expect(tokens.authenticate(`Bearer ${token}`)).toBeUndefined();
 });
 
+test("a token that lists its tools has them, and a list that is damaged lets no token in", () => {
+  const { token } = tokens.issueToken({ name: "a", roles: [Role.AGENT], tools: ["fs.read", "weather:now", "fs.read"] });
+  expect(tokens.authenticate(`Bearer ${token}`)?.tools).toEqual(["fs.read", "weather:now"]);
+  const all = tokens.issueToken({ name: "b", roles: [Role.AGENT] });
+  expect(tokens.authenticate(`Bearer ${all.token}`)?.tools).toBeUndefined();
+  for (const tools of [[], [""], ["fs.*"], ["a b"]])
+    expect(() => tokens.issueToken({ name: "c", roles: [Role.AGENT], tools })).toThrow(TypeError);
+  const text = readFileSync(path, "utf8");
+  for (const damaged of ["[]", '"fs.read"', "[1]", "null"]) {
+    writeFileSync(path, text.replace(/"tools": \[\s*"fs\.read",\s*"weather:now"\s*\]/, `"tools": ${damaged}`));
+    now += 1000;
+    expect(() => tokens.authenticate(`Bearer ${all.token}`)).toThrow();
+  }
+});
+
 test("two programs that issue one after the other lose nothing", () => {
   const other = createTokenFile(path, { now: () => now });
   const first = tokens.issueToken({ name: "a", roles: [Role.AGENT] });

@@ -110,11 +110,10 @@ function isEntry(value: unknown): value is TokenEntry {
   if (typeof value !== "object" || value === null) return false;
   const entry = value as Record<string, unknown>;
   const texts = [entry.id, entry.name, entry.hash, entry.created, entry.expires ?? ""];
-  const roles = entry.roles;
+  const { roles, tools = [] } = entry;
   return (
     texts.every((text) => typeof text === "string") &&
-    Array.isArray(roles) &&
-    roles.every((role) => typeof role === "string")
+    [roles, tools].every((list) => Array.isArray(list) && list.every((one) => typeof one === "string"))
   );
 }
 

@@ -17,12 +17,15 @@ export interface TokenEntry {
   readonly created: string;
   /** From when it is refused, ISO 8601. Left out: never. */
   readonly expires?: string;
+  /** The tools that it allows, by name, one or more. Left out: all. */
+  readonly tools?: readonly string[];
 }
 
 export interface TokenRequest {
   name: string;
   roles: readonly Role[];
   expires?: Date;
+  tools?: readonly string[];
 }
 
 /** A new token and what is kept of it. The token is to be shown once. */
@@ -42,6 +45,7 @@ export interface KnownToken {
 // 32 random bytes need no slow hash: there is nothing to guess, so SHA-256 is right here.
 const FORM = /^[Bb]earer rv_([0-9a-f]{12})_([A-Za-z0-9_-]{43})$/;
 const MAX_HEADER = 80;
+const TOOL = /^[A-Za-z][\w.:-]{0,127}$/;
 
 /** Makes a token of the form `rv_<id>_<43 base64url characters of 32 random bytes>`. Throws on an unknown or no role. */
 export function mintToken(
@@ -55,6 +59,8 @@ export function mintToken(
     return name;
   });
   if (roles.length === 0) throw new TypeError("a token needs at least one role");
+  const { tools } = request;
+  if (tools !== undefined) requireToolNames(tools);
   const id = random(6).toString("hex");
   const token = `rv_${id}_${random(32).toString("base64url")}`;
   const entry: TokenEntry = {
@@ -64,6 +70,7 @@ export function mintToken(
     hash: hash("sha256", token, "hex"),
     created: new Date(now).toISOString(),
     ...(request.expires && { expires: request.expires.toISOString() }),
+    ...(tools && { tools: [...new Set(tools)] }),
   };
   return { token, entry };
 }
@@ -80,14 +87,29 @@ export function knownToken(entry: TokenEntry): KnownToken {
   if (!/^[0-9a-f]{64}$/.test(entry.hash)) throw new TypeError(`token ${entry.id} has no valid hash`);
   const expires = entry.expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(entry.expires);
   if (Number.isNaN(expires)) throw new TypeError(`token ${entry.id} has no valid time in "expires"`);
+  const { tools } = entry;
+  if (tools !== undefined) requireToolNames(tools);
   const principal = Object.freeze({
     id: entry.id,
     kind,
     roles: Object.freeze(roles),
     name: entry.name,
     ...(Number.isFinite(expires) && { expireMs: expires }),
+    ...(tools && { tools: Object.freeze([...tools]) }),
   });
   return { hash: Buffer.from(entry.hash, "hex"), expires, principal };
+}
+
+/** Whether a tool may be called so. */
+export function isToolName(name: string): boolean {
+  return TOOL.test(name);
+}
+
+/** An empty list would be read as none, and a pattern as a name that no tool has. */
+function requireToolNames(tools: readonly string[]): void {
+  const wrong = tools.find((name) => !isToolName(name));
+  if (wrong !== undefined) throw new TypeError(`${JSON.stringify(wrong)} is no name of a tool`);
+  if (tools.length === 0) throw new TypeError("a list of tools needs at least one");
 }
 
 /** Whether an Authorization header has the form of a token. */

@@ -3,7 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { CallApprovalSchema, CallSpecSchema } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { Ingress } from "../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import type { DecisionRequest } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
-import type { Principal } from "../../../lib/auth/principal.ts";
+import { type Principal, requireTool } from "../../../lib/auth/principal.ts";
 import { shortName } from "../../../lib/ids/short-name.ts";
 import { canonicalArguments, withoutSecrets } from "../../../lib/tool/arguments.ts";
 import { type Directory, resolveTool } from "../devices/directory.ts";
@@ -59,6 +59,7 @@ export interface ReceiveFacts {
  */
 export function receiveCall(request: CallRequest, facts: ReceiveFacts): ReceivedCall {
   const device = facts.directory.resolve(request.device);
+  requireTool(request.principal, request.tool);
   const tool = resolveTool(device, request.tool);
   const args = canonicalArguments(tool, request.params);
   const nowMs = facts.now();

@@ -32,8 +32,8 @@ export function callerRoutes(router: ConnectRouter, calls: Calls, directory: Dir
     listDevices: (request) => listDevices(directory, locks, request),
   });
   router.service(ToolService, {
-    getTool: (request) => getTool(directory, request),
-    listTools: (request) => listTools(directory, request),
+    getTool: (request, context) => getTool(directory, request, principalOf(context)),
+    listTools: (request, context) => listTools(directory, request, principalOf(context)),
   });
   router.service(CapabilityService, {
     getCapability: (request) => getCapability(directory, request),
@@ -54,8 +54,8 @@ export function callerRoutes(router: ConnectRouter, calls: Calls, directory: Dir
   });
   router.service(PrincipalService, {
     whoAmI: (_request, context) => {
-      const { id, roles, name } = principalOf(context);
-      return { principalId: id, roles: [...roles], name };
+      const { id, roles, name, tools = [] } = principalOf(context);
+      return { principalId: id, roles: [...roles], name, tools: [...tools] };
     },
   });
 }

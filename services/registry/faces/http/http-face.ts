@@ -81,9 +81,9 @@ export function httpFaces(calls: Calls, directory: Directory, mcp: McpFace): Fal
   ]);
 }
 
-async function tools(directory: Directory, { plain }: HttpRequest, response: PlainResponse): Promise<void> {
+async function tools(directory: Directory, { plain, principal }: HttpRequest, response: PlainResponse): Promise<void> {
   const listing = fromJson(ListToolsRequestSchema, { device: plain.query.get("device") ?? "", pageSize: 1000 });
-  const listed = await listTools(directory, listing);
+  const listed = await listTools(directory, listing, principal);
   response.json(200, toJson(ListToolsResponseSchema, listed));
 }
 

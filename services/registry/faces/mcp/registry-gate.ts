@@ -11,9 +11,9 @@ import type { OpenCall } from "../../calls/live-call.ts";
 import { waitUntilSettled } from "../../calls/wait-until-settled.ts";
 
 /** The registry as the face for MCP uses it for one principal. */
-export function registryGate(calls: Calls, toolset: () => McpToolset, principal: Principal): McpGate {
+export function registryGate(calls: Calls, toolset: (allowed: Principal) => McpToolset, principal: Principal): McpGate {
   return {
-    toolset: async () => toolset(),
+    toolset: async () => toolset(principal),
     async begin({ deviceId, tool, params, client }) {
       const request = create(CallToolRequestSchema, { device: deviceId, tool, params, client, joinHeld: true });
       return begunCall(await beginTool(calls, request, principal, Ingress.LLM));

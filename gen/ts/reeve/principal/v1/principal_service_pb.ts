@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/principal/v1/principal_service.proto.
  */
 export const file_reeve_principal_v1_principal_service: GenFile = /*@__PURE__*/
-  fileDesc("CipyZWV2ZS9wcmluY2lwYWwvdjEvcHJpbmNpcGFsX3NlcnZpY2UucHJvdG8SEnJlZXZlLnByaW5jaXBhbC52MSIPCg1XaG9BbUlSZXF1ZXN0IlsKDldob0FtSVJlc3BvbnNlEhQKDHByaW5jaXBhbF9pZBgBIAEoCRIlCgVyb2xlcxgCIAMoDjIWLnJlZXZlLm9wdGlvbnMudjEuUm9sZRIMCgRuYW1lGAMgASgJMnQKEFByaW5jaXBhbFNlcnZpY2USYAoGV2hvQW1JEiEucmVldmUucHJpbmNpcGFsLnYxLldob0FtSVJlcXVlc3QaIi5yZWV2ZS5wcmluY2lwYWwudjEuV2hvQW1JUmVzcG9uc2UiD5ACAfq7GAgKBgECBgMEB2IGcHJvdG8z", [file_reeve_options_v1_access]);
+  fileDesc("CipyZWV2ZS9wcmluY2lwYWwvdjEvcHJpbmNpcGFsX3NlcnZpY2UucHJvdG8SEnJlZXZlLnByaW5jaXBhbC52MSIPCg1XaG9BbUlSZXF1ZXN0ImoKDldob0FtSVJlc3BvbnNlEhQKDHByaW5jaXBhbF9pZBgBIAEoCRIlCgVyb2xlcxgCIAMoDjIWLnJlZXZlLm9wdGlvbnMudjEuUm9sZRIMCgRuYW1lGAMgASgJEg0KBXRvb2xzGAQgAygJMnQKEFByaW5jaXBhbFNlcnZpY2USYAoGV2hvQW1JEiEucmVldmUucHJpbmNpcGFsLnYxLldob0FtSVJlcXVlc3QaIi5yZWV2ZS5wcmluY2lwYWwudjEuV2hvQW1JUmVzcG9uc2UiD5ACAfq7GAgKBgECBgMEB2IGcHJvdG8z", [file_reeve_options_v1_access]);
 
 /**
  * Asks who the caller is.
@@ -57,6 +57,13 @@ export type WhoAmIResponse = Message<"reeve.principal.v1.WhoAmIResponse"> & {
    * @generated from field: string name = 3;
    */
   name: string;
+
+  /**
+   * The tools that its token allows, by name; empty where it allows all. System managed.
+   *
+   * @generated from field: repeated string tools = 4;
+   */
+  tools: string[];
 };
 
 /**
