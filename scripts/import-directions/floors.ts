@@ -45,7 +45,7 @@ export const AREAS: Readonly<Record<string, Floors>> = {
     "run-input": ["run-input"],
     toolbox: ["toolbox"],
     loop: ["loop"],
-    engine: ["engine"],
+    engine: ["call-ends", "engine"],
     runs: ["runs"],
   },
   cli: {

@@ -42,10 +42,11 @@ const CLIENT_LIB = "lib/rpc-client/unary/";
 /** The packages that the client may load, since others load them with it. */
 const CLIENT_PACKAGES = /^(?:@connectrpc\/|@bufbuild\/protobuf$)/;
 
-/** The executor, and the editor that a person names. */
+/** The executor, the editor that a person names, and the server of durable runs. */
 const STARTS_PROGRAMS = [
   "services/device-agent/executor/",
   "cli/manifest/edit.ts",
+  "cli/stack/restate-server.ts",
   "scripts/",
   "testkit/",
   "test/",
