@@ -44,6 +44,11 @@ export const commandList: readonly CommandEntry[] = [
     load: async () => (await import("./commands/fanout.ts")).registerFanOut,
   },
   {
+    name: "schedule",
+    summary: "call tools at set times, with no person watching",
+    load: async () => (await import("./commands/schedule.ts")).registerSchedule,
+  },
+  {
     name: "undo",
     summary: "put back what a call changed of a device's files",
     load: async () => (await import("./commands/undo.ts")).registerUndo,

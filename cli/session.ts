@@ -7,6 +7,7 @@ import { EnrollmentService } from "../gen/ts/reeve/enrollment/v1/enrollment_serv
 import { FanOutService } from "../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { KeyService } from "../gen/ts/reeve/key/v1/key_service_pb.ts";
 import { PolicyService } from "../gen/ts/reeve/policy/v1/policy_service_pb.ts";
+import { ScheduleService } from "../gen/ts/reeve/schedule/v1/schedule_service_pb.ts";
 import { createServiceTransport } from "../lib/rpc-client/transport.ts";
 import { readCaFile } from "./ca-file.ts";
 import type { CommandContext } from "./command-context.ts";
@@ -20,6 +21,7 @@ import type { Target, TargetFlags } from "./target.ts";
 export interface Session {
   readonly registry: RegistryClient;
   readonly fanOut: Client<typeof FanOutService>;
+  readonly schedules: Client<typeof ScheduleService>;
   readonly enrollment: Client<typeof EnrollmentService>;
   readonly authorities: Client<typeof AuthorityService>;
   readonly approvals: Client<typeof ApprovalService>;
@@ -88,6 +90,7 @@ export function sessionOver(transports: { registry: Transport; policy: Transport
   const session: Session = {
     registry: registryClient(registry),
     fanOut: createClient(FanOutService, registry),
+    schedules: createClient(ScheduleService, registry),
     enrollment: createClient(EnrollmentService, registry),
     authorities: createClient(AuthorityService, registry),
     approvals: createClient(ApprovalService, policy),

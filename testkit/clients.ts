@@ -4,12 +4,14 @@ import { ApprovalService } from "../gen/ts/reeve/approval/v1/approval_service_pb
 import { AuditService } from "../gen/ts/reeve/audit/v1/audit_service_pb.ts";
 import { FanOutService } from "../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { PolicyService } from "../gen/ts/reeve/policy/v1/policy_service_pb.ts";
+import { ScheduleService } from "../gen/ts/reeve/schedule/v1/schedule_service_pb.ts";
 import { createServiceTransport } from "../lib/rpc-client/transport.ts";
 
 /** The clients of a caller with one token. */
 export interface Caller {
   registry: RegistryClient;
   fanOut: Client<typeof FanOutService>;
+  schedules: Client<typeof ScheduleService>;
   policy: Client<typeof PolicyService>;
   approvals: Client<typeof ApprovalService>;
   audit: Client<typeof AuditService>;
@@ -22,6 +24,7 @@ export function callerOf(urls: { registry: { url: string }; policy: { url: strin
   return {
     registry: registryClient(registry),
     fanOut: createClient(FanOutService, registry),
+    schedules: createClient(ScheduleService, registry),
     policy: createClient(PolicyService, policy),
     approvals: createClient(ApprovalService, policy),
     audit: createClient(AuditService, policy),

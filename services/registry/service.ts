@@ -2,6 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { AttachService } from "../../gen/ts/reeve/device/v1/attach_service_pb.ts";
 import { FanOutService } from "../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
+import { ScheduleService } from "../../gen/ts/reeve/schedule/v1/schedule_service_pb.ts";
 import type { TlsSource } from "../../lib/identity/tls-source.ts";
 import type { Fallback } from "../../lib/server/plain-http.ts";
 import { dialectOf } from "../../lib/store/database.ts";
@@ -22,10 +23,12 @@ import { fanOutRoutes } from "./fan-out/routes.ts";
 import { createRegistryMetrics } from "./metrics.ts";
 import type { RegistryOptions, Setup } from "./options.ts";
 import { createPolicyLink } from "./policy-client/policy-link.ts";
+import { scheduleRoutes } from "./schedules/routes.ts";
 import { openCalls } from "./wiring/calls.ts";
 import { openCluster } from "./wiring/cluster.ts";
 import { openDevices } from "./wiring/devices.ts";
 import { openFanOuts } from "./wiring/fan-outs.ts";
+import { openSchedules } from "./wiring/schedules.ts";
 import { openState, openWrites } from "./wiring/state.ts";
 
 /** A running registry. */
@@ -86,6 +89,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const fanOutParts = { setup, state, cluster, writes, policy, directory, calls };
   const { fanOuts, store: fanOutStore } = openFanOuts(fanOutParts, parts);
   await fanOuts.look();
+  const schedules = openSchedules({ setup, state, writes, directory, calls }, parts);
 
   const mcp = createMcpFace(calls, directory, { logger, config });
   parts.defer(() => mcp.close());
@@ -111,6 +115,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     routes(router) {
       callerRoutes(router, calls, directory, enrollment.locks);
       router.service(FanOutService, fanOutRoutes(fanOuts, { store: fanOutStore, calls }));
+      router.service(ScheduleService, scheduleRoutes(schedules));
       attachRoutes(fleet.sessions)(router);
       enrollment.routes(router);
       if (peers !== undefined) servePeers(router);
@@ -120,7 +125,14 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       attachRoutes(fleet.sessions)(router);
       enrollment.machineRoutes(router);
     },
-    services: [...CALLER_SERVICES, FanOutService, AttachService, ...enrollment.services, ...TYPED_SERVICES],
+    services: [
+      ...CALLER_SERVICES,
+      FanOutService,
+      ScheduleService,
+      AttachService,
+      ...enrollment.services,
+      ...TYPED_SERVICES,
+    ],
     fallback: (request, response) => metadata(request, response) || faces(request, response),
     ready: () => !closing.signal.aborted,
     unavailable: () => (policy.unavailable ? ["policy"] : []),

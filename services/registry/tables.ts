@@ -6,6 +6,7 @@ import { type DeviceTables, deviceMigration } from "./tables/devices.ts";
 import { type EnrollmentTables, enrollmentMigration } from "./tables/enrollments.ts";
 import { type FanOutTables, fanOutMigration } from "./tables/fan-outs.ts";
 import { type QueueTables, queueMigration } from "./tables/queued-calls.ts";
+import { type ScheduleTables, scheduleMigration } from "./tables/schedules.ts";
 
 /** The registry's tables. */
 export interface RegistryTables
@@ -15,7 +16,8 @@ export interface RegistryTables
     LeaseTables<"registry_leases">,
     EnrollmentTables,
     FanOutTables,
-    QueueTables {}
+    QueueTables,
+    ScheduleTables {}
 
 /** Every change of the registry's tables, in order. */
 export const registryMigrations: readonly Migration[] = [
@@ -26,4 +28,5 @@ export const registryMigrations: readonly Migration[] = [
   enrollmentMigration,
   fanOutMigration,
   queueMigration,
+  scheduleMigration,
 ];

@@ -19,6 +19,8 @@ export type WayName =
   | "reeve mcp 2025-11-25"
   | "reeve call"
   | "reeve call --on"
+  | "ScheduleService/RunSchedule"
+  | "reeve schedule run"
   | "the model's loop"
   | "reeve chat"
   | "DeviceAgentService/Execute"
@@ -75,6 +77,17 @@ export const RPCS: Readonly<Record<string, Entry>> = {
   "reeve.enrollment.v1.AuthorityService/RotateAuthority": administers,
   "reeve.fanout.v1.FanOutService/StartFanOut": { runsBy: "FanOutService/StartFanOut" },
   "reeve.fanout.v1.FanOutService/GetFanOut": reads,
+  "reeve.schedule.v1.ScheduleService/CreateSchedule": {
+    runsNone: "it only sets times; at them the registry does what RunSchedule has it do now",
+  },
+  "reeve.schedule.v1.ScheduleService/GetSchedule": reads,
+  "reeve.schedule.v1.ScheduleService/ListSchedules": reads,
+  "reeve.schedule.v1.ScheduleService/PauseSchedule": stops,
+  "reeve.schedule.v1.ScheduleService/ResumeSchedule": {
+    runsNone: "it only sets times; at them the registry does what RunSchedule has it do now",
+  },
+  "reeve.schedule.v1.ScheduleService/DeleteSchedule": stops,
+  "reeve.schedule.v1.ScheduleService/RunSchedule": { runsBy: "ScheduleService/RunSchedule" },
   "reeve.fanout.v1.FanOutService/ListFanOuts": reads,
   "reeve.fanout.v1.FanOutService/WatchFanOut": reads,
   "reeve.fanout.v1.FanOutService/CancelFanOut": stops,
@@ -171,10 +184,22 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   "enrollment confirm": administers,
   "enrollment list": reads,
   fanout: { runsNone: "its subcommands do" },
+  agent: { runsNone: "its subcommands do" },
+  "agent check": reads,
+  "agent list": reads,
+  "agent show": reads,
   "fanout cancel": stops,
   "fanout list": reads,
   "fanout show": reads,
   "fanout watch": reads,
+  schedule: { runsNone: "its subcommands do" },
+  "schedule add": { runsNone: "it only sets times; at them the registry does what `schedule run` has it do now" },
+  "schedule list": reads,
+  "schedule pause": stops,
+  "schedule remove": stops,
+  "schedule resume": { runsNone: "it only sets times; at them the registry does what `schedule run` has it do now" },
+  "schedule run": { runsBy: "reeve schedule run" },
+  "schedule show": reads,
   key: { runsNone: "its subcommands do" },
   "key list": reads,
   "key rotate": administers,
@@ -363,6 +388,7 @@ export const PASSAGES: readonly Passage[] = [
       "services/registry/calls/call-tool.ts",
       "services/registry/calls/call-tools.ts",
       "services/registry/fan-out/run.ts",
+      "services/registry/schedules/fire.ts",
     ],
   },
 ];

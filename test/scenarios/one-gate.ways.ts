@@ -142,6 +142,43 @@ export const MODEL_WAYS: readonly (GateWay & { only?: "agent" })[] = [
   },
 ];
 
+/** The ways of a schedule: an operator makes it, and a workflow of its own calls. */
+export const SCHEDULE_WAYS: readonly (GateWay & { only: "agent" })[] = [
+  {
+    name: "ScheduleService/RunSchedule",
+    only: "agent",
+    async call(plane, asked) {
+      const { schedules } = callerOf(plane, plane.tokens.operator);
+      const timing = { case: "every", value: { seconds: 3600n } } as const;
+      const { tool, params } = asked;
+      await schedules.createSchedule({ name: asked.callId, spec: { timing, device: "this", tool, params } });
+      const { firing } = await schedules.runSchedule({ name: asked.callId });
+      return endOfFired(plane, firing?.callId ?? "");
+    },
+  },
+  {
+    name: "reeve schedule run",
+    only: "agent",
+    async call(plane, { tool, params, callId: name }) {
+      const shell = shellOf(plane, plane.tokens.operator, plane.folder);
+      const call = ["call", "this", tool, "--input", JSON.stringify(params)];
+      const added = await runReeve(["schedule", "add", "--name", name, "--cron", "0 3 * * *", "--", ...call], shell);
+      if (added.code !== 0) throw new Error(added.stderr);
+      const { stdout } = await runReeve(["schedule", "run", name, "--json"], shell);
+      return endOfFired(plane, (JSON.parse(stdout) as { callId: string }).callId);
+    },
+  },
+];
+
+/** The end of a call that a schedule has made, with all that an operator sees of it. */
+async function endOfFired(plane: ControlPlane, callId: string): Promise<FaceAnswer> {
+  const { registry } = callerOf(plane, plane.tokens.operator);
+  const events: string[] = [];
+  for await (const { event } of registry.watchCall({ callId }))
+    if (event !== undefined) events.push(toJsonString(CallEventSchema, event));
+  return { callId, text: events.join("\n") };
+}
+
 function overHttp(name: McpClientName, plane: ControlPlane, { as }: AskedRequest): Promise<McpClient> {
   return MCP_CLIENTS[name](plane.registry.url, plane.tokens[as]);
 }

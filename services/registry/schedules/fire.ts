@@ -1,0 +1,137 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { ConnectError } from "@connectrpc/connect";
+import { FiringState, MissedFirings, Overlap } from "../../../gen/ts/reeve/schedule/v1/schedule_service_pb.ts";
+import { faultDetail, isRetryable } from "../../../lib/fault/fault.ts";
+import type { Logger } from "../../../lib/log/log.ts";
+import type { Calls } from "../calls/calls.ts";
+import { isEnd } from "../calls/lifecycle.ts";
+import { scheduledCallId, scheduledRequest } from "./scheduled-call.ts";
+import type { ScheduleStore, StoredFiring, StoredSchedule } from "./store.ts";
+import { timingOf } from "./timing.ts";
+
+/** Dependencies of firing. */
+export interface FirePorts {
+  store: ScheduleStore;
+  calls: Pick<Calls, "begin" | "store">;
+  logger: Logger;
+  now(): number;
+  /** How long firings are listed, in milliseconds. */
+  keepMs: number;
+  /** How often to look for schedules of other replicas, in milliseconds. Default 5000. */
+  lookMs?: number;
+}
+
+/** Fires schedules when their times come. */
+export interface Firer {
+  /** Looks at once, as where a schedule was made or resumed. */
+  wake(): void;
+  /** Makes the call of a firing that is written down, and writes down what became of it. Never rejects. */
+  perform(schedule: StoredSchedule, firing: StoredFiring): Promise<StoredFiring>;
+  close(): Promise<void>;
+}
+
+/** From when on a time counts as missed, in milliseconds: no registry ran then. */
+const MISSED_MS = 60_000;
+
+/** For how long a call is tried that does not come about for a reason that passes, in milliseconds. */
+const TRY_MS = 60_000;
+
+/**
+ * Each time is claimed by one replica, in the transaction that sets the next time, before its call is made. A replica that dies
+ * in between leaves a claimed firing, and any replica makes its call then: under the same id, so that it runs once.
+ */
+export function openFirer(ports: FirePorts): Firer {
+  const { store, logger, now, keepMs, lookMs = 5000 } = ports;
+  const closing = new AbortController();
+  let awake = Promise.withResolvers<void>();
+  const performing = new Map<string, Promise<StoredFiring>>();
+  const begin = (schedule: StoredSchedule, firing: StoredFiring): Promise<StoredFiring> => {
+    const key = `${firing.schedule}/${firing.scheduledMs}`;
+    const done = performing.get(key) ?? perform(schedule, firing, ports).finally(() => performing.delete(key));
+    performing.set(key, done);
+    return done;
+  };
+  const fireDue = async (): Promise<void> => {
+    for (const schedule of await store.due(now())) {
+      const firing = await firingOf(schedule, ports);
+      const next = timingOf(schedule.spec, schedule.createMs).next(Math.max(now(), firing.scheduledMs));
+      if (!(await store.claim(firing, next, now() - keepMs))) continue;
+      if (firing.state === FiringState.CLAIMED) void begin(schedule, firing);
+      else logger.info({ schedule: schedule.name, why: firing.message }, "schedule skipped");
+    }
+  };
+  const look = async (): Promise<void> => {
+    for (const firing of await store.claimed()) {
+      const schedule = await store.find(firing.schedule);
+      if (schedule !== undefined) void begin(schedule, firing);
+    }
+    await fireDue();
+  };
+  const looking = (async () => {
+    while (!closing.signal.aborted) {
+      awake = Promise.withResolvers();
+      await look().catch((err: unknown) => logger.warn({ err }, "schedules cannot be looked for"));
+      const first = await store.firstMs().catch(() => undefined);
+      const waitMs = Math.min(Math.max((first ?? Number.POSITIVE_INFINITY) - now(), 50), lookMs);
+      await Promise.race([sleep(waitMs, undefined, { signal: closing.signal }).catch(() => undefined), awake.promise]);
+    }
+  })();
+  return {
+    wake: () => awake.resolve(),
+    perform: begin,
+    async close() {
+      closing.abort();
+      awake.resolve();
+      await looking;
+      await Promise.all(performing.values());
+    },
+  };
+}
+
+/** What is to be done about the time of a schedule that has come. */
+async function firingOf(schedule: StoredSchedule, { store, calls, now }: FirePorts): Promise<StoredFiring> {
+  const { name, spec, nextMs: scheduledMs = now() } = schedule;
+  const skipped = (message: string): StoredFiring => ({
+    ...{ schedule: name, scheduledMs, callId: "", manual: false, message },
+    state: FiringState.SKIPPED,
+  });
+  if (now() - scheduledMs > MISSED_MS && spec.missed !== MissedFirings.RUN_ONCE)
+    return skipped("it was missed: no registry ran at that time");
+  if (spec.overlap !== Overlap.ALLOW) {
+    const before = (await store.firings(name, 20)).find(({ callId }) => callId !== "");
+    const call = before && (await calls.store.get(before.callId))?.call;
+    if (call !== undefined && !isEnd(call.status.state)) return skipped(`the call before, ${call.id}, has not ended`);
+    if (before?.state === FiringState.CLAIMED) return skipped(`the call before, ${before.callId}, is about to be made`);
+  }
+  const callId = scheduledCallId(name, scheduledMs);
+  return { schedule: name, scheduledMs, callId, manual: false, message: "", state: FiringState.CLAIMED };
+}
+
+/** Makes the call of a claimed firing, unless it has been made already. */
+async function perform(
+  { name, spec }: StoredSchedule,
+  firing: StoredFiring,
+  { store, calls, logger, now }: FirePorts,
+): Promise<StoredFiring> {
+  const finish = async (end: StoredFiring): Promise<StoredFiring> => {
+    await store.finish(end).catch((err: unknown) => logger.warn({ err, schedule: name }, "firing not written"));
+    return end;
+  };
+  const request = scheduledRequest(name, spec, firing.callId);
+  try {
+    const made = (await calls.store.get(firing.callId))?.call;
+    // The device's name may mean another one by now, and then the same call would look like another.
+    if (made?.spec.principalId !== request.principal.id) await calls.begin(request);
+    return await finish({ ...firing, state: FiringState.CALLED });
+  } catch (err: unknown) {
+    const passes = faultDetail(err) === undefined || isRetryable(err);
+    if (passes && now() - firing.scheduledMs < TRY_MS) {
+      logger.warn({ err, schedule: name, call_id: firing.callId }, "scheduled call is tried again");
+      return firing;
+    }
+    const message =
+      faultDetail(err) === undefined ? "it failed within the registry" : ConnectError.from(err).rawMessage;
+    logger.warn({ err, schedule: name, call_id: firing.callId }, "scheduled call refused");
+    return finish({ ...firing, callId: "", state: FiringState.REFUSED, message });
+  }
+}
