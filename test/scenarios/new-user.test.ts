@@ -8,6 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
 import { repositoryRoot } from "../../scripts/repository-root.ts";
+import { OLLAMA_DIALECT } from "../../services/agent/scripted-model/chat-completions/dialects.ts";
+import { startScriptedChat } from "../../services/agent/scripted-model/chat-completions/format.ts";
 import type { ScriptedToolUse, SeenResult } from "../../services/agent/scripted-model/script.ts";
 import { startScriptedModel } from "../../services/agent/scripted-model/server.ts";
 import { runReeveProcess } from "../../testkit/cli.ts";
@@ -105,6 +107,20 @@ describe("a model in a new user's chat", () => {
     expect(existsSync(join(work, "pwned"))).toBe(false);
     expect(await readFile(join(work, "notes.txt"), "utf8")).toBe("mine\n");
     for (const planted of ["GNUmakefile", "tool.sh"]) expect(existsSync(join(work, planted))).toBe(false);
+  });
+
+  test("may be a local one: it is named, and needs no key", async () => {
+    const local = await startScriptedChat(OLLAMA_DIALECT, {
+      turns: [{ toolUses: [exec("uname")] }, { text: "Linux." }],
+    });
+    try {
+      const env = { HOME: home, OLLAMA_HOST: local.url };
+      const { code, stdout, stderr } = await runReeveProcess(["chat", "--model", "ollama/qwen3:8b", "Well?"], env);
+      expect({ code, stdout, stderr }).toMatchObject({ code: 0, stdout: "Linux.\n" });
+      expect(stderr).toContain("exec succeeded");
+    } finally {
+      await local.close();
+    }
   });
 
   test("puts no program where one is found by its name", async () => {
