@@ -1,7 +1,7 @@
 import { ConnectError } from "@connectrpc/connect";
 import type { AgentResult } from "../../services/agent/loop/events.ts";
 import type { Model } from "../../services/agent/providers/model.ts";
-import { modelFor, PROVIDER_HELP } from "../../services/agent/providers/model-for.ts";
+import { modelFor, PROVIDER_LINES } from "../../services/agent/providers/model-for.ts";
 import { PROVIDERS } from "../../services/agent/providers/providers.ts";
 import { loadToolset } from "../../services/agent/toolset/toolset.ts";
 import type { CommandContext } from "../command-context.ts";
@@ -24,8 +24,8 @@ export interface ChatFlags extends PrincipalFlags {
   json?: true;
 }
 
-/** How a model is named and configured, for a person. */
-export const MODEL_NAMES = PROVIDER_HELP;
+/** How a model of each provider is named and configured, for a person: a line each. */
+export const MODEL_LINES = PROVIDER_LINES;
 
 /** The model where none is named. */
 export const DEFAULT_MODEL = `${PROVIDERS[0].name}/${PROVIDERS[0].defaultModel}`;
@@ -78,7 +78,9 @@ async function modelOf(flags: ChatFlags, { env }: CommandContext): Promise<Model
   try {
     return await modelFor(flags.model, env);
   } catch (cause: unknown) {
-    throw new UsageError(ConnectError.from(cause).rawMessage, ["`reeve demo` works without one"], { cause });
+    throw new UsageError(ConnectError.from(cause).rawMessage, [...MODEL_LINES, "`reeve demo` works without one"], {
+      cause,
+    });
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type ChatFlags, DEFAULT_MODEL, MODEL_NAMES, runChat } from "../chat/run-chat.ts";
+import { type ChatFlags, DEFAULT_MODEL, MODEL_LINES, runChat } from "../chat/run-chat.ts";
 import type { CommandContext } from "../command-context.ts";
 import { withConnection } from "../connection-options.ts";
 import { parseCount, withJson } from "../list-options.ts";
@@ -13,7 +13,7 @@ export function registerChat(program: Command, context: CommandContext): void {
     ),
   )
     .description(
-      `Let a model use the tools, as an agent. Models, and the variables that configure them:\n${MODEL_NAMES}.\n` +
+      `Let a model use the tools, as an agent. Its models:\n${MODEL_LINES.map((line) => `  ${line}\n`).join("")}` +
         "The agent's token: --token, REEVE_AGENT_TOKEN, REEVE_TOKEN, or the one that `reeve up` keeps for chat.",
     )
     .option("-d, --device <name>", "a device it may use; may be repeated. Default: all that are online", gather, [])

@@ -21,6 +21,8 @@ export interface SdkErrors<E extends SdkApiError> {
 export interface ApiErrorFacts {
   type: string | null | undefined;
   message: string | null | undefined;
+  /** The status that it names itself, where it came within a stream. */
+  code?: number | undefined;
 }
 
 /** Why one try of a turn failed. */
@@ -84,8 +86,8 @@ export function failureOf<E extends SdkApiError>(
   return { error: new ModelError("broken", message, { cause: thrown }), again: true };
 }
 
-function answered(thrown: SdkApiError, { type, message }: ApiErrorFacts, key: string): Failure {
-  const { status, headers, requestID } = thrown;
+function answered(thrown: SdkApiError, { type, message, code }: ApiErrorFacts, key: string): Failure {
+  const { status = code, headers, requestID } = thrown;
   const kind = KINDS.get(status ?? 0) ?? KINDS_BY_TYPE.get(type ?? "") ?? "broken";
   const parts = [status, type, message?.slice(0, MAX_MESSAGE)].filter((part) => part !== null && part !== undefined);
   const id = requestID ? ` (request ${requestID})` : "";
@@ -94,10 +96,10 @@ function answered(thrown: SdkApiError, { type, message }: ApiErrorFacts, key: st
   // The cause holds the provider's words as they came, so it goes where they hold the key.
   const error = new ModelError(kind, safe, safe === text ? { status, cause: thrown } : { status });
   const afterMs = retryAfter(headers);
-  return { error, again: mayTryAgain(thrown, kind), ...(afterMs === undefined ? {} : { afterMs }) };
+  return { error, again: mayTryAgain(status, headers, kind), ...(afterMs === undefined ? {} : { afterMs }) };
 }
 
-function mayTryAgain({ status, headers }: SdkApiError, kind: ModelErrorKind): boolean {
+function mayTryAgain(status: number | undefined, headers: Headers | undefined, kind: ModelErrorKind): boolean {
   const said = headers?.get("x-should-retry");
   if (said === "true" || said === "false") return said === "true";
   if (status === undefined) return kind === "broken" || kind === "overloaded" || kind === "rate_limited";

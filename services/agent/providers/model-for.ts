@@ -14,11 +14,13 @@ export interface ModelChoice {
   settings: ProviderSettings;
 }
 
-/** How to name and configure a model, for a person. */
-export const PROVIDER_HELP: string = PROVIDERS.map(
-  ({ name, keyVariable, needsKey, urlVariable }) =>
-    `${name}/NAME (${needsKey ? keyVariable : `${keyVariable} where it takes one`}; ${urlVariable})`,
-).join(", ");
+/** How to name and configure a model of each provider, for a person: a line each. */
+export const PROVIDER_LINES: readonly string[] = PROVIDERS.map(({ name, keyVariable, needsKey, urlVariable, url }) => {
+  const key = needsKey ? `needs ${keyVariable}` : `${keyVariable} where its server takes a key`;
+  return `${name}/NAME: ${key}; at ${url} unless ${urlVariable} is set`;
+});
+
+const NAMES = PROVIDERS.map(({ name }) => `${name}/NAME`).join(", ");
 
 /** Whether a provider that needs a key has one, so that a model need not be named. */
 export function hasKey(env: Environment): boolean {
@@ -52,10 +54,7 @@ function named(name: string): [ModelProvider, string] {
   const [prefix, model] = [name.slice(0, at), name.slice(at + 1)];
   const provider = PROVIDERS.find((one) => one.name === prefix);
   if (provider === undefined) {
-    throw refused(
-      "known_provider",
-      `there is no provider ${JSON.stringify(prefix)}. A model is one of: ${PROVIDER_HELP}`,
-    );
+    throw refused("known_provider", `there is no provider ${JSON.stringify(prefix)}: a model is one of ${NAMES}`);
   }
   if (model === "") throw refused("required", `${JSON.stringify(name)} names no model`);
   return [provider, model];
@@ -64,8 +63,7 @@ function named(name: string): [ModelProvider, string] {
 function firstWithKey(model: string | undefined, env: Environment): [ModelProvider, string] {
   const provider = PROVIDERS.find((one) => one.needsKey && env[one.keyVariable]) ?? PROVIDERS[0];
   if (!env[provider.keyVariable]) {
-    const text = `${provider.keyVariable} is not set, and no other provider is named. A model is one of: ${PROVIDER_HELP}`;
-    throw refused("key_required", text);
+    throw refused("key_required", `${provider.keyVariable} is not set, and no model is named as one of ${NAMES}`);
   }
   const name = model || provider.defaultModel;
   if (name === undefined) throw refused("required", `${provider.name} has no default model`);

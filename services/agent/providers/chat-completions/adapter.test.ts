@@ -1,4 +1,5 @@
-import { createServer, type IncomingHttpHeaders } from "node:http";
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import {
@@ -48,6 +49,15 @@ async function start(dialect: Dialect, turns: readonly ScriptedTurn[], more: Par
   const pieces: string[] = [];
   const ask = asks(model, pieces);
   return { turn: (request: Partial<TurnRequest> = {}) => ask(request), pieces, requests: server.requests };
+}
+
+/** A server that answers as a test says, and how to reach it. */
+async function answering(answer: RequestListener): Promise<ChatModelOptions> {
+  const server = createServer(answer).listen(0, "127.0.0.1");
+  close = async () => void server.close();
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return { kind: OLLAMA, apiKey: "none", model: "any", baseUrl: `http://127.0.0.1:${port}/v1` };
 }
 
 const failure = (promise: Promise<unknown>) =>
@@ -283,17 +293,29 @@ describe("a request", () => {
     for (const name of ["API_KEY", "ADMIN_KEY", "ORG_ID", "PROJECT_ID"])
       vi.stubEnv(`OPENAI_${name}`, `of-openai-${name}`);
     let headers: IncomingHttpHeaders = {};
-    const server = createServer((request, response) => {
+    const options = await answering((request, response) => {
       headers = request.headers;
       response.writeHead(400).end("<html>no");
-    }).listen(0, "127.0.0.1");
-    close = async () => void server.close();
-    await new Promise((resolve) => server.once("listening", resolve));
-    const { port } = server.address() as AddressInfo;
-    const options = { kind: OLLAMA, apiKey: "none", model: "any", baseUrl: `http://127.0.0.1:${port}/v1` };
+    });
     expect((await failure(asks(createChatModel(options), [])({}))).kind).toBe("rejected");
     expect(JSON.stringify(headers)).not.toContain("of-openai");
     expect(headers.authorization).toBe("Bearer none");
+  });
+
+  it.each([
+    [{ code: 400, message: "the context is full", type: "exceed_context_size_error" }, "rejected", 1],
+    [{ code: 503, message: "later", type: "unavailable_error" }, "overloaded", 2],
+    [{ message: "no", type: "server_error" }, "broken", 2],
+  ])("may fail in the middle of its stream: %j", async (error, kind, tries) => {
+    let asked = 0;
+    const options = await answering((_, response) => {
+      asked++;
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(`data: {"choices":[]}\n\ndata: ${JSON.stringify({ error })}\n\n`);
+    });
+    const thrown = await failure(asks(createChatModel({ ...options, maxRetries: 1 }), [])({}));
+    expect([thrown.kind, asked]).toEqual([kind, tries]);
+    expect(thrown.message).toContain(error.message);
   });
 
   it("where no server listens names the cause and not the key", async () => {

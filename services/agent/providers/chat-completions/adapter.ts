@@ -60,5 +60,10 @@ export function createChatModel(options: ChatModelOptions): Model {
 function factsOf(error: InstanceType<typeof APIError>) {
   const body: unknown = error.error;
   const said = typeof body === "object" && body !== null && "message" in body ? body.message : undefined;
-  return { type: error.type, message: typeof said === "string" ? said : error.message };
+  const code: unknown = error.code;
+  return {
+    type: error.type,
+    message: typeof said === "string" ? said : error.message,
+    code: typeof code === "number" ? code : undefined,
+  };
 }
