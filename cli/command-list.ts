@@ -20,7 +20,7 @@ export const commandList: readonly CommandEntry[] = [
   },
   {
     name: "serve",
-    summary: "run services: all, registry, policy or device",
+    summary: "run services: all, registry, policy, agent or device",
     load: async () => (await import("./commands/serve.ts")).registerServe,
   },
   {
@@ -57,6 +57,11 @@ export const commandList: readonly CommandEntry[] = [
     name: "chat",
     summary: "let a model use the tools",
     load: async () => (await import("./commands/chat.ts")).registerChat,
+  },
+  {
+    name: "run",
+    summary: "start, list, watch, cancel and answer runs of models in the agent service",
+    load: async () => (await import("./commands/run.ts")).registerRun,
   },
   {
     name: "mcp",

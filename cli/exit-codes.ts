@@ -96,6 +96,7 @@ const CODES: Readonly<Record<Exclude<ErrorReason, { readonly __unknown: never }>
   [ErrorReason.RUN_ID_REUSED]: ExitCode.USAGE,
   [ErrorReason.RUN_ENDED]: ExitCode.USAGE,
   [ErrorReason.RUN_UNSUPPORTED]: ExitCode.USAGE,
+  [ErrorReason.MODEL_FAILED]: ExitCode.TOOL_FAILED,
 };
 
 /** The exit code for a reason. A reason of a newer control plane is internal. */

@@ -16,6 +16,10 @@ export interface Profile {
   registrySocket?: string;
   /** The socket of policy. */
   policySocket?: string;
+  /** The agent service's address. Default: it does not run. */
+  agent?: string;
+  /** Its socket. */
+  agentSocket?: string;
   /** The bearer token of this machine's commands: it looks and calls under an agent's rules, and approves nothing. */
   token: string;
   /** The folder with the services' state, where the control plane runs on this machine. */
@@ -58,24 +62,27 @@ export function writeProfile(folder: string, profile: Profile): Promise<void> {
   return writePrivateFile(profilePath(folder), textOf(profile));
 }
 
-/** The file of a data folder with the token that `reeve chat` calls with: an agent's. */
-export function chatTokenPath(folder: string): string {
-  return join(folder, "chat.token");
+/** A token that a data folder keeps in a file: of `reeve chat`, and of the agent service's runs. */
+export type KeptTokenName = "chat" | "runs" | "untrusted-runs";
+
+/** The file of a data folder with such a token. */
+export function keptTokenPath(folder: string, name: KeptTokenName): string {
+  return join(folder, `${name}.token`);
 }
 
-/** The token of `reeve chat`; undefined where there is none. Throws a UsageError for a file that is open to others. */
-export async function readChatToken(folder: string): Promise<string | undefined> {
-  const bytes = await readOwnFile(chatTokenPath(folder));
+/** Such a token; undefined where there is none. Throws a UsageError for a file that is open to others. */
+export async function readKeptToken(folder: string, name: KeptTokenName): Promise<string | undefined> {
+  const bytes = await readOwnFile(keptTokenPath(folder, name));
   return bytes === undefined ? undefined : Buffer.from(bytes).toString("utf8").trim();
 }
 
-/** Keeps the token of `reeve chat`, mode 0600. */
-export function writeChatToken(folder: string, token: string): Promise<void> {
-  return writePrivateFile(chatTokenPath(folder), `${token}\n`);
+/** Keeps such a token, mode 0600. */
+export function writeKeptToken(folder: string, name: KeptTokenName, token: string): Promise<void> {
+  return writePrivateFile(keptTokenPath(folder, name), `${token}\n`);
 }
 
-function textOf({ stateDir, caFile, registrySocket, policySocket, ...plain }: Profile): string {
-  const sockets = { registry_socket: registrySocket, policy_socket: policySocket };
+function textOf({ stateDir, caFile, registrySocket, policySocket, agentSocket, ...plain }: Profile): string {
+  const sockets = { registry_socket: registrySocket, policy_socket: policySocket, agent_socket: agentSocket };
   return `${JSON.stringify({ ...plain, ...sockets, state_dir: stateDir, ca_file: caFile }, undefined, 2)}\n`;
 }
 
@@ -91,7 +98,7 @@ function profileOf(bytes: Uint8Array, path: string): Profile {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw damaged();
   const { registry, policy, token, state_dir: stateDir, ca_file: caFile } = value;
   if (typeof registry !== "string" || typeof policy !== "string" || typeof token !== "string") throw damaged();
-  const { registry_socket: registrySocket, policy_socket: policySocket } = value;
+  const { registry_socket: registrySocket, policy_socket: policySocket, agent, agent_socket: agentSocket } = value;
   return {
     registry,
     policy,
@@ -99,6 +106,8 @@ function profileOf(bytes: Uint8Array, path: string): Profile {
     stateDir: typeof stateDir === "string" ? stateDir : "",
     ...(typeof registrySocket === "string" && { registrySocket }),
     ...(typeof policySocket === "string" && { policySocket }),
+    ...(typeof agent === "string" && { agent }),
+    ...(typeof agentSocket === "string" && { agentSocket }),
     ...(typeof caFile === "string" && { caFile }),
   };
 }

@@ -1,5 +1,6 @@
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { type RegistryClient, registryClient } from "../client/registry.ts";
+import { RunService } from "../gen/ts/reeve/agent/v1/run_service_pb.ts";
 import { ApprovalService } from "../gen/ts/reeve/approval/v1/approval_service_pb.ts";
 import { AuditService } from "../gen/ts/reeve/audit/v1/audit_service_pb.ts";
 import { AuthorityService } from "../gen/ts/reeve/enrollment/v1/authority_service_pb.ts";
@@ -28,6 +29,8 @@ export interface Session {
   readonly policy: Client<typeof PolicyService>;
   readonly audit: Client<typeof AuditService>;
   readonly keys: Client<typeof KeyService>;
+  /** Its calls throw a UsageError where the address of the agent service is not known. */
+  readonly runs: Client<typeof RunService>;
   /** False where the address of policy is not known: then its clients throw a UsageError. */
   readonly hasPolicy: boolean;
   /** How to act as an operator on the same control plane. */
@@ -67,14 +70,14 @@ export async function openSession(context: CommandContext, flags: TargetFlags): 
 }
 
 /** Clients of a known target. Throws a UsageError where its file of authorities cannot be read. */
-export function sessionAt({ registry, policy, token, stateDir, caFile, sockets }: Target): Session {
+export function sessionAt({ registry, policy, agent, token, stateDir, caFile, sockets }: Target): Session {
   const ca = caFile === undefined ? undefined : readCaFile(caFile);
   const dial = (baseUrl: string | undefined, socketPath: string | undefined) =>
     baseUrl === undefined ? undefined : createServiceTransport({ baseUrl, socketPath, token, ca });
-  const transports = [dial(registry, sockets?.registry), dial(policy, sockets?.policy)];
-  const [first, second] = transports;
+  const transports = [dial(registry, sockets?.registry), dial(policy, sockets?.policy), dial(agent, sockets?.agent)];
+  const [first, second, third] = transports;
   const session: Session = {
-    ...sessionOver({ registry: first ?? nowhere, policy: second }),
+    ...sessionOver({ registry: first ?? nowhere, policy: second, agent: third }),
     operator: operatorItself(() => session),
     stateDir,
     close() {
@@ -85,8 +88,12 @@ export function sessionAt({ registry, policy, token, stateDir, caFile, sockets }
 }
 
 /** Clients over transports of the caller's own, such as in-memory ones. */
-export function sessionOver(transports: { registry: Transport; policy: Transport | undefined }): Session {
-  const { registry, policy = nowhere } = transports;
+export function sessionOver(transports: {
+  registry: Transport;
+  policy: Transport | undefined;
+  agent?: Transport | undefined;
+}): Session {
+  const { registry, policy = nowhere, agent = noAgentService } = transports;
   const session: Session = {
     registry: registryClient(registry),
     fanOut: createClient(FanOutService, registry),
@@ -97,6 +104,7 @@ export function sessionOver(transports: { registry: Transport; policy: Transport
     policy: createClient(PolicyService, policy),
     audit: createClient(AuditService, policy),
     keys: createClient(KeyService, policy),
+    runs: createClient(RunService, agent),
     hasPolicy: transports.policy !== undefined,
     operator: operatorItself(() => session),
     stateDir: undefined,
@@ -140,10 +148,12 @@ export function operatorByPresence(presence: Presence, connect: (token: string) 
   };
 }
 
-const nowhere: Transport = { unary: refuse, stream: refuse };
+const nowhere = unknownAddress("policy", ["set REEVE_POLICY_URL, or use --policy URL"]);
+const noAgentService = unknownAddress("the agent service", [
+  "start `reeve up` again, or set REEVE_AGENT_URL and REEVE_TOKEN",
+]);
 
-function refuse(): Promise<never> {
-  return Promise.reject(
-    new UsageError("it is not known where policy is", ["set REEVE_POLICY_URL, or use --policy URL"]),
-  );
+function unknownAddress(what: string, hints: string[]): Transport {
+  const refuse = () => Promise.reject(new UsageError(`it is not known where ${what} is`, hints));
+  return { unary: refuse, stream: refuse };
 }

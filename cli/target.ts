@@ -19,9 +19,11 @@ export interface Target {
   registry: string;
   /** Policy's address; undefined where it is not known. */
   policy: string | undefined;
+  /** The agent service's address; undefined where it is not known. */
+  agent: string | undefined;
   token: string;
   /** The sockets to dial in place of the addresses, where the control plane is this user's own. */
-  sockets: { registry: string; policy: string } | undefined;
+  sockets: { registry: string; policy: string; agent: string | undefined } | undefined;
   /** A file with the authorities that https addresses are trusted by; undefined for the system's. */
   caFile: string | undefined;
   /** The state folder, where the target is the control plane that the profile is about. */
@@ -59,28 +61,36 @@ export function resolveTarget(
   const own = flags.token || env.REEVE_TOKEN;
   const inside = home && (policy === undefined || sameAddress(policy, profile.policy));
   const isFor = entered && (policy === undefined || sameAddress(policy, login.policy ?? ""));
+  const agent = agentAddress(env.REEVE_AGENT_URL, home ? profile.agent : undefined, Boolean(own));
   const token = own || (isFor ? login.idToken : undefined) || (inside ? profile.token : undefined);
   if (token === undefined || token === "") throw noToken(profile !== undefined);
   const isNamed = Boolean(flags.registry || flags.policy || env.REEVE_REGISTRY_URL || env.REEVE_POLICY_URL);
   const origin = own ? "given" : isFor ? "login" : "profile";
   const sockets = inside && (origin === "profile" || !isNamed) ? socketsOf(profile) : undefined;
-  if (origin === "profile" && sockets === undefined) checkAuthenticated([registry, policy]);
+  if (origin === "profile" && sockets === undefined) checkAuthenticated([registry, policy, agent]);
   const isAllowed = env.REEVE_ALLOW_PLAINTEXT === "true";
-  for (const address of [registry, policy]) if (address !== undefined) checkAddress(address, isAllowed);
+  for (const address of [registry, policy, agent]) if (address !== undefined) checkAddress(address, isAllowed);
   return {
     registry,
     policy,
+    agent,
     token,
     caFile: flags.caFile || env.REEVE_CA_FILE || (home ? profile.caFile : undefined),
     sockets,
     origin,
     stateDir: inside && profile.stateDir !== "" ? profile.stateDir : undefined,
-    warnings: [...(flags.token ? [TOKEN_IN_SIGHT] : []), ...[registry, policy].flatMap(inClear)],
+    warnings: [...(flags.token ? [TOKEN_IN_SIGHT] : []), ...[registry, policy, agent].flatMap(inClear)],
   };
 }
 
-function socketsOf({ registrySocket: registry, policySocket: policy }: Profile): Target["sockets"] {
-  return registry === undefined || policy === undefined ? undefined : { registry, policy };
+/** A token that was not given for it goes to no other agent service than the profile's. */
+function agentAddress(named: string | undefined, known: string | undefined, isGiven: boolean): string | undefined {
+  if (!named) return known;
+  return isGiven || (known !== undefined && sameAddress(named, known)) ? named : undefined;
+}
+
+function socketsOf({ registrySocket: registry, policySocket: policy, agentSocket: agent }: Profile): Target["sockets"] {
+  return registry === undefined || policy === undefined ? undefined : { registry, policy, agent };
 }
 
 /** A port of this machine shows nothing of who listens there: while Reeve does not run, that can be any program. */

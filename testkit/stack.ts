@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { writeProfile } from "../cli/profile.ts";
 import type { FirstTokens } from "../cli/stack/first-tokens.ts";
-import { prepareMachineTokens } from "../cli/stack/machine-tokens.ts";
+import { prepareMachineTokens, runTokens } from "../cli/stack/machine-tokens.ts";
 import { type StackOptions, startStack } from "../cli/stack/stack.ts";
 import { Mode } from "../gen/ts/reeve/device/v1/device_pb.ts";
 import { createLogger } from "../lib/log/log.ts";
@@ -12,6 +12,7 @@ import { createLogger } from "../lib/log/log.ts";
 export interface TestStack {
   registry: { url: string };
   policy: { url: string };
+  agentService: { url: string };
   /** Bearer tokens, by the role of their holder. */
   tokens: FirstTokens;
   /** The environment of an operator at this machine: the profile has the rest. */
@@ -46,6 +47,7 @@ export async function startTestStack(
     writeRoots: [workFolder],
     env: process.env,
     logger: createLogger({ service: "test", level: "silent" }),
+    agent: { port: 0, agentsDir: join(dataFolder, "agents"), tokens: () => runTokens(dataFolder) },
     ...options,
   });
   const { issued: tokens, profile } = await prepareMachineTokens(stack.tokens, dataFolder);
@@ -55,12 +57,15 @@ export async function startTestStack(
     policy: stack.policyUrl,
     registrySocket: stack.sockets.registry,
     policySocket: stack.sockets.policy,
+    ...(stack.agentUrl !== undefined && { agent: stack.agentUrl }),
+    ...(stack.sockets.agent !== undefined && { agentSocket: stack.sockets.agent }),
     token: profile,
     stateDir: dataFolder,
   });
   return {
     registry: { url: stack.registryUrl },
     policy: { url: stack.policyUrl },
+    agentService: { url: stack.agentUrl ?? "" },
     tokens,
     operator: { REEVE_DATA_DIR: dataFolder, REEVE_TOKEN: tokens.operator },
     owner: { REEVE_DATA_DIR: dataFolder },

@@ -4,7 +4,7 @@ import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { findTarget } from "../find-target.ts";
 import { visibleLine } from "../print/escape.ts";
-import { dataDir, readChatToken } from "../profile.ts";
+import { dataDir, readKeptToken } from "../profile.ts";
 import { openSession, type Session, sessionAt } from "../session.ts";
 import type { Target, TargetFlags } from "../target.ts";
 
@@ -91,7 +91,7 @@ async function modelTarget(context: CommandContext, flags: TargetFlags): Promise
   });
   const rest = { context, flags };
   if (target.origin === "login") return { target, from: "the login", rest };
-  const kept = await readChatToken(dataDir(context.env));
+  const kept = await readKeptToken(dataDir(context.env), "chat");
   if (kept === undefined) {
     throw new UsageError("this machine has no agent's token for chat", ["start `reeve up` again: it makes one"]);
   }

@@ -1,4 +1,5 @@
 import { homedir } from "node:os";
+import { join } from "node:path";
 import { SandboxLevel } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import { readConfig } from "../../lib/config/config.ts";
 import { createLogger } from "../../lib/log/log.ts";
@@ -14,7 +15,7 @@ import { UsageError } from "../errors/usage-error.ts";
 import { offerSeal } from "../operator/offer-seal.ts";
 import { commandName } from "../print/command-name.ts";
 import { dataDir, writeProfile } from "../profile.ts";
-import { type MachineTokens, prepareMachineTokens } from "../stack/machine-tokens.ts";
+import { type MachineTokens, prepareMachineTokens, runTokens } from "../stack/machine-tokens.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
 import { type UpFlags, upEnvironment, withUpFlags } from "../stack/up-settings.ts";
 
@@ -44,6 +45,13 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<Stack
       ? {}
       : { devices: { ...addressFrom(settings.deviceAddress), ...publicUrlFrom(settings.publicUrl) } }),
     callRetentionMs: settings.callRetention,
+    agent: {
+      port: settings.port === 0 ? 0 : settings.port + 3,
+      agentsDir: settings.agentsDir ?? join(folder, "agents"),
+      ...(settings.agentModel !== undefined && { model: settings.agentModel }),
+      retentionMs: settings.runRetention,
+      tokens: () => runTokens(folder),
+    },
     env: context.env,
     logger: createLogger({ service: "reeve", level: settings.logLevel }),
   }).catch((error: unknown) =>
@@ -55,6 +63,8 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<Stack
     policy: stack.policyUrl,
     registrySocket: stack.sockets.registry,
     policySocket: stack.sockets.policy,
+    ...(stack.agentUrl !== undefined && { agent: stack.agentUrl }),
+    ...(stack.sockets.agent !== undefined && { agentSocket: stack.sockets.agent }),
     token: tokens.profile,
     stateDir: folder,
   });
@@ -62,7 +72,7 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<Stack
   const floor = granted.owner?.sandbox ?? SandboxLevel.NONE;
   const reeve = commandName({ env: context.env, folder: process.cwd(), script: process.argv[1] ?? "reeve" });
   context.stdout.write(
-    `registry      ${stack.registryUrl}\npolicy        ${stack.policyUrl}\ndevice agent  ${stack.deviceUrl}\n` +
+    `registry      ${stack.registryUrl}\npolicy        ${stack.policyUrl}\ndevice agent  ${stack.deviceUrl}\nagent         ${stack.agentUrl}\n` +
       `${stack.attachUrl === undefined ? "" : `devices       ${stack.attachUrl}\n`}` +
       `reads         ${granted.readRoots.join(", ") || NO_READING}\n` +
       `writes        ${granted.writeRoots.join(", ") || NO_WRITING}\n` +
@@ -115,7 +125,7 @@ function tokenText({ issued, former, isNew }: MachineTokens, reeve: string): str
 }
 
 function portsFrom(port: number): { registry: number; policy: number; device: number } {
-  if (port > 65533) throw new UsageError(`${port} is no port with two after it`);
+  if (port > 65532) throw new UsageError(`${port} is no port with three after it`);
   if (port === 0) return { registry: 0, policy: 0, device: 0 };
   return { registry: port, policy: port + 1, device: port + 2 };
 }

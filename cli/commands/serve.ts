@@ -28,6 +28,13 @@ export function registerServe(program: Command, context: CommandContext): void {
       const start = () => explained(runPolicy(context.env), "REEVE_POLICY_PORT or REEVE_PROBE_PORT");
       await runGuarded({ name: "policy", start });
     });
+  withConfigOption(serve.command("agent"))
+    .description(`Run the agent service in a process of its own: runs of models that work with tools. ${SETTINGS}`)
+    .action(async () => {
+      const { runAgentService } = await import("../../services/agent/main.ts");
+      const start = () => explained(runAgentService(context.env), "REEVE_AGENT_PORT or REEVE_PROBE_PORT");
+      await runGuarded({ name: "agent", start });
+    });
   withAgentOptions(serve.command("device"))
     .description(
       `Run the device agent of this machine, which has joined with \`reeve device join\`, joins with REEVE_JOIN_TOKEN_FILE, or is dialed. ${SETTINGS}`,

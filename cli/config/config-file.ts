@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import {
+  agentSettings,
   configSettings,
   deviceSettings,
   natsSettings,
@@ -23,6 +24,7 @@ export const fileKeys: readonly ConfigKey[] = [
   deviceSettings,
   registrySettings,
   policySettings,
+  agentSettings,
   tlsSettings,
   natsSettings,
   oidcSettings,

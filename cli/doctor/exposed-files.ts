@@ -11,6 +11,8 @@ const SECRETS: readonly { file: string; gives: string }[] = [
   { file: "authority/ca.key", gives: "makes certificates of services" },
   { file: "profile.json", gives: "looks at everything, and calls as an agent" },
   { file: "chat.token", gives: "calls as chat's agent" },
+  { file: "runs.token", gives: "calls as the agent service's runs do" },
+  { file: "agent/sealing.key", gives: "opens what runs were asked and answered" },
   { file: "login.json", gives: "is you, with all your rights, where you logged in with `reeve login`" },
 ];
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { createTokenFile, type TokenFile } from "../../lib/auth/token-file.ts";
-import { chatTokenPath, readChatToken, writeProfile } from "../profile.ts";
+import { keptTokenPath, readKeptToken, writeProfile } from "../profile.ts";
 import { issueFirstTokens } from "./first-tokens.ts";
 import { prepareMachineTokens } from "./machine-tokens.ts";
 
@@ -28,18 +28,22 @@ it("keeps no operator's token on the machine in the clear", async () => {
   const { issued, profile, isNew } = await prepareMachineTokens(tokens, folder);
   expect(rolesOf(issued?.operator)).toEqual([Role.OPERATOR]);
   expect(rolesOf(profile)).toEqual([Role.AUDITOR, Role.AGENT]);
-  expect(rolesOf(await readChatToken(folder))).toEqual([Role.AGENT]);
-  expect((await stat(chatTokenPath(folder))).mode & 0o777).toBe(0o600);
+  expect(rolesOf(await readKeptToken(folder, "chat"))).toEqual([Role.AGENT]);
+  expect(rolesOf(await readKeptToken(folder, "runs"))).toEqual([Role.AGENT]);
+  expect(rolesOf(await readKeptToken(folder, "untrusted-runs"))).toEqual([Role.TRIGGER]);
+  for (const name of ["chat", "runs", "untrusted-runs"] as const) {
+    expect((await stat(keptTokenPath(folder, name))).mode & 0o777).toBe(0o600);
+  }
   expect(isNew).toBe(false);
 });
 
 it("keeps the machine's tokens while they are let in", async () => {
   const { profile } = await prepareMachineTokens(tokens, folder);
   await keep(profile);
-  const chat = await readChatToken(folder);
+  const chat = await readKeptToken(folder, "chat");
   expect(await prepareMachineTokens(tokens, folder)).toMatchObject({ issued: undefined, profile, isNew: false });
-  expect(await readChatToken(folder)).toBe(chat);
-  expect(tokens.listTokens()).toHaveLength(4);
+  expect(await readKeptToken(folder, "chat")).toBe(chat);
+  expect(tokens.listTokens()).toHaveLength(6);
 });
 
 it("takes an operator's token out of a profile, and gives it back to be shown", async () => {

@@ -34,6 +34,12 @@ export const OWNER_CLI: KeptToken = { name: "owner-cli", roles: [Role.AUDITOR, R
 /** What `reeve chat` calls with: an agent, and nothing else. */
 export const CHAT: KeptToken = { name: "chat", roles: [Role.AGENT] };
 
+/** What the runs of the agent service call with: an agent, and nothing else. */
+export const RUNS: KeptToken = { name: "runs", roles: [Role.AGENT] };
+
+/** What runs over untrusted content call with: it may call no tool. */
+export const UNTRUSTED_RUNS: KeptToken = { name: "untrusted-runs", roles: [Role.TRIGGER] };
+
 /** A token of a kind: the kept one where it is let in and has exactly those roles, otherwise a new one. */
 export function keptOrNew(tokens: TokenFile, kept: string | undefined, kind: KeptToken): string {
   const roles = kept === undefined ? undefined : tokens.authenticate(`Bearer ${kept}`)?.roles;

@@ -14,6 +14,7 @@ export const commandEnvironment = {
   dataDir: configSettings.dataDir,
   registryUrl: configSettings.registryUrl,
   policyUrl: configSettings.policyUrl,
+  agentUrl: configSettings.agentUrl,
   token: configSettings.token,
   agentToken: configSettings.agentToken,
   tokensFile: configSettings.tokensFile,

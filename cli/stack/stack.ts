@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { Registry as MetricsRegistry } from "prom-client";
 import type { Mode } from "../../gen/ts/reeve/device/v1/device_pb.ts";
 import type { Manifest } from "../../gen/ts/reeve/device/v1/manifest_pb.ts";
 import { authenticateByCertificate, firstThatKnows } from "../../lib/auth/authenticate.ts";
@@ -14,12 +15,13 @@ import { createMetrics } from "../../lib/server/metrics.ts";
 import { createServer, type Server } from "../../lib/server/server.ts";
 import { type FolderLock, lockFolder } from "../../lib/store/folder-lock.ts";
 import { shareScratchBuffer } from "../../lib/wire/scratch-writer.ts";
+import { createAgentService } from "../../services/agent/service.ts";
 import type { DeviceAgentConfig } from "../../services/device-agent/config.ts";
 import type { ToolProvider } from "../../services/device-agent/providers/provider.ts";
 import { createDeviceAgent } from "../../services/device-agent/service.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
 import { createRegistry, type Registry } from "../../services/registry/service.ts";
-import { openOneDatabase } from "./one-database.ts";
+import { type OneDatabase, openOneDatabase } from "./one-database.ts";
 import { openRegistryCertificate } from "./service-authority.ts";
 import { openSocketFolder } from "./socket-folder.ts";
 
@@ -40,6 +42,8 @@ export interface StackOptions {
   device?: Partial<Omit<DeviceAgentConfig, "stateDir">>;
   /** Providers of tools for the device, besides the built-in ones. The device disposes of them. Default none. */
   providers?: readonly ToolProvider[];
+  /** The agent service. Default: it does not run. */
+  agent?: StackAgent;
   /** How long arguments and outputs of ended calls are kept, in milliseconds. Default 30 days. */
   callRetentionMs?: number;
   natsUrl?: string;
@@ -50,10 +54,26 @@ export interface StackOptions {
   logger: Logger;
 }
 
+/** How the agent service of a stack is set up. */
+export interface StackAgent {
+  /** Its port on loopback; 0 takes any. */
+  port: number;
+  /** The folder of agents' files. */
+  agentsDir: string;
+  /** The model of runs that name none. */
+  model?: string;
+  /** How long texts of ended runs are kept, in milliseconds. Default 30 days. */
+  retentionMs?: number;
+  /** What runs call with. Asked for when the first one does. */
+  tokens(): Promise<{ agent: string; trigger: string }>;
+}
+
 /** All services in one process. */
 export interface Stack {
   registryUrl: string;
   policyUrl: string;
+  /** Undefined where the agent service does not run. */
+  agentUrl: string | undefined;
   deviceUrl: string;
   /** How far its device can keep programs apart, and why that is not further: empty where nothing is missing. */
   sandbox: { isolation: string; shortfall: string };
@@ -61,8 +81,8 @@ export interface Stack {
   offered: Manifest;
   /** Where devices of other machines dial in; undefined where they do not. */
   attachUrl: string | undefined;
-  /** The same two services on sockets that only programs of this user can open. */
-  sockets: { registry: string; policy: string };
+  /** The same services on sockets that only programs of this user can open. */
+  sockets: { registry: string; policy: string; agent?: string };
   tokens: TokenFile;
   /** The log's verifier key, in the form of C2SP signed notes. */
   checkpointKey: string;
@@ -71,7 +91,7 @@ export interface Stack {
 }
 
 /**
- * Starts policy, a device agent and the registry in this process, joined by the same messages that they
+ * Starts policy, a device agent, the registry and, where it is set up, the agent service in this process, joined by the same messages that they
  * exchange over a network, and each listening on a loopback port of its own. Rejects with FolderInUse, before anything is
  * read or changed, where another process has the folder.
  */
@@ -97,7 +117,12 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
   let policy: PolicyService | undefined;
   const callers: Service[] = [];
   const onClosed: (() => void | Promise<void>)[] = [];
-  const metrics = { registry: createMetrics(), policy: createMetrics(), "device-agent": createMetrics() };
+  const metrics = {
+    registry: createMetrics(),
+    policy: createMetrics(),
+    "device-agent": createMetrics(),
+    agent: createMetrics(),
+  };
 
   const serve = async (
     service: Service,
@@ -208,21 +233,29 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
     const deviceServer = await serve(device, ports.device, "device-agent");
     const registryServer = await serve(registry, ports.registry, "registry");
     lock.listensAt(registryServer.url);
+    const agent =
+      options.agent &&
+      (await openAgent(options, options.agent, database.agent, registryServer.url, metrics.agent.registry));
+    if (agent !== undefined) callers.unshift(agent);
+    const agentServer = agent && (await serve(agent, options.agent?.port ?? 0, "agent"));
     const folder = await openSocketFolder(dataDir, options.env);
     onClosed.push(folder.close);
     const sockets = { registry: join(folder.path, "registry.sock"), policy: join(folder.path, "policy.sock") };
     await serve(policy, 0, "policy", { socketPath: sockets.policy });
     await serve(registry, 0, "registry", { socketPath: sockets.registry });
+    const agentSocket = join(folder.path, "agent.sock");
+    if (agent !== undefined) await serve(agent, 0, "agent", { socketPath: agentSocket });
     const { devices } = options;
     const attachServer = devices && registry.tls && (await serveDevices(registry, registry.tls, devices));
     return {
       registryUrl: registryServer.url,
       policyUrl: policyServer.url,
+      agentUrl: agentServer?.url,
       deviceUrl: deviceServer.url,
       sandbox: device.sandbox,
       offered: device.manifest().manifest,
       attachUrl: attachServer?.url,
-      sockets,
+      sockets: { ...sockets, ...(agent && { agent: agentSocket }) },
       tokens,
       checkpointKey: policy.checkpointKey,
       close,
@@ -231,6 +264,33 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
     await close();
     throw error;
   }
+}
+
+/** The agent service, whose runs call through the registry's port as any caller does. */
+function openAgent(
+  { dataDir, env, logger }: StackOptions,
+  { agentsDir, model, retentionMs, tokens }: StackAgent,
+  database: OneDatabase["agent"],
+  registryUrl: string,
+  metrics: MetricsRegistry,
+) {
+  return createAgentService({
+    config: {
+      stateDir: join(dataDir, "agent"),
+      agentsDir,
+      ...(model !== undefined && { model }),
+      ...(retentionMs !== undefined && { retentionMs }),
+    },
+    database,
+    registry: {
+      url: () => registryUrl,
+      token: async () => (await tokens()).agent,
+      triggerToken: async () => (await tokens()).trigger,
+    },
+    env,
+    logger: logger.child({ part: "agent" }),
+    metrics,
+  });
 }
 
 /** A socket that only programs of this user can open. */

@@ -1,5 +1,11 @@
 import { resolve } from "node:path";
-import { configSettings, natsSettings, policySettings, registrySettings } from "../../gen/settings/settings.ts";
+import {
+  agentSettings,
+  configSettings,
+  natsSettings,
+  policySettings,
+  registrySettings,
+} from "../../gen/settings/settings.ts";
 import type { ConfigSpec } from "../../lib/config/config.ts";
 import { ownDeviceEnvironment } from "../../services/device-agent/device-config.ts";
 import type { CommandContext } from "../command-context.ts";
@@ -30,6 +36,9 @@ export const upEnvironment = {
   policyFile: policySettings.policyFile,
   natsUrl: natsSettings.natsUrl,
   callRetention: configSettings.callRetention,
+  agentsDir: agentSettings.agentsDir,
+  agentModel: agentSettings.model,
+  runRetention: agentSettings.runRetention,
   logLevel: { ...configSettings.logLevel, default: "warn" },
 } as const satisfies ConfigSpec;
 

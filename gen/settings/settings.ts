@@ -8,7 +8,7 @@ export const configSettings = {
   policyUrl: {"name":"REEVE_POLICY_URL","at":"policy_url","type":"string","optional":true,"doc":"Where policy listens; several replicas of it, comma-separated. The commands' default: the profile's."},
   caFile: {"name":"REEVE_CA_FILE","at":"ca_file","type":"path","optional":true,"doc":"File with the authorities that https addresses are trusted by, PEM. Default: the profile's, else the system's."},
   token: {"name":"REEVE_TOKEN","at":"token","type":"string","optional":true,"secret":true,"doc":"The caller's token. Default: the profile's."},
-  agentToken: {"name":"REEVE_AGENT_TOKEN","at":"agent_token","type":"string","optional":true,"secret":true,"doc":"The agent's token that `reeve chat` gives its model. Default: REEVE_TOKEN, else the one that `reeve up` keeps for chat."},
+  agentToken: {"name":"REEVE_AGENT_TOKEN","at":"agent_token","type":"string","optional":true,"secret":true,"doc":"The agent's token that `reeve chat` gives its model, and that the agent service calls with. Chat's default: REEVE_TOKEN, else the one that `reeve up` keeps for chat."},
   serviceToken: {"name":"REEVE_SERVICE_TOKEN","at":"service_token","type":"string","optional":true,"secret":true,"doc":"Token with the role service, for policy, the devices and other replicas. Not needed where they are reached by https."},
   tokensFile: {"name":"REEVE_TOKENS_FILE","at":"tokens_file","type":"path","optional":true,"doc":"File with the hashes of the tokens that may call, which `reeve token` edits. The commands' default: tokens.json in the data folder."},
   sealingKeyFile: {"name":"REEVE_SEALING_KEY_FILE","at":"sealing_key_file","type":"path","optional":true,"doc":"File with 32 bytes as base64 that seal private keys and what calls say in the database; the same for all replicas, and needed with REEVE_REGISTRY_DATABASE_URL. Unset: a file in the state folder."},
@@ -16,6 +16,7 @@ export const configSettings = {
   trustDomain: {"name":"REEVE_TRUST_DOMAIN","at":"trust_domain","type":"string","default":"reeve","doc":"The trust domain of SPIFFE ids; certificates of another one are refused."},
   allowPlaintext: {"name":"REEVE_ALLOW_PLAINTEXT","at":"allow_plaintext","type":"bool","default":false,"doc":"Listen and call beyond loopback without TLS: only where something else encrypts the way, such as a mesh."},
   connectionsPerAddress: {"name":"REEVE_CONNECTIONS_PER_ADDRESS","at":"connections_per_address","type":"int","min":1,"max":10000,"default":2000,"doc":"Connections of one address on which nothing was authenticated; any one of them goes for the next one. Behind a proxy all callers have one address: raise it there, and limit at the proxy."},
+  agentUrl: {"name":"REEVE_AGENT_URL","at":"agent_url","type":"url","optional":true,"doc":"Where the agent service listens. The commands' default: the profile's."},
 } as const;
 
 /** The settings under "tls". */
@@ -113,5 +114,17 @@ export const policySettings = {
   policyFile: {"name":"REEVE_POLICY_FILE","at":"policy.policy_file","type":"path","optional":true,"doc":"The policy file. Default: the one that is shipped."},
   agentHeldCalls: {"name":"REEVE_AGENT_HELD_CALLS","at":"policy.agent_held_calls","type":"int","min":0,"max":100000,"default":100,"doc":"Calls of one agent that may wait for a person; a fan-out is one. Operators: eight times as many."},
   agentHeldBytes: {"name":"REEVE_AGENT_HELD_BYTES","at":"policy.agent_held_bytes","type":"int","min":0,"max":1073741824,"default":4194304,"doc":"Bytes of the arguments of those calls. Operators: eight times as many."},
+} as const;
+
+/** The settings under "agent". */
+export const agentSettings = {
+  host: {"name":"REEVE_AGENT_HOST","at":"agent.host","type":"string","default":"127.0.0.1","doc":"Address to listen on."},
+  port: {"name":"REEVE_AGENT_PORT","at":"agent.port","type":"int","min":0,"max":65535,"default":7403,"doc":"Port; 0 takes any."},
+  stateDir: {"name":"REEVE_AGENT_STATE_DIR","at":"agent.state_dir","type":"path","doc":"Folder of the agent service's database."},
+  databaseUrl: {"name":"REEVE_AGENT_DATABASE_URL","at":"agent.database_url","type":"string","optional":true,"secret":true,"doc":"PostgreSQL database, postgres://user:password@host/database?schema=name, which replicas share. Default: SQLite."},
+  model: {"name":"REEVE_AGENT_MODEL","at":"agent.model","type":"string","optional":true,"doc":"The model of runs that name none, as provider/name. Default: that of the first provider whose key is set."},
+  agentsDir: {"name":"REEVE_AGENTS_DIR","at":"agent.agents_dir","type":"path","optional":true,"doc":"Folder of agents' files. Default: agents in the data folder, or in the state folder of a service of its own."},
+  triggerToken: {"name":"REEVE_TRIGGER_TOKEN","at":"agent.trigger_token","type":"string","optional":true,"secret":true,"doc":"The token with which runs over untrusted content call: with the role trigger and no other. Default: they call nothing."},
+  runRetention: {"name":"REEVE_RETENTION_RUNS","at":"agent.run_retention","type":"duration","min":60000,"default":2592000000,"doc":"How long prompts, inputs, answers and events of ended runs are kept. Runs themselves, their ids, states and calls stay."},
 } as const;
 

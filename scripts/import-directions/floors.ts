@@ -66,6 +66,7 @@ export const AREAS: Readonly<Record<string, Floors>> = {
       "operator",
       "plugin",
       "policy",
+      "run",
       "schedule",
       "secret",
       "service-ca",

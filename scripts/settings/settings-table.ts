@@ -3,7 +3,7 @@ import { parseKey } from "../../lib/config/config-key.ts";
 import type { Section, Setting, Settings } from "./read-settings.ts";
 
 /** The sections whose settings are of one service, and have no prefix in the code that reads them. */
-const SERVICES: ReadonlySet<string> = new Set(["", "device", "registry", "policy"]);
+const SERVICES: ReadonlySet<string> = new Set(["", "device", "registry", "policy", "agent"]);
 
 /** The source of the tables of settings: a constant for each section, each of the form of lib/config's ConfigSpec. */
 export function settingsTable({ sections }: Settings): string {

@@ -5,9 +5,9 @@ import type { AuditRecord as LogRecord } from "../../gen/ts/reeve/audit/v1/recor
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Device } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { inScope } from "../../lib/auth/scoped-id.ts";
 import { reasonOf } from "../../lib/fault/fault.ts";
 import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
-import { inScope } from "../../services/registry/calls/scoped-id.ts";
 import type { Distributed } from "../../testkit/distributed.ts";
 import { createApprover } from "./approver.ts";
 import { breakParts } from "./break-parts.ts";

@@ -8,6 +8,11 @@ import type { Texts } from "./texts.ts";
 /** The key of a run's last event. */
 export const END_KEY = "end";
 
+/** The key under which an event is stored that has one from an engine: apart from the store's own. */
+export function eventKey(key: string): string {
+  return `event/${key}`;
+}
+
 /** An event that is to be stored. */
 export interface NewEvent {
   runId: string;

@@ -11,7 +11,7 @@ import { ErrorDetailSchema, type ErrorReason } from "../../../gen/ts/reeve/commo
 import type { Database } from "../../../lib/store/database.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
 import type { RunEnd, RunJournal, Wait } from "../engine/engine.ts";
-import { addEventRow, END_KEY } from "./events.ts";
+import { addEventRow, END_KEY, eventKey } from "./events.ts";
 import { openState } from "./states.ts";
 import type { AgentTables } from "./tables.ts";
 import type { Texts } from "./texts.ts";
@@ -72,7 +72,7 @@ export function createJournal({ db, writes, texts, onChange, now }: JournalParts
       }),
     event: (runId, key, event) =>
       change(runId, async (trx) => {
-        const isNew = await addEventRow(trx, { runId, key: `event/${key}`, event, timeMs: now() }, texts);
+        const isNew = await addEventRow(trx, { runId, key: eventKey(key), event, timeMs: now() }, texts);
         if (!isNew || event.case !== "turnStarted") return isNew;
         const { turn } = event.value;
         await trx.updateTable("agent_runs").set({ turns: turn }).where("id", "=", runId).executeTakeFirst();
@@ -151,8 +151,9 @@ async function writeWait(
       .executeTakeFirst();
     return true;
   }
-  if (known.answer_ms !== null || (known.what === what && known.approval_id === approvalId)) return false;
-  const update = trx.updateTable("agent_run_waits").set({ what, approval_id: approvalId, since_ms: nowMs });
+  if (known.answer_ms !== null) return false;
+  if (known.what === what && known.approval_id === approvalId && known.ref_id === id) return false;
+  const update = trx.updateTable("agent_run_waits").set({ what, ref_id: id, approval_id: approvalId, since_ms: nowMs });
   await update.where("run_id", "=", runId).where("name", "=", name).executeTakeFirst();
   return true;
 }

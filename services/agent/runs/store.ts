@@ -1,10 +1,17 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Selectable } from "kysely";
-import { type Run, type RunEvent, type RunSpec, RunState } from "../../../gen/ts/reeve/agent/v1/run_pb.ts";
+import {
+  type Run,
+  type RunAnswer,
+  type RunEvent,
+  type RunSpec,
+  RunState,
+} from "../../../gen/ts/reeve/agent/v1/run_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import type { GroupCommit } from "../../../lib/store/group-commit.ts";
-import { readEvent } from "./events.ts";
+import { answerKey } from "./answer-key.ts";
+import { eventKey, readEvent } from "./events.ts";
 import { listedRunOf, runOf } from "./run-of.ts";
 import { OPEN_STATES } from "./states.ts";
 import type { AgentTables, WaitsTable } from "./tables.ts";
@@ -47,6 +54,8 @@ export interface RunStore {
   events(runId: string, from: number, limit: number): Promise<{ events: RunEvent[]; ended: boolean }>;
   /** The newest event's number of each of these runs. */
   lastSequences(runIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
+  /** What a person answered to a question; undefined where no person did yet. */
+  answer(runId: string, questionId: string): Promise<RunAnswer | undefined>;
   /** Notes that a run is to be canceled; false where it has ended. */
   requestCancel(runId: string): Promise<boolean>;
   /** Runs that have not ended, oldest first. */
@@ -142,6 +151,12 @@ export function createRunStore(db: Database<AgentTables>, writes: GroupCommit<Ag
         .where("id", "in", runIds)
         .execute();
       return new Map(rows.map((row) => [row.id, row.last_sequence]));
+    },
+    async answer(runId, questionId) {
+      const query = db.selectFrom("agent_run_events").selectAll().where("run_id", "=", runId);
+      const row = await query.where("key", "=", eventKey(answerKey(questionId))).executeTakeFirst();
+      const event = row && readEvent(row, texts).event;
+      return event?.case === "answer" ? event.value : undefined;
     },
     requestCancel: (runId) =>
       writes.write(async (trx) => {

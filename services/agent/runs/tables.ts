@@ -1,8 +1,9 @@
 import { type Generated, sql } from "kysely";
 import type { Migration } from "../../../lib/store/database.ts";
+import { type LeaseTables, leaseMigration } from "../../../lib/store/lease.ts";
 
 /** The agent service's tables. Times are milliseconds since 1970. */
-export interface AgentTables {
+export interface AgentTables extends LeaseTables<"agent_leases"> {
   agent_runs: RunsTable;
   /** What happened in each run, numbered from 1; one for each key, so that what is repeated is stored once. */
   agent_run_events: { run_id: string; sequence: number; key: string; time_ms: number; event: Uint8Array };
@@ -121,4 +122,5 @@ export const agentMigrations: readonly Migration[] = [
         .execute();
     },
   },
+  leaseMigration("agent_leases"),
 ];

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
+import { inScope, scopedId, seesAll } from "../../../lib/auth/scoped-id.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Directory } from "../devices/directory.ts";
@@ -16,7 +17,6 @@ import type { Ownership } from "./ownership.ts";
 import type { Quotas } from "./quotas.ts";
 import { type CallRequest, type ReceivedCall, type ReceiveFacts, receiveCall } from "./receive.ts";
 import { decide, type PolicyAnswer, type RunPorts, resumeCall, runCall } from "./run.ts";
-import { inScope, scopedId, seesAll } from "./scoped-id.ts";
 import type { CallStore, PendingOutcome, StoredCall } from "./store.ts";
 
 /** All calls: the live ones in memory, the rest in the store. Every way to run a tool comes through `begin`. */

@@ -6,9 +6,9 @@ import {
   ListCallsResponseSchema,
 } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
+import { seesAll } from "../../../lib/auth/scoped-id.ts";
 import { readPageToken, writePageToken } from "../../../lib/pages/page-token.ts";
 import type { Directory } from "../devices/directory.ts";
-import { seesAll } from "./scoped-id.ts";
 import type { CallStore } from "./store.ts";
 
 /** How many calls a page holds by default. */

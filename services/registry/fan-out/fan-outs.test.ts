@@ -14,6 +14,7 @@ import {
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { type Decision, type DecisionRequest, DecisionSchema } from "../../../gen/ts/reeve/policy/v1/decision_pb.ts";
 import type { Principal } from "../../../lib/auth/principal.ts";
+import { inScope } from "../../../lib/auth/scoped-id.ts";
 import type { TokenStatus } from "../../../lib/auth/token-status.ts";
 import { fault, reasonOf } from "../../../lib/fault/fault.ts";
 import type { Sealer } from "../../../lib/identity/sealer.ts";
@@ -24,7 +25,6 @@ import { builtInTools } from "../../../lib/toolschema/built-in-tools.ts";
 import type { FanOutRequest } from "../../../testkit/fan-outs.ts";
 import { createLiveCall, type LiveCall } from "../calls/live-call.ts";
 import { type CallRequest, receiveCall } from "../calls/receive.ts";
-import { inScope } from "../calls/scoped-id.ts";
 import { createDeviceIndex } from "../devices/directory.ts";
 import type { KnownDevice } from "../devices/known-device.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";

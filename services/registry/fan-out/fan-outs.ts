@@ -14,12 +14,12 @@ import {
 } from "../../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
 import { type Principal, requireRole } from "../../../lib/auth/principal.ts";
+import { scopedId, seesAll } from "../../../lib/auth/scoped-id.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
 import { type GovernedCall, governedCall } from "../calls/governed-call.ts";
 import { type Face, observedIngress } from "../calls/ingress.ts";
-import { scopedId, seesAll } from "../calls/scoped-id.ts";
 import type { Membership } from "../cluster/membership.ts";
 import type { Directory } from "../devices/directory.ts";
 import { chooseDevices } from "./choose.ts";

@@ -7,6 +7,8 @@
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import type { Agent } from "./agent_pb.ts";
+import { file_reeve_config_v1_agent } from "./agent_pb.ts";
 import type { Nats, Oidc, Probe, Tls } from "./connections_pb.ts";
 import { file_reeve_config_v1_connections } from "./connections_pb.ts";
 import type { Device } from "./device_pb.ts";
@@ -22,7 +24,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/config/v1/config.proto.
  */
 export const file_reeve_config_v1_config: GenFile = /*@__PURE__*/
-  fileDesc("ChxyZWV2ZS9jb25maWcvdjEvY29uZmlnLnByb3RvEg9yZWV2ZS5jb25maWcudjEi1woKBkNvbmZpZxItCghkYXRhX2RpchgBIAEoCUIWmr0YEgoOUkVFVkVfREFUQV9ESVIQAUgAiAEBEmEKCWxvZ19sZXZlbBgCIAEoCUJJukgrcilSBXRyYWNlUgVkZWJ1Z1IEaW5mb1IEd2FyblIFZXJyb3JSBnNpbGVudJq9GBcKD1JFRVZFX0xPR19MRVZFTBoEaW5mb0gBiAEBEjUKDHJlZ2lzdHJ5X3VybBgDIAEoCUIamr0YFgoSUkVFVkVfUkVHSVNUUllfVVJMEAJIAogBARIvCgpwb2xpY3lfdXJsGAQgASgJQhaavRgSChBSRUVWRV9QT0xJQ1lfVVJMSAOIAQESKwoHY2FfZmlsZRgFIAEoCUIVmr0YEQoNUkVFVkVfQ0FfRklMRRABSASIAQESJwoFdG9rZW4YBiABKAlCE5q9GA8KC1JFRVZFX1RPS0VOKAFIBYgBARIzCgthZ2VudF90b2tlbhgHIAEoCUIZmr0YFQoRUkVFVkVfQUdFTlRfVE9LRU4oAUgGiAEBEjcKDXNlcnZpY2VfdG9rZW4YCCABKAlCG5q9GBcKE1JFRVZFX1NFUlZJQ0VfVE9LRU4oAUgHiAEBEjMKC3Rva2Vuc19maWxlGAkgASgJQhmavRgVChFSRUVWRV9UT0tFTlNfRklMRRABSAiIAQESPQoQc2VhbGluZ19rZXlfZmlsZRgKIAEoCUIemr0YGgoWUkVFVkVfU0VBTElOR19LRVlfRklMRRABSAmIAQESQwoOY2FsbF9yZXRlbnRpb24YCyABKAlCJpq9GCIKFVJFRVZFX1JFVEVOVElPTl9DQUxMUxADGgMzMGQyAjFtSAqIAQESOgoMdHJ1c3RfZG9tYWluGAwgASgJQh+avRgbChJSRUVWRV9UUlVTVF9ET01BSU4aBXJlZXZlSAuIAQESQAoPYWxsb3dfcGxhaW50ZXh0GA0gASgIQiKavRgeChVSRUVWRV9BTExPV19QTEFJTlRFWFQaBWZhbHNlSAyIAQESWQoXY29ubmVjdGlvbnNfcGVyX2FkZHJlc3MYDiABKAVCM7pIBxoFGJBOKAGavRglCh1SRUVWRV9DT05ORUNUSU9OU19QRVJfQUREUkVTUxoEMjAwMEgNiAEBEiEKA3RscxgPIAEoCzIULnJlZXZlLmNvbmZpZy52MS5UbHMSIwoEbmF0cxgQIAEoCzIVLnJlZXZlLmNvbmZpZy52MS5OYXRzEiMKBG9pZGMYESABKAsyFS5yZWV2ZS5jb25maWcudjEuT2lkYxIlCgVwcm9iZRgSIAEoCzIWLnJlZXZlLmNvbmZpZy52MS5Qcm9iZRInCgZkZXZpY2UYEyABKAsyFy5yZWV2ZS5jb25maWcudjEuRGV2aWNlEisKCHJlZ2lzdHJ5GBQgASgLMhkucmVldmUuY29uZmlnLnYxLlJlZ2lzdHJ5EicKBnBvbGljeRgVIAEoCzIXLnJlZXZlLmNvbmZpZy52MS5Qb2xpY3lCCwoJX2RhdGFfZGlyQgwKCl9sb2dfbGV2ZWxCDwoNX3JlZ2lzdHJ5X3VybEINCgtfcG9saWN5X3VybEIKCghfY2FfZmlsZUIICgZfdG9rZW5CDgoMX2FnZW50X3Rva2VuQhAKDl9zZXJ2aWNlX3Rva2VuQg4KDF90b2tlbnNfZmlsZUITChFfc2VhbGluZ19rZXlfZmlsZUIRCg9fY2FsbF9yZXRlbnRpb25CDwoNX3RydXN0X2RvbWFpbkISChBfYWxsb3dfcGxhaW50ZXh0QhoKGF9jb25uZWN0aW9uc19wZXJfYWRkcmVzc2IGcHJvdG8z", [file_buf_validate_validate, file_reeve_config_v1_connections, file_reeve_config_v1_device, file_reeve_config_v1_policy, file_reeve_config_v1_registry, file_reeve_options_v1_setting]);
+  fileDesc("ChxyZWV2ZS9jb25maWcvdjEvY29uZmlnLnByb3RvEg9yZWV2ZS5jb25maWcudjEivQsKBkNvbmZpZxItCghkYXRhX2RpchgBIAEoCUIWmr0YEgoOUkVFVkVfREFUQV9ESVIQAUgAiAEBEmEKCWxvZ19sZXZlbBgCIAEoCUJJukgrcilSBXRyYWNlUgVkZWJ1Z1IEaW5mb1IEd2FyblIFZXJyb3JSBnNpbGVudJq9GBcKD1JFRVZFX0xPR19MRVZFTBoEaW5mb0gBiAEBEjUKDHJlZ2lzdHJ5X3VybBgDIAEoCUIamr0YFgoSUkVFVkVfUkVHSVNUUllfVVJMEAJIAogBARIvCgpwb2xpY3lfdXJsGAQgASgJQhaavRgSChBSRUVWRV9QT0xJQ1lfVVJMSAOIAQESKwoHY2FfZmlsZRgFIAEoCUIVmr0YEQoNUkVFVkVfQ0FfRklMRRABSASIAQESJwoFdG9rZW4YBiABKAlCE5q9GA8KC1JFRVZFX1RPS0VOKAFIBYgBARIzCgthZ2VudF90b2tlbhgHIAEoCUIZmr0YFQoRUkVFVkVfQUdFTlRfVE9LRU4oAUgGiAEBEjcKDXNlcnZpY2VfdG9rZW4YCCABKAlCG5q9GBcKE1JFRVZFX1NFUlZJQ0VfVE9LRU4oAUgHiAEBEjMKC3Rva2Vuc19maWxlGAkgASgJQhmavRgVChFSRUVWRV9UT0tFTlNfRklMRRABSAiIAQESPQoQc2VhbGluZ19rZXlfZmlsZRgKIAEoCUIemr0YGgoWUkVFVkVfU0VBTElOR19LRVlfRklMRRABSAmIAQESQwoOY2FsbF9yZXRlbnRpb24YCyABKAlCJpq9GCIKFVJFRVZFX1JFVEVOVElPTl9DQUxMUxADGgMzMGQyAjFtSAqIAQESOgoMdHJ1c3RfZG9tYWluGAwgASgJQh+avRgbChJSRUVWRV9UUlVTVF9ET01BSU4aBXJlZXZlSAuIAQESQAoPYWxsb3dfcGxhaW50ZXh0GA0gASgIQiKavRgeChVSRUVWRV9BTExPV19QTEFJTlRFWFQaBWZhbHNlSAyIAQESWQoXY29ubmVjdGlvbnNfcGVyX2FkZHJlc3MYDiABKAVCM7pIBxoFGJBOKAGavRglCh1SRUVWRV9DT05ORUNUSU9OU19QRVJfQUREUkVTUxoEMjAwMEgNiAEBEiEKA3RscxgPIAEoCzIULnJlZXZlLmNvbmZpZy52MS5UbHMSIwoEbmF0cxgQIAEoCzIVLnJlZXZlLmNvbmZpZy52MS5OYXRzEiMKBG9pZGMYESABKAsyFS5yZWV2ZS5jb25maWcudjEuT2lkYxIlCgVwcm9iZRgSIAEoCzIWLnJlZXZlLmNvbmZpZy52MS5Qcm9iZRInCgZkZXZpY2UYEyABKAsyFy5yZWV2ZS5jb25maWcudjEuRGV2aWNlEisKCHJlZ2lzdHJ5GBQgASgLMhkucmVldmUuY29uZmlnLnYxLlJlZ2lzdHJ5EicKBnBvbGljeRgVIAEoCzIXLnJlZXZlLmNvbmZpZy52MS5Qb2xpY3kSLwoJYWdlbnRfdXJsGBYgASgJQheavRgTCg9SRUVWRV9BR0VOVF9VUkwQAkgOiAEBEiUKBWFnZW50GBcgASgLMhYucmVldmUuY29uZmlnLnYxLkFnZW50QgsKCV9kYXRhX2RpckIMCgpfbG9nX2xldmVsQg8KDV9yZWdpc3RyeV91cmxCDQoLX3BvbGljeV91cmxCCgoIX2NhX2ZpbGVCCAoGX3Rva2VuQg4KDF9hZ2VudF90b2tlbkIQCg5fc2VydmljZV90b2tlbkIOCgxfdG9rZW5zX2ZpbGVCEwoRX3NlYWxpbmdfa2V5X2ZpbGVCEQoPX2NhbGxfcmV0ZW50aW9uQg8KDV90cnVzdF9kb21haW5CEgoQX2FsbG93X3BsYWludGV4dEIaChhfY29ubmVjdGlvbnNfcGVyX2FkZHJlc3NCDAoKX2FnZW50X3VybGIGcHJvdG8z", [file_buf_validate_validate, file_reeve_config_v1_agent, file_reeve_config_v1_connections, file_reeve_config_v1_device, file_reeve_config_v1_policy, file_reeve_config_v1_registry, file_reeve_options_v1_setting]);
 
 /**
  * The configuration file, in YAML with the names of these fields, of `reeve up`, `reeve serve` and the commands. A flag goes
@@ -74,8 +76,8 @@ export type Config = Message<"reeve.config.v1.Config"> & {
   token?: string | undefined;
 
   /**
-   * The agent's token that `reeve chat` gives its model. Default: REEVE_TOKEN, else the one that `reeve up` keeps for
-   * chat.
+   * The agent's token that `reeve chat` gives its model, and that the agent service calls with. Chat's default: REEVE_TOKEN,
+   * else the one that `reeve up` keeps for chat.
    *
    * @generated from field: optional string agent_token = 7;
    */
@@ -183,6 +185,20 @@ export type Config = Message<"reeve.config.v1.Config"> & {
    * @generated from field: reeve.config.v1.Policy policy = 21;
    */
   policy?: Policy | undefined;
+
+  /**
+   * Where the agent service listens. The commands' default: the profile's.
+   *
+   * @generated from field: optional string agent_url = 22;
+   */
+  agentUrl?: string | undefined;
+
+  /**
+   * The agent service.
+   *
+   * @generated from field: reeve.config.v1.Agent agent = 23;
+   */
+  agent?: Agent | undefined;
 };
 
 /**

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
-import type { Principal } from "../../../lib/auth/principal.ts";
+import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
+import type { Principal } from "./principal.ts";
 
 /** The most characters of an id. */
 const MAX_LENGTH = 64;
@@ -34,7 +34,7 @@ export function inScope(chosen: string, principalId: string, maxLength = MAX_LEN
   return `${chosen.slice(0, maxLength - digest.length - 1)}-${digest}`;
 }
 
-/** Whether a principal sees the calls of others: operators and auditors do. */
+/** Whether a principal sees the calls and runs of others: operators and auditors do. */
 export function seesAll(principal: Principal): boolean {
   return principal.roles.includes(Role.OPERATOR) || principal.roles.includes(Role.AUDITOR);
 }
