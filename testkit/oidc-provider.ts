@@ -14,8 +14,8 @@ export interface OidcProvider {
   logInAs(account: string, groups: readonly string[]): void;
   /** Opens an address as a browser would: follows redirects and keeps cookies, until the provider sends it elsewhere. */
   browse(url: string): Promise<void>;
-  /** A token with the provider's own signature. */
-  sign(claims: JWTPayload): Promise<string>;
+  /** A token with the provider's own signature. An ID token, unless its type is that of an access token. */
+  sign(claims: JWTPayload, typ?: "at+jwt"): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -92,7 +92,8 @@ export async function startOidcProvider(): Promise<OidcProvider> {
       groupsOf.set(name, groups);
     },
     browse: (url) => browse(url, issuer),
-    sign: (claims) => new SignJWT(claims).setProtectedHeader({ alg: "RS256", kid: "test" }).sign(privateKey),
+    sign: (claims, typ) =>
+      new SignJWT(claims).setProtectedHeader({ alg: "RS256", kid: "test", ...(typ && { typ }) }).sign(privateKey),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -39,6 +39,7 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<Stack
     writeRoots,
     device,
     toolsAllowed: parseList(settings.toolsAllowed, ","),
+    ...(settings.approvalUrl === undefined ? {} : { approvalUrl: settings.approvalUrl }),
     ...(settings.policyFile === undefined ? {} : { policyFile: settings.policyFile }),
     ...(settings.natsUrl === undefined ? {} : { natsUrl: settings.natsUrl }),
     ...(settings.deviceAddress === undefined

@@ -20,6 +20,7 @@ import type { DeviceAgentConfig } from "../../services/device-agent/config.ts";
 import type { ToolProvider } from "../../services/device-agent/providers/provider.ts";
 import { createDeviceAgent } from "../../services/device-agent/service.ts";
 import { createPolicyService, type PolicyService } from "../../services/policy/service.ts";
+import { approvalPage } from "../../services/registry/config.ts";
 import { createRegistry, type Registry } from "../../services/registry/service.ts";
 import { type OneDatabase, openOneDatabase } from "./one-database.ts";
 import { openRegistryCertificate } from "./service-authority.ts";
@@ -37,6 +38,8 @@ export interface StackOptions {
   readRoots: readonly string[];
   writeRoots: readonly string[];
   toolsAllowed?: readonly string[];
+  /** The page where a person decides about an approval. Default: there is none. */
+  approvalUrl?: string;
   policyFile?: string;
   /** What else is configured of the device. Default nothing. */
   device?: Partial<Omit<DeviceAgentConfig, "stateDir">>;
@@ -218,6 +221,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
         ...retention,
         localDevice: options.deviceName,
         ...(options.toolsAllowed === undefined ? {} : { toolsAllowed: options.toolsAllowed }),
+        ...approvalPage(options.approvalUrl),
       },
       database: database.registry,
       policy: policy.link("registry"),

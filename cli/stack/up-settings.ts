@@ -33,6 +33,7 @@ export const upEnvironment = {
   toolsAllowed: registrySettings.toolsAllowed,
   deviceAddress: registrySettings.deviceAddress,
   publicUrl: registrySettings.publicUrl,
+  approvalUrl: registrySettings.approvalUrl,
   policyFile: policySettings.policyFile,
   natsUrl: natsSettings.natsUrl,
   callRetention: configSettings.callRetention,

@@ -103,6 +103,7 @@ export const registrySettings = {
   publicUrl: {"name":"REEVE_REGISTRY_PUBLIC_URL","at":"registry.public_url","type":"string","optional":true,"doc":"Where devices reach the registries, comma-separated: what join tokens say. Unset: the address it listens on."},
   deviceCertTtl: {"name":"REEVE_DEVICE_CERT_TTL","at":"registry.device_cert_ttl","type":"duration","min":1000,"default":86400000,"doc":"How long certificates of devices are good for. Devices renew them at half of it."},
   deviceAddress: {"name":"REEVE_DEVICE_ADDRESS","at":"registry.device_address","type":"string","optional":true,"doc":"Where `reeve up` lets other machines dial in as devices, with TLS: host:port of this machine. Unset: they cannot."},
+  approvalUrl: {"name":"REEVE_APPROVAL_URL","at":"registry.approval_url","type":"string","optional":true,"doc":"The page where a person decides about an approval, with {approval} in place of its id: MCP clients show it to their users. Unset: there is none."},
 } as const;
 
 /** The settings under "policy". */

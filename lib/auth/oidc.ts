@@ -11,6 +11,11 @@ export interface OidcOptions {
   issuer: string;
   /** The audiences that are meant for this control plane: most often the client's id. */
   audiences: readonly string[];
+  /**
+   * Those of the audiences that are addresses which clients of OAuth call: they take access tokens (RFC 9068) alone, and the
+   * others ID tokens alone. Default none.
+   */
+  resources?: readonly string[];
   mapping: RoleMapping;
   /** Milliseconds since 1970. Default Date.now. */
   now?: () => number;
@@ -41,6 +46,9 @@ const MAX_REMEMBERED = 10_000;
 const CLOCK_SKEW_SECONDS = 30;
 const DISCOVERY_TIMEOUT_MS = 5000;
 
+/** The type of an access token, which no ID token has (RFC 9068, 2.1). */
+const ACCESS_TOKEN = /^(?:application\/)?at\+jwt$/i;
+
 const JWT = /^[Bb]earer ([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)$/;
 
 /**
@@ -49,7 +57,7 @@ const JWT = /^[Bb]earer ([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)$/;
  * audience, issuer, signature or claims; and NOT_READY where the provider cannot be asked for its keys.
  */
 export function authenticateByOidc(options: OidcOptions): Authenticate {
-  const { issuer, audiences, mapping, now = Date.now } = options;
+  const { issuer, audiences, resources = [], mapping, now = Date.now } = options;
   const remembered = new Map<string, { principal: Principal; untilMs: number }>();
   let keys: Promise<JWTVerifyGetKey> | undefined;
   const keysOfIssuer = (): Promise<JWTVerifyGetKey> => {
@@ -63,7 +71,7 @@ export function authenticateByOidc(options: OidcOptions): Authenticate {
     const key = await keysOfIssuer().catch((error: unknown): never => {
       throw providerUnavailable(issuer, error);
     });
-    const { payload } = await jwtVerify(token, key, {
+    const { payload, protectedHeader } = await jwtVerify(token, key, {
       issuer,
       audience: [...audiences],
       algorithms: ALGORITHMS,
@@ -73,6 +81,9 @@ export function authenticateByOidc(options: OidcOptions): Authenticate {
     }).catch((error: unknown): never => {
       throw refusalOf(error) ?? providerUnavailable(issuer, error);
     });
+    const isAccessToken = ACCESS_TOKEN.test(protectedHeader.typ ?? "");
+    const meant = [payload.aud ?? []].flat().filter((audience) => audiences.includes(audience));
+    if (!meant.some((audience) => resources.includes(audience) === isAccessToken)) throw wrongType(isAccessToken);
     const expireMs = (payload.exp ?? 0) * 1000;
     // As a new request with the token would be let in for as long.
     const principal = { ...principalFromClaims(payload, mapping), expireMs: expireMs + CLOCK_SKEW_SECONDS * 1000 };
@@ -90,6 +101,13 @@ export function authenticateByOidc(options: OidcOptions): Authenticate {
     remembered.set(digest, { principal, untilMs: Math.min(expireMs, now() + REMEMBERED_MS) });
     return principal;
   };
+}
+
+function wrongType(isAccessToken: boolean): Error {
+  const message = isAccessToken
+    ? "an access token is for the address of a resource, and this one names none of ours"
+    : "an ID token is for a client, and the address of a resource takes access tokens (at+jwt, RFC 9068)";
+  return fault(ErrorReason.TOKEN_REFUSED, { why: "audience" }, { message });
 }
 
 async function discoverKeys(issuer: string): Promise<JWTVerifyGetKey> {

@@ -9,6 +9,9 @@ export const oidcKeys = oidcSettings;
 
 export type OidcSettings = Partial<ConfigOf<typeof oidcKeys>>;
 
+/** The path of the resource that OAuth clients call: MCP. */
+export const RESOURCE_PATH = "/mcp";
+
 /** What OAuth clients ask a provider's access tokens for (RFC 8707), and the provider. */
 export interface ProtectedResource {
   /** The address that clients use, such as "https://reeve.example/mcp". The tokens' audience. */
@@ -17,14 +20,11 @@ export interface ProtectedResource {
 }
 
 /**
- * The path as an OAuth resource: the first audience that is an address with this path. Undefined where there is none, or no
- * provider: then clients are not sent to one.
+ * What OAuth clients call: the first audience that is an address with its path. Undefined where there is none, or no provider:
+ * then clients are not sent to one.
  */
-export function protectedResource(
-  { oidcIssuer: issuer, oidcAudience }: OidcSettings,
-  path: string,
-): ProtectedResource | undefined {
-  const resource = audiencesOf(oidcAudience).find((audience) => URL.parse(audience)?.pathname === path);
+export function protectedResource({ oidcIssuer: issuer, oidcAudience }: OidcSettings): ProtectedResource | undefined {
+  const resource = audiencesOf(oidcAudience).find(isResource);
   return issuer === undefined || resource === undefined ? undefined : { resource, issuer };
 }
 
@@ -36,11 +36,21 @@ export function oidcAuthenticator(settings: OidcSettings): Authenticate | undefi
   if (audiences.length === 0)
     throw new ConfigError([`${oidcKeys.oidcAudience.name} is not set: ${oidcKeys.oidcAudience.doc}`]);
   try {
-    return authenticateByOidc({ issuer, audiences, mapping: parseRoleMapping(oidcRolesClaim, oidcRoles ?? "") });
+    const resources = audiences.filter(isResource);
+    return authenticateByOidc({
+      issuer,
+      audiences,
+      resources,
+      mapping: parseRoleMapping(oidcRolesClaim, oidcRoles ?? ""),
+    });
   } catch (cause: unknown) {
     const problem = cause instanceof Error ? cause.message : String(cause);
     throw new ConfigError([`${oidcKeys.oidcRoles.name}: ${problem}`]);
   }
+}
+
+function isResource(audience: string): boolean {
+  return URL.parse(audience)?.pathname === RESOURCE_PATH;
 }
 
 function audiencesOf(setting: string | undefined): string[] {

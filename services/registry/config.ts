@@ -1,5 +1,5 @@
 import { configSettings, registrySettings } from "../../gen/settings/settings.ts";
-import { type ConfigSpec, required } from "../../lib/config/config.ts";
+import { ConfigError, type ConfigSpec, required } from "../../lib/config/config.ts";
 import { connectionKeys } from "../../lib/run/connection-keys.ts";
 import { natsKeys } from "../../lib/run/nats-keys.ts";
 import { oidcKeys, type ProtectedResource } from "../../lib/run/oidc-keys.ts";
@@ -39,6 +39,15 @@ export interface RegistryConfig {
 }
 
 const { deviceAddress: _ofUp, ...own } = registrySettings;
+
+/** The setting of the approval's page, checked: clients send people there. Throws ConfigError. */
+export function approvalPage(setting: string | undefined): Pick<RegistryConfig, "approvalUrl"> {
+  if (setting === undefined) return {};
+  const { protocol = "" } = URL.parse(setting.replace("{approval}", "a")) ?? {};
+  if (!/^https?:$/.test(protocol) || !setting.includes("{approval}"))
+    throw new ConfigError([`${own.approvalUrl.name} is no address with {approval} in it: ${own.approvalUrl.doc}`]);
+  return { approvalUrl: setting };
+}
 
 /** The registry's settings in the environment, for `reeve serve registry`. */
 export const registryEnvironment = {

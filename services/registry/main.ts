@@ -9,17 +9,16 @@ import type { ExpectedServer } from "../../lib/rpc-client/tls.ts";
 import { createServiceTransport, LINK_PINGS_MS, type ServiceTransport } from "../../lib/rpc-client/transport.ts";
 import { protectedResource } from "../../lib/run/oidc-keys.ts";
 import { type RunningService, runService } from "../../lib/run/run-service.ts";
-import { registryEnvironment } from "./config.ts";
+import { approvalPage, registryEnvironment } from "./config.ts";
 import { parseDevices, parseUrls } from "./dial-settings.ts";
 import { deviceOver, policyOver } from "./dialers.ts";
-import { MCP_PATH } from "./faces/mcp/protected-resource.ts";
 import { createRegistry } from "./service.ts";
 
 /** Runs the registry in a process of its own, as the environment says. */
 export function runRegistry(env: Record<string, string | undefined>): Promise<RunningService> {
   const config = readConfig(registryEnvironment, env);
   const devices = parseDevices(config.devices, env);
-  const resource = protectedResource(config, MCP_PATH);
+  const resource = protectedResource(config);
   return runService({
     ...config,
     name: "registry",
@@ -44,6 +43,7 @@ export function runRegistry(env: Record<string, string | undefined>): Promise<Ru
           },
           ...(config.databaseUrl === undefined ? {} : { databaseUrl: config.databaseUrl }),
           toolsAllowed: config.toolsAllowed.split(",").filter((name) => name !== ""),
+          ...approvalPage(config.approvalUrl),
           ...(resource === undefined ? {} : { protectedResource: resource }),
           ...(config.localDevice === undefined ? {} : { localDevice: config.localDevice }),
           ...(config.defaultDevice === undefined ? {} : { defaultDevice: config.defaultDevice }),

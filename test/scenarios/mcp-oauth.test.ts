@@ -25,13 +25,10 @@ afterAll(async () => {
 });
 
 const tokenFor = (aud: string, groups: readonly string[] = ["agents"]) =>
-  provider.sign({
-    iss: provider.issuer,
-    aud,
-    sub: "ann",
-    groups: [...groups],
-    exp: Math.floor(Date.now() / 1000) + 60,
-  });
+  provider.sign(
+    { iss: provider.issuer, aud, sub: "ann", groups: [...groups], exp: Math.floor(Date.now() / 1000) + 60 },
+    "at+jwt",
+  );
 
 test("a client without a token is sent to the provider", async () => {
   const refused = await fetch(`${plane.registry.url}/mcp`, { method: "POST", body: "{}" });
@@ -54,8 +51,14 @@ test("an access token for the resource lets in, as the role that its claims give
   await client.close();
 });
 
-test("a token for another resource, or without a role, does not", async () => {
-  for (const token of [await tokenFor("https://other.example/mcp"), await tokenFor(RESOURCE, ["guests"])]) {
+test("a token for another resource, of another type, or without a role, does not", async () => {
+  const refused = [
+    await tokenFor("https://other.example/mcp"),
+    await tokenFor(RESOURCE, ["guests"]),
+    await provider.sign({ iss: provider.issuer, aud: RESOURCE, sub: "ann", groups: ["agents"], exp: 4e9 }),
+    await tokenFor(provider.clientId),
+  ];
+  for (const token of refused) {
     const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
     const answer = await fetch(`${plane.registry.url}/mcp`, { method: "POST", headers, body: "{}" });
     expect(answer.status).toBe(401);

@@ -1,9 +1,6 @@
 import type { ProtectedResource } from "../../../../lib/run/oidc-keys.ts";
 import type { PlainRequest, PlainResponse } from "../../../../lib/server/plain-http.ts";
 
-/** Where MCP clients send their requests. */
-export const MCP_PATH = "/mcp";
-
 /** Where clients look for what they need to ask for a token (RFC 9728, 3.1): with the resource's path, and without. */
 const METADATA_PATH = "/.well-known/oauth-protected-resource";
 
