@@ -20,8 +20,8 @@ export function clientGate(client: GateClient, toolset: () => Promise<McpToolset
       // An id of its own, so that sending it again runs nothing twice.
       const callId = newCallId("mcp");
       const send = () => client.callTool({ ...request, device: deviceId, callId, noWait: true, joinHeld: true });
-      const { call } = await answered(again(send));
-      return begunCall(client, present(call));
+      const { call, joined } = await answered(again(send));
+      return begunCall(client, present(call), joined);
     },
     async find(callId) {
       const { call } = await answered(again(() => client.getCall({ callId })));
@@ -34,9 +34,10 @@ export function clientGate(client: GateClient, toolset: () => Promise<McpToolset
   };
 }
 
-function begunCall(client: GateClient, begun: CompleteCall): BegunCall {
+function begunCall(client: GateClient, begun: CompleteCall, joined = false): BegunCall {
   let call = begun;
   return {
+    joined,
     get call() {
       return call;
     },

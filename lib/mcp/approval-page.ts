@@ -21,6 +21,8 @@ export interface Round {
   callId: string;
   /** From 1. */
   round: number;
+  /** Whether the call is an earlier request's. */
+  joined: boolean;
 }
 
 /** Whether a client can show its user a page. */
@@ -30,23 +32,26 @@ export function opensPages(envelope: Envelope): boolean {
 }
 
 /** Has the client show its user the page, and come back. */
-export function showPage(call: McpCall, url: string): InputRequiredResult {
+export function showPage(call: McpCall, url: string, joined: boolean): InputRequiredResult {
   const message = `A person has to decide about ${call.spec.tool} on ${call.spec.deviceName}.`;
   return inputRequired({
     inputRequests: { [OPEN]: inputRequired.elicitUrl({ message, url }) },
-    requestState: stateOf({ callId: call.id, round: 1 }),
+    requestState: stateOf({ callId: call.id, round: 1, joined }),
   });
 }
 
 /** Has the client come back without another look at the page; undefined where it has come often enough. */
-export function comeBack({ callId, round }: Round): InputRequiredResult | undefined {
-  return round < MAX_ROUNDS ? inputRequired({ requestState: stateOf({ callId, round: round + 1 }) }) : undefined;
+export function comeBack(last: Round): InputRequiredResult | undefined {
+  const { round } = last;
+  return round < MAX_ROUNDS ? inputRequired({ requestState: stateOf({ ...last, round: round + 1 }) }) : undefined;
 }
 
 /** The round that a request is of; undefined where its state was not made here. */
 export function roundOf(state: string | undefined): Round | undefined {
-  const [, round, callId] = /^([1-9])\.([A-Za-z0-9_-]{1,64})$/.exec(state ?? "") ?? [];
-  return round === undefined || callId === undefined ? undefined : { callId, round: Number(round) };
+  const [, round, joined, callId] = /^([1-9])(j?)\.([A-Za-z0-9_-]{1,64})$/.exec(state ?? "") ?? [];
+  return round === undefined || callId === undefined
+    ? undefined
+    : { callId, round: Number(round), joined: joined === "j" };
 }
 
 /** Whether the user has opened the page. It is no decision. */
@@ -55,6 +60,6 @@ export function hasOpened(responses: Readonly<Record<string, unknown>> | undefin
   return response?.action === "accept";
 }
 
-function stateOf({ callId, round }: Round): string {
-  return `${round}.${callId}`;
+function stateOf({ callId, round, joined }: Round): string {
+  return `${round}${joined ? "j" : ""}.${callId}`;
 }

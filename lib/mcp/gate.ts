@@ -33,6 +33,8 @@ export type McpCall = CallWithStatus & Pick<Call, "createTime"> & { spec: CallSp
 export interface BegunCall {
   /** As it stands now. */
   readonly call: McpCall;
+  /** Whether it is an earlier request's, which asked for the same and was held. */
+  readonly joined: boolean;
   /** Waits for its end. */
   wait(options: WaitOptions): Promise<McpCall>;
 }

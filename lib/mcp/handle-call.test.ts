@@ -17,6 +17,8 @@ const toolset = mcpToolset(
 
 let call: McpCall;
 let begun: number;
+/** Whether it is an earlier request's. */
+let joined: boolean;
 let canceled: string[];
 /** How long each wait was for, of a held call. */
 let waits: number[];
@@ -31,6 +33,7 @@ beforeEach(() => {
     status: create(CallStatusSchema, { state: CallState.HELD, approval }),
   };
   begun = 0;
+  joined = false;
   canceled = [];
   waits = [];
   meanwhile = () => undefined;
@@ -38,6 +41,7 @@ beforeEach(() => {
 
 const one = () => ({
   call,
+  joined,
   async wait({ heldMs }: { heldMs: number }) {
     waits.push(heldMs);
     if (heldMs > 0) meanwhile();
@@ -106,6 +110,17 @@ describe("a held call", () => {
     const release = vi.fn();
     await use({ canceled: { signal: gone, release } });
     expect([canceled, release.mock.calls.length]).toEqual([["call-1"], 1]);
+  });
+
+  test("is left alone with a request that was given an earlier one's, in any round", async () => {
+    joined = true;
+    const gone = { signal: AbortSignal.abort(), release: () => undefined };
+    await use({ canceled: gone });
+    const envelope = { [CAPABILITIES]: { elicitation: { url: {} } } };
+    const shown = await use({ envelope });
+    joined = false;
+    await use({ envelope, state: stateIn(shown), responses: { approve: { action: "accept" } }, canceled: gone });
+    expect(canceled).toEqual([]);
   });
 
   test("goes on where the connection is gone and that cancels nothing", async () => {

@@ -72,25 +72,29 @@ async function follow(begun: BegunCall, request: ToolRequest): Promise<Answer> {
   const { envelope, approvalUrl } = request;
   const task = takesTasks(envelope);
   const page = !task && opensPages(envelope) ? approvalUrl : undefined;
-  const call = await settled(begun, request, task || page !== undefined ? 0 : request.waitMs);
+  const call = await settled(begun, begun.joined, request, task || page !== undefined ? 0 : request.waitMs);
   if (task && isOpen(call)) return createdTask(call);
   const approvalId = approvalOf(call);
-  if (page !== undefined && approvalId !== undefined) return showPage(call, page(approvalId));
+  if (page !== undefined && approvalId !== undefined) return showPage(call, page(approvalId), begun.joined);
   return callResult(call, approvalUrl);
 }
 
 /** Waits for a held call with a client that comes back. One whose user did not open the page gets the text about it. */
 async function followRound(begun: BegunCall, round: Round, request: ToolRequest): Promise<Answer> {
   if (round.round === 1 && !hasOpened(request.responses)) return callResult(begun.call, request.approvalUrl);
-  const call = await settled(begun, request, request.waitMs);
+  const call = await settled(begun, round.joined, request, request.waitMs);
   const again = approvalOf(call) === undefined ? undefined : comeBack(round);
   return again ?? callResult(call, request.approvalUrl);
 }
 
-/** The call when it has ended, or as it stands when it is waited for no longer, or canceled where its client cancels. */
-async function settled(begun: BegunCall, request: ToolRequest, heldMs: number): Promise<McpCall> {
+/**
+ * The call when it has ended, or as it stands when it is waited for no longer, or canceled where its client cancels. A request
+ * that was given an earlier one's call leaves that alone: who asked first has not said that it is to end, and `call_cancel`
+ * is how to say so by the call's id.
+ */
+async function settled(begun: BegunCall, joined: boolean, request: ToolRequest, heldMs: number): Promise<McpCall> {
   const call = await waitFor(begun, request, heldMs);
-  return request.canceled.signal.aborted && isOpen(call) ? request.gate.cancel(call.id) : call;
+  return request.canceled.signal.aborted && !joined && isOpen(call) ? request.gate.cancel(call.id) : call;
 }
 
 function approvalOf({ status: { state, approval } }: McpCall): string | undefined {

@@ -202,6 +202,7 @@ function playCall(id: string, { prints = [], held, fails, blocks }: SuiteTool, p
   if (heldMs !== undefined) setTimeout(finish, heldMs);
   return {
     call,
+    joined: false,
     end,
     async wait({ heldMs: patience, signal, onEvent }: WaitOptions) {
       if (heldMs === undefined) {

@@ -238,3 +238,16 @@ test("a call of a replica that is not reached is followed and canceled all the s
   await stream.end();
   await alone.close();
 });
+
+test("a request for the same as a held call is that call, whichever replica it reaches", async () => {
+  const request = { device: "nas", tool: "exec", params: { argv: ["touch", mark] }, noWait: true, joinHeld: true };
+  const first = await a.agent.registry.callTool(request);
+  expect([first.call?.status?.state, first.joined]).toEqual([CallState.HELD, false]);
+  const [again, more] = [await b.agent.registry.callTool(request), await a.agent.registry.callTool(request)];
+  expect([again, more].map(({ call, joined }) => [call?.id, joined])).toEqual([
+    [first.call?.id, true],
+    [first.call?.id, true],
+  ]);
+  await approveCall(b.operator, first.call?.id ?? "");
+  await eventually(() => expect(existsSync(mark)).toBe(true));
+});

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ApprovalState } from "../../gen/ts/reeve/approval/v1/approval_pb.ts";
 import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
@@ -129,6 +130,34 @@ describe.each(CLIENTS)("a client of the $name", ({ connect }) => {
     await approveCall(operator(), spec?.callId ?? "");
     const ids = (await Promise.all([first, second])).map(({ callId }) => callId);
     expect(ids).toEqual([spec?.callId, spec?.callId]);
+  });
+
+  test("asks the same twice at one instant: it is one call", async () => {
+    const file = newFile();
+    const using = [1, 2, 3].map(() => agent.use("exec", { argv: ["touch", file] }));
+    const { spec } = await eventually(() => heldApproval("exec", file));
+    await approveCall(operator(), spec?.callId ?? "");
+    const ids = (await Promise.all(using)).map(({ callId }) => callId);
+    expect(ids).toEqual([spec?.callId, spec?.callId, spec?.callId]);
+  });
+
+  test("cancels its second request for the same, and the first goes on", async () => {
+    const file = newFile();
+    const first = agent.use("exec", { argv: ["touch", file] });
+    const { spec } = await eventually(() => heldApproval("exec", file));
+    const canceled = new AbortController();
+    const messages: string[] = [];
+    const options = { signal: canceled.signal, onProgress: (message: string) => messages.push(message) };
+    const second = agent.use("exec", { argv: ["touch", file] }, options);
+    await eventually(() => expect(messages).not.toEqual([]));
+    canceled.abort();
+    await expect(second).rejects.toThrow();
+    const callId = spec?.callId ?? "";
+    await sleep(300);
+    expect((await callOf(callId))?.status?.state).toBe(CallState.HELD);
+    await approveCall(operator(), callId);
+    expect((await first).isError).toBe(false);
+    expect(existsSync(file)).toBe(true);
   });
 
   test("looks at its own calls only", async () => {

@@ -28,14 +28,25 @@ export function callRequestFrom(request: CallToolRequest, principal: Principal, 
   };
 }
 
+/** A call that was begun, and whether it is an earlier request's that asked for the same. */
+export interface BegunTool {
+  begun: OpenCall | EndedCall;
+  joined: boolean;
+}
+
 /** Calls a tool; resolves with the call once policy has decided about it, or with an old one. Throws as `Calls.begin`. */
-export function beginTool(
+export async function beginTool(
   calls: Calls,
   request: CallToolRequest,
   principal: Principal,
   face: Face,
-): Promise<OpenCall | EndedCall> {
-  return calls.begin(callRequestFrom(request, principal, face));
+): Promise<BegunTool> {
+  let joined = false;
+  const onJoin = () => {
+    joined = true;
+  };
+  const begun = await calls.begin({ ...callRequestFrom(request, principal, face), onJoin });
+  return { begun, joined };
 }
 
 /**
@@ -49,9 +60,9 @@ export async function callTool(
   principal: Principal,
   signal: AbortSignal,
   face: Face,
-): Promise<GovernedCall> {
-  const begun = await beginTool(calls, request, principal, face);
-  if (request.noWait) return begun.call;
+): Promise<{ call: GovernedCall; joined: boolean }> {
+  const { begun, joined } = await beginTool(calls, request, principal, face);
+  if (request.noWait) return { call: begun.call, joined };
   const waitMs = request.approvalWait ? durationMs(request.approvalWait) : DEFAULT_WAIT_MS;
-  return waitUntilSettled(begun, { waitMs, signal });
+  return { call: await waitUntilSettled(begun, { waitMs, signal }), joined };
 }

@@ -9,6 +9,7 @@ import type { Directory } from "../devices/directory.ts";
 import { createFinisher, type FinishPorts } from "./finish.ts";
 import { createCallFollower, type FollowOptions } from "./follow.ts";
 import { type GovernedCall, withArguments } from "./governed-call.ts";
+import { createHeldTwins } from "./held-twins.ts";
 import { isEnd } from "./lifecycle.ts";
 import { createLiveCall, type LiveCall, type OpenCall } from "./live-call.ts";
 import { createOutcomeRelay } from "./outcome-relay.ts";
@@ -80,9 +81,6 @@ export interface CallsOptions
   onEnded?(call: GovernedCall): void;
 }
 
-/** How many held calls of one principal, device and tool are looked at where other replicas may own them. */
-const TWINS = 100;
-
 /** States in which a call waits for a person or its device, and may for days. */
 const WAITING = new Set<CallState>([CallState.HELD, CallState.QUEUED]);
 
@@ -139,16 +137,7 @@ export function createCalls(options: CallsOptions): Calls {
     }
     throw fault(ErrorReason.NOT_FOUND, { resource: `calls/${callId}` }, { message: `no call ${callId}` });
   };
-  /** A held call that asks for the same as this new one. */
-  const heldTwin = async (call: GovernedCall): Promise<OpenCall | EndedCall | undefined> => {
-    const isTwin = (other: GovernedCall) => other.status.state === CallState.HELD && isEqual(other, call);
-    for (const one of live.values()) if (isTwin(one.call)) return one;
-    if (options.alone) return undefined;
-    const { deviceId, tool, principalId } = call.spec;
-    const stored = await options.store.list({ state: CallState.HELD, deviceId, tool, principalId, limit: TWINS });
-    const found = stored.calls.find((other) => isTwin(other.call));
-    return found && (await known(found.call.id));
-  };
+  const twins = createHeldTwins({ ...options, live, known });
   const ownerOf = async (callId: string): Promise<string | undefined> =>
     (live.get(callId)?.call ?? (await options.store.get(callId))?.call)?.spec.principalId;
   const arrive = async (one: LiveCall, { shown, question }: ReceivedCall): Promise<boolean> => {
@@ -186,11 +175,20 @@ export function createCalls(options: CallsOptions): Calls {
       for (let twin = arriving.get(call.id); twin !== undefined; twin = arriving.get(call.id)) await twin.arrived;
       const running = live.get(call.id);
       if (running !== undefined) return same(running, call);
-      const held = request.joinHeld ? await heldTwin(call) : undefined;
-      if (held !== undefined) return held;
+      const held = request.joinHeld ? await twins.find(received) : undefined;
+      if (held !== undefined) {
+        request.onJoin?.();
+        return held;
+      }
       const ticket = options.quotas.open(request.principal, call, args.length);
       const one = createLiveCall(call, args, tool, ticket);
-      if (await arrive(one, received)) {
+      const arrived = arrive(one, received);
+      if (request.joinHeld)
+        twins.deciding(
+          received,
+          arrived.then((isNew) => (isNew ? one.decided : undefined)),
+        );
+      if (await arrived) {
         await one.decided;
         return one;
       }

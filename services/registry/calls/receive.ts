@@ -34,6 +34,8 @@ export interface CallRequest {
   queueMs?: number;
   /** Whether a held call of the same principal, device, tool and arguments is this one. Default false. */
   joinHeld?: boolean;
+  /** Called where it is: the call was an earlier request's. */
+  onJoin?: () => void;
 }
 
 /** A call that holds to its tool's schema, and the question about it. */

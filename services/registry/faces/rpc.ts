@@ -40,9 +40,8 @@ export function callerRoutes(router: ConnectRouter, calls: Calls, directory: Dir
     listCapabilities: (request) => listCapabilities(directory, request),
   });
   router.service(CallService, {
-    callTool: async (request, context) => ({
-      call: await callTool(calls, request, principalOf(context), context.signal, faceOf(context, Ingress.RPC)),
-    }),
+    callTool: (request, context) =>
+      callTool(calls, request, principalOf(context), context.signal, faceOf(context, Ingress.RPC)),
     callTools: (requests, context) =>
       callTools(calls, requests, principalOf(context), context.signal, faceOf(context, Ingress.STREAM)),
     getCall: async ({ callId }, context) => ({ call: await calls.read(callId, principalOf(context)) }),

@@ -90,7 +90,7 @@ async function tools(directory: Directory, { plain, principal }: HttpRequest, re
 async function invoke(calls: Calls, { plain, principal }: HttpRequest, response: PlainResponse): Promise<void> {
   const body = parseStrictJson(await plain.readBody(MAX_BODY), { maxBytes: MAX_BODY });
   const toCall = decodeInput(validator, CallToolRequestSchema, asObject(body));
-  const call = await callTool(calls, toCall, principal, plain.signal, Ingress.HTTP);
+  const { call } = await callTool(calls, toCall, principal, plain.signal, Ingress.HTTP);
   const status = statusOf(call);
   const json = toJson(CallSchema, call) as JsonObject;
   if (status !== 202) return response.json(status, json);

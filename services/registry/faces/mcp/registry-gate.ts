@@ -16,15 +16,17 @@ export function registryGate(calls: Calls, toolset: (allowed: Principal) => McpT
     toolset: async () => toolset(principal),
     async begin({ deviceId, tool, params, client }) {
       const request = create(CallToolRequestSchema, { device: deviceId, tool, params, client, joinHeld: true });
-      return begunCall(await beginTool(calls, request, principal, Ingress.LLM));
+      const { begun, joined } = await beginTool(calls, request, principal, Ingress.LLM);
+      return begunCall(begun, joined);
     },
     find: async (callId) => begunCall(await calls.find(callId, principal)),
     cancel: (callId) => cancelCall(calls, callId, principal),
   };
 }
 
-function begunCall(call: OpenCall | EndedCall): BegunCall {
+function begunCall(call: OpenCall | EndedCall, joined = false): BegunCall {
   return {
+    joined,
     call: call.call,
     async wait({ heldMs, signal, onEvent }) {
       const unwatch = onEvent && "watch" in call ? call.watch(onEvent) : undefined;

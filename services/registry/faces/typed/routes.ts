@@ -39,7 +39,7 @@ async function answer(
   const request = callRequestOf(tool, params, context.requestHeader, context.timeoutMs());
   const { signal } = context;
   // A caller that leaves changes nothing: what is held stays held, and what runs goes on.
-  const call = await orAborted(
+  const { call } = await orAborted(
     callTool(calls, request, principalOf(context), signal, faceOf(context, Ingress.RPC)),
     signal,
   );
