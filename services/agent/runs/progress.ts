@@ -40,14 +40,16 @@ function change(status: RunStatus, toolUseId: string, what: Partial<RunStatus["c
   if (call !== undefined) Object.assign(call, what);
 }
 
+/** What turns used together. Their cost is known where it is known of each. */
 function sum(a: RunUsage | undefined, b: RunUsage | undefined): RunUsage {
   const { inputTokens = 0n, outputTokens = 0n, cacheReadTokens = 0n, cacheWriteTokens = 0n } = a ?? {};
-  const cost = a?.costUsdMicros === undefined && b?.costUsdMicros === undefined;
+  const before = a === undefined ? 0n : a.costUsdMicros;
+  const added = b?.costUsdMicros;
   return create(RunUsageSchema, {
     inputTokens: inputTokens + (b?.inputTokens ?? 0n),
     outputTokens: outputTokens + (b?.outputTokens ?? 0n),
     cacheReadTokens: cacheReadTokens + (b?.cacheReadTokens ?? 0n),
     cacheWriteTokens: cacheWriteTokens + (b?.cacheWriteTokens ?? 0n),
-    ...(!cost && { costUsdMicros: (a?.costUsdMicros ?? 0n) + (b?.costUsdMicros ?? 0n) }),
+    ...(before !== undefined && added !== undefined && { costUsdMicros: before + added }),
   });
 }
