@@ -11,6 +11,7 @@ export { type Device, LinkState } from "../gen/ts/reeve/device/v1/device_pb.ts";
 export { DeviceService } from "../gen/ts/reeve/device/v1/device_service_pb.ts";
 export { FanOutService, FanOutState } from "../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 export { PrincipalService } from "../gen/ts/reeve/principal/v1/principal_service_pb.ts";
+export { ScheduleService } from "../gen/ts/reeve/schedule/v1/schedule_service_pb.ts";
 export type { Tool } from "../gen/ts/reeve/tool/v1/tool_pb.ts";
 export { ToolService } from "../gen/ts/reeve/tool/v1/tool_service_pb.ts";
 export { DeviceTools } from "../gen/ts/reeve/tools/v1/device_pb.ts";
@@ -42,4 +43,12 @@ export { items, type Page, pages } from "./pages.ts";
 export { type ReceiptResult, verifyReceipt } from "./receipt.ts";
 export { type RegistryClient, registryClient } from "./registry.ts";
 export { mayReconnect, RETRY_DELAYS_MS, type WatchOptions } from "./retry.ts";
+export {
+  type ActionOptions,
+  type ActionOrigin,
+  type ActionResult,
+  actionCallId,
+  runToolCallAction,
+  type ToolCallAction,
+} from "./tool-call-action.ts";
 export type { ReeveTransport, TransportOptions } from "./transport.ts";
