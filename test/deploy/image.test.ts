@@ -10,8 +10,8 @@ import { repositoryRoot } from "../../scripts/repository-root.ts";
 
 const dockerfile = readFileSync(join(repositoryRoot, "deploy", "Dockerfile"), "utf8");
 
-/** The most that /app may hold, in bytes: Node itself is another 100 MB. */
-const MAX_BYTES = 45_000_000;
+/** The most that /app may hold, in bytes: Node itself is another 100 MB. A third of it are the libraries of model providers. */
+const MAX_BYTES = 60_000_000;
 
 describe("the image", () => {
   let files: string[];
