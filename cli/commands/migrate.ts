@@ -12,6 +12,10 @@ const SERVICES = {
     variable: "REEVE_POLICY_DATABASE_URL",
     migrate: async (url: string) => (await import("../../services/policy/storage/storage.ts")).migratePolicy(url),
   },
+  agent: {
+    variable: "REEVE_AGENT_DATABASE_URL",
+    migrate: async (url: string) => (await import("../../services/agent/migrate.ts")).migrateAgent(url),
+  },
 } as const;
 
 /** Registers `reeve migrate`. */
