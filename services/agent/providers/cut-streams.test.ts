@@ -84,7 +84,7 @@ describe.each(FORMATS)("a stream of $name's that is cut", ({ start, model, path,
   afterAll(() => server.close());
 
   /** Runs an agent over the stream, and gives what it called and how it ended. */
-  async function play(at: Cut | undefined) {
+  async function play(at: Cut | undefined, url = server.url) {
     cut = at;
     const called: unknown[] = [];
     const caller: ToolCaller = {
@@ -94,8 +94,8 @@ describe.each(FORMATS)("a stream of $name's that is cut", ({ start, model, path,
       },
     };
     const input = newRunInput({ runId: "run-1", toolset: devicelessToolset(["exec"]), prompt: "Go." });
-    const { kind, error, calls } = await runInline(input, { model: model(server.url), caller });
-    return { kind, error, called, calls: calls.length };
+    const { kind, error, calls, text } = await runInline(input, { model: model(url), caller });
+    return { kind, error, called, calls: calls.length, text };
   }
 
   const both = TURN.toolUses.map(({ id, input }) => [id, input]);
@@ -125,5 +125,20 @@ describe.each(FORMATS)("a stream of $name's that is cut", ({ start, model, path,
   it("nowhere runs everything once", async () => {
     const { kind, called } = await play(undefined);
     expect([kind, called]).toEqual(["done", both]);
+  });
+
+  it("nowhere, and arrives byte by byte, is the same", async () => {
+    const slow = await start({
+      turns: [
+        { ...TURN, trickles: true },
+        { text: "Done: ä😀.", trickles: true },
+      ],
+    });
+    try {
+      const { kind, called, text } = await play(undefined, slow.url);
+      expect([kind, called, text]).toEqual(["done", both, "Done: ä😀."]);
+    } finally {
+      await slow.close();
+    }
   });
 });

@@ -69,6 +69,8 @@ export interface ScriptedTurn {
   breaks?: number;
   /** Where the stream is cut, looked at each time it is played. Default: nowhere. */
   cut?: () => Cut | undefined;
+  /** The stream arrives byte by byte, whatever a byte is part of. */
+  trickles?: boolean;
   /** Waited for after the last block and before the end of a streamed turn. `closed` is aborted when the client closes. */
   linger?: (closed: AbortSignal) => Promise<void>;
 }
