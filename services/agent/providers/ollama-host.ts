@@ -4,10 +4,11 @@
  * it is no address.
  */
 export function ollamaUrl(host: string): string | undefined {
-  const text = host.trim();
+  const text = host.trim().replace(/^:/u, "127.0.0.1:");
   const hasScheme = text.includes("://");
-  if (!URL.canParse(hasScheme ? text : `http://${text}`)) return undefined;
-  const url = new URL(hasScheme ? text : `http://${text}`);
+  const address = hasScheme ? text : `http://${text}`;
+  if (!URL.canParse(address)) return undefined;
+  const url = new URL(address);
   if (!hasScheme && url.port === "" && !/:80(\/|$)/u.test(text)) url.port = "11434";
   if (url.hostname === "0.0.0.0") url.hostname = "127.0.0.1";
   if (url.hostname === "[::]") url.hostname = "[::1]";
