@@ -16,6 +16,7 @@ import { offerSeal } from "../operator/offer-seal.ts";
 import { commandName } from "../print/command-name.ts";
 import { dataDir, writeProfile } from "../profile.ts";
 import { type MachineTokens, prepareMachineTokens, runTokens } from "../stack/machine-tokens.ts";
+import { RESTATE_VERSION, restatePackage, restateProgram } from "../stack/restate-server.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
 import { type UpFlags, upEnvironment, withUpFlags } from "../stack/up-settings.ts";
 
@@ -52,6 +53,7 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<Stack
       ...(settings.agentModel !== undefined && { model: settings.agentModel }),
       retentionMs: settings.runRetention,
       tokens: () => runTokens(folder),
+      ...(flags.durable && { durable: durableFrom(settings.workerPort) }),
     },
     env: context.env,
     logger: createLogger({ service: "reeve", level: settings.logLevel }),
@@ -129,6 +131,14 @@ function portsFrom(port: number): { registry: number; policy: number; device: nu
   if (port > 65532) throw new UsageError(`${port} is no port with three after it`);
   if (port === 0) return { registry: 0, policy: 0, device: 0 };
   return { registry: port, policy: port + 1, device: port + 2 };
+}
+
+function durableFrom(workerPort: number): { workerPort: number } {
+  if (restateProgram() !== undefined) return { workerPort };
+  throw new UsageError("--durable needs a Restate server, which is not installed", [
+    `npm install @restatedev/restate-server@${RESTATE_VERSION} (it brings ${restatePackage()}; Business Source License 1.1)`,
+    "or run `reeve serve agent` with REEVE_RESTATE_INGRESS_URL for a server that runs elsewhere",
+  ]);
 }
 
 function addressFrom(text: string): { host: string; port: number } {

@@ -48,6 +48,10 @@ export function registerAll(parent: Command, name: string, context: CommandConte
       "let other machines become devices: they dial in there, with TLS (see `reeve device join-token`). Default: they cannot",
     )
     .option("--device-url <url>", "where other machines reach that address, if it is not the one that is listened on")
+    .option(
+      "--durable",
+      "carry runs on that outlive every process: starts a Restate server (@restatedev/restate-server of npm), whose license is the Business Source License 1.1, not an open-source one; it allows running it for yourself. Default: runs end with this process",
+    )
     .option("--log-level <level>", "what to log to standard error, as JSON lines. Default: warn")
     .action(async (flags: UpFlags) => {
       closeInheritedDescriptors(context.env);

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../../lib/log/log.ts";
@@ -28,13 +29,16 @@ export interface RestateServer {
 
 /** How to start it. */
 export interface RestateServerOptions {
-  /** A private folder for its data and its sockets: a short path, since a socket's has at most 107 bytes. */
+  /** A private folder for its data and its sockets. */
   folder: string;
   logger: Logger;
 }
 
 /** How long the server may take to be healthy, in milliseconds. */
 const HEALTHY_MS = 60_000;
+
+/** The longest path that a socket can have everywhere. */
+const MAX_PATH_BYTES = 103;
 
 /** How long it may take to end before it is killed, in milliseconds. */
 const END_MS = 12_000;
@@ -64,11 +68,12 @@ export async function startRestateServer({ folder, logger }: RestateServerOption
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const identityFile = join(folder, "identity.pem");
   const identityKey = identityKeyOf(await identityOf(identityFile));
+  const base = await shortPathOf(folder);
   const config = join(folder, "restate.toml");
-  await writeFile(config, serverConfig({ folder, identityFile }), { mode: 0o600 });
+  await writeFile(config, serverConfig({ folder: base.path, identityFile }), { mode: 0o600 });
   const pidFile = join(folder, "restate.pid");
   await endOrphan(pidFile, config);
-  const sockets = serverSockets(folder);
+  const sockets = serverSockets(base.path);
   const admin = { socketPath: sockets.admin };
 
   let closed = false;
@@ -115,6 +120,7 @@ export async function startRestateServer({ folder, logger }: RestateServerOption
     await ended;
     clearTimeout(late);
     await keeping;
+    await base.close();
   };
   try {
     await untilHealthy(admin, () => child?.exitCode ?? undefined);
@@ -129,6 +135,19 @@ export async function startRestateServer({ folder, logger }: RestateServerOption
     pid: () => child?.pid,
     close,
   };
+}
+
+/**
+ * A way to the folder that is short enough for the sockets in it: itself, or a link to it in a new private folder.
+ */
+async function shortPathOf(folder: string): Promise<{ path: string; close(): Promise<void> }> {
+  if (Buffer.byteLength(serverSockets(folder).ingress) <= MAX_PATH_BYTES) {
+    return { path: folder, close: () => Promise.resolve() };
+  }
+  const own = await mkdtemp(join(tmpdir(), "reeve-"));
+  const path = join(own, "r");
+  await symlink(folder, path);
+  return { path, close: () => rm(own, { recursive: true, force: true }) };
 }
 
 async function untilHealthy(admin: { socketPath: string }, exitCode: () => number | undefined): Promise<void> {

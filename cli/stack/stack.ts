@@ -15,6 +15,7 @@ import { createMetrics } from "../../lib/server/metrics.ts";
 import { createServer, type Server } from "../../lib/server/server.ts";
 import { type FolderLock, lockFolder } from "../../lib/store/folder-lock.ts";
 import { shareScratchBuffer } from "../../lib/wire/scratch-writer.ts";
+import type { DurableConfig } from "../../services/agent/durable-runs.ts";
 import { createAgentService } from "../../services/agent/service.ts";
 import type { DeviceAgentConfig } from "../../services/device-agent/config.ts";
 import type { ToolProvider } from "../../services/device-agent/providers/provider.ts";
@@ -23,6 +24,7 @@ import { createPolicyService, type PolicyService } from "../../services/policy/s
 import { approvalPage } from "../../services/registry/config.ts";
 import { createRegistry, type Registry } from "../../services/registry/service.ts";
 import { type OneDatabase, openOneDatabase } from "./one-database.ts";
+import { type RestateServer, startRestateServer } from "./restate-server.ts";
 import { openRegistryCertificate } from "./service-authority.ts";
 import { openSocketFolder } from "./socket-folder.ts";
 
@@ -57,6 +59,11 @@ export interface StackOptions {
   logger: Logger;
 }
 
+/** Where the worker of durable runs listens: on loopback, at the same port at each start. */
+export interface StackDurable {
+  workerPort: number;
+}
+
 /** How the agent service of a stack is set up. */
 export interface StackAgent {
   /** Its port on loopback; 0 takes any. */
@@ -69,6 +76,8 @@ export interface StackAgent {
   retentionMs?: number;
   /** What runs call with. Asked for when the first one does. */
   tokens(): Promise<{ agent: string; trigger: string }>;
+  /** Starts a Restate server, for runs that outlive this process. Default: there are none. */
+  durable?: StackDurable;
 }
 
 /** All services in one process. */
@@ -237,9 +246,13 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
     const deviceServer = await serve(device, ports.device, "device-agent");
     const registryServer = await serve(registry, ports.registry, "registry");
     lock.listensAt(registryServer.url);
+    const restate =
+      options.agent?.durable &&
+      (await startRestateServer({ folder: join(dataDir, "restate"), logger: logger.child({ part: "restate" }) }));
+    if (restate !== undefined) onClosed.push(restate.close);
     const agent =
       options.agent &&
-      (await openAgent(options, options.agent, database.agent, registryServer.url, metrics.agent.registry));
+      (await openAgent(options, options.agent, database.agent, registryServer.url, metrics.agent.registry, restate));
     if (agent !== undefined) callers.unshift(agent);
     const agentServer = agent && (await serve(agent, options.agent?.port ?? 0, "agent"));
     const folder = await openSocketFolder(dataDir, options.env);
@@ -273,10 +286,11 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
 /** The agent service, whose runs call through the registry's port as any caller does. */
 function openAgent(
   { dataDir, env, logger }: StackOptions,
-  { agentsDir, model, retentionMs, tokens }: StackAgent,
+  { agentsDir, model, retentionMs, tokens, durable }: StackAgent,
   database: OneDatabase["agent"],
   registryUrl: string,
   metrics: MetricsRegistry,
+  restate: RestateServer | undefined,
 ) {
   return createAgentService({
     config: {
@@ -284,6 +298,7 @@ function openAgent(
       agentsDir,
       ...(model !== undefined && { model }),
       ...(retentionMs !== undefined && { retentionMs }),
+      ...(restate && durable && { durable: durableOn(restate, durable) }),
     },
     database,
     registry: {
@@ -295,6 +310,10 @@ function openAgent(
     logger: logger.child({ part: "agent" }),
     metrics,
   });
+}
+
+function durableOn({ ingress, admin, identityKey }: RestateServer, { workerPort }: StackDurable): DurableConfig {
+  return { ingress, admin, identityKeys: [identityKey], workerHost: "127.0.0.1", workerPort };
 }
 
 /** A socket that only programs of this user can open. */

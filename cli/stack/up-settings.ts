@@ -22,6 +22,7 @@ export interface UpFlags {
   nats?: string;
   deviceAddress?: string;
   deviceUrl?: string;
+  durable?: true;
   logLevel?: string;
 }
 
@@ -40,6 +41,7 @@ export const upEnvironment = {
   agentsDir: agentSettings.agentsDir,
   agentModel: agentSettings.model,
   runRetention: agentSettings.runRetention,
+  workerPort: agentSettings.workerPort,
   logLevel: { ...configSettings.logLevel, default: "warn" },
 } as const satisfies ConfigSpec;
 

@@ -127,5 +127,11 @@ export const agentSettings = {
   agentsDir: {"name":"REEVE_AGENTS_DIR","at":"agent.agents_dir","type":"path","optional":true,"doc":"Folder of agents' files. Default: agents in the data folder, or in the state folder of a service of its own."},
   triggerToken: {"name":"REEVE_TRIGGER_TOKEN","at":"agent.trigger_token","type":"string","optional":true,"secret":true,"doc":"The token with which runs over untrusted content call: with the role trigger and no other. Default: they call nothing."},
   runRetention: {"name":"REEVE_RETENTION_RUNS","at":"agent.run_retention","type":"duration","min":60000,"default":2592000000,"doc":"How long prompts, inputs, answers and events of ended runs are kept. Runs themselves, their ids, states and calls stay."},
+  restateIngressUrl: {"name":"REEVE_RESTATE_INGRESS_URL","at":"agent.restate_ingress_url","type":"url","optional":true,"doc":"Restate's ingress, for runs that outlive every process: http or https. Its APIs know no passwords, so it belongs on a private network. Default: there are no such runs; `reeve up --durable` starts a server of its own."},
+  restateAdminUrl: {"name":"REEVE_RESTATE_ADMIN_URL","at":"agent.restate_admin_url","type":"url","optional":true,"doc":"Restate's admin API, where the worker is registered. Needed with REEVE_RESTATE_INGRESS_URL."},
+  restateIdentityKeys: {"name":"REEVE_RESTATE_IDENTITY_KEYS","at":"agent.restate_identity_keys","type":"string","optional":true,"doc":"The request identities of the Restate servers, comma-separated, as they log them: publickeyv1_... Needed with REEVE_RESTATE_INGRESS_URL: the worker takes requests that they sign, and no others."},
+  workerHost: {"name":"REEVE_AGENT_WORKER_HOST","at":"agent.worker_host","type":"string","default":"127.0.0.1","doc":"Address that the worker of durable runs listens on, for Restate."},
+  workerPort: {"name":"REEVE_AGENT_WORKER_PORT","at":"agent.worker_port","type":"int","min":1,"max":65535,"default":7405,"doc":"Its port. The same at each start: Restate goes on with a run where it began."},
+  workerUrl: {"name":"REEVE_AGENT_WORKER_URL","at":"agent.worker_url","type":"url","optional":true,"doc":"Where Restate reaches the worker, or all its replicas behind one address. Default: where it listens."},
 } as const;
 

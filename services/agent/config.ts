@@ -5,6 +5,7 @@ import { natsKeys } from "../../lib/run/nats-keys.ts";
 import { oidcKeys } from "../../lib/run/oidc-keys.ts";
 import { probeKeys } from "../../lib/run/probe-keys.ts";
 import { tlsKeys } from "../../lib/run/tls-keys.ts";
+import type { DurableConfig } from "./durable-runs.ts";
 
 /** How the agent service is set up. */
 export interface AgentServiceConfig {
@@ -20,6 +21,8 @@ export interface AgentServiceConfig {
   model?: string;
   /** How long the texts of ended runs are kept, in milliseconds. Default 30 days. */
   retentionMs?: number;
+  /** Where runs are carried on that outlive this process. Default: there are none. */
+  durable?: DurableConfig;
 }
 
 /** How long the texts of ended runs are kept where the configuration says nothing, in milliseconds. */

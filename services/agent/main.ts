@@ -4,6 +4,7 @@ import { type ConfigOf, readConfig } from "../../lib/config/config.ts";
 import { runGuarded } from "../../lib/run/run-guarded.ts";
 import { type RunningService, runService } from "../../lib/run/run-service.ts";
 import { type AgentServiceConfig, agentServiceEnvironment } from "./config.ts";
+import { durableOf } from "./durable-config.ts";
 import { createAgentService } from "./service.ts";
 
 /** Runs the agent service in a process of its own, as the environment says. */
@@ -40,6 +41,7 @@ function configOf(settings: ConfigOf<typeof agentServiceEnvironment>): AgentServ
     ...(model !== undefined && { model }),
     ...(databaseUrl !== undefined && { databaseUrl }),
     ...(sealingKeyFile !== undefined && { sealingKeyFile }),
+    ...durableOf(settings),
   };
 }
 

@@ -12,6 +12,7 @@ import { dialectOf, openDatabase } from "../../lib/store/database.ts";
 import { lockFolder } from "../../lib/store/folder-lock.ts";
 import { createGroupCommit, type SharedDatabase } from "../../lib/store/group-commit.ts";
 import { type AgentServiceConfig, DEFAULT_RETENTION_MS } from "./config.ts";
+import { openDurableEngine } from "./durable-runs.ts";
 import { openInlineEngine } from "./inline-runs.ts";
 import { measureRuns } from "./metrics.ts";
 import { createRegistryClients, type RegistryAccess } from "./registry-clients.ts";
@@ -83,7 +84,10 @@ export async function createAgentService(options: AgentServiceOptions): Promise<
   parts.defer(() => retention.stop());
   measureRuns(options.metrics, store);
   const inline = openInlineEngine({ store, journal, clients, replicas, shared, env, logger });
-  const engines = createEngines(inline, undefined);
+  const durable =
+    config.durable &&
+    (await openDurableEngine({ config: config.durable, db, commits, store, journal, clients, env, logger }));
+  const engines = createEngines(inline, durable);
   parts.defer(() => engines.close());
 
   const closing = new AbortController();

@@ -47,7 +47,8 @@ async function world(jobs: Record<string, (steps: Steps) => Promise<void>>) {
       wakers,
       runs: {
         open: async () => [...open.keys()].map((runId) => ({ runId })),
-        requests: async (runId) => open.get(runId),
+        request: async (runId) => open.get(runId),
+        answer: async (runId, questionId) => open.get(runId)?.answers.get(`question/${questionId}`),
       },
       clientOf: () => Promise.reject(new Error("no calls here")),
       async carry(runId, steps) {

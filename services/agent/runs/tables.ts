@@ -1,9 +1,10 @@
 import { type Generated, sql } from "kysely";
 import type { Migration } from "../../../lib/store/database.ts";
 import { type LeaseTables, leaseMigration } from "../../../lib/store/lease.ts";
+import { type WakerTables, wakerMigrations } from "../engine/restate/wakers.ts";
 
 /** The agent service's tables. Times are milliseconds since 1970. */
-export interface AgentTables extends LeaseTables<"agent_leases"> {
+export interface AgentTables extends LeaseTables<"agent_leases">, WakerTables {
   agent_runs: RunsTable;
   /** What happened in each run, numbered from 1; one for each key, so that what is repeated is stored once. */
   agent_run_events: { run_id: string; sequence: number; key: string; time_ms: number; event: Uint8Array };
@@ -123,4 +124,5 @@ export const agentMigrations: readonly Migration[] = [
     },
   },
   leaseMigration("agent_leases"),
+  ...wakerMigrations,
 ];

@@ -6,7 +6,9 @@ import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { every } from "../../../../lib/async/every.ts";
 import type { Logger } from "../../../../lib/log/log.ts";
 import { type CallEndsClient, createCallEnds } from "../../call-ends/call-ends.ts";
+import { questionAnswer } from "../../loop/ask-user.ts";
 import type { Steps } from "../../loop/steps.ts";
+import { callAnswer } from "../../toolbox/toolbox.ts";
 import type { RunEngine } from "../engine.ts";
 import { type RestateAddress, restateSend } from "./restate-http.ts";
 import type { StepPorts } from "./restate-steps.ts";
@@ -18,8 +20,10 @@ import { openWorkerEndpoint, type WorkerOptions } from "./worker-endpoint.ts";
 export interface DurableRuns {
   /** Durable runs that have not ended. */
   open(): Promise<readonly { runId: string }[]>;
-  /** What was asked of a run: undefined where it has ended, or there is none. Answers by their names in `Steps.answer`. */
-  requests(runId: string): Promise<{ cancel: boolean; answers: ReadonlyMap<string, string> } | undefined>;
+  /** Whether a run is to be canceled. Undefined where it has ended, or there is none. */
+  request(runId: string): Promise<{ cancel: boolean } | undefined>;
+  /** A person's answer to a question of a run; undefined until there is one. */
+  answer(runId: string, questionId: string): Promise<string | undefined>;
 }
 
 /** What the engine is made of. */
@@ -40,7 +44,8 @@ export interface RestateEngineParts {
   lookMs?: number;
 }
 
-const CALL = "call/";
+const CALL = callAnswer("");
+const QUESTION = questionAnswer("");
 
 /**
  * Runs on Restate: it keeps what each step came to, and calls a worker again wherever one stopped. Opens the worker's endpoint
@@ -85,19 +90,19 @@ export async function createRestateEngine(parts: RestateEngineParts): Promise<Ru
       throw error;
     }
   };
+  /** What came of one wait; undefined while nothing has. */
+  const cameFor = async (runId: string, name: string): Promise<JsonValue | undefined> => {
+    if (name.startsWith(CALL)) return (await isEnded(runId, name)) || undefined;
+    return runs.answer(runId, name.slice(QUESTION.length));
+  };
   const cameOf = async (runId: string, names: readonly string[]) => {
-    const { answers = new Map<string, string>() } = (await runs.requests(runId)) ?? {};
-    const calls = names.filter((name) => name.startsWith(CALL));
-    const ended = await Promise.all(calls.map((name) => isEnded(runId, name)));
-    for (const name of names) {
-      const at = calls.indexOf(name);
-      const value: JsonValue | undefined = at < 0 ? answers.get(name) : ended[at] || undefined;
-      if (value !== undefined) return { name, value };
-    }
-    return undefined;
+    const values = await Promise.all(names.map((name) => cameFor(runId, name)));
+    const at = values.findIndex((value) => value !== undefined);
+    const [name, value] = [names[at], values[at]];
+    return name === undefined || value === undefined ? undefined : { name, value };
   };
   const stepPorts = (runId: string): StepPorts => ({
-    isCanceled: async () => (await runs.requests(runId))?.cancel ?? false,
+    isCanceled: async () => (await runs.request(runId))?.cancel ?? false,
     async waitFor(names, waker) {
       await wakers.set({ runId, waker, names });
       const came = await cameOf(runId, names);
@@ -110,7 +115,7 @@ export async function createRestateEngine(parts: RestateEngineParts): Promise<Ru
   const worker = await openWorkerEndpoint(
     {
       claim: async (runId, invocation) =>
-        (await runs.requests(runId)) !== undefined && (await wakers.claim(runId, invocation)),
+        (await runs.request(runId)) !== undefined && (await wakers.claim(runId, invocation)),
       stepPorts,
       carry: async (runId, steps) => {
         await carry(runId, steps);
@@ -139,8 +144,9 @@ export async function createRestateEngine(parts: RestateEngineParts): Promise<Ru
     for (const runId of open) await handOver(runId);
     for (const { runId, names, waker } of await wakers.all()) {
       if (!open.has(runId) || waker === "") continue;
-      const asked = await runs.requests(runId);
-      if (asked?.cancel || names.some((name) => asked?.answers.has(name))) await wake(runId);
+      const questions = names.filter((name) => name.startsWith(QUESTION));
+      const cancel = (await runs.request(runId))?.cancel ?? false;
+      if (cancel || (await cameOf(runId, questions)) !== undefined) await wake(runId);
       for (const name of names) if (name.startsWith(CALL)) await watchCall(runId, name);
     }
   };

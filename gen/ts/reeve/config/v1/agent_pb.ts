@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file reeve/config/v1/agent.proto.
  */
 export const file_reeve_config_v1_agent: GenFile = /*@__PURE__*/
-  fileDesc("ChtyZWV2ZS9jb25maWcvdjEvYWdlbnQucHJvdG8SD3JlZXZlLmNvbmZpZy52MSK5BAoFQWdlbnQSNAoEaG9zdBgBIAEoCUIhmr0YHQoQUkVFVkVfQUdFTlRfSE9TVBoJMTI3LjAuMC4xSACIAQESOgoEcG9ydBgCIAEoBUInukgIGgYY//8DKACavRgYChBSRUVWRV9BR0VOVF9QT1JUGgQ3NDAzSAGIAQESNwoJc3RhdGVfZGlyGAMgASgJQh+avRgbChVSRUVWRV9BR0VOVF9TVEFURV9ESVIQASABSAKIAQESOwoMZGF0YWJhc2VfdXJsGAQgASgJQiCavRgcChhSRUVWRV9BR0VOVF9EQVRBQkFTRV9VUkwoAUgDiAEBEisKBW1vZGVsGAUgASgJQheavRgTChFSRUVWRV9BR0VOVF9NT0RFTEgEiAEBEjEKCmFnZW50c19kaXIYBiABKAlCGJq9GBQKEFJFRVZFX0FHRU5UU19ESVIQAUgFiAEBEjcKDXRyaWdnZXJfdG9rZW4YByABKAlCG5q9GBcKE1JFRVZFX1RSSUdHRVJfVE9LRU4oAUgGiAEBEkEKDXJ1bl9yZXRlbnRpb24YCCABKAlCJZq9GCEKFFJFRVZFX1JFVEVOVElPTl9SVU5TEAMaAzMwZDICMW1IB4gBAUIHCgVfaG9zdEIHCgVfcG9ydEIMCgpfc3RhdGVfZGlyQg8KDV9kYXRhYmFzZV91cmxCCAoGX21vZGVsQg0KC19hZ2VudHNfZGlyQhAKDl90cmlnZ2VyX3Rva2VuQhAKDl9ydW5fcmV0ZW50aW9uYgZwcm90bzM", [file_buf_validate_validate, file_reeve_options_v1_setting]);
+  fileDesc("ChtyZWV2ZS9jb25maWcvdjEvYWdlbnQucHJvdG8SD3JlZXZlLmNvbmZpZy52MSLECAoFQWdlbnQSNAoEaG9zdBgBIAEoCUIhmr0YHQoQUkVFVkVfQUdFTlRfSE9TVBoJMTI3LjAuMC4xSACIAQESOgoEcG9ydBgCIAEoBUInukgIGgYY//8DKACavRgYChBSRUVWRV9BR0VOVF9QT1JUGgQ3NDAzSAGIAQESNwoJc3RhdGVfZGlyGAMgASgJQh+avRgbChVSRUVWRV9BR0VOVF9TVEFURV9ESVIQASABSAKIAQESOwoMZGF0YWJhc2VfdXJsGAQgASgJQiCavRgcChhSRUVWRV9BR0VOVF9EQVRBQkFTRV9VUkwoAUgDiAEBEisKBW1vZGVsGAUgASgJQheavRgTChFSRUVWRV9BR0VOVF9NT0RFTEgEiAEBEjEKCmFnZW50c19kaXIYBiABKAlCGJq9GBQKEFJFRVZFX0FHRU5UU19ESVIQAUgFiAEBEjcKDXRyaWdnZXJfdG9rZW4YByABKAlCG5q9GBcKE1JFRVZFX1RSSUdHRVJfVE9LRU4oAUgGiAEBEkEKDXJ1bl9yZXRlbnRpb24YCCABKAlCJZq9GCEKFFJFRVZFX1JFVEVOVElPTl9SVU5TEAMaAzMwZDICMW1IB4gBARJDChNyZXN0YXRlX2luZ3Jlc3NfdXJsGAkgASgJQiGavRgdChlSRUVWRV9SRVNUQVRFX0lOR1JFU1NfVVJMEAJICIgBARI/ChFyZXN0YXRlX2FkbWluX3VybBgKIAEoCUIfmr0YGwoXUkVFVkVfUkVTVEFURV9BRE1JTl9VUkwQAkgJiAEBEkUKFXJlc3RhdGVfaWRlbnRpdHlfa2V5cxgLIAEoCUIhmr0YHQobUkVFVkVfUkVTVEFURV9JREVOVElUWV9LRVlTSAqIAQESQgoLd29ya2VyX2hvc3QYDCABKAlCKJq9GCQKF1JFRVZFX0FHRU5UX1dPUktFUl9IT1NUGgkxMjcuMC4wLjFIC4gBARJICgt3b3JrZXJfcG9ydBgNIAEoBUIuukgIGgYY//8DKAGavRgfChdSRUVWRV9BR0VOVF9XT1JLRVJfUE9SVBoENzQwNUgMiAEBEjcKCndvcmtlcl91cmwYDiABKAlCHpq9GBoKFlJFRVZFX0FHRU5UX1dPUktFUl9VUkwQAkgNiAEBQgcKBV9ob3N0QgcKBV9wb3J0QgwKCl9zdGF0ZV9kaXJCDwoNX2RhdGFiYXNlX3VybEIICgZfbW9kZWxCDQoLX2FnZW50c19kaXJCEAoOX3RyaWdnZXJfdG9rZW5CEAoOX3J1bl9yZXRlbnRpb25CFgoUX3Jlc3RhdGVfaW5ncmVzc191cmxCFAoSX3Jlc3RhdGVfYWRtaW5fdXJsQhgKFl9yZXN0YXRlX2lkZW50aXR5X2tleXNCDgoMX3dvcmtlcl9ob3N0Qg4KDF93b3JrZXJfcG9ydEINCgtfd29ya2VyX3VybGIGcHJvdG8z", [file_buf_validate_validate, file_reeve_options_v1_setting]);
 
 /**
  * The agent service: its runs, and as whom they call.
@@ -77,6 +77,50 @@ export type Agent = Message<"reeve.config.v1.Agent"> & {
    * @generated from field: optional string run_retention = 8;
    */
   runRetention?: string | undefined;
+
+  /**
+   * Restate's ingress, for runs that outlive every process: http or https. Its APIs know no passwords, so it belongs on a
+   * private network. Default: there are no such runs; `reeve up --durable` starts a server of its own.
+   *
+   * @generated from field: optional string restate_ingress_url = 9;
+   */
+  restateIngressUrl?: string | undefined;
+
+  /**
+   * Restate's admin API, where the worker is registered. Needed with REEVE_RESTATE_INGRESS_URL.
+   *
+   * @generated from field: optional string restate_admin_url = 10;
+   */
+  restateAdminUrl?: string | undefined;
+
+  /**
+   * The request identities of the Restate servers, comma-separated, as they log them: publickeyv1_... Needed with
+   * REEVE_RESTATE_INGRESS_URL: the worker takes requests that they sign, and no others.
+   *
+   * @generated from field: optional string restate_identity_keys = 11;
+   */
+  restateIdentityKeys?: string | undefined;
+
+  /**
+   * Address that the worker of durable runs listens on, for Restate.
+   *
+   * @generated from field: optional string worker_host = 12;
+   */
+  workerHost?: string | undefined;
+
+  /**
+   * Its port. The same at each start: Restate goes on with a run where it began.
+   *
+   * @generated from field: optional int32 worker_port = 13;
+   */
+  workerPort?: number | undefined;
+
+  /**
+   * Where Restate reaches the worker, or all its replicas behind one address. Default: where it listens.
+   *
+   * @generated from field: optional string worker_url = 14;
+   */
+  workerUrl?: string | undefined;
 };
 
 /**
