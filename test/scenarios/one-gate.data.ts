@@ -20,6 +20,8 @@ export type WayName =
   | "reeve call"
   | "reeve call --on"
   | "ScheduleService/RunSchedule"
+  | "RunService/StartRun"
+  | "reeve run start"
   | "reeve schedule run"
   | "the model's loop"
   | "reeve chat"
@@ -105,9 +107,7 @@ export const RPCS: Readonly<Record<string, Entry>> = {
   "reeve.call.v1.CallService/GetCallOutput": reads,
   "reeve.principal.v1.PrincipalService/WhoAmI": reads,
   "reeve.call.v1.CallService/CancelCall": stops,
-  "reeve.agent.v1.RunService/StartRun": {
-    runsNone: "its run calls tools through CallService/CallTool, as the agent service",
-  },
+  "reeve.agent.v1.RunService/StartRun": { runsBy: "RunService/StartRun" },
   "reeve.agent.v1.RunService/GetRun": reads,
   "reeve.agent.v1.RunService/ListRuns": reads,
   "reeve.agent.v1.RunService/WatchRun": reads,
@@ -236,7 +236,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   "run cancel": stops,
   "run get": reads,
   "run list": reads,
-  "run start": { runsNone: "its run calls tools through CallService/CallTool, as the agent service" },
+  "run start": { runsBy: "reeve run start" },
   "run watch": reads,
   serve: { runsNone: "its subcommands do" },
   "serve agent": serves,
@@ -272,9 +272,9 @@ export interface Passage {
 /** From the process that is started, outwards to the callers. */
 export const PASSAGES: readonly Passage[] = [
   {
-    what: "programs are started by the executor, and on the command line the editor of a person",
+    what: "programs are started by the executor, and on the command line a person's editor and the engine of durable runs",
     words: /["'](?:node:)?(?:child_process|cluster)["']/,
-    only: ["services/device-agent/executor/", "cli/manifest/edit.ts"],
+    only: ["services/device-agent/executor/", "cli/manifest/edit.ts", "cli/stack/restate-server.ts"],
   },
   {
     what: "the functions of the tools are put into one list",

@@ -41,6 +41,7 @@ import {
   TOOL_RPCS,
   type WayName,
 } from "./one-gate.data.ts";
+import { RUN_WAYS } from "./one-gate.runs.ts";
 import { chatOnce, DEVICE_WAYS, deviceClient, GATE_WAYS, MODEL_WAYS, SCHEDULE_WAYS } from "./one-gate.ways.ts";
 
 /** The product's own code: no tests, and nothing that only tests use. */
@@ -77,7 +78,7 @@ describe("everything that can be called is known, and whether it runs a tool:", 
   test("every way that runs a tool is gone by these tests", () => {
     const gone = new Set<WayName>([
       "ApprovalService/Approve",
-      ...[...GATE_WAYS, ...MODEL_WAYS, ...SCHEDULE_WAYS, ...DEVICE_WAYS].map(({ name }) => name),
+      ...[...GATE_WAYS, ...MODEL_WAYS, ...SCHEDULE_WAYS, ...RUN_WAYS, ...DEVICE_WAYS].map(({ name }) => name),
     ]);
     const known = [RPCS, { TOOL_RPCS }, HTTP_PATHS, COMMANDS].flatMap((entries) =>
       Object.values<Entry>(entries).flatMap(wayOf),
@@ -168,7 +169,7 @@ describe.each(GATE_WAYS)("$name", ({ call }) => {
   });
 });
 
-describe.each([...MODEL_WAYS, ...SCHEDULE_WAYS])("$name", ({ call, only }) => {
+describe.each([...MODEL_WAYS, ...SCHEDULE_WAYS, ...RUN_WAYS])("$name", ({ call, only }) => {
   test("runs what is permitted, on record", async () => {
     await writeFile(mark, "what is in the file");
     const reported = await call(plane, { as: "agent", tool: "fs.read", params: { path: mark }, callId });
@@ -208,7 +209,7 @@ describe.each([...MODEL_WAYS, ...SCHEDULE_WAYS])("$name", ({ call, only }) => {
   );
 });
 
-describe.each([...GATE_WAYS, ...MODEL_WAYS, ...SCHEDULE_WAYS])("$name", ({ call }) => {
+describe.each([...GATE_WAYS, ...MODEL_WAYS, ...SCHEDULE_WAYS, ...RUN_WAYS])("$name", ({ call }) => {
   test("leaves nothing of what is blocked but the record", async () => {
     const params = { command: `touch ${mark}; rm -rf /` };
     const reported = await call(plane, { as: "operator", tool: "shell.eval", params, callId });

@@ -26,7 +26,7 @@ export interface Firer {
   /** Looks at once, as where a schedule was made or resumed. */
   wake(): void;
   /** Makes the call of a firing that is written down, and writes down what became of it. Never rejects. */
-  perform(schedule: StoredSchedule, firing: StoredFiring): Promise<StoredFiring>;
+  makeCall(schedule: StoredSchedule, firing: StoredFiring): Promise<StoredFiring>;
   close(): Promise<void>;
 }
 
@@ -44,11 +44,11 @@ export function openFirer(ports: FirePorts): Firer {
   const { store, logger, now, keepMs, lookMs = 5000 } = ports;
   const closing = new AbortController();
   let awake = Promise.withResolvers<void>();
-  const performing = new Map<string, Promise<StoredFiring>>();
+  const making = new Map<string, Promise<StoredFiring>>();
   const begin = (schedule: StoredSchedule, firing: StoredFiring): Promise<StoredFiring> => {
     const key = `${firing.schedule}/${firing.scheduledMs}`;
-    const done = performing.get(key) ?? perform(schedule, firing, ports).finally(() => performing.delete(key));
-    performing.set(key, done);
+    const done = making.get(key) ?? makeCall(schedule, firing, ports).finally(() => making.delete(key));
+    making.set(key, done);
     return done;
   };
   const fireDue = async (): Promise<void> => {
@@ -78,12 +78,12 @@ export function openFirer(ports: FirePorts): Firer {
   })();
   return {
     wake: () => awake.resolve(),
-    perform: begin,
+    makeCall: begin,
     async close() {
       closing.abort();
       awake.resolve();
       await looking;
-      await Promise.all(performing.values());
+      await Promise.all(making.values());
     },
   };
 }
@@ -108,7 +108,7 @@ async function firingOf(schedule: StoredSchedule, { store, calls, now }: FirePor
 }
 
 /** Makes the call of a claimed firing, unless it has been made already. */
-async function perform(
+async function makeCall(
   { name, spec }: StoredSchedule,
   firing: StoredFiring,
   { store, calls, logger, now }: FirePorts,

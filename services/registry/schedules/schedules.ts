@@ -42,7 +42,7 @@ export interface SchedulePorts {
   directory: Pick<Directory, "find">;
   /** Checks a request as the gate does. Throws the fault that the gate would. */
   receive(request: CallRequest): unknown;
-  firer: Pick<Firer, "wake" | "perform">;
+  firer: Pick<Firer, "wake" | "makeCall">;
   now(): number;
 }
 
@@ -103,7 +103,7 @@ export function createSchedules(ports: SchedulePorts): Schedules {
         return { schedule: name, scheduledMs, callId, manual: true, message: "", state: FiringState.CLAIMED };
       };
       while (!(await store.add(claimed()))) scheduledMs++;
-      return firingOf(await firer.perform(schedule, claimed()), ports);
+      return firingOf(await firer.makeCall(schedule, claimed()), ports);
     },
   };
 }
