@@ -120,7 +120,7 @@ describe("device tools in a durable run", () => {
 });
 
 describe("a run over untrusted content", () => {
-  test("is refused with devices, whoever declares it and whatever the request says", async () => {
+  test("is refused with devices, by any caller that declares it and whatever the request says", async () => {
     const trigger = plane.runsWith(plane.tokenOf(Role.TRIGGER));
     for (const [client, untrusted] of [
       [trigger, false],
