@@ -95,7 +95,7 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<Stack
 
 /** What to try next, as it works in another terminal. */
 function tryText(reeve: string): string {
-  const commands = ["tool list", "call this exec -- uname -a", "approval watch"];
+  const commands = ["tool list", "call this exec -- uname -a", "approval watch", "mcp config claude-code --write"];
   return `\nTry, in another terminal:\n${commands.map((words) => `  ${reeve} ${words}\n`).join("")}Ctrl-C ends it.\n`;
 }
 

@@ -3,6 +3,7 @@ import { dirname, join, resolve } from "node:path";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { isToolName } from "../../lib/auth/token.ts";
 import type { TokenFile, TokenRequest } from "../../lib/auth/token-file.ts";
+import { realPathOf } from "../../lib/paths/real-path.ts";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../errors/usage-error.ts";
 import { tokenFileForChange } from "../operator/token-file-guard.ts";
@@ -65,9 +66,13 @@ function tokenOf(agent: string, { tool }: ConfigFlags): TokenRequest {
   return { name: `mcp-${agent}`, roles: [Role.AGENT], ...(tool.length > 0 && { tools: tool }) };
 }
 
-/** By paths: a client that was started from a desktop has another PATH than a terminal. */
+/**
+ * By paths: a client that was started from a desktop has another PATH than a terminal. By real ones: npx starts it by a link in
+ * a cache that npm may clear.
+ */
 function commandFor(agent: string, { env }: CommandContext): Reach {
-  const script = resolve(process.argv[1] ?? "reeve");
+  const started = resolve(process.argv[1] ?? "reeve");
+  const script = realPathOf(started) ?? started;
   const folder = env.REEVE_DATA_DIR;
   return {
     kind: "command",

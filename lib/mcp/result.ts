@@ -110,7 +110,7 @@ function placesOf(approval: string, approvalUrl: ApprovalUrl): string {
 
 function openText({ id, status }: McpCall): string {
   return [
-    `still running: the call is ${stateWord(status.state)} and goes on.`,
+    `not ended yet: the call is ${stateWord(status.state)}. Its device runs it, or is offline and will report how it ended.`,
     `call_id: ${id}`,
     `Do not call the tool again for it: ${CALL_RESULT} with this call_id returns its end, and ${CALL_CANCEL} ends it.`,
   ].join("\n");

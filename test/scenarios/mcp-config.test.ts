@@ -1,4 +1,4 @@
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { CLI, runReeve, runReeveProcess } from "../../testkit/cli.ts";
@@ -40,6 +40,15 @@ describe("reeve mcp config", () => {
     );
     expect((await client.use("device_ping", {})).isError).toBe(false);
     await client.close();
+  });
+
+  test("names the program itself, and not a link to it that may be gone tomorrow", async () => {
+    const link = join(plane.workFolder, "reeve");
+    await symlink(CLI, link);
+    process.argv[1] = link;
+    const { stdout } = await runReeve(["mcp", "config", "claude-code"], plane.operator);
+    expect(stdout).toContain(JSON.stringify(CLI));
+    expect(stdout).not.toContain(link);
   });
 
   test("revokes the token that it replaces", async () => {
