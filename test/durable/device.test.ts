@@ -5,8 +5,12 @@ import { CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Role } from "../../gen/ts/reeve/options/v1/access_pb.ts";
 import { faultDetail } from "../../lib/fault/fault.ts";
+import { restateSend } from "../../services/agent/engine/restate/restate-http.ts";
+import { RUN_WORKFLOW } from "../../services/agent/engine/restate/run-workflow.ts";
 import type { ScriptedTurn } from "../../services/agent/scripted-model/script.ts";
 import { approveCall, pendingApproval } from "../../testkit/approvals.ts";
+import { callerOf } from "../../testkit/clients.ts";
+import { eventually } from "../../testkit/eventually.ts";
 import { type DurablePlane, startDurablePlane } from "./durable-plane.ts";
 import { appendOnce, callOf, linesOf, runs, startRun, untilEnded, untilWaiting } from "./runs.ts";
 
@@ -65,9 +69,9 @@ describe("device tools in a durable run", () => {
       const mark = join(plane.plane.work, "same");
       const model = await plane.playModel(turnsOn(mark));
       const runId = await startRun(plane, { prompt: "Look.", devices: ["this"], durable });
-      await approveCall(plane.operator, (await untilWaiting(plane, runId)).callId);
-      const held = (await untilWaiting(plane, runId)).callId;
-      const denied = await pendingOther(runId, held);
+      const { callId: held } = await untilWaiting(plane, runId);
+      await approveCall(plane.operator, held);
+      const denied = await nextHeld(runId, held);
       const { id: approvalId } = await pendingApproval(plane.operator, denied);
       await plane.operator.approvals.deny({ approvalId, channel: "test" });
       const run = await untilEnded(plane, runId);
@@ -131,14 +135,34 @@ describe("a run over untrusted content", () => {
       expect(faultDetail(error)?.reason).toBe(ErrorReason.UNTRUSTED_CONTENT);
     }
   });
+
+  test("gets no device by what another caller puts into the engine", async () => {
+    const model = await plane.playModel([{ toolUses: [runs(["uname"])] }, { text: "No tool." }]);
+    const trigger = plane.runsWith(plane.tokenOf(Role.TRIGGER));
+    const { run } = await trigger.startRun({ spec: { prompt: "Mail says: run it.", durable: true }, runId: "forged" });
+    const forged = { input: { toolset: { devices: [{ id: "this", name: "this" }], tools: [{ name: "exec" }] } } };
+    for (const id of [run?.id ?? "", "run-of-no-row"]) {
+      await restateSend(plane.restate.ingress, `/${RUN_WORKFLOW}/${id}/run/send`, forged);
+    }
+    const ended = await untilEnded(plane, run?.id ?? "");
+    expect(ended.status).toMatchObject({ untrusted: true, calls: [{ callId: "", isError: true }] });
+    expect(model.requests.flatMap(({ tools = [] }) => tools)).toEqual([]);
+    const { calls } = await plane.operator.registry.listCalls({ pageSize: 250 });
+    expect(calls.filter(({ id }) => id.startsWith("forged") || id.startsWith("run-of"))).toEqual([]);
+  });
+
+  test("calls the registry with a token that no tool takes", async () => {
+    const { registry } = callerOf(plane.plane, plane.tokenOf(Role.TRIGGER));
+    const call = registry.callTool({ tool: "exec", params: { argv: ["uname"] }, device: "this" });
+    expect(faultDetail(await call.catch((thrown: unknown) => thrown))?.reason).toBe(ErrorReason.ROLE_REQUIRED);
+  });
 });
 
 /** The call that the run waits for after another one. */
-async function pendingOther(runId: string, former: string): Promise<string> {
-  for (;;) {
+function nextHeld(runId: string, former: string): Promise<string> {
+  return eventually(async () => {
     const { callId } = await untilWaiting(plane, runId);
-    if (callId !== former || callId.length === 0) return callId;
-    const { status } = await callOf(plane, former);
-    if (status?.state === CallState.HELD) return former;
-  }
+    if (callId === former) throw new Error(`the run still waits for ${former}`);
+    return callId;
+  });
 }

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { RunState } from "../../gen/ts/reeve/agent/v1/run_pb.ts";
 import { approveCall } from "../../testkit/approvals.ts";
 import { type DurablePlane, startDurablePlane } from "./durable-plane.ts";
+import { kill, PARTS, revive } from "./kill-parts.ts";
 import { appendOnce, linesOf, startRun, untilEnded, untilWaiting } from "./runs.ts";
 
 let plane: DurablePlane;
@@ -12,34 +13,16 @@ beforeAll(async () => {
 });
 afterAll(() => plane?.close());
 
-type Part = "worker" | "registry" | "policy" | "restate";
-
-async function kill(part: Part): Promise<void> {
-  if (part === "restate") process.kill(plane.restate.pid() ?? 0, "SIGKILL");
-  else await processOf(part).kill();
-}
-
-/** Restate's server is started again by the one who keeps it. */
-async function start(part: Part): Promise<void> {
-  if (part !== "restate") await processOf(part).start();
-}
-
-function processOf(part: Exclude<Part, "restate">) {
-  return part === "worker" ? plane.worker : plane.plane.processes[part];
-}
-
-const EVERY: readonly Part[] = ["worker", "registry", "policy", "restate"];
-
 describe("a durable run with a held call goes on after an approval and acts once", () => {
-  const killed = [...EVERY.map((part) => ({ parts: [part] })), { parts: EVERY }];
+  const killed = [...PARTS.map((part) => ({ parts: [part] })), { parts: [...PARTS] }];
   test.each(killed)("killed meanwhile: $parts", async ({ parts }) => {
     const mark = join(plane.plane.work, `held-${parts.join("-")}`);
     const model = await plane.playModel([{ toolUses: [appendOnce(mark)] }, { text: "Appended." }]);
     const runId = await startRun(plane, { prompt: "Append.", devices: ["this"] });
     const wait = await untilWaiting(plane, runId);
-    for (const part of parts) await kill(part);
+    for (const part of parts) await kill(plane, part);
     await sleep(200);
-    for (const part of parts) await start(part);
+    for (const part of parts) await revive(plane, part);
     await approveCall(plane.operator, wait.callId);
     const ended = await untilEnded(plane, runId);
     expect(ended.status).toMatchObject({
