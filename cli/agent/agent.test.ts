@@ -1,7 +1,10 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { parse } from "yaml";
+import { repositoryRoot } from "../../scripts/repository-root.ts";
 import { ExitCode } from "../exit-codes.ts";
 import { runInFake } from "../testing/fake-context.ts";
 
@@ -38,6 +41,19 @@ it("shows what a file comes to, with the address of the variable", async () => {
   expect(stdout).toContain("http://10.0.0.7:7402 (from WSL_URL)");
   expect(code).toBe(0);
   expect((await agent("show", "other")).stderr).toContain('no valid file configures an agent "other"');
+});
+
+it("prints a schema that takes what the reader takes", async () => {
+  const { stdout } = await agent("schema");
+  const validate = new Ajv2020({ strict: false }).compile(JSON.parse(stdout) as object);
+  const text = await readFile(join(repositoryRoot, "examples/agents/wsl.yaml"), "utf8");
+  expect([validate(parse(text)), validate.errors]).toEqual([true, null]);
+  const wrong = ["enabled: true", "mode: user", "device_id"].map((part) =>
+    validate(parse(text.replace(part, `x_${part}`))),
+  );
+  expect(wrong).toEqual([false, false, false]);
+  expect(validate(parse(text.replace("device_id:", "host:")))).toBe(true);
+  expect(validate(parse(text.replace("mode: user", "mode: root")))).toBe(false);
 });
 
 it("checks one file, and ends with 2 where there is a problem", async () => {

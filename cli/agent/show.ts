@@ -1,7 +1,9 @@
 import { toJson } from "@bufbuild/protobuf";
 import { durationMs } from "@bufbuild/protobuf/wkt";
+import { AgentFileSchema } from "../../gen/ts/reeve/agent/v1/agent_file_pb.ts";
 import { OnDeviceGoneSchema, RunLimitsSchema } from "../../gen/ts/reeve/agent/v1/run_pb.ts";
 import { ModeSchema } from "../../gen/ts/reeve/device/v1/device_pb.ts";
+import { messageSchema } from "../../lib/yaml/message-schema.ts";
 import type { AgentConfig, FileNote } from "../../services/agent/agent-file/agent-config.ts";
 import { agentsFolder, loadAgents, readAgentFile } from "../../services/agent/agent-file/load-agents.ts";
 import type { CommandContext } from "../command-context.ts";
@@ -51,6 +53,13 @@ export async function show(name: string, json: boolean, context: CommandContext)
   const rows = Object.entries(textOf(agent)).filter(([, value]) => value !== "");
   const width = Math.max(...rows.map(([key]) => key.length)) + 2;
   context.stdout.write(rows.map(([key, value]) => `${key.padEnd(width)}${visible(value)}\n`).join(""));
+}
+
+/** `reeve agent schema`. */
+export function schema({ stdout }: CommandContext): void {
+  const $schema = "https://json-schema.org/draft/2020-12/schema";
+  const document = { $schema, title: "An agent of Reeve", ...messageSchema(AgentFileSchema) };
+  stdout.write(`${JSON.stringify(document, undefined, 2)}\n`);
 }
 
 /** `reeve agent check`. */

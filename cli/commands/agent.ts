@@ -6,7 +6,7 @@ interface Flags {
   json?: true;
 }
 
-/** Registers `reeve agent` with list, show and check: they read the files that configure agents. */
+/** Registers `reeve agent` with list, show, check and schema: they read the files that configure agents. */
 export function registerAgent(program: Command, context: CommandContext): void {
   const agent = program
     .command("agent")
@@ -22,6 +22,10 @@ export function registerAgent(program: Command, context: CommandContext): void {
     .action(async (name: string, { json }: Flags) =>
       (await import("../agent/show.ts")).show(name, json === true, context),
     );
+  agent
+    .command("schema")
+    .description("Print the JSON Schema of an agent's file, for editors.")
+    .action(async () => (await import("../agent/show.ts")).schema(context));
   withJson(agent.command("check").argument("<file>", "the agent's file"))
     .description("Read an agent's file, and name each problem with its line. Exit code 2 where there is one.")
     .action(async (file: string, { json }: Flags) =>

@@ -12,6 +12,7 @@ import { DurationSchema, durationFromMs } from "@bufbuild/protobuf/wkt";
 import { createValidator } from "@bufbuild/protovalidate";
 import { file_alias } from "../../gen/ts/reeve/options/v1/file_field_pb.ts";
 import { parseDuration } from "./duration.ts";
+import { enumNames } from "./message-schema.ts";
 import { type Hints, isAbsent, type YamlNode, type YamlReader } from "./yaml-reader.ts";
 
 /** A message that was read from a YAML file. */
@@ -111,15 +112,12 @@ function readValue(reader: YamlReader, node: YamlNode, field: DescField, what: s
 }
 
 function readEnum(reader: YamlReader, node: YamlNode, desc: DescEnum, what: string): number | undefined {
-  const names = new Map(
-    desc.values
-      .filter(({ number }) => number !== 0)
-      .map(({ name, number }) => [name.slice(desc.sharedPrefix?.length ?? 0).toLowerCase(), number]),
-  );
+  const names = enumNames(desc);
   const written = reader.data(node);
-  const found = typeof written === "string" ? names.get(written) : undefined;
+  const at = typeof written === "string" ? names.indexOf(written) : -1;
+  const found = desc.values.filter(({ number }) => number !== 0)[at]?.number;
   if (found === undefined)
-    reader.report(node, `${what} must be one of ${[...names.keys()].join(", ")}, not ${JSON.stringify(written)}`);
+    reader.report(node, `${what} must be one of ${names.join(", ")}, not ${JSON.stringify(written)}`);
   return found;
 }
 

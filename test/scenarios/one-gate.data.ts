@@ -187,6 +187,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   agent: { runsNone: "its subcommands do" },
   "agent check": reads,
   "agent list": reads,
+  "agent schema": reads,
   "agent show": reads,
   "fanout cancel": stops,
   "fanout list": reads,
