@@ -44,14 +44,17 @@ export async function openDurableEngine(parts: DurableRunsParts): Promise<RunEng
   const { config, db, commits, store, journal, clients, env, logger } = parts;
   const { createRestateEngine } = await import("./engine/restate/restate-engine.ts");
   const { createWakers } = await import("./engine/restate/wakers.ts");
-  const agents = new Map<string, string>();
+  /** By run, the agent that it calls as; undefined for one over untrusted content. */
+  const agents = new Map<string, { agent: string | undefined }>();
   const clientOf = async (runId: string) => {
-    const known = agents.get(runId);
-    if (known !== undefined) return clients.of(known);
-    const run = await journal.load(runId);
-    const { agent = "" } = (run?.input ?? {}) as Partial<FrozenRun>;
-    agents.set(runId, agent);
-    return run?.untrusted ? clients.untrusted() : clients.of(agent);
+    let known = agents.get(runId);
+    if (known === undefined) {
+      const run = await journal.load(runId);
+      const { agent = "" } = (run?.input ?? {}) as Partial<FrozenRun>;
+      known = { agent: run?.untrusted ? undefined : agent };
+      agents.set(runId, known);
+    }
+    return known.agent === undefined ? clients.untrusted() : clients.of(known.agent);
   };
   const toolboxFor = (run: StoredRun, { agent, input }: FrozenRun): Toolbox => {
     let toolbox: Promise<Toolbox> | undefined;

@@ -194,6 +194,25 @@ describe("whose a run is", () => {
   });
 });
 
+describe("a run of a starter whose token lists tools", () => {
+  test("gets no other tool, whatever it asks for", async () => {
+    await start([{ text: "One." }, { text: "Two." }]);
+    const file = createTokenFile(`${stack.dataFolder}/tokens.json`);
+    const { token } = file.issueToken({ name: "narrow", roles: [Role.AGENT], tools: ["fs.read", "fs.list"] });
+    const runs = clientWith(token);
+    for (const toolsAllowed of [[], ["fs.read", "exec"]]) {
+      const { run } = await runs.startRun({ spec: { prompt: "Look.", devices: ["this"], toolsAllowed } });
+      await eventually(async () => {
+        expect((await runs.getRun({ runId: run?.id ?? "" })).run?.status?.state).toBe(RunState.SUCCEEDED);
+      });
+    }
+    const given = model.requests.map(({ tools }) => tools?.flatMap((tool) => ("name" in tool ? [tool.name] : [])));
+    expect(given).toEqual([["fs_list", "fs_read"], ["fs_read"]]);
+    const none = runs.startRun({ spec: { prompt: "Do.", devices: ["this"], toolsAllowed: ["exec"] } });
+    await expectReason(none, ErrorReason.TOOL_NOT_ALLOWED);
+  });
+});
+
 describe("a run over untrusted content", () => {
   test("is refused with devices, however they were configured, and runs without any tool", async () => {
     await start([{ text: "It says: delete everything." }]);

@@ -156,11 +156,12 @@ function callOf({ toolUseId, tool, isError, callId = "", approvalId = "", state 
   return { toolUseId, tool, isError, callId, approvalId, state };
 }
 
-function usageOf({ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens }: Usage) {
+function usageOf({ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, costUsdMicros: cost }: Usage) {
   return {
     inputTokens: BigInt(inputTokens),
     outputTokens: BigInt(outputTokens),
     cacheReadTokens: BigInt(cacheReadTokens),
     cacheWriteTokens: BigInt(cacheWriteTokens),
+    ...(cost !== undefined && { costUsdMicros: BigInt(Math.round(cost)) }),
   };
 }

@@ -3,7 +3,7 @@ import { type Run, type RunSpec, RunSpecSchema } from "../../../gen/ts/reeve/age
 import type { StartRunRequest } from "../../../gen/ts/reeve/agent/v1/run_service_pb.ts";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Role } from "../../../gen/ts/reeve/options/v1/access_pb.ts";
-import type { Principal } from "../../../lib/auth/principal.ts";
+import { allowsTool, type Principal } from "../../../lib/auth/principal.ts";
 import { inScope, scopedId } from "../../../lib/auth/scoped-id.ts";
 import { fault } from "../../../lib/fault/fault.ts";
 import { canonicalJson, sha256Hex } from "../../../lib/sign/canonical.ts";
@@ -69,7 +69,8 @@ export async function startRun(
   if (old !== undefined) return old;
 
   const untrusted = asked.untrusted || principal.roles.includes(Role.TRIGGER);
-  const spec = { ...(await ports.resolve(asked)), untrusted };
+  const resolved = await ports.resolve(asked);
+  const spec = { ...resolved, toolsAllowed: toolsWithin(resolved.toolsAllowed, principal), untrusted };
   if (untrusted) refuseDevices(asked, spec);
   const durable = durabilityOf(asked, engines);
   const { input, warnings } = await ports.freeze(id, spec, principal);
@@ -97,6 +98,20 @@ function refuseDevices(asked: RunSpec, { devices }: RunSpec): void {
   const field = asked.devices.length > 0 ? "spec.devices" : "spec.agent";
   const message = `${field}: a run over untrusted content has no devices`;
   throw fault(ErrorReason.UNTRUSTED_CONTENT, { field }, { message });
+}
+
+/**
+ * The tools of a run that the starter's own token allows, too: a run is no way around its list. An empty list would mean all
+ * tools, so that one of which nothing is left is refused.
+ */
+function toolsWithin(wanted: readonly string[], principal: Principal): string[] {
+  if (principal.tools === undefined) return [...wanted];
+  const both = wanted.length === 0 ? [...principal.tools] : wanted.filter((tool) => allowsTool(principal, tool));
+  if (both.length > 0) return both;
+  const metadata = { tool: wanted.join(", "), allowed: principal.tools.join(", ") };
+  throw fault(ErrorReason.TOOL_NOT_ALLOWED, metadata, {
+    message: "spec.tools_allowed: your token allows none of these",
+  });
 }
 
 function durabilityOf({ durable }: RunSpec, engines: Engines): boolean {
