@@ -22,6 +22,7 @@ import type { GovernedCall } from "../calls/governed-call.ts";
 import type { CallRequest } from "../calls/receive.ts";
 import { type RegistryTables, registryMigrations } from "../tables.ts";
 import { type Firer, openFirer } from "./fire.ts";
+import { scheduledCallId } from "./scheduled-call.ts";
 import { createScheduleStore, type ScheduleStore } from "./store.ts";
 import { timingOf } from "./timing.ts";
 
@@ -218,6 +219,20 @@ describe.each<StoreKind>(["SQLite in memory", "PostgreSQL"])("on %s", (kind) => 
     await firings("backup", FiringState.CALLED);
     expect(new Set(ids).size).toBe(1);
     expect(asked).toHaveLength(1);
+  });
+
+  test("one that cannot be read keeps no other from firing", async () => {
+    await schedule("damaged");
+    await schedule("backup");
+    await db
+      .updateTable("schedules")
+      .set({ spec: Buffer.from("x"), next_ms: minutes(0) })
+      .where("name", "=", "damaged")
+      .execute();
+    now = minutes(1);
+    replica();
+    await firings("backup", FiringState.CALLED);
+    expect(asked.map(({ callId }) => callId)).toEqual([scheduledCallId("backup", minutes(1))]);
   });
 
   test("one that is paused or removed fires no more", async () => {

@@ -45,33 +45,63 @@ export function openFirer(ports: FirePorts): Firer {
   const closing = new AbortController();
   let awake = Promise.withResolvers<void>();
   const making = new Map<string, Promise<StoredFiring>>();
+  /** Since when each call is tried here that has not come about yet. */
+  const tried = new Map<string, number>();
   const begin = (schedule: StoredSchedule, firing: StoredFiring): Promise<StoredFiring> => {
     const key = `${firing.schedule}/${firing.scheduledMs}`;
-    const done = making.get(key) ?? makeCall(schedule, firing, ports).finally(() => making.delete(key));
+    const sinceMs = tried.get(key) ?? now();
+    tried.set(key, sinceMs);
+    const make = async (): Promise<StoredFiring> => {
+      const end = await makeCall(schedule, firing, sinceMs, ports).finally(() => making.delete(key));
+      if (end.state !== FiringState.CLAIMED) tried.delete(key);
+      return end;
+    };
+    const done = making.get(key) ?? make();
     making.set(key, done);
     return done;
   };
-  const fireDue = async (): Promise<void> => {
-    for (const schedule of await store.due(now())) {
-      const firing = await firingOf(schedule, ports);
-      const next = timingOf(schedule.spec, schedule.createMs).next(Math.max(now(), firing.scheduledMs));
-      if (!(await store.claim(firing, next, now() - keepMs))) continue;
-      if (firing.state === FiringState.CLAIMED) void begin(schedule, firing);
-      else logger.info({ schedule: schedule.name, why: firing.message }, "schedule skipped");
-    }
+  const fire = async (schedule: StoredSchedule): Promise<void> => {
+    const firing = await firingOf(schedule, ports);
+    const next = timingOf(schedule.spec, schedule.createMs).next(Math.max(now(), firing.scheduledMs));
+    if (!(await store.claim(firing, next, now() - keepMs))) return;
+    if (firing.state === FiringState.CLAIMED) void begin(schedule, firing);
+    else logger.info({ schedule: schedule.name, why: firing.message }, "schedule skipped");
   };
-  const look = async (): Promise<void> => {
-    for (const firing of await store.claimed()) {
-      const schedule = await store.find(firing.schedule);
-      if (schedule !== undefined) void begin(schedule, firing);
+  /** What goes wrong with one schedule keeps no other from firing. */
+  const each = async (
+    names: readonly string[],
+    act: (schedule: StoredSchedule, at: number) => unknown,
+  ): Promise<boolean> => {
+    let isWell = true;
+    for (const [at, name] of names.entries()) {
+      try {
+        const schedule = await store.find(name);
+        if (schedule !== undefined) await act(schedule, at);
+      } catch (err: unknown) {
+        isWell = false;
+        logger.warn({ err, schedule: name }, "schedule cannot be fired");
+      }
     }
-    await fireDue();
+    return isWell;
+  };
+  /** False where something went wrong, which is tried again after a while. */
+  const look = async (): Promise<boolean> => {
+    const claimed = await store.claimed();
+    const names = claimed.map(({ schedule }) => schedule);
+    const tried = await each(names, (schedule, at) => claimed[at] && void begin(schedule, claimed[at]));
+    const fired = await each(await store.due(now()), (schedule) =>
+      schedule.nextMs !== undefined && schedule.nextMs <= now() ? fire(schedule) : undefined,
+    );
+    return tried && fired;
   };
   const looking = (async () => {
     while (!closing.signal.aborted) {
       awake = Promise.withResolvers();
-      await look().catch((err: unknown) => logger.warn({ err }, "schedules cannot be looked for"));
-      const first = await store.firstMs().catch(() => undefined);
+      const isWell = await look().catch((err: unknown) => {
+        logger.warn({ err }, "schedules cannot be looked for");
+        return false;
+      });
+      const first = isWell ? await store.firstMs().catch(() => undefined) : undefined;
       const waitMs = Math.min(Math.max((first ?? Number.POSITIVE_INFINITY) - now(), 50), lookMs);
       await Promise.race([sleep(waitMs, undefined, { signal: closing.signal }).catch(() => undefined), awake.promise]);
     }
@@ -111,6 +141,7 @@ async function firingOf(schedule: StoredSchedule, { store, calls, now }: FirePor
 async function makeCall(
   { name, spec }: StoredSchedule,
   firing: StoredFiring,
+  sinceMs: number,
   { store, calls, logger, now }: FirePorts,
 ): Promise<StoredFiring> {
   const finish = async (end: StoredFiring): Promise<StoredFiring> => {
@@ -125,7 +156,7 @@ async function makeCall(
     return await finish({ ...firing, state: FiringState.CALLED });
   } catch (err: unknown) {
     const passes = faultDetail(err) === undefined || isRetryable(err);
-    if (passes && now() - firing.scheduledMs < TRY_MS) {
+    if (passes && now() - sinceMs < TRY_MS) {
       logger.warn({ err, schedule: name, call_id: firing.callId }, "scheduled call is tried again");
       return firing;
     }

@@ -42,8 +42,8 @@ export interface ScheduleStore {
   /** Pauses it (undefined) or has it fire next at a time. False where there is none of that name. */
   setNext(name: string, nextMs: number | undefined): Promise<boolean>;
   remove(name: string): Promise<boolean>;
-  /** Those whose time has come, the earliest first. */
-  due(nowMs: number): Promise<StoredSchedule[]>;
+  /** The names of those whose time has come, the earliest first. */
+  due(nowMs: number): Promise<string[]>;
   /** When the first of all fires next. */
   firstMs(): Promise<number | undefined>;
   /**
@@ -119,7 +119,8 @@ export function createScheduleStore(
         return numDeletedRows === 1n;
       }),
     async due(nowMs) {
-      return (await all().where("next_ms", "<=", nowMs).orderBy("next_ms").limit(100).execute()).map(read);
+      const due = db.selectFrom("schedules").select("name").where("next_ms", "<=", nowMs);
+      return (await due.orderBy("next_ms").limit(100).execute()).map(({ name }) => name);
     },
     async firstMs() {
       const first = db.selectFrom("schedules").select("next_ms").where("next_ms", "is not", null);
