@@ -83,7 +83,8 @@ async function stdioV1(env: Record<string, string>, ...args: string[]): Promise<
   return clientV1(client);
 }
 
-function commandOf(env: Record<string, string>, args: readonly string[]) {
+/** How `reeve mcp` is started. */
+export function commandOf(env: Record<string, string>, args: readonly string[]) {
   return {
     command: process.execPath,
     args: [CLI, "mcp", ...args],

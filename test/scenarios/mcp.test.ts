@@ -9,6 +9,7 @@ import { approveCall } from "../../testkit/approvals.ts";
 import { callerOf } from "../../testkit/clients.ts";
 import { eventually } from "../../testkit/eventually.ts";
 import { MCP_CLIENTS, type McpClient, type McpClientName, STDIO_CLIENTS } from "../../testkit/mcp-clients.ts";
+import { type RawMcp, rawHttp, rawStdio } from "../../testkit/mcp-raw.ts";
 import { startTestStack, type TestStack } from "../../testkit/stack.ts";
 
 let plane: TestStack;
@@ -234,36 +235,24 @@ describe("the path", () => {
   });
 });
 
-describe("a client that takes tasks", () => {
+describe.each(["over HTTP", "over standard input and output"])("a client that takes tasks, %s", (how) => {
   const CAPABILITIES = { extensions: { "io.modelcontextprotocol/tasks": {} } };
+  let exchange: RawMcp;
   let id = 0;
-  const send = async (method: string, params: Record<string, unknown>, capabilities: object = CAPABILITIES) => {
-    const name = params.name ?? params.taskId;
-    const response = await fetch(`${plane.registry.url}/mcp`, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        accept: "application/json, text/event-stream",
-        authorization: `Bearer ${plane.tokens.agent}`,
-        "mcp-protocol-version": "2026-07-28",
-        "mcp-method": method,
-        ...(typeof name === "string" && { "mcp-name": name }),
-      },
-      body: JSON.stringify({
-        jsonrpc: "2.0",
-        id: ++id,
-        method,
-        params: {
-          ...params,
-          _meta: {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": { name: "tasks", version: "1.0.0" },
-            "io.modelcontextprotocol/clientCapabilities": capabilities,
-          },
-        },
-      }),
-    });
-    return (await response.json()) as { result?: Record<string, unknown>; error?: { code: number } };
+  beforeAll(async () => {
+    exchange =
+      how === "over HTTP"
+        ? rawHttp(plane.registry.url, plane.tokens.agent)
+        : await rawStdio({ REEVE_DATA_DIR: plane.dataFolder, REEVE_AGENT_TOKEN: plane.tokens.agent });
+  });
+  afterAll(() => exchange.close());
+  const send = (method: string, params: Record<string, unknown>, capabilities: object = CAPABILITIES) => {
+    const _meta = {
+      "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+      "io.modelcontextprotocol/clientInfo": { name: "tasks", version: "1.0.0" },
+      "io.modelcontextprotocol/clientCapabilities": capabilities,
+    };
+    return exchange.send({ jsonrpc: "2.0", id: ++id, method, params: { ...params, _meta } });
   };
   const hold = async () => {
     const file = newFile();
