@@ -1,14 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../../lib/log/log.ts";
 import { identityKeyOf } from "../../services/agent/engine/restate/request-identity.ts";
 import { type RestateAddress, restateRequest } from "../../services/agent/engine/restate/restate-http.ts";
+import { UsageError } from "../errors/usage-error.ts";
 import { serverConfig, serverSockets } from "./restate-config.ts";
 import { endOrphan } from "./restate-orphan.ts";
 
@@ -60,20 +60,23 @@ export function restateProgram(): string | undefined {
 
 /**
  * Starts a Restate server and waits until it is healthy. One that dies is started again, with pauses that grow to 10 seconds.
- * Throws where the program is not installed.
+ * Throws where the program is not installed, and where the path of the folder is too long for sockets.
  */
 export async function startRestateServer({ folder, logger }: RestateServerOptions): Promise<RestateServer> {
   const program = restateProgram();
   if (program === undefined) throw new Error("the restate server is not installed");
+  const sockets = serverSockets(folder);
+  if (Buffer.byteLength(sockets.ingress) > MAX_PATH_BYTES) {
+    const remedy = "set REEVE_DATA_DIR to a folder with a shorter path";
+    throw new UsageError(`${folder} is too long a path for the sockets of a Restate server`, [remedy]);
+  }
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const identityFile = join(folder, "identity.pem");
   const identityKey = identityKeyOf(await identityOf(identityFile));
-  const base = await shortPathOf(folder);
   const config = join(folder, "restate.toml");
-  await writeFile(config, serverConfig({ folder: base.path, identityFile }), { mode: 0o600 });
+  await writeFile(config, serverConfig({ folder, identityFile }), { mode: 0o600 });
   const pidFile = join(folder, "restate.pid");
   await endOrphan(pidFile, config);
-  const sockets = serverSockets(base.path);
   const admin = { socketPath: sockets.admin };
 
   let closed = false;
@@ -120,7 +123,6 @@ export async function startRestateServer({ folder, logger }: RestateServerOption
     await ended;
     clearTimeout(late);
     await keeping;
-    await base.close();
   };
   try {
     await untilHealthy(admin, () => child?.exitCode ?? undefined);
@@ -135,19 +137,6 @@ export async function startRestateServer({ folder, logger }: RestateServerOption
     pid: () => child?.pid,
     close,
   };
-}
-
-/**
- * A way to the folder that is short enough for the sockets in it: itself, or a link to it in a new private folder.
- */
-async function shortPathOf(folder: string): Promise<{ path: string; close(): Promise<void> }> {
-  if (Buffer.byteLength(serverSockets(folder).ingress) <= MAX_PATH_BYTES) {
-    return { path: folder, close: () => Promise.resolve() };
-  }
-  const own = await mkdtemp(join(tmpdir(), "reeve-"));
-  const path = join(own, "r");
-  await symlink(folder, path);
-  return { path, close: () => rm(own, { recursive: true, force: true }) };
 }
 
 async function untilHealthy(admin: { socketPath: string }, exitCode: () => number | undefined): Promise<void> {

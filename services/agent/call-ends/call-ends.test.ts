@@ -1,0 +1,59 @@
+import { create } from "@bufbuild/protobuf";
+import { createRouterTransport } from "@connectrpc/connect";
+import { afterEach, expect, it } from "vitest";
+import { registryClient } from "../../../client/registry.ts";
+import { CallSchema, CallState } from "../../../gen/ts/reeve/call/v1/call_pb.ts";
+import { CallService } from "../../../gen/ts/reeve/call/v1/call_service_pb.ts";
+import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
+import { fault } from "../../../lib/fault/fault.ts";
+import { type CallEnds, createCallEnds } from "./call-ends.ts";
+
+let ends: CallEnds | undefined;
+afterEach(() => ends?.close());
+
+/** A registry whose streams each show one state of a call and break; NOT_FOUND after the last. */
+function registryOf(states: readonly CallState[]) {
+  const seen: string[] = [];
+  const next = (how: string, id: string) => {
+    const state = states[seen.length];
+    seen.push(`${how} ${id}`);
+    if (state === undefined) throw fault(ErrorReason.NOT_FOUND, {});
+    return create(CallSchema, { id, status: { state } });
+  };
+  const transport = createRouterTransport(({ service }) => {
+    service(CallService, {
+      getCall: ({ callId }) => ({ call: next("get", callId) }),
+      async *watchCall({ callId }) {
+        yield { event: { callId, event: { case: "call", value: next("watch", callId) } } };
+      },
+    });
+  });
+  return { client: registryClient(transport), seen };
+}
+
+it("reports an end once, over streams that break", async () => {
+  const { client, seen } = registryOf([CallState.HELD, CallState.DISPATCHED, CallState.SUCCEEDED]);
+  const ended: string[] = [];
+  ends = createCallEnds({ onEnd: (id) => ended.push(id) });
+  ends.watch("a", client);
+  ends.watch("a", client);
+  await expect.poll(() => ended).toEqual(["a"]);
+  expect(seen).toEqual(["watch a", "watch a", "watch a"]);
+});
+
+it("reports a call that the registry does not know, so that its run looks at it", async () => {
+  const { client } = registryOf([]);
+  const ended: string[] = [];
+  ends = createCallEnds({ onEnd: (id) => ended.push(id) });
+  ends.watch("gone", client);
+  await expect.poll(() => ended).toEqual(["gone"]);
+});
+
+it("asks about calls for which there is no stream left", async () => {
+  const { client, seen } = registryOf([CallState.HELD, CallState.SUCCEEDED]);
+  const ended: string[] = [];
+  ends = createCallEnds({ onEnd: (id) => ended.push(id), maxStreams: 0, askMs: 5 });
+  ends.watch("b", client);
+  await expect.poll(() => ended).toEqual(["b"]);
+  expect(seen).toEqual(["get b", "get b"]);
+});
