@@ -102,7 +102,8 @@ export type Agent = Message<"reeve.config.v1.Agent"> & {
   restateIdentityKeys?: string | undefined;
 
   /**
-   * Address that the worker of durable runs listens on, for Restate.
+   * Address that the worker of durable runs listens on, for Restate, in cleartext. Beyond loopback only with
+   * REEVE_ALLOW_PLAINTEXT.
    *
    * @generated from field: optional string worker_host = 12;
    */
