@@ -17,10 +17,14 @@ export interface Caller {
   audit: Client<typeof AuditService>;
 }
 
-/** Clients over real sockets, with a bearer token. */
-export function callerOf(urls: { registry: { url: string }; policy: { url: string } }, token: string): Caller {
-  const registry = createServiceTransport({ baseUrl: urls.registry.url, token });
-  const policy = createServiceTransport({ baseUrl: urls.policy.url, token });
+/** Clients over real sockets, with a bearer token. @param ca the authority of the services, PEM; undefined without TLS. */
+export function callerOf(
+  urls: { registry: { url: string }; policy: { url: string } },
+  token: string,
+  ca?: string,
+): Caller {
+  const transport = (baseUrl: string) => createServiceTransport({ baseUrl, token, ...(ca !== undefined && { ca }) });
+  const [registry, policy] = [transport(urls.registry.url), transport(urls.policy.url)];
   return {
     registry: registryClient(registry),
     fanOut: createClient(FanOutService, registry),

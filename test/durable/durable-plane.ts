@@ -1,3 +1,4 @@
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import { type RestateServer, startRestateServer } from "../../cli/stack/restate-server.ts";
@@ -35,8 +36,14 @@ function runsOf(url: string, token: string) {
   return createClient(RunService, createServiceTransport({ baseUrl: url, token }));
 }
 
-/** Starts it. */
-export async function startDurablePlane(options: ControlPlaneOptions = {}): Promise<DurablePlane> {
+/** What it consists of. Default: one of each in cleartext, with SQLite. */
+export interface DurablePlaneOptions extends ControlPlaneOptions {
+  /** Where the worker reaches the registry. Default: as callers do. */
+  registryUrl?(plane: ControlPlane): Promise<string>;
+}
+
+/** Starts it. With `postgres` the worker keeps its runs there too. */
+export async function startDurablePlane(options: DurablePlaneOptions = {}): Promise<DurablePlane> {
   await using parts = new AsyncDisposableStack();
   const plane = parts.adopt(await startControlPlane(options), (one) => one.close());
   const logger = createLogger({ service: "test", level: process.env.TEST_LOG === undefined ? "silent" : "debug" });
@@ -47,6 +54,9 @@ export async function startDurablePlane(options: ControlPlaneOptions = {}): Prom
   const [port = 0, workerPort = 0, modelPort = 0] = await freePorts(3);
   const tokens = createTokenFile(join(plane.folder, "tokens.json"));
   const tokenOf = (role: Role) => tokens.issueToken({ name: `test-${role}`, roles: [role] }).token;
+  const caFile = join(plane.folder, "ca.crt");
+  if (plane.ca !== undefined) await writeFile(caFile, plane.ca);
+  const database = await options.postgres?.newDatabase();
   const worker = parts.adopt(
     await startServiceProcess("agent", port, {
       REEVE_TOKENS_FILE: join(plane.folder, "tokens.json"),
@@ -55,7 +65,9 @@ export async function startDurablePlane(options: ControlPlaneOptions = {}): Prom
       REEVE_AGENT_STATE_DIR: join(plane.folder, "agent"),
       REEVE_AGENT_TOKEN: tokenOf(Role.AGENT),
       REEVE_TRIGGER_TOKEN: tokenOf(Role.TRIGGER),
-      REEVE_REGISTRY_URL: plane.registry.url,
+      REEVE_REGISTRY_URL: (await options.registryUrl?.(plane)) ?? plane.registry.url,
+      ...(plane.ca !== undefined && { REEVE_CA_FILE: caFile }),
+      ...(database !== undefined && { REEVE_AGENT_DATABASE_URL: database }),
       REEVE_RESTATE_INGRESS_URL: ingress.url,
       REEVE_RESTATE_ADMIN_URL: admin.url,
       REEVE_RESTATE_IDENTITY_KEYS: restate.identityKey,
@@ -72,7 +84,7 @@ export async function startDurablePlane(options: ControlPlaneOptions = {}): Prom
     plane,
     restate,
     worker,
-    operator: callerOf(plane, plane.tokens.operator),
+    operator: callerOf(plane, plane.tokens.operator, plane.ca),
     runs: runsOf(worker.url, plane.tokens.operator),
     runsWith: (token) => runsOf(worker.url, token),
     tokenOf,
