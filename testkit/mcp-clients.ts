@@ -36,6 +36,12 @@ export interface UseOptions {
 export interface McpClient {
   list(): Promise<ListedTool[]>;
   use(name: string, args: Record<string, unknown>, options?: UseOptions): Promise<ToolAnswer>;
+  /** A page of the resources. */
+  resources(cursor?: string): Promise<{ uris: string[]; nextCursor: string | undefined }>;
+  /** The templates of resources, by their URIs. */
+  templates(): Promise<string[]>;
+  /** What a resource holds, as JSON. */
+  read(uri: string): Promise<Record<string, unknown>>;
   close(): Promise<void>;
 }
 
@@ -100,6 +106,13 @@ function clientV2(client: Client): McpClient {
       const options = { ...(signal && { signal }), ...(onProgress && { onprogress: progressTo(onProgress) }) };
       return answerOf(await client.callTool({ name, arguments: args }, options));
     },
+    async resources(cursor) {
+      const { resources, nextCursor } = await client.listResources(cursor === undefined ? {} : { cursor });
+      return { uris: resources.map(({ uri }) => uri), nextCursor };
+    },
+    templates: async () =>
+      (await client.listResourceTemplates()).resourceTemplates.map(({ uriTemplate }) => uriTemplate),
+    read: async (uri) => documentOf(await client.readResource({ uri })),
     close: () => client.close(),
   };
 }
@@ -117,8 +130,20 @@ function clientV1(client: ClientV1): McpClient {
       const options = { ...(signal && { signal }), ...(onProgress && { onprogress: progressTo(onProgress) }) };
       return answerOf(await client.callTool({ name, arguments: args }, undefined, options));
     },
+    async resources(cursor) {
+      const { resources, nextCursor } = await client.listResources(cursor === undefined ? {} : { cursor });
+      return { uris: resources.map(({ uri }) => uri), nextCursor };
+    },
+    templates: async () =>
+      (await client.listResourceTemplates()).resourceTemplates.map(({ uriTemplate }) => uriTemplate),
+    read: async (uri) => documentOf(await client.readResource({ uri })),
     close: () => client.close(),
   };
+}
+
+function documentOf({ contents }: { contents: readonly object[] }): Record<string, unknown> {
+  const [content] = contents as { text?: string }[];
+  return JSON.parse(content?.text ?? "") as Record<string, unknown>;
 }
 
 function progressTo(onProgress: (message: string) => void) {

@@ -10,9 +10,12 @@ import type { BegunCall, McpGate, WaitOptions } from "../../lib/mcp/gate.ts";
 import type { McpToolset } from "../../lib/mcp/toolset.ts";
 
 /** The RPCs that a gate uses. */
-export type GateClient = Pick<RegistryClient, "callTool" | "getCall" | "watchCall" | "cancelCall">;
+export type GateClient = Pick<RegistryClient, "callTool" | "getCall" | "listCalls" | "watchCall" | "cancelCall">;
 
-/** A registry's gate as the face for MCP uses it, over the registry's own RPCs. */
+/**
+ * A registry's gate as the face for MCP uses it, over the registry's own RPCs, with an agent's token: an agent sees its own
+ * calls only.
+ */
 export function clientGate(client: GateClient, toolset: () => Promise<McpToolset>): McpGate {
   return {
     toolset: () => answered(toolset()),
@@ -29,6 +32,14 @@ export function clientGate(client: GateClient, toolset: () => Promise<McpToolset
     },
     async cancel(callId) {
       const { call } = await answered(again(() => client.cancelCall({ callId })));
+      return present(call);
+    },
+    async list(request) {
+      const { calls, nextPageToken } = await answered(again(() => client.listCalls(request)));
+      return { calls: calls.map(completeCall), nextPageToken };
+    },
+    async read(callId) {
+      const { call } = await answered(again(() => client.getCall({ callId })));
       return present(call);
     },
   };

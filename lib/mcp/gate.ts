@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { Call, CallSpec } from "../../gen/ts/reeve/call/v1/call_pb.ts";
+import type { Call, CallSpec, CallState } from "../../gen/ts/reeve/call/v1/call_pb.ts";
 import type { CallEvent } from "../../gen/ts/reeve/call/v1/call_service_pb.ts";
 import type { CallWithStatus } from "../model-tools/call-facts.ts";
 import type { McpToolset } from "./toolset.ts";
@@ -14,6 +14,26 @@ export interface McpGate {
   find(callId: string): Promise<BegunCall>;
   /** Cancels a call and returns it as it stands then. Throws as CancelCall. */
   cancel(callId: string): Promise<McpCall>;
+  /** The principal's own calls, newest first, without their output. Throws INVALID_INPUT for a token that no page has named. */
+  list(request: ListOwnCalls): Promise<OwnCallsPage>;
+  /** One of the principal's own calls, with its arguments as they may be shown. Throws NOT_FOUND, for those of others as well. */
+  read(callId: string): Promise<McpCall>;
+}
+
+/** Asks for a page of calls. */
+export interface ListOwnCalls {
+  pageSize: number;
+  /** Empty for the first page. */
+  pageToken: string;
+  /** Default any. */
+  state?: CallState;
+}
+
+/** Some calls. */
+export interface OwnCallsPage {
+  calls: readonly McpCall[];
+  /** Empty on the last page. */
+  nextPageToken: string;
 }
 
 /** A call that an MCP client asks for. */

@@ -55,6 +55,8 @@ const gate: McpGate = {
     return one();
   },
   find: async () => one(),
+  list: async () => expect.fail("nothing is listed"),
+  read: async () => expect.fail("nothing is read"),
   async cancel(callId) {
     canceled.push(callId);
     call.status.state = CallState.CANCELED;

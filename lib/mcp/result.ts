@@ -20,7 +20,10 @@ export interface ToolCallResult {
 const CALL_ID_META = "reeve/call_id";
 
 /** The most characters of an output's text. `structuredContent` holds all of it. */
-const MAX_TEXT = 60_000;
+export const MAX_TEXT = 60_000;
+
+/** Of an output that is not as its device sent it. */
+export const SANITIZED_NOTE = "Control characters or what looked like secrets were taken out of the output.";
 
 /** The states of a call that has ended. A state of a newer registry is not an end: none is guessed. */
 const ENDS: ReadonlySet<CallState> = new Set([
@@ -45,10 +48,9 @@ export type ApprovalUrl = ((approvalId: string) => string) | undefined;
 export function callResult(call: McpCall, approvalUrl?: ApprovalUrl): ToolCallResult {
   const { state, output = {}, outputSanitized } = call.status;
   const meta = { _meta: { [CALL_ID_META]: call.id } };
-  if (state !== CallState.SUCCEEDED) return { ...textResult(textOf(call, approvalUrl)), ...meta };
-  const note = "Control characters or what looked like secrets were taken out of the output.";
+  if (state !== CallState.SUCCEEDED) return { ...textResult(callText(call, approvalUrl)), ...meta };
   const { content, structuredContent } = contentOf(output);
-  return { content: [...content, ...(outputSanitized ? [text(note)] : [])], structuredContent, ...meta };
+  return { content: [...content, ...(outputSanitized ? [text(SANITIZED_NOTE)] : [])], structuredContent, ...meta };
 }
 
 function contentOf(output: JsonObject): Required<Pick<ToolCallResult, "content" | "structuredContent">> {
@@ -80,7 +82,8 @@ function text(message: string): ContentBlock {
   return { type: "text", text: message };
 }
 
-function textOf(call: McpCall, approvalUrl: ApprovalUrl): string {
+/** What a client reads about a call that has not succeeded. */
+export function callText(call: McpCall, approvalUrl: ApprovalUrl): string {
   const { state } = call.status;
   if (state === CallState.HELD) return heldText(call, approvalUrl);
   if (state === CallState.QUEUED) return errorText(queuedFacts(call), "the registry");

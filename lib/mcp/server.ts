@@ -1,6 +1,7 @@
 import { fromJsonSchema, Server, type ServerContext } from "@modelcontextprotocol/server";
 import type { McpGate } from "./gate.ts";
 import { handleCall, type ToolCallParams } from "./handle-call.ts";
+import { RESOURCE_TEMPLATES, resourceHandlers } from "./resources.ts";
 import type { ApprovalUrl } from "./result.ts";
 import { TASKS_EXTENSION, taskHandlers } from "./tasks.ts";
 
@@ -50,9 +51,15 @@ export function serverInfo(version: string): { name: string; title: string; vers
 export function createGateServer(options: GateServerOptions): Server {
   const { gate } = options;
   const server = new Server(serverInfo(options.version), {
-    capabilities: { tools: { listChanged: true }, extensions: { [TASKS_EXTENSION]: {} } },
+    // Changes of resources are not reported: `call_result` waits for a call's end.
+    capabilities: { tools: { listChanged: true }, resources: {}, extensions: { [TASKS_EXTENSION]: {} } },
     // What is listed depends on the principal.
-    cacheHints: { "tools/list": { ttlMs: LIST_TTL_MS, cacheScope: "private" } },
+    cacheHints: {
+      "tools/list": { ttlMs: LIST_TTL_MS, cacheScope: "private" },
+      "resources/list": { ttlMs: 0, cacheScope: "private" },
+      "resources/read": { ttlMs: 0, cacheScope: "private" },
+      "resources/templates/list": { ttlMs: LIST_TTL_MS, cacheScope: "public" },
+    },
     inputRequired: { legacyShim: false },
     instructions: INSTRUCTIONS,
   });
@@ -62,6 +69,10 @@ export function createGateServer(options: GateServerOptions): Server {
     options.onHandling?.(handling);
     return handling;
   });
+  const resources = resourceHandlers(gate, options);
+  server.setRequestHandler("resources/list", ({ params }) => resources.list(params?.cursor));
+  server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: [...RESOURCE_TEMPLATES] }));
+  server.setRequestHandler("resources/read", ({ params: { uri } }) => resources.read(uri));
   // The protocol's extension is not the SDK's: its methods pass with schemas only.
   for (const [method, handler] of Object.entries(taskHandlers(gate))) {
     server.setRequestHandler(method, { params: anyObject, result: anyObject }, (params, context) =>

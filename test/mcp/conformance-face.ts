@@ -170,6 +170,8 @@ function playedGate(toolset: () => ReturnType<typeof mcpToolset>, addTool: () =>
       found.end(CallState.CANCELED);
       return found.call;
     },
+    list: async () => ({ calls: [...calls.values()].map(({ call }) => call).reverse(), nextPageToken: "" }),
+    read: async (id) => (await find(id)).call,
   };
 }
 

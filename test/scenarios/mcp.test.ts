@@ -172,6 +172,47 @@ describe.each(CLIENTS)("a client of the $name", ({ connect }) => {
     expect((await agent.use("call_result", { call_id: callId, wait: 1 })).text).toContain("error: invalid_input");
   });
 
+  test("reads its own calls and their approvals, and those of no other principal", async () => {
+    const file = newFile();
+    const { callId } = await agent.use("device_ping", {});
+    const used = agent.use("exec", { argv: ["touch", file] });
+    const { id: approval, spec } = await eventually(() => heldApproval("exec", file));
+    const heldId = spec?.callId ?? "";
+    expect(await agent.templates()).toEqual(["reeve://calls/{call_id}", "reeve://approvals/{approval_id}"]);
+    const own = [`reeve://calls/${heldId}`, `reeve://approvals/${approval}`, `reeve://calls/${callId}`];
+    await eventually(async () => {
+      const { uris } = await agent.resources();
+      expect(uris.filter((uri) => own.includes(uri))).toEqual(own);
+    });
+    expect(await agent.read(`reeve://calls/${callId}`)).toMatchObject({ tool: "device.ping", state: "succeeded" });
+    expect(await agent.read(`reeve://calls/${heldId}`)).toMatchObject({
+      state: "held",
+      arguments: { argv: ["touch", file] },
+      approval: `reeve://approvals/${approval}`,
+      message: expect.stringMatching(/^held: a person has to decide/) as unknown,
+    });
+    const pending = await agent.read(`reeve://approvals/${approval}`);
+    expect(pending).toMatchObject({ state: "pending", call: `reeve://calls/${heldId}` });
+    // Reading has run nothing.
+    expect(existsSync(file)).toBe(false);
+    await approveCall(operator(), heldId);
+    expect((await used).isError).toBe(false);
+    expect(await agent.read(`reeve://approvals/${approval}`)).toMatchObject({
+      state: "decided",
+      call_state: "succeeded",
+    });
+
+    const { call } = await operator().registry.callTool({ tool: "device.ping" });
+    const refusal = (id = "") =>
+      agent.read(`reeve://calls/${id}`).then(JSON.stringify, ({ message }: Error) => message);
+    const others = await refusal(call?.id);
+    expect(others).toContain("Resource not found");
+    expect(others.replaceAll(call?.id ?? "", "none")).toBe(await refusal("none"));
+    expect((await agent.resources()).uris).not.toContain(`reeve://calls/${call?.id}`);
+    await expect(agent.read("reeve://approvals/apr-none")).rejects.toThrow("Resource not found");
+    await expect(agent.resources("nowhere")).rejects.toThrow();
+  });
+
   test("calls 64 at once", async () => {
     const answers = await Promise.all(Array.from({ length: 64 }, () => agent.use("device_ping", {})));
     expect(answers.every(({ isError }) => !isError)).toBe(true);

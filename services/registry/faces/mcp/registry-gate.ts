@@ -1,12 +1,15 @@
 import { create } from "@bufbuild/protobuf";
 import { CallToolRequestSchema } from "../../../../gen/ts/reeve/call/v1/call_service_pb.ts";
+import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { Ingress } from "../../../../gen/ts/reeve/common/v1/ingress_pb.ts";
 import type { Principal } from "../../../../lib/auth/principal.ts";
+import { fault } from "../../../../lib/fault/fault.ts";
 import type { BegunCall, McpGate } from "../../../../lib/mcp/gate.ts";
 import type { McpToolset } from "../../../../lib/mcp/toolset.ts";
 import { beginTool } from "../../calls/call-tool.ts";
 import type { Calls, EndedCall } from "../../calls/calls.ts";
 import { cancelCall } from "../../calls/cancel-call.ts";
+import { listOwnCalls } from "../../calls/list-calls.ts";
 import type { OpenCall } from "../../calls/live-call.ts";
 import { waitUntilSettled } from "../../calls/wait-until-settled.ts";
 
@@ -21,6 +24,13 @@ export function registryGate(calls: Calls, toolset: (allowed: Principal) => McpT
     },
     find: async (callId) => begunCall(await calls.find(callId, principal)),
     cancel: (callId) => cancelCall(calls, callId, principal),
+    list: (request) => listOwnCalls(calls.store, request, principal),
+    async read(callId) {
+      const call = await calls.read(callId, principal);
+      // An operator may see those of others, but not as its own.
+      if (call.spec.principalId !== principal.id) throw fault(ErrorReason.NOT_FOUND, { resource: `calls/${callId}` });
+      return call;
+    },
   };
 }
 
