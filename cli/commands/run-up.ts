@@ -16,7 +16,7 @@ import { offerSeal } from "../operator/offer-seal.ts";
 import { commandName } from "../print/command-name.ts";
 import { dataDir, writeProfile } from "../profile.ts";
 import { type MachineTokens, prepareMachineTokens, runTokens } from "../stack/machine-tokens.ts";
-import { RESTATE_VERSION, restatePackage, restateProgram } from "../stack/restate-server.ts";
+import { restateProgram } from "../stack/restate-program.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
 import { type UpFlags, upEnvironment, withUpFlags } from "../stack/up-settings.ts";
 
@@ -133,12 +133,10 @@ function portsFrom(port: number): { registry: number; policy: number; device: nu
   return { registry: port, policy: port + 1, device: port + 2 };
 }
 
+/** Looks for the server before anything is started. */
 function durableFrom(workerPort: number): { workerPort: number } {
-  if (restateProgram() !== undefined) return { workerPort };
-  throw new UsageError("--durable needs a Restate server, which is not installed", [
-    `npm install @restatedev/restate-server@${RESTATE_VERSION} (it brings ${restatePackage()}; Business Source License 1.1)`,
-    "or run `reeve serve agent` with REEVE_RESTATE_INGRESS_URL for a server that runs elsewhere",
-  ]);
+  restateProgram();
+  return { workerPort };
 }
 
 function addressFrom(text: string): { host: string; port: number } {

@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../../lib/log/log.ts";
@@ -11,9 +10,7 @@ import { type RestateAddress, restateRequest } from "../../services/agent/engine
 import { UsageError } from "../errors/usage-error.ts";
 import { serverConfig, serverSockets } from "./restate-config.ts";
 import { endOrphan } from "./restate-orphan.ts";
-
-/** The version that was tried; another one of the same minor version should do. */
-export const RESTATE_VERSION = "1.7.12";
+import { restateProgram } from "./restate-program.ts";
 
 /** A Restate server for the durable runs of this machine. */
 export interface RestateServer {
@@ -43,28 +40,12 @@ const MAX_PATH_BYTES = 103;
 /** How long it may take to end before it is killed, in milliseconds. */
 const END_MS = 12_000;
 
-/** The npm package of the server for this platform. */
-export function restatePackage(): string {
-  return `@restatedev/restate-server-${process.platform}-${process.arch}`;
-}
-
-/** The server's program; undefined where it is not installed for this platform. */
-export function restateProgram(): string | undefined {
-  const program = `${restatePackage()}/bin/restate-server`;
-  try {
-    return createRequire(import.meta.url).resolve(program);
-  } catch {
-    return undefined;
-  }
-}
-
 /**
  * Starts a Restate server and waits until it is healthy. One that dies is started again, with pauses that grow to 10 seconds.
  * Throws where the program is not installed, and where the path of the folder is too long for sockets.
  */
 export async function startRestateServer({ folder, logger }: RestateServerOptions): Promise<RestateServer> {
   const program = restateProgram();
-  if (program === undefined) throw new Error("the restate server is not installed");
   const sockets = serverSockets(folder);
   if (Buffer.byteLength(sockets.ingress) > MAX_PATH_BYTES) {
     const remedy = "set REEVE_DATA_DIR to a folder with a shorter path";
