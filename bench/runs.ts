@@ -14,13 +14,13 @@ import { readMetrics } from "./plane/process-metrics.ts";
 const HELP = `npm run bench:runs [-- options]: what runs cost that wait. Starts so many runs, each of which holds a call that no person
 decides, and measures the processes of the agent service and the registry while nothing happens.
 
-  --runs N      how many, at most 500. Default 400
+  --runs N      how many. Default 1000
   --seconds N   for how long nothing happens. Default 15
 `;
 
 const { values } = parseArgs({
   options: {
-    runs: { type: "string", default: "400" },
+    runs: { type: "string", default: "1000" },
     seconds: { type: "string", default: "15" },
     help: { type: "boolean", default: false },
   },

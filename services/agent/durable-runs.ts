@@ -10,7 +10,7 @@ import type { RegistryClients } from "./registry-clients.ts";
 import { isEnded } from "./runs/states.ts";
 import type { RunStore } from "./runs/store.ts";
 import type { AgentTables } from "./runs/tables.ts";
-import { createSubmittingToolbox } from "./toolbox/submitting-toolbox.ts";
+import { createRunToolbox } from "./toolbox/run-toolbox.ts";
 import type { Toolbox } from "./toolbox/toolbox.ts";
 
 /** Where durable runs are carried on. */
@@ -44,31 +44,20 @@ export async function openDurableEngine(parts: DurableRunsParts): Promise<RunEng
   const { config, db, commits, store, journal, clients, env, logger } = parts;
   const { createRestateEngine } = await import("./engine/restate/restate-engine.ts");
   const { createWakers } = await import("./engine/restate/wakers.ts");
-  /** By run, the agent that it calls as; undefined for one over untrusted content. */
-  const agents = new Map<string, { agent: string | undefined }>();
+  /** By run, whom it calls as. */
+  const callers = new Map<string, { agent: string; untrusted: boolean }>();
   const clientOf = async (runId: string) => {
-    let known = agents.get(runId);
+    let known = callers.get(runId);
     if (known === undefined) {
       const run = await journal.load(runId);
       const { agent = "" } = (run?.input ?? {}) as Partial<FrozenRun>;
-      known = { agent: run?.untrusted ? undefined : agent };
-      agents.set(runId, known);
+      known = { agent, untrusted: run?.untrusted ?? false };
+      callers.set(runId, known);
     }
-    return known.agent === undefined ? clients.untrusted() : clients.of(known.agent);
+    return clients.ofRun(known, known.agent);
   };
-  const toolboxFor = (run: StoredRun, { agent, input }: FrozenRun): Toolbox => {
-    let toolbox: Promise<Toolbox> | undefined;
-    const open = async (): Promise<Toolbox> => {
-      const client = await (run.untrusted ? clients.untrusted() : clients.of(agent));
-      return createSubmittingToolbox({ client, input });
-    };
-    const opened = (): Promise<Toolbox> => (toolbox ??= open());
-    return {
-      submit: async (call) => (await opened()).submit(call),
-      look: async (call, why) => (await opened()).look(call, why),
-      cancel: async (call) => (await opened()).cancel(call),
-    };
-  };
+  const toolboxFor = (run: StoredRun, { agent, input }: FrozenRun): Toolbox =>
+    createRunToolbox(() => clients.ofRun(run, agent), input);
   return createRestateEngine({
     ingress: config.ingress,
     admin: config.admin,

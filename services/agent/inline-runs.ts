@@ -1,18 +1,21 @@
 import { stateName } from "../../client/call-progress.ts";
 import { RunState } from "../../gen/ts/reeve/agent/v1/run_pb.ts";
 import type { Logger } from "../../lib/log/log.ts";
+import { createCallEnds } from "./call-ends/call-ends.ts";
 import { carryRun, type FrozenRun } from "./engine/carry-run.ts";
 import type { RunEngine, RunJournal, StoredRun } from "./engine/engine.ts";
 import { createInlineEngine, type InlineRuns } from "./engine/inline/inline-engine.ts";
 import { questionAnswer } from "./loop/ask-user.ts";
+import type { InlineSteps } from "./loop/inline-steps.ts";
 import { modelFor } from "./providers/model-for.ts";
 import type { RegistryClients } from "./registry-clients.ts";
 import { interruptRun } from "./runs/interrupt.ts";
 import type { Replicas } from "./runs/replica.ts";
 import { isEnded } from "./runs/states.ts";
 import type { RunStore } from "./runs/store.ts";
-import { createFollowedToolbox, type ToolCaller } from "./toolbox/followed-toolbox.ts";
-import { createRegistryCaller } from "./toolbox/registry-caller.ts";
+import { createPatientToolbox } from "./toolbox/patient-toolbox.ts";
+import { createRunToolbox } from "./toolbox/run-toolbox.ts";
+import { callAnswer, type Toolbox } from "./toolbox/toolbox.ts";
 
 /** What inline runs are made of. */
 export interface InlineRunsParts {
@@ -27,6 +30,9 @@ export interface InlineRunsParts {
 
 /** How long the registry is asked what became of a call, in milliseconds. */
 const ASK_MS = 3000;
+
+/** How many calls are followed on streams, of the 512 that a connection to the registry carries. */
+const MAX_STREAMS = 256;
 
 /** The engine of runs that live in this process. */
 export function openInlineEngine(parts: InlineRunsParts): RunEngine {
@@ -50,7 +56,29 @@ export function openInlineEngine(parts: InlineRunsParts): RunEngine {
       return { cancel: run.cancelRequested, answers: await answersOf(store, run) };
     },
   };
-  return createInlineEngine({
+  const closing = new AbortController();
+  /** By call, the run that waits for its end. */
+  const waiting = new Map<string, InlineSteps>();
+  const callEnds = createCallEnds({
+    maxStreams: MAX_STREAMS,
+    onEnd(callId) {
+      waiting.get(callId)?.deliver(callAnswer(callId), true);
+      waiting.delete(callId);
+    },
+  });
+  const toolboxFor = (run: StoredRun, { agent, input }: FrozenRun, steps: InlineSteps): Toolbox => {
+    const client = () => clients.ofRun(run, agent);
+    const watch = (callId: string): void => {
+      waiting.set(callId, steps);
+      client().then(
+        (one) => callEnds.watch(callId, one),
+        (err: unknown) => logger.error({ err, call_id: callId }, "call not followed"),
+      );
+    };
+    const toolbox = createRunToolbox(client, input);
+    return createPatientToolbox({ toolbox, watch, canceled: steps.signal, closing: closing.signal });
+  };
+  const engine = createInlineEngine({
     runs,
     shared,
     logger,
@@ -60,12 +88,20 @@ export function openInlineEngine(parts: InlineRunsParts): RunEngine {
         {
           journal,
           modelFor: (name) => modelFor(name, env),
-          toolboxFor: (run, frozen) => createFollowedToolbox(callerOf(run, frozen, clients), steps.deliver),
+          toolboxFor: (run, frozen) => toolboxFor(run, frozen, steps),
           logger,
         },
         steps,
       ),
   });
+  return {
+    ...engine,
+    async close() {
+      closing.abort();
+      callEnds.close();
+      await engine.close();
+    },
+  };
 }
 
 /** What people answered to the questions that a run waits for. */
@@ -78,20 +114,4 @@ async function answersOf(store: RunStore, { runId, state }: StoredRun): Promise<
     if (answer !== undefined) answers.set(questionAnswer(questionId), answer.text);
   }
   return answers;
-}
-
-/** Calls through the registry. With what an untrusted run calls, the registry refuses every tool. */
-function callerOf({ untrusted }: StoredRun, { agent, input }: FrozenRun, clients: RegistryClients): ToolCaller {
-  const { toolset, purpose, maxWaitSeconds } = input;
-  let caller: Promise<ToolCaller> | undefined;
-  const open = async (): Promise<ToolCaller> => {
-    const client = await (untrusted ? clients.untrusted() : clients.of(agent));
-    return createRegistryCaller({ client, toolset, purpose, approvalWaitMs: maxWaitSeconds * 1000 });
-  };
-  return {
-    async call(request, signal) {
-      caller ??= open();
-      return (await caller).call(request, signal);
-    },
-  };
 }

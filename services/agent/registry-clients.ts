@@ -19,8 +19,11 @@ export interface RegistryAccess {
 export interface RegistryClients {
   /** As an agent's calls reach the registry: with the token of its file, else the service's own. */
   of(agent: string): Promise<RegistryClient>;
-  /** With no right to call any tool. Rejects where there is no token for that. */
-  untrusted(): Promise<RegistryClient>;
+  /**
+   * As a run's calls reach the registry: as its agent's. Those of a run over untrusted content have no right to call any tool;
+   * rejects where there is no token for that.
+   */
+  ofRun(run: { untrusted: boolean }, agent: string): Promise<RegistryClient>;
   close(): void;
 }
 
@@ -38,17 +41,19 @@ export function createRegistryClients(
     byToken.set(own, { client, transport });
     return client;
   };
+  const of = async (name: string): Promise<RegistryClient> => {
+    const agent = name === "" ? undefined : (await loadAgents(agentsDir, env)).agents.get(name);
+    if (name !== "" && agent === undefined) throw new Error(`there is no agent ${name} any more`);
+    return dial((agent && agentToken(agent, env)) ?? (await token()));
+  };
+  const untrusted = async (): Promise<RegistryClient> => {
+    const own = await triggerToken();
+    if (own === undefined) throw new Error("there is no token with the role trigger");
+    return dial(own);
+  };
   return {
-    async of(name) {
-      const agent = name === "" ? undefined : (await loadAgents(agentsDir, env)).agents.get(name);
-      if (name !== "" && agent === undefined) throw new Error(`there is no agent ${name} any more`);
-      return dial((agent && agentToken(agent, env)) ?? (await token()));
-    },
-    async untrusted() {
-      const own = await triggerToken();
-      if (own === undefined) throw new Error("there is no token with the role trigger");
-      return dial(own);
-    },
+    of,
+    ofRun: (run, agent) => (run.untrusted ? untrusted() : of(agent)),
     close() {
       for (const { transport } of byToken.values()) transport.close();
       byToken.clear();

@@ -91,24 +91,31 @@ describe("device tools in a durable run", () => {
     ]);
   });
 
-  test("of a device that is gone: the model reads it, or the call waits for the device, as the run says", async () => {
-    const device = plane.plane.device().process;
-    const turns: ScriptedTurn[] = [
-      { toolUses: [runs(["uname"], "toolu_first")] },
-      { toolUses: [runs(["uname", "-s"], "toolu_gone")] },
-      { text: "So." },
-    ];
-    await plane.playModel(turns);
-    await device.kill();
-    const reports = await startRun(plane, { prompt: "Go.", devices: ["this"], onDeviceGone: OnDeviceGone.REPORT });
-    const reported = await untilEnded(plane, reports);
-    expect(reported.status).toMatchObject({ state: RunState.SUCCEEDED, calls: [{ isError: true }, { isError: true }] });
-    const queues = await startRun(plane, { prompt: "Go.", devices: ["this"], onDeviceGone: OnDeviceGone.QUEUE });
-    expect((await untilWaiting(plane, queues)).what).toBe("queued");
-    await device.start();
-    const done = await untilEnded(plane, queues);
-    expect(done.status).toMatchObject({ state: RunState.SUCCEEDED, calls: [{ isError: false }, { isError: false }] });
-  });
+  test.each([true, false])(
+    "of a device that is gone: the model reads it, or the call waits for it, as the run says (durable: %s)",
+    async (durable) => {
+      const device = plane.plane.device().process;
+      const turns: ScriptedTurn[] = [
+        { toolUses: [runs(["uname"], "toolu_first")] },
+        { toolUses: [runs(["uname", "-s"], "toolu_gone")] },
+        { text: "So." },
+      ];
+      await plane.playModel(turns);
+      await device.kill();
+      const spec = { prompt: "Go.", devices: ["this"], durable };
+      const reports = await startRun(plane, { ...spec, onDeviceGone: OnDeviceGone.REPORT });
+      const reported = await untilEnded(plane, reports);
+      expect(reported.status).toMatchObject({
+        state: RunState.SUCCEEDED,
+        calls: [{ isError: true }, { isError: true }],
+      });
+      const queues = await startRun(plane, { ...spec, onDeviceGone: OnDeviceGone.QUEUE });
+      expect((await untilWaiting(plane, queues)).what).toBe("queued");
+      await device.start();
+      const done = await untilEnded(plane, queues);
+      expect(done.status).toMatchObject({ state: RunState.SUCCEEDED, calls: [{ isError: false }, { isError: false }] });
+    },
+  );
 
   test("are canceled with their run", async () => {
     const mark = join(plane.plane.work, "canceled");

@@ -34,3 +34,18 @@ describe("a durable run with a held call goes on after an approval and acts once
     expect(model.problems).toEqual([]);
   });
 });
+
+test("an inline run with a held call goes on after the registry's death, and acts once", async () => {
+  const mark = join(plane.plane.work, "held-inline");
+  const model = await plane.playModel([{ toolUses: [appendOnce(mark)] }, { text: "Appended." }]);
+  const runId = await startRun(plane, { prompt: "Append.", devices: ["this"], durable: false });
+  const wait = await untilWaiting(plane, runId);
+  await kill(plane, "registry");
+  await sleep(200);
+  await revive(plane, "registry");
+  await approveCall(plane.operator, wait.callId);
+  const ended = await untilEnded(plane, runId);
+  expect(ended.status).toMatchObject({ state: RunState.SUCCEEDED, text: "Appended.", calls: [{ state: "succeeded" }] });
+  expect(await linesOf(mark)).toEqual(["ran"]);
+  expect(model.problems).toEqual([]);
+});

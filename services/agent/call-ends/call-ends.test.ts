@@ -57,3 +57,34 @@ it("asks about calls for which there is no stream left", async () => {
   await expect.poll(() => ended).toEqual(["b"]);
   expect(seen).toEqual(["get b", "get b"]);
 });
+
+it("follows the newest calls on streams, and asks about the one that has waited longest", async () => {
+  const seen: string[] = [];
+  const end = Promise.withResolvers<void>();
+  const transport = createRouterTransport(({ service }) => {
+    service(CallService, {
+      async getCall({ callId }) {
+        seen.push(`get ${callId}`);
+        return { call: create(CallSchema, { id: callId, status: { state: CallState.SUCCEEDED } }) };
+      },
+      async *watchCall({ callId }, { signal }) {
+        seen.push(`watch ${callId}`);
+        const left = new Promise((resolve) => signal.addEventListener("abort", resolve));
+        await (callId === "new" ? end.promise : left);
+        if (signal.aborted) return;
+        const call = create(CallSchema, { id: callId, status: { state: CallState.SUCCEEDED } });
+        yield { event: { callId, event: { case: "call", value: call } } };
+      },
+    });
+  });
+  const client = registryClient(transport);
+  const ended: string[] = [];
+  ends = createCallEnds({ onEnd: (id) => ended.push(id), maxStreams: 1, askMs: 5 });
+  ends.watch("old", client);
+  await expect.poll(() => seen).toEqual(["watch old"]);
+  ends.watch("new", client);
+  await expect.poll(() => ended).toEqual(["old"]);
+  expect(seen).toEqual(["watch old", "watch new", "get old"]);
+  end.resolve();
+  await expect.poll(() => ended).toEqual(["old", "new"]);
+});
