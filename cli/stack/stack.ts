@@ -153,6 +153,7 @@ async function startIn(lock: FolderLock, options: StackOptions): Promise<Stack> 
       logger: logger.child({ part: name }),
       metrics: metrics[name],
       ...(service.fallback === undefined ? {} : { fallback: service.fallback }),
+      ...(service.challenge === undefined ? {} : { challenge: service.challenge }),
     });
     servers.push(server);
     return server;

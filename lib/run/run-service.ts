@@ -9,7 +9,7 @@ import { DEFAULT_TRUST_DOMAIN } from "../identity/spiffe.ts";
 import type { TlsSource } from "../identity/tls-source.ts";
 import { createLogger, type Level, type Logger } from "../log/log.ts";
 import { createMetrics, type Metrics } from "../server/metrics.ts";
-import type { Fallback } from "../server/plain-http.ts";
+import type { Challenge, Fallback } from "../server/plain-http.ts";
 import { createProbe } from "../server/probe.ts";
 import { createServer, type Server } from "../server/server.ts";
 import { shareScratchBuffer } from "../wire/scratch-writer.ts";
@@ -26,6 +26,8 @@ export interface Service {
   services: DescService[];
   /** Plain HTTP paths, where the service has any. */
   fallback?: Fallback;
+  /** Where callers of these get a token. */
+  challenge?: Challenge;
   ready(): boolean;
   /** Dependencies that it does not reach, by name; see ServerOptions. Left out where there are none. */
   unavailable?(): readonly string[];
@@ -113,6 +115,7 @@ export async function runService(options: ProcessOptions): Promise<RunningServic
       limits: { connectionsPerAddress: options.connectionsPerAddress },
     }),
     ...(service.fallback === undefined ? {} : { fallback: service.fallback }),
+    ...(service.challenge === undefined ? {} : { challenge: service.challenge }),
   });
   orClose(() => server.close());
   service.onListening?.(server.url);

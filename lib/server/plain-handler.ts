@@ -14,7 +14,7 @@ import { departure, isDeparture } from "./departure.ts";
 import { faultToJson, plainFault } from "./fault-json.ts";
 import type { HealthState } from "./health-state.ts";
 import type { Metrics } from "./metrics.ts";
-import { type Fallback, readBody, sendJson } from "./plain-http.ts";
+import { type Challenge, type Fallback, readBody, sendJson } from "./plain-http.ts";
 import { isGone } from "./read-body.ts";
 import { chooseRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
 import { ENDED, type Running, runningUntil } from "./running.ts";
@@ -23,6 +23,7 @@ import type { StrangerLog } from "./stranger-log.ts";
 export interface PlainOptions {
   authenticate: Authenticate;
   fallback: Fallback | undefined;
+  challenge: Challenge | undefined;
   /** A connection whose caller is authenticated is known from then on. */
   connections: Connections;
   health: HealthState;
@@ -116,6 +117,9 @@ async function serve(request: NodeRequest, response: NodeResponse, path: string,
     );
     if (response.headersSent) return void response.destroy();
     const { status, body } = faultToJson(answer);
+    const challenge =
+      status === 401 ? options.challenge?.(path, request.headers.authorization !== undefined) : undefined;
+    if (challenge !== undefined) response.setHeader("www-authenticate", challenge);
     sendJson(response, status, body);
   };
   // At once: a caller may be gone before its request is read.

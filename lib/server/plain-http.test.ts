@@ -11,7 +11,7 @@ import { fault } from "../fault/fault.ts";
 import { parseStrictJson } from "../json/strict-json.ts";
 import { DatabaseUnreachable } from "../store/postgres-errors.ts";
 import { createMetrics } from "./metrics.ts";
-import type { Fallback } from "./plain-http.ts";
+import type { Challenge, Fallback } from "./plain-http.ts";
 import { type EchoServer, startEcho } from "./server.fixture.ts";
 
 const fallback: Fallback = async (request, response) => {
@@ -41,9 +41,12 @@ const fallback: Fallback = async (request, response) => {
   }
 };
 
+const challenge: Challenge = (path, hasToken) =>
+  path === "/invoke" ? `Bearer${hasToken ? ' error="invalid_token"' : ""}` : undefined;
+
 let echo: EchoServer;
 beforeAll(async () => {
-  echo = await startEcho({}, { fallback, limits: { requestTimeoutMs: 60_000 } });
+  echo = await startEcho({}, { fallback, challenge, limits: { requestTimeoutMs: 60_000 } });
 });
 afterAll(() => echo.server.close(0));
 
@@ -87,6 +90,18 @@ describe.each([
       status: 401,
       body: { code: "unauthenticated", reason: "unauthenticated", metadata: {}, violations: [] },
     });
+  });
+
+  test("who is not let in reads where to get a token, on the paths that say so", async () => {
+    const challengeOf = async (path: string, headers: Record<string, string>) => {
+      const answer = await fetch(echo.url + path, { method: "POST", headers, body: "{}" });
+      await answer.body?.cancel();
+      return answer.headers.get("www-authenticate");
+    };
+    expect(await challengeOf("/invoke", {})).toBe("Bearer");
+    expect(await challengeOf("/invoke", { authorization: "Bearer x" })).toBe('Bearer error="invalid_token"');
+    expect(await challengeOf("/invoke", { authorization: "Bearer operator-token" })).toBe(null);
+    expect(await challengeOf("/whoami", { authorization: "Bearer x" })).toBe(null);
   });
 
   test("it can ask for a role", async () => {

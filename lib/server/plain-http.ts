@@ -9,6 +9,12 @@ import { readWhole } from "./read-body.ts";
  */
 export type Fallback = (request: PlainRequest, response: PlainResponse) => boolean | Promise<boolean>;
 
+/**
+ * What WWW-Authenticate says on a path to a caller that is not let in (RFC 9110, 11.6.1), by whether it has shown a token.
+ * Undefined: the header is not sent.
+ */
+export type Challenge = (path: string, hasToken: boolean) => string | undefined;
+
 /** A request that is no RPC. */
 export interface PlainRequest {
   readonly method: string;

@@ -68,7 +68,16 @@ export async function createProbe(options: ProbeOptions): Promise<Probe> {
     isPublic: () => true,
     publicMaxBytes: limits.publicMaxBytes,
     bodyTimeoutMs: limits.requestTimeoutMs,
-    fallback: createPlainHandler({ ...shared, fallback: undefined, connections, health, metrics, logger, strangers }),
+    fallback: createPlainHandler({
+      ...shared,
+      fallback: undefined,
+      challenge: undefined,
+      connections,
+      health,
+      metrics,
+      logger,
+      strangers,
+    }),
     onLost: (path, cause) => logger.debug({ path, err: cause }, "the answer could not be written"),
   });
   const opened = await openPort({ host, port, handler: onlyOwnHost(handler, host), connections, limits, logger });

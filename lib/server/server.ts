@@ -20,7 +20,7 @@ import { createMetrics, type Metrics } from "./metrics.ts";
 import { createObserver } from "./observe.ts";
 import { onlyOwnHost } from "./own-host.ts";
 import { createPlainHandler } from "./plain-handler.ts";
-import type { Fallback } from "./plain-http.ts";
+import type { Challenge, Fallback } from "./plain-http.ts";
 import { closePort, openPort } from "./port.ts";
 import { serveReflection } from "./reflection.ts";
 import { indexServices } from "./reflection-index.ts";
@@ -67,6 +67,8 @@ export interface ServerOptions {
   access?: AccessLookup;
   /** Serves plain HTTP paths. Default: there are none. */
   fallback?: Fallback;
+  /** What callers of plain paths read about where to get a token. Default: nothing. */
+  challenge?: Challenge;
   limits?: Partial<Limits>;
   /** Default: random UUIDs. */
   newRequestId?: () => string;
@@ -165,6 +167,7 @@ function createHandler(options: ServerOptions, parts: Parts): NodeHandler {
     fallback: createPlainHandler({
       authenticate,
       fallback,
+      challenge: options.challenge,
       connections,
       health,
       showHealth: !onlyRoutes,

@@ -4,7 +4,7 @@ import { AttachService } from "../../gen/ts/reeve/device/v1/attach_service_pb.ts
 import { FanOutService } from "../../gen/ts/reeve/fanout/v1/fan_out_service_pb.ts";
 import { ScheduleService } from "../../gen/ts/reeve/schedule/v1/schedule_service_pb.ts";
 import type { TlsSource } from "../../lib/identity/tls-source.ts";
-import type { Fallback } from "../../lib/server/plain-http.ts";
+import type { Challenge, Fallback } from "../../lib/server/plain-http.ts";
 import { dialectOf } from "../../lib/store/database.ts";
 import { builtInTools } from "../../lib/toolschema/built-in-tools.ts";
 import { followOwned } from "./calls/follow-owned.ts";
@@ -16,7 +16,7 @@ import { attachRoutes } from "./devices/sessions.ts";
 import type { Enrollment } from "./enrollment/enrollment.ts";
 import { httpFaces } from "./faces/http/http-face.ts";
 import { createMcpFace } from "./faces/mcp/mcp-face.ts";
-import { serveResourceMetadata } from "./faces/mcp/protected-resource.ts";
+import { mcpChallenge, serveResourceMetadata } from "./faces/mcp/protected-resource.ts";
 import { CALLER_SERVICES, callerRoutes } from "./faces/rpc.ts";
 import { serveTypedTools, TYPED_SERVICES } from "./faces/typed/routes.ts";
 import { fanOutRoutes } from "./fan-out/routes.ts";
@@ -39,6 +39,8 @@ export interface Registry {
   deviceRoutes(router: ConnectRouter): void;
   /** Plain HTTP: see `httpFaces`. */
   fallback: Fallback;
+  /** Of `/mcp`: see `mcpChallenge`. */
+  challenge: Challenge;
   ready(): boolean;
   /** "policy" while it does not answer: without it nothing is allowed. */
   unavailable(): readonly string[];
@@ -110,6 +112,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   });
   const faces = httpFaces(calls, directory, mcp);
   const metadata = serveResourceMetadata(config.protectedResource);
+  const challenge = mcpChallenge(config.protectedResource);
   const opened = parts.move();
   return {
     routes(router) {
@@ -134,6 +137,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       ...TYPED_SERVICES,
     ],
     fallback: (request, response) => metadata(request, response) || faces(request, response),
+    challenge,
     ready: () => !closing.signal.aborted,
     unavailable: () => (policy.unavailable ? ["policy"] : []),
     onListening(url) {

@@ -24,9 +24,9 @@ afterAll(async () => {
   await provider?.close();
 });
 
-const tokenFor = (aud: string, groups: readonly string[] = ["agents"]) =>
+const tokenFor = (aud: string, groups: readonly string[] = ["agents"], seconds = 60) =>
   provider.sign(
-    { iss: provider.issuer, aud, sub: "ann", groups: [...groups], exp: Math.floor(Date.now() / 1000) + 60 },
+    { iss: provider.issuer, aud, sub: "ann", groups: [...groups], exp: Math.floor(Date.now() / 1000) + seconds },
     "at+jwt",
   );
 
@@ -51,16 +51,21 @@ test("an access token for the resource lets in, as the role that its claims give
   await client.close();
 });
 
-test("a token for another resource, of another type, or without a role, does not", async () => {
+test("a token for another resource, of another type, without a role, or that ran out, does not", async () => {
   const refused = [
     await tokenFor("https://other.example/mcp"),
     await tokenFor(RESOURCE, ["guests"]),
     await provider.sign({ iss: provider.issuer, aud: RESOURCE, sub: "ann", groups: ["agents"], exp: 4e9 }),
     await tokenFor(provider.clientId),
+    await tokenFor(RESOURCE, ["agents"], -60),
+    "rv_nobody",
   ];
   for (const token of refused) {
     const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
     const answer = await fetch(`${plane.registry.url}/mcp`, { method: "POST", headers, body: "{}" });
-    expect(answer.status).toBe(401);
+    expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([
+      401,
+      `Bearer error="invalid_token", resource_metadata="https://reeve.example${METADATA}/mcp"`,
+    ]);
   }
 });

@@ -257,7 +257,8 @@ describe("the path", () => {
   test("is for those with a token", async () => {
     const response = await fetch(`${plane.registry.url}/mcp`, { method: "POST", body: list });
     expect([response.status, response.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
-    expect((await post(list, { authorization: "Bearer rv_nobody" })).status).toBe(401);
+    const refused = await post(list, { authorization: "Bearer rv_nobody" });
+    expect([refused.status, refused.headers.get("www-authenticate")]).toEqual([401, 'Bearer error="invalid_token"']);
   });
 
   test("is for no page of somewhere else, and for tools of this machine", async () => {

@@ -75,7 +75,6 @@ export function httpFaces(calls: Calls, directory: Directory, mcp: McpFace): Fal
       method: "POST",
       path: "/mcp",
       rpc: rpc.callTool,
-      challenge: mcp.challenge,
       answer: (request, response) => mcp.answer(request, response),
     },
   ]);

@@ -11,8 +11,6 @@ export type HttpRoute = {
   path: string;
   /** The RPC that it stands for: the same roles may use it. */
   rpc: DescMethod;
-  /** The challenge for callers without a token (RFC 9110, WWW-Authenticate). Default: none is sent. */
-  challenge?: string;
 } & (
   | { answer(request: HttpRequest, response: PlainResponse): void | Promise<void> }
   /** Sent as they come. */
@@ -42,9 +40,6 @@ export function createRouter(routes: readonly HttpRoute[]): Fallback {
     });
     const found = matches.find(({ route }) => route.method === request.method);
     if (found !== undefined) {
-      const { challenge } = found.route;
-      if (request.principal === undefined && challenge !== undefined)
-        response.raw.setHeader("www-authenticate", challenge);
       const principal = requireRole(request.principal, found.roles);
       await serve(found.route, { plain: request, principal, parameters: found.parameters }, response);
     } else if (matches.length > 0) refuseMethod(matches.map(({ route }) => route.method).join(", "), request, response);

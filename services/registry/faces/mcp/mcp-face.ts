@@ -10,7 +10,6 @@ import type { RegistryConfig } from "../../config.ts";
 import type { Directory } from "../../devices/directory.ts";
 import type { HttpRequest } from "../http/router.ts";
 import { currentToolset } from "./current-toolset.ts";
-import { challengeOf } from "./protected-resource.ts";
 import { registryGate } from "./registry-gate.ts";
 
 /** The largest message, in bytes. */
@@ -21,8 +20,6 @@ const VERSION = "0.1.0";
 
 /** Serves MCP clients over Streamable HTTP. */
 export interface McpFace {
-  /** The challenge for a client without a token. */
-  readonly challenge: string;
   answer(request: HttpRequest, response: PlainResponse): Promise<void>;
   close(): Promise<void>;
 }
@@ -31,7 +28,7 @@ export interface McpFace {
 export function createMcpFace(
   calls: Calls,
   directory: Directory,
-  { logger, config }: { logger: Logger; config: Pick<RegistryConfig, "approvalUrl" | "protectedResource"> },
+  { logger, config }: { logger: Logger; config: Pick<RegistryConfig, "approvalUrl"> },
 ): McpFace {
   const toolset = currentToolset(directory);
   let loaded: Promise<McpHttp> | undefined;
@@ -46,7 +43,6 @@ export function createMcpFace(
     });
   };
   return {
-    challenge: challengeOf(config.protectedResource),
     async answer({ plain, principal }, response) {
       if (!isOwnOrigin(plain.headers.origin)) return response.json(403, rpcError(-32600, "pages may not call this"));
       const body = parsed(await plain.readBody(MAX_BODY));

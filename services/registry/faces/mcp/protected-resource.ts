@@ -1,14 +1,21 @@
 import type { ProtectedResource } from "../../../../lib/run/oidc-keys.ts";
-import type { PlainRequest, PlainResponse } from "../../../../lib/server/plain-http.ts";
+import type { Challenge, PlainRequest, PlainResponse } from "../../../../lib/server/plain-http.ts";
 
 /** Where clients look for what they need to ask for a token (RFC 9728, 3.1): with the resource's path, and without. */
 const METADATA_PATH = "/.well-known/oauth-protected-resource";
 
-/** The challenge for a client without a token. It names the metadata only where there is a provider to go to. */
-export function challengeOf(resource: ProtectedResource | undefined): string {
-  if (resource === undefined) return "Bearer";
-  const { origin, pathname } = new URL(resource.resource);
-  return `Bearer resource_metadata="${origin}${METADATA_PATH}${pathname}"`;
+/**
+ * The challenge of `/mcp`. It names the metadata only where there is a provider to go to, and says so where the token that was
+ * shown is not valid, or not any more: a client then asks for another (RFC 6750, 3.1).
+ */
+export function mcpChallenge(resource: ProtectedResource | undefined): Challenge {
+  const { origin, pathname } = new URL(resource?.resource ?? "http://localhost");
+  const metadata = resource === undefined ? [] : [`resource_metadata="${origin}${METADATA_PATH}${pathname}"`];
+  return (path, hasToken) => {
+    if (path !== "/mcp") return undefined;
+    const parameters = [...(hasToken ? ['error="invalid_token"'] : []), ...metadata];
+    return `Bearer ${parameters.join(", ")}`.trim();
+  };
 }
 
 /** Serves the metadata of the resource to anybody; no path is its own where there is none. */
