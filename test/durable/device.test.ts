@@ -96,8 +96,8 @@ describe("device tools in a durable run", () => {
     async (durable) => {
       const device = plane.plane.device().process;
       const turns: ScriptedTurn[] = [
-        { toolUses: [runs(["uname"], "toolu_first")] },
-        { toolUses: [runs(["uname", "-s"], "toolu_gone")] },
+        // Side by side: the registry waits some seconds for a device before it says that it is gone.
+        { toolUses: [runs(["uname"], "toolu_one"), runs(["uname", "-s"], "toolu_other")] },
         { text: "So." },
       ];
       await plane.playModel(turns);
