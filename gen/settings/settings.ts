@@ -133,5 +133,7 @@ export const agentSettings = {
   workerHost: {"name":"REEVE_AGENT_WORKER_HOST","at":"agent.worker_host","type":"string","default":"127.0.0.1","doc":"Address that the worker of durable runs listens on, for Restate, in cleartext. Beyond loopback only with REEVE_ALLOW_PLAINTEXT."},
   workerPort: {"name":"REEVE_AGENT_WORKER_PORT","at":"agent.worker_port","type":"int","min":1,"max":65535,"default":7405,"doc":"Its port. The same at each start: Restate goes on with a run where it began."},
   workerUrl: {"name":"REEVE_AGENT_WORKER_URL","at":"agent.worker_url","type":"url","optional":true,"doc":"Where Restate reaches the worker, or all its replicas behind one address. Default: where it listens."},
+  tokenFile: {"name":"REEVE_AGENT_TOKEN_FILE","at":"agent.token_file","type":"path","optional":true,"doc":"File with the agent's token that the service calls with, in place of REEVE_AGENT_TOKEN; not readable by others, and read again for each run."},
+  triggerTokenFile: {"name":"REEVE_TRIGGER_TOKEN_FILE","at":"agent.trigger_token_file","type":"path","optional":true,"doc":"File with the token in place of REEVE_TRIGGER_TOKEN; not readable by others, and read again for each run."},
 } as const;
 

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { commandEnvironment } from "../../cli/stack/settings.ts";
 import { type ConfigLine, type ConfigSpec, describeConfig } from "../../lib/config/config.ts";
-import { agentServiceEnvironment } from "../../services/agent/config.ts";
+import { agentProcessEnvironment } from "../../services/agent/config.ts";
 import { deviceEnvironment } from "../../services/device-agent/config.ts";
 import { policyEnvironment } from "../../services/policy/config.ts";
 import { registryEnvironment } from "../../services/registry/config.ts";
@@ -16,7 +16,7 @@ export const ENVIRONMENTS: Readonly<Record<string, ConfigSpec>> = {
   "reeve serve registry": registryEnvironment,
   "reeve serve policy": policyEnvironment,
   "reeve serve device": deviceEnvironment,
-  "reeve serve agent": agentServiceEnvironment,
+  "reeve serve agent": agentProcessEnvironment,
   "every other command": commandEnvironment,
 };
 

@@ -6,6 +6,7 @@ import { oidcKeys } from "../../lib/run/oidc-keys.ts";
 import { probeKeys } from "../../lib/run/probe-keys.ts";
 import { tlsKeys } from "../../lib/run/tls-keys.ts";
 import type { DurableConfig } from "./durable-runs.ts";
+import { providerKeyFiles, providerKeys } from "./providers/provider-keys.ts";
 
 /** How the agent service is set up. */
 export interface AgentServiceConfig {
@@ -28,13 +29,13 @@ export interface AgentServiceConfig {
 /** How long the texts of ended runs are kept where the configuration says nothing, in milliseconds. */
 export const DEFAULT_RETENTION_MS = agentSettings.runRetention.default;
 
-/** The agent service's settings in the environment, for `reeve serve agent`. */
+/** The agent service's own settings in the environment, for `reeve serve agent`. */
 export const agentServiceEnvironment = {
   ...agentSettings,
   sealingKeyFile: configSettings.sealingKeyFile,
   tokensFile: required(configSettings.tokensFile),
   registryUrl: { ...required(configSettings.registryUrl), default: "http://127.0.0.1:7400" },
-  agentToken: required(configSettings.agentToken),
+  agentToken: configSettings.agentToken,
   caFile: configSettings.caFile,
   ...natsKeys,
   ...tlsKeys,
@@ -43,3 +44,10 @@ export const agentServiceEnvironment = {
   ...connectionKeys,
   logLevel: configSettings.logLevel,
 } as const satisfies ConfigSpec;
+
+/** Those and the settings of the models' providers: all that `reeve serve agent` reads. */
+export const agentProcessEnvironment: ConfigSpec = {
+  ...agentServiceEnvironment,
+  ...providerKeys(),
+  ...providerKeyFiles(),
+};

@@ -5,12 +5,14 @@ import { runGuarded } from "../../lib/run/run-guarded.ts";
 import { type RunningService, runService } from "../../lib/run/run-service.ts";
 import { type AgentServiceConfig, agentServiceEnvironment } from "./config.ts";
 import { durableOf } from "./durable-config.ts";
+import { ownTokens } from "./own-tokens.ts";
+import { withKeysFromFiles } from "./providers/provider-keys.ts";
 import { createAgentService } from "./service.ts";
 
 /** Runs the agent service in a process of its own, as the environment says. */
 export async function runAgentService(env: Readonly<Record<string, string | undefined>>): Promise<RunningService> {
   const settings = readConfig(agentServiceEnvironment, env);
-  const { registryUrl, agentToken, triggerToken, caFile } = settings;
+  const { registryUrl, caFile } = settings;
   return runService({
     ...settings,
     name: "agent",
@@ -21,11 +23,10 @@ export async function runAgentService(env: Readonly<Record<string, string | unde
         config: configOf(settings),
         registry: {
           url: () => registryUrl.href,
-          token: async () => agentToken,
-          triggerToken: async () => triggerToken,
+          ...ownTokens(settings, logger),
           ...(caFile !== undefined && { ca: readFileSync(caFile, "utf8") }),
         },
-        env,
+        env: withKeysFromFiles(env),
         logger,
         metrics: metrics.registry,
       }),

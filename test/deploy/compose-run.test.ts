@@ -4,8 +4,12 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { Client } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createTokenFile } from "../../lib/auth/token-file.ts";
 import { authorityFromPem, issueCertificate } from "../../lib/identity/authority.ts";
+import { parsePostgresUrl } from "../../lib/store/postgres-url.ts";
+import { startScriptedModel } from "../../services/agent/scripted-model/server.ts";
 import { CLI, runReeveProcess } from "../../testkit/cli.ts";
 import { eventually } from "../../testkit/eventually.ts";
 import { freePorts } from "../../testkit/free-port.ts";
@@ -61,7 +65,7 @@ function environmentOf(name: string, addresses: Record<string, string>): Record<
 const read = (...path: string[]): string => readFileSync(join(root, ...path), "utf8");
 
 const everyFile = (): string[] =>
-  ["owner", "certs"].flatMap((folder) =>
+  ["owner", "certs", "tokens", "agent"].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name)),
@@ -76,7 +80,15 @@ test("setup makes what the services need, for nobody else's eyes, and shows the 
     expect(certificate.subjectAltName).toContain(`spiffe://reeve/service/${service}`);
     expect(certificate.checkHost(service)).toBe(service);
   }
-  expect(Buffer.from(read("certs", "sealing.key"), "base64")).toHaveLength(32);
+  expect(new X509Certificate(read("agent", "tls.crt")).subjectAltName).toContain("spiffe://reeve/service/agent");
+  for (const folder of ["certs", "agent"]) expect(Buffer.from(read(folder, "sealing.key"), "base64")).toHaveLength(32);
+  expect(read("certs", "sealing.key")).not.toBe(read("agent", "sealing.key"));
+  const entries = createTokenFile(join(root, "tokens", "tokens.json"));
+  for (const [file, kind] of [
+    ["token", "agent"],
+    ["trigger-token", "trigger"],
+  ] as const)
+    expect(entries.authenticate(`Bearer ${read("agent", file).trim()}`)?.kind).toBe(kind);
   expect(everyFile().filter((path) => (statSync(path).mode & 0o007) !== 0 && path.endsWith(".crt") === false)).toEqual(
     [],
   );
@@ -107,11 +119,12 @@ test("what compose.yaml says makes a control plane, whose device joins and can b
   const database = await postgres.newDatabase();
   writeFileSync(join(root, "nats.conf"), natsConfig("nats/compose.conf", { "/certs": join(root, "certs") }));
   const nats = parts.adopt(await startNatsServer({ args: ["-c", join(root, "nats.conf")] }), (one) => one.close());
-  const [policyPort = 0, registryPort = 0, ...probePorts] = await freePorts(4);
+  const [policyPort = 0, registryPort = 0, agentPort = 0, ...probePorts] = await freePorts(6);
   const addresses = {
     "//nats:4222": `//127.0.0.1:${nats.port}`,
     "//policy:7401": `//127.0.0.1:${policyPort}`,
     "//registry:7400": `//127.0.0.1:${registryPort}`,
+    "//agent:7403": `//127.0.0.1:${agentPort}`,
   };
   const start = async (name: string, command: string, env: Record<string, string>, port = 0) =>
     parts.adopt(await startServiceProcess(command, port, { ...environmentOf(name, addresses), ...env }), (one) =>
@@ -153,4 +166,36 @@ test("what compose.yaml says makes a control plane, whose device joins and can b
   expect(written.stderr + written.stdout).not.toMatch(/denied|refused/i);
   expect(written.code).toBe(0);
   expect(readFileSync(join(work, "a"), "utf8")).toBe("hello");
+
+  const role = join(DEPLOY, "kubernetes/overlays/single-cluster/agent-role.sql");
+  const password = "of the agent service's role";
+  // Twice, as in a database that has the role.
+  for (const _ of [1, 2])
+    await promisify(execFile)("psql", ["-v", "ON_ERROR_STOP=1", "-f", role, database], {
+      env: { ...process.env, REEVE_AGENT_DATABASE_PASSWORD: password },
+    });
+  const url = new URL(`${database}?schema=agent`);
+  url.username = "reeve_agent";
+  url.password = password;
+  const own = new Client({ connectionString: parsePostgresUrl(url.href).connectionString });
+  await own.connect();
+  parts.defer(() => own.end());
+  for (const schema of ["registry", "policy"])
+    await expect(own.query(`select * from ${schema}.pg_class`)).rejects.toThrow(
+      `permission denied for schema ${schema}`,
+    );
+  const model = parts.adopt(await startScriptedModel({ turns: [{ text: "nothing to do" }] }), (one) => one.close());
+  const agent = {
+    REEVE_AGENT_HOST: "127.0.0.1",
+    REEVE_AGENT_PORT: String(agentPort),
+    REEVE_PROBE_PORT: String(probePorts[2]),
+    REEVE_AGENT_DATABASE_URL: url.href,
+    ANTHROPIC_API_KEY: "",
+    ANTHROPIC_API_KEY_FILE: join(root, "agent", "model-key"),
+    ANTHROPIC_BASE_URL: model.url,
+  };
+  writeFileSync(join(root, "agent", "model-key"), "a key\n", { mode: 0o600 });
+  await start("agent", "agent", agent, agentPort);
+  const done = await runReeveProcess(["run", "start", "say so", "--watch"], shell);
+  expect(done.stderr + done.stdout).toContain("nothing to do");
 });

@@ -5,15 +5,17 @@ import { readConfig } from "../../lib/config/config.ts";
 import { ENVIRONMENTS } from "../../scripts/configuration/document.ts";
 import { type ComposeService, compose, DEPLOY, mountsOf } from "./compose.ts";
 
-const ours = Object.entries(compose.services).filter(([name]) => ["policy", "registry", "device"].includes(name));
+const ours = Object.entries(compose.services).filter(([name]) =>
+  ["policy", "registry", "agent", "device"].includes(name),
+);
 
 /** The volumes of a service; files of the repository do not count. */
 const volumesOf = (service: ComposeService | undefined): string[] =>
   mountsOf(service ?? {}).flatMap(({ source }) => (source.startsWith(".") ? [] : [source]));
 
 describe("deploy/compose.yaml", () => {
-  test("has three services, PostgreSQL, NATS and one device, and what sets them up", () => {
-    const names = ["device", "join", "nats", "policy", "postgres", "registry", "setup"];
+  test("has its services, PostgreSQL, NATS and one device, and what sets them up", () => {
+    const names = ["agent", "device", "join", "nats", "policy", "postgres", "registry", "setup"];
     expect(Object.keys(compose.services).sort()).toEqual(names);
   });
 
@@ -49,7 +51,9 @@ describe("deploy/compose.yaml", () => {
 
   test("has `setup` change the owner of every volume, since none of those who use them is root", () => {
     const { setup, postgres: _, ...users } = compose.services;
-    const given = mountsOf(setup ?? {}).filter(({ target }) => /^\/(?:owner|certs|volumes\/.+)$/.test(target));
+    const given = mountsOf(setup ?? {}).filter(({ target }) =>
+      /^\/(?:owner|certs|tokens|agent|volumes\/.+)$/.test(target),
+    );
     expect(new Set(Object.values(users).flatMap(volumesOf))).toEqual(new Set(given.map(({ source }) => source)));
   });
 
@@ -58,7 +62,15 @@ describe("deploy/compose.yaml", () => {
     expect(holders.map(([name]) => name).sort()).toEqual(["join", "setup"]);
   });
 
-  test("opens policy to this machine only", () => {
+  test("gives the agent service secrets of its own, and nobody else those", () => {
+    expect(volumesOf(compose.services.agent).sort()).toEqual(["agent", "runs", "tokens"]);
+    const holders = Object.entries(compose.services).filter(([, service]) => volumesOf(service).includes("agent"));
+    expect(holders.map(([name]) => name).sort()).toEqual(["agent", "setup"]);
+    expect(compose.services.agent?.environment?.REEVE_AGENT_DATABASE_URL).toMatch(/^postgres:\/\/reeve_agent:/);
+  });
+
+  test("opens policy and the agent service to this machine only", () => {
+    expect(compose.services.agent?.ports).toEqual(["127.0.0.1:7403:7403"]);
     expect(compose.services.policy?.ports).toEqual(["127.0.0.1:7401:7401"]);
   });
 });

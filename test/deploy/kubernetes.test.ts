@@ -88,7 +88,8 @@ describe.each(BUILDS)("deploy/kubernetes/%s", (build) => {
         if (probe !== undefined) expect(probe.httpGet, name).toEqual({ path, port: "probe" });
       }
       for (const { name, containerPort } of container.ports ?? []) {
-        const expected = name === "probe" ? environment.REEVE_PROBE_PORT : portOf(container, environment);
+        const special = { probe: environment.REEVE_PROBE_PORT, worker: environment.REEVE_AGENT_WORKER_PORT }[name];
+        const expected = special ?? portOf(container, environment);
         expect(String(containerPort), `${container.name} ${name}`).toBe(expected);
       }
     }
