@@ -62,7 +62,7 @@ describe("deploy/compose.yaml", () => {
     expect(holders.map(([name]) => name).sort()).toEqual(["join", "setup"]);
   });
 
-  test("gives the agent service secrets of its own, and nobody else those", () => {
+  test("gives the agent service secrets of its own, and no other service those", () => {
     expect(volumesOf(compose.services.agent).sort()).toEqual(["agent", "runs", "tokens"]);
     const holders = Object.entries(compose.services).filter(([, service]) => volumesOf(service).includes("agent"));
     expect(holders.map(([name]) => name).sort()).toEqual(["agent", "setup"]);
