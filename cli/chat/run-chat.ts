@@ -10,6 +10,7 @@ import { parseDuration } from "../flags/duration.ts";
 import { visibleLine } from "../print/escape.ts";
 import { jsonDocument } from "../print/json.ts";
 import { askLine, canAsk } from "../print/prompt.ts";
+import { readText } from "../read-text.ts";
 import { type Conversation, createConversation } from "./conversation.ts";
 import { type ChatSessions, openChatSessions, type ChatFlags as PrincipalFlags } from "./principal.ts";
 import { exitCodeOfRun, runJson, runProblem, usageLine } from "./result.ts";
@@ -32,9 +33,6 @@ export const DEFAULT_MODEL = `${PROVIDERS[0].name}/${PROVIDERS[0].defaultModel}`
 
 /** How long a held call is waited for by default, in milliseconds. */
 const WAIT_MS = { unattended: 60_000, asked: 3_600_000 };
-
-/** The longest prompt that is read from standard input, in bytes. */
-const MAX_PROMPT = 1024 * 1024;
 
 /** `reeve chat`: one prompt from the words or standard input, or a conversation at a terminal. */
 export async function runChat(words: readonly string[], flags: ChatFlags, context: CommandContext): Promise<void> {
@@ -69,7 +67,7 @@ async function chat({ model, sessions, words, flags, context }: Chat): Promise<v
     text: flags.json ? { write: () => undefined } : context.stdout,
   });
   if (words.length > 0) return askOnce(conversation, words.join(" "), flags, context);
-  if (context.stdin.isTTY !== true) return askOnce(conversation, await readPrompt(context), flags, context);
+  if (context.stdin.isTTY !== true) return askOnce(conversation, await readText(context, "prompt"), flags, context);
   context.stderr.write(`${model.name} with ${toolset.tools.length} tools. An empty line or Ctrl-D ends it.\n`);
   await converse(conversation, context);
 }
@@ -114,15 +112,4 @@ async function converse(conversation: Conversation, context: CommandContext): Pr
     if (prompt === undefined || prompt === "" || prompt === "exit") return;
     reportEnd(await conversation.ask(prompt), context);
   }
-}
-
-async function readPrompt({ stdin }: CommandContext): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of stdin) {
-    chunks.push(Buffer.from(chunk));
-    length += chunk.length;
-    if (length > MAX_PROMPT) throw new UsageError(`the prompt is longer than ${MAX_PROMPT} bytes`);
-  }
-  return Buffer.concat(chunks).toString("utf8").trim();
 }

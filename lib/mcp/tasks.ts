@@ -1,4 +1,3 @@
-import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import {
   CLIENT_CAPABILITIES_META_KEY,
   type ClientCapabilities,
@@ -11,6 +10,7 @@ import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { reasonOf } from "../fault/fault.ts";
 import { endFacts, stateWord } from "../model-tools/call-facts.ts";
 import type { BegunCall, McpCall, McpGate } from "./gate.ts";
+import { isoOf } from "./resource-views.ts";
 import { callResult, isOpen, type ToolCallResult } from "./result.ts";
 import type { Envelope } from "./server.ts";
 
@@ -83,12 +83,15 @@ function isInternal({ status }: Pick<McpCall, "status">): boolean {
   return status.state === CallState.FAILED && status.error?.reason === ErrorReason.INTERNAL;
 }
 
+/** The time of a call that says none: a task must have one. */
+const EPOCH = new Date(0).toISOString();
+
 function taskOf({ id, createTime, status }: McpCall): Task {
-  const created = isoOf(createTime);
+  const created = isoOf(createTime) ?? EPOCH;
   const task = {
     taskId: id,
     createdAt: created,
-    lastUpdatedAt: isoOf(status.endTime ?? status.approval?.decideTime ?? createTime),
+    lastUpdatedAt: isoOf(status.endTime ?? status.approval?.decideTime) ?? created,
     ttlMs: null,
     pollIntervalMs: POLL_MS,
   };
@@ -99,10 +102,6 @@ function taskOf({ id, createTime, status }: McpCall): Task {
   }
   if (isOpen({ status })) return { ...task, status: "working", statusMessage: stateWord(status.state) };
   return { ...task, status: isInternal({ status }) ? "failed" : "completed" };
-}
-
-function isoOf(time: Timestamp | undefined): string {
-  return (time === undefined ? new Date(0) : timestampDate(time)).toISOString();
 }
 
 async function found(gate: McpGate, { taskId }: Record<string, unknown>): Promise<BegunCall> {
