@@ -1,4 +1,5 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { enableCompileCache } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { issueFirstTokens } from "../../cli/stack/first-tokens.ts";
@@ -8,7 +9,8 @@ import { createLogger } from "../../lib/log/log.ts";
 import { answerProfiles } from "./profiler.ts";
 import { reportUsage } from "./report-usage.ts";
 
-// Everything that `reeve up` runs, in one process, with every check and every record switched on.
+// Everything that `reeve up` runs, in one process, with every check and every record switched on. The launcher sets this:
+enableCompileCache();
 const folder = mkdtempSync(join(tmpdir(), "reeve-bench-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 const work = join(folder, "work");

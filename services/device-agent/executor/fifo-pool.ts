@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { closeSync, constants, mkdtempSync, openSync, rmSync } from "node:fs";
+import { accessSync, closeSync, constants, mkdtempSync, openSync, rmSync } from "node:fs";
 import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -31,7 +31,10 @@ const LOW = 32;
 /** O_PATH of Linux: holds a FIFO without being an end of it. */
 const O_PATH = 0o10000000;
 
-const { O_RDONLY, O_WRONLY, O_NONBLOCK } = constants;
+const { O_RDONLY, O_WRONLY, O_NONBLOCK, W_OK } = constants;
+
+/** A folder in memory, of everybody's as /tmp is: a hundred inodes on a disk cost as much as the starts of several programs. */
+const IN_MEMORY = "/dev/shm";
 
 /** By its full path: this runs for the agent itself, whatever the PATH of programs says. */
 const MKFIFO = "/usr/bin/mkfifo";
@@ -82,17 +85,33 @@ export function createFifoPool(runFile = runFromHere): FifoPool {
 }
 
 async function makeFifos(count: number, runFile: RunFile): Promise<number[]> {
-  const folder = mkdtempSync(join(tmpdir(), "reeve-fifo-"));
+  const folder = mkdtempSync(join(isWritable(IN_MEMORY) ? IN_MEMORY : tmpdir(), "reeve-fifo-"));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
-  // The agent may be asked to end just now.
-  process.once("exit", remove);
+  // The agent may be asked to end just now, while the program still makes some: what that leaves is empty files.
+  const removeAtEnd = (): void => {
+    try {
+      remove();
+    } catch {
+      // The end of the process says more than this could.
+    }
+  };
+  process.once("exit", removeAtEnd);
   try {
     const paths = Array.from({ length: count }, (_, at) => join(folder, String(at)));
     await runFile(MKFIFO, ["-m", "600", ...paths]);
     return paths.map((path) => openSync(path, O_PATH));
   } finally {
-    process.off("exit", remove);
+    process.off("exit", removeAtEnd);
     remove();
+  }
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, W_OK);
+    return true;
+  } catch {
+    return false;
   }
 }
 

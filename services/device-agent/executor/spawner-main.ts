@@ -1,6 +1,7 @@
 // The spawner process: starts the programs of a device agent, so that a start costs neither the agent's memory size nor its
 // event loop. It reads nothing but what the agent sends, holds no secret, and ends with the agent.
 import { closeSync, constants, openSync } from "node:fs";
+import { flushCompileCache } from "node:module";
 import { exitOf, running, spawnProgram } from "./direct-spawner.ts";
 import { killTree } from "./kill-tree.ts";
 import { send as killNow, MARKER_NAME } from "./process-tree.ts";
@@ -12,6 +13,8 @@ const { O_RDONLY, O_WRONLY } = constants;
 const runs = new Map<number, string | undefined>();
 
 process.title = SPAWNER_TITLE;
+// Kept now, since its end is often too sudden for that. Does nothing where there is no cache.
+flushCompileCache();
 process.on("message", (message: StartMessage) => void start(message));
 // Without the agent no output is read and no program can be stopped.
 process.on("disconnect", () => void end());

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { extname } from "node:path";
+import { getCompileCacheDir } from "node:module";
+import { dirname, extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createDirectSpawner } from "./direct-spawner.ts";
 import { createFifoPool, type Fifo } from "./fifo-pool.ts";
@@ -12,7 +13,7 @@ import type { SpawnerMessage, StartMessage } from "./spawner-messages.ts";
 export const SPAWNER_MAIN = fileURLToPath(new URL(`./spawner-main${extname(import.meta.url)}`, import.meta.url));
 
 /** It keeps no data, and its size is what each start costs. */
-const SMALL = ["--max-old-space-size=64", "--max-semi-space-size=1"];
+const SMALL = ["--max-old-space-size=64", "--max-semi-space-size=1", "--v8-pool-size=0"];
 
 /** A program that was asked for, until it ended. */
 interface Run {
@@ -68,7 +69,11 @@ export function createSpawnerProcess(): Spawner & Disposable {
 }
 
 function openProcess(onGone: () => void): SpawnerProcess {
-  const child = fork(SPAWNER_MAIN, [], { execArgv: SMALL, env: {}, stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  const child = fork(SPAWNER_MAIN, [], {
+    execArgv: SMALL,
+    env: compileCache(),
+    stdio: ["ignore", "ignore", "inherit", "ipc"],
+  });
   const runs = new Map<number, Run>();
   // Only a program that runs is a reason to keep the agent's process.
   child.unref();
@@ -90,6 +95,16 @@ function openProcess(onGone: () => void): SpawnerProcess {
   child.once("error", rejectAll);
   child.once("disconnect", () => rejectAll(new SpawnerGone("the process that starts programs ended")));
   return { child, runs };
+}
+
+/**
+ * The cache of compiled code that this process uses, if it does. What strips the types of a source file takes as much memory as
+ * all the rest of the spawner, and is not loaded for a file that the cache has.
+ */
+function compileCache(): Record<string, string> {
+  const folder = getCompileCacheDir();
+  // A folder of this version and build of Node inside the one that is named.
+  return folder === undefined ? {} : { NODE_COMPILE_CACHE: dirname(folder) };
 }
 
 async function startIn(
