@@ -63,9 +63,13 @@ export async function callTool(
   throw createError(ErrorReason.INTERRUPTED, message, { call_id: callId }, end.cause);
 }
 
-/** A new call id. */
+/**
+ * A new call id. Its digits begin with the milliseconds since 1970 and end with 74 random bits, as in UUID version 7
+ * (RFC 9562 §5.7): calls of one time lie together in the registry's and the device's indexes, which makes them cheaper to write.
+ */
 export function newCallId(prefix = "call"): string {
-  return `${prefix}-${crypto.randomUUID().replaceAll("-", "")}`;
+  const time = Date.now().toString(16).padStart(12, "0");
+  return `${prefix}-${time}${crypto.randomUUID().replaceAll("-", "").slice(time.length)}`;
 }
 
 /**
