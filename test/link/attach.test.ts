@@ -7,7 +7,10 @@ import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { AttachService } from "../../gen/ts/reeve/device/v1/attach_service_pb.ts";
 import { ExecutionOutcome } from "../../gen/ts/reeve/device/v1/receipt_pb.ts";
 import { fault, faultDetail } from "../../lib/fault/fault.ts";
+import { testAuthority, testMaterial } from "../../lib/identity/testdata/certificates.ts";
+import { staticTls } from "../../lib/identity/tls-source.ts";
 import { createServiceTransport } from "../../lib/rpc-client/transport.ts";
+import { REGISTRY } from "../../lib/server/tls.fixture.ts";
 import { openTestAgent } from "../../services/device-agent/testing/test-agent.ts";
 import type { DeviceSession } from "../../services/registry/devices/session.ts";
 import { eventually } from "../../testkit/eventually.ts";
@@ -77,6 +80,24 @@ test("a newer stream of a device ends the older one, and the link goes on", asyn
   expect([sessions.size, onGone.mock.calls]).toEqual([1, []]);
   const start = await device.grants.start({ tool: "device.ping", args: { text: "still here" } });
   expect(await link.start(start, () => undefined)).toMatchObject({ kind: "finished" });
+});
+
+test("takes a new connection where its own has stopped answering, before that is given up for its silence", async () => {
+  await using parts = new AsyncDisposableStack();
+  const device = parts.use(await openTestAgent());
+  const authority = await testAuthority();
+  const heartbeatMs = 800;
+  const tls = staticTls(await testMaterial(authority, REGISTRY));
+  const point = await openPoint(parts, device.agent.deviceId, { heartbeatMs, tls });
+  const seen = nothingSeen();
+  linkTo(parts, point, seen);
+  const proxy = parts.use(await startTcpProxy({ port: point.server.port }));
+  await attach(parts, device, { ports: [proxy.port], ca: authority.certificate, heartbeatMs, seen });
+  await eventually(() => expect(seen.hellos).toHaveLength(1));
+  proxy.blackhole();
+  proxy.restore();
+  await eventually(() => expect(seen.hellos).toHaveLength(2));
+  expect(seen.deviceEnds.map(String)).toEqual([expect.stringContaining("does not answer on this connection")]);
 });
 
 test("goes elsewhere where it learns to, and what runs is still reported on the old stream", async () => {

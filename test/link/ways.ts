@@ -101,7 +101,11 @@ export const LINK_WAYS: readonly LinkWay[] = [
 ];
 
 /** A place to attach that admits any agent for that device. */
-export async function openPoint(parts: AsyncDisposableStack, deviceId: string, options: SessionsOptions = {}) {
+export async function openPoint(
+  parts: AsyncDisposableStack,
+  deviceId: string,
+  options: SessionsOptions & Pick<ServerOptions, "tls"> = {},
+) {
   const links = new Set<DeviceLink>();
   const choose = (): DeviceRoute | undefined => {
     const session = sessions.get(deviceId);
@@ -118,14 +122,17 @@ export async function openPoint(parts: AsyncDisposableStack, deviceId: string, o
   const server = await serve(parts, {
     routes: attachRoutes(sessions),
     authenticate: () => ({ id: deviceId, kind: "device", roles: [Role.DEVICE], name: deviceId }),
+    ...(options.tls && { tls: options.tls }),
   });
   parts.defer(() => sessions.close());
   return { sessions, choose, links, server };
 }
 
 /** How an agent dials. */
-export interface AttachWay extends Pick<AttachOptions, "onRenewed"> {
+export interface AttachWay extends Pick<AttachOptions, "onRenewed" | "heartbeatMs"> {
   ports: readonly number[];
+  /** The registry's certificate authority, where it is reached by TLS. */
+  ca?: string;
   stateDir?: string;
   seen?: Seen;
 }
@@ -134,7 +141,7 @@ export interface AttachWay extends Pick<AttachOptions, "onRenewed"> {
 export async function attach(
   parts: AsyncDisposableStack,
   device: TestAgent,
-  { ports, stateDir = device.config.stateDir, seen, onRenewed }: AttachWay,
+  { ports, ca, stateDir = device.config.stateDir, seen, onRenewed, heartbeatMs = HEARTBEAT_MS }: AttachWay,
 ): Promise<Attachment> {
   const { agent } = device;
   const attachment = attachAgent({
@@ -144,11 +151,11 @@ export async function attach(
       close: () => agent.close(),
     },
     count: await openAttachCount(stateDir),
-    urls: ports.map((port) => `http://127.0.0.1:${port}`),
-    transportTo: (baseUrl) => createServiceTransport({ baseUrl, protocol: "grpc" }),
+    urls: ports.map((port) => `${ca === undefined ? "http" : "https"}://127.0.0.1:${port}`),
+    transportTo: (baseUrl) => createServiceTransport({ baseUrl, protocol: "grpc", ...(ca && { ca }) }),
     logger,
     ...(onRenewed && { onRenewed }),
-    heartbeatMs: HEARTBEAT_MS,
+    heartbeatMs,
     againMs: 400,
     answerMs: 400,
     maxBackoffMs: 100,
@@ -196,7 +203,7 @@ function watched(end: StreamFactory<ControlFrame, DeviceFrame>, seen: Seen): Str
 
 async function serve(
   parts: AsyncDisposableStack,
-  options: Pick<ServerOptions, "routes" | "authenticate">,
+  options: Pick<ServerOptions, "routes" | "authenticate" | "tls">,
 ): Promise<Server> {
   const server = await createServer({ ...options, logger });
   parts.defer(() => server.close(100));

@@ -47,6 +47,12 @@ export interface FramedOptions {
   draining?: AbortSignal;
   /** The other side drains. Called once. */
   onDrain?(): void;
+  /**
+   * With pings: the connection has not answered for a while, and is not given up yet. Called once in each silence.
+   *
+   * @param isStill whether no answer has come since.
+   */
+  onSuspect?(isStill: () => boolean): void;
   /** For the side that dials: how long the first answer may take. Default 2000. */
   answerMs?: number;
   /** For the side that is dialed: how long until a silent other side counts as one without framing. Default 1000. */
@@ -114,6 +120,7 @@ export function createEndpoint<Out, In>(
     answerMs: dials ? (options.answerMs ?? DEFAULT_ANSWER_MS) : undefined,
     plainAfterMs: dials ? undefined : (options.plainAfterMs ?? DEFAULT_PLAIN_AFTER_MS),
     onDue: sending.open,
+    onSuspect: options.onSuspect,
     onSilent: (ms) => end(silent(`the other side of the link has been silent for ${ms} ms`)),
     onPlain: () => decide("plain"),
   });

@@ -25,6 +25,12 @@ const DEAD_TICKS_UNANSWERED = 2 * DEAD_TICKS;
 /** So many ticks without a byte: a ping is unanswered for some of them. */
 const UNANSWERED_TICKS = TICKS * 1.75;
 
+/**
+ * After so many the connection is suspect: it is worth trying another one, and not yet worth giving up this one. Also before the
+ * first answer: one who is only busy answers a ping on this connection as soon as the handshake of another.
+ */
+const SUSPECT_TICKS = TICKS * 2.25;
+
 /** What the other side may call its heartbeat, in milliseconds. */
 const MIN_HEARTBEAT_MS = 8;
 const MAX_HEARTBEAT_MS = 10 * 60_000;
@@ -56,6 +62,8 @@ export interface HeartbeatOptions {
   /** From the start to the first frame of the other side, before it counts as one without framing. */
   plainAfterMs: number | undefined;
   onDue(): void;
+  /** With pings: no answer has come for a while. Called once in each silence. @param isStill whether none has come since. */
+  onSuspect?: ((isStill: () => boolean) => void) | undefined;
   onSilent(ms: number): void;
   onPlain(): void;
 }
@@ -82,6 +90,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
   let pingedAt = 0;
   let receivedBytes = pings?.receivedBytes;
   let hasReceived = false;
+  let wasSuspect = false;
 
   const limitMs = (): number | undefined =>
     hasReceived ? theirMs * SILENT_HEARTBEATS : (options.answerMs ?? options.plainAfterMs);
@@ -93,10 +102,24 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
   };
   const isDead = (): boolean =>
     pings !== undefined && now - aliveAt >= (hasReceived ? DEAD_TICKS : DEAD_TICKS_UNANSWERED);
-  const pingIfQuiet = (): void => {
-    if (pings === undefined || now - aliveAt < quietTicks || now - pingedAt < TICKS) return;
-    pingedAt = now;
-    pings.ping();
+  const isSuspect = (): boolean => now - aliveAt >= SUSPECT_TICKS;
+  const isStillSuspect = (): boolean => {
+    countBytes();
+    return isSuspect();
+  };
+  const checkQuiet = (): void => {
+    if (pings === undefined || now - aliveAt < quietTicks) {
+      wasSuspect = false;
+      return;
+    }
+    if (now - pingedAt >= TICKS) {
+      pingedAt = now;
+      pings.ping();
+    }
+    if (!wasSuspect && isSuspect()) {
+      wasSuspect = true;
+      options.onSuspect?.(isStillSuspect);
+    }
   };
   /** A connection on which a ping is answered is kept: others may use it too. */
   const giveUp = (since: number): void => {
@@ -118,7 +141,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
       else giveUp(receivedAt);
     } else if (isDead()) giveUp(aliveAt);
     else {
-      pingIfQuiet();
+      checkQuiet();
       if (isDue()) options.onDue();
     }
   };

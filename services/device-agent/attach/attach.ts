@@ -17,6 +17,7 @@ import type { Logger } from "../../../lib/log/log.ts";
 import type { ServiceTransport } from "../../../lib/rpc-client/transport.ts";
 import type { CountFile } from "../count-file.ts";
 import { hedge } from "./hedge.ts";
+import { createSpare } from "./spare.ts";
 
 /** What attaching needs to know. Times are milliseconds. */
 export interface AttachOptions {
@@ -40,7 +41,7 @@ export interface AttachOptions {
   maxBackoffMs?: number;
   /** The longest wait where the control plane refuses who the device is. Default 10000. */
   refusedBackoffMs?: number;
-  /** Where there is no connection after a third of it, another one is tried beside the first; then ever more rarely, at last after so long each. Default 1500. */
+  /** Where there is no connection after a third of it, another one is tried beside the first, and one more; then ever more rarely, at last after so long each. Default 1500. */
   againMs?: number;
   /** How long a registry that is connected may take to answer. To hang up on a busy one only makes it do the same again. Default 10000. */
   answerMs?: number;
@@ -62,7 +63,8 @@ const CLOSE_MS = 2000;
 
 /**
  * Dials out and holds one stream open for ever. Any end means: dial again, with full jitter. Where the control plane says
- * that it drains, the device dials elsewhere at once, and what runs is still reported on the old stream.
+ * that it drains, the device dials elsewhere at once, and what runs is still reported on the old stream. Where the stream's
+ * connection does not answer for a while, another one is tried beside it, and takes its place if that is established first.
  */
 export function attachAgent(options: AttachOptions): Attachment {
   const { agent, count, urls, transportTo, logger, heartbeatMs = 1000 } = options;
@@ -72,6 +74,7 @@ export function attachAgent(options: AttachOptions): Attachment {
   const answered = new Set<AttachSession>();
   // Where several are named, devices spread over them.
   let next = Math.floor(Math.random() * urls.length);
+  let newest: AttachSession | undefined;
   let answeredMs = Number.POSITIVE_INFINITY;
   let logged: string | undefined;
   /** Ends the wait for a session, not the session. */
@@ -95,8 +98,9 @@ export function attachAgent(options: AttachOptions): Attachment {
       },
       { againMs, onAgain: () => log(silent()), signal: closing.signal },
     );
+  const spare = createSpare({ connect, close: ({ transport }) => transport.close() });
   const dial = async (): Promise<AttachSession> => {
-    const { url, transport } = await connect();
+    const { url, transport } = await spare.take();
     const attachCount = await count.next().catch((error: unknown) => {
       transport.close();
       throw error;
@@ -107,12 +111,19 @@ export function attachAgent(options: AttachOptions): Attachment {
       heartbeatMs,
       answerMs,
       draining: agent.draining,
+      onSuspect(isStill) {
+        // In cleartext a connection is established before a byte of the registry has come, which proves nothing.
+        if (!url.startsWith("https:")) return;
+        const isWanted = () => session === newest && isStill();
+        spare.prepare(isWanted, () => session.abort(unanswered()));
+      },
       onAnswer() {
         answeredMs = performance.now();
         answered.add(session);
         logger.info({ registry: url, attach_count: Number(attachCount) }, "attached");
       },
     });
+    newest = session;
     sessions.add(session);
     void session.ended.then((cause) => {
       sessions.delete(session);
@@ -156,6 +167,7 @@ export function attachAgent(options: AttachOptions): Attachment {
     release();
     await agent.close();
     await running;
+    spare.discard();
     const ends = Promise.all([...sessions].map((session) => session.ended));
     const late = new AbortController();
     await Promise.race([ends, sleep(CLOSE_MS, undefined, { signal: late.signal }).catch(() => undefined)]);
@@ -179,6 +191,14 @@ function silent(): Error {
   );
 }
 
+function unanswered(): Error {
+  return fault(
+    ErrorReason.NOT_READY,
+    {},
+    { message: "the registry does not answer on this connection, and does on a new one" },
+  );
+}
+
 /** True where the control plane refuses who this is: there is no hurry to ask again. */
 function refuses(cause: unknown): boolean {
   if (cause === undefined) return false;
@@ -196,6 +216,8 @@ interface SessionOptions {
   answerMs: number;
   /** Aborted when the device begins to close. */
   draining: AbortSignal;
+  /** The connection does not answer. @param isStill whether it has not since. */
+  onSuspect(isStill: () => boolean): void;
   /** The control plane has answered. */
   onAnswer(): void;
 }
@@ -212,7 +234,7 @@ interface AttachSession {
 
 /** Opens a stream, and serves the control plane on it. */
 function openSession(options: SessionOptions): AttachSession {
-  const { transport, heartbeatMs, answerMs, draining } = options;
+  const { transport, heartbeatMs, answerMs, draining, onSuspect } = options;
   const leaving = new AbortController();
   const drained = Promise.withResolvers<void>();
   const client = createClient(AttachService, transport);
@@ -225,7 +247,7 @@ function openSession(options: SessionOptions): AttachSession {
       return frame ?? create(ControlFrameSchema);
     });
   };
-  const framing = { heartbeatMs, pings: transport.pings, answerMs, draining, onDrain: drained.resolve };
+  const framing = { heartbeatMs, pings: transport.pings, answerMs, draining, onSuspect, onDrain: drained.resolve };
   const ended = dialFramed(options.end, wire, fromDevice, leaving.signal, framing)
     .then(
       () => undefined,

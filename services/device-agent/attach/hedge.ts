@@ -8,8 +8,8 @@ export interface Attempt<T> {
 /** How long to wait for one attempt alone. */
 export interface HedgeOptions {
   /**
-   * Another is begun whenever none is ready for so many milliseconds; the first after a third of it and the second after two
-   * thirds, also anew when one has failed beside another, since then there was an answer.
+   * Another is begun whenever none is ready for so many milliseconds; the first two each after a third of it and the next one
+   * after two thirds, also anew when one has failed beside another, since then there was an answer.
    */
   againMs: number;
   /** Another is being begun. */
@@ -18,8 +18,8 @@ export interface HedgeOptions {
   signal: AbortSignal;
 }
 
-/** From then on the pauses between attempts are as long as they get. */
-const ROUNDS = 3;
+/** How long the first pauses between attempts are, as parts of the later ones. */
+const FIRST_PAUSES = [1 / 3, 1 / 3, 2 / 3] as const;
 
 /**
  * The first attempt that succeeds; the others are stopped. At most two go on at a time, the oldest and the newest: who is
@@ -41,7 +41,7 @@ export function hedge<T>(begin: () => Attempt<T>, { againMs, onAgain, signal }: 
         add();
         schedule(round + 1);
       },
-      (againMs * Math.min(round, ROUNDS)) / ROUNDS,
+      againMs * (FIRST_PAUSES[round] ?? 1),
     );
   };
   const end = (): void => {
@@ -72,7 +72,7 @@ export function hedge<T>(begin: () => Attempt<T>, { againMs, onAgain, signal }: 
       (error: unknown) => {
         if (!remove(one)) return;
         if (going.length === 0) fail(error);
-        else schedule(1);
+        else schedule(0);
       },
     );
   };
@@ -80,7 +80,7 @@ export function hedge<T>(begin: () => Attempt<T>, { againMs, onAgain, signal }: 
   if (signal.aborted) abort();
   else {
     add();
-    schedule(1);
+    schedule(0);
   }
   return promise;
 }
