@@ -10,6 +10,8 @@ export interface Part {
   readonly up: boolean;
   /** When it was mended last, by performance.now(); -Infinity where it was never broken. */
   readonly upSince: number;
+  /** Until when it took connections and served none, by performance.now(): Infinity while it does, -Infinity where it never did. */
+  readonly pausedUntil: number;
   kill(): Promise<void>;
   /** Starts it again. Tried until it works, as whatever supervises services does. */
   start(): Promise<void>;
@@ -50,6 +52,7 @@ export function createParts({ registries, policies, devices, nats, postgres }: D
   ) => {
     let up = true;
     let upSince = Number.NEGATIVE_INFINITY;
+    let pausedUntil = Number.NEGATIVE_INFINITY;
     const broken = () => {
       up = false;
     };
@@ -65,6 +68,9 @@ export function createParts({ registries, policies, devices, nats, postgres }: D
       },
       get upSince() {
         return upSince;
+      },
+      get pausedUntil() {
+        return pausedUntil;
       },
       async kill() {
         broken();
@@ -85,11 +91,13 @@ export function createParts({ registries, policies, devices, nats, postgres }: D
       },
       pause() {
         broken();
+        pausedUntil = Number.POSITIVE_INFINITY;
         acts.pause();
       },
       resume() {
         acts.resume();
         mended();
+        pausedUntil = upSince;
       },
       reset() {
         acts.reset();

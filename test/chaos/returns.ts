@@ -7,8 +7,15 @@ export interface Return {
   device: string;
   /** What had broken first. */
   cause: string;
+  /** When it was back, from the start of the measurement, in milliseconds. */
+  atMs: number;
   /** From the moment from which it could come back until a registry showed it online, in milliseconds. */
   ms: number;
+  /**
+   * A registry was paused in that time: the balancer led every second dial to it, which no device can know. How long that takes
+   * is a matter of luck then, and a platform's probes would take the replica out of the balancer.
+   */
+  isMisled: boolean;
 }
 
 /** Measures how devices come back. */
@@ -58,6 +65,7 @@ export function watchReturns({ devices, parts, list }: ReturnWatchOptions): Retu
       offline: undefined,
     }),
   );
+  const startedAt = performance.now();
   let lastBroken = "nothing";
   let stopped = false;
 
@@ -93,7 +101,9 @@ export function watchReturns({ devices, parts, list }: ReturnWatchOptions): Retu
       const isOnline = shown.some(({ name, link }) => name === one.name && link === LinkState.ONLINE);
       if (!isOnline || whole === undefined || one.offline === undefined) continue;
       const { since, cause } = one.offline;
-      returns.push({ device: one.name, cause, ms: Math.max(0, now - Math.max(since, whole)) });
+      const from = Math.max(since, whole);
+      const isMisled = parts.some(({ kind, pausedUntil }) => kind === "registry" && pausedUntil > from);
+      returns.push({ device: one.name, cause, atMs: now - startedAt, ms: Math.max(0, now - from), isMisled });
       one.offline = undefined;
     }
   };

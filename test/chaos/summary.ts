@@ -30,8 +30,6 @@ export function tally(words: Iterable<string>): Map<string, number> {
 /** The summary as text, for the one who runs it. */
 export function printSummary(summary: Summary): string {
   const { seed, calls, durationMs, ends, faults, errors, returns, givenUp, retries, records } = summary;
-  const times = returns.map(({ ms }) => ms);
-  const slowest = [...returns].sort((a, b) => b.ms - a.ms).slice(0, 3);
   return [
     `chaos: ${calls} calls in ${seconds(durationMs)}, ${records} records, seed ${seed} (REEVE_CHAOS_SEED)`,
     ...table("calls by end", ends),
@@ -39,9 +37,28 @@ export function printSummary(summary: Summary): string {
     ...table("faults", faults),
     ...(retries.length === 0 ? [] : [`  ${retries.length} starts failed and were tried again`]),
     ...table("errors that callers met", errors),
-    `devices came back ${returns.length} times: p50 ${seconds(percentile(times, 50))}, p99 ${seconds(percentile(times, 99))}, max ${seconds(percentile(times, 100))}`,
-    ...slowest.map(({ device, cause, ms }) => `  ${seconds(ms)} ${device} after ${cause}`),
+    ...returnsOf(
+      "devices came back",
+      returns.filter(({ isMisled }) => !isMisled),
+    ),
+    ...returnsOf(
+      "and while a registry was paused",
+      returns.filter(({ isMisled }) => isMisled),
+    ),
   ].join("\n");
+}
+
+/** How long they took, and which took longest. */
+function returnsOf(title: string, returns: readonly Return[]): string[] {
+  const times = returns.map(({ ms }) => ms);
+  const [p50, p99, most] = [50, 99, 100].map((hundredths) => seconds(percentile(times, hundredths)));
+  const slowest = [...returns].sort((a, b) => b.ms - a.ms).slice(0, 3);
+  return [
+    `${title} ${returns.length} times: p50 ${p50}, p99 ${p99}, max ${most}`,
+    ...slowest.map(
+      ({ device, cause, atMs, ms }) => `  ${seconds(ms)} ${device} after ${cause}, back at ${seconds(atMs)}`,
+    ),
+  ];
 }
 
 function table(title: string, counts: ReadonlyMap<string, number>): string[] {
