@@ -1,7 +1,9 @@
 import { configDefaults, defineConfig } from "vitest/config";
+import { testsOnEitherDatabase } from "./services/policy/testing/either-database.ts";
 import { fastTests } from "./testkit/fast-tests.ts";
 
 const UNIT = "{lib,services,cli,client,scripts,testkit,bench}/**/*.test.ts";
+const POLICY = "services/policy/**/*.test.ts";
 const fast = fastTests(import.meta.dirname, UNIT);
 
 export default defineConfig({
@@ -24,6 +26,19 @@ export default defineConfig({
           name: "unit",
           include: [UNIT],
           exclude: fast,
+          isolate: false,
+          testTimeout: 90_000,
+          hookTimeout: 30_000,
+        },
+      },
+      {
+        // Tests of policy again, as they stand, on PostgreSQL. A file that imported them would have none of those that its
+        // worker has loaded before.
+        extends: true,
+        test: {
+          name: "postgres",
+          include: testsOnEitherDatabase(import.meta.dirname, POLICY),
+          setupFiles: ["services/policy/testing/on-postgres.ts"],
           isolate: false,
           testTimeout: 90_000,
           hookTimeout: 30_000,

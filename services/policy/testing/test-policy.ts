@@ -48,11 +48,6 @@ export function usePostgres(makeDatabase: () => Promise<string>): void {
   newDatabase = makeDatabase;
 }
 
-/** Whether tests run on PostgreSQL. */
-export function onPostgres(): boolean {
-  return newDatabase !== undefined;
-}
-
 async function databaseOf(stateDir: string): Promise<string | undefined> {
   const url = databases.get(stateDir) ?? (await newDatabase?.());
   if (url !== undefined) databases.set(stateDir, url);
