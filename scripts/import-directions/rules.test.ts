@@ -4,6 +4,9 @@ import { findViolations } from "./rules.ts";
 
 const dependencies = new Set(["kysely", "@bufbuild/protobuf"]);
 
+/** Not in the text itself, which is checked too. */
+const TEST_FILE = "./log.test.ts";
+
 function check(path: string, text: string): string[] {
   return findViolations([{ path, text }], { dependencies });
 }
@@ -46,6 +49,11 @@ describe("the import directions", () => {
     ["lib/log/log.ts", 'import { p } from "../../services/policy/p.ts";', "lib must not import services"],
     ["lib/log/log.ts", 'import type { P } from "../../services/policy/p.ts";', "lib must not import services"],
     ["lib/log/log.ts", 'export * from "../../cli/main.ts";', "lib must not import cli"],
+    [
+      "lib/log/all.test.ts",
+      `await import("${TEST_FILE}");`,
+      "tests run once in a worker, and who imports them has none",
+    ],
     ["lib/log/log.ts", 'const m = await import("../../cli/main.ts");', "lib must not import cli"],
     ["lib/log/log.ts", 'import {\n  a,\n  b,\n} from "../../services/x/y.ts";', "lib must not import services"],
     [

@@ -83,6 +83,8 @@ function importProblem(path: string, entry: Import, { dependencies }: RuleOption
 
 function directionProblem(path: string, specifier: string): string | undefined {
   const target = posix.join(posix.dirname(path), specifier);
+  if (target.endsWith(".test.ts"))
+    return `imports ${target}: tests run once in a worker, and who imports them has none`;
   const [from, to] = [layerOf(path), layerOf(target)];
   if (NOT_BELOW[from]?.includes(to)) return `imports ${target}: ${from} must not import ${to}`;
   if (from === "cli" && to === "services" && !isTest(path) && !startsWithAny(path, CLI_STARTS)) {
