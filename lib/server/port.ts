@@ -43,8 +43,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
   h2.on("session", (session) => keepAlive(session, limits));
   h2.on("sessionError", (error) => logger.debug({ err: error }, "HTTP/2 session failed"));
   h1.on("tlsClientError", (error: Error) => logger.debug({ err: error }, "TLS handshake failed"));
-  const undecided =
-    tls === undefined ? serveBoth(h1, h2, connections, limits.sniffTimeoutMs) : serveBothSecurely(h1, h2, connections);
+  const undecided = (tls === undefined ? serveBoth : serveBothSecurely)(h1, h2, connections, limits.sniffTimeoutMs);
   h1.on("connection", absorbErrors);
   h1.on("secureConnection", absorbErrors);
   h2.on("session", absorbErrors);

@@ -3,7 +3,7 @@ import type { Http2Server } from "node:http2";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Connections } from "./connections.ts";
-import { paced } from "./pace.ts";
+import { readFirstBytes } from "./first-bytes.ts";
 
 /** What an HTTP/2 client with prior knowledge sends first (RFC 9113 §3.4). No HTTP/1 method is "PRI". */
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
@@ -39,7 +39,7 @@ export function serveBoth(
     if (socket.destroyed) return;
     socket.setNoDelay(true);
     undecided.add(socket);
-    sniff(socket, timeoutMs, (isH2) => {
+    readFirstBytes(socket, { timeoutMs, find: startsHttp2, closesHalfOpen: false }, (isH2) => {
       undecided.delete(socket);
       if (isH2 !== undefined) (isH2 ? toH2 : toH1)(socket);
     });
@@ -48,18 +48,18 @@ export function serveBoth(
 }
 
 /**
- * Handshakes that begin in one turn of the event loop. Each takes a millisecond or two of it, and after an outage a
- * thousand devices dial at once: those that are back already must not fall silent behind the others.
- */
-const HANDSHAKES_PER_TURN = 8;
-
-/**
  * Lets one TLS port speak both, by what client and server agreed on in the handshake (ALPN); a client that names no
  * protocol speaks HTTP/1.1. `h1` must be the https server that listens.
  *
+ * @param timeoutMs A connection that says nothing for so long is closed.
  * @returns The connections whose handshake is not done yet.
  */
-export function serveBothSecurely(h1: Http1Server, h2: Http2Server, connections: Connections): ReadonlySet<Socket> {
+export function serveBothSecurely(
+  h1: Http1Server,
+  h2: Http2Server,
+  connections: Connections,
+  timeoutMs: number,
+): ReadonlySet<Socket> {
   const undecided = new Set<Socket>();
   // A TLS socket does not show which connection it is on, but both have the same other end.
   const byRemote = new Map<string, Socket>();
@@ -67,13 +67,6 @@ export function serveBothSecurely(h1: Http1Server, h2: Http2Server, connections:
   h1.removeAllListeners("secureConnection");
   const handshakes = h1.listeners("connection") as Accept[];
   h1.removeAllListeners("connection");
-  const shakeHands = paced<Socket>(
-    HANDSHAKES_PER_TURN,
-    (socket) => {
-      for (const begin of handshakes) begin.call(h1, socket);
-    },
-    (socket) => socket.destroyed,
-  );
   h1.on("connection", (socket: Socket) => {
     connections.add(socket);
     if (socket.destroyed) return;
@@ -85,7 +78,10 @@ export function serveBothSecurely(h1: Http1Server, h2: Http2Server, connections:
       undecided.delete(socket);
       if (byRemote.get(remote) === socket) byRemote.delete(remote);
     });
-    shakeHands(socket);
+    // A handshake takes a millisecond or two, and after an outage a thousand devices dial at once, and dial anew while they wait.
+    readFirstBytes(socket, { timeoutMs, find: isAny, closesHalfOpen: true }, (isOpen) => {
+      if (isOpen === true) for (const begin of handshakes) begin.call(h1, socket);
+    });
   });
   h1.on("secureConnection", (socket: TLSSocket) => {
     const inner = byRemote.get(remoteOf(socket));
@@ -113,32 +109,14 @@ function remoteOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
-/** Calls back once: with the answer, and what was read put back, or with undefined where the connection ended first. */
-function sniff(socket: Socket, timeoutMs: number, decided: (isH2: boolean | undefined) => void): void {
-  let seen: Buffer = Buffer.alloc(0);
-  const finish = (isH2: boolean | undefined): void => {
-    clearTimeout(timer);
-    socket.off("readable", onReadable).off("error", onError).off("close", onClose);
-    decided(isH2);
-  };
-  const onReadable = (): void => {
-    for (let chunk: Buffer | null = socket.read(); chunk !== null; chunk = socket.read())
-      seen = Buffer.concat([seen, chunk]);
-    const isH2 = startsHttp2(seen);
-    if (isH2 === undefined) return;
-    socket.unshift(seen);
-    finish(isH2);
-  };
-  const onError = (): void => void socket.destroy();
-  const onClose = (): void => finish(undefined);
-  const timer = setTimeout(onError, timeoutMs);
-  socket.on("readable", onReadable).on("error", onError).on("close", onClose);
-}
-
 /** Undefined: it could still be either. */
 export function startsHttp2(bytes: Buffer): boolean | undefined {
   const length = Math.min(bytes.length, PREFACE.length);
   const matches = bytes.subarray(0, length).equals(PREFACE.subarray(0, length));
   if (matches && length < PREFACE.length) return undefined;
   return matches;
+}
+
+function isAny(bytes: Buffer): true | undefined {
+  return bytes.length > 0 ? true : undefined;
 }

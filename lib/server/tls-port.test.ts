@@ -172,6 +172,21 @@ test("a resumed session is the peer that it was, until the server's authorities 
   expect(await ask(again)).toContain('"why":"foreign"');
 });
 
+test("serves all of many that dial at once, of whom some give up", async () => {
+  const { server } = await start();
+  const begin = () => connect({ host: "127.0.0.1", port: server.port, ca: mine.ca }).on("error", () => undefined);
+  const all = Array.from({ length: 100 }, begin);
+  const stay = all.filter((_, at) => at % 2 === 0);
+  await once(all[99] as TLSSocket, "connect");
+  for (const socket of all) if (!stay.includes(socket)) socket.destroy();
+  for (const socket of stay) if (!socket.authorized) await once(socket, "secureConnect");
+  const answers = stay.map(async (socket) => {
+    socket.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    return String((await once(socket, "data"))[0]).split("\r\n")[0];
+  });
+  expect(await Promise.all(answers)).toEqual(stay.map(() => "HTTP/1.1 200 OK"));
+});
+
 test("closes a connection that does not shake hands, or does not finish its headers", async () => {
   const { server } = await start({ limits: { sniffTimeoutMs: 50, headersTimeoutMs: 50 } });
   await gone(connectTcp(server.port, "127.0.0.1"));
