@@ -1,5 +1,7 @@
-import { expect, test } from "vitest";
-import { checkNatsVersion } from "./nats-stream.ts";
+import { connect, type JetStreamManager } from "nats";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { startNatsServer } from "../../testkit/nats-server.ts";
+import { checkNatsVersion, ensureStream, STREAM } from "./nats-stream.ts";
 
 test.each(["2.8.4", "1.4.1", "0.9.6", "", "dev"])("refuses server version %j", (version) => {
   expect(checkNatsVersion(version)).toEqual({
@@ -18,4 +20,40 @@ test.each([
 ])("takes server version %s with %d reservations", (version, reservations) => {
   const checked = checkNatsVersion(version);
   expect(checked.kind === "supported" && checked.degraded.length).toBe(reservations);
+});
+
+describe("the stream", () => {
+  let parts: AsyncDisposableStack;
+  let jsm: JetStreamManager;
+  beforeEach(async () => {
+    parts = new AsyncDisposableStack();
+    const server = await startNatsServer();
+    parts.defer(() => server.close());
+    const nc = await connect({ servers: server.url });
+    parts.defer(() => nc.close());
+    jsm = await nc.jetstreamManager();
+  });
+  afterEach(() => parts.disposeAsync());
+
+  /** Another process makes this stream just before the one that is tested does. */
+  function overtaken(by: Parameters<JetStreamManager["streams"]["add"]>[0]): Pick<JetStreamManager, "streams"> {
+    const add: JetStreamManager["streams"]["add"] = async (config) => {
+      await jsm.streams.add(by);
+      return jsm.streams.add(config);
+    };
+    return { streams: { ...jsm.streams, info: (name) => jsm.streams.info(name), add } };
+  }
+
+  test("is taken as it is where another process made it meanwhile, and the server refuses this one's", async () => {
+    await ensureStream(overtaken({ name: STREAM, subjects: ["reeve.>"], max_bytes: 1_000_000 }));
+    expect((await jsm.streams.info(STREAM)).config.max_bytes).toBe(1_000_000);
+  });
+
+  test("is refused, with its name and subjects, where another stream has those", async () => {
+    const refused = ensureStream(overtaken({ name: "OTHER", subjects: ["reeve.test"] }));
+    await expect(refused).rejects.toThrow(
+      'NATS does not make the stream REEVE_EVENTS for "reeve.>": subjects overlap with an existing stream',
+    );
+    await expect(jsm.streams.info(STREAM)).rejects.toThrow("stream not found");
+  });
 });
