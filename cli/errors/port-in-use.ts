@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
 import { UsageError } from "./usage-error.ts";
 
-/** How long whatever listens has to answer, in milliseconds. */
-const ASK_TIMEOUT_MS = 1000;
+/** How long whatever listens has to answer, in milliseconds: one that stands still for a second is a Reeve all the same. */
+const ASK_TIMEOUT_MS = 5000;
 
 /** What node says of a port that cannot be listened on. */
 interface ListenError extends Error {
