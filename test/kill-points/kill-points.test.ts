@@ -13,6 +13,9 @@ import { type KilledCall, killAtEachPoint } from "./kill-each.ts";
 import { onDisk } from "./on-disk.ts";
 import { startSubject } from "./subject.ts";
 
+/** A start for each of some twenty points, on a busy machine too, in milliseconds. */
+const TIMEOUT_MS = 600_000;
+
 /** So many processes share the points: most of the time is their starts. */
 const PROCESSES = 2;
 
@@ -34,6 +37,7 @@ test.each(["sqlite", "postgres"] as const)(
     expect(ends).toContain(CallState.SUCCEEDED);
     expect(ends).toContain(CallState.UNKNOWN);
   },
+  TIMEOUT_MS,
 );
 
 /** What only the replica with a lease does, which is a killed process's for some seconds more. */

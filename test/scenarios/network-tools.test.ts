@@ -52,7 +52,7 @@ test("an agent gets what a named host has, and nothing of another one", async ()
 
 test("a secret goes with a request that a person approved, and nowhere else", async () => {
   const params = { url: `${server.origin}/mine`, headers: { authorization: `Bearer ${HANDLE}` } };
-  const held = await agent.registry.callTool({ tool: "http.get", params });
+  const held = await agent.registry.callTool({ tool: "http.get", params, noWait: true });
   const { id = "", status } = held.call ?? {};
   expect(status?.state).toBe(CallState.HELD);
   const approvalId = status?.approval?.id ?? "";
