@@ -11,6 +11,7 @@ import { verifyLog } from "../../lib/audit-verify/verify.ts";
 import { isRetryable, reasonOf } from "../../lib/fault/fault.ts";
 import { type Caller, callerOf } from "../../testkit/clients.ts";
 import { type ControlPlane, startControlPlane } from "../../testkit/control-plane.ts";
+import { eventually } from "../../testkit/eventually.ts";
 
 /** How many calls are in flight around the crash. REEVE_CRASH_CALLS makes it more. */
 const CALLS = Number(process.env.REEVE_CRASH_CALLS ?? 200);
@@ -31,6 +32,8 @@ test.each(["device", "policy", "registry"] as const)(
 
     const began = Promise.all(ids.map((id, n) => sleep(n * 5).then(() => appendMark(caller, id, marks))));
     await sleep(CALLS * 2.5);
+    // On a busy machine the first may take longer than that.
+    await eventually(async () => expect((await find(caller, ids[0] ?? ""))?.status.state).toBe(CallState.SUCCEEDED));
     await plane.processes[victim].kill();
     await sleep(200);
     await plane.processes[victim].start();
