@@ -4,7 +4,7 @@ import { ErrorReason } from "../../gen/ts/reeve/common/v1/error_pb.ts";
 import { eventually } from "../../testkit/eventually.ts";
 import { reasonOf } from "../fault/fault.ts";
 import { dial, echo, fast, tapped, type Wire } from "./framed.fixture.ts";
-import { framedDialer, framedEnd } from "./framed.ts";
+import { type FramedOptions, framedDialer, framedEnd } from "./framed.ts";
 import { type ToyFrame, toy, toyShapes } from "./framing/shape.fixture.ts";
 
 // Time of the tests' own, in which a machine that is busy loses no tick.
@@ -20,6 +20,14 @@ test("stays up without anything to say, and says so at every heartbeat", async (
   expect(await received).toEqual([]);
 });
 
+/** A link that was dialed, and on which the first message has come back. */
+async function opened(far: Wire, options: FramedOptions) {
+  const link = dial(framedDialer(far, toyShapes, options));
+  link.send(toy("a"));
+  expect(await link.next()).toEqual([toy("a")]);
+  return link;
+}
+
 /** A wire that carries nothing more in either direction once `isDead` says so. */
 function lossy(wire: Wire, isDead: () => boolean): Wire {
   async function* carry(frames: AsyncIterable<ToyFrame>) {
@@ -31,25 +39,23 @@ function lossy(wire: Wire, isDead: () => boolean): Wire {
   return (requests, signal) => carry(wire(carry(requests), signal));
 }
 
-test("both sides give up one that falls silent", async () => {
+/** Opens a link that carries nothing after that: the side that dialed gives it up. */
+async function fallSilent(far: Wire, options: FramedOptions): Promise<void> {
   let isDead = false;
+  const dying = lossy(far, () => isDead);
+  const link = await opened(dying, options);
+  isDead = true;
+  await expect(link.all()).rejects.toThrow("silent");
+}
+
+test("both sides give up one that falls silent", async () => {
   const ends: unknown[] = [];
   const server: Wire = (requests, signal) => {
     signal.addEventListener("abort", () => ends.push(signal.reason));
     return echo()(requests, signal);
   };
   const far = framedEnd(server, toyShapes, fast);
-  const link = dial(
-    framedDialer(
-      lossy(far, () => isDead),
-      toyShapes,
-      fast,
-    ),
-  );
-  link.send(toy("a"));
-  expect(await link.next()).toEqual([toy("a")]);
-  isDead = true;
-  await expect(link.all()).rejects.toThrow("silent");
+  await fallSilent(far, fast);
   await eventually(() => expect(ends.map(reasonOf)).toEqual([ErrorReason.NOT_READY]));
 });
 
@@ -99,9 +105,7 @@ test("pings stand in for frames without anything to say, but for one in fifteen"
 test("what was taken is reported at the next heartbeat, pings or not", async () => {
   const out: ToyFrame[] = [];
   const paced = { ...fast, pings: fakePings(() => true) };
-  const link = dial(framedDialer(tapped(framedEnd(echo(), toyShapes, paced), out), toyShapes, paced));
-  link.send(toy("a"));
-  expect(await link.next()).toEqual([toy("a")]);
+  const link = await opened(tapped(framedEnd(echo(), toyShapes, paced), out), paced);
   const received = link.all();
   const began = performance.now();
   await eventually(() => expect(out.at(-1)?.framing?.consumedBytes).toBe(100n));
@@ -121,9 +125,7 @@ test("reports once that a connection is suspect, before it is given up, and whet
     pings.answer();
     reports.push([before, isStill()]);
   };
-  const link = dial(framedDialer(far, toyShapes, { ...slow, pings, onSuspect }));
-  link.send(toy("a"));
-  expect(await link.next()).toEqual([toy("a")]);
+  const link = await opened(far, { ...slow, pings, onSuspect });
   answers = false;
   await eventually(() => expect(reports).toEqual([[true, false]]));
   // What was answered in the meantime is a silence of its own when that ends.
@@ -137,9 +139,7 @@ test("gives up a connection that answers no ping within three heartbeats, long b
   const pings = fakePings(() => answers);
   const slow = { ...fast, heartbeatMs: 80 };
   const far = framedEnd(echo(), toyShapes, { ...slow, pings: fakePings(() => true) });
-  const link = dial(framedDialer(far, toyShapes, { ...slow, pings }));
-  link.send(toy("a"));
-  expect(await link.next()).toEqual([toy("a")]);
+  const link = await opened(far, { ...slow, pings });
   await eventually(() => expect(pings.sent).toBeGreaterThan(3));
   answers = false;
   const began = performance.now();
@@ -149,21 +149,10 @@ test("gives up a connection that answers no ping within three heartbeats, long b
 });
 
 test("gives up a side whose frames stay out although a proxy answers its pings", async () => {
-  let isDead = false;
   const pings = fakePings(() => true);
   const paced = { ...fast, heartbeatMs: 16, pings };
   const far = framedEnd(echo(), toyShapes, paced);
-  const link = dial(
-    framedDialer(
-      lossy(far, () => isDead),
-      toyShapes,
-      paced,
-    ),
-  );
-  link.send(toy("a"));
-  expect(await link.next()).toEqual([toy("a")]);
-  isDead = true;
-  await expect(link.all()).rejects.toThrow("silent");
+  await fallSilent(far, paced);
   expect(pings.isDropped).toBe(false); // others may be served through the proxy
 });
 
@@ -175,9 +164,7 @@ test("a side that is asked sends a frame at once", async () => {
       ask = asks;
     },
   });
-  const link = dial(framedDialer(tapped(far, out), toyShapes, { heartbeatMs: 60_000 }));
-  link.send(toy("a"));
-  expect(await link.next()).toEqual([toy("a")]);
+  const link = await opened(tapped(far, out), { heartbeatMs: 60_000 });
   const received = link.all();
   const known = out.length;
   for (let asked = 1; asked <= 3; asked++) {
