@@ -1,9 +1,10 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { accessSync, constants, mkdtempSync, rmSync } from "node:fs";
+import { constants, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline";
+import { isAccessible } from "../lib/files/is-accessible.ts";
 
 /** A real nats-server with JetStream on, on a port of the loopback interface. */
 export interface NatsServer {
@@ -55,16 +56,7 @@ export async function startNatsServer({ args = [] }: NatsServerOptions = {}): Pr
 
 function findServer(): string | undefined {
   const folders = [...(process.env.PATH ?? "").split(delimiter), ...MORE_FOLDERS];
-  return folders.map((folder) => join(folder, "nats-server")).find(isExecutable);
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+  return folders.map((folder) => join(folder, "nats-server")).find((path) => isAccessible(path, constants.X_OK));
 }
 
 function installServer(): string {

@@ -1,5 +1,6 @@
-import { accessSync, constants, existsSync, readFileSync } from "node:fs";
+import { constants, existsSync, readFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
+import { isAccessible } from "../../lib/files/is-accessible.ts";
 
 /** Where a command was started. */
 interface Start {
@@ -16,7 +17,7 @@ interface Start {
 export function commandName({ env, folder, script }: Start): string {
   // Another terminal's PATH lacks what npm puts in front of this one.
   const entries = (env.PATH ?? "").split(delimiter).filter((entry) => !/node_modules.\.bin$/.test(entry));
-  if (entries.some((entry) => entry !== "" && isExecutable(join(entry, "reeve")))) return "reeve";
+  if (entries.some((entry) => entry !== "" && isAccessible(join(entry, "reeve"), constants.X_OK))) return "reeve";
   return hasLocally(folder) ? "npx reeve" : script;
 }
 
@@ -26,13 +27,4 @@ function hasLocally(folder: string): boolean {
   if (existsSync(join(folder, "node_modules", ".bin", "reeve"))) return true;
   if (existsSync(file)) return (JSON.parse(readFileSync(file, "utf8")) as { name?: unknown }).name === "reeve";
   return dirname(folder) !== folder && hasLocally(dirname(folder));
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process";
-import { accessSync, closeSync, constants, mkdtempSync, openSync, rmSync } from "node:fs";
+import { closeSync, constants, mkdtempSync, openSync, rmSync } from "node:fs";
 import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { promisify } from "node:util";
+import { isAccessible } from "../../../lib/files/is-accessible.ts";
 
 /** A pipe of which neither end is open yet. */
 export interface Fifo {
@@ -85,7 +86,7 @@ export function createFifoPool(runFile = runFromHere): FifoPool {
 }
 
 async function makeFifos(count: number, runFile: RunFile): Promise<number[]> {
-  const folder = mkdtempSync(join(isWritable(IN_MEMORY) ? IN_MEMORY : tmpdir(), "reeve-fifo-"));
+  const folder = mkdtempSync(join(isAccessible(IN_MEMORY, W_OK) ? IN_MEMORY : tmpdir(), "reeve-fifo-"));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   // The agent may be asked to end just now, while the program still makes some: what that leaves is empty files.
   const removeAtEnd = (): void => {
@@ -103,15 +104,6 @@ async function makeFifos(count: number, runFile: RunFile): Promise<number[]> {
   } finally {
     process.off("exit", removeAtEnd);
     remove();
-  }
-}
-
-function isWritable(folder: string): boolean {
-  try {
-    accessSync(folder, W_OK);
-    return true;
-  } catch {
-    return false;
   }
 }
 
