@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { UsageError } from "./usage-error.ts";
 
-/** How long whatever listens has to answer, in milliseconds: one that stands still for a second is a Reeve all the same. */
+/** How long whatever listens has to answer, in milliseconds. A Reeve on a busy machine may need more than a second. */
 const ASK_TIMEOUT_MS = 5000;
 
 /** What node says of a port that cannot be listened on. */

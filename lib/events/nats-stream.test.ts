@@ -1,4 +1,4 @@
-import { connect, type JetStreamManager } from "nats";
+import { connect, type StreamAPI } from "nats";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { startNatsServer } from "../../testkit/nats-server.ts";
 import { checkNatsVersion, ensureStream, STREAM } from "./nats-stream.ts";
@@ -24,29 +24,31 @@ test.each([
 
 describe("the stream", () => {
   let parts: AsyncDisposableStack;
-  let jsm: JetStreamManager;
+  let streams: StreamAPI;
   beforeEach(async () => {
     parts = new AsyncDisposableStack();
     const server = await startNatsServer();
     parts.defer(() => server.close());
     const nc = await connect({ servers: server.url });
     parts.defer(() => nc.close());
-    jsm = await nc.jetstreamManager();
+    ({ streams } = await nc.jetstreamManager());
   });
   afterEach(() => parts.disposeAsync());
 
   /** Another process makes this stream just before the one that is tested does. */
-  function overtaken(by: Parameters<JetStreamManager["streams"]["add"]>[0]): Pick<JetStreamManager, "streams"> {
-    const add: JetStreamManager["streams"]["add"] = async (config) => {
-      await jsm.streams.add(by);
-      return jsm.streams.add(config);
+  function overtaken(by: Parameters<StreamAPI["add"]>[0]): Pick<StreamAPI, "info" | "add"> {
+    return {
+      info: (name) => streams.info(name),
+      async add(config) {
+        await streams.add(by);
+        return streams.add(config);
+      },
     };
-    return { streams: { ...jsm.streams, info: (name) => jsm.streams.info(name), add } };
   }
 
   test("is taken as it is where another process made it meanwhile, and the server refuses this one's", async () => {
     await ensureStream(overtaken({ name: STREAM, subjects: ["reeve.>"], max_bytes: 1_000_000 }));
-    expect((await jsm.streams.info(STREAM)).config.max_bytes).toBe(1_000_000);
+    expect((await streams.info(STREAM)).config.max_bytes).toBe(1_000_000);
   });
 
   test("is refused, with its name and subjects, where another stream has those", async () => {
@@ -54,6 +56,6 @@ describe("the stream", () => {
     await expect(refused).rejects.toThrow(
       'NATS does not make the stream REEVE_EVENTS for "reeve.>": subjects overlap with an existing stream',
     );
-    await expect(jsm.streams.info(STREAM)).rejects.toThrow("stream not found");
+    await expect(streams.info(STREAM)).rejects.toThrow("stream not found");
   });
 });

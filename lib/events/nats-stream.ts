@@ -1,11 +1,11 @@
 import {
   DiscardPolicy,
-  type JetStreamManager,
   type NatsConnection,
   NatsError,
   nanos,
   RetentionPolicy,
   StorageType,
+  type StreamAPI,
 } from "nats";
 import { busNotReady, SILENT_LOGGER } from "./bus.ts";
 import { DEFAULT_TIMEOUT_MS, messageOf, type NatsOptions, NatsUnreachable } from "./nats-connection.ts";
@@ -40,7 +40,7 @@ export async function openStream(nc: NatsConnection, options: NatsOptions): Prom
   for (const lack of version.degraded) logger.warn({ server, lack }, "nats server lacks guarantees");
   const jsm = await nc.jetstreamManager({ timeout: timeoutMs, checkAPI: false });
   try {
-    await ensureStream(jsm);
+    await ensureStream(jsm.streams);
   } catch (e: unknown) {
     // As right after its start, and in a cluster that has no leader yet.
     if (nc.info?.jetstream === true && isTransient(e))
@@ -51,15 +51,15 @@ export async function openStream(nc: NatsConnection, options: NatsOptions): Prom
   return {
     degraded: version.degraded,
     publish: (subject, data, id) => js.publish(subject, data, { msgID: id }),
-    ensure: () => ensureStream(jsm),
+    ensure: () => ensureStream(jsm.streams),
   };
 }
 
 /** Makes the stream where it is missing. Rejects ERROR_REASON_NOT_READY where the server has none and makes none. */
-export async function ensureStream(jsm: Pick<JetStreamManager, "streams">): Promise<void> {
-  if (await hasStream(jsm)) return;
+export async function ensureStream(streams: Pick<StreamAPI, "info" | "add">): Promise<void> {
+  if (await hasStream(streams)) return;
   try {
-    await jsm.streams.add({
+    await streams.add({
       name: STREAM,
       subjects: [`${SUBJECT_ROOT}.>`],
       retention: RetentionPolicy.Limits,
@@ -72,14 +72,14 @@ export async function ensureStream(jsm: Pick<JetStreamManager, "streams">): Prom
   } catch (e: unknown) {
     // Of the processes that make it at the same time, a server may refuse some: 2.9 says of one in several hundred that its
     // subjects overlap with those of the stream that it asked for.
-    if (await hasStream(jsm)) return;
+    if (await hasStream(streams)) return;
     throw busNotReady(`NATS does not make the stream ${STREAM} for "${SUBJECT_ROOT}.>": ${messageOf(e)}`, e);
   }
 }
 
-async function hasStream(jsm: Pick<JetStreamManager, "streams">): Promise<boolean> {
+async function hasStream(streams: Pick<StreamAPI, "info">): Promise<boolean> {
   try {
-    await jsm.streams.info(STREAM);
+    await streams.info(STREAM);
     return true;
   } catch (e: unknown) {
     if (e instanceof NatsError && e.api_error?.code === 404) return false;
