@@ -71,9 +71,9 @@ describe.each(tlsWays)("$protocol on HTTP/$httpVersion", (way) => {
 
   test("a stream ends with the certificate that let it in, and others go on", async () => {
     await start();
-    const short = await testMaterial(authority, DEVICE, { ttlMs: 2500 });
     const lasting = await stream(await testMaterial(authority, DEVICE));
     const ofToken = await stream(undefined);
+    const short = await testMaterial(authority, DEVICE, { ttlMs: 2500 });
     const brief = await stream(short);
     await brief.end;
     expect(await refusal(client(short).say({}))).toEqual(refused("expired"));

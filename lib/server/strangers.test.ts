@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { connect as connectH2, constants } from "node:http2";
+import { type ClientHttp2Session, connect as connectH2, constants } from "node:http2";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
@@ -88,15 +88,24 @@ test("a deadline that no timer takes is refused, naming its header", async () =>
   expect(over).toMatchObject({ status: 504, text: expect.stringContaining("deadline_exceeded") });
 });
 
+/** Resolves when the server has read all that was sent before. */
+async function answeredPing(session: ClientHttp2Session): Promise<void> {
+  if (session.connecting) await once(session, "connect");
+  const { promise, resolve } = Promise.withResolvers<void>();
+  session.ping(() => resolve());
+  await promise;
+}
+
 test("hanging up in a body, or with any code, is a departure", async () => {
   const { hostname, port } = new URL(echo.url);
   for (const path of ["/invoke", RPCS[0], OPEN[0]]) {
     const socket = connect(Number(port), hostname);
     socket.write(
       `POST ${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer agent-token\r\n` +
-        "content-type: application/json\r\ncontent-length: 100\r\n\r\n{",
+        "content-type: application/json\r\ncontent-length: 100\r\nexpect: 100-continue\r\n\r\n{",
     );
-    await sleep(20);
+    // The server has read the head. What a reset finds unread is lost.
+    await once(socket, "data");
     socket.resetAndDestroy();
     for (const code of [constants.NGHTTP2_INTERNAL_ERROR, constants.NGHTTP2_PROTOCOL_ERROR, constants.NGHTTP2_CANCEL]) {
       const session = connectH2(echo.url);
@@ -109,9 +118,9 @@ test("hanging up in a body, or with any code, is a departure", async () => {
       });
       stream.on("error", () => undefined);
       stream.write("{");
-      await sleep(20);
+      await answeredPing(session);
       stream.close(code);
-      await sleep(20);
+      await answeredPing(session);
       session.destroy();
     }
   }

@@ -60,7 +60,7 @@ describe.each(STORE_KINDS)("a lease on %s", (kind) => {
 
   test("stays with a holder that renews it", () =>
     withLeases(async (keep, db) => {
-      const holder = keep({ db, name: "audit", holder: "a", ttlMs: 1_000, renewMs: 20 });
+      const holder = keep({ db, name: "audit", holder: "a", ttlMs: 60_000, renewMs: 20 });
       await eventually(() => expect(holder.held).toBe(true));
       const expiry = async () =>
         (await db.selectFrom("leases").select("expires_ms").executeTakeFirstOrThrow()).expires_ms;

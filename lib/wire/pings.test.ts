@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { connect, createServer, type Http2Session } from "node:http2";
 import type { AddressInfo } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { eventually } from "../../testkit/eventually.ts";
 import { pingsOf } from "./pings.ts";
@@ -19,7 +18,7 @@ test("a ping proves the connection alive to both ends, and nothing comes from on
   const [near, far] = [pingsOf(() => client), pingsOf(() => session)];
   const bytes = () => [near.receivedBytes, far.receivedBytes] as const;
   await eventually(() => expect(Math.min(...bytes())).toBeGreaterThan(0));
-  await sleep(20); // the settings of both sides have been acknowledged
+  await eventually(() => expect([client.pendingSettingsAck, session.pendingSettingsAck]).toEqual([false, false]));
   for (const pings of [near, far]) {
     const [nearBytes, farBytes] = bytes();
     pings.ping();

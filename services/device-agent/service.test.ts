@@ -71,7 +71,7 @@ describe("a program with children of its own", () => {
 
   test("leaves no process behind when its time is up", async () => {
     await using device = await openTestAgent();
-    const finished = await device.execute("exec", { ...tree, timeoutMs: 300 });
+    const finished = await device.execute("exec", { ...tree, timeoutMs: 2000 });
     expect(finished).toMatchObject({ outcome: ExecutionOutcome.TIMED_OUT, error: { reason: ErrorReason.TIMED_OUT } });
     expect(livingIn(Number(/^(\d+)$/m.exec(finished.message)?.[1]))).toEqual([]);
   });

@@ -13,6 +13,7 @@ import type { RunEngine } from "../../services/agent/engine/engine.ts";
 import { createRestateEngine } from "../../services/agent/engine/restate/restate-engine.ts";
 import { createWakers, type WakerTables, wakerMigrations } from "../../services/agent/engine/restate/wakers.ts";
 import type { Steps } from "../../services/agent/loop/steps.ts";
+import { eventually } from "../../testkit/eventually.ts";
 import { freePorts } from "../../testkit/free-port.ts";
 
 const logger = createLogger({ service: "test", level: process.env.TEST_LOG === undefined ? "silent" : "debug" });
@@ -130,7 +131,7 @@ describe("steps on Restate", () => {
     const seen: unknown[] = [];
     const { engine, start, open, ended } = await world({
       three: async (steps) => {
-        const slow = { name: "question/a", seconds: 1 };
+        const slow = { name: "question/a", seconds: 4 };
         seen.push(await steps.answer([slow, { name: "question/b" }]), await steps.answer([slow]));
         seen.push(await steps.answer([{ name: "question/c" }]), steps.signal.aborted);
         seen.push(await steps.answer([{ name: "question/c", seconds: 0.2 }]));
@@ -143,7 +144,8 @@ describe("steps on Restate", () => {
     await sleep(200);
     open.get("three")?.answers.set("question/b", "first");
     await worker.answer("three", "question/b", "first");
-    await sleep(1500);
+    await eventually(() => expect(seen.length).toBeGreaterThanOrEqual(2));
+    await sleep(200);
     const run = open.get("three");
     if (run !== undefined) run.cancel = true;
     await worker.cancel("three");

@@ -142,7 +142,7 @@ test("a device renews over mTLS, and its numbers never come twice", async () => 
 
 test("renews at half-life by itself", async () => {
   await plane.close();
-  plane = await startPlane({ certificateTtlMs: 2000 });
+  plane = await startPlane({ certificateTtlMs: 6000 });
   const { files } = await enroll();
   const before = readFileSync(files.certFile, "utf8");
   await renewal();

@@ -211,7 +211,7 @@ describe.each([
   describe.runIf(process.platform === "linux")("ending a tree", () => {
     it("leaves no process after a timeout, hidden or deaf to SIGTERM", async () => {
       const tag = `7${process.pid}1`;
-      const outcome = await run(["sh", "-c", hidingTree(tag)], { timeoutMs: 600 });
+      const outcome = await run(["sh", "-c", hidingTree(tag)], { timeoutMs: 3000 });
       expect(outcome).toMatchObject({ kind: "timed_out", survivors: 0, stdout: "ready\n" });
       expect(living(tag)).toBe(0);
     });

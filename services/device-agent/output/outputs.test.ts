@@ -10,6 +10,7 @@ import {
   OutputStream,
 } from "../../../gen/ts/reeve/device/v1/device_agent_service_pb.ts";
 import { sealerWith } from "../../../lib/identity/sealer.ts";
+import { eventually } from "../../../testkit/eventually.ts";
 import { MAX_CHUNK_BYTES, type ReadRange } from "./chunk-source.ts";
 import { type OutputLimits, openOutputFolder } from "./output-folder.ts";
 import { createOutputs, type OutputPart, type Outputs } from "./outputs.ts";
@@ -84,10 +85,11 @@ test("a file that a kill cut off is read up to its last whole chunk", async () =
   for (let n = 0; n < 4; n++) await recorder.push(OutputStream.STDOUT, Buffer.from(LARGE));
   await recorder.push(OutputStream.STDERR, Buffer.from("slow"));
   // Also little is written soon, although its program goes on.
-  await sleep(400);
+  await eventually(async () => {
+    const whole = await open().read("cut", ALL, { open: false, output: undefined });
+    expect(textOf(whole)).toBe(`${LARGE.repeat(4)}slow`);
+  });
   const [file = ""] = await readdir(folder);
-  const whole = await open().read("cut", ALL, { open: false, output: undefined });
-  expect(textOf(whole)).toBe(`${LARGE.repeat(4)}slow`);
   await recorder.end();
   recorder.close();
   const { size } = await stat(join(folder, file));

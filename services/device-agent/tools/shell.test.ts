@@ -81,8 +81,8 @@ describe("exec", () => {
   });
 
   it("fails with what was printed when the time is up", async () => {
-    const fault = await faultOf(exec({ argv: ["sh", "-c", "echo started; sleep 100"], timeoutMs: 200 }));
-    expect(fault).toMatchObject({ reason: ErrorReason.TIMED_OUT, metadata: { timeout_ms: "200" } });
+    const fault = await faultOf(exec({ argv: ["sh", "-c", "echo started; sleep 100"], timeoutMs: 2000 }));
+    expect(fault).toMatchObject({ reason: ErrorReason.TIMED_OUT, metadata: { timeout_ms: "2000" } });
     expect(fault.message).toContain("started");
   });
 

@@ -52,13 +52,13 @@ async function checkpointer(sequencer: Lease): Promise<Checkpointer> {
   });
 }
 
-function lease(holder: string, now?: () => number): Lease {
+function lease(holder: string, ttlMs: number, now?: () => number): Lease {
   const kept = keepLease({
     db,
     table: "policy_leases",
     name: "test-sequencer",
     holder,
-    ttlMs: 400,
+    ttlMs,
     renewMs: now ? 3_600_000 : 50,
     ...(now && { now }),
   });
@@ -77,13 +77,13 @@ async function append(): Promise<number> {
 
 it("a replica that stood still signs nothing more once another has taken its place", async () => {
   // The clock of a process that stands still: it holds the lease for ever, as far as it knows.
-  const paused = lease("rep-a", () => 1);
+  const paused = lease("rep-a", 400, () => 1);
   await eventually(() => expect(paused.held).toBe(true));
   const first = await checkpointer(paused);
   const size = await append();
   expect(Number((await first.covering(size))?.size)).toBe(size);
 
-  const successor = lease("rep-b");
+  const successor = lease("rep-b", 60_000);
   await eventually(() => expect(successor.held).toBe(true));
   const second = await checkpointer(successor);
   const later = await append();

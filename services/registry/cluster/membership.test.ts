@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 const logger = createLogger({ service: "test", level: "silent" });
-const TTL_MS = 600;
+const TTL_MS = 2500;
 
 async function join(self: string, on = db): Promise<Membership> {
   const one = await joinCluster({ db: on, self, logger, ttlMs: TTL_MS, renewMs: 150, now: Date.now });
