@@ -83,14 +83,11 @@ async function killThrough(nth: number, kind: "sqlite" | "postgres"): Promise<Ki
 /** Waits until the log has the ends of all calls: those of a killed process are sent again once its lease is over. */
 async function allRecorded(calls: readonly KilledCall[], policyDatabase: string): Promise<void> {
   await expect
-    .poll(
-      async () => {
-        const records = await readRecords(policyDatabase);
-        const open = calls.filter(({ id }) => !records.get(id)?.some(({ event }) => event.case === "outcome"));
-        return open.map(({ id, point }) => `${id}, killed at ${point}`);
-      },
-      { timeout: 15_000 },
-    )
+    .poll(async () => {
+      const records = await readRecords(policyDatabase);
+      const open = calls.filter(({ id }) => !records.get(id)?.some(({ event }) => event.case === "outcome"));
+      return open.map(({ id, point }) => `${id}, killed at ${point}`);
+    })
     .toEqual([]);
 }
 

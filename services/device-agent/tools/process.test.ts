@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { create } from "@bufbuild/protobuf";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ErrorReason } from "../../../gen/ts/reeve/common/v1/error_pb.ts";
 import {
   KillRequestSchema,
@@ -9,6 +9,7 @@ import {
   ProcessOrder,
   Signal,
 } from "../../../gen/ts/reeve/tools/v1/process_pb.ts";
+import { eventually } from "../../../testkit/eventually.ts";
 import { createSpawnerProcess } from "../executor/spawner-process.ts";
 import { procfsSource } from "./process/procfs.ts";
 import { parsePs, psSource } from "./process/ps.ts";
@@ -105,7 +106,7 @@ describe.each(sources)("processes from %s", (_, source) => {
       const found = all.find(({ ppid, command }) => ppid === process.pid && command.startsWith("reeve spawner"));
       return found?.pid ?? expect.fail("it has not started");
     };
-    const pid = await vi.waitFor(findSpawner, { timeout: 10_000 });
+    const pid = await eventually(findSpawner);
     expect(await faultOf(kill({ pid, signal: Signal.KILL }, test))).toMatchObject({
       reason: ErrorReason.POLICY_BLOCKED,
       metadata: { rules: "proc.kill/protected" },

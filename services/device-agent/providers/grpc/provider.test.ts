@@ -10,6 +10,7 @@ import { ErrorReason } from "../../../../gen/ts/reeve/common/v1/error_pb.ts";
 import { fault } from "../../../../lib/fault/fault.ts";
 import { serveReflection } from "../../../../lib/server/reflection.ts";
 import { indexServices } from "../../../../lib/server/reflection-index.ts";
+import { eventually } from "../../../../testkit/eventually.ts";
 import {
   compileSource,
   descriptorSetOf,
@@ -148,7 +149,7 @@ describe("a listed service is read again", () => {
         const seen = onChange.mock.calls.length;
         const wasChanged = collected(provider).tools.some(({ spec }) => spec.name === "other:paper.count");
         await replaceFile(other, descriptorSetOf(wasChanged ? printer.registry : await changed()));
-        await vi.waitUntil(() => onChange.mock.calls.length > seen, { timeout: 10_000 });
+        await eventually(() => expect(onChange.mock.calls.length).toBeGreaterThan(seen));
       },
       [Symbol.dispose]: () => provider[Symbol.dispose](),
     };
@@ -159,8 +160,8 @@ describe("a listed service is read again", () => {
     using watched = await watch(descriptorSetOf(printer.registry));
     expect(ofPrinter(watched.names())).toEqual(["printer:print", "printer:paper.get"]);
     await watched.write(descriptorSetOf(await changed()));
-    await vi.waitUntil(() => watched.names().includes("printer:paper.count"), { timeout: 10_000 });
-    expect(ofPrinter(watched.names())).toEqual(["printer:print", "printer:paper.count"]);
+    await eventually(() => expect(ofPrinter(watched.names())).toEqual(["printer:print", "printer:paper.count"]));
+    expect(watched.onChange).toHaveBeenCalledTimes(1);
     await watched.read();
     expect(watched.onChange).toHaveBeenCalledTimes(2);
   });
@@ -177,14 +178,14 @@ describe("a listed service is read again", () => {
     expect(watched.why()).toBeUndefined();
     expect(watched.onChange).toHaveBeenCalledTimes(3);
     await watched.write(descriptorSetOf(await changed()));
-    await vi.waitUntil(() => watched.names().includes("printer:paper.count"), { timeout: 10_000 });
+    await eventually(() => expect(watched.names()).toContain("printer:paper.count"));
   });
 
   test("and loses its tools where it has no annotated RPC any more", async () => {
     using watched = await watch(descriptorSetOf(printer.registry));
     const bare = PRINTER_PROTO.replace(/^ *option \(reeve.*$/gm, "");
     await watched.write(descriptorSetOf(await compileSource(bare)));
-    await vi.waitUntil(() => ofPrinter(watched.names()).length === 0, { timeout: 10_000 });
+    await eventually(() => expect(ofPrinter(watched.names())).toEqual([]));
     expect(watched.why()).toContain("none of its RPCs");
   });
 
@@ -194,7 +195,7 @@ describe("a listed service is read again", () => {
     await watched.read();
     expect(watched.why()).toContain("cannot be read from");
     await watched.write(descriptorSetOf(printer.registry));
-    await vi.waitUntil(() => ofPrinter(watched.names()).length === 2, { timeout: 10_000 });
+    await eventually(() => expect(ofPrinter(watched.names())).toHaveLength(2));
     expect(watched.why()).toBeUndefined();
   });
 
@@ -220,7 +221,7 @@ describe("a listed service is read again", () => {
     await watched.read();
     watched.stop();
     await watched.write(descriptorSetOf(await changed()));
-    await vi.waitUntil(() => other.mock.calls.length === 2, { timeout: 10_000 });
+    await eventually(() => expect(other).toHaveBeenCalledTimes(2));
     expect(watched.onChange).toHaveBeenCalledTimes(1);
     watched[Symbol.dispose]();
     await watched.write(descriptorSetOf(printer.registry));

@@ -42,15 +42,13 @@ export async function openGrpcTools(
   }));
   const listeners = new Set<() => void>();
   const refresh = async (): Promise<void> => {
-    const changes = await Promise.all(
-      services.map(async (one) => {
-        const state = await readService(one.service, one.transport, one.state);
-        if (isSame(state, one.state)) return false;
-        one.state = state;
-        return true;
-      }),
+    const read = await Promise.all(
+      services.map(async (one) => ({ one, state: await readService(one.service, one.transport, one.state) })),
     );
-    if (changes.includes(true)) for (const listener of listeners) listener();
+    const changed = read.filter(({ one, state }) => !isSame(state, one.state));
+    // All at once, so that a listener learns of a change as soon as anyone can see it.
+    for (const { one, state } of changed) one.state = state;
+    if (changed.length > 0) for (const listener of listeners) listener();
   };
   await refresh();
   // Reads again only when the last read has ended, and keeps no process alive.
