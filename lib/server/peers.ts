@@ -74,7 +74,7 @@ export function followPeers({ h1, h2, tls, logger, onSound }: PeersOptions): voi
   };
   const looking = setInterval(() => {
     const now = Date.now();
-    for (const one of [...connected]) if (now > (one.peer.notAfterMs ?? Number.POSITIVE_INFINITY)) end(one, "expired");
+    for (const one of connected) if (now > (one.peer.notAfterMs ?? Number.POSITIVE_INFINITY)) end(one, "expired");
   }, LOOK_MS);
   looking.unref();
   const stopListening = tls.onChange(() => {

@@ -97,13 +97,13 @@ export function createAdmission(options: AdmissionOptions): Admission {
   const lowCounts = createSlidingCounter({ limit: MAX_LOW_COUNTS, withinMs: LOW_COUNTS_WITHIN_MS });
 
   /** By session, since all are compared again and again. */
-  const shown = new WeakMap<DeviceSession, ShownDevice>();
-  const shownBy = (session: DeviceSession): ShownDevice => {
-    const { name, hello, transport } = session;
-    const known = shown.get(session) ?? { name, labels: labelsOf(hello.manifest), isDialed: transport === "dialed" };
-    shown.set(session, known);
+  const admitted = new WeakMap<DeviceSession, AdmittedSession>();
+  const admittedAs = (session: DeviceSession): AdmittedSession => {
+    const known = admitted.get(session) ?? admittedSession(session);
+    admitted.set(session, known);
     return known;
   };
+  const shownBy = (session: DeviceSession): ShownDevice => admittedAs(session).shown;
   /** Takes the device's row; what the policy says within the transaction counts. */
   const take = (session: DeviceSession): Promise<Taken> => {
     const { name, deviceId, hello, transport } = session;
@@ -118,7 +118,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     return store.take(device, async (trx) => {
       if (session.gone.aborted) return attachAgain("the device has given this dial up");
       if (options.isDraining()) return attachAgain("this registry is shutting down");
-      return (await policy.refusals?.([{ deviceId, shown: shownBy(session) }], trx))?.get(deviceId);
+      return (await policy.refusals?.([admittedAs(session)], trx))?.get(deviceId);
     });
   };
   const taken = (session: DeviceSession, result: Extract<Taken, { kind: "taken" }>): void => {
@@ -168,10 +168,10 @@ export function createAdmission(options: AdmissionOptions): Admission {
   };
 
   const refuse = (session: DeviceSession, error: unknown): void => {
-    const { name, deviceId, transport } = session;
+    const { name, transport } = session;
     if (transport !== "dialed") return;
     if (!refused.has(name)) logger.warn({ device: name, err: error }, "dialed device refused");
-    refused.set(name, { deviceId, shown: shownBy(session) });
+    refused.set(name, admittedAs(session));
   };
   const readmit = (name: string): void => {
     if (refused.delete(name)) sessions.wakeDialers();
@@ -191,8 +191,9 @@ export function createAdmission(options: AdmissionOptions): Admission {
   const compare = async (refusals: NonNullable<AdmissionPolicy["refusals"]>): Promise<void> => {
     const connected = sessions.all();
     if (connected.length + refused.size === 0) return;
-    const devices = connected.map((session) => ({ deviceId: session.deviceId, shown: shownBy(session) }));
-    const found = await refusals([...devices, ...refused.values()]);
+    const devices: AdmittedDevice[] = connected.map(admittedAs);
+    devices.push(...refused.values());
+    const found = await refusals(devices);
     for (const session of connected) {
       const error = found.get(session.deviceId);
       if (error !== undefined) expel(session, error);
@@ -238,6 +239,15 @@ export function createAdmission(options: AdmissionOptions): Admission {
       clearInterval(timer);
     },
   };
+}
+
+/** A device whose session says what it calls itself. */
+interface AdmittedSession extends AdmittedDevice {
+  shown: ShownDevice;
+}
+
+function admittedSession({ deviceId, name, hello, transport }: DeviceSession): AdmittedSession {
+  return { deviceId, shown: { name, labels: labelsOf(hello.manifest), isDialed: transport === "dialed" } };
 }
 
 /** True where a device is locked, by an operator or because its state is in two places. */

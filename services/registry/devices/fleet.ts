@@ -218,7 +218,8 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
   let doubtful = new Set<DeviceRow>();
   function sweep(): void {
     const before = doubtful;
-    doubtful = new Set([...rows.all()].filter((row) => row.replica_id === self && sessions.get(row.id) === undefined));
+    doubtful = new Set();
+    for (const row of rows.all()) if (row.replica_id === self && sessions.get(row.id) === undefined) doubtful.add(row);
     for (const row of doubtful) if (before.has(row)) inBackground(store.release(row.id, row.epoch));
     const idleSince = performance.now() - IDLE_MS;
     for (const [name, { link, usedMs }] of links) {

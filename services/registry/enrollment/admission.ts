@@ -8,6 +8,7 @@ import { identityRefused, type KnownPeer } from "../../../lib/auth/peer.ts";
 import type { Database } from "../../../lib/store/database.ts";
 import type { AdmittedDevice, ShownDevice } from "../devices/admission.ts";
 import type { RegistryTables } from "../tables.ts";
+import { createDoubtful } from "./doubtful.ts";
 import { deviceLocked, type KeptLock } from "./refusals.ts";
 import { LIVE, labelsText } from "./store.ts";
 
@@ -58,6 +59,7 @@ export function createAdmission(db: Database<RegistryTables>, canEnroll: boolean
     "enrollments.locked_by",
     "enrollments.certificate_expire_ms",
   ] as const;
+  const doubtful = createDoubtful(db);
   const statesOf = (deviceIds: readonly string[], tables: Pick<Database<RegistryTables>, "selectFrom">) =>
     tables
       .selectFrom("enrollments")
@@ -76,8 +78,9 @@ export function createAdmission(db: Database<RegistryTables>, canEnroll: boolean
   };
   const refusals = async (devices: readonly AdmittedDevice[], trx?: Transaction<RegistryTables>) => {
     const refused = new Map<string, Error>();
-    for (let start = 0; start < devices.length; start += MAX_AT_ONCE) {
-      const some = devices.slice(start, start + MAX_AT_ONCE);
+    const asked = trx === undefined ? await doubtful(devices, now()) : devices;
+    for (let start = 0; start < asked.length; start += MAX_AT_ONCE) {
+      const some = asked.slice(start, start + MAX_AT_ONCE);
       const ids = some.map(({ deviceId }) => deviceId);
       const rows = Map.groupBy(await statesOf(ids, trx ?? db), ({ device_id }) => device_id);
       for (const device of some) {
