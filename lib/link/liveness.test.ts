@@ -76,9 +76,7 @@ function fakePings(answers: () => boolean) {
     drop() {
       isDropped = true;
     },
-    get receivedBytes() {
-      return receivedBytes;
-    },
+    receivedBytes: () => receivedBytes,
     get sent() {
       return sent;
     },

@@ -16,7 +16,7 @@ test("a ping proves the connection alive to both ends, and nothing comes from on
   const [session] = await opened;
   await once(client, "connect");
   const [near, far] = [pingsOf(() => client), pingsOf(() => session)];
-  const bytes = () => [near.receivedBytes, far.receivedBytes] as const;
+  const bytes = () => [near.receivedBytes(), far.receivedBytes()] as const;
   await eventually(() => expect(Math.min(...bytes())).toBeGreaterThan(0));
   await eventually(() => expect([client.pendingSettingsAck, session.pendingSettingsAck]).toEqual([false, false]));
   for (const pings of [near, far]) {
@@ -31,5 +31,5 @@ test("a ping proves the connection alive to both ends, and nothing comes from on
   await once(server, "close");
   near.drop();
   expect(bytes()).toEqual([0, 0]);
-  expect(pingsOf(() => undefined).receivedBytes).toBe(0);
+  expect(pingsOf(() => undefined).receivedBytes()).toBe(0);
 });

@@ -5,7 +5,7 @@ export interface Pings {
   /** Asks the other end of the connection for an answer. Never throws. */
   ping(): void;
   /** The bytes that have come over the connection so far: as long as it grows, by an answer to a ping too, the other end is alive. */
-  readonly receivedBytes: number;
+  receivedBytes(): number;
   /** Ends the connection, because no answer comes on it: what else is open there ends as well, and the next call has a new one. */
   drop(): void;
 }
@@ -23,7 +23,7 @@ export function pingsOf(current: () => Http2Session | undefined): Pings {
       // An error is a connection that ended first, or one with too many pings unanswered.
       if (session?.destroyed === false) session.ping(() => undefined);
     },
-    get receivedBytes() {
+    receivedBytes() {
       const session = current();
       return session?.destroyed === false ? session.socket.bytesRead : 0;
     },

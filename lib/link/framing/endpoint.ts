@@ -116,7 +116,7 @@ export function createEndpoint<Out, In>(
     heartbeatMs,
     pings: options.pings,
     dials,
-    hasNews: () => intake.consumedBytes !== reportedBytes,
+    hasNews: () => intake.consumedBytes() !== reportedBytes,
     answerMs: dials ? (options.answerMs ?? DEFAULT_ANSWER_MS) : undefined,
     plainAfterMs: dials ? undefined : (options.plainAfterMs ?? DEFAULT_PLAIN_AFTER_MS),
     onDue: sending.open,
@@ -127,15 +127,15 @@ export function createEndpoint<Out, In>(
   const outflow = createOutflow(shapes.out, { windowBytes, frameMs: heartbeat.frameMs, waits });
   const stopListening = draining && onAbort(draining, sending.open);
 
-  const isAckDue = (): boolean => intake.consumedBytes - reportedBytes >= windowBytes / 4;
+  const isAckDue = (): boolean => intake.consumedBytes() - reportedBytes >= windowBytes / 4;
   const isFull = (): boolean =>
-    outflow.queue.wholeBytes >= WHOLE_BACKLOG_BYTES || outflow.queue.largeBytes >= LARGE_BACKLOG_BYTES;
+    outflow.queue.wholeBytes() >= WHOLE_BACKLOG_BYTES || outflow.queue.largeBytes() >= LARGE_BACKLOG_BYTES;
 
   const nextFrame = (): Out | undefined => {
     if (mode === "unknown" && !dials) return undefined;
-    const { consumedBytes } = intake;
+    const consumedBytes = intake.consumedBytes();
     const drain = draining?.aborted ?? false;
-    const due = heartbeat.isDue || drain !== sentDrain || asks || isAsked || isAckDue();
+    const due = heartbeat.isDue() || drain !== sentDrain || asks || isAsked || isAckDue();
     const frame = outflow.next(mode, { consumedBytes, drain, ask: asks, due });
     if (frame === undefined) return undefined;
     reportedBytes = consumedBytes;
@@ -156,7 +156,7 @@ export function createEndpoint<Out, In>(
       heartbeat.received(framing.heartbeat ? durationMs(framing.heartbeat) : 0);
       outflow.received(framing);
       isAsked ||= framing.ask;
-      if (!outflow.queue.isEmpty || isAsked || isAckDue()) sending.open();
+      if (!outflow.queue.isEmpty() || isAsked || isAckDue()) sending.open();
       if (framing.drain && !peerDrains) {
         peerDrains = true;
         options.onDrain?.();
@@ -167,7 +167,7 @@ export function createEndpoint<Out, In>(
     reading.open();
   };
   const hangUp = (): void => {
-    if (intake.isUnfinished) throw malformed("framing.pieces", "unfinished", "the stream ended within an item");
+    if (intake.isUnfinished()) throw malformed("framing.pieces", "unfinished", "the stream ended within an item");
     wireEnded = true;
     // It cannot acknowledge any more, nor send a heartbeat; what is still sent to it has the transport's own limits.
     heartbeat.stop();
@@ -188,7 +188,7 @@ export function createEndpoint<Out, In>(
           if (ended.signal.aborted) break;
           const frame = nextFrame();
           if (frame !== undefined) yield frame;
-          else if (sourceEnded && outflow.queue.isEmpty) return;
+          else if (sourceEnded && outflow.queue.isEmpty()) return;
           else await sending.wait();
         }
         if (error !== undefined) throw error;

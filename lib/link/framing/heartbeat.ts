@@ -38,7 +38,7 @@ const MAX_HEARTBEAT_MS = 10 * 60_000;
 /** Keeps a link alive, and knows whether the other side is. */
 export interface Heartbeat {
   /** A frame is due, even an empty one. */
-  readonly isDue: boolean;
+  isDue(): boolean;
   /** Something was sent. */
   sent(): void;
   /** How often this side sends at least a frame: at every heartbeat, or more rarely where pings stand in for it. */
@@ -88,7 +88,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
   let receivedAt = 0;
   let aliveAt = 0;
   let pingedAt = 0;
-  let receivedBytes = pings?.receivedBytes;
+  let receivedBytes = pings?.receivedBytes();
   let hasReceived = false;
   let wasSuspect = false;
 
@@ -97,7 +97,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
   const limitTicks = (): number => Math.max(MIN_SILENT_TICKS, Math.ceil((limitMs() ?? Infinity) / tickMs));
   const countBytes = (): void => {
     const known = receivedBytes;
-    receivedBytes = pings?.receivedBytes;
+    receivedBytes = pings?.receivedBytes();
     if (receivedBytes !== known) aliveAt = now;
   };
   const isDead = (): boolean =>
@@ -150,9 +150,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
   });
   return {
     frameMs,
-    get isDue() {
-      return isDue();
-    },
+    isDue,
     sent() {
       sentAt = now;
     },

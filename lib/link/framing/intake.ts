@@ -30,9 +30,9 @@ export interface Intake<M> {
   /** Nothing can be acknowledged any more: from now on the other side keeps to no window. */
   unbounded(): void;
   /** Bytes that the other side may count as taken. */
-  readonly consumedBytes: number;
+  consumedBytes(): number;
   /** True where an item has come in part. */
-  readonly isUnfinished: boolean;
+  isUnfinished(): boolean;
 }
 
 /** Counts what comes in. What waits for the reader stays bounded by the window and one set of unfinished items. */
@@ -101,12 +101,8 @@ export function createIntake<M, T>(shape: Shape<M, T>, windowBytes: number): Int
     unbounded() {
       limitBytes = Infinity;
     },
-    get consumedBytes() {
-      return consumedBytes;
-    },
-    get isUnfinished() {
-      return assembler !== undefined && assembler.waitingBytes > 0;
-    },
+    consumedBytes: () => consumedBytes,
+    isUnfinished: () => assembler !== undefined && assembler.waitingBytes > 0,
   };
 }
 

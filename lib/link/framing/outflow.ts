@@ -48,7 +48,7 @@ export function createOutflow<M, T>(shape: Shape<M, T>, options: OutflowOptions)
   let theirWindow = DEFAULT_WINDOW_BYTES;
 
   const take = (mode: Mode): Taken<T> | undefined => {
-    if (queue.isEmpty || (options.waits && mode === "unknown")) return undefined;
+    if (queue.isEmpty() || (options.waits && mode === "unknown")) return undefined;
     if (mode === "plain") return queue.take({ free: Infinity, idle: true, reserve: 0, large: "whole" });
     const inFlight = Math.max(0, sentBytes - theirConsumed);
     const taken = queue.take({

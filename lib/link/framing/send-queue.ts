@@ -22,10 +22,10 @@ export interface SendQueue<T> {
   /** What goes next, within the room; undefined for nothing. Throws INPUT_TOO_LARGE for an item that no link takes. */
   take(room: Room): Taken<T> | undefined;
   /** Bytes that wait in items which go whole. */
-  readonly wholeBytes: number;
+  wholeBytes(): number;
   /** Bytes that wait in items which go in pieces. */
-  readonly largeBytes: number;
-  readonly isEmpty: boolean;
+  largeBytes(): number;
+  isEmpty(): boolean;
 }
 
 /** So many frames may pass over large items for want of a window before small ones wait for them. */
@@ -121,14 +121,8 @@ export function createSendQueue<T>(shape: Shape<unknown, T>): SendQueue<T> {
       }
       return taken === undefined || (taken.items.length === 0 && taken.piece === undefined) ? undefined : taken;
     },
-    get wholeBytes() {
-      return promptBytes + (bulk?.wholeBytes ?? 0);
-    },
-    get largeBytes() {
-      return bulk?.largeBytes ?? 0;
-    },
-    get isEmpty() {
-      return urgent.length === 0 && prompt.length === 0 && !hasBulk();
-    },
+    wholeBytes: () => promptBytes + (bulk?.wholeBytes ?? 0),
+    largeBytes: () => bulk?.largeBytes ?? 0,
+    isEmpty: () => urgent.length === 0 && prompt.length === 0 && !hasBulk(),
   };
 }
