@@ -28,7 +28,7 @@ export default defineConfig({
           exclude: fast,
           isolate: false,
           testTimeout: 90_000,
-          hookTimeout: 30_000,
+          hookTimeout: 90_000,
         },
       },
       {
@@ -41,7 +41,7 @@ export default defineConfig({
           setupFiles: ["services/policy/testing/on-postgres.ts"],
           isolate: false,
           testTimeout: 90_000,
-          hookTimeout: 30_000,
+          hookTimeout: 90_000,
         },
       },
       {

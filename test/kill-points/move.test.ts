@@ -97,7 +97,11 @@ function contentOf(dataDir: string) {
 
 const WHOLE = { records: [0, 1, 2], secrets: ["s"], outboxes: [["01"], ["02"]], note: [0] };
 
-test("kill -9 at every commit and sync of the move into one database: the next start has all of both, once", async () => {
+const TIMEOUT_MS = 600_000;
+
+test("kill -9 at every commit and sync of the move into one database: the next start has all of both, once", {
+  timeout: TIMEOUT_MS,
+}, async () => {
   const before = join(folder, "before");
   await makeDataFolder(before);
   // Of one name, which is in the names of the points.

@@ -1,8 +1,8 @@
-import { chmod, mkdtemp, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { durationMs } from "@bufbuild/protobuf/wkt";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { OnDeviceGone } from "../../../gen/ts/reeve/agent/v1/run_pb.ts";
 import { Mode } from "../../../gen/ts/reeve/device/v1/device_pb.ts";
 import { agentToken } from "./agent-token.ts";
@@ -231,9 +231,15 @@ token_file: ~/nightly.token
   });
 });
 
+async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "reeve-agents-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  return folder;
+}
+
 describe("a folder of agents", () => {
   async function folderOf(files: Record<string, string>): Promise<string> {
-    const folder = await mkdtemp(join(tmpdir(), "agents-"));
+    const folder = await newFolder();
     for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text, { mode: 0o600 });
     return folder;
   }
@@ -274,7 +280,7 @@ describe("an agent's token", () => {
   const TOKEN = `rv_0123456789ab_${"a".repeat(43)}`;
 
   test("is the variable's or the file's, and never another's", async () => {
-    const file = join(await mkdtemp(join(tmpdir(), "token-")), "token");
+    const file = join(await newFolder(), "token");
     await writeFile(file, `${TOKEN}\n`, { mode: 0o600 });
     expect(agentToken({ name: "a", token: { file } }, {})).toBe(TOKEN);
     expect(agentToken({ name: "a", token: { env: "A_TOKEN" } }, { A_TOKEN: TOKEN })).toBe(TOKEN);
