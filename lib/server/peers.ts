@@ -82,7 +82,7 @@ export function followPeers({ h1, h2, tls, logger, onSound }: PeersOptions): voi
     if (ca === trusted) return;
     trusted = ca;
     changed = performance.now();
-    endStrangers([...connected]);
+    endStrangers(connected);
   });
   h1.once("close", () => {
     clearInterval(looking);

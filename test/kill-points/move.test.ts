@@ -97,10 +97,8 @@ function contentOf(dataDir: string) {
 
 const WHOLE = { records: [0, 1, 2], secrets: ["s"], outboxes: [["01"], ["02"]], note: [0] };
 
-const TIMEOUT_MS = 600_000;
-
 test("kill -9 at every commit and sync of the move into one database: the next start has all of both, once", {
-  timeout: TIMEOUT_MS,
+  timeout: 600_000,
 }, async () => {
   const before = join(folder, "before");
   await makeDataFolder(before);
